@@ -1,4 +1,5 @@
-# Language level, warnings and instrumentation for every target of the project: link `project_flags`.
+# Language level, warnings and instrumentation for every target of the project: link `project_flags`. A helper of the tests that
+# is started thousands of times links `plain_flags`, which has no instrumentation.
 set(CMAKE_C_STANDARD 17)
 set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS OFF)
@@ -11,9 +12,11 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 # there would choose the code that the command runs.
 set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 
+add_library(plain_flags INTERFACE)
 add_library(project_flags INTERFACE)
-target_compile_definitions(project_flags INTERFACE _POSIX_C_SOURCE=200809L)
-target_compile_options(project_flags INTERFACE
+target_link_libraries(project_flags INTERFACE plain_flags)
+target_compile_definitions(plain_flags INTERFACE _POSIX_C_SOURCE=200809L)
+target_compile_options(plain_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow
   $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes> $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes>
   -Wvla -Wformat=2 -Wcast-qual
@@ -23,28 +26,39 @@ target_compile_options(project_flags INTERFACE
 # into an end of the process. tests/install/hardening.sh looks for the result in every file that is built.
 include(CheckCCompilerFlag)
 include(CheckPIESupported)
-check_pie_supported()
+if(NOT LINEAGE_SANITIZE)
+  check_pie_supported()
+endif()
 foreach(flag -fstack-protector-strong -fstack-clash-protection -fcf-protection)
   string(MAKE_C_IDENTIFIER "has${flag}" known)
   check_c_compiler_flag(${flag} ${known}) # -fcf-protection exists on x86 only
   if(${known})
-    target_compile_options(project_flags INTERFACE ${flag})
+    target_compile_options(plain_flags INTERFACE ${flag})
   endif()
 endforeach()
-target_link_options(project_flags INTERFACE LINKER:-z,relro LINKER:-z,now LINKER:-z,noexecstack)
+target_link_options(plain_flags INTERFACE LINKER:-z,relro LINKER:-z,now LINKER:-z,noexecstack)
 # glibc checks sizes only in optimised code. The sanitizers check the same calls themselves, and report more.
 if(NOT LINEAGE_SANITIZE AND NOT LINEAGE_FUZZ AND NOT LINEAGE_COVERAGE)
   target_compile_options(project_flags INTERFACE $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE>
                                                  $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=3>)
 endif()
 if(LINEAGE_WERROR)
-  target_compile_options(project_flags INTERFACE -Werror)
+  target_compile_options(plain_flags INTERFACE -Werror)
 endif()
 if(LINEAGE_SANITIZE)
   list(JOIN LINEAGE_SANITIZE "," sanitizers)
   target_compile_options(project_flags INTERFACE
     -fsanitize=${sanitizers} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
   target_link_options(project_flags INTERFACE -fsanitize=${sanitizers})
+  # The shell tests start these programs tens of thousands of times. Thousands of pages are touched at each start to relocate the
+  # descriptions of variables and checks, and the sanitizers' libraries; with fixed addresses and the libraries inside, a start
+  # takes about half as long. `lineage-train` loads a module that needs the shared library.
+  if(CMAKE_C_COMPILER_ID STREQUAL GNU AND "address" IN_LIST LINEAGE_SANITIZE)
+    set(program $<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>)
+    target_link_options(project_flags INTERFACE $<${program}:-no-pie>
+      $<$<AND:${program},$<NOT:$<STREQUAL:$<TARGET_PROPERTY:NAME>,lineage-train>>>:-static-libasan>
+      $<$<AND:${program},$<NOT:$<STREQUAL:$<TARGET_PROPERTY:NAME>,lineage-train>>>:-static-libubsan>)
+  endif()
 endif()
 if(LINEAGE_FUZZ)
   target_compile_options(project_flags INTERFACE -fsanitize=fuzzer-no-link -g)

@@ -29,6 +29,15 @@ static sqlite3_value *next_argument(struct arguments *arguments)
     return arguments->next < arguments->n ? arguments->values[arguments->next++] : NULL;
 }
 
+/* How a text stands that is put together from pieces. A text of SQLite's that knows the connection's limit grows, from half
+ * of that limit on, by one piece at a time and may copy itself each time; so these are made without a limit
+ * (sqlite3_str_new(NULL)), and the length is compared after each piece. */
+static int grown(sqlite3_str *out, int longest)
+{
+    int code = sqlite3_str_errcode(out);
+    return code == SQLITE_OK && sqlite3_str_length(out) > longest ? SQLITE_TOOBIG : code;
+}
+
 /* Reads the number at *at: digits, or `*`, whose value is an argument. Returns -1 if the number is absent, and false in
  * *ok if it is larger than a value may be: printing would take as long as the number says. */
 static int read_size(const char **at, struct arguments *arguments, int longest, bool *ok)
@@ -123,15 +132,14 @@ static const char *print_conversion(sqlite3_str *out, const char *at, struct arg
 
 static void bounded_printf(sqlite3_context *context, int n, sqlite3_value **values)
 {
-    sqlite3 *db = sqlite3_context_db_handle(context);
     struct arguments arguments = {n, 1, values};
     const char *at = n ? (const char *)sqlite3_value_text(values[0]) : NULL;
-    int longest = sqlite3_limit(db, SQLITE_LIMIT_LENGTH, -1);
+    int longest = sqlite3_limit(sqlite3_context_db_handle(context), SQLITE_LIMIT_LENGTH, -1);
     bool ok = true;
     if (!at)
         return;
-    sqlite3_str *out = sqlite3_str_new(db);
-    while (at && *at && sqlite3_str_errcode(out) == SQLITE_OK) {
+    sqlite3_str *out = sqlite3_str_new(NULL);
+    while (at && *at && grown(out, longest) == SQLITE_OK) {
         size_t plain = strcspn(at, "%");
         if (plain) /* else an empty text would become one that is not NULL */
             sqlite3_str_append(out, at, (int)plain);
@@ -143,7 +151,7 @@ static void bounded_printf(sqlite3_context *context, int n, sqlite3_value **valu
         if (*at == '%')
             at = print_conversion(out, at + 1, &arguments, longest, &ok);
     }
-    int code = ok ? sqlite3_str_errcode(out) : SQLITE_TOOBIG, length = sqlite3_str_length(out);
+    int code = ok ? grown(out, longest) : SQLITE_TOOBIG, length = sqlite3_str_length(out);
     char *text = sqlite3_str_finish(out);
     if (code == SQLITE_OK)
         sqlite3_result_text(context, text, length, SQLITE_TRANSIENT); /* NULL for an empty text, as in SQLite */
@@ -190,15 +198,16 @@ static void bounded_replace(sqlite3_context *context, int n, sqlite3_value **val
     const char *new = (const char *)sqlite3_value_text(values[2]), *found;
     if (!new)
         return;
-    sqlite3_str *out = sqlite3_str_new(sqlite3_context_db_handle(context));
-    while (sqlite3_str_errcode(out) == SQLITE_OK && (found = memmem(text, left, old, length))) {
+    int longest = sqlite3_limit(sqlite3_context_db_handle(context), SQLITE_LIMIT_LENGTH, -1);
+    sqlite3_str *out = sqlite3_str_new(NULL);
+    while (grown(out, longest) == SQLITE_OK && (found = memmem(text, left, old, length))) {
         sqlite3_str_append(out, text, (int)(found - text));
         sqlite3_str_append(out, new, sqlite3_value_bytes(values[2]));
         left -= (size_t)(found - text) + length;
         text = found + length;
     }
     sqlite3_str_append(out, text, (int)left);
-    int code = sqlite3_str_errcode(out), size = sqlite3_str_length(out);
+    int code = grown(out, longest), size = sqlite3_str_length(out);
     char *made = sqlite3_str_finish(out);
     if (code == SQLITE_OK)
         sqlite3_result_text(context, made ? made : "", size, made ? SQLITE_TRANSIENT : SQLITE_STATIC);
