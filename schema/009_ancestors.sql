@@ -18,10 +18,11 @@ CREATE TABLE ancestors (
                                   -- about the kept trials before this one
 );
 
--- Rows that run a trial again, as their notes say (struct lineage_replicate in include/lineage/notes.h).
+-- Rows that run a trial again, as their notes say (struct lineage_replicate in include/lineage/notes.h), and rows that are the mean
+-- of several runs themselves (lineage_score_runs in include/lineage/evidence.h).
 CREATE TABLE again_rows (
     seq INTEGER PRIMARY KEY REFERENCES trials(seq),
-    trial TEXT NOT NULL           -- id of the trial as written, without exp_
+    trial TEXT                    -- id of the trial that runs again, as written, without exp_; NULL: a mean of several runs
 );
 
 DELETE FROM metric_rows;

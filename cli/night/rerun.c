@@ -196,7 +196,7 @@ int rerun_update_noise(struct lineage_store *store)
     const struct lineage_config *config = lineage_store_config(store);
     if (config->noise_std > 0 && !config->noise_freedom)
         return CLI_GO_ON;
-    if (lineage_evidence_load(&evidence, store, NULL, &err) != LINEAGE_OK)
+    if (lineage_evidence_load_for(&evidence, store, NULL, &err) != LINEAGE_OK)
         return cli_fail(&err);
     const struct lineage_noise noise = evidence.noise;
     lineage_evidence_release(&evidence);

@@ -193,6 +193,13 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_evidence_load(struct l
                                                                         struct lineage_store *store,
                                                                         const struct lineage_evidence_rule *rule,
                                                                         struct lineage_error *err);
+
+/* Like lineage_evidence_load without a rule, but collects only the trials that ran more than once, the best one, the newest one, and
+ * the one that exp_id names (NULL: none), and perhaps others. What it says of these is the same. Takes time in proportion to the
+ * rows that run a trial again, and not to all rows. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_evidence_load_for(struct lineage_evidence *evidence,
+                                                                            struct lineage_store *store, const char *exp_id,
+                                                                            struct lineage_error *err);
 LINEAGE_API void lineage_evidence_release(struct lineage_evidence *evidence);
 
 /* Index of the trial that exp_id belongs to, as its first row or as one that runs it again; n if there is none. */

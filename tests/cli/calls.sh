@@ -30,6 +30,7 @@ make()
             }
         }' "$1/results.tsv" >rows && cp rows "$1/results.tsv"
     must_run best -C "$1" # builds the mirror
+    must_run append -C "$1" --status discard --core-metric 9.99 --notes 'replicates 1000100'
 }
 
 # count DIR COMMAND...: the number of system calls in $calls. LAST is the last kept trial, at the end of the whole chain.
@@ -72,6 +73,7 @@ done <<END
 5 chain LAST --limit 10
 10 show MIDDLE
 10 show LAST --format json
+20 show 1000100
 5 query --limit 5
 5 query --since 2099-01-01
 5 query --status train_budget_overrun

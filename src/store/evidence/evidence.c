@@ -16,6 +16,8 @@
 
 #include "../fail.h"
 #include "../format/arena.h"
+#include "../format/mean_note.h"
+#include "../questions/questions.h"
 
 enum { REPLICAS_FROM = 1000, FRESH_FROM = 3 };
 
@@ -57,28 +59,6 @@ static bool grow(void **items, size_t *capacity, size_t n, size_t size)
     *items = grown;
     *capacity = more;
     return true;
-}
-
-/* `run` writes "mean of N seeds, std S" for a row with several seeds (cli/run). */
-static void read_seeds(size_t *seeds, double *std, const char *notes)
-{
-    const char *mean = notes ? strstr(notes, "mean of ") : NULL;
-    *seeds = 1;
-    *std = 0;
-    unsigned long n;
-    double s;
-    if (mean && sscanf(mean, "mean of %lu seeds, std %lf", &n, &s) == 2 && n > 1 && n <= 100000 && isfinite(s)) {
-        *seeds = (size_t)n;
-        *std = s;
-    }
-}
-
-size_t lineage_score_runs(const char *notes)
-{
-    size_t seeds;
-    double std;
-    read_seeds(&seeds, &std, notes);
-    return seeds;
 }
 
 static void add_score(struct lineage_evidence_trial *trial, double *squares, double score, size_t seeds, double std, bool fresh)
@@ -144,20 +124,17 @@ static bool take_row(struct collection *c, const struct lineage_trial *row)
         trial->kept_id = c->ids[c->n_ids - 1].exp_id;
     if (!scored)
         return true;
-    read_seeds(&seeds, &std, row->notes);
+    mean_note_parse(&seeds, &std, row->notes);
     add_score(trial, &c->squares[i], replicate.score.present ? replicate.score.value : row->score.value, seeds, std, fresh);
     return true;
 }
 
-static enum lineage_status collect(struct collection *c, struct lineage_store *store, struct lineage_error *err)
+/* Takes the rows of the cursor, and closes it. */
+static enum lineage_status collect(struct collection *c, struct lineage_cursor *cursor, struct lineage_error *err)
 {
-    struct lineage_query all = {0};
-    struct lineage_cursor *cursor;
     struct lineage_trial row = {0};
     bool taken = true;
-    enum lineage_status status = lineage_query_open(&cursor, store, &all, err);
-    if (status != LINEAGE_OK)
-        return status;
+    enum lineage_status status = LINEAGE_OK;
     while (taken && (status = lineage_cursor_next(cursor, &row, err)) == LINEAGE_OK)
         taken = take_row(c, &row);
     lineage_cursor_close(cursor);
@@ -283,15 +260,16 @@ static void release(struct collection *c)
     free(c);
 }
 
-enum lineage_status lineage_evidence_load(struct lineage_evidence *evidence, struct lineage_store *store,
-                                          const struct lineage_evidence_rule *rule, struct lineage_error *err)
+static enum lineage_status load(struct lineage_evidence *evidence, struct lineage_store *store, struct lineage_cursor *cursor,
+                                const struct lineage_evidence_rule *rule, struct lineage_error *err)
 {
     struct collection *c = calloc(1, sizeof *c);
     const struct lineage_config *config = lineage_store_config(store);
-    *evidence = (struct lineage_evidence){0};
-    if (!c)
+    if (!c) {
+        lineage_cursor_close(cursor);
         return store_no_memory(err);
-    enum lineage_status status = collect(c, store, err);
+    }
+    enum lineage_status status = collect(c, cursor, err);
     evidence->trials = c->trials;
     evidence->n = c->n;
     evidence->memory = c;
@@ -308,6 +286,25 @@ enum lineage_status lineage_evidence_load(struct lineage_evidence *evidence, str
     else
         lineage_evidence_release(evidence);
     return status;
+}
+
+enum lineage_status lineage_evidence_load(struct lineage_evidence *evidence, struct lineage_store *store,
+                                          const struct lineage_evidence_rule *rule, struct lineage_error *err)
+{
+    const struct lineage_query all = {0};
+    struct lineage_cursor *cursor;
+    *evidence = (struct lineage_evidence){0};
+    enum lineage_status status = lineage_query_open(&cursor, store, &all, err);
+    return status == LINEAGE_OK ? load(evidence, store, cursor, rule, err) : status;
+}
+
+enum lineage_status lineage_evidence_load_for(struct lineage_evidence *evidence, struct lineage_store *store, const char *exp_id,
+                                              struct lineage_error *err)
+{
+    struct lineage_cursor *cursor;
+    *evidence = (struct lineage_evidence){0};
+    enum lineage_status status = mirror_runs_open(&cursor, store, exp_id, err);
+    return status == LINEAGE_OK ? load(evidence, store, cursor, NULL, err) : status;
 }
 
 void lineage_evidence_release(struct lineage_evidence *evidence)
@@ -327,7 +324,7 @@ void lineage_evidence_add(struct lineage_evidence *evidence, size_t i, const str
     struct collection *c = evidence->memory;
     size_t seeds;
     double std;
-    read_seeds(&seeds, &std, row->notes);
+    mean_note_parse(&seeds, &std, row->notes);
     add_score(&evidence->trials[i], &c->squares[i], row->core_metric.value, seeds, std, true);
     evidence->trials[i].again++;
     if (!isinf(evidence->noise.freedom) && !evidence->noise.estimated) {

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include <lineage/evidence.h>
 #include <lineage/notes.h>
 #include <lineage/text.h>
 
@@ -203,13 +204,14 @@ static enum lineage_status insert_again(struct mirror *mirror, const struct line
 {
     sqlite3_stmt *stmt;
     struct lineage_replicate replicate;
-    if (!lineage_replicate_parse(&replicate, trial->notes))
+    const bool again = lineage_replicate_parse(&replicate, trial->notes);
+    if (!again && lineage_score_runs(trial->notes) == 1)
         return LINEAGE_OK;
     enum lineage_status status = mirror_prepare(mirror, &stmt, "REPLACE INTO again_rows VALUES (?,?)", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_int64(stmt, 1, (int64_t)trial->seq);
-    bind_text(stmt, 2, id_bare(replicate.exp_id));
+    mirror_bind_text(stmt, 2, again ? id_bare(replicate.exp_id) : NULL);
     return mirror_run(mirror, stmt, err);
 }
 

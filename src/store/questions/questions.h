@@ -118,6 +118,12 @@ enum lineage_status mirror_borrow_rows(struct mirror *mirror, const int64_t *seq
 enum lineage_status mirror_cursor_new(struct lineage_cursor **cursor, struct mirror *mirror, struct mirror_seqs *found,
                                       struct lineage_error *err);
 
+/* Lists, in the order of the log, every row that runs a trial again or is the mean of several runs, the rows with an id that such a
+ * row names, and those with the id of the best trial or with `id` (NULL: none), in either spelling; and the last row of
+ * the log. Rows beside these may be listed too. Close the cursor with lineage_cursor_close. */
+enum lineage_status mirror_runs_open(struct lineage_cursor **cursor, struct lineage_store *store, const char *id,
+                                     struct lineage_error *err);
+
 /* From the next batch on, the trials of the cursor have only the members that mirror_rows.outcomes names; texts are "". */
 void cursor_load_outcomes(struct lineage_cursor *cursor);
 

@@ -4,7 +4,6 @@
  *
  * A question is asked through mirror_ask, because lineage.db may turn out to be damaged at any page.
  */
-#include <lineage/evidence.h>
 #include <string.h>
 
 #include "../format/id.h"
@@ -147,40 +146,6 @@ enum lineage_status lineage_chain_load(struct lineage_store *store, const char *
                                        struct lineage_chain *chain, struct lineage_error *err)
 {
     return lineage_chain_load_last(store, id, SIZE_MAX, chain, err);
-}
-
-struct again_question {
-    struct lineage_store *store;
-    const char *id;
-    bool again;
-};
-
-static enum lineage_status ask_again(void *question, struct lineage_error *err)
-{
-    struct again_question *q = question;
-    sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_sync(q->store->mirror, err);
-    if (status == LINEAGE_OK)
-        status = mirror_prepare(q->store->mirror, &stmt, "SELECT 1 FROM again_rows WHERE trial = ? LIMIT 1", err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_text(stmt, 1, id_bare(q->id), -1, SQLITE_STATIC);
-    status = mirror_step(q->store->mirror, stmt, err);
-    q->again = status == LINEAGE_OK;
-    return mirror_end_rows(stmt, status);
-}
-
-enum lineage_status lineage_ran_again(bool *again, struct lineage_store *store, const struct lineage_trial *trial,
-                                      struct lineage_error *err)
-{
-    struct again_question question = {store, trial->exp_id, false};
-    struct lineage_replicate replicate;
-    *again = lineage_replicate_parse(&replicate, trial->notes);
-    if (*again)
-        return LINEAGE_OK;
-    enum lineage_status status = mirror_ask(store->mirror, ask_again, &question, err);
-    *again = question.again;
-    return status;
 }
 
 struct sql_question {

@@ -1,0 +1,29 @@
+/* mean_note.c: the number of runs behind a score (mean_note.h). */
+#include "mean_note.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <lineage/evidence.h>
+
+void mean_note_parse(size_t *seeds, double *std, const char *notes)
+{
+    const char *mean = notes ? strstr(notes, "mean of ") : NULL;
+    unsigned long n;
+    double s;
+    *seeds = 1;
+    *std = 0;
+    if (mean && sscanf(mean, "mean of %lu seeds, std %lf", &n, &s) == 2 && n > 1 && n <= 100000 && isfinite(s)) {
+        *seeds = (size_t)n;
+        *std = s;
+    }
+}
+
+size_t lineage_score_runs(const char *notes)
+{
+    size_t seeds;
+    double std;
+    mean_note_parse(&seeds, &std, notes);
+    return seeds;
+}

@@ -1,0 +1,103 @@
+/* runs.c: which trials ran more than once, and the rows that say so. */
+#include <stdlib.h>
+
+#include <lineage/evidence.h>
+#include <lineage/notes.h>
+
+#include "../format/id.h"
+#include "../mirror/statement.h"
+#include "questions.h"
+
+struct again_question {
+    struct lineage_store *store;
+    const char *id;
+    bool again;
+};
+
+static enum lineage_status ask_again(void *question, struct lineage_error *err)
+{
+    struct again_question *q = question;
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_sync(q->store->mirror, err);
+    if (status == LINEAGE_OK)
+        status = mirror_prepare(q->store->mirror, &stmt, "SELECT 1 FROM again_rows WHERE trial = ? LIMIT 1", err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_text(stmt, 1, id_bare(q->id), -1, SQLITE_STATIC);
+    status = mirror_step(q->store->mirror, stmt, err);
+    q->again = status == LINEAGE_OK;
+    return mirror_end_rows(stmt, status);
+}
+
+enum lineage_status lineage_ran_again(bool *again, struct lineage_store *store, const struct lineage_trial *trial,
+                                      struct lineage_error *err)
+{
+    struct again_question question = {store, trial->exp_id, false};
+    struct lineage_replicate replicate;
+    *again = lineage_replicate_parse(&replicate, trial->notes);
+    if (*again)
+        return LINEAGE_OK;
+    enum lineage_status status = mirror_ask(store->mirror, ask_again, &question, err);
+    *again = question.again;
+    return status;
+}
+
+struct runs_question {
+    struct lineage_store *store;
+    const char *id;
+    struct mirror_seqs rows;
+};
+
+/* A row that runs a trial again names it by the id of any of its rows, so all rows with a named id are listed. */
+static enum lineage_status list_rows(struct runs_question *q, const char *best, struct lineage_error *err)
+{
+    static const char sql[] =
+        "WITH named(id) AS (SELECT ?1 UNION SELECT ?2 UNION SELECT trial FROM again_rows)"
+        " SELECT seq FROM again_rows"
+        " UNION SELECT seq FROM named CROSS JOIN trials ON exp_id = id"
+        " UNION SELECT seq FROM named CROSS JOIN trials ON exp_id = 'exp_' || id"
+        " UNION SELECT seq FROM (SELECT max(seq) AS seq FROM trials) WHERE seq IS NOT NULL ORDER BY seq";
+    struct mirror *mirror = q->store->mirror;
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
+    if (status != LINEAGE_OK)
+        return status;
+    mirror_bind_text(stmt, 1, q->id ? id_bare(q->id) : NULL);
+    mirror_bind_text(stmt, 2, best ? id_bare(best) : NULL);
+    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
+        if (!mirror_seqs_add(&q->rows, sqlite3_column_int64(stmt, 0))) {
+            status = store_no_memory(err);
+            break;
+        }
+    return mirror_end_rows(stmt, status);
+}
+
+static enum lineage_status ask_runs(void *question, struct lineage_error *err)
+{
+    struct runs_question *q = question;
+    struct lineage_trial best = {0};
+    int64_t seq;
+    double score;
+    enum lineage_status status = mirror_sync(q->store->mirror, err);
+    q->rows.n = 0;
+    if (status == LINEAGE_OK)
+        status = mirror_best(q->store->mirror, &seq, &score, err);
+    if (status == LINEAGE_OK)
+        status = mirror_load(q->store->mirror, seq, &best, err);
+    if (status == LINEAGE_OK || status == LINEAGE_ENOTFOUND)
+        status = list_rows(q, best.exp_id, err);
+    lineage_trial_release(&best);
+    return status;
+}
+
+enum lineage_status mirror_runs_open(struct lineage_cursor **cursor, struct lineage_store *store, const char *id,
+                                     struct lineage_error *err)
+{
+    struct runs_question q = {.store = store, .id = id};
+    enum lineage_status status = mirror_ask(store->mirror, ask_runs, &q, err);
+    *cursor = NULL;
+    if (status == LINEAGE_OK)
+        return mirror_cursor_new(cursor, store->mirror, &q.rows, err);
+    free(q.rows.items);
+    return status;
+}
