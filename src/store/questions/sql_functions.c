@@ -29,9 +29,9 @@ static sqlite3_value *next_argument(struct arguments *arguments)
     return arguments->next < arguments->n ? arguments->values[arguments->next++] : NULL;
 }
 
-/* How a text stands that is put together from pieces. A text of SQLite's that knows the connection's limit grows, from half
- * of that limit on, by one piece at a time and may copy itself each time; so these are made without a limit
- * (sqlite3_str_new(NULL)), and the length is compared after each piece. */
+/* The state of a text that grows piece by piece. If SQLite knew the limit of this text, it would add room for one piece at a time
+ * from half of the limit on, and could copy the text each time. So such a text begins without a limit (sqlite3_str_new(NULL)), and
+ * its length is compared after each piece. */
 static int grown(sqlite3_str *out, int longest)
 {
     int code = sqlite3_str_errcode(out);
