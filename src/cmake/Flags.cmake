@@ -26,7 +26,10 @@ target_compile_options(plain_flags INTERFACE
 # into an end of the process. tests/install/hardening.sh looks for the result in every file that is built.
 include(CheckCCompilerFlag)
 include(CheckPIESupported)
-if(NOT LINEAGE_SANITIZE)
+set(fixed_addresses NO) # see below
+if(CMAKE_C_COMPILER_ID STREQUAL GNU AND "address" IN_LIST LINEAGE_SANITIZE)
+  set(fixed_addresses YES)
+else()
   check_pie_supported()
 endif()
 foreach(flag -fstack-protector-strong -fstack-clash-protection -fcf-protection)
@@ -53,7 +56,7 @@ if(LINEAGE_SANITIZE)
   # The shell tests start these programs tens of thousands of times. Thousands of pages are touched at each start to relocate the
   # descriptions of variables and checks, and the sanitizers' libraries; with fixed addresses and the libraries inside, a start
   # takes about half as long. `lineage-train` loads a module that needs the shared library.
-  if(CMAKE_C_COMPILER_ID STREQUAL GNU AND "address" IN_LIST LINEAGE_SANITIZE)
+  if(fixed_addresses)
     set(program $<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>)
     target_link_options(project_flags INTERFACE $<${program}:-no-pie>
       $<$<AND:${program},$<NOT:$<STREQUAL:$<TARGET_PROPERTY:NAME>,lineage-train>>>:-static-libasan>
