@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/evidence.h>
 #include <lineage/notes.h>
 #include <lineage/render.h>
 #include <lineage/text.h>
@@ -82,6 +83,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     notes[size] = '\0';
     check_safe(notes, size);
     check_link(notes);
+    const size_t runs = lineage_score_runs(notes);
+    fuzz_assert(runs >= 1 && runs <= 100000);
     fuzz_assert(lineage_notes_parse(&trial, notes, NULL) == LINEAGE_OK);
     for (size_t i = 0; i < trial.n_params; i++)
         fuzz_assert(lineage_param_name_ok(trial.params[i].name) &&
