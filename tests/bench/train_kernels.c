@@ -146,7 +146,7 @@ static bool make(struct arrays *x)
     x->c = numbers(size);
     x->d = numbers(size);
     x->p = numbers(KEYS * x->heads * x->pad);
-    x->scratch = numbers((3 * x->width + NET_SPREAD) * x->pad);
+    x->scratch = numbers((3 * x->width + NET_QUERIES) * x->pad);
     x->query = calloc(KEYS, sizeof *x->query);
     for (int32_t i = 0; x->query && i < KEYS; i++)
         x->query[i] = i;

@@ -126,6 +126,21 @@ static void few_rows_are_taken_with_avx2(void **state)
     }
 }
 
+/* Long sums of transposed rows are multiplied from copies. A copied vector is longer than these rows, but must not be read beyond a. */
+static void few_long_rows_are_right(void **state)
+{
+    (void)state;
+    for (size_t m = 1; m <= 9; m++) {
+        struct example e = example(true, false, m & 1, m, 80, 9000);
+        free(e.a);
+        e.x.lda = m;
+        e.x.a = e.a = random_floats(e.x.k * m, m);
+        if (product_run(&e.x))
+            assert_exact(&e);
+        release(&e);
+    }
+}
+
 /* An element is added up in the same order with vectors of any length. */
 static void every_level_gives_the_same_bits(void **state)
 {
@@ -203,6 +218,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_are_right),
         cmocka_unit_test(few_rows_are_taken_with_avx2),
+        cmocka_unit_test(few_long_rows_are_right),
         cmocka_unit_test(every_level_gives_the_same_bits),
         cmocka_unit_test(others_are_left_to_blas),
         cmocka_unit_test(sums_are_those_of_blas),

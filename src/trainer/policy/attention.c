@@ -6,12 +6,34 @@
 
 #include "policy/kernels.h"
 
+/* Vectors that the backward pass takes for NET_QUERIES queries at a time, and the most that any tile takes. */
+enum { BACKWARD_BLOCKS = 2, MOST_BLOCKS = 4 };
+
+typedef real four __attribute__((vector_size(4 * sizeof(real)), aligned(sizeof(real)), may_alias));
+
+/* to [4][to_stride] = from [4][stride] transposed */
+static TRAINER_INLINE void transpose_four(const real *from, size_t stride, real *to, size_t to_stride)
+{
+    const four a = *(const four *)from, b = *(const four *)(from + stride), c = *(const four *)(from + 2 * stride),
+               d = *(const four *)(from + 3 * stride);
+    const four ac0 = __builtin_shufflevector(a, c, 0, 4, 1, 5), ac1 = __builtin_shufflevector(a, c, 2, 6, 3, 7),
+               bd0 = __builtin_shufflevector(b, d, 0, 4, 1, 5), bd1 = __builtin_shufflevector(b, d, 2, 6, 3, 7);
+    *(four *)to = __builtin_shufflevector(ac0, bd0, 0, 4, 1, 5);
+    *(four *)(to + to_stride) = __builtin_shufflevector(ac0, bd0, 2, 6, 3, 7);
+    *(four *)(to + 2 * to_stride) = __builtin_shufflevector(ac1, bd1, 0, 4, 1, 5);
+    *(four *)(to + 3 * to_stride) = __builtin_shufflevector(ac1, bd1, 2, 6, 3, 7);
+}
+
 /* kt [head_dim][pad] = rows [n][stride] transposed, followed by zeros. */
 static TRAINER_INLINE void transpose(size_t n, size_t head_dim, const real *rows, size_t stride,
                                      size_t pad, real *restrict kt)
 {
+    const size_t whole_n = n / 4 * 4, whole_d = head_dim / 4 * 4;
+    for (size_t t = 0; t < whole_n; t += 4)
+        for (size_t d = 0; d < whole_d; d += 4)
+            transpose_four(rows + t * stride + d, stride, kt + d * pad + t, pad);
     for (size_t d = 0; d < head_dim; d++) {
-        for (size_t t = 0; t < n; t++)
+        for (size_t t = d < whole_d ? whole_n : 0; t < n; t++)
             kt[d * pad + t] = rows[t * stride + d];
         for (size_t t = n; t < pad; t++)
             kt[d * pad + t] = 0;
@@ -32,8 +54,7 @@ static TRAINER_INLINE void copy_out(size_t n, size_t head_dim, const real *restr
 #define LEVEL(name) name##_avx512
 #define LEVEL_TARGET __attribute__((target("arch=x86-64-v4")))
 #define LEVEL_BYTES 64
-#define TILE_QUERIES 2
-#define TILE_BLOCKS 4
+#define TILE_BLOCKS 2
 #define MIX_BLOCKS 2
 #include "policy/attention_level.h"
 
@@ -41,8 +62,7 @@ static TRAINER_INLINE void copy_out(size_t n, size_t head_dim, const real *restr
 #define LEVEL(name) name##_avx2
 #define LEVEL_TARGET __attribute__((target("arch=x86-64-v3")))
 #define LEVEL_BYTES 32
-#define TILE_QUERIES 3
-#define TILE_BLOCKS 2
+#define TILE_BLOCKS 1
 #define MIX_BLOCKS 4
 #include "policy/attention_level.h"
 
@@ -50,8 +70,7 @@ static TRAINER_INLINE void copy_out(size_t n, size_t head_dim, const real *restr
 #define LEVEL(name) name##_sse2
 #define LEVEL_TARGET __attribute__((target("arch=x86-64")))
 #define LEVEL_BYTES 16
-#define TILE_QUERIES 2
-#define TILE_BLOCKS 2
+#define TILE_BLOCKS 1
 #define MIX_BLOCKS 4
 #include "policy/attention_level.h"
 
@@ -64,8 +83,7 @@ static TRAINER_INLINE void copy_out(size_t n, size_t head_dim, const real *restr
 #define LEVEL(name) name##_plain
 #define LEVEL_TARGET
 #define LEVEL_BYTES 16
-#define TILE_QUERIES 2
-#define TILE_BLOCKS 4
+#define TILE_BLOCKS 2
 #define MIX_BLOCKS 4
 #include "policy/attention_level.h"
 
@@ -89,13 +107,13 @@ void net_attend_cachedf(size_t heads, size_t head_dim, size_t n_keys, size_t pad
     level[LEVEL_IN_USE](heads, head_dim, n_keys, pad, q, kt, v, out, scratch);
 }
 
-/* dq is written for wanted queries only, so the other queries are zeroed here; dk and dv are written for every key. */
+/* dq is written for wanted queries only, so others are zeroed here; dk and dv are written for every key. */
 void net_attend_backwardf(const struct net_attentionf *a, const real *p, const real *d_out,
                           real *dq, real *dk, real *dv, size_t d_stride, real *scratch)
 {
     static void (*const level[])(const struct net_attentionf *, size_t, const real *, const real *, real *, real *, real *, size_t,
                                  real *) = AT_LEVEL(attend_head_backward);
-    for (size_t t = 0; t < a->n_keys; t++)
+    for (size_t t = 0; a->n_queries < a->n_keys && t < a->n_keys; t++)
         memset(dq + t * d_stride, 0, a->heads * a->head_dim * sizeof *dq);
     for (size_t head = 0; head < a->heads; head++)
         level[LEVEL_IN_USE](a, head, p, d_out, dq, dk, dv, d_stride, scratch);

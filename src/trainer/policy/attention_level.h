@@ -5,8 +5,8 @@
  *   LEVEL(name)    the name of a function of this level
  *   LEVEL_TARGET   the attribute that lets the compiler use the level's instructions; empty: those of the whole build
  *   LEVEL_BYTES    bytes of a vector register
- *   TILE_QUERIES, TILE_BLOCKS  scores are computed for this many queries and vectors of keys at a time
- *   MIX_BLOCKS     vectors of features that are mixed at a time
+ *   TILE_BLOCKS    vectors of keys, and of features, that are taken for NET_QUERIES queries at a time in the forward pass
+ *   MIX_BLOCKS     vectors of features that are mixed for one query at a time
  *
  * The constants are such that all sums stay in registers (tests/unit/spills.sh looks at the code). No sum depends on them:
  * every score, and every feature of a mixture, is added up in the same order at every level.
@@ -19,40 +19,48 @@
 
 typedef real VEC __attribute__((vector_size(LEVEL_BYTES), aligned(sizeof(real)), may_alias));
 
-/* The product of some queries and some blocks of keys. x[q] is a query, s[q] its row of scores. Even and odd features are summed
- * separately, so that additions do not wait for each other. */
-LOOP void LEVEL(dots_of_blocks)(size_t queries, size_t blocks, size_t head_dim, const real *const *x, const real *kt, size_t pad,
-                                real *const *s, size_t first)
+#ifndef TRAINER_DOUBLE
+typedef int32_t LEVEL(net_ints) __attribute__((vector_size(LEVEL_BYTES), may_alias));
+#endif
+
+/*
+ * The product of some queries and some blocks of keys. x[q] is a query, s[q] its row of scores. With two chains, even and odd features
+ * are summed separately, so that additions do not wait for each other.
+ */
+LOOP void LEVEL(dots_of_blocks)(size_t chains, size_t queries, size_t blocks, size_t head_dim, const real *const *x, const real *kt,
+                                size_t pad, real *const *s, size_t first)
 {
-    VEC even[TILE_QUERIES][TILE_BLOCKS] = {{{0}}}, odd[TILE_QUERIES][TILE_BLOCKS] = {{{0}}};
+    VEC sum[2][NET_QUERIES][MOST_BLOCKS] = {{{{0}}}};
     kt += first;
-    for (size_t d = 0; d < head_dim; d += 2) {
-        for (size_t b = 0; b < blocks; b++)
-            for (size_t q = 0; q < queries; q++)
-                even[q][b] += x[q][d] * READ(kt + d * pad + b * LANES);
-        for (size_t b = 0; b < blocks; b++)
-            for (size_t q = 0; q < queries; q++)
-                odd[q][b] += x[q][d + 1] * READ(kt + (d + 1) * pad + b * LANES);
-    }
+    for (size_t d = 0; d < head_dim; d += chains)
+        for (size_t c = 0; c < chains; c++)
+            for (size_t b = 0; b < blocks; b++) {
+                const VEC keys = READ(kt + (d + c) * pad + b * LANES);
+                for (size_t q = 0; q < queries; q++)
+                    sum[c][q][b] += x[q][d + c] * keys;
+            }
     for (size_t q = 0; q < queries; q++)
-        for (size_t b = 0; b < blocks; b++)
-            AT(s[q] + first + b * LANES) = even[q][b] + odd[q][b];
+        for (size_t b = 0; b < blocks; b++) {
+            if (chains == 2)
+                sum[0][q][b] += sum[1][q][b];
+            AT(s[q] + first + b * LANES) = sum[0][q][b];
+        }
 }
 
 /*
  * s[q][t] = x[q] . kt[:, t] for t < n, in whole blocks. The cases have constant bounds, so that each is unrolled. The last
  * block may run past n: the scores of these later keys are computed but not read.
  */
-LOOP void LEVEL(dots_of_queries)(size_t queries, size_t n, size_t head_dim, const real *const *x, const real *kt, size_t pad,
-                                 real *const *s)
+LOOP void LEVEL(dots_of_queries)(size_t chains, size_t queries, size_t blocks, size_t n, size_t head_dim, const real *const *x,
+                                 const real *kt, size_t pad, real *const *s)
 {
     size_t first = 0, left = (n + LANES - 1) / LANES;
-    for (; left >= TILE_BLOCKS; left -= TILE_BLOCKS, first += TILE_BLOCKS * LANES)
-        LEVEL(dots_of_blocks)(queries, TILE_BLOCKS, head_dim, x, kt, pad, s, first);
+    for (; left >= blocks; left -= blocks, first += blocks * LANES)
+        LEVEL(dots_of_blocks)(chains, queries, blocks, head_dim, x, kt, pad, s, first);
     switch (left) {
-    case 3: LEVEL(dots_of_blocks)(queries, 3 < TILE_BLOCKS ? 3 : 1, head_dim, x, kt, pad, s, first); break;
-    case 2: LEVEL(dots_of_blocks)(queries, 2 < TILE_BLOCKS ? 2 : 1, head_dim, x, kt, pad, s, first); break;
-    case 1: LEVEL(dots_of_blocks)(queries, 1, head_dim, x, kt, pad, s, first); break;
+    case 3: LEVEL(dots_of_blocks)(chains, queries, 3 < blocks ? 3 : 1, head_dim, x, kt, pad, s, first); break;
+    case 2: LEVEL(dots_of_blocks)(chains, queries, 2 < blocks ? 2 : 1, head_dim, x, kt, pad, s, first); break;
+    case 1: LEVEL(dots_of_blocks)(chains, queries, 1, head_dim, x, kt, pad, s, first); break;
     default: break;
     }
 }
@@ -83,36 +91,61 @@ LOOP void LEVEL(dots)(size_t n, size_t head_dim, const real *x, const real *kt, 
     }
 }
 
-/* Two accumulators, for even and odd keys, because in a single chain each addition waits for the previous one. */
-LOOP void LEVEL(mix_blocks)(size_t blocks, size_t n, const real *p, const real *rows, size_t stride, real *out)
+/*
+ * out[q] = sum over t < n[q] of p[q][t] rows[t], for some queries, whose n ascend, and some blocks of features. Each row is read once for
+ * all queries. With two chains, even and odd keys are summed separately.
+ */
+LOOP void LEVEL(mix_blocks)(size_t chains, size_t queries, size_t blocks, const size_t *n, const real *const *p, const real *rows,
+                            size_t stride, real *const *out, size_t first)
 {
-    VEC even[MIX_BLOCKS] = {{0}}, odd[MIX_BLOCKS] = {{0}};
-    size_t t = 0;
-    for (; t + 2 <= n; t += 2)
+    VEC sum[2][NET_QUERIES][MOST_BLOCKS] = {{{{0}}}};
+    size_t both = 0;
+    rows += first;
+    for (; both + chains <= n[0]; both += chains)
+        for (size_t c = 0; c < chains; c++)
+            for (size_t b = 0; b < blocks; b++) {
+                const VEC row = READ(rows + (both + c) * stride + b * LANES);
+                for (size_t q = 0; q < queries; q++)
+                    sum[c][q][b] += p[q][both + c] * row;
+            }
+#pragma GCC unroll 4
+    for (size_t q = 0; q < queries; q++) {
+        size_t t = both;
+        for (; t + chains <= n[q]; t += chains)
+            for (size_t c = 0; c < chains; c++)
+                for (size_t b = 0; b < blocks; b++)
+                    sum[c][q][b] += p[q][t + c] * READ(rows + (t + c) * stride + b * LANES);
+        if (t < n[q])
+            for (size_t b = 0; b < blocks; b++)
+                sum[0][q][b] += p[q][t] * READ(rows + t * stride + b * LANES);
         for (size_t b = 0; b < blocks; b++) {
-            even[b] += p[t] * READ(rows + t * stride + b * LANES);
-            odd[b] += p[t + 1] * READ(rows + (t + 1) * stride + b * LANES);
+            if (chains == 2)
+                sum[0][q][b] += sum[1][q][b];
+            AT(out[q] + first + b * LANES) = sum[0][q][b];
         }
-    if (t < n)
-        for (size_t b = 0; b < blocks; b++)
-            even[b] += p[t] * READ(rows + t * stride + b * LANES);
-    for (size_t b = 0; b < blocks; b++)
-        AT(out + b * LANES) = even[b] + odd[b];
+    }
 }
 
-/* out = sum over t < n of p[t] rows[t]. */
-LOOP void LEVEL(mix)(size_t n, size_t head_dim, const real *p, const real *rows, size_t stride, real *out)
+LOOP void LEVEL(mix_of_queries)(size_t chains, size_t queries, size_t blocks, const size_t *n, size_t head_dim, const real *const *p,
+                                const real *rows, size_t stride, real *const *out)
 {
     size_t d = 0;
-    for (; d + MIX_BLOCKS * LANES <= head_dim; d += MIX_BLOCKS * LANES)
-        LEVEL(mix_blocks)(MIX_BLOCKS, n, p, rows + d, stride, out + d);
+    for (; d + blocks * LANES <= head_dim; d += blocks * LANES)
+        LEVEL(mix_blocks)(chains, queries, blocks, n, p, rows, stride, out, d);
     for (; d + LANES <= head_dim; d += LANES)
-        LEVEL(mix_blocks)(1, n, p, rows + d, stride, out + d);
-    for (; d < head_dim; d++) {
-        out[d] = 0;
-        for (size_t t = 0; t < n; t++)
-            out[d] += p[t] * rows[t * stride + d];
-    }
+        LEVEL(mix_blocks)(chains, queries, 1, n, p, rows, stride, out, d);
+    for (; d < head_dim; d++)
+        for (size_t q = 0; q < queries; q++) {
+            real sum = 0;
+            for (size_t t = 0; t < n[q]; t++)
+                sum += p[q][t] * rows[t * stride + d];
+            out[q][d] = sum;
+        }
+}
+
+LOOP void LEVEL(mix)(size_t n, size_t head_dim, const real *p, const real *rows, size_t stride, real *out)
+{
+    LEVEL(mix_of_queries)(2, 1, MIX_BLOCKS, &n, head_dim, &p, rows, stride, &out);
 }
 
 /*
@@ -139,9 +172,36 @@ LOOP real LEVEL(largest)(size_t n, const real *s)
 }
 
 /*
+ * exp of numbers that are at most 0, with a relative error of at most 3e-7. Below -87, where exp becomes subnormal, the result is 0.
+ * x = k log 2 + r with |r| <= log(2) / 2, and exp(r) is its Taylor polynomial. A library's exp took longer than the rest of the
+ * softmax, because all vectors are moved to memory before a call.
+ */
+#ifdef TRAINER_DOUBLE
+LOOP VEC LEVEL(exponential)(VEC x)
+{
+    for (size_t lane = 0; lane < LANES; lane++)
+        x[lane] = exp(x[lane]);
+    return x;
+}
+#else
+LOOP VEC LEVEL(exponential)(VEC x)
+{
+    const LEVEL(net_ints) k = __builtin_convertvector(x * 1.44269504f - 0.5f, LEVEL(net_ints)); /* truncates towards 0 */
+    const VEC n = __builtin_convertvector(k, VEC), r = x - n * 0.693359375f - n * -2.12194440e-4f;
+    VEC y = r * (1.f / 5040) + 1.f / 720;
+    y = r * y + 1.f / 120;
+    y = r * y + 1.f / 24;
+    y = r * y + 1.f / 6;
+    y = r * y + 0.5f;
+    y = r * y + 1;
+    y = r * y + 1;
+    return (VEC)((LEVEL(net_ints))(y * (VEC)((k + 127) << 23)) & ~(x < -87.f));
+}
+#endif
+
+/*
  * s [n] becomes softmax(scale s). The scale is applied inside exp, because multiplying the queries first would take
- * another pass over them. What is behind n in its last block becomes 0, so that exp is called for whole vectors alone:
- * up to 15 calls for single numbers took longer than all others.
+ * another pass over them. What is behind n in its last block becomes 0, so that whole vectors can be taken everywhere.
  */
 LOOP void LEVEL(softmax)(size_t n, real scale, real *restrict s)
 {
@@ -152,10 +212,9 @@ LOOP void LEVEL(softmax)(size_t n, real scale, real *restrict s)
         s[t] = -(real)INFINITY;
     const real most = LEVEL(largest)(whole, s);
     for (size_t t = 0; t < whole; t += LANES) {
-#pragma omp simd
-        for (size_t lane = 0; lane < LANES; lane++)
-            s[t + lane] = real_exp(scale * (s[t + lane] - most));
-        part += READ(s + t);
+        const VEC e = LEVEL(exponential)(scale * (READ(s + t) - most));
+        AT(s + t) = e;
+        part += e;
     }
     for (size_t lane = 0; lane < LANES; lane++)
         sum += part[lane];
@@ -174,22 +233,25 @@ LEVEL_TARGET static void LEVEL(attend_head)(const struct net_attentionf *a, size
     real scale = 1 / real_sqrt((real)dh);
     transpose(a->n_keys, dh, a->k + first, a->k_stride, a->pad, kt);
     while (i < a->n_queries) {
-        const real *x[TILE_QUERIES];
-        real *s[TILE_QUERIES];
-        size_t queries = a->n_queries - i < TILE_QUERIES ? 1 : TILE_QUERIES;
-        for (size_t q = 0; q < queries; q++) {
-            x[q] = a->q + (size_t)a->query[i + q] * a->q_stride + first;
-            s[q] = p + ((i + q) * a->heads + head) * a->pad;
-        }
-        if (queries == TILE_QUERIES)
-            LEVEL(dots_of_queries)(TILE_QUERIES, (size_t)a->query[i + TILE_QUERIES - 1] + 1, dh, x, kt, a->pad, s);
-        else
-            LEVEL(dots)((size_t)a->query[i] + 1, dh, x[0], kt, a->pad, s[0]);
+        const real *x[NET_QUERIES], *weights[NET_QUERIES];
+        real *s[NET_QUERIES], *mixed[NET_QUERIES];
+        size_t queries = a->n_queries - i < NET_QUERIES ? 1 : NET_QUERIES, n[NET_QUERIES];
         for (size_t q = 0; q < queries; q++, i++) {
-            size_t n = (size_t)a->query[i] + 1;
-            LEVEL(softmax)(n, scale, s[q]);
-            LEVEL(mix)(n, dh, s[q], a->v + first, a->v_stride, out + i * a->heads * dh + first);
+            x[q] = a->q + (size_t)a->query[i] * a->q_stride + first;
+            n[q] = (size_t)a->query[i] + 1;
+            weights[q] = s[q] = p + (i * a->heads + head) * a->pad;
+            mixed[q] = out + i * a->heads * dh + first;
         }
+        if (queries == NET_QUERIES)
+            LEVEL(dots_of_queries)(2, NET_QUERIES, TILE_BLOCKS, n[NET_QUERIES - 1], dh, x, kt, a->pad, s);
+        else
+            LEVEL(dots)(n[0], dh, x[0], kt, a->pad, s[0]);
+        for (size_t q = 0; q < queries; q++)
+            LEVEL(softmax)(n[q], scale, s[q]);
+        if (queries == NET_QUERIES)
+            LEVEL(mix_of_queries)(2, NET_QUERIES, TILE_BLOCKS, n, dh, weights, a->v + first, a->v_stride, mixed);
+        else
+            LEVEL(mix)(n[0], dh, s[0], a->v + first, a->v_stride, mixed[0]);
     }
 }
 
@@ -208,8 +270,14 @@ LEVEL_TARGET static void LEVEL(attend_cached)(size_t heads, size_t dh, size_t n,
 /* dp becomes ds = scale p (dp - sum p dp). */
 LOOP void LEVEL(softmax_backward)(size_t n, real scale, const real *restrict p, real *restrict dp)
 {
+    const size_t whole = n / LANES * LANES;
     real sum = 0;
-    for (size_t t = 0; t < n; t++)
+    VEC part = {0};
+    for (size_t t = 0; t < whole; t += LANES)
+        part += READ(p + t) * READ(dp + t);
+    for (size_t lane = 0; lane < LANES; lane++)
+        sum += part[lane];
+    for (size_t t = whole; t < n; t++)
         sum += p[t] * dp[t];
     for (size_t t = 0; t < n; t++)
         dp[t] = scale * p[t] * (dp[t] - sum);
@@ -229,34 +297,42 @@ LOOP void LEVEL(spread)(size_t first, size_t n, size_t head_dim, const real *w, 
             rows[t * head_dim + d] += w[t] * x[d];
 }
 
+LOOP void LEVEL(spread_blocks)(size_t blocks, size_t n, size_t head_dim, const real *const *w, const real *const *x, real *rows, size_t d)
+{
+    VEC part[NET_QUERIES][BACKWARD_BLOCKS];
+    for (size_t q = 0; q < NET_QUERIES; q++)
+        for (size_t b = 0; b < blocks; b++)
+            part[q][b] = READ(x[q] + d + b * LANES);
+    for (size_t t = 0; t < n; t++)
+        for (size_t b = 0; b < blocks; b++) {
+            VEC sum = READ(rows + t * head_dim + d + b * LANES);
+            for (size_t q = 0; q < NET_QUERIES; q++)
+                sum += w[q][t] * part[q][b];
+            AT(rows + t * head_dim + d + b * LANES) = sum;
+        }
+}
+
 /*
- * rows[t] += w[q][t] x[q] for NET_SPREAD queries, each for its own n[q], which ascend. Each row is read and written once for all
+ * rows[t] += w[q][t] x[q] for NET_QUERIES queries, each for its own n[q], which ascend. Each row is read and written once for all
  * of them. The additions to a row are in the order of the queries, as if they came one by one.
  */
 LOOP void LEVEL(spread_queries)(const size_t *n, size_t head_dim, const real *const *w, const real *const *x, real *rows)
 {
     size_t d = 0;
-    for (; d + LANES <= head_dim; d += LANES) {
-        const VEC x0 = READ(x[0] + d), x1 = READ(x[1] + d), x2 = READ(x[2] + d), x3 = READ(x[3] + d);
-        for (size_t t = 0; t < n[0]; t++) {
-            VEC sum = READ(rows + t * head_dim + d);
-            sum += w[0][t] * x0;
-            sum += w[1][t] * x1;
-            sum += w[2][t] * x2;
-            sum += w[3][t] * x3;
-            AT(rows + t * head_dim + d) = sum;
-        }
-    }
+    for (; d + BACKWARD_BLOCKS * LANES <= head_dim; d += BACKWARD_BLOCKS * LANES)
+        LEVEL(spread_blocks)(BACKWARD_BLOCKS, n[0], head_dim, w, x, rows, d);
+    for (; d + LANES <= head_dim; d += LANES)
+        LEVEL(spread_blocks)(1, n[0], head_dim, w, x, rows, d);
     for (; d < head_dim; d++)
-        for (size_t q = 0; q < NET_SPREAD; q++)
+        for (size_t q = 0; q < NET_QUERIES; q++)
             for (size_t t = 0; t < n[0]; t++)
                 rows[t * head_dim + d] += w[q][t] * x[q][d];
-    for (size_t q = 1; q < NET_SPREAD; q++)
+    for (size_t q = 1; q < NET_QUERIES; q++)
         LEVEL(spread)(n[0], n[q], head_dim, w[q], x[q], rows);
 }
 
 /*
- * scratch: vt [head_dim][pad], sums of dk and dv [pad][head_dim], ds [NET_SPREAD][pad]. The sums of dk and dv are first gathered in
+ * scratch: vt [head_dim][pad], sums of dk and dv [pad][head_dim], ds [NET_QUERIES][pad]. The sums of dk and dv are first gathered in
  * compact rows, because in the packed gradient every query would read and write rows that are 3d apart.
  */
 LEVEL_TARGET static void LEVEL(attend_head_backward)(const struct net_attentionf *a, size_t head, const real *p, const real *d_out,
@@ -268,24 +344,30 @@ LEVEL_TARGET static void LEVEL(attend_head_backward)(const struct net_attentionf
     transpose(a->n_keys, dh, a->v + first, a->v_stride, a->pad, vt);
     memset(k_sum, 0, 2 * size * sizeof *k_sum);
     for (size_t i = 0; i < a->n_queries;) {
-        size_t queries = a->n_queries - i < NET_SPREAD ? 1 : NET_SPREAD, n[NET_SPREAD];
-        const real *row[NET_SPREAD], *query[NET_SPREAD], *d_mix[NET_SPREAD], *d_scores[NET_SPREAD];
+        size_t queries = a->n_queries - i < NET_QUERIES ? 1 : NET_QUERIES, n[NET_QUERIES];
+        const real *row[NET_QUERIES], *query[NET_QUERIES], *d_mix[NET_QUERIES], *d_scores[NET_QUERIES];
+        real *own[NET_QUERIES], *d_query[NET_QUERIES];
         for (size_t q = 0; q < queries; q++, i++) {
             size_t at = (size_t)a->query[i];
-            real *own = ds + q * a->pad;
             n[q] = at + 1;
             row[q] = p + (i * a->heads + head) * a->pad;
             query[q] = a->q + at * a->q_stride + first;
             d_mix[q] = d_out + i * a->heads * dh + first;
-            d_scores[q] = own;
-            LEVEL(dots)(n[q], dh, d_mix[q], vt, a->pad, own);
-            LEVEL(softmax_backward)(n[q], scale, row[q], own);
-            LEVEL(mix)(n[q], dh, own, a->k + first, a->k_stride, dq + at * d_stride + first);
+            d_scores[q] = own[q] = ds + q * a->pad;
+            d_query[q] = dq + at * d_stride + first;
         }
-        if (queries == NET_SPREAD) {
+        if (queries == NET_QUERIES)
+            LEVEL(dots_of_queries)(1, NET_QUERIES, BACKWARD_BLOCKS, n[NET_QUERIES - 1], dh, d_mix, vt, a->pad, own);
+        else
+            LEVEL(dots_of_queries)(1, 1, BACKWARD_BLOCKS, n[0], dh, d_mix, vt, a->pad, own);
+        for (size_t q = 0; q < queries; q++)
+            LEVEL(softmax_backward)(n[q], scale, row[q], own[q]);
+        if (queries == NET_QUERIES) {
+            LEVEL(mix_of_queries)(1, NET_QUERIES, BACKWARD_BLOCKS, n, dh, d_scores, a->k + first, a->k_stride, d_query);
             LEVEL(spread_queries)(n, dh, d_scores, query, k_sum);
             LEVEL(spread_queries)(n, dh, row, d_mix, v_sum);
         } else {
+            LEVEL(mix_of_queries)(1, 1, BACKWARD_BLOCKS, n, dh, d_scores, a->k + first, a->k_stride, d_query);
             LEVEL(spread)(0, n[0], dh, d_scores[0], query[0], k_sum);
             LEVEL(spread)(0, n[0], dh, row[0], d_mix[0], v_sum);
         }
@@ -302,6 +384,5 @@ LEVEL_TARGET static void LEVEL(attend_head_backward)(const struct net_attentionf
 #undef LEVEL
 #undef LEVEL_TARGET
 #undef LEVEL_BYTES
-#undef TILE_QUERIES
 #undef TILE_BLOCKS
 #undef MIX_BLOCKS

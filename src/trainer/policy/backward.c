@@ -64,20 +64,10 @@ static void backward_attention(struct trainer_passf *pass, struct pass_layerf *l
     net_rotatef(pass, -1, pass->d_qkv);
 }
 
-/* Backward pass of the residual stream: d_in [N][d] = d_out at the rows that the layer passed on, 0 elsewhere. */
-static void spread_rows(struct trainer_passf *pass, bool last)
-{
-    size_t d = (size_t)pass->model.width;
-    if (!last) {
-        memcpy(pass->d_in, pass->d_out, pass->n * d * sizeof(real));
-        return;
-    }
-    memset(pass->d_in, 0, pass->n * d * sizeof(real));
-    for (size_t i = 0; i < pass->n_wanted; i++)
-        memcpy(pass->d_in + (size_t)pass->row[i] * d, pass->d_out + i * d, d * sizeof(real));
-}
-
-/* Backward pass of the attention half: d_out [q][d], which holds d mid, becomes d_in [N][d]. */
+/*
+ * Backward pass of the attention half of a layer: d_out [q][d], which holds d mid, becomes the gradient of the layer's input [N][d]. The
+ * residual stream passes d_out on unchanged. In the last layer, which has rows for wanted tokens only, they are spread over d_in.
+ */
 static void backward_half(struct trainer_passf *pass, const real *params, int32_t l, size_t q,
                           real *gradient)
 {
@@ -88,12 +78,19 @@ static void backward_half(struct trainer_passf *pass, const real *params, int32_
     net_gemmf(true, false, d, d, q, layer->att, d, pass->d_out, d, 1, gradient + at.out, d);
     net_gemmf(false, true, q, d, d, pass->d_out, d, params + at.out, d, 0, pass->x, d);
     backward_attention(pass, layer, last);
-    spread_rows(pass, last);
+    if (last) {
+        real *rows = pass->d_out;
+        memset(pass->d_in, 0, n * d * sizeof(real));
+        for (size_t i = 0; i < pass->n_wanted; i++)
+            memcpy(pass->d_in + (size_t)pass->row[i] * d, rows + i * d, d * sizeof(real));
+        pass->d_out = pass->d_in;
+        pass->d_in = rows;
+    }
     net_normf(n, d, layer->in, params + at.norm1, pass->x);
     net_gemmf(true, false, d, 3 * d, n, pass->x, d, pass->d_qkv, 3 * d, 1, gradient + at.qkv,
               3 * d);
     net_gemmf(false, true, n, d, 3 * d, pass->d_qkv, 3 * d, params + at.qkv, 3 * d, 0, pass->y, d);
-    net_norm_backwardf(n, d, layer->in, params + at.norm1, pass->y, pass->d_in,
+    net_norm_backwardf(n, d, layer->in, params + at.norm1, pass->y, pass->d_out,
                        gradient + at.norm1);
 }
 
@@ -124,7 +121,6 @@ void trainer_policy_backwardf(struct trainer_passf *pass, const real *params,
     trainer_policy_backward_valuesf(pass, params, d_log_prob, NULL, gradient);
 }
 
-/* d_in of a layer is d_out of the previous layer, so the two buffers are swapped. */
 void trainer_policy_backward_valuesf(struct trainer_passf *pass, const real *params,
                                      const real *d_log_prob, const real *d_value, real *gradient)
 {
@@ -137,9 +133,6 @@ void trainer_policy_backward_valuesf(struct trainer_passf *pass, const real *par
         else
             backward_mlp(pass, params, l, q, gradient);
         backward_half(pass, params, l, q, gradient);
-        real *swap = pass->d_out;
-        pass->d_out = pass->d_in;
-        pass->d_in = swap;
     }
     net_embed_backwardf(pass->n, d, pass->sequences.tokens, pass->before, pass->d_out,
                         gradient + pass->layout.embedding,

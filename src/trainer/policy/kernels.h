@@ -48,7 +48,7 @@ struct net_attentionf {
 
 /*
  * p [n_queries][heads][pad] = softmax of q k / sqrt(head_dim); out [n_queries][heads*head_dim]. This and the
- * backward function need scratch [(3 * head_dim + NET_SPREAD) * pad].
+ * backward function need scratch [(3 * head_dim + NET_QUERIES) * pad].
  */
 void net_attendf(const struct net_attentionf *a, real *p, real *out, real *scratch);
 /* dq, dk, dv have the shapes of q, k, v, with rows d_stride apart; all are overwritten. */

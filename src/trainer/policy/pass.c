@@ -62,7 +62,7 @@ static void carve_pass(struct trainer_passf *pass, struct carve *block)
     pass->d_out = carve(block, n * d, sizeof(real));
     pass->d_qkv = carve(block, 3 * n * d, sizeof(real));
     pass->d_u = carve(block, n * (size_t)model->mlp, sizeof(real));
-    pass->scratch = carve(block, (3 * dh + NET_SPREAD) * pass->pad, sizeof(real));
+    pass->scratch = carve(block, (3 * dh + NET_QUERIES) * pass->pad, sizeof(real));
     if (model->experts == 0)
         return;
     pass->d_gate = carve(block, n * (size_t)model->experts_per_token, sizeof(real));

@@ -30,8 +30,8 @@ typedef float real;
 /* Number of keys in a block; rows of scores are padded to whole blocks. */
 enum { NET_BLOCK = 16 };
 
-/* Queries whose gradients attention adds to the same rows at a time. */
-enum { NET_SPREAD = 4 };
+/* Queries that attention takes at a time, because they read the same keys and values. */
+enum { NET_QUERIES = 4 };
 
 /* glibc has vector versions of these functions for x86-64, but its header declares them only with -ffast-math. */
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)

@@ -23,12 +23,43 @@ static size_t part_of(size_t left)
     return left > DEPTH ? (left / 2 + DEPTH_STEP - 1) / DEPTH_STEP * DEPTH_STEP : left;
 }
 
+/*
+ * Seven or eight last rows are taken as four and the rest, because one or two rows alone have too few sums: each addition would wait for
+ * the previous one.
+ */
+static size_t rows_of_block(size_t left, size_t most)
+{
+    return left == 7 || left == 8 ? 4 : left < most ? left : most;
+}
+
+/* Columns are taken in blocks of BLOCK at every level. At most GROUP rows of a transposed a are copied at a time. */
+enum { BLOCK = 16, GROUP = 96 };
+
+/*
+ * to [k][width] = b transposed, whose rows are ldb apart; width is a multiple of BLOCK. A cache line of the copy is written at once.
+ * Not inlined, because gcc's transposition with wider vectors spills.
+ */
+__attribute__((noinline)) static void transpose_columns(size_t width, size_t k, const float *b, size_t ldb, float *to)
+{
+    for (size_t j = 0; j < width; j += BLOCK)
+        for (size_t p = 0; p < k; p++)
+            for (size_t i = 0; i < BLOCK; i++)
+                to[p * width + j + i] = b[(j + i) * ldb + p];
+}
+
+/* Below this size, or with fewer columns, copying takes longer than it saves (measured with AVX2). */
+static bool gains_from_copies(const struct product *x)
+{
+    return x->n > 64 && x->m * x->k > 8192;
+}
+
 /* 32 registers of 64 bytes: 24 sums */
 #define LEVEL(name) name##_avx512
 #define LEVEL_TARGET __attribute__((target("avx512f,fma")))
 #define LANES 16
 #define ROWS 6
 #define VECTORS 4
+#define PACKS 0
 #include "policy/product_level.h"
 
 /* 16 registers of 32 bytes: 12 sums */
@@ -37,21 +68,10 @@ static size_t part_of(size_t left)
 #define LANES 8
 #define ROWS 6
 #define VECTORS 2
+#define PACKS 1
 #include "policy/product_level.h"
 
-/* Columns are taken in blocks of this size at every level. */
-enum { BLOCK = 16 };
-
-/* Transposes b [n][k] into to [k][n]. Each cache line of `to` is written completely, from BLOCK rows of b. */
-static void transpose(const struct product *x, float *to)
-{
-    for (size_t j = 0; j < x->n; j += BLOCK)
-        for (size_t p = 0; p < x->k; p++)
-            for (size_t i = 0; i < BLOCK; i++)
-                to[p * x->n + j + i] = x->b[(j + i) * x->ldb + p];
-}
-
-/* Largest b that is transposed, in numbers; the transposed copy is on the stack. */
+/* Largest b that is transposed, in numbers. BLAS is as fast for a larger b. */
 enum { TRANSPOSED = 16384 };
 
 /*
@@ -74,23 +94,11 @@ static void run_parts(const struct product *x)
         run_parts_avx2(x);
 }
 
-static void run_transposed(struct product x)
-{
-    float b[TRANSPOSED];
-    transpose(&x, b);
-    x.b = b;
-    x.ldb = x.n;
-    run_parts(&x);
-}
-
 bool product_run(const struct product *x)
 {
     if (!suits(x))
         return false;
-    if (x->transpose_b)
-        run_transposed(*x);
-    else
-        run_parts(x);
+    run_parts(x);
     return true;
 }
 
