@@ -6,19 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint64_t test_rng_next(struct test_rng *rng)
-{
-    uint64_t z = rng->state += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-size_t test_rng_below(struct test_rng *rng, size_t bound)
-{
-    return (size_t)(test_rng_next(rng) % bound);
-}
-
 double test_rng_uniform(struct test_rng *rng)
 {
     return (double)(test_rng_next(rng) >> 11) * 0x1p-53;

@@ -16,12 +16,8 @@
 
 #include <rlcore/batch.h>
 
-/* The splitmix64 generator; any seed will do. */
-struct test_rng {
-    uint64_t state;
-};
-uint64_t test_rng_next(struct test_rng *rng);
-size_t test_rng_below(struct test_rng *rng, size_t bound); /* 0..bound-1 */
+#include "support/test_rng.h"
+
 double test_rng_uniform(struct test_rng *rng);             /* [0, 1) */
 double test_rng_normal(struct test_rng *rng);
 

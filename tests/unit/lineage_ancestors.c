@@ -15,21 +15,9 @@
 #include "questions/questions.h"
 #include "support/files.h"
 #include "support/rows.h"
+#include "support/test_rng.h"
 
 static struct lineage_error err;
-
-/* The splitmix64 generator. */
-struct test_rng {
-    uint64_t state;
-};
-
-static size_t test_rng_below(struct test_rng *rng, size_t bound)
-{
-    uint64_t z = rng->state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return (size_t)((z ^ z >> 31) % bound);
-}
 
 /* ---- logs as texts ---- */
 

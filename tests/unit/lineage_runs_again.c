@@ -12,45 +12,37 @@
 
 #include "support/files.h"
 #include "support/rows.h"
+#include "support/test_rng.h"
 
 enum { ROUNDS = 150, ROWS_MAX = 40, IDS = 12, SINGLE_ROWS = 2000 };
 
 static struct lineage_error err;
 
-/* The splitmix64 generator. */
-static size_t below(uint64_t *state, size_t bound)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return (size_t)((z ^ z >> 31) % bound);
-}
-
-static void some_id(char out[32], uint64_t *rng)
+static void some_id(char out[32], struct test_rng *rng)
 {
     static const char *const before[] = {"", "", "", "exp_", "exp_", "exp_exp_"};
-    if (below(rng, 25) == 0)
+    if (test_rng_below(rng, 25) == 0)
         strcpy(out, "exp_");
     else
-        snprintf(out, 32, "%s%zu", before[below(rng, sizeof before / sizeof *before)], below(rng, IDS));
+        snprintf(out, 32, "%s%zu", before[test_rng_below(rng, sizeof before / sizeof *before)], test_rng_below(rng, IDS));
 }
 
-static void add_random_row(const char *dir, uint64_t *rng)
+static void add_random_row(const char *dir, struct test_rng *rng)
 {
     static const char *const labels[] = {"keep", "discard", "discard", "baseline", "crash", "harness_abort"};
     char id[32], other[32], metric[32] = "", notes[200] = "prose";
-    const size_t kind = below(rng, 8);
+    const size_t kind = test_rng_below(rng, 8);
     some_id(id, rng);
     some_id(other, rng);
-    if (below(rng, 6))
-        snprintf(metric, sizeof metric, "%.3f", (double)below(rng, 1000) / 1000);
+    if (test_rng_below(rng, 6))
+        snprintf(metric, sizeof metric, "%.3f", (double)test_rng_below(rng, 1000) / 1000);
     if (kind < 3)
         snprintf(notes, sizeof notes, "replicates %s%s", other, kind ? "" : ", score 0.25");
     else if (kind == 3)
         strcpy(notes, "mean of 3 seeds, std 0.125");
     else if (kind == 4)
         snprintf(notes, sizeof notes, "mean of 2 seeds, std 0.5; replicates %s", other);
-    const struct row rows[] = {{.id = id, .status = labels[below(rng, sizeof labels / sizeof *labels)], .metric = metric, .notes = notes},
+    const struct row rows[] = {{.id = id, .status = labels[test_rng_below(rng, sizeof labels / sizeof *labels)], .metric = metric, .notes = notes},
                                {.id = NULL}};
     add_rows(dir, rows);
 }
@@ -107,8 +99,8 @@ static void few_rows_say_the_same_as_all(void **state)
     for (uint64_t round = 1; round <= ROUNDS; round++) {
         char *dir = make_dir();
         struct heard heard = {0};
-        uint64_t rng = round;
-        for (size_t n = 1 + below(&rng, ROWS_MAX); n; n--)
+        struct test_rng rng = {round};
+        for (size_t n = 1 + test_rng_below(&rng, ROWS_MAX); n; n--)
             add_random_row(dir, &rng);
         struct lineage_store *store = open_store(dir, round % 2 ? LINEAGE_LOWER : LINEAGE_HIGHER, &heard);
         struct lineage_evidence all, few;

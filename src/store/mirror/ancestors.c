@@ -48,19 +48,6 @@ struct places {
 
 /* ---- moved rows ---- */
 
-/* Adds the seqs that the statement lists. */
-static enum lineage_status add_listed(struct mirror_seqs *rows, struct mirror *mirror,
-                                      sqlite3_stmt *stmt, struct lineage_error *err)
-{
-    enum lineage_status status;
-    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
-        if (!mirror_seqs_add(rows, sqlite3_column_int64(stmt, 0))) {
-            status = store_no_memory(err);
-            break;
-        }
-    return mirror_end_rows(stmt, status);
-}
-
 /* Rows that name the trial in another spelling may mean another row; they are computed again in vain. */
 enum lineage_status ancestors_add_children(struct mirror_seqs *rows, struct mirror *mirror,
                                            int64_t seq, struct lineage_error *err)
@@ -75,7 +62,7 @@ enum lineage_status ancestors_add_children(struct mirror_seqs *rows, struct mirr
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_int64(stmt, 1, seq);
-    return add_listed(rows, mirror, stmt, err);
+    return mirror_list_seqs(rows, mirror, stmt, err);
 }
 
 enum lineage_status ancestors_add_voids(struct mirror_seqs *rows, struct mirror *mirror,
@@ -87,7 +74,7 @@ enum lineage_status ancestors_add_voids(struct mirror_seqs *rows, struct mirror 
         " ON t.seq = v.seq WHERE a.kept <> (t.status IN ('keep', 'baseline'))";
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
-    return status == LINEAGE_OK ? add_listed(rows, mirror, stmt, err) : status;
+    return status == LINEAGE_OK ? mirror_list_seqs(rows, mirror, stmt, err) : status;
 }
 
 /* ---- which rows to compute ---- */

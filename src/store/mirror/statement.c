@@ -112,6 +112,17 @@ enum lineage_status mirror_end_rows(sqlite3_stmt *stmt, enum lineage_status stat
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
+enum lineage_status mirror_list_seqs(struct mirror_seqs *seqs, struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
+{
+    enum lineage_status status;
+    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
+        if (!mirror_seqs_add(seqs, sqlite3_column_int64(stmt, 0))) {
+            status = store_no_memory(err);
+            break;
+        }
+    return mirror_end_rows(stmt, status);
+}
+
 /* The statement is reset before this returns, because SQLite cannot commit while a statement is still writing. */
 enum lineage_status mirror_run(struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
 {

@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 
 #include "mirror.h"
+#include "seqs.h"
 
 /* Returns the connection, which is valid until the next sync. */
 sqlite3 *mirror_db(struct mirror *mirror);
@@ -32,6 +33,10 @@ enum lineage_status mirror_run(struct mirror *mirror, sqlite3_stmt *stmt, struct
 /* Resets a statement after the last row that the caller needs. `status` is the result of the last step; returns
  * LINEAGE_OK for LINEAGE_ENOTFOUND, and any other status unchanged. */
 enum lineage_status mirror_end_rows(sqlite3_stmt *stmt, enum lineage_status status);
+
+/* Adds the seqs in the first column of all rows of a statement, and resets it. Bind its values before the call. After a failure the list
+ * has some of them. */
+enum lineage_status mirror_list_seqs(struct mirror_seqs *seqs, struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err);
 
 /* Fills err from SQLite's last failure: LINEAGE_ELOCKED if the file is busy, LINEAGE_ENOMEM, LINEAGE_ECANCELLED, else
  * LINEAGE_EDB. Damage is recorded for mirror_mended. */

@@ -48,45 +48,36 @@ struct runs_question {
     struct mirror_seqs rows;
 };
 
-/* A row that runs a trial again names it by the id of any of its rows, so all rows with a named id are listed. */
-static enum lineage_status list_rows(struct runs_question *q, const char *best, struct lineage_error *err)
+/* A row that runs a trial again names it by the id of any of its rows, so all rows with a named id are listed. ?2 is the best row. */
+static enum lineage_status list_rows(struct runs_question *q, int64_t best, struct lineage_error *err)
 {
     static const char sql[] =
-        "WITH named(id) AS (SELECT ?1 UNION SELECT ?2 UNION SELECT trial FROM again_rows)"
+        "WITH named(id) AS (SELECT ?1 UNION SELECT trial FROM again_rows UNION"
+        " SELECT iif(substr(exp_id, 1, 4) = 'exp_', substr(exp_id, 5), exp_id) FROM trials WHERE seq = ?2)"
         " SELECT seq FROM again_rows"
         " UNION SELECT seq FROM named CROSS JOIN trials ON exp_id = id"
         " UNION SELECT seq FROM named CROSS JOIN trials ON exp_id = 'exp_' || id"
         " UNION SELECT seq FROM (SELECT max(seq) AS seq FROM trials) WHERE seq IS NOT NULL ORDER BY seq";
-    struct mirror *mirror = q->store->mirror;
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
+    enum lineage_status status = mirror_prepare(q->store->mirror, &stmt, sql, err);
     if (status != LINEAGE_OK)
         return status;
     mirror_bind_text(stmt, 1, q->id ? id_bare(q->id) : NULL);
-    mirror_bind_text(stmt, 2, best ? id_bare(best) : NULL);
-    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
-        if (!mirror_seqs_add(&q->rows, sqlite3_column_int64(stmt, 0))) {
-            status = store_no_memory(err);
-            break;
-        }
-    return mirror_end_rows(stmt, status);
+    sqlite3_bind_int64(stmt, 2, best);
+    return mirror_list_seqs(&q->rows, q->store->mirror, stmt, err);
 }
 
 static enum lineage_status ask_runs(void *question, struct lineage_error *err)
 {
     struct runs_question *q = question;
-    struct lineage_trial best = {0};
-    int64_t seq;
+    int64_t best = 0;
     double score;
     enum lineage_status status = mirror_sync(q->store->mirror, err);
     q->rows.n = 0;
     if (status == LINEAGE_OK)
-        status = mirror_best(q->store->mirror, &seq, &score, err);
-    if (status == LINEAGE_OK)
-        status = mirror_load(q->store->mirror, seq, &best, err);
+        status = mirror_best(q->store->mirror, &best, &score, err);
     if (status == LINEAGE_OK || status == LINEAGE_ENOTFOUND)
-        status = list_rows(q, best.exp_id, err);
-    lineage_trial_release(&best);
+        status = list_rows(q, best, err);
     return status;
 }
 

@@ -324,12 +324,10 @@ static enum lineage_status collect(struct mirror *mirror, const char *sql, const
                            !limited                ? -1
                            : limit > SEARCH_RANKED ? (int64_t)limit
                                                    : SEARCH_RANKED);
+        status = mirror_list_seqs(found, mirror, stmt, err);
     }
-    while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
-        if (!mirror_seqs_add(found, sqlite3_column_int64(stmt, 0)))
-            status = store_no_memory(err);
     sqlite3_finalize(stmt);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return status;
 }
 
 /* Weights of the columns: a word of the hypothesis says more than one of the notes, which hold what machines wrote.
