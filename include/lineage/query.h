@@ -209,6 +209,18 @@ lineage_tried(struct lineage_cursor **cursor, struct lineage_store *store,
               const struct lineage_param *wanted, size_t n_wanted, double tolerance,
               struct lineage_error *err);
 
+/*
+ * Answers what is known about a setting that no trial has as a whole: opens a cursor over at most `limit` trials that meet at
+ * least one of the conditions. Trials that meet more conditions come first, among equals failures, then newer trials.
+ * harness_abort trials are left out. Each condition is on what rows declare as a parameter of exactly that name, so another name
+ * is met by no trial. More than LINEAGE_NEAREST_CONDITIONS conditions return LINEAGE_ELIMIT. It takes the same time for a log of
+ * any length, unless the trials that meet a condition and those that failed alternate.
+ */
+enum { LINEAGE_NEAREST_CONDITIONS = 32 };
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_nearest(struct lineage_cursor **cursor, struct lineage_store *store, const struct lineage_condition *conditions,
+                size_t n_conditions, size_t limit, struct lineage_error *err);
+
 /* A row of an SQL result: texts[i] is NULL for SQL NULL. The strings are valid during the call. Return false to
  * stop. */
 typedef bool lineage_sql_row(void *context, size_t n, const char *const *names, const char *const *texts);

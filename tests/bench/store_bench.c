@@ -570,7 +570,8 @@ static void bench_commands(struct bench *bench, size_t n, enum shape shape)
 {
     static const char *const commands[] = {"best", "render", "show MIDDLE", "show LAST --format json", "chain LAST --limit 10",
                                            "query --limit 5", "query --since 2099-01-01", "query --status train_budget_overrun",
-                                           "query --sort -core_metric --limit 5", "tried --alpha 0.77"};
+                                           "query --sort -core_metric --limit 5", "tried --alpha 0.77",
+                                           "tried --alpha 0.77 --gamma 1.0"};
     const char *program = getenv("LINEAGE"), *of = shape == DEEP ? "deep" : "wide";
     char *dir = make_dir(), *path = join(dir, "results.tsv");
     double best = 0, most = 0;

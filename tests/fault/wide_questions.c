@@ -159,6 +159,23 @@ static enum lineage_status ask_tried_text(struct lineage_store *store, FILE *out
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
+static enum lineage_status ask_nearest(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    static const char *const adam[] = {"adam"};
+    const struct lineage_condition conditions[] = {{.name = "optimizer", .texts = adam, .n_texts = 1},
+                                                   {.name = "lr", .range = {{true, 0.01}, {true, 0.1}}},
+                                                   {.name = "alpha", .range = {{true, 77}, {true, 77}}}};
+    struct lineage_cursor *cursor;
+    struct lineage_trial trial;
+    enum lineage_status status = lineage_nearest(&cursor, store, conditions, 3, 3, err);
+    if (status != LINEAGE_OK)
+        return status;
+    while ((status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK)
+        print_trial(out, &trial);
+    lineage_cursor_close(cursor);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
 static bool print_remark(void *context, const struct lineage_remark *remark)
 {
     fprintf(context, "%s %s %s %s\n", remark->timestamp, remark->exp_id, remark->author, remark->text);
@@ -237,7 +254,7 @@ const struct question wide_questions[] = {
     {"by value", ask_by_value},          {"sweep texts", ask_sweep_texts},   {"sweep numbers", ask_sweep_numbers},
     {"list extras", ask_extras},         {"list newest", ask_newest},        {"tried text", ask_tried_text},
     {"remarks", ask_remarks},            {"load report", ask_report},        {"snapshot path", ask_path},
-    {"circle", ask_circle},              {"board", ask_board}};
+    {"circle", ask_circle},              {"board", ask_board},               {"nearest", ask_nearest}};
 const size_t n_wide_questions = sizeof wide_questions / sizeof *wide_questions;
 
 void make_wide_store(const char *dir)

@@ -138,6 +138,11 @@ enum lineage_status mirror_count(struct mirror *mirror, const struct lineage_que
 enum lineage_status mirror_tried(struct mirror *mirror, const struct lineage_param *wanted, size_t n_wanted,
                                  double tolerance, struct mirror_seqs *found, struct lineage_error *err);
 
+/* Finds the trials that meet most of the conditions, nearest first (lineage_nearest). The caller frees found, also after a
+ * failure. */
+enum lineage_status mirror_nearest(struct mirror *mirror, const struct lineage_condition *conditions, size_t n, size_t limit,
+                                   struct mirror_seqs *found, struct lineage_error *err);
+
 /* What a name is: a column or extra column, a parameter that some trial declares, or none of them. */
 enum mirror_name { MIRROR_NAME_UNKNOWN, MIRROR_NAME_PARAM, MIRROR_NAME_COLUMN };
 enum lineage_status mirror_find_name(struct mirror *mirror, const char *name, enum mirror_name *kind, struct lineage_error *err);

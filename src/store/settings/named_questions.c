@@ -1,5 +1,5 @@
 /*
- * named_questions.c: the public questions by name: query, count, tried and sweep. A name is a column, a parameter, an
+ * named_questions.c: the public questions by name: query, count, tried, nearest and sweep. A name is a column, a parameter, an
  * extra column, or a setting in words.
  */
 #include <math.h>
@@ -16,6 +16,8 @@ struct question {
     const struct lineage_param *wanted;
     size_t n_wanted;
     double tolerance;
+    const struct lineage_condition *conditions;
+    size_t n_conditions, limit;
     struct mirror_seqs found;
 };
 
@@ -105,6 +107,24 @@ enum lineage_status lineage_tried(struct lineage_cursor **cursor, struct lineage
     enum lineage_status status = ask_settings(store, &named, err);
     free(names);
     return give(cursor, &q, status, err);
+}
+
+static enum lineage_status ask_nearest(void *question, struct lineage_error *err)
+{
+    struct question *q = question;
+    enum lineage_status status = begin(q, err);
+    return status == LINEAGE_OK ? mirror_nearest(q->store->mirror, q->conditions, q->n_conditions, q->limit, &q->found, err) : status;
+}
+
+enum lineage_status lineage_nearest(struct lineage_cursor **cursor, struct lineage_store *store,
+                                    const struct lineage_condition *conditions, size_t n_conditions, size_t limit,
+                                    struct lineage_error *err)
+{
+    struct question q = {.store = store, .conditions = conditions, .n_conditions = n_conditions, .limit = limit};
+    *cursor = NULL;
+    if (n_conditions > LINEAGE_NEAREST_CONDITIONS)
+        return store_fail(err, LINEAGE_ELIMIT, "more than %d parameters to look for", LINEAGE_NEAREST_CONDITIONS);
+    return give(cursor, &q, mirror_ask(store->mirror, ask_nearest, &q, err), err);
 }
 
 static enum lineage_status ask_sweep(void *question, struct lineage_error *err)
