@@ -281,6 +281,45 @@ static void tried_finds_what_lies_within_tolerance(void **state)
     remove_dir(dir);
 }
 
+/* The seqs of a range come in the order of its values, and are sorted by a set of bits if there are many. */
+static void a_range_is_listed_in_the_order_of_the_log(void **state)
+{
+    (void)state;
+    enum { ROWS = 2000 };
+    static const struct {
+        const char *range;
+        size_t n; /* number of trials */
+    } cases[] = {{"0.2:0.6", ROWS / 2}, {"0:1", ROWS}, {"0.3", ROWS / 10}, {"0.9:5", ROWS / 10}, {"7:8", 2}, {"2:3", 0}};
+    char *dir = make_dir();
+    add_rows(dir, &(struct row){.id = NULL});
+    FILE *out = fopen(in_dir(dir, "results.tsv"), "ab");
+    for (size_t i = 0; i < ROWS; i++)
+        fprintf(out, "%03zu\t2026-05-01T00:00:00Z\topt\t\t\t\t\t\tdiscard\t1\t\t\t\t\t\t\talpha=0.%zu\n", i, i * 7 % 10);
+    fputs("far\t\t\t\t\t\t\t\tdiscard\t1\t\t\t\t\t\t\talpha=8\nnear\t\t\t\t\t\t\t\tdiscard\t1\t\t\t\t\t\t\talpha=7\n", out);
+    assert_int_equal(fclose(out), 0);
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (uint64_t after = 0; after < ROWS; after += ROWS / 4) {
+            struct lineage_condition condition = {.name = "alpha"};
+            const struct lineage_query query = {.conditions = &condition, .n_conditions = 1, .after = after};
+            struct lineage_cursor *cursor;
+            struct lineage_trial trial;
+            uint64_t last = after;
+            size_t n = 0;
+            assert_int_equal(lineage_range_parse(&condition.range, cases[i].range, &err), LINEAGE_OK);
+            assert_int_equal(lineage_query_open(&cursor, store, &query, &err), LINEAGE_OK);
+            for (; lineage_cursor_next(cursor, &trial, &err) == LINEAGE_OK; n++) {
+                assert_true(trial.seq > last && trial.params[0].value >= condition.range.low.value &&
+                            trial.params[0].value <= condition.range.high.value);
+                last = trial.seq;
+            }
+            lineage_cursor_close(cursor);
+            assert_int_equal(n, cases[i].n > 2 ? cases[i].n - cases[i].n * after / ROWS : cases[i].n);
+        }
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
 static void a_cursor_survives_other_calls_on_its_store(void **state)
 {
     (void)state;
@@ -953,6 +992,7 @@ int main(void)
         cmocka_unit_test(ranges_parse),
         cmocka_unit_test(a_sweep_shows_cells_and_what_lacks_them),
         cmocka_unit_test(tried_finds_what_lies_within_tolerance),
+        cmocka_unit_test(a_range_is_listed_in_the_order_of_the_log),
         cmocka_unit_test(a_cursor_survives_other_calls_on_its_store),
         cmocka_unit_test(rows_come_as_arrays_too),
         cmocka_unit_test(pages_go_on_behind_a_trial_in_any_order),

@@ -235,6 +235,7 @@ struct plan {
     struct lead lead;
     struct narrow narrow; /* instead of a lead */
     struct order order;
+    bool unordered; /* the statement lists the trials in the order of an index, and they are sorted by seq afterwards */
 };
 
 /* Whether a walk is possible and useful: the list is short, and an index other than that of the leading condition is in
@@ -394,6 +395,16 @@ static bool is_alone(const struct plan *plan, const struct lineage_query *query)
            (order->by_seq || strncmp(order->value, "l.", 2) == 0);
 }
 
+/* Whether the seqs of a list come in the order of several values and would be sorted by SQLite, which takes several times as
+ * long as mirror_seqs_order and writes a long list into a file. */
+static bool sorts_afterwards(const struct plan *plan, const struct lineage_query *query)
+{
+    const struct lineage_range *range = &plan->lead.condition.range;
+    bool one_number = range->low.present && range->high.present && range->low.value == range->high.value;
+    bool one_value = plan->lead.condition.n_texts == 1 || one_number;
+    return plan->what == LIST && plan->lead.found && !one_value && plan->order.by_seq && !plan->order.down && !query->limit;
+}
+
 /* List, count and walk are built from the same parts, so that a count covers exactly the rows that a list would
  * show. */
 static enum lineage_status build(struct builder *b, const struct lineage_query *query, struct plan *plan,
@@ -420,7 +431,8 @@ static enum lineage_status build(struct builder *b, const struct lineage_query *
         add_sortable(b, order);
     if (plan->what == LIST)
         add_after(b, order, query->after);
-    if (plan->what != COUNT)
+    plan->unordered = sorts_afterwards(plan, query);
+    if (plan->what != COUNT && !plan->unordered)
         add_order(b, order);
     add_limit(b, query->limit);
     if (status == LINEAGE_OK && b->sql.failed)
@@ -487,6 +499,8 @@ enum lineage_status mirror_query(struct mirror *mirror, const struct lineage_que
     }
     if (status == LINEAGE_OK && !filled)
         status = builder_collect(found, &b, err);
+    if (status == LINEAGE_OK && plan.unordered)
+        mirror_seqs_order(found);
     buf_release(&b.sql);
     return status;
 }
