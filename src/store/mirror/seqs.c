@@ -40,7 +40,7 @@ static void read_bits(struct mirror_seqs *seqs, const uint64_t *bits, size_t wor
 
 void mirror_seqs_order(struct mirror_seqs *seqs)
 {
-    enum { SPARSE = 64 }; /* with fewer seqs than one for so many rows, the bits are not worth their memory */
+    enum { SPARSE = 64 }; /* rows for each seq, from which on sorting is cheaper than bits */
     int64_t most = 0, least = 0;
     for (size_t i = 0; i < seqs->n; i++) {
         most = seqs->items[i] > most ? seqs->items[i] : most;

@@ -2,50 +2,23 @@
  * nearest.c: finds the trials that meet most of several conditions on parameters; among equals failures come first, then newer
  * trials.
  *
- * The trials of each condition are read from param_rows, which has those of one value in the order of the log, from the newest
- * to the oldest. Until the list is full, each trial that meets a condition is looked at. After that, only a trial that meets more
- * conditions than the last of the list matters, or as many if it failed and the last one did not. A trial that meets n conditions
- * cannot be newer than the n-th newest of the next trials of all conditions, so all trials above that one are skipped by a
- * look-up of the key (WAND: Broder et al. 2003, Efficient query evaluation using a two-level retrieval process, CIKM). The trials
- * that failed are walked in the same way. So the cost depends on how rare such trials are, and not on the size of the log.
+ * The trials of each condition are walked from the newest to the oldest. Until the list is full, each trial that meets a
+ * condition is looked at. After that, only a trial that meets more conditions than the last of the list matters, or as many if it
+ * failed and the last one did not. A trial that meets n conditions cannot be newer than the n-th newest of the next trials of all
+ * conditions, so all trials above that one are skipped by a look-up of the key (WAND: Broder et al. 2003, Efficient query
+ * evaluation using a two-level retrieval process, CIKM). The trials that failed are walked in the same way. So the cost depends
+ * on how rare such trials are, and not on the size of the log.
  */
-#include <math.h>
 #include <stdlib.h>
 
-#include "../mirror/statement.h"
+#include "param_walks.h"
 #include "questions.h"
 
-/* The values that a trial has which counts, and whether such a trial failed. The sums are in the order of their key, so the
- * statement ends as soon as there are enough values. */
-static const char values_sql[] =
-    "SELECT value, max(status NOT IN ('keep', 'discard', 'baseline', 'harness_abort')) FROM param_values"
-    " WHERE key = ?1 AND value BETWEEN ?2 AND ?3 GROUP BY value HAVING max(status <> 'harness_abort')";
-static const char rows_sql[] = "SELECT seq FROM param_rows WHERE key = ?1 AND value BETWEEN ?2 AND ?3";
 static const char label_sql[] = "SELECT status FROM trials INDEXED BY trials_by_seq WHERE seq = ?1";
-/* ?3 is the newest seq that is wanted in both. The conditions on status are those of the partial index. */
-static const char value_walk_sql[] = "SELECT seq FROM param_rows WHERE key = ?1 AND value = ?2 AND seq <= ?3 ORDER BY seq DESC";
+/* The conditions on status are those of the partial index. */
 static const char failed_walk_sql[] =
     "SELECT seq FROM trials INDEXED BY failed_by_label WHERE status = ?1 AND seq <= ?3 AND status <> 'keep'"
     " AND status <> 'discard' AND status <> 'baseline' AND status <> 'harness_abort' ORDER BY seq DESC";
-
-/* The trials with one value of a parameter, or with one label, from the newest on. */
-struct walk {
-    sqlite3_stmt *stmt;
-    int64_t at; /* INT64_MAX before the first one; 0 at the end */
-};
-
-/* With more values than MAX_WALKS, the trials are marked in a set of bits instead. Such a range is of a setting with as many
- * values as trials, and reading its rows costs a tenth of a microsecond for each. */
-enum { MAX_WALKS = 32 };
-
-/* The trials that meet a condition, or those that failed. */
-struct source {
-    struct walk walks[MAX_WALKS];
-    size_t n;
-    uint64_t *bits; /* [newest / 64 + 1], or NULL */
-    int64_t at;     /* the newest trial that is not newer than where the search is; 0: none */
-    bool may_fail;  /* some of them may have failed */
-};
 
 struct near {
     int64_t seq;
@@ -62,154 +35,14 @@ struct search {
     int64_t newest; /* no seq is larger */
 };
 
-/* ---- trials of one source ---- */
-
-/* Adds a walk. `text`, a name or a label, must outlive it; the value is copied. */
-static enum lineage_status open_walk(struct source *source, struct mirror *mirror, const char *sql, const char *text,
-                                     sqlite3_value *value, struct lineage_error *err)
-{
-    struct walk *walk = &source->walks[source->n];
-    *walk = (struct walk){.at = INT64_MAX};
-    if (sqlite3_prepare_v2(mirror_db(mirror), sql, -1, &walk->stmt, NULL) != SQLITE_OK)
-        return mirror_fail(mirror, "cannot prepare the query", err);
-    source->n++;
-    mirror_bind_text(walk->stmt, 1, text);
-    if (value && sqlite3_bind_value(walk->stmt, 2, value) != SQLITE_OK)
-        return store_no_memory(err);
-    return LINEAGE_OK;
-}
-
-/* Steps to the next trial, which must be `most` or older; otherwise the order of an index is damaged, and the search might not
- * end. */
-static enum lineage_status step(struct walk *walk, struct mirror *mirror, int64_t most, struct lineage_error *err)
-{
-    enum lineage_status status = mirror_step(mirror, walk->stmt, err);
-    walk->at = status == LINEAGE_OK ? sqlite3_column_int64(walk->stmt, 0) : 0;
-    if (walk->at > most) {
-        mirror_note_damage(mirror);
-        return store_fail(err, LINEAGE_EDB, "lineage.db: rows of a parameter are not in the order of the log");
-    }
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
-}
-
-/* Goes on to the newest trial that is not newer than seq: by stepping if it is near, otherwise by a look-up of the key. */
-static enum lineage_status walk_to(struct walk *walk, struct mirror *mirror, int64_t seq, struct lineage_error *err)
-{
-    enum { NEAR = 3 };
-    enum lineage_status status = LINEAGE_OK;
-    for (int i = 0; i < NEAR && walk->at != INT64_MAX && walk->at > seq && status == LINEAGE_OK; i++)
-        status = step(walk, mirror, walk->at - 1, err);
-    if (status != LINEAGE_OK || walk->at <= seq)
-        return status;
-    sqlite3_reset(walk->stmt);
-    sqlite3_bind_int64(walk->stmt, 3, seq);
-    return step(walk, mirror, seq, err);
-}
-
-static int64_t newest_bit(const uint64_t *bits, int64_t seq)
-{
-    int64_t word = seq / 64;
-    uint64_t set = bits[word] & (UINT64_MAX >> (63 - seq % 64));
-    while (!set && word > 0)
-        set = bits[--word];
-    return set ? word * 64 + 63 - __builtin_clzll(set) : 0;
-}
-
-static enum lineage_status source_to(struct source *source, struct mirror *mirror, int64_t seq, struct lineage_error *err)
-{
-    enum lineage_status status = LINEAGE_OK;
-    if (source->at <= seq)
-        return LINEAGE_OK;
-    source->at = source->bits ? newest_bit(source->bits, seq) : 0;
-    for (size_t i = 0; i < source->n && status == LINEAGE_OK; i++) {
-        status = walk_to(&source->walks[i], mirror, seq, err);
-        if (source->walks[i].at > source->at)
-            source->at = source->walks[i].at;
-    }
-    return status;
-}
-
-static void close_walks(struct source *source)
-{
-    while (source->n > 0)
-        sqlite3_finalize(source->walks[--source->n].stmt);
-}
-
-/* ---- trials that meet a condition ---- */
-
-/* Binds the condition's range, or its text number i. A bound that is nan becomes NULL, which no value equals. Without bounds,
- * the range is that of all numbers; texts come after them. */
-static void bind_span(sqlite3_stmt *stmt, const struct lineage_condition *condition, size_t i)
-{
-    const struct lineage_range *range = &condition->range;
-    sqlite3_bind_text(stmt, 1, condition->name, -1, SQLITE_STATIC);
-    if (condition->n_texts) {
-        sqlite3_bind_text(stmt, 2, condition->texts[i], -1, SQLITE_STATIC);
-        sqlite3_bind_text(stmt, 3, condition->texts[i], -1, SQLITE_STATIC);
-    } else {
-        sqlite3_bind_double(stmt, 2, range->low.present ? range->low.value : (double)-INFINITY);
-        sqlite3_bind_double(stmt, 3, range->high.present ? range->high.value : (double)INFINITY);
-    }
-}
-
-static size_t spans_of(const struct lineage_condition *condition)
-{
-    return condition->n_texts ? condition->n_texts : 1;
-}
-
-/* Adds a walk for each value of the span. *many becomes true if the source has no room for another one. */
-static enum lineage_status add_values(struct source *source, struct mirror *mirror, const struct lineage_condition *condition,
-                                      size_t span, bool *many, struct lineage_error *err)
-{
-    sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, values_sql, err);
-    if (status != LINEAGE_OK)
-        return status;
-    bind_span(stmt, condition, span);
-    while (!*many && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
-        *many = source->n == MAX_WALKS;
-        source->may_fail = source->may_fail || *many || sqlite3_column_int(stmt, 1);
-        if (!*many && (status = open_walk(source, mirror, value_walk_sql, condition->name, sqlite3_column_value(stmt, 0), err)) !=
-                          LINEAGE_OK)
-            break;
-    }
-    return mirror_end_rows(stmt, status);
-}
-
-/* The source must have its bits. */
-static enum lineage_status add_bits(struct source *source, struct search *s, const struct lineage_condition *condition,
-                                    size_t span, struct lineage_error *err)
-{
-    sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(s->mirror, &stmt, rows_sql, err);
-    if (status != LINEAGE_OK)
-        return status;
-    bind_span(stmt, condition, span);
-    while ((status = mirror_step(s->mirror, stmt, err)) == LINEAGE_OK) {
-        int64_t seq = sqlite3_column_int64(stmt, 0);
-        if (seq > 0 && seq <= s->newest)
-            source->bits[seq / 64] |= (uint64_t)1 << seq % 64;
-    }
-    return mirror_end_rows(stmt, status);
-}
-
-static enum lineage_status open_source(struct source *source, struct search *s, const struct lineage_condition *condition,
+/* Ranges of more values than there may be walks are read into bits. */
+static enum lineage_status open_source(struct source *source, const struct search *s, const struct lineage_condition *condition,
                                        struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
-    bool many = false;
+    bool many;
     source->at = INT64_MAX;
-    for (size_t i = 0; i < spans_of(condition) && status == LINEAGE_OK && !many; i++)
-        status = add_values(source, s->mirror, condition, i, &many, err);
-    if (status != LINEAGE_OK || !many)
-        return status;
-    close_walks(source);
-    source->bits = calloc((size_t)s->newest / 64 + 1, sizeof *source->bits);
-    if (!source->bits)
-        return store_no_memory(err);
-    for (size_t i = 0; i < spans_of(condition) && status == LINEAGE_OK; i++)
-        status = add_bits(source, s, condition, i, err);
-    return status;
+    enum lineage_status status = source_add_values(source, s->mirror, condition, SOURCE_INFORMATIVE, &many, err);
+    return status == LINEAGE_OK && many ? source_add_bits(source, s->mirror, condition, s->newest, err) : status;
 }
 
 static enum lineage_status open_failed(struct search *s, struct lineage_error *err)
@@ -218,7 +51,7 @@ static enum lineage_status open_failed(struct search *s, struct lineage_error *e
     s->failed.at = INT64_MAX;
     for (int i = 0; i < LINEAGE_N_LABELS && status == LINEAGE_OK; i++)
         if (lineage_label_is_failure((enum lineage_label)i))
-            status = open_walk(&s->failed, s->mirror, failed_walk_sql, lineage_label_name((enum lineage_label)i), NULL, err);
+            status = source_add(&s->failed, s->mirror, failed_walk_sql, lineage_label_name((enum lineage_label)i), NULL, err);
     return status;
 }
 
@@ -337,11 +170,9 @@ static enum lineage_status search_log(struct search *s, const struct lineage_con
 
 static void release(struct search *s)
 {
-    close_walks(&s->failed);
-    for (size_t i = 0; i < s->n_sources; i++) {
-        close_walks(&s->sources[i]);
-        free(s->sources[i].bits);
-    }
+    source_close(&s->failed);
+    for (size_t i = 0; i < s->n_sources; i++)
+        source_close(&s->sources[i]);
     free(s->list);
     free(s);
 }

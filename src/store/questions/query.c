@@ -13,6 +13,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -20,6 +21,7 @@
 #include <lineage/time.h>
 
 #include "query_conditions.h"
+#include "query_meet.h"
 #include "query_narrow.h"
 
 #define SECONDS_PER_DAY 86400
@@ -363,7 +365,24 @@ static enum lineage_status add_conditions(struct builder *b, const struct plan *
     return status;
 }
 
-/* Without a condition that leads to few rows, labels and times may. */
+/* Several wide conditions may have few trials in common. */
+static enum lineage_status find_meet(struct builder *b, const struct lineage_query *query, struct plan *plan,
+                                     struct lineage_error *err)
+{
+    struct narrow meet = plan->narrow.source ? plan->narrow : (struct narrow){NULL, SIZE_MAX};
+    struct named *names = calloc(query->n_conditions + 1, sizeof *names);
+    enum lineage_status status = names ? LINEAGE_OK : store_no_memory(err);
+    for (size_t i = 0; status == LINEAGE_OK && i < query->n_conditions; i++)
+        status = query_resolve_condition(b->mirror, &query->conditions[i], &names[i], err);
+    if (status == LINEAGE_OK)
+        status = query_find_meet(&meet, b, query->conditions, names, query->n_conditions, err);
+    free(names);
+    if (meet.source)
+        plan->narrow = meet;
+    return status;
+}
+
+/* Without a condition that leads to few rows, labels and times may, or several conditions together. */
 static enum lineage_status find_narrow(struct builder *b, const struct lineage_query *query, struct plan *plan,
                                        struct lineage_error *err)
 {
@@ -380,6 +399,8 @@ static enum lineage_status find_narrow(struct builder *b, const struct lineage_q
     if (status == LINEAGE_OK)
         status = query_find_narrow(&plan->narrow, b->mirror, query, query->since ? since : NULL, query->until ? until : NULL,
                                    err);
+    if (status == LINEAGE_OK && plan->lead.found && query->n_conditions > 1)
+        status = find_meet(b, query, plan, err);
     if (plan->narrow.source)
         plan->lead = (struct lead){.named = {NAME_UNKNOWN, NULL}, .limit = plan->lead.limit, .at = SIZE_MAX};
     return status;
@@ -474,7 +495,7 @@ static enum lineage_status walk(struct mirror *mirror, const struct lineage_quer
         *filled = found->n >= query->limit || rows > mirror_position(mirror)->rows + 1; /* the provisional row may add one */
         if (status == LINEAGE_OK && !*filled)
             status = is_wider(mirror, &list->lead, rows * WALK_GROWTH, &wider, err);
-        buf_release(&b.sql);
+        builder_release(&b);
     }
     return status;
 }
@@ -501,7 +522,7 @@ enum lineage_status mirror_query(struct mirror *mirror, const struct lineage_que
         status = builder_collect(found, &b, err);
     if (status == LINEAGE_OK && plan.unordered)
         mirror_seqs_order(found);
-    buf_release(&b.sql);
+    builder_release(&b);
     return status;
 }
 
@@ -515,7 +536,7 @@ enum lineage_status mirror_count(struct mirror *mirror, const struct lineage_que
     buf_puts(&b.sql, ")");
     if (status == LINEAGE_OK)
         status = builder_count(n, &b, err);
-    buf_release(&b.sql);
+    builder_release(&b);
     return status;
 }
 
@@ -524,32 +545,39 @@ double lineage_slack(double tolerance, double wanted)
     return wanted == 0 ? tolerance : tolerance * fabs(wanted);
 }
 
-/* The wanted value with the fewest trials near it leads. There are two passes over the values, because the lead comes first
- * in the statement. */
-static enum lineage_status build_tried(struct builder *b, const struct lineage_param *wanted,
-                                       size_t n_wanted, double tolerance, struct lineage_error *err)
+/* The condition for a wanted value: numbers within the tolerance, texts exactly. */
+static enum lineage_status want(struct lineage_condition *condition, struct named *named, struct mirror *mirror,
+                                const struct lineage_param *wanted, double tolerance, struct lineage_error *err)
+{
+    double slack = lineage_slack(tolerance, wanted->value);
+    enum lineage_status status = name_find_param(mirror, wanted->name, named, err);
+    *condition = (struct lineage_condition){.name = named->name,
+                                            .range = {{true, wanted->value - slack}, {true, wanted->value + slack}},
+                                            .texts = wanted->text ? &wanted->text : NULL,
+                                            .n_texts = wanted->text != NULL};
+    return status;
+}
+
+/* The wanted value with the fewest trials near it leads, unless the trials that all wide ones have in common are few. */
+static enum lineage_status build_tried(struct builder *b, const struct lineage_condition *conditions, const struct named *names,
+                                       size_t n, struct lineage_error *err)
 {
     struct lead lead = {.named = {NAME_UNKNOWN, NULL}, .limit = LIMIT_OF_COUNT, .at = SIZE_MAX};
+    struct narrow meet = {NULL, SIZE_MAX};
     enum lineage_status status = LINEAGE_OK;
-    for (int pass = 0; pass < 2; pass++) {
-        for (size_t i = 0; status == LINEAGE_OK && i < n_wanted; i++) {
-            double slack = lineage_slack(tolerance, wanted[i].value);
-            struct named named;
-            status = name_find_param(b->mirror, wanted[i].name, &named, err);
-            struct lineage_condition condition = {
-                .name = named.name, .range = {{true, wanted[i].value - slack}, {true, wanted[i].value + slack}}};
-            if (wanted[i].text) {
-                condition.texts = &wanted[i].text;
-                condition.n_texts = 1;
-            }
-            if (!pass && status == LINEAGE_OK)
-                status = lead_consider(b, &lead, &named, &condition, i, err);
-            else if (pass && lead.at != i)
-                query_add_condition(b, &named, &condition);
-        }
-        if (!pass)
-            lead_add_source(b, &lead, false);
-    }
+    for (size_t i = 0; status == LINEAGE_OK && i < n; i++)
+        status = lead_consider(b, &lead, &names[i], &conditions[i], i, err);
+    if (status == LINEAGE_OK && lead.found && lead.n >= FEW)
+        status = query_find_meet(&meet, b, conditions, names, n, err);
+    if (meet.source)
+        lead = (struct lead){.named = {NAME_UNKNOWN, NULL}, .at = SIZE_MAX};
+    if (meet.source)
+        buf_puts(&b->sql, meet.source);
+    else
+        lead_add_source(b, &lead, false);
+    for (size_t i = 0; i < n; i++)
+        if (lead.at != i)
+            query_add_condition(b, &names[i], &conditions[i]);
     buf_printf(&b->sql, " AND t.status <> 'harness_abort' ORDER BY %s.seq", lead.found ? "l" : "t");
     if (status == LINEAGE_OK && b->sql.failed)
         status = store_fail(err, LINEAGE_ELIMIT, "too many parameters to look for");
@@ -560,9 +588,17 @@ enum lineage_status mirror_tried(struct mirror *mirror, const struct lineage_par
                                  double tolerance, struct mirror_seqs *found, struct lineage_error *err)
 {
     struct builder b = {.mirror = mirror};
-    enum lineage_status status = build_tried(&b, wanted, n_wanted, tolerance, err);
+    struct lineage_condition *conditions = calloc(n_wanted, sizeof *conditions);
+    struct named *names = calloc(n_wanted, sizeof *names);
+    enum lineage_status status = conditions && names ? LINEAGE_OK : store_no_memory(err);
+    for (size_t i = 0; i < n_wanted && status == LINEAGE_OK; i++)
+        status = want(&conditions[i], &names[i], mirror, &wanted[i], tolerance, err);
+    if (status == LINEAGE_OK)
+        status = build_tried(&b, conditions, names, n_wanted, err);
     if (status == LINEAGE_OK)
         status = builder_collect(found, &b, err);
-    buf_release(&b.sql);
+    builder_release(&b);
+    free(conditions);
+    free(names);
     return status;
 }

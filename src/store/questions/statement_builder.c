@@ -8,6 +8,12 @@
 
 #include <stdlib.h>
 
+void builder_release(struct builder *b)
+{
+    buf_release(&b->sql);
+    buf_release(&b->met);
+}
+
 void builder_bind_text(struct builder *b, const char *text)
 {
     if (b->n < MAX_BOUND)

@@ -16,7 +16,10 @@ struct builder {
         double number;
     } bound[MAX_BOUND];
     int n;
+    struct buf met; /* query_find_meet */
 };
+
+void builder_release(struct builder *b);
 
 /* Adds the value of the next question mark. A text is not copied, so it must outlive the statement. More than MAX_BOUND
  * values make the build fail (sql.failed), so that a statement never runs with a missing condition. */

@@ -1,4 +1,5 @@
-/* Tests lineage_nearest: the search finds the trials that a pass over all trials finds, and takes few steps in a long log. */
+/* Tests the questions that walk along the trials of several conditions: lineage_nearest, and queries with wide conditions. They
+ * find the trials that a pass over all trials finds, and take few steps in a long log. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -128,7 +129,8 @@ static const char *draw_label(size_t i, size_t kind)
     return draw(200) ? labels[draw(2)] : labels[2 + draw(7)];
 }
 
-/* With `column`, the parameters are in a column of JSON. The last record may lack its line end. */
+/* With `column`, the parameters are in a column of JSON. The last record may lack its line end. The first trial was aborted, and
+ * no other one has its alpha. */
 static char *make_store(size_t n, size_t kind, bool column)
 {
     char *dir = make_dir();
@@ -136,6 +138,8 @@ static char *make_store(size_t n, size_t kind, bool column)
     fprintf(out, "exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\tstatus\t"
                  "core_metric\tval_bpb\tdelta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_path\tnotes%s\n",
             column ? "\tparams" : "");
+    fprintf(out, "aborted\t\t\t\t\t\t\t\tharness_abort\t\t\t\t\t\t\t\t%s\n",
+            column ? "\t{\"alpha\": 0.15, \"beta\": 0.1, \"opt\": \"adam\"}" : "alpha=0.15; beta=0.1; opt=adam");
     for (size_t i = 0; i < n; i++) {
         const char *before = "";
         fprintf(out, "%03zu\t2026-05-01T00:00:00Z\topt\t\t\t\t\t\t%s\t1\t\t\t\t\t\t\t%s", i, draw_label(i, kind),
@@ -228,6 +232,70 @@ static void the_number_of_conditions_is_limited(void **state)
     remove_dir(dir);
 }
 
+/* ---- queries ---- */
+
+/* Seqs of at most `limit` trials (0: all) that meet all conditions, from the end on if `down`. Returns their number. */
+static size_t query_slowly(uint64_t *seqs, const struct lineage_query *query, struct lineage_store *store)
+{
+    struct lineage_cursor *cursor;
+    struct lineage_trial trial;
+    size_t n = 0;
+    const struct lineage_query all = {.sort = query->sort};
+    assert_int_equal(lineage_query_open(&cursor, store, &all, &err), LINEAGE_OK);
+    while (lineage_cursor_next(cursor, &trial, &err) == LINEAGE_OK) {
+        size_t met = 0;
+        for (size_t i = 0; i < query->n_conditions; i++)
+            met += meets(&trial, &query->conditions[i]);
+        if (met == query->n_conditions && (!query->limit || n < query->limit))
+            seqs[n++] = trial.seq;
+    }
+    lineage_cursor_close(cursor);
+    return n;
+}
+
+/* Each condition leads to more than the 1,000 trials from which on what they have in common is looked for. */
+static void draw_wide(struct lineage_condition *condition, const char *wanted[1])
+{
+    size_t name = draw(3);
+    *condition = (struct lineage_condition){.name = names[name == 2 ? 3 : name]};
+    condition->range.low = (struct lineage_number){draw(3) > 0, (double)draw(name ? 3 : 6) / 10};
+    condition->range.high = (struct lineage_number){true, condition->range.low.value + (name ? 0 : 0.2)};
+    wanted[0] = texts[draw(3)];
+    if (name == 2)
+        *condition = (struct lineage_condition){.name = "opt", .texts = wanted, .n_texts = 1};
+}
+
+static void a_query_finds_what_a_pass_finds(void **state)
+{
+    (void)state;
+    enum { ROWS = 8000 };
+    static uint64_t slow[ROWS + 2];
+    seed = 1;
+    for (size_t kind = 0; kind < 3; kind++) {
+        char *dir = make_store(ROWS, kind, kind == 1);
+        struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+        for (size_t times = 0; times < 40; times++) {
+            struct lineage_condition conditions[4];
+            const char *wanted[4][1];
+            struct lineage_query query = {.conditions = conditions, .n_conditions = 2 + draw(3),
+                                          .sort = draw(2) ? "-seq" : NULL, .limit = draw(2) * draw(200)};
+            struct lineage_cursor *cursor;
+            struct lineage_trial trial;
+            size_t found = 0;
+            for (size_t i = 0; i < query.n_conditions; i++)
+                draw_wide(&conditions[i], wanted[i]);
+            size_t n = query_slowly(slow, &query, store);
+            assert_int_equal(lineage_query_open(&cursor, store, &query, &err), LINEAGE_OK);
+            for (; lineage_cursor_next(cursor, &trial, &err) == LINEAGE_OK; found++)
+                assert_true(found < n && trial.seq == slow[found]);
+            assert_int_equal(found, n);
+            lineage_cursor_close(cursor);
+        }
+        lineage_store_close(store);
+        remove_dir(dir);
+    }
+}
+
 /* ---- long logs ---- */
 
 enum { FEW = 3000, MANY = 24000 };
@@ -288,6 +356,53 @@ static size_t steps_in(size_t n, enum shape shape)
     return steps;
 }
 
+enum question { QUERY, PAGE, COUNT, TRIED, N_QUESTIONS };
+
+/* The steps of a question about alpha=1 and beta=3 that no trial meets. */
+static size_t steps_of(struct lineage_store *store, enum question question)
+{
+    static const struct lineage_condition conditions[] = {{.name = "alpha", .range = {{true, 1}, {true, 1}}},
+                                                          {.name = "beta", .range = {{true, 3}, {true, 3}}}};
+    static const struct lineage_param wanted[] = {{"alpha", 1, NULL}, {"beta", 3, NULL}};
+    const struct lineage_query query = {.conditions = conditions, .n_conditions = 2, .sort = question == PAGE ? "-seq" : NULL,
+                                        .limit = question == PAGE ? 20 : 0};
+    struct mirror_seqs found = {0};
+    size_t steps = 0, n = 0;
+    enum lineage_status status = LINEAGE_OK;
+    sqlite3_progress_handler(mirror_db(store->mirror), 10, count_step, &steps);
+    if (question == COUNT)
+        status = mirror_count(store->mirror, &query, &n, &err);
+    else if (question == TRIED)
+        status = mirror_tried(store->mirror, wanted, 2, 0.01, &found, &err);
+    else
+        status = mirror_query(store->mirror, &query, &found, &err);
+    sqlite3_progress_handler(mirror_db(store->mirror), 0, NULL, NULL);
+    assert_int_equal(status, LINEAGE_OK);
+    assert_int_equal(found.n + n, 0);
+    free(found.items);
+    return steps;
+}
+
+/* Each value was tried in one half of the log. Up to 10,000 trials of a value are counted to find the rarest one. */
+static void conditions_without_a_common_trial_take_few_steps(void **state)
+{
+    (void)state;
+    enum { LONG = 24000, LONGER = 96000 };
+    size_t steps[2][N_QUESTIONS];
+    for (int many = 0; many < 2; many++) {
+        char *dir = make_long(many ? LONGER : LONG, BLOCKS);
+        struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+        assert_int_equal(mirror_sync(store->mirror, &err), LINEAGE_OK);
+        for (enum question q = 0; q < N_QUESTIONS; q++)
+            steps[many][q] = steps_of(store, q);
+        lineage_store_close(store);
+        remove_dir(dir);
+    }
+    for (enum question q = 0; q < N_QUESTIONS; q++)
+        if (steps[1][q] > steps[0][q] + steps[0][q] / 5)
+            fail_msg("question %d takes %zu0 steps in %d rows and %zu0 in %d", (int)q, steps[0][q], LONG, steps[1][q], LONGER);
+}
+
 static void a_long_log_takes_few_steps(void **state)
 {
     (void)state;
@@ -303,7 +418,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_search_finds_what_a_pass_finds),
         cmocka_unit_test(the_number_of_conditions_is_limited),
+        cmocka_unit_test(a_query_finds_what_a_pass_finds),
         cmocka_unit_test(a_long_log_takes_few_steps),
+        cmocka_unit_test(conditions_without_a_common_trial_take_few_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
