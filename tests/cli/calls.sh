@@ -84,6 +84,7 @@ done <<END
 5 query --status keep --sort core_metric --limit 5
 5 tried --alpha 0.77
 10 tried --alpha 0.77 --beta 3
+10 query --alpha 0.5 --beta 3 --limit 5
 10 tried --alpha 0.77 --beta 33 --param seed=3 --tolerance 0.1
 END
 # Commands that read or print more the more there is.
