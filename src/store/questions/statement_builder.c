@@ -46,15 +46,12 @@ static void bind_all(sqlite3_stmt *stmt, const struct builder *b)
 enum lineage_status builder_collect(struct mirror_seqs *found, const struct builder *b, struct lineage_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    enum lineage_status status = LINEAGE_OK;
     if (sqlite3_prepare_v2(mirror_db(b->mirror), b->sql.data, -1, &stmt, NULL) != SQLITE_OK)
         return mirror_fail(b->mirror, "cannot prepare the query", err);
     bind_all(stmt, b);
-    while (status == LINEAGE_OK && (status = mirror_step(b->mirror, stmt, err)) == LINEAGE_OK)
-        if (!mirror_seqs_add(found, sqlite3_column_int64(stmt, 0)))
-            status = store_no_memory(err);
+    enum lineage_status status = mirror_list_seqs(found, b->mirror, stmt, err);
     sqlite3_finalize(stmt);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return status;
 }
 
 enum lineage_status builder_count(size_t *n, const struct builder *b, struct lineage_error *err)
