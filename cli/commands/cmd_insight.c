@@ -82,7 +82,7 @@ static int list_insights(struct cli_session *session, const struct insight_optio
     int status = cli_ideas_load(&l.ideas, session->store);
     if (status != CLI_OK)
         return status;
-    if (lineage_knobs_find(&l.knobs, l.ideas, SIZE_MAX, &err) != LINEAGE_OK) {
+    if (lineage_knobs_find(&l.knobs, l.ideas, SIZE_MAX, 0, &err) != LINEAGE_OK) {
         status = cli_fail(&err);
         goto done;
     }

@@ -15,33 +15,6 @@ struct knobs_options {
     char *min, *limit;
 };
 
-static int by_trial(const void *a, const void *b)
-{
-    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* Finds the first of the newest trials that changed the setting; *older counts the tries before it. Returns false if memory runs
- * out. */
-static bool find_newest(size_t *first, size_t *older, const struct lineage_knob *knob, size_t newest)
-{
-    *first = *older = 0;
-    if (!newest || knob->n <= newest)
-        return true;
-    size_t *trials = calloc(knob->n, sizeof *trials);
-    if (!trials)
-        return false;
-    for (size_t i = 0; i < knob->n; i++)
-        trials[i] = knob->tries[i].trial;
-    qsort(trials, knob->n, sizeof *trials, by_trial);
-    *older = knob->n - newest;
-    *first = trials[*older];
-    while (*older && trials[*older - 1] == *first) /* all tries of a trial are printed */
-        --*older;
-    free(trials);
-    return true;
-}
-
 static json_t *text_or_null(const char *text)
 {
     return text ? cli_json_text(text) : json_null();
@@ -66,11 +39,8 @@ static json_t *try_json(const struct lineage_ideas *ideas, const struct lineage_
     return object;
 }
 
-static json_t *knob_json(const struct lineage_ideas *ideas, const struct lineage_knob *knob, size_t newest)
+static json_t *knob_json(const struct lineage_ideas *ideas, const struct lineage_knob *knob)
 {
-    size_t first, older;
-    if (!find_newest(&first, &older, knob, newest))
-        return NULL;
     json_t *object = json_object(), *tries = json_array();
     json_object_set_new(object, "name", cli_json_text(knob->name));
     json_object_set_new(object, "value", text_or_null(knob->value));
@@ -80,12 +50,11 @@ static json_t *knob_json(const struct lineage_ideas *ideas, const struct lineage
     json_object_set_new(object, "raised", json_pack("{s:I, s:I}", "trials", (json_int_t)knob->up, "kept", (json_int_t)knob->up_kept));
     json_object_set_new(object, "lowered",
                         json_pack("{s:I, s:I}", "trials", (json_int_t)knob->down, "kept", (json_int_t)knob->down_kept));
-    for (size_t i = 0; i < knob->n; i++)
-        if (knob->tries[i].trial >= first)
-            json_array_append_new(tries, try_json(ideas, &knob->tries[i]));
+    for (size_t i = 0; i < knob->n_tries; i++)
+        json_array_append_new(tries, try_json(ideas, &knob->tries[i]));
     json_object_set_new(object, "tries", tries);
-    if (older)
-        json_object_set_new(object, "left_out", json_integer((json_int_t)older));
+    if (knob->n > knob->n_tries)
+        json_object_set_new(object, "left_out", json_integer((json_int_t)(knob->n - knob->n_tries)));
     return object;
 }
 
@@ -102,18 +71,14 @@ static const char *evidence(char *out, size_t size, const struct lineage_knob *k
 }
 
 /* Formats the values that were tried: "0.78 size_blocked (459) · 0.67 discard +0.0007 (892)" (free). */
-static char *values(const struct lineage_ideas *ideas, const struct lineage_knob *knob, size_t newest)
+static char *values(const struct lineage_ideas *ideas, const struct lineage_knob *knob)
 {
     char *text = NULL, delta[LINEAGE_NUMBER_MAX];
-    size_t length, first, older;
-    if (!find_newest(&first, &older, knob, newest))
-        return NULL;
+    size_t length, older = knob->n - knob->n_tries;
     FILE *out = open_memstream(&text, &length);
     if (out && older)
         fprintf(out, "%zu older", older);
-    for (size_t i = 0, shown = older; out && i < knob->n; i++) {
-        if (knob->tries[i].trial < first)
-            continue;
+    for (size_t i = 0, shown = older; out && i < knob->n_tries; i++) {
         const struct lineage_idea *idea = lineage_ideas_get(ideas, knob->tries[i].trial);
         bool named = idea->running || !idea->delta_vs_best.present || idea->status != LINEAGE_DISCARD;
         fprintf(out, "%s%s", shown++ ? cli_sign(" · ", " / ") : "", knob->tries[i].change->to);
@@ -130,7 +95,7 @@ static char *values(const struct lineage_ideas *ideas, const struct lineage_knob
 }
 
 static int print_knobs(struct cli_session *session, const struct lineage_ideas *ideas, const struct lineage_knobs *knobs,
-                       size_t least, size_t newest)
+                       size_t least)
 {
     static const char *const columns[] = {"knob", "value", "set_by", "trials", "evidence", "values"};
     static const struct cli_column_fit fit[] = {{.rank = 1}, {.rank = 3}, {.rank = 6}, {.rank = 2},
@@ -143,7 +108,7 @@ static int print_knobs(struct cli_session *session, const struct lineage_ideas *
     for (size_t i = 0; i < knobs->n && knobs->items[i].n >= least; i++) { /* most tries first */
         const struct lineage_knob *knob = &knobs->items[i];
         snprintf(trials, sizeof trials, "%zu", knob->n);
-        char *tried = values(ideas, knob, newest);
+        char *tried = values(ideas, knob);
         cli_list_text(list, knob->name);
         cli_list_text(list, knob->value);
         cli_list_text(list, knob->set_by == SIZE_MAX ? NULL : lineage_ideas_get(ideas, knob->set_by)->exp_id);
@@ -157,22 +122,18 @@ static int print_knobs(struct cli_session *session, const struct lineage_ideas *
     return cli_list_finish(list);
 }
 
-static int print_knob(struct cli_session *session, const struct lineage_ideas *ideas, const struct lineage_knob *knob, size_t newest)
+static int print_knob(struct cli_session *session, const struct lineage_ideas *ideas, const struct lineage_knob *knob)
 {
     static const char *const columns[] = {"exp_id", "from", "to", "outcome", "delta_vs_best", "parent_exp", "source", "hypothesis"};
     static const struct cli_column_fit fit[] = {{.rank = 1}, {.rank = 5}, {.rank = 2}, {.rank = 3}, {.title = "delta", .rank = 4},
                                                 {.title = "parent", .rank = 7}, {.rank = 8}, {.rank = 6, .least = 30}};
-    size_t first, older;
-    if (!find_newest(&first, &older, knob, newest))
-        return cli_no_memory();
+    const size_t older = knob->n - knob->n_tries;
     struct cli_list *list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
     if (!list)
         return cli_no_memory();
     cli_list_fit(list, &session->screen, fit);
-    for (size_t i = 0; i < knob->n; i++) {
+    for (size_t i = 0; i < knob->n_tries; i++) {
         const struct lineage_knob_try *attempt = &knob->tries[i];
-        if (attempt->trial < first)
-            continue;
         const struct lineage_idea *idea = lineage_ideas_get(ideas, attempt->trial);
         char outcome[80];
         cli_idea_outcome(outcome, sizeof outcome, idea);
@@ -240,7 +201,7 @@ static int work(struct cli_session *session, void *context)
     int status = cli_ideas_load(&ideas, session->store);
     if (status != CLI_OK)
         return status;
-    if (lineage_knobs_find(&knobs, ideas, find_best(ideas, session->store), &err) != LINEAGE_OK) {
+    if (lineage_knobs_find(&knobs, ideas, find_best(ideas, session->store), newest, &err) != LINEAGE_OK) {
         status = cli_fail(&err);
         goto done;
     }
@@ -249,25 +210,25 @@ static int work(struct cli_session *session, void *context)
         if (!knob) {
             status = no_such_knob(ideas, name);
         } else if (session->format == CLI_JSON) {
-            json_t *object = knob_json(ideas, knob, newest);
+            json_t *object = knob_json(ideas, knob);
             if (object)
                 cli_json_print(stdout, object, true);
             else
                 status = cli_no_memory();
             json_decref(object);
         } else {
-            status = print_knob(session, ideas, knob, newest);
+            status = print_knob(session, ideas, knob);
         }
     } else if (session->format == CLI_JSON) {
         json_t *array = json_array();
         for (size_t i = 0; status == CLI_OK && i < knobs.n && knobs.items[i].n >= least; i++)
-            if (json_array_append_new(array, knob_json(ideas, &knobs.items[i], newest)) != 0)
+            if (json_array_append_new(array, knob_json(ideas, &knobs.items[i])) != 0)
                 status = cli_no_memory();
         if (status == CLI_OK)
             cli_json_print(stdout, array, true);
         json_decref(array);
     } else {
-        status = print_knobs(session, ideas, &knobs, least, newest);
+        status = print_knobs(session, ideas, &knobs, least);
     }
 
 done:

@@ -13,12 +13,13 @@
 
 /* Prints one line for each change of the trial, for each trial that it cites, and for each trial that cites it. */
 static void print_idea(const struct cli_session *session, const struct lineage_ideas *ideas,
-                       const struct lineage_idea *idea)
+                       size_t trial)
 {
-    for (size_t i = 0; i < idea->n_changes; i++) {
-        const struct lineage_change *c = &idea->changes[i];
-        json_t *text = json_sprintf("%s %s%s%s (%s)", c->name, c->from ? c->from : "", c->from ? cli_sign(" → ", " > ") : "= ", c->to,
-                                    lineage_change_source_name(c->source));
+    const struct lineage_idea *idea = lineage_ideas_get(ideas, trial);
+    struct lineage_change c;
+    for (size_t i = 0; lineage_ideas_change_at(&c, ideas, trial, i); i++) {
+        json_t *text = json_sprintf("%s %s%s%s (%s)", c.name, c.from ? c.from : "", c.from ? cli_sign(" → ", " > ") : "= ", c.to,
+                                    lineage_change_source_name(c.source));
         char *line = text ? cli_text_line(json_string_value(text), 0) : NULL;
         if (line)
             cli_show_line(stdout, &session->screen, "change", line, CLI_PLAIN);
@@ -123,16 +124,17 @@ static void print_verdict(const struct cli_session *session, const struct lineag
 }
 
 static int print_json(const struct lineage_trial *trial, const struct lineage_config *config, const struct lineage_ideas *ideas,
-                      const struct lineage_idea *idea, const struct lineage_effective *settings,
+                      size_t at, const struct lineage_effective *settings,
                       const struct lineage_measured *measured, const struct lineage_hypothesis *h, json_t *run, json_t *entry)
 {
+    const struct lineage_idea *idea = lineage_ideas_get(ideas, at);
     json_t *object = cli_trial_json(trial);
     cli_json_set_margin(object, config, trial);
     if (entry)
         json_object_set(object, "void", entry);
     if (h->verdict)
         json_object_set_new(object, "verdict", cli_verdict_json(h));
-    json_object_set_new(object, "changes", cli_changes_json(idea->changes, idea->n_changes));
+    json_object_set_new(object, "changes", cli_changes_json(ideas, at));
     json_object_set_new(object, "settings", cli_effective_json(ideas, settings));
     json_object_set_new(object, "cites", cli_idea_ids_json(ideas, idea->cites, idea->n_cites));
     json_object_set_new(object, "cited_by", cli_idea_ids_json(ideas, idea->cited_by, idea->n_cited_by));
@@ -178,7 +180,7 @@ static int show(struct cli_session *session, const struct lineage_trial *trial)
         run = provenance_load(session->store, trial->exp_id);
     }
     if (session->format == CLI_JSON && idea)
-        status = print_json(trial, lineage_store_config(session->store), ideas, idea, &settings, &measured, &h, run, entry);
+        status = print_json(trial, lineage_store_config(session->store), ideas, at, &settings, &measured, &h, run, entry);
     else {
         status = cli_show_trial(trial, lineage_store_config(session->store), session->format, &session->screen);
         if (status == CLI_OK && entry)
@@ -188,7 +190,7 @@ static int show(struct cli_session *session, const struct lineage_trial *trial)
         if (status == CLI_OK)
             status = print_evidence(session, trial);
         if (status == CLI_OK && idea)
-            print_idea(session, ideas, idea);
+            print_idea(session, ideas, at);
         if (status == CLI_OK && idea)
             print_settings(session, ideas, at, &settings);
         if (status == CLI_OK)

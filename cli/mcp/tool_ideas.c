@@ -194,7 +194,7 @@ static json_t *call_knobs(struct mcp_call *call)
     if (lineage_best(call->server->store, &trial, &err) == LINEAGE_OK && !lineage_ideas_find(&best, ideas, trial.exp_id))
         best = SIZE_MAX;
     lineage_trial_release(&trial);
-    if (lineage_knobs_find(&knobs, ideas, best, &err) == LINEAGE_OK) {
+    if (lineage_knobs_find(&knobs, ideas, best, 0, &err) == LINEAGE_OK) {
         json_t *list = json_array();
         for (size_t i = 0; i < knobs.n; i++) {
             if (name && !matches(knobs.items[i].name, name))

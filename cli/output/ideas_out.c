@@ -105,16 +105,17 @@ int cli_ideas_load(struct lineage_ideas **ideas, struct lineage_store *store)
     return cli_ideas_read(ideas, store, NULL, NULL, &err) == LINEAGE_OK ? CLI_OK : cli_fail(&err);
 }
 
-json_t *cli_changes_json(const struct lineage_change *changes, size_t n)
+json_t *cli_changes_json(const struct lineage_ideas *ideas, size_t trial)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < n; i++) {
-        json_t *change = json_object();
-        json_object_set_new(change, "name", cli_json_text(changes[i].name));
-        json_object_set_new(change, "from", changes[i].from ? cli_json_text(changes[i].from) : json_null());
-        json_object_set_new(change, "to", cli_json_text(changes[i].to));
-        json_object_set_new(change, "source", json_string(lineage_change_source_name(changes[i].source)));
-        json_array_append_new(list, change);
+    struct lineage_change change;
+    for (size_t i = 0; lineage_ideas_change_at(&change, ideas, trial, i); i++) {
+        json_t *object = json_object();
+        json_object_set_new(object, "name", cli_json_text(change.name));
+        json_object_set_new(object, "from", change.from ? cli_json_text(change.from) : json_null());
+        json_object_set_new(object, "to", cli_json_text(change.to));
+        json_object_set_new(object, "source", json_string(lineage_change_source_name(change.source)));
+        json_array_append_new(list, object);
     }
     return list;
 }

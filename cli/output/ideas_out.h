@@ -23,8 +23,8 @@ typedef enum lineage_status cli_ideas_more(void *context, struct lineage_ideas *
 enum lineage_status cli_ideas_read(struct lineage_ideas **ideas, struct lineage_store *store, cli_ideas_more *more,
                                    void *context, struct lineage_error *err);
 
-/* Returns [{"name", "from", "to", "source"}]; "from" is null if the text does not state it. */
-json_t *cli_changes_json(const struct lineage_change *changes, size_t n);
+/* Returns the changes of a trial as [{"name", "from", "to", "source"}]; "from" is null if the text does not state it. */
+json_t *cli_changes_json(const struct lineage_ideas *ideas, size_t trial);
 
 /* Returns [{"name", "value", "source", "set_by"}]: the settings in force for a trial. */
 json_t *cli_effective_json(const struct lineage_ideas *ideas, const struct lineage_effective *settings);

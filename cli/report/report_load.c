@@ -283,7 +283,7 @@ static enum lineage_status load_ideas(struct model *model, struct lineage_error 
             model->trials[i].idea = idea;
     }
     size_t best = model->best == MODEL_NONE ? SIZE_MAX : model->trials[model->best].idea;
-    return lineage_knobs_find(&model->knobs, model->ideas, best, err);
+    return lineage_knobs_find(&model->knobs, model->ideas, best, 0, err);
 }
 
 static enum lineage_status load_comparison(struct model *model, struct lineage_error *err)

@@ -69,22 +69,23 @@ void cards_choose(const struct model *model, bool *chosen, size_t *n)
 
 /* ---- what it changed, and citations ---- */
 
-static void changes_part(const struct picture *p, const struct lineage_idea *idea)
+static void changes_part(const struct picture *p, size_t trial)
 {
+    const struct lineage_idea *idea = lineage_ideas_get(p->model->ideas, trial);
+    struct lineage_change change;
     FILE *out = p->out;
     if (!idea->n_changes)
         return;
     fputs("<table class=\"changes\"><thead><tr><th scope=\"col\">changed</th><th scope=\"col\" class=\"n\">from</th>"
           "<th scope=\"col\" class=\"n\">to</th><th scope=\"col\">source</th></tr></thead><tbody>", out);
-    for (size_t i = 0; i < idea->n_changes && i < CHANGES_SHOWN; i++) {
-        const struct lineage_change *change = &idea->changes[i];
+    for (size_t i = 0; i < CHANGES_SHOWN && lineage_ideas_change_at(&change, p->model->ideas, trial, i); i++) {
         fputs("<tr class=\"changed\"><th scope=\"row\">", out);
-        html_text(out, change->name, 60);
+        html_text(out, change.name, 60);
         fputs("</th><td class=\"n\">", out);
-        html_text(out, change->from ? change->from : "–", 60);
+        html_text(out, change.from ? change.from : "–", 60);
         fputs("</td><td class=\"n\">", out);
-        html_text(out, change->to, 60);
-        fprintf(out, "</td><td>%s</td></tr>", lineage_change_source_name(change->source));
+        html_text(out, change.to, 60);
+        fprintf(out, "</td><td>%s</td></tr>", lineage_change_source_name(change.source));
     }
     fputs("</tbody></table>", out);
     if (idea->n_changes > CHANGES_SHOWN)
@@ -156,22 +157,25 @@ static void param_row(FILE *out, bool first, const char *name, const struct line
 }
 
 /* Whether the table of changes shows the parameter. */
-static bool is_declared(const struct lineage_idea *idea, const char *name)
+static bool is_declared(const struct picture *p, const struct model_trial *trial, const char *name)
 {
-    for (size_t i = 0; idea && i < idea->n_changes && i < CHANGES_SHOWN; i++)
-        if (idea->changes[i].source == LINEAGE_CHANGE_DECLARED && strcmp(idea->changes[i].name, name) == 0)
+    struct lineage_change change;
+    for (size_t i = 0; trial->idea != MODEL_NONE && i < CHANGES_SHOWN &&
+                       lineage_ideas_change_at(&change, p->model->ideas, trial->idea, i); i++)
+        if (change.source == LINEAGE_CHANGE_DECLARED && strcmp(change.name, name) == 0)
             return true;
     return false;
 }
 
 /* Prints the parameters that differ from the parent, and that the table of changes does not show, as a table, and the
  * others in one line. */
-static void params_part(FILE *out, const struct model_trial *trial, const struct model_trial *parent, const struct lineage_idea *idea)
+static void params_part(const struct picture *p, const struct model_trial *trial, const struct model_trial *parent)
 {
+    FILE *out = p->out;
     bool any = false, rest = false;
     for (size_t i = 0; parent && i < trial->n_params; i++) {
         const struct lineage_param *before = param_of(parent, trial->params[i].name);
-        if (same_value(&trial->params[i], before) || is_declared(idea, trial->params[i].name))
+        if (same_value(&trial->params[i], before) || is_declared(p, trial, trial->params[i].name))
             continue;
         param_row(out, !any, trial->params[i].name, &trial->params[i], before);
         any = true;
@@ -521,7 +525,7 @@ void trial_card(const struct picture *p, size_t i, bool with_diff)
     trial_title(out, p->model, trial);
     fputs("</span></h3>", out);
     if (idea) {
-        changes_part(p, idea);
+        changes_part(p, trial->idea);
         cites_part(p, "Cites", idea->cites, idea->n_cites);
         cites_part(p, "Cited by", idea->cited_by, idea->n_cited_by);
     }
@@ -544,7 +548,7 @@ void trial_card(const struct picture *p, size_t i, bool with_diff)
     seconds_pair(out, "in all", trial->total_s);
     pair(out, "notes", trial->notes, NOTES_SHOWN);
     fputs("</dl>\n", out);
-    params_part(out, trial, parent, idea);
+    params_part(p, trial, parent);
     metrics_part(out, trial);
     curves_part(p, trial);
     gains_part(p, trial);

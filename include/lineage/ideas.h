@@ -69,8 +69,7 @@ struct lineage_idea {
     bool running; /* added by lineage_ideas_add with running = true: it has no outcome yet */
     struct lineage_number score, delta_vs_best;
     uint64_t seq; /* position in the log from 1; 0 while running */
-    const struct lineage_change *changes; /* declared first, then measured, then stated in the order of the text */
-    size_t n_changes;
+    size_t n_changes; /* see lineage_ideas_change_at; 0 until the set is settled */
     const size_t *cites; /* indices of the trials that the hypothesis or the notes mention, ascending */
     size_t n_cites;
     const size_t *cited_by; /* indices of the trials that mention this trial */
@@ -135,6 +134,12 @@ LINEAGE_API void lineage_ideas_release(struct lineage_ideas *ideas);
 /* lineage_ideas_count returns the number of trials; lineage_ideas_get returns one trial, or NULL beyond the last. */
 LINEAGE_API size_t lineage_ideas_count(const struct lineage_ideas *ideas);
 LINEAGE_API const struct lineage_idea *lineage_ideas_get(const struct lineage_ideas *ideas, size_t index);
+
+/* Fills in change i of a trial, which the set keeps in a shorter form: declared ones come first, then measured ones, then
+ * stated ones in the order of the text. The texts belong to the set. Returns false beyond the last change or trial. Costs no
+ * allocation. */
+LINEAGE_API bool lineage_ideas_change_at(struct lineage_change *change, const struct lineage_ideas *ideas, size_t trial,
+                                         size_t i);
 
 /* Finds the trial with that id, with or without a leading exp_. If several trials have the id, the last one counts.
  * Returns false if no trial has it. */

@@ -27,14 +27,13 @@ static json_t *text(const char *text, size_t length)
     return text ? json_stringn(text, length) : json_null();
 }
 
-static json_t *changes_json(const struct lineage_idea *idea)
+static json_t *changes_json(const struct lineage_ideas *ideas, size_t trial)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < idea->n_changes; i++) {
-        const struct lineage_change *c = &idea->changes[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s?, s:s, s:s}", "name", c->name, "knob", c->knob, "from", c->from, "to", c->to,
-                                              "source", lineage_change_source_name(c->source)));
-    }
+    struct lineage_change c;
+    for (size_t i = 0; lineage_ideas_change_at(&c, ideas, trial, i); i++)
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s?, s:s, s:s}", "name", c.name, "knob", c.knob, "from", c.from, "to", c.to,
+                                              "source", lineage_change_source_name(c.source)));
     return list;
 }
 
@@ -158,7 +157,7 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < lineage_ideas_count(ideas); i++) {
         const struct lineage_idea *idea = lineage_ideas_get(ideas, i);
-        json_t *object = json_pack("{s:s, s:o, s:o}", "exp_id", idea->exp_id, "changes", changes_json(idea), "similar",
+        json_t *object = json_pack("{s:s, s:o, s:o}", "exp_id", idea->exp_id, "changes", changes_json(ideas, i), "similar",
                                    similar_json(ideas, i));
         if (features) {
             json_object_set_new(object, "candidates", candidates_json(ideas, idea->hypothesis));

@@ -363,18 +363,18 @@ static bool is_wall(enum lineage_label label)
 
 /* Whether the earlier trial moved a setting of this one in the same direction and at most as far. Without the old value
  * only an equal one counts. */
-static bool went_as_far(const struct lineage_idea *earlier, const struct lineage_idea *idea)
+static bool went_as_far(const struct lineage_ideas *ideas, size_t earlier, size_t trial)
 {
-    for (size_t i = 0; i < idea->n_changes; i++)
-        for (size_t k = 0; k < earlier->n_changes; k++) {
-            const struct lineage_change *now = &idea->changes[i], *then = &earlier->changes[k];
-            if (strcmp(now->knob, then->knob) != 0 || !now->to_value.present || !then->to_value.present)
+    struct lineage_change now, then;
+    for (size_t i = 0; lineage_ideas_change_at(&now, ideas, trial, i); i++)
+        for (size_t k = 0; lineage_ideas_change_at(&then, ideas, earlier, k); k++) {
+            if (strcmp(now.knob, then.knob) != 0 || !now.to_value.present || !then.to_value.present)
                 continue;
-            double base = now->from_value.present ? now->from_value.value
-                          : then->from_value.present ? then->from_value.value
-                                                     : now->to_value.value;
-            double moved = now->to_value.value - base, before = then->to_value.value - base;
-            if (lineage_quantity_equal(now->to, then->to) || (moved * before > 0 && fabs(before) <= fabs(moved)))
+            double base = now.from_value.present ? now.from_value.value
+                          : then.from_value.present ? then.from_value.value
+                                                    : now.to_value.value;
+            double moved = now.to_value.value - base, before = then.to_value.value - base;
+            if (lineage_quantity_equal(now.to, then.to) || (moved * before > 0 && fabs(before) <= fabs(moved)))
                 return true;
         }
     return false;
@@ -384,7 +384,6 @@ static bool went_as_far(const struct lineage_idea *earlier, const struct lineage
  * limit; otherwise any limit counts, because a false alarm may name any. */
 static bool is_foreseen(const struct log *log, const struct lineage_similar_list *similar, size_t trial, enum lineage_label label)
 {
-    const struct lineage_idea *idea = lineage_ideas_get(log->ideas, trial);
     for (size_t i = 0; i < similar->n; i++) {
         enum lineage_label then = log->trials[similar->items[i].trial].status;
         if (similar->items[i].same && (is_wall(label) ? then == label : is_wall(then)))
@@ -392,7 +391,7 @@ static bool is_foreseen(const struct log *log, const struct lineage_similar_list
     }
     for (size_t i = 0; i < trial; i++) {
         enum lineage_label then = log->trials[i].status;
-        if ((is_wall(label) ? then == label : is_wall(then)) && went_as_far(lineage_ideas_get(log->ideas, i), idea))
+        if ((is_wall(label) ? then == label : is_wall(then)) && went_as_far(log->ideas, i, trial))
             return true;
     }
     return false;

@@ -168,9 +168,9 @@ static char *described(struct lineage_ideas *ideas, const char *id)
     size_t at = 0;
     assert_true(lineage_ideas_find(&at, ideas, id));
     const struct lineage_idea *idea = lineage_ideas_get(ideas, at);
-    for (size_t i = 0; i < idea->n_changes; i++)
-        buf_printf(&out, "%s %s: %s -> %s\n", idea->changes[i].name, idea->changes[i].knob,
-                   idea->changes[i].from ? idea->changes[i].from : "", idea->changes[i].to);
+    struct lineage_change change;
+    for (size_t i = 0; lineage_ideas_change_at(&change, ideas, at, i); i++)
+        buf_printf(&out, "%s %s: %s -> %s\n", change.name, change.knob, change.from ? change.from : "", change.to);
     assert_int_equal(lineage_effective_find(&settings, ideas, at, &err), LINEAGE_OK);
     for (size_t i = 0; i < settings.n; i++)
         buf_printf(&out, "%s = %s by %s\n", settings.items[i].name, settings.items[i].value,

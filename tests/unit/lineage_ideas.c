@@ -35,6 +35,14 @@ static void settle(struct lineage_ideas *ideas)
     assert_int_equal(lineage_ideas_settle(ideas, &err), LINEAGE_OK);
 }
 
+/* Change i of a trial, which must have it. */
+static struct lineage_change nth_change(const struct lineage_ideas *ideas, size_t trial, size_t i)
+{
+    struct lineage_change change = {0};
+    assert_true(lineage_ideas_change_at(&change, ideas, trial, i));
+    return change;
+}
+
 /* ---- numbers ---- */
 
 static void numbers_are_read_as_people_write_them(void **state)
@@ -122,8 +130,8 @@ static void knobs_with_rules(size_t knobs[3], const char *const names[3], const 
     settle(ideas);
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(lineage_ideas_get(ideas, i)->n_changes, 1);
-        for (knobs[i] = 0; strcmp(lineage_ideas_get(ideas, knobs[i])->changes[0].knob,
-                                  lineage_ideas_get(ideas, i)->changes[0].knob) != 0; knobs[i]++)
+        for (knobs[i] = 0; strcmp(nth_change(ideas, knobs[i], 0).knob,
+                                  nth_change(ideas, i, 0).knob) != 0; knobs[i]++)
             ;
     }
     lineage_ideas_release(ideas);
@@ -164,7 +172,7 @@ static void a_person_separates_what_the_log_joins(void **state)
         if (separate)
             assert_int_equal(lineage_ideas_add_rules(ideas, &different, 1, &err), LINEAGE_OK);
         settle(ideas);
-        const char *a = lineage_ideas_get(ideas, 0)->changes[0].knob, *b = lineage_ideas_get(ideas, 2)->changes[0].knob;
+        const char *a = nth_change(ideas, 0, 0).knob, *b = nth_change(ideas, 2, 0).knob;
         assert_int_equal(strcmp(a, b) == 0, !separate);
         assert_int_equal(lineage_ideas_similar_text(&list, ideas, "Set muon_weight_decay=0.3", 20, &err), LINEAGE_OK);
         bool named = false;
@@ -216,7 +224,7 @@ static void both_values_are_in_the_unit_of_the_new_one(void **state)
     settle(ideas);
     const struct lineage_idea *idea = lineage_ideas_get(ideas, 0);
     assert_int_equal(idea->n_changes, 1);
-    assert_true(idea->changes[0].from_value.value == 0.5 && idea->changes[0].to_value.value == 1);
+    assert_true(nth_change(ideas, 0, 0).from_value.value == 0.5 && nth_change(ideas, 0, 0).to_value.value == 1);
     lineage_ideas_release(ideas);
 }
 
@@ -289,7 +297,7 @@ static void settings_are_read_from(const struct stated_case *cases, size_t n)
         settle(ideas);
         const struct lineage_idea *idea = lineage_ideas_get(ideas, 0);
         for (size_t k = 0; k < idea->n_changes; k++) {
-            const struct lineage_change *c = &idea->changes[k];
+            const struct lineage_change found_change = nth_change(ideas, 0, k), *c = &found_change;
             assert_int_equal(c->source, LINEAGE_CHANGE_STATED);
             length += (size_t)snprintf(found + length, sizeof found - length, "%s %s %s;", c->name,
                                        c->from ? c->from : "-", c->to);
@@ -365,9 +373,9 @@ static void spellings_of_one_knob_are_one(void **state)
     settle(ideas);
     for (size_t i = 0; i < 4; i++) {
         assert_int_equal(lineage_ideas_get(ideas, i)->n_changes, 1);
-        assert_string_equal(lineage_ideas_get(ideas, i)->changes[0].knob, "adam beta2");
+        assert_string_equal(nth_change(ideas, i, 0).knob, "adam beta2");
     }
-    assert_string_equal(lineage_ideas_get(ideas, 5)->changes[0].knob, "decay weight");
+    assert_string_equal(nth_change(ideas, 5, 0).knob, "decay weight");
     lineage_ideas_release(ideas);
 }
 
@@ -389,8 +397,8 @@ static void names_are_merged_where_the_log_shows_it(void **state)
         settle(ideas);
         assert_int_equal(lineage_ideas_get(ideas, 0)->n_changes, 1);
         assert_int_equal(lineage_ideas_get(ideas, 1)->n_changes, 1);
-        if ((strcmp(lineage_ideas_get(ideas, 0)->changes[0].knob, lineage_ideas_get(ideas, 1)->changes[0].knob) == 0) != cases[i].merged)
-            fail_msg("%s, %s: %s", cases[i].first, cases[i].second, lineage_ideas_get(ideas, 0)->changes[0].knob);
+        if ((strcmp(nth_change(ideas, 0, 0).knob, nth_change(ideas, 1, 0).knob) == 0) != cases[i].merged)
+            fail_msg("%s, %s: %s", cases[i].first, cases[i].second, nth_change(ideas, 0, 0).knob);
         lineage_ideas_release(ideas);
     }
 }
@@ -409,11 +417,11 @@ static void parameters_are_declared_before_anything_is_stated(void **state)
     settle(ideas);
     const struct lineage_idea *idea = lineage_ideas_get(ideas, 1);
     assert_int_equal(idea->n_changes, 2);
-    assert_string_equal(idea->changes[0].name, "lr");
-    assert_string_equal(idea->changes[0].from, "0.1");
-    assert_string_equal(idea->changes[0].to, "0.2");
-    assert_string_equal(lineage_change_source_name(idea->changes[0].source), "declared");
-    assert_string_equal(idea->changes[1].name, "dropout");
+    assert_string_equal(nth_change(ideas, 1, 0).name, "lr");
+    assert_string_equal(nth_change(ideas, 1, 0).from, "0.1");
+    assert_string_equal(nth_change(ideas, 1, 0).to, "0.2");
+    assert_string_equal(lineage_change_source_name(nth_change(ideas, 1, 0).source), "declared");
+    assert_string_equal(nth_change(ideas, 1, 1).name, "dropout");
     assert_null(lineage_change_source_name(LINEAGE_N_CHANGE_SOURCES));
     lineage_ideas_release(ideas);
 }
@@ -445,12 +453,12 @@ static void added_changes_are_ordered_by_trust(void **state)
                   {"DECAY_FLOOR", "0.2", "measured"}, {"decay_floor", "0.1", "stated"}};
     assert_int_equal(idea->n_changes, 5);
     for (size_t i = 0; i < 5; i++) {
-        assert_string_equal(idea->changes[i].name, wanted[i].name);
-        assert_string_equal(idea->changes[i].to, wanted[i].to);
-        assert_string_equal(lineage_change_source_name(idea->changes[i].source), wanted[i].source);
+        assert_string_equal(nth_change(ideas, 1, i).name, wanted[i].name);
+        assert_string_equal(nth_change(ideas, 1, i).to, wanted[i].to);
+        assert_string_equal(lineage_change_source_name(nth_change(ideas, 1, i).source), wanted[i].source);
     }
-    assert_true(idea->changes[1].to_value.present && idea->changes[1].to_value.value == 65536);
-    assert_string_equal(idea->changes[3].knob, idea->changes[4].knob);
+    assert_true(nth_change(ideas, 1, 1).to_value.present && nth_change(ideas, 1, 1).to_value.value == 65536);
+    assert_string_equal(nth_change(ideas, 1, 3).knob, nth_change(ideas, 1, 4).knob);
     assert_int_equal(lineage_ideas_get(ideas, 0)->n_changes, 0);
     assert_int_equal(lineage_ideas_add_change(ideas, 1, &given[0], &err), LINEAGE_EINVAL);
     lineage_ideas_release(ideas);

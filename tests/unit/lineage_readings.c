@@ -50,10 +50,10 @@ static struct buf all_of(struct lineage_store *store)
         const struct lineage_idea *idea = lineage_ideas_get(ideas, i);
         struct lineage_similar_list list;
         buf_printf(&out, "%s:", idea->exp_id);
-        for (size_t k = 0; k < idea->n_changes; k++)
-            buf_printf(&out, " %s|%s|%s|%s|%.17g|%.17g", idea->changes[k].name, idea->changes[k].knob,
-                       idea->changes[k].from ? idea->changes[k].from : "-", idea->changes[k].to,
-                       idea->changes[k].from_value.value, idea->changes[k].to_value.value);
+        struct lineage_change change;
+        for (size_t k = 0; lineage_ideas_change_at(&change, ideas, i, k); k++)
+            buf_printf(&out, " %s|%s|%s|%s|%.17g|%.17g", change.name, change.knob, change.from ? change.from : "-", change.to,
+                       change.from_value.value, change.to_value.value);
         for (size_t k = 0; k < idea->n_cites; k++)
             buf_printf(&out, " %zu", idea->cites[k]);
         assert_int_equal(lineage_ideas_similar(&list, ideas, i, false, 8, &err), LINEAGE_OK);

@@ -233,7 +233,7 @@ class _Idea(ctypes.Structure):
         ("exp_id", ctypes.c_char_p), ("specialist", ctypes.c_char_p), ("parent_exp", ctypes.c_char_p),
         ("hypothesis", ctypes.c_char_p), ("status", ctypes.c_int), ("running", ctypes.c_bool), ("score", _Number),
         ("delta_vs_best", _Number), ("seq", ctypes.c_uint64),
-        ("changes", ctypes.POINTER(_Change)), ("n_changes", ctypes.c_size_t),
+        ("n_changes", ctypes.c_size_t),
         ("cites", ctypes.POINTER(ctypes.c_size_t)), ("n_cites", ctypes.c_size_t),
         ("cited_by", ctypes.POINTER(ctypes.c_size_t)), ("n_cited_by", ctypes.c_size_t),
     ]  # fmt: skip
@@ -254,7 +254,7 @@ class _KnobTry(ctypes.Structure):
 class _Knob(ctypes.Structure):
     _fields_ = [
         ("name", ctypes.c_char_p), ("knob", ctypes.c_char_p), ("value", ctypes.c_char_p), ("set_by", ctypes.c_size_t),
-        ("tries", ctypes.POINTER(_KnobTry)), ("n", ctypes.c_size_t),
+        ("tries", ctypes.POINTER(_KnobTry)), ("n_tries", ctypes.c_size_t), ("n", ctypes.c_size_t),
         ("up", ctypes.c_size_t), ("up_kept", ctypes.c_size_t), ("down", ctypes.c_size_t), ("down_kept", ctypes.c_size_t),
     ]  # fmt: skip
 
@@ -335,7 +335,7 @@ _PROTOTYPES: "dict[str, tuple[Any, list[Any]]]" = {
     "lineage_ideas_similar_text": (ctypes.c_int, [
         ctypes.POINTER(_SimilarList), _handle, ctypes.c_char_p, ctypes.c_size_t, _err]),
     "lineage_similar_release": (None, [ctypes.POINTER(_SimilarList)]),
-    "lineage_knobs_find": (ctypes.c_int, [ctypes.POINTER(_Knobs), _handle, ctypes.c_size_t, _err]),
+    "lineage_knobs_find": (ctypes.c_int, [ctypes.POINTER(_Knobs), _handle, ctypes.c_size_t, ctypes.c_size_t, _err]),
     "lineage_knobs_named": (ctypes.POINTER(_Knob), [ctypes.POINTER(_Knobs), _handle, ctypes.c_char_p]),
     "lineage_knobs_release": (None, [ctypes.POINTER(_Knobs)]),
     "lineage_settings_find": (ctypes.c_int, [
@@ -955,7 +955,7 @@ class Store:
             if best is None or not _lib.lineage_ideas_find(ctypes.byref(index), ideas, _bytes(best)):
                 index.value = _NONE
             knobs, error = _Knobs(), _Error()
-            _check(_lib.lineage_knobs_find(ctypes.byref(knobs), ideas, index, ctypes.byref(error)), error)
+            _check(_lib.lineage_knobs_find(ctypes.byref(knobs), ideas, index, 0, ctypes.byref(error)), error)
             try:
                 if wanted is None:
                     return [_knob(ideas, knobs.items[i]) for i in range(knobs.n)]

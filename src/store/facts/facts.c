@@ -292,8 +292,9 @@ enum lineage_status lineage_facts_load(struct lineage_facts *facts, struct linea
     for (size_t i = 0; i < count; i++) {
         const struct lineage_idea *idea = lineage_ideas_get(facts->ideas, i);
         bool states = false;
-        for (size_t k = 0; k < idea->n_changes && !states; k++)
-            states = idea->changes[k].source != LINEAGE_CHANGE_DECLARED;
+        struct lineage_change change;
+        for (size_t k = 0; !states && lineage_ideas_change_at(&change, facts->ideas, i, k); k++)
+            states = change.source != LINEAGE_CHANGE_DECLARED;
         facts->stated += states;
         facts->last_kept = is_kept(idea->status) ? i : facts->last_kept;
     }
@@ -305,7 +306,7 @@ enum lineage_status lineage_facts_load(struct lineage_facts *facts, struct linea
     if (!facts->line)
         return store_no_memory(err);
     facts->n_line = lineage_knobs_line(facts->line, count, facts->ideas, facts->best);
-    status = lineage_knobs_find(&facts->knobs, facts->ideas, facts->best, err);
+    status = lineage_knobs_find(&facts->knobs, facts->ideas, facts->best, 0, err);
     if (status == LINEAGE_OK)
         status = estimate_noise(facts, err);
     if (status != LINEAGE_OK)

@@ -40,19 +40,21 @@ static struct arena_block *grow(struct arena *arena, size_t bytes)
     return block;
 }
 
-static void *take(struct arena *arena, size_t bytes)
+/* Texts need no alignment and lie side by side: rounding each one up would cost as much memory as a short text itself. */
+static void *take(struct arena *arena, size_t bytes, size_t align)
 {
-    const size_t align = sizeof(max_align_t);
     if (bytes > SIZE_MAX / 2)
         return NULL;
-    bytes = (bytes + align - 1) / align * align;
     struct arena_block *block = arena->blocks;
-    if (!block || block->size - block->used < bytes)
+    size_t at = block ? (block->used + align - 1) / align * align : 0;
+    if (!block || at > block->size || block->size - at < bytes) {
         block = grow(arena, bytes);
+        at = 0;
+    }
     if (!block)
         return NULL;
-    block->used += bytes;
-    return (char *)block->data + block->used - bytes;
+    block->used = at + bytes;
+    return (char *)block->data + at;
 }
 
 /* The memory is zeroed, so a struct member that is added later starts out empty. The product is checked, because counts
@@ -60,13 +62,13 @@ static void *take(struct arena *arena, size_t bytes)
 void *arena_alloc(struct arena *arena, size_t count, size_t size)
 {
     size_t bytes;
-    void *out = __builtin_mul_overflow(count, size, &bytes) ? NULL : take(arena, bytes);
+    void *out = __builtin_mul_overflow(count, size, &bytes) ? NULL : take(arena, bytes, sizeof(max_align_t));
     return out ? memset(out, 0, bytes) : NULL;
 }
 
 char *arena_text(struct arena *arena, const char *text, size_t length)
 {
-    char *out = take(arena, length + 1);
+    char *out = take(arena, length + 1, 1);
     if (!out)
         return NULL;
     if (length)

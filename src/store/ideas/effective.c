@@ -69,15 +69,16 @@ static bool add_params(struct finder *f, struct lineage_ideas *ideas, size_t tri
     const struct idea_row *row = &ideas->rows[trial];
     size_t before = f->out->n;
     for (size_t i = 0; i < row->n_params; i++) {
-        struct lineage_change change = {.name = row->params[i].name};
+        const struct lineage_param param = row_param(ideas, row, i);
+        struct lineage_change change = {.name = param.name};
         struct change_key key = {0};
         struct place *place = NULL;
-        if (!row_name_knob(ideas, &change, &key, f->arena, false))
+        if (!row_name_knob(ideas, &change, &key, NULL, f->arena, false))
             return false;
         struct lineage_effective_setting setting = {.name = change.name,
                                                     .knob = change.knob,
-                                                    .value = param_text(&row->params[i], f->arena),
-                                                    .number = {!row->params[i].text, row->params[i].value},
+                                                    .value = param_text(&param, f->arena),
+                                                    .number = {!param.text, param.value},
                                                     .source = LINEAGE_CHANGE_DECLARED,
                                                     .set_by = trial};
         if (!setting.value || !add(f, &setting, &place))
@@ -87,7 +88,7 @@ static bool add_params(struct finder *f, struct lineage_ideas *ideas, size_t tri
             place->follows = true;
             place->next = f->following;
             f->following = place;
-        } else if (place->follows && same_param(&row->params[i], there)) {
+        } else if (place->follows && same_param(&param, there)) {
             there->set_by = trial;
         }
     }
@@ -104,12 +105,11 @@ static bool add_params(struct finder *f, struct lineage_ideas *ideas, size_t tri
 
 static bool add_changes(struct finder *f, const struct lineage_ideas *ideas, size_t trial)
 {
-    const struct lineage_idea *idea = &ideas->rows[trial].idea;
-    for (size_t i = 0; i < idea->n_changes; i++) {
-        const struct lineage_change *c = &idea->changes[i];
+    struct lineage_change c;
+    for (size_t i = 0; lineage_ideas_change_at(&c, ideas, trial, i); i++) {
         struct place *place = NULL;
-        const struct lineage_effective_setting setting = {.name = c->name, .knob = c->knob, .value = c->to, .number = c->to_value,
-                                                          .source = c->source, .set_by = trial};
+        const struct lineage_effective_setting setting = {.name = c.name, .knob = c.knob, .value = c.to, .number = c.to_value,
+                                                          .source = c.source, .set_by = trial};
         if (!add(f, &setting, &place))
             return false;
     }
@@ -126,7 +126,7 @@ enum lineage_status lineage_effective_find(struct lineage_effective *settings, s
         lineage_effective_release(settings);
         return store_fail(err, LINEAGE_EINVAL, "trial %zu is not in the set of ideas", trial);
     }
-    for (size_t at = trial, steps = 0; ok && at != SIZE_MAX && steps < LINEAGE_EFFECTIVE_CHAIN; steps++) {
+    for (size_t at = trial, steps = 0; ok && at != TRIAL_NONE && steps < LINEAGE_EFFECTIVE_CHAIN; steps++) {
         ok = add_params(&f, ideas, at) && add_changes(&f, ideas, at);
         at = ideas->rows[at].base;
     }

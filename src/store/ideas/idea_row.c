@@ -2,6 +2,7 @@
 #include "ideas_internal.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,14 +42,16 @@ static int by_word(const void *a, const void *b)
 }
 
 /* Stores the words of a change's name, with abbreviations expanded, as one text and as terms. */
-bool row_name_knob(struct lineage_ideas *ideas, struct lineage_change *change, struct change_key *key, struct arena *arena,
-                   bool add)
+bool row_name_knob(struct lineage_ideas *ideas, struct lineage_change *change, struct change_key *key, const char **ruled_by,
+                   struct arena *arena, bool add)
 {
     struct knob_words words, longer;
     const char *list[CHANGE_WORDS];
     char copy[CHANGE_WORDS][KNOB_WORD_MAX], knob[CHANGE_WORDS * (KNOB_WORD_MAX + 1)] = "", stem[KNOB_WORD_MAX];
     size_t n = 0, length = 0;
     const char *ruled = knob_rule_name(ideas, change->name, &key->apart), *name = ruled ? ruled : change->name;
+    if (ruled_by)
+        *ruled_by = ruled;
     knob_words_split(&words, name, strlen(name));
     for (size_t i = 0; i < words.n; i++) {
         /* A knob that a person keeps apart from others is only what its name spells. */
@@ -80,50 +83,62 @@ bool row_name_knob(struct lineage_ideas *ideas, struct lineage_change *change, s
     return change->knob != NULL;
 }
 
-bool row_make_reading(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena)
+static bool read_texts(struct reading *r, struct lineage_ideas *ideas, const struct idea_row *row, struct arena *arena)
 {
     struct reader *reader = &ideas->reader;
     reader->book = &ideas->book;
     reader->is_metric = row_is_metric;
     reader->context = ideas;
-    if (!row->was_read)
-        row->was_read = reading_make(&row->reading, reader, row->idea.hypothesis, row->notes, arena);
-    return row->was_read;
+    return reading_make(r, reader, row->idea.hypothesis, row->notes, arena);
 }
 
-bool row_read_texts(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena)
+bool row_make_reading(struct lineage_ideas *ideas, struct idea_row *row)
 {
-    const struct reading *reading = &row->reading;
-    if (!row_make_reading(ideas, row, arena))
+    struct reading r;
+    if (row->reading)
+        return true;
+    arena_reset(&ideas->scratch);
+    return read_texts(&r, ideas, row, &ideas->scratch) && row_keep_stated(ideas, row, &r) &&
+           row_keep_reading(ideas, row, &r, &ideas->arena);
+}
+
+bool row_read_query(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena)
+{
+    struct reading r;
+    if (!read_texts(&r, ideas, row, arena) || !row_keep_reading(ideas, row, &r, arena))
         return false;
-    size_t capacity = reading->n_changes + row->n_params, n = 0;
-    for (const struct given_change *given = row->given; given; given = given->next)
-        capacity++;
-    row->capacity = capacity < LINEAGE_IDEAS_CHANGES ? capacity : LINEAGE_IDEAS_CHANGES;
-    row->changes = arena_alloc(arena, row->capacity + 1, sizeof *row->changes);
-    row->keys = arena_alloc(arena, row->capacity + 1, sizeof *row->keys);
+    row->changes = arena_alloc(arena, r.n_changes + 1, sizeof *row->changes);
+    row->keys = arena_alloc(arena, r.n_changes + 1, sizeof *row->keys);
     if (!row->changes || !row->keys)
         return false;
-    for (; n < reading->n_changes; n++) {
-        const struct read_change *c = &reading->changes[n];
-        row->changes[n] = (struct lineage_change){.name = c->name,
+    for (uint32_t i = 0; i < r.n_changes; i++) {
+        const struct read_change *c = &r.changes[i];
+        row->changes[i] = (struct lineage_change){.name = c->name,
                                                   .from = c->from,
                                                   .to = c->to,
                                                   .from_value = c->from_value,
                                                   .to_value = c->to_value,
                                                   .source = LINEAGE_CHANGE_STATED};
-        row->keys[n].budget = c->budget;
+        row->keys[i].budget = c->budget;
+        if (!row_name_knob(ideas, &row->changes[i], &row->keys[i], NULL, arena, false))
+            return false;
     }
-    row->idea.changes = row->changes;
-    row->idea.n_changes = n;
+    row->idea.n_changes = r.n_changes;
     return true;
 }
 
-bool row_read_knobs(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena, bool add)
+bool row_read_knobs(struct lineage_ideas *ideas, struct idea_row *row)
 {
-    for (size_t i = 0; i < row->idea.n_changes; i++)
-        if (!row_name_knob(ideas, &row->changes[i], &row->keys[i], arena, add))
+    for (size_t i = 0; i < row->idea.n_changes; i++) {
+        struct knob_name *name = &ideas->named[row->own[i].name];
+        struct lineage_change change = {.name = ideas->names.entries[row->own[i].name].text};
+        if (name->known)
+            continue;
+        if (!row_name_knob(ideas, &change, &name->key, &name->ruled, &ideas->arena, true))
             return false;
+        name->knob = change.knob;
+        name->known = true;
+    }
     return true;
 }
 
@@ -188,9 +203,10 @@ static const struct word_terms *terms_of(struct term_visit *v, uint32_t number, 
         return NULL;
     if (!v->add)
         return spare;
-    word->terms = arena_alloc(&book->arena, 1, sizeof *word->terms);
+    size_t size = offsetof(struct word_terms, parts) + spare->n * sizeof *spare->parts;
+    word->terms = arena_alloc(&book->arena, 1, size);
     if (word->terms)
-        *word->terms = *spare;
+        memcpy(word->terms, spare, size);
     return word->terms;
 }
 
@@ -217,11 +233,11 @@ static void visit_changes(struct term_visit *v, const struct idea_row *row)
 {
     char text[CHANGE_WORDS * (KNOB_WORD_MAX + 1) + 48];
     for (size_t i = 0; i < row->idea.n_changes; i++) {
-        const struct lineage_change *c = &row->changes[i];
-        int length = snprintf(text, sizeof text, "=%s", c->knob);
+        const struct lineage_change c = row->changes ? row->changes[i] : change_of(v->ideas, &row->own[i]);
+        int length = snprintf(text, sizeof text, "=%s", c.knob);
         v->visit(v->context, word_term(v, text, (size_t)length), KNOB_WEIGHT, 0);
-        if (c->to_value.present) {
-            length += snprintf(text + length, sizeof text - (size_t)length, ":%.5g", c->to_value.value);
+        if (c.to_value.present) {
+            length += snprintf(text + length, sizeof text - (size_t)length, ":%.5g", c.to_value.value);
             v->visit(v->context, word_term(v, text, (size_t)length), SETTING_WEIGHT, 0);
         }
     }
@@ -230,9 +246,11 @@ static void visit_changes(struct term_visit *v, const struct idea_row *row)
 /* Visits all terms of a row: those of its hypothesis, its notes, its changes, and its id. */
 static bool visit_terms(struct term_visit *v, const struct idea_row *row)
 {
-    const struct reading *r = &row->reading;
+    struct reading reading, *r = &reading;
     const char *id = row->idea.exp_id;
     char text[LINEAGE_NAME_MAX + 2] = "^";
+    if (!row_reading(r, v->ideas, row))
+        return false;
     for (uint32_t i = 0, n = 0; i < r->n_hypothesis; i++) {
         unsigned where = IN_HYPOTHESIS | (i < r->n_head ? IN_HEAD : 0) | (i < r->n_head && n < TITLE_WORDS ? IN_TITLE : 0);
         if (r->words[i] && !visit_word(v, r->words[i], TEXT_WEIGHT, where))
@@ -255,35 +273,38 @@ static bool visit_terms(struct term_visit *v, const struct idea_row *row)
 
 static void add_weights(void *context, uint32_t term, float weight, unsigned where)
 {
-    struct idea_row *row = context;
-    weights_add(&row->terms, term, weight);
+    struct row_search *search = context;
+    weights_add(&search->terms, term, weight);
     if (where & IN_HYPOTHESIS)
-        weights_add(&row->text, term, 1);
+        weights_add(&search->text, term, 1);
     if (where & IN_HEAD)
-        weights_add(&row->head, term, 1);
+        weights_add(&search->head, term, 1);
     if (where & IN_TITLE)
-        weights_add(&row->title, term, 1);
+        weights_add(&search->title, term, 1);
     if ((where & IN_HEAD) && (where & IS_NUMBER))
-        weights_add(&row->head_numbers, term, 1);
+        weights_add(&search->head_numbers, term, 1);
 }
 
 bool row_read_terms(struct lineage_ideas *ideas, struct idea_row *row)
 {
-    struct term_visit v = {ideas, false, add_weights, row};
-    struct weights *const lists[] = {&row->terms, &row->text, &row->head, &row->head_numbers, &row->title};
-    if (row->terms_known)
+    if (!row->search && !(row->search = calloc(1, sizeof *row->search)))
+        return false;
+    struct row_search *search = row->search;
+    struct term_visit v = {ideas, false, add_weights, search};
+    struct weights *const lists[] = {&search->terms, &search->text, &search->head, &search->head_numbers, &search->title};
+    if (search->terms_known)
         return true;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         lists[i]->n = 0, lists[i]->failed = false; /* left by a call that ran out of memory */
-    bool ok = visit_terms(&v, row);
+    bool ok = visit_terms(&v, row) && row_expand(ideas, row);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         weights_sort(lists[i]);
         ok = ok && !lists[i]->failed;
     }
     if (row->length <= 0)
-        for (size_t i = 0; i < row->terms.n; i++)
-            row->length += (double)row->terms.items[i].weight;
-    row->terms_known = ok;
+        for (size_t i = 0; i < search->terms.n; i++)
+            row->length += (double)search->terms.items[i].weight;
+    search->terms_known = ok;
     return ok;
 }
 
@@ -301,9 +322,14 @@ bool row_list_terms(struct weights *list, struct lineage_ideas *ideas, const str
 
 void row_release(struct idea_row *row)
 {
-    free(row->terms.items);
-    free(row->text.items);
-    free(row->head.items);
-    free(row->head_numbers.items);
-    free(row->title.items);
+    struct row_search *search = row->search;
+    if (!search)
+        return;
+    free(search->terms.items);
+    free(search->text.items);
+    free(search->head.items);
+    free(search->head_numbers.items);
+    free(search->title.items);
+    free(search);
+    row->search = NULL;
 }

@@ -3,27 +3,12 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-
-/* Without this macro uthash calls exit when memory runs out, which a library must not do. */
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
-struct term {
-    UT_hash_handle hh;
-    uint32_t id;
-    char text[];
-};
 
 uint32_t terms_find(struct terms *terms, const char *text, size_t length, bool add)
 {
-    struct term *term = NULL;
-    if (terms->table)
-        HASH_FIND(hh, terms->table, text, length, term);
-    if (term)
-        return term->id;
-    if (!add || terms->n == TERM_NONE - 1)
-        return TERM_NONE;
+    uint32_t number = text_table_find(&terms->table, text, length);
+    if (number != TEXT_NONE || !add || terms->n == TERM_NONE - 1)
+        return number == TEXT_NONE ? TERM_NONE : number;
     if (terms->n == terms->capacity) {
         size_t capacity = terms->capacity ? 2 * terms->capacity : 1024;
         uint32_t *df = realloc(terms->df, capacity * sizeof *df);
@@ -32,24 +17,19 @@ uint32_t terms_find(struct terms *terms, const char *text, size_t length, bool a
         terms->df = df;
         terms->capacity = capacity;
     }
-    term = arena_alloc(&terms->arena, 1, sizeof *term + length + 1);
-    if (!term)
+    number = text_table_add(&terms->table, text, length);
+    if (number == TEXT_NONE)
         return TERM_NONE;
-    memcpy(term->text, text, length);
-    term->id = terms->n;
-    HASH_ADD_KEYPTR(hh, terms->table, term->text, length, term);
-    if (!term->hh.tbl) /* uthash's own tables are allocated apart */
-        return TERM_NONE;
-    terms->df[terms->n] = 0;
-    return terms->n++;
+    terms->df[number] = 0;
+    terms->n = number + 1;
+    return number;
 }
 
 void terms_release(struct terms *terms)
 {
-    HASH_CLEAR(hh, terms->table);
+    text_table_release(&terms->table);
     free(terms->df);
     free(terms->idf);
-    arena_release(&terms->arena);
     *terms = (struct terms){0};
 }
 

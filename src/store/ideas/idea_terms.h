@@ -8,19 +8,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../format/arena.h"
-
-struct term;
+#include "text_table.h"
 
 struct terms {
-    struct term *table; /* by text */
+    struct text_table table; /* the texts of the terms, by their numbers */
     uint32_t n;
     uint32_t *df; /* [n] number of trials that contain the term */
     double *idf;  /* [n_weighed] what terms_idf returns, once terms_weigh was called */
     uint32_t n_weighed;
     size_t capacity;
     size_t n_rows;
-    struct arena arena;
 };
 
 #define TERM_NONE UINT32_MAX

@@ -6,16 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
 #include "../format/id.h"
-
-struct id_place {
-    UT_hash_handle hh;
-    size_t row;
-    char id[];
-};
 
 const char *lineage_change_source_name(enum lineage_change_source source)
 {
@@ -40,7 +31,15 @@ void lineage_ideas_release(struct lineage_ideas *ideas)
     reader_release(&ideas->reader);
     knobs_release(ideas);
     knob_rules_release(ideas);
-    HASH_CLEAR(hh, ideas->places);
+    text_table_release(&ideas->names);
+    text_table_release(&ideas->values);
+    text_table_release(&ideas->ids);
+    text_table_release(&ideas->shared);
+    free(ideas->named);
+    free(ideas->id_rows);
+    free(ideas->unpacked);
+    buf_release(&ideas->packing);
+    arena_release(&ideas->scratch);
     terms_release(&ideas->terms);
     free(ideas->rows);
     free(ideas->postings_of);
@@ -51,51 +50,50 @@ void lineage_ideas_release(struct lineage_ideas *ideas)
     free(ideas);
 }
 
-static struct id_place *place_of(const struct lineage_ideas *ideas, const char *id, size_t length)
+/* The last trial that has the id, which is without exp_; TRIAL_NONE if no trial has it. */
+static uint32_t row_of(const struct lineage_ideas *ideas, const char *id, size_t length)
 {
-    struct id_place *place = NULL;
-    if (ideas->places)
-        HASH_FIND(hh, ideas->places, id, length, place);
-    return place;
+    uint32_t number = text_table_find(&ideas->ids, id, length);
+    return number == TEXT_NONE ? TRIAL_NONE : ideas->id_rows[number];
 }
 
-static bool place(struct lineage_ideas *ideas, const char *id, size_t row)
+/* Makes an id, which is without exp_, that of a row. Returns the set's copy of it, or NULL when out of memory. */
+static const char *place(struct lineage_ideas *ideas, const char *id, size_t row)
 {
-    id = id_bare(id);
-    size_t length = strlen(id);
-    struct id_place *there = place_of(ideas, id, length);
-    if (there) {
-        there->row = row;
-        return true;
+    uint32_t number = text_table_add(&ideas->ids, id, strlen(id));
+    if (number == TEXT_NONE)
+        return NULL;
+    if (number >= ideas->ids_capacity) {
+        uint32_t capacity = ideas->ids_capacity ? 2 * ideas->ids_capacity : 256;
+        uint32_t *rows = realloc(ideas->id_rows, capacity * sizeof *rows);
+        if (!rows)
+            return NULL;
+        ideas->id_rows = rows;
+        ideas->ids_capacity = capacity;
     }
-    there = arena_alloc(&ideas->arena, 1, sizeof *there + length + 1);
-    if (!there)
-        return false;
-    memcpy(there->id, id, length);
-    there->row = row;
-    HASH_ADD_KEYPTR(hh, ideas->places, there->id, length, there);
-    return there->hh.tbl != NULL;
+    ideas->id_rows[number] = (uint32_t)row;
+    return ideas->ids.entries[number].text;
 }
 
 bool lineage_ideas_find(size_t *index, const struct lineage_ideas *ideas, const char *id)
 {
-    const struct id_place *there = place_of(ideas, id_bare(id), strlen(id_bare(id)));
-    if (there)
-        *index = there->row;
-    return there != NULL;
+    uint32_t row = row_of(ideas, id_bare(id), strlen(id_bare(id)));
+    if (row != TRIAL_NONE)
+        *index = row;
+    return row != TRIAL_NONE;
 }
 
 /* Ids are zero-padded in the log; a text may omit zeros ("#88") or add some. */
-static struct id_place *place_of_mention(const struct lineage_ideas *ideas, const char *id, size_t length)
+static uint32_t row_of_mention(const struct lineage_ideas *ideas, const char *id, size_t length)
 {
-    struct id_place *there = place_of(ideas, id, length);
+    uint32_t there = row_of(ideas, id, length);
     char padded[8];
     size_t width = ideas->n ? strlen(id_bare(ideas->rows[0].idea.exp_id)) : 0;
-    if (there || width <= length || width >= sizeof padded)
+    if (there != TRIAL_NONE || width <= length || width >= sizeof padded)
         return there;
     memset(padded, '0', width - length);
     memcpy(padded + width - length, id, length);
-    return place_of(ideas, padded, width);
+    return row_of(ideas, padded, width);
 }
 
 static const char *copy(struct lineage_ideas *ideas, const char *text, bool *ok)
@@ -106,18 +104,41 @@ static const char *copy(struct lineage_ideas *ideas, const char *text, bool *ok)
     return out;
 }
 
+/* The set's copy of a text that many trials have in common. */
+static const char *share(struct lineage_ideas *ideas, const char *text, bool *ok)
+{
+    if (!text || !*text)
+        return "";
+    uint32_t number = text_table_find(&ideas->ids, text, strlen(text)); /* a parent that is in the log */
+    if (number != TEXT_NONE)
+        return ideas->ids.entries[number].text;
+    number = text_table_add(&ideas->shared, text, strlen(text));
+    *ok = *ok && number != TEXT_NONE;
+    return number == TEXT_NONE ? NULL : ideas->shared.entries[number].text;
+}
+
 static bool copy_params(struct lineage_ideas *ideas, struct idea_row *row, const struct lineage_trial *trial)
 {
-    struct lineage_param *params = arena_alloc(&ideas->arena, trial->n_params + 1, sizeof *params);
-    bool ok = params != NULL;
-    for (size_t i = 0; ok && i < trial->n_params; i++) {
-        params[i].name = copy(ideas, trial->params[i].name, &ok);
-        params[i].value = trial->params[i].value;
-        params[i].text = trial->params[i].text ? copy(ideas, trial->params[i].text, &ok) : NULL;
+    struct idea_param *params = trial->n_params ? arena_alloc(&ideas->arena, trial->n_params, sizeof *params) : NULL;
+    if (trial->n_params > UINT32_MAX || (trial->n_params && !params))
+        return false;
+    for (size_t i = 0; i < trial->n_params; i++) {
+        params[i].name = ideas_name(ideas, trial->params[i].name);
+        params[i].value = ideas_param_value(ideas, &trial->params[i]);
+        if (params[i].name == TEXT_NONE || params[i].value == TEXT_NONE)
+            return false;
     }
     row->params = params;
-    row->n_params = trial->n_params;
-    return ok;
+    row->n_params = (uint32_t)trial->n_params;
+    return true;
+}
+
+/* The id as it is written, with or without exp_. */
+static const char *copy_id(struct lineage_ideas *ideas, const char *id, bool *ok)
+{
+    const char *text = id ? id : "", *bare = id_bare(text), *placed = place(ideas, bare, ideas->n);
+    *ok = *ok && placed;
+    return placed && bare == text ? placed : share(ideas, text, ok);
 }
 
 enum lineage_status lineage_ideas_add(struct lineage_ideas *ideas, const struct lineage_trial *trial, bool running,
@@ -137,10 +158,10 @@ enum lineage_status lineage_ideas_add(struct lineage_ideas *ideas, const struct 
         ideas->capacity = capacity;
     }
     struct idea_row *row = &ideas->rows[ideas->n];
-    *row = (struct idea_row){.parent = SIZE_MAX, .base = SIZE_MAX};
-    row->idea = (struct lineage_idea){.exp_id = copy(ideas, trial->exp_id, &ok),
-                                      .specialist = copy(ideas, trial->specialist, &ok),
-                                      .parent_exp = copy(ideas, trial->parent_exp, &ok),
+    *row = (struct idea_row){.parent = TRIAL_NONE, .base = TRIAL_NONE};
+    row->idea = (struct lineage_idea){.exp_id = copy_id(ideas, trial->exp_id, &ok),
+                                      .specialist = share(ideas, trial->specialist, &ok),
+                                      .parent_exp = share(ideas, trial->parent_exp, &ok),
                                       .hypothesis = copy(ideas, trial->hypothesis, &ok),
                                       .status = trial->status,
                                       .running = running,
@@ -151,7 +172,7 @@ enum lineage_status lineage_ideas_add(struct lineage_ideas *ideas, const struct 
     for (size_t i = 0; !ideas->n && i < trial->n_extras && ideas->n_columns < COLUMNS_MAX; i++)
         ideas->columns[ideas->n_columns++] = copy(ideas, trial->extras[i].column, &ok);
     ideas->has_parents = ideas->has_parents || (ok && *row->idea.parent_exp);
-    if (!ok || !copy_params(ideas, row, trial) || !place(ideas, row->idea.exp_id, ideas->n))
+    if (!ok || !copy_params(ideas, row, trial))
         return store_no_memory(err);
     ideas->n++;
     return LINEAGE_OK;
@@ -162,8 +183,12 @@ enum lineage_status lineage_ideas_add(struct lineage_ideas *ideas, const struct 
 static bool need_short_words(struct lineage_ideas *ideas, const struct idea_row *row)
 {
     for (size_t i = 0; i < row->idea.n_changes; i++) {
+        const struct text_entry *name = &ideas->names.entries[row->own[i].name];
         struct knob_words words;
-        knob_words_split(&words, row->changes[i].name, strlen(row->changes[i].name));
+        if (ideas->named[row->own[i].name].used)
+            continue;
+        ideas->named[row->own[i].name].used = true;
+        knob_words_split(&words, name->text, name->length);
         for (size_t k = 0; k < words.n; k++)
             if (!short_words_need(ideas, words.words[k]))
                 return false;
@@ -181,20 +206,24 @@ static bool read_citations(struct lineage_ideas *ideas, size_t index, size_t *co
 {
     size_t list[LINEAGE_IDEAS_CITES], found = 0, n = 0;
     struct idea_row *row = &ideas->rows[index];
-    for (uint32_t i = 0; i < row->reading.n_cites; i++) {
-        const struct word *mention = &ideas->book.words[row->reading.cites[i]];
-        const struct id_place *there = place_of_mention(ideas, mention->text + 1, mention->length - 1);
-        if (there && there->row != index)
-            list[found++] = there->row;
+    struct reading r;
+    if (!row_reading(&r, ideas, row))
+        return false;
+    for (uint32_t i = 0; i < r.n_cites; i++) {
+        const struct word *mention = &ideas->book.words[r.cites[i]];
+        uint32_t there = row_of_mention(ideas, mention->text + 1, mention->length - 1);
+        if (there != TRIAL_NONE && there != index)
+            list[found++] = there;
     }
     qsort(list, found, sizeof *list, by_size);
     for (size_t i = 0; i < found; i++)
         if (!i || list[i] != list[i - 1])
             list[n++] = list[i];
-    size_t *cites = arena_alloc(&ideas->arena, n + 1, sizeof *cites);
-    if (!cites)
+    size_t *cites = n ? arena_alloc(&ideas->arena, n, sizeof *cites) : NULL;
+    if (n && !cites)
         return false;
-    memcpy(cites, list, n * sizeof *cites);
+    if (n)
+        memcpy(cites, list, n * sizeof *cites);
     row->idea.cites = cites;
     row->idea.n_cites = n;
     for (size_t i = 0; i < n; i++)
@@ -210,13 +239,13 @@ static bool join_citations(struct lineage_ideas *ideas)
         ok = read_citations(ideas, i, counts);
     for (size_t i = 0; ok && i < ideas->n; i++) {
         struct idea_row *row = &ideas->rows[i];
-        row->idea.cited_by = row->cited_by = arena_alloc(&ideas->arena, counts[i] + 1, sizeof *row->cited_by);
-        ok = row->cited_by != NULL;
+        row->idea.cited_by = counts[i] ? arena_alloc(&ideas->arena, counts[i], sizeof *row->idea.cited_by) : NULL;
+        ok = !counts[i] || row->idea.cited_by;
     }
     for (size_t i = 0; ok && i < ideas->n; i++)
         for (size_t k = 0; k < ideas->rows[i].idea.n_cites; k++) {
-            struct idea_row *cited = &ideas->rows[ideas->rows[i].idea.cites[k]];
-            cited->cited_by[cited->idea.n_cited_by++] = i;
+            struct lineage_idea *cited = &ideas->rows[ideas->rows[i].idea.cites[k]].idea;
+            ((size_t *)(uintptr_t)cited->cited_by)[cited->n_cited_by++] = i;
         }
     free(counts);
     return ok;
@@ -226,23 +255,22 @@ static bool join_citations(struct lineage_ideas *ideas)
 static bool order_changes(struct lineage_ideas *ideas, struct idea_row *row)
 {
     const char *id = id_bare(row->idea.parent_exp);
-    const struct id_place *there = *row->idea.parent_exp ? place_of(ideas, id, strlen(id)) : NULL;
-    if (there)
-        row->parent = there->row;
-    bool ok = !there || &ideas->rows[there->row] == row || row_declare(ideas, row, &ideas->rows[there->row]);
-    row_take_given(row);
-    return ok;
+    const struct idea_row *parent = NULL;
+    if (*row->idea.parent_exp)
+        row->parent = row_of(ideas, id, strlen(id));
+    if (row->parent != TRIAL_NONE && &ideas->rows[row->parent] != row)
+        parent = &ideas->rows[row->parent];
+    return row_order_changes(ideas, row, parent);
 }
 
-/* Adds up the weights of equal terms of list[from..) in place. slots has a place for each term: where it is in the
- * list, if it is behind `from`. */
-static void add_up(struct weights *list, size_t from, size_t *slots)
+/* Adds up the weights of equal terms in place. slots has a place for each term: where it is in the list, if it is there. */
+static void add_up(struct weights *list, size_t *slots)
 {
-    size_t n = from;
-    for (size_t i = from; i < list->n; i++) {
+    size_t n = 0;
+    for (size_t i = 0; i < list->n; i++) {
         struct weight w = list->items[i];
         size_t slot = slots[w.term];
-        if (slot >= from && slot < n && list->items[slot].term == w.term)
+        if (slot < n && list->items[slot].term == w.term)
             list->items[slot].weight += w.weight;
         else {
             slots[w.term] = n;
@@ -252,39 +280,54 @@ static void add_up(struct weights *list, size_t from, size_t *slots)
     list->n = n;
 }
 
-/* Lists the terms of all rows: those of row i are list[starts[i]..starts[i + 1]). Fills in the lengths of the rows. */
-static bool list_terms(struct weights *list, size_t *starts, struct lineage_ideas *ideas)
+/* Lists the terms of a row, each once. *slots has a place for each of *capacity terms. */
+static bool list_terms(struct weights *list, size_t **slots, size_t *capacity, struct lineage_ideas *ideas, const struct idea_row *row)
 {
-    size_t *slots = NULL, capacity = 0;
-    bool ok = true;
-    for (size_t i = 0; ok && i < ideas->n; i++) {
-        struct idea_row *row = &ideas->rows[i];
-        starts[i] = list->n;
-        ok = row_list_terms(list, ideas, row);
-        if (ok && ideas->terms.n > capacity) {
-            size_t *grown = realloc(slots, 2 * (size_t)ideas->terms.n * sizeof *slots);
-            ok = grown != NULL;
-            if (ok) {
-                memset(grown + capacity, 0, (2 * (size_t)ideas->terms.n - capacity) * sizeof *slots);
-                slots = grown;
-                capacity = 2 * (size_t)ideas->terms.n;
-            }
-        }
-        if (ok)
-            add_up(list, starts[i], slots);
-        row->length = 0;
-        for (size_t k = starts[i]; ok && k < list->n; k++)
-            row->length += (double)list->items[k].weight;
+    list->n = 0;
+    if (!row_list_terms(list, ideas, row))
+        return false;
+    if (ideas->terms.n > *capacity) {
+        size_t wanted = 2 * (size_t)ideas->terms.n, *grown = realloc(*slots, wanted * sizeof *grown);
+        if (!grown)
+            return false;
+        memset(grown + *capacity, 0, (wanted - *capacity) * sizeof *grown);
+        *slots = grown;
+        *capacity = wanted;
     }
-    starts[ideas->n] = list->n;
-    free(slots);
-    return ok;
+    add_up(list, *slots);
+    return true;
 }
 
-static bool make_postings(struct lineage_ideas *ideas, const struct weights *list, const size_t *starts)
+/* Fills in the length of each row, and how many rows have each term. */
+static bool count_terms(struct lineage_ideas *ideas, struct weights *list, size_t **slots, size_t *capacity, size_t *n_postings)
 {
-    size_t n_terms = ideas->terms.n;
     double length = 0;
+    *n_postings = 0;
+    memset(ideas->terms.df, 0, ideas->terms.n * sizeof *ideas->terms.df); /* left by a call that ran out of memory */
+    for (size_t i = 0; i < ideas->n; i++) {
+        struct idea_row *row = &ideas->rows[i];
+        if (!list_terms(list, slots, capacity, ideas, row))
+            return false;
+        row->length = 0;
+        for (size_t k = 0; k < list->n; k++) {
+            row->length += (double)list->items[k].weight;
+            ideas->terms.df[list->items[k].term]++;
+        }
+        length += row->length;
+        *n_postings += list->n;
+    }
+    ideas->mean_length = ideas->n && length > 0 ? length / (double)ideas->n : 1;
+    ideas->terms.n_rows = ideas->n;
+    return true;
+}
+
+/* The terms of all rows are read twice, because a list of them takes as much memory as the postings. */
+static bool make_postings(struct lineage_ideas *ideas, struct weights *list, size_t **slots, size_t *capacity)
+{
+    size_t n_postings, n_terms;
+    if (!count_terms(ideas, list, slots, capacity, &n_postings))
+        return false;
+    n_terms = ideas->terms.n;
     free(ideas->postings_of); /* left by an earlier call that ran out of memory */
     free(ideas->scores);
     free(ideas->found);
@@ -292,45 +335,40 @@ static bool make_postings(struct lineage_ideas *ideas, const struct weights *lis
     ideas->postings_of = calloc(n_terms + 2, sizeof *ideas->postings_of);
     ideas->scores = calloc(ideas->n + 1, sizeof *ideas->scores);
     ideas->found = calloc(ideas->n + 1, sizeof *ideas->found);
-    ideas->postings = malloc((list->n + 1) * sizeof *ideas->postings);
+    ideas->postings = malloc((n_postings + 1) * sizeof *ideas->postings);
     if (!ideas->postings_of || !ideas->scores || !ideas->found || !ideas->postings)
         return false;
-    for (size_t i = 0; i < list->n; i++)
-        ideas->postings_of[list->items[i].term + 2]++;
-    for (size_t i = 0; i < n_terms; i++) {
-        ideas->terms.df[i] = (uint32_t)ideas->postings_of[i + 2];
-        ideas->postings_of[i + 2] += ideas->postings_of[i + 1];
-    }
+    for (size_t i = 0; i < n_terms; i++)
+        ideas->postings_of[i + 2] = ideas->postings_of[i + 1] + ideas->terms.df[i];
     for (size_t i = 0; i < ideas->n; i++) {
-        length += ideas->rows[i].length;
-        for (size_t k = starts[i]; k < starts[i + 1]; k++) {
+        if (!list_terms(list, slots, capacity, ideas, &ideas->rows[i]))
+            return false;
+        for (size_t k = 0; k < list->n; k++) {
             struct weight w = list->items[k];
             ideas->postings[ideas->postings_of[w.term + 1]++] = (struct posting){(uint32_t)i, w.weight};
         }
     }
-    ideas->mean_length = ideas->n && length > 0 ? length / (double)ideas->n : 1;
-    ideas->terms.n_rows = ideas->n;
     return terms_weigh(&ideas->terms);
 }
 
 bool ideas_prepare_search(struct lineage_ideas *ideas)
 {
     struct weights list = {0};
+    size_t *slots = NULL, capacity = 0;
     if (ideas->searchable)
         return true;
-    size_t *starts = calloc(ideas->n + 1, sizeof *starts);
-    ideas->searchable = starts && list_terms(&list, starts, ideas) && make_postings(ideas, &list, starts);
-    free(starts);
+    ideas->searchable = make_postings(ideas, &list, &slots, &capacity);
+    free(slots);
     free(list.items);
     return ideas->searchable;
 }
 
 static void find_bases(struct lineage_ideas *ideas)
 {
-    size_t kept = SIZE_MAX;
-    for (size_t i = 0; i < ideas->n; i++) {
+    uint32_t kept = TRIAL_NONE;
+    for (uint32_t i = 0; i < ideas->n; i++) {
         struct idea_row *row = &ideas->rows[i];
-        row->base = !ideas->has_parents ? kept : row->parent < i ? row->parent : SIZE_MAX;
+        row->base = !ideas->has_parents ? kept : row->parent < i ? row->parent : TRIAL_NONE;
         if (row->idea.status == LINEAGE_KEEP || row->idea.status == LINEAGE_BASELINE)
             kept = i;
     }
@@ -342,18 +380,22 @@ enum lineage_status lineage_ideas_settle(struct lineage_ideas *ideas, struct lin
     if (!ok)
         return store_fail(err, LINEAGE_EINVAL, "a set of ideas is settled once");
     for (size_t i = 0; ok && i < ideas->n; i++)
-        ok = row_read_texts(ideas, &ideas->rows[i], &ideas->arena) && order_changes(ideas, &ideas->rows[i]) &&
-             need_short_words(ideas, &ideas->rows[i]);
+        ok = row_make_reading(ideas, &ideas->rows[i]);
+    arena_release(&ideas->scratch);
+    for (size_t i = 0; ok && i < ideas->n; i++)
+        ok = order_changes(ideas, &ideas->rows[i]) && need_short_words(ideas, &ideas->rows[i]);
     find_bases(ideas);
     ok = ok && short_words_begin(ideas);
-    for (size_t i = 0; ok && i < ideas->n; i++)
-        ok = short_words_learn(ideas, &ideas->rows[i].reading, i + 1);
+    for (size_t i = 0; ok && i < ideas->n && ideas->short_words; i++) {
+        struct reading r;
+        ok = row_reading(&r, ideas, &ideas->rows[i]) && short_words_learn(ideas, &r, i + 1);
+    }
     short_words_choose(ideas);
     for (size_t i = 0; ok && i < ideas->n; i++)
-        ok = row_read_knobs(ideas, &ideas->rows[i], &ideas->arena, true);
+        ok = row_read_knobs(ideas, &ideas->rows[i]);
     ok = ok && knobs_merge(ideas) && join_citations(ideas);
     for (size_t i = 0; ok && i < ideas->n; i++)
-        row_drop_repeated(&ideas->rows[i]);
+        row_drop_repeated(ideas, &ideas->rows[i]);
     ideas->settled = ok;
     return ok ? LINEAGE_OK : store_no_memory(err);
 }
@@ -368,13 +410,21 @@ const struct lineage_idea *lineage_ideas_get(const struct lineage_ideas *ideas, 
     return index < ideas->n ? &ideas->rows[index].idea : NULL;
 }
 
+bool lineage_ideas_change_at(struct lineage_change *change, const struct lineage_ideas *ideas, size_t trial, size_t i)
+{
+    if (!ideas->settled || trial >= ideas->n || i >= ideas->rows[trial].idea.n_changes)
+        return false;
+    *change = change_of(ideas, &ideas->rows[trial].own[i]);
+    return true;
+}
+
 enum lineage_status lineage_ideas_changes(struct lineage_change_list *list, struct lineage_ideas *ideas,
                                           const char *text, struct lineage_error *err)
 {
     struct arena *arena = calloc(1, sizeof *arena);
     struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .notes = ""};
     *list = (struct lineage_change_list){0};
-    bool ok = arena && row_read_texts(ideas, &row, arena) && row_read_knobs(ideas, &row, arena, false);
+    bool ok = arena && row_read_query(ideas, &row, arena);
     row_release(&row);
     if (!ok) {
         if (arena)

@@ -15,6 +15,8 @@
  *   reading.c      what one trial's texts say, without regard to other trials
  *   reading_cache.c  readings in lineage.db
  *   idea_row.c     a trial of a set: the knobs of its changes, its terms
+ *   compact.c      changes and readings as the trials of a set keep them
+ *   text_table.c   texts by number
  *   row_changes.c  a trial's changes by trust: declared, measured, stated
  *   effective.c    the settings in force for a trial
  *   replicas.c     trials with equal settings
@@ -47,37 +49,63 @@ struct change_key {
     uint64_t apart; /* two keys that share a bit and differ in their words are different knobs; see knob_rules.c */
 };
 
-/* One text that was read, or one trial. */
-struct idea_row {
-    struct lineage_idea idea;
-    const char *notes;
-    const struct lineage_param *params;
-    size_t n_params;
-    struct given_change *given;   /* changes from lineage_ideas_add_change, in the order of the calls */
-    struct lineage_change *changes;
-    struct change_key *keys;      /* [idea.n_changes] */
-    size_t capacity;              /* of changes and keys */
-    struct reading reading;
-    bool was_read;
-    /* Filled in by row_read_terms, when a search first compares the row */
+/* A name of settings, by its number in the names of the set. A name of parameters alone has no key. */
+struct knob_name {
+    struct change_key key; /* without `budget` */
+    const char *knob;      /* what lineage_change.knob of its changes is */
+    const char *ruled;     /* see knob_rule_name */
+    struct knob *made;     /* see knob_merge.c */
+    uint32_t number;       /* of the knob, below n_knobs of the set */
+    bool used;             /* a change has it */
+    bool known;            /* knob, key and ruled are filled in */
+};
+
+/* A change of a trial, as numbers of a name and of values; see compact.c. */
+struct row_change {
+    uint32_t name, from, to;
+    uint8_t source;
+    bool budget; /* see struct change_key */
+};
+
+struct idea_param {
+    uint32_t name, value;
+};
+
+/* What a search knows about a row; made when it first compares the row. */
+struct row_search {
     struct weights terms;         /* all terms that a search looks at */
     struct weights text;          /* the words and numbers of the hypothesis */
     struct weights head;          /* the words and numbers of its first clause */
     struct weights head_numbers;  /* the numbers alone */
     struct weights title;         /* its first words */
-    bool terms_known;
-    double length;                /* sum of the weights of terms */
-    size_t *cited_by;
     uint32_t *same;               /* trials that made the whole change, filled in when first needed; see similar.c */
     size_t n_same;
-    bool same_known;
-    size_t parent;                /* index, SIZE_MAX for none */
-    size_t base;                  /* the trial whose program this one changes: the parent if that comes before it, or in a
-                                     set without parents the last kept trial before it; SIZE_MAX for none */
+    bool terms_known, same_known;
 };
 
+/* One text that was read, or one trial. A log has many rows and a question looks at few, so a row has only what each needs. */
+struct idea_row {
+    struct lineage_idea idea;
+    const char *notes;
+    const struct idea_param *params;
+    struct given_change *given;   /* changes from lineage_ideas_add_change, in the order of the calls */
+    struct row_change *own;       /* [idea.n_changes]; until the set is settled those that the hypothesis states. A row that is
+                                     only a text has none */
+    const char *reading;          /* what its texts say, see row_reading; NULL: not read yet */
+    struct lineage_change *changes; /* [idea.n_changes] after row_expand */
+    struct change_key *keys;        /* [idea.n_changes] likewise */
+    struct row_search *search;    /* filled in by row_read_terms */
+    double length;                /* sum of the weights of the terms */
+    uint32_t parent;              /* index, TRIAL_NONE for none */
+    uint32_t base;                /* the trial whose program this one changes: the parent if that comes before it, or in a
+                                     set without parents the last kept trial before it; TRIAL_NONE for none */
+    uint32_t n_params;
+    bool again;                   /* see struct reading */
+};
+#define TRIAL_NONE UINT32_MAX
+
 struct given_change {
-    struct lineage_change change;
+    struct row_change change;
     struct given_change *next;
 };
 
@@ -89,11 +117,22 @@ struct posting {
 struct short_word;
 struct knob;
 struct ruled_name;
-struct id_place;
 
 struct lineage_ideas {
     struct arena arena;
     struct terms terms;
+    struct text_table names;  /* of settings */
+    struct knob_name *named;  /* [names_capacity] by number in names */
+    uint32_t names_capacity;
+    struct text_table values; /* see compact.c */
+    struct text_table ids;    /* ids without exp_ */
+    uint32_t *id_rows;        /* [ids_capacity] by number in ids: the last trial that has the id */
+    uint32_t ids_capacity;
+    struct text_table shared; /* specialists, and parents that the log does not have */
+    uint32_t *unpacked;       /* the numbers of the reading that row_reading returned last */
+    size_t unpacked_capacity;
+    struct buf packing;       /* scratch memory of row_keep_reading */
+    struct arena scratch;     /* of the reading that is made */
     struct idea_row *rows;
     size_t n, capacity;
     size_t *postings_of; /* [terms.n + 1] */
@@ -106,10 +145,10 @@ struct lineage_ideas {
     struct short_word *short_words; /* abbreviations and their meanings as the log shows them (wd: weight decay) */
     struct short_word **by_initials; /* the same words by their letters; see short_words.c */
     struct knob *knobs;
+    uint32_t n_knobs;
     struct ruled_name *ruled_names;
     size_t n_rules, n_apart;
     const struct lineage_store *ruled_by; /* the store whose rules were added */
-    struct id_place *places;
     const char *columns[COLUMNS_MAX]; /* columns outside the 17, as in the first row: results, never settings */
     size_t n_columns;
     bool has_parents; /* some trial names a parent */
@@ -121,36 +160,56 @@ struct lineage_ideas {
 /* Whether a name is that of a result, such as "val_bpb" or a column of the log. context is the set of ideas. */
 bool row_is_metric(void *context, const char *name, size_t length);
 
-/* Reads the texts of a row, if that was not done yet. */
-bool row_make_reading(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena);
+/* ---- compact.c ---- */
 
-/* Reads the texts and makes the changes that the hypothesis states the row's changes, with room for declared and given
- * ones. Their keys are filled in later. */
-bool row_read_texts(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena);
+/* The number of a name or of a value, TEXT_NONE when out of memory. The text of a value may be NULL. */
+uint32_t ideas_name(struct lineage_ideas *ideas, const char *name);
+uint32_t ideas_value(struct lineage_ideas *ideas, const char *text, struct lineage_number number);
+uint32_t ideas_param_value(struct lineage_ideas *ideas, const struct lineage_param *param);
 
-/*
- * Adds the declared changes (parameters that differ from the parent's) and the given ones to the stated ones. After
- * that the row's changes are ordered by trust. Both call row_put_change, which inserts a change behind the last one that
- * is at least as trusted; if the row is full, the last change is dropped.
- */
-bool row_declare(struct lineage_ideas *ideas, struct idea_row *row, const struct idea_row *parent);
-void row_take_given(struct idea_row *row);
-void row_put_change(struct idea_row *row, const struct lineage_change *change);
+/* A value's number and its text, NULL if it has none. value_write gives the number of a parameter a text. */
+struct lineage_number value_number(const struct lineage_ideas *ideas, uint32_t value);
+const char *value_text(const struct lineage_ideas *ideas, uint32_t value);
+bool value_write(struct lineage_ideas *ideas, uint32_t value);
+bool params_equal(const struct lineage_ideas *ideas, uint32_t a, uint32_t b);
+
+struct lineage_param row_param(const struct lineage_ideas *ideas, const struct idea_row *row, size_t i);
+struct lineage_change change_of(const struct lineage_ideas *ideas, const struct row_change *change);
+
+/* Fills in row->changes and row->keys, if that was not done yet. The set must be settled. False when out of memory. */
+bool row_expand(struct lineage_ideas *ideas, struct idea_row *row);
+
+/* row_keep_reading keeps a reading without its changes, row_keep_stated its changes. row_reading returns it, valid until the
+ * next call. They return false when out of memory. */
+bool row_keep_reading(struct lineage_ideas *ideas, struct idea_row *row, const struct reading *reading, struct arena *arena);
+bool row_keep_stated(struct lineage_ideas *ideas, struct idea_row *row, const struct reading *reading);
+bool row_reading(struct reading *reading, struct lineage_ideas *ideas, const struct idea_row *row);
+
+/* Reads the texts of a row of the set, if that was not done yet. The changes that the hypothesis states become row->own. */
+bool row_make_reading(struct lineage_ideas *ideas, struct idea_row *row);
+
+/* Reads a text that is not in the set. The changes that it states become row->changes, with the knobs of the set. */
+bool row_read_query(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena);
+
+/* Makes all changes of the row its own, ordered by trust: declared (parameters that differ from the parent's), given, stated.
+ * parent may be NULL. */
+bool row_order_changes(struct lineage_ideas *ideas, struct idea_row *row, const struct idea_row *parent);
 
 /* Removes a change if a more trusted one gives the same knob the same value. Call it when all knobs are final. */
-void row_drop_repeated(struct idea_row *row);
+void row_drop_repeated(struct lineage_ideas *ideas, struct idea_row *row);
 
-/* Fills in the knobs and keys of the changes. If `add` is true, new words enter the dictionary. */
-bool row_read_knobs(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena, bool add);
+/* Fills in what the set knows about the names of the row's changes. New words enter the dictionary. */
+bool row_read_knobs(struct lineage_ideas *ideas, struct idea_row *row);
 
-/* Fills in the knob and the key of one change, of which the name is given. */
-bool row_name_knob(struct lineage_ideas *ideas, struct lineage_change *change, struct change_key *key, struct arena *arena,
-                   bool add);
+/* Fills in the knob and the key of one change, of which the name is given. If `add` is true, new words enter the dictionary.
+ * *ruled, which may be NULL, receives knob_rule_name. */
+bool row_name_knob(struct lineage_ideas *ideas, struct lineage_change *change, struct change_key *key, const char **ruled,
+                   struct arena *arena, bool add);
 
 /* Whether a word says too little to be searched for: the, with, using. */
 bool row_is_weak(const char *word, size_t length);
 
-/* row_read_terms fills in the terms of a row, if they are not known yet. row_list_terms adds them to a list, each
+/* row_read_terms fills in row->search, and the changes as row_expand does, if that was not done yet. row_list_terms adds them to a list, each
  * occurrence for itself, and enters new ones into the dictionary. */
 enum { LONGEST_IDENTIFIER = 64 };
 bool row_read_terms(struct lineage_ideas *ideas, struct idea_row *row);
@@ -159,7 +218,7 @@ bool row_list_terms(struct weights *list, struct lineage_ideas *ideas, const str
 /* Builds what searching needs. The first search calls it, because `show` does not need it. */
 bool ideas_prepare_search(struct lineage_ideas *ideas);
 
-void row_release(struct idea_row *row); /* frees its weights; an arena owns the rest */
+void row_release(struct idea_row *row); /* frees row->search; an arena owns the rest */
 
 /* The long form of a short word ("weight decay" of "wd"), or NULL. */
 const char *short_word_meaning(const struct lineage_ideas *ideas, const char *word);

@@ -84,13 +84,15 @@ static enum lineage_status add_cited(struct near *near, int64_t seq, struct line
         status = lineage_ideas_new(&alone, err);
     if (status == LINEAGE_OK)
         status = lineage_ideas_add(alone, &trial, false, err);
-    if (status == LINEAGE_OK && !row_make_reading(alone, &alone->rows[0], &alone->arena))
+    if (status == LINEAGE_OK && !row_make_reading(alone, &alone->rows[0]))
         status = store_no_memory(err);
     if (status == LINEAGE_OK) {
-        const struct reading *reading = &alone->rows[0].reading;
+        struct reading reading;
         size_t width = strlen(id_bare(first.exp_id));
-        for (uint32_t i = 0; status == LINEAGE_OK && i < reading->n_cites; i++)
-            status = add_mention(near, alone->book.words[reading->cites[i]].text + 1, width, err);
+        if (!row_reading(&reading, alone, &alone->rows[0]))
+            status = store_no_memory(err);
+        for (uint32_t i = 0; status == LINEAGE_OK && i < reading.n_cites; i++)
+            status = add_mention(near, alone->book.words[reading.cites[i]].text + 1, width, err);
     }
     lineage_ideas_release(alone);
     lineage_trial_release(&first);
@@ -164,7 +166,7 @@ enum lineage_status lineage_ideas_add_near(struct lineage_ideas *ideas, struct l
         if (status == LINEAGE_OK)
             status = ideas_add_rules_of(ideas, store, err);
         for (size_t i = first; status == LINEAGE_OK && i < ideas->n; i++)
-            if (!row_make_reading(ideas, &ideas->rows[i], &ideas->arena))
+            if (!row_make_reading(ideas, &ideas->rows[i]))
                 status = store_no_memory(err);
         if (status == LINEAGE_OK)
             status = ideas_add_measured(ideas, store, first, near.seqs.items, near.seqs.n, err);

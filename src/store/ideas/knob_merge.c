@@ -24,6 +24,7 @@ struct knob {
     size_t n_values;
     bool identifier;         /* the name was written with underscores */
     struct knob *into;       /* the longer name of the same knob */
+    uint32_t number;
     struct knob *next[CHANGE_WORDS]; /* for each word of this name, the next name that contains the word */
     char text[];
 };
@@ -36,9 +37,12 @@ static struct knob *find(const struct lineage_ideas *ideas, const char *text)
     return knob;
 }
 
-static void add_value(struct knob *knob, struct lineage_number value)
+static void add_value(struct knob *knob, const struct lineage_ideas *ideas, uint32_t number)
 {
-    if (!value.present || knob->n_values == VALUES_MAX)
+    if (knob->n_values == VALUES_MAX)
+        return;
+    const struct lineage_number value = value_number(ideas, number);
+    if (!value.present)
         return;
     for (size_t i = 0; i < knob->n_values; i++)
         if (knob->values[i] == value.value)
@@ -46,23 +50,33 @@ static void add_value(struct knob *knob, struct lineage_number value)
     knob->values[knob->n_values++] = value.value;
 }
 
-static bool collect(struct lineage_ideas *ideas, const struct lineage_change *change, const struct change_key *key)
+/* The knob of a name, which is made with the first name that has it. */
+static struct knob *knob_of(struct lineage_ideas *ideas, struct knob_name *name, const char *spelled)
 {
-    struct knob *knob = find(ideas, change->knob);
+    struct knob *knob = find(ideas, name->knob);
     if (!knob) {
-        size_t length = strlen(change->knob);
+        size_t length = strlen(name->knob);
         knob = arena_alloc(&ideas->arena, 1, sizeof *knob + length + 1);
         if (!knob)
-            return false;
-        memcpy(knob->text, change->knob, length);
-        knob->key = key;
+            return NULL;
+        memcpy(knob->text, name->knob, length);
+        knob->key = &name->key;
+        knob->number = ideas->n_knobs++;
         HASH_ADD_KEYPTR(hh, ideas->knobs, knob->text, length, knob);
         if (!knob->hh.tbl)
-            return false;
+            return NULL;
     }
-    knob->identifier = knob->identifier || (strchr(change->name, '_') && !strchr(change->name, ' '));
-    add_value(knob, change->from_value);
-    add_value(knob, change->to_value);
+    knob->identifier = knob->identifier || (strchr(spelled, '_') && !strchr(spelled, ' '));
+    return knob;
+}
+
+static bool collect(struct lineage_ideas *ideas, const struct row_change *change)
+{
+    struct knob_name *name = &ideas->named[change->name];
+    if (!name->made && !(name->made = knob_of(ideas, name, ideas->names.entries[change->name].text)))
+        return false;
+    add_value(name->made, ideas, change->from);
+    add_value(name->made, ideas, change->to);
     return true;
 }
 
@@ -109,11 +123,17 @@ static struct knob *longer_name(const struct knob *knob, struct knob *const *wit
     return found;
 }
 
+/* The knob that the name belongs to in the end. Each step leads to a longer name. */
+static const struct knob *last_of(const struct knob *knob)
+{
+    while (knob && knob->into)
+        knob = knob->into;
+    return knob;
+}
+
 const char *knob_merged(const struct lineage_ideas *ideas, const char *text)
 {
-    const struct knob *knob = find(ideas, text);
-    while (knob && knob->into)
-        knob = knob->into; /* each step leads to a longer name */
+    const struct knob *knob = last_of(find(ideas, text));
     return knob ? knob->text : text;
 }
 
@@ -122,7 +142,7 @@ bool knobs_merge(struct lineage_ideas *ideas)
     bool ok = true;
     for (size_t i = 0; ok && i < ideas->n; i++)
         for (size_t k = 0; ok && k < ideas->rows[i].idea.n_changes; k++)
-            ok = collect(ideas, &ideas->rows[i].changes[k], &ideas->rows[i].keys[k]);
+            ok = collect(ideas, &ideas->rows[i].own[k]);
     struct knob **with_word = ok ? calloc(ideas->terms.n + 1, sizeof(struct knob *)) : NULL;
     if (!with_word)
         return false;
@@ -136,9 +156,13 @@ bool knobs_merge(struct lineage_ideas *ideas)
         if (knob->key->n >= 2 && !knob->key->apart)
             knob->into = longer_name(knob, with_word);
     free(with_word);
-    for (size_t i = 0; i < ideas->n; i++)
-        for (size_t k = 0; k < ideas->rows[i].idea.n_changes; k++)
-            ideas->rows[i].changes[k].knob = knob_merged(ideas, ideas->rows[i].changes[k].knob);
+    for (uint32_t i = 0; i < ideas->names.n; i++) {
+        const struct knob *knob = last_of(ideas->named[i].made);
+        if (knob) {
+            ideas->named[i].knob = knob->text;
+            ideas->named[i].number = knob->number;
+        }
+    }
     return true;
 }
 

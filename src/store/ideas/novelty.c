@@ -170,9 +170,12 @@ static bool contradicts(const struct claims *claims, const struct idea_row *row,
 static bool add_claim(struct claims *claims, size_t trial, struct idea_row *row, size_t before, size_t self,
                       const struct tokens *t, size_t i)
 {
+    size_t n, n_counter = 0, *counter = arena_alloc(claims->arena, COUNTERS_MAX, sizeof *counter);
+    /* The index of a search is made for the first claim: most logs of numbers have none. */
+    if (!ideas_prepare_search(claims->ideas) || !row_expand(claims->ideas, row))
+        return false;
     enum claim_scope scope = scope_of(t, i, row);
     uint64_t which = subjects(row, t, i);
-    size_t n, n_counter = 0, *counter = arena_alloc(claims->arena, COUNTERS_MAX, sizeof *counter);
     if (!similar_pairs(claims->pairs, &n, PAIRS_MAX, claims->ideas, row, before, self))
         return false;
     if (claims->n == claims->capacity) {
@@ -242,7 +245,7 @@ enum lineage_status lineage_ideas_claims(struct lineage_novelty_list *list, stru
 {
     struct claims claims = {.ideas = ideas, .arena = calloc(1, sizeof *claims.arena), .pairs = calloc(PAIRS_MAX, sizeof *claims.pairs)};
     *list = (struct lineage_novelty_list){0};
-    bool ok = claims.arena && claims.pairs && ideas->settled && ideas_prepare_search(ideas);
+    bool ok = claims.arena && claims.pairs && ideas->settled;
     for (size_t i = 0; ok && i < ideas->n; i++)
         ok = read_claims(&claims, i, &ideas->rows[i], i, i);
     return finish(list, &claims, ok, err);
@@ -256,7 +259,7 @@ enum lineage_status lineage_ideas_claims_text(struct lineage_novelty_list *list,
     struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .notes = ""};
     *list = (struct lineage_novelty_list){0};
     bool ok = claims.arena && claims.pairs && ideas->settled && ideas_prepare_search(ideas) &&
-              row_read_texts(ideas, &row, &arena) && row_read_knobs(ideas, &row, &arena, false) && read_claims(&claims, SIZE_MAX, &row, ideas->n, SIZE_MAX);
+              row_read_query(ideas, &row, &arena) && read_claims(&claims, SIZE_MAX, &row, ideas->n, SIZE_MAX);
     row_release(&row);
     arena_release(&arena);
     return finish(list, &claims, ok, err);

@@ -27,6 +27,7 @@ struct cache {
     uint64_t seed;      /* of the digests of texts */
     uint32_t *numbers;  /* [n_words + 1] by id in lineage.db: the number in the book of the set */
     size_t n_words, capacity;
+    struct arena scratch; /* of the reading that is loaded */
 };
 
 static uint64_t digest_of(const struct cache *c, const struct idea_row *row)
@@ -129,7 +130,7 @@ static bool unpack_words(struct reading *r, bool *usable, struct cache *c, const
         r->n_notes > r->n_words || r->n_words > (size_t)(in.end - in.at) || r->n_changes > LINEAGE_IDEAS_CHANGES ||
         r->n_cites > LINEAGE_IDEAS_CITES || r->n_cites_hypothesis > r->n_cites)
         return true;
-    uint32_t *words = arena_alloc(&c->ideas->arena, r->n_words + 1, sizeof *words);
+    uint32_t *words = arena_alloc(&c->scratch, r->n_words + 1, sizeof *words);
     if (!words)
         return false;
     for (size_t i = 0; !in.bad && i < r->n_words; i++) {
@@ -198,7 +199,7 @@ static enum lineage_status go_to(struct cache *c, struct listing *l, uint64_t se
 static enum lineage_status take_changes(struct cache *c, struct listing *l, uint64_t seq, struct reading *r, bool *usable,
                                         struct lineage_error *err)
 {
-    struct arena *arena = &c->ideas->arena;
+    struct arena *arena = &c->scratch;
     struct read_change *changes = r->n_changes ? arena_alloc(arena, r->n_changes, sizeof *changes) : NULL;
     bool there, ok = changes || !r->n_changes;
     uint32_t n = 0;
@@ -226,7 +227,7 @@ static enum lineage_status take_changes(struct cache *c, struct listing *l, uint
 static enum lineage_status take_cites(struct cache *c, struct listing *l, uint64_t seq, struct reading *r, bool *usable,
                                       struct lineage_error *err)
 {
-    uint32_t *cites = arena_alloc(&c->ideas->arena, (size_t)r->n_cites + 1, sizeof *cites), n = 0;
+    uint32_t *cites = arena_alloc(&c->scratch, (size_t)r->n_cites + 1, sizeof *cites), n = 0;
     bool there, ok = cites != NULL;
     enum lineage_status status = go_to(c, l, seq, &there, err);
     while (ok && status == LINEAGE_OK && there) {
@@ -258,6 +259,7 @@ static enum lineage_status load_rows(struct cache *c, struct listing lists[3], s
         status = go_to(c, &lists[0], row->idea.seq, &there, err);
         if (status != LINEAGE_OK || !there || (uint64_t)sqlite3_column_int64(lists[0].stmt, 1) != digest_of(c, row))
             continue;
+        arena_reset(&c->scratch);
         const void *bytes = sqlite3_column_blob(lists[0].stmt, 2);
         if (!unpack_words(&reading, &usable, c, bytes, (size_t)sqlite3_column_bytes(lists[0].stmt, 2)))
             status = store_no_memory(err);
@@ -265,10 +267,9 @@ static enum lineage_status load_rows(struct cache *c, struct listing lists[3], s
             status = take_changes(c, &lists[1], row->idea.seq, &reading, &usable, err);
         if (status == LINEAGE_OK && usable)
             status = take_cites(c, &lists[2], row->idea.seq, &reading, &usable, err);
-        if (status == LINEAGE_OK && usable) {
-            row->reading = reading;
-            row->was_read = true;
-        }
+        if (status == LINEAGE_OK && usable &&
+            !(row_keep_stated(c->ideas, row, &reading) && row_keep_reading(c->ideas, row, &reading, &c->ideas->arena)))
+            status = store_no_memory(err);
     }
     return status;
 }
@@ -285,7 +286,7 @@ static enum lineage_status load(void *question, struct lineage_error *err)
         "SELECT seq, mention FROM citation_rows WHERE seq BETWEEN ?1 AND ?2 ORDER BY seq, place"};
     forget_words(c, 0);
     for (size_t i = c->first; i < c->ideas->n; i++)
-        c->ideas->rows[i].was_read = false;
+        c->ideas->rows[i].reading = NULL;
     /* One transaction, so that the tables agree with each other. */
     enum lineage_status status = mirror_exec(c->mirror, "BEGIN", err);
     if (status != LINEAGE_OK)
@@ -341,8 +342,11 @@ static enum lineage_status pack_words(struct cache *c, struct saving *s, const s
 
 static enum lineage_status save_row(struct cache *c, struct saving *s, const struct idea_row *row, struct lineage_error *err)
 {
-    const struct reading *r = &row->reading;
+    struct reading reading, *r = &reading;
     const int64_t seq = (int64_t)row->idea.seq;
+    if (!row_reading(r, c->ideas, row))
+        return store_no_memory(err);
+    r->n_changes = (uint32_t)row->idea.n_changes;
     enum lineage_status status = pack_words(c, s, r, err);
     sqlite3_bind_int64(s->forget_changes, 1, seq);
     sqlite3_bind_int64(s->forget_cites, 1, seq);
@@ -351,7 +355,7 @@ static enum lineage_status save_row(struct cache *c, struct saving *s, const str
     if (status == LINEAGE_OK)
         status = mirror_run(c->mirror, s->forget_cites, err);
     for (uint32_t i = 0; i < r->n_changes && status == LINEAGE_OK; i++) {
-        const struct read_change *change = &r->changes[i];
+        const struct lineage_change read = change_of(c->ideas, &row->own[i]), *change = &read;
         sqlite3_bind_int64(s->change, 1, seq);
         sqlite3_bind_int64(s->change, 2, i);
         mirror_bind_text(s->change, 3, change->name);
@@ -359,7 +363,7 @@ static enum lineage_status save_row(struct cache *c, struct saving *s, const str
         mirror_bind_text(s->change, 5, change->to);
         mirror_bind_number(s->change, 6, change->from_value);
         mirror_bind_number(s->change, 7, change->to_value);
-        sqlite3_bind_int(s->change, 8, change->budget);
+        sqlite3_bind_int(s->change, 8, row->own[i].budget);
         status = mirror_run(c->mirror, s->change, err);
     }
     for (uint32_t i = 0; i < r->n_cites && status == LINEAGE_OK; i++) {
@@ -470,10 +474,10 @@ enum lineage_status reading_cache_read(struct lineage_ideas *ideas, struct linea
     if (status == LINEAGE_OK && !unsaved)
         status = store_no_memory(err);
     for (size_t i = first; i < ideas->n && status == LINEAGE_OK; i++) {
-        if (ideas->rows[i].was_read)
+        if (ideas->rows[i].reading)
             continue;
         unsaved[n++] = i;
-        if (!row_make_reading(ideas, &ideas->rows[i], &ideas->arena))
+        if (!row_make_reading(ideas, &ideas->rows[i]))
             status = store_no_memory(err);
     }
     if (status == LINEAGE_OK && n && mirror_may_write(store->mirror)) {
@@ -485,5 +489,6 @@ enum lineage_status reading_cache_read(struct lineage_ideas *ideas, struct linea
         ideas->book.words[c.numbers[i]].saved = 0;
     free(unsaved);
     free(c.numbers);
+    arena_release(&c.scratch);
     return status;
 }

@@ -84,28 +84,28 @@ static uint64_t mix(uint64_t a, uint64_t b)
 }
 
 /* Whether change i is the most trusted one for its knob, and not that of a seed. */
-static bool counts(const struct lineage_idea *idea, size_t i)
+static bool counts(const struct idea_row *row, size_t i)
 {
     for (size_t k = 0; k < i; k++)
-        if (strcmp(idea->changes[k].knob, idea->changes[i].knob) == 0)
+        if (strcmp(row->changes[k].knob, row->changes[i].knob) == 0)
             return false;
-    return !is_seed(idea->changes[i].name);
+    return !is_seed(row->changes[i].name);
 }
 
 /* Adds up a trial's own settings: all of its parameters and the changes of other sources. */
-static void sum_own(struct trial_state *s, const struct idea_row *row)
+static void sum_own(struct trial_state *s, const struct lineage_ideas *ideas, const struct idea_row *row)
 {
     for (size_t i = 0; i < row->n_params; i++) {
-        const struct lineage_param *p = &row->params[i];
-        const struct lineage_number number = {!p->text, p->value};
-        if (is_seed(p->name))
+        const struct lineage_param p = row_param(ideas, row, i);
+        const struct lineage_number number = {!p.text, p.value};
+        if (is_seed(p.name))
             continue;
-        s->own += hash_setting(p->name, number, p->text ? p->text : "");
+        s->own += hash_setting(p.name, number, p.text ? p.text : "");
         s->has_own = true;
     }
     for (size_t i = 0; i < row->idea.n_changes; i++) {
-        const struct lineage_change *c = &row->idea.changes[i];
-        if ((row->n_params && c->source == LINEAGE_CHANGE_DECLARED) || !counts(&row->idea, i))
+        const struct lineage_change *c = &row->changes[i];
+        if ((row->n_params && c->source == LINEAGE_CHANGE_DECLARED) || !counts(row, i))
             continue;
         s->own += hash_setting(c->knob, c->to_value, c->to);
         s->has_own = true;
@@ -125,8 +125,9 @@ static bool is_name_part(const struct word_book *book, const struct reading *r, 
  * words, numbers, and ids of trials. *ok becomes false when out of memory. */
 static bool is_plain(struct lineage_ideas *ideas, const struct idea_row *row, bool *ok)
 {
-    const struct reading *r = &row->reading;
+    struct reading reading, *r = &reading;
     struct word_book *book = &ideas->book;
+    *ok = row_reading(r, ideas, row);
     for (uint32_t i = 0; *ok && i < r->n_words; i++)
         *ok = !r->words[i] || word_book_split(book, r->words[i]);
     for (uint32_t i = 0; *ok && i < r->n_head; i++) {
@@ -147,15 +148,15 @@ static bool is_plain(struct lineage_ideas *ideas, const struct idea_row *row, bo
 static bool find_setters(const struct finder *f, size_t at, const char *knob, const struct lineage_change **nearest,
                          const struct lineage_change **first, size_t *steps)
 {
-    while (at != SIZE_MAX && f->states[at].plain) {
-        const struct lineage_idea *idea = &f->ideas->rows[at].idea;
-        if (*steps < idea->n_changes + 1)
+    while (at != TRIAL_NONE && f->states[at].plain) {
+        const struct idea_row *row = &f->ideas->rows[at];
+        if (*steps < row->idea.n_changes + 1)
             return false;
-        *steps -= idea->n_changes + 1;
-        for (size_t i = 0; i < idea->n_changes; i++)
-            if (strcmp(idea->changes[i].knob, knob) == 0 && counts(idea, i)) {
-                *nearest = *nearest ? *nearest : &idea->changes[i];
-                *first = &idea->changes[i];
+        *steps -= row->idea.n_changes + 1;
+        for (size_t i = 0; i < row->idea.n_changes; i++)
+            if (strcmp(row->changes[i].knob, knob) == 0 && counts(row, i)) {
+                *nearest = *nearest ? *nearest : &row->changes[i];
+                *first = &row->changes[i];
                 break;
             }
         at = f->ideas->rows[at].base;
@@ -174,13 +175,13 @@ static uint64_t part(const struct lineage_change *c, const char *origin)
 static void apply_changes(const struct finder *f, size_t trial, size_t base)
 {
     struct trial_state *s = &f->states[trial];
-    const struct lineage_idea *idea = &f->ideas->rows[trial].idea;
+    const struct idea_row *row = &f->ideas->rows[trial];
     size_t steps = STEPS_MAX;
     s->anchor = f->states[base].anchor;
     s->sum = f->states[base].sum;
-    for (size_t i = 0; i < idea->n_changes; i++) {
-        const struct lineage_change *nearest = NULL, *first = NULL, *c = &idea->changes[i];
-        if (!counts(idea, i))
+    for (size_t i = 0; i < row->idea.n_changes; i++) {
+        const struct lineage_change *nearest = NULL, *first = NULL, *c = &row->changes[i];
+        if (!counts(row, i))
             continue;
         if (!find_setters(f, base, c->knob, &nearest, &first, &steps)) {
             s->plain = false;
@@ -228,13 +229,13 @@ static bool same_text(struct finder *f, size_t earlier, size_t later, bool *ok)
     *ok = *ok && row_read_terms(f->ideas, a) && row_read_terms(f->ideas, b);
     if (!*ok)
         return false;
-    size_t shared = common(&a->text, &b->text), all = a->text.n + b->text.n - shared;
+    size_t shared = common(&a->search->text, &b->search->text), all = a->search->text.n + b->search->text.n - shared;
     /* Few words tell settings apart, but not techniques. */
     if (shared >= (f->states[later].has_own ? 1 : FEWEST_WORDS) && (double)shared >= ALIKE * (double)all)
         return true;
-    for (size_t i = 0; b->reading.again && i < b->idea.n_cites; i++)
+    for (size_t i = 0; b->again && i < b->idea.n_cites; i++)
         if (b->idea.cites[i] == earlier)
-            return b->text.n && (double)shared >= REPEATED * (double)b->text.n;
+            return b->search->text.n && (double)shared >= REPEATED * (double)b->search->text.n;
     return false;
 }
 
@@ -252,10 +253,12 @@ static bool place(struct finder *f, size_t trial)
     struct idea_row *row = &ideas->rows[trial];
     struct trial_state *s = &f->states[trial];
     struct bucket *plain = NULL, *alike;
-    size_t base = row->base, found = SIZE_MAX;
-    bool ok = true;
+    size_t base = row->base == TRIAL_NONE ? SIZE_MAX : row->base, found = SIZE_MAX;
+    bool ok = row_expand(ideas, row);
+    if (!ok)
+        return false;
     *s = (struct trial_state){.joined = trial, .next = SIZE_MAX, .last = trial, .anchor = trial};
-    sum_own(s, row);
+    sum_own(s, ideas, row);
     s->plain = base != SIZE_MAX && row->idea.n_changes && is_plain(ideas, row, &ok);
     if (s->plain)
         apply_changes(f, trial, base);

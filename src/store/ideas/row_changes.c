@@ -3,61 +3,62 @@
 
 #include <string.h>
 
-#include <lineage/text.h>
+/* The changes of one row while they are ordered. */
+struct ordered {
+    struct row_change items[LINEAGE_IDEAS_CHANGES];
+    size_t n;
+};
 
-void row_put_change(struct idea_row *row, const struct lineage_change *change)
+/* Inserts a change behind the last one that is at least as trusted. If the list is full, the last change is dropped. */
+static void put(struct ordered *list, const struct row_change *change)
 {
-    size_t n = row->idea.n_changes, at = n;
-    while (at > 0 && row->changes[at - 1].source > change->source)
+    size_t n = list->n, at = n;
+    while (at > 0 && list->items[at - 1].source > change->source)
         at--;
-    if (at == row->capacity)
+    if (at == LINEAGE_IDEAS_CHANGES)
         return;
-    if (n == row->capacity)
+    if (n == LINEAGE_IDEAS_CHANGES)
         n--;
-    memmove(&row->changes[at + 1], &row->changes[at], (n - at) * sizeof *row->changes);
-    memmove(&row->keys[at + 1], &row->keys[at], (n - at) * sizeof *row->keys);
-    row->changes[at] = *change;
-    row->keys[at] = (struct change_key){0};
-    row->idea.n_changes = n + 1;
+    memmove(&list->items[at + 1], &list->items[at], (n - at) * sizeof *list->items);
+    list->items[at] = *change;
+    list->n = n + 1;
 }
 
-static const char *copy(struct lineage_ideas *ideas, const char *text, bool *ok)
+static bool declare(struct ordered *list, struct lineage_ideas *ideas, const struct idea_row *row, const struct idea_row *parent)
 {
-    const char *out = text ? arena_text(&ideas->arena, text, strlen(text)) : NULL;
-    if (text && !out)
-        *ok = false;
-    return out;
-}
-
-bool row_declare(struct lineage_ideas *ideas, struct idea_row *row, const struct idea_row *parent)
-{
-    bool ok = true;
-    for (size_t i = 0; ok && i < row->n_params; i++) {
-        const struct lineage_param *mine = &row->params[i], *its = NULL;
-        char from[LINEAGE_NUMBER_MAX], to[LINEAGE_NUMBER_MAX];
-        for (size_t k = 0; k < parent->n_params && !its; k++)
-            if (strcmp(parent->params[k].name, mine->name) == 0)
+    for (uint32_t i = 0; i < row->n_params; i++) {
+        const struct idea_param *mine = &row->params[i], *its = NULL;
+        for (uint32_t k = 0; k < parent->n_params && !its; k++)
+            if (parent->params[k].name == mine->name)
                 its = &parent->params[k];
-        if (!its || (mine->text && its->text ? strcmp(mine->text, its->text) == 0
-                                             : !mine->text && !its->text && mine->value == its->value))
+        if (!its || params_equal(ideas, mine->value, its->value))
             continue;
-        struct lineage_change change = {
-            .name = mine->name,
-            .from = copy(ideas, its->text ? its->text : lineage_number_format(from, its->value), &ok),
-            .to = copy(ideas, mine->text ? mine->text : lineage_number_format(to, mine->value), &ok),
-            .from_value = {!its->text, its->text ? 0 : its->value},
-            .to_value = {!mine->text, mine->text ? 0 : mine->value},
-            .source = LINEAGE_CHANGE_DECLARED};
-        if (ok)
-            row_put_change(row, &change);
+        if (!value_write(ideas, mine->value) || !value_write(ideas, its->value))
+            return false;
+        put(list, &(struct row_change){.name = mine->name, .from = its->value, .to = mine->value, .source = LINEAGE_CHANGE_DECLARED});
     }
-    return ok;
+    return true;
 }
 
-void row_take_given(struct idea_row *row)
+bool row_order_changes(struct lineage_ideas *ideas, struct idea_row *row, const struct idea_row *parent)
 {
+    struct ordered list;
+    size_t stated = row->idea.n_changes;
+    list.n = stated;
+    if (stated)
+        memcpy(list.items, row->own, stated * sizeof *row->own);
+    if (parent && !declare(&list, ideas, row, parent))
+        return false;
     for (const struct given_change *given = row->given; given; given = given->next)
-        row_put_change(row, &given->change);
+        put(&list, &given->change);
+    if (list.n > stated)
+        row->own = arena_alloc(&ideas->arena, list.n, sizeof *row->own);
+    if (list.n && !row->own)
+        return false;
+    if (list.n)
+        memcpy(row->own, list.items, list.n * sizeof *row->own);
+    row->idea.n_changes = list.n;
+    return true;
 }
 
 /* Whether the keys share half of the words of the shorter one, and no rule of the store keeps them apart. */
@@ -70,36 +71,37 @@ static bool share_words(const struct change_key *a, const struct change_key *b)
     return shared > 0 && 2 * shared >= shorter && !(a->apart & b->apart);
 }
 
-/* Whether change i repeats the more trusted change k. Within one trial, what the program shows and what the text states
+/* Whether change b repeats the more trusted change a. Within one trial, what the program shows and what the text states
  * with the same value and similar words is one change: "damp 0.005" and "GPTQ Hessian damping 0.005". */
-static bool repeats(const struct idea_row *row, size_t k, size_t i)
+static bool repeats(const struct lineage_ideas *ideas, const struct row_change *a, const struct row_change *b)
 {
-    const struct lineage_change *a = &row->changes[k], *b = &row->changes[i];
-    bool described = a->source == LINEAGE_CHANGE_MEASURED && share_words(&row->keys[k], &row->keys[i]);
-    return a->source < b->source && (described || strcmp(a->knob, b->knob) == 0) && changes_same_value(a, b);
+    const struct knob_name *x = &ideas->named[a->name], *y = &ideas->named[b->name];
+    if (a->source >= b->source)
+        return false;
+    bool described = a->source == LINEAGE_CHANGE_MEASURED && share_words(&x->key, &y->key);
+    return (described || strcmp(x->knob, y->knob) == 0) && lineage_quantity_equal(value_text(ideas, a->to), value_text(ideas, b->to));
 }
 
-void row_drop_repeated(struct idea_row *row)
+void row_drop_repeated(struct lineage_ideas *ideas, struct idea_row *row)
 {
     size_t n = 0;
     bool says[LINEAGE_IDEAS_CHANGES] = {false}, any = false; /* whether the row itself names the change */
     for (size_t i = 0; i < row->idea.n_changes; i++) {
         size_t k = 0;
-        bool measured = row->changes[i].source == LINEAGE_CHANGE_MEASURED;
-        while (k < n && !repeats(row, k, i))
+        bool measured = row->own[i].source == LINEAGE_CHANGE_MEASURED;
+        while (k < n && !repeats(ideas, &row->own[k], &row->own[i]))
             k++;
         if (k < n && !measured)
-            row->keys[k].budget = row->keys[k].budget || row->keys[i].budget;
+            row->own[k].budget = row->own[k].budget || row->own[i].budget;
         says[k] = says[k] || !measured;
         any = any || !measured;
         if (k < n)
             continue;
-        row->changes[n] = row->changes[i];
-        row->keys[n++] = row->keys[i];
+        row->own[n++] = row->own[i];
     }
     /* If the row names changes, other changes that are only measured are side effects and not part of the idea. */
     for (size_t k = 0; k < n && any; k++)
-        row->keys[k].budget = row->keys[k].budget || !says[k];
+        row->own[k].budget = row->own[k].budget || !says[k];
     row->idea.n_changes = n;
 }
 
@@ -113,7 +115,6 @@ static struct lineage_number number_of(struct lineage_number number, const char 
 enum lineage_status lineage_ideas_add_change(struct lineage_ideas *ideas, size_t trial,
                                              const struct lineage_change *change, struct lineage_error *err)
 {
-    bool ok = true;
     if (ideas->settled || trial >= ideas->n)
         return store_fail(err, LINEAGE_EINVAL, "a change cannot be added to trial %zu of %zu%s", trial, ideas->n,
                           ideas->settled ? ": the set of ideas is settled" : "");
@@ -125,14 +126,12 @@ enum lineage_status lineage_ideas_add_change(struct lineage_ideas *ideas, size_t
     struct given_change **end = &ideas->rows[trial].given;
     if (!given)
         return store_no_memory(err);
-    given->change = (struct lineage_change){.name = copy(ideas, change->name, &ok),
-                                            .from = copy(ideas, change->from, &ok),
-                                            .to = copy(ideas, change->to, &ok),
-                                            .from_value = number_of(change->from_value, change->from),
-                                            .to_value = number_of(change->to_value, change->to),
-                                            .source = change->source};
-    given->next = NULL;
-    if (!ok)
+    const struct lineage_number from = number_of(change->from_value, change->from), to = number_of(change->to_value, change->to);
+    given->change = (struct row_change){.name = ideas_name(ideas, change->name),
+                                        .from = ideas_value(ideas, change->from, from),
+                                        .to = ideas_value(ideas, change->to, to),
+                                        .source = (uint8_t)change->source};
+    if (given->change.name == TEXT_NONE || given->change.from == TEXT_NONE || given->change.to == TEXT_NONE)
         return store_no_memory(err);
     while (*end)
         end = &(*end)->next;

@@ -64,12 +64,12 @@ static const char *nearest_name(const struct lineage_ideas *ideas, const char *n
     const char *found = NULL;
     size_t best = strlen(name) / 3 + 1;
     for (size_t t = 0; t < lineage_ideas_count(ideas); t++) {
-        const struct lineage_idea *idea = lineage_ideas_get(ideas, t);
-        for (size_t i = 0; i < idea->n_changes; i++) {
-            size_t d = distance(name, idea->changes[i].name);
+        struct lineage_change change;
+        for (size_t i = 0; lineage_ideas_change_at(&change, ideas, t, i); i++) {
+            size_t d = distance(name, change.name);
             if (d < best) {
                 best = d;
-                found = idea->changes[i].name;
+                found = change.name;
             }
         }
     }
@@ -128,16 +128,17 @@ static bool add_given(struct settings_memory *m, const struct lineage_change *ch
 }
 
 /* Adds the values that one trial gives to a name, each value once. */
-static bool add_own(struct settings_memory *m, struct lineage_setting_name *name, const struct lineage_idea *idea,
+static bool add_own(struct settings_memory *m, struct lineage_setting_name *name, const struct lineage_ideas *ideas,
                     size_t trial, size_t at, const char *knob)
 {
+    const struct lineage_idea *idea = lineage_ideas_get(ideas, trial);
+    struct lineage_change change;
     size_t from = m->n_given;
-    for (size_t i = 0; i < idea->n_changes; i++) {
-        const struct lineage_change *change = &idea->changes[i];
-        bool known = !is_of(change, knob, name->name);
+    for (size_t i = 0; lineage_ideas_change_at(&change, ideas, trial, i); i++) {
+        bool known = !is_of(&change, knob, name->name);
         for (size_t k = from; k < m->n_given && !known; k++)
-            known = lineage_quantity_equal(m->given[k].setting.text, change->to);
-        if (!known && !add_given(m, change, false, trial, at, idea->exp_id))
+            known = lineage_quantity_equal(m->given[k].setting.text, change.to);
+        if (!known && !add_given(m, &change, false, trial, at, idea->exp_id))
             return false;
     }
     if (m->n_given > from) {
@@ -162,14 +163,13 @@ static bool add_first(struct settings_memory *m, const struct lineage_ideas *ide
                       const char *name, const size_t *bases)
 {
     for (size_t t = 0; t < m->n_trials; t++) {
-        const struct lineage_idea *idea = lineage_ideas_get(ideas, t);
+        struct lineage_change change;
         bool open = bases[t] == SIZE_MAX || m->first[bases[t] * n_names + at] == NONE;
-        for (size_t i = 0; i < idea->n_changes && open; i++) {
-            const struct lineage_change *change = &idea->changes[i];
-            if (!change->from || !is_of(change, knob, name))
+        for (size_t i = 0; open && lineage_ideas_change_at(&change, ideas, t, i); i++) {
+            if (!change.from || !is_of(&change, knob, name))
                 continue;
             uint32_t first = (uint32_t)m->n_given;
-            if (!add_given(m, change, true, SIZE_MAX, at, ""))
+            if (!add_given(m, &change, true, SIZE_MAX, at, ""))
                 return false;
             for (size_t k = 0; k < m->n_trials; k++)
                 if (m->first[k * n_names + at] == NONE)
@@ -198,7 +198,7 @@ static bool fill(struct lineage_settings *settings, const struct lineage_ideas *
         bases[t] = base_of(ideas, t, parents, last_kept);
         for (size_t i = 0; ok && i < n; i++) {
             uint32_t next = (uint32_t)m->n_given;
-            ok = add_own(m, &settings->names[i], idea, t, i, knobs[i]);
+            ok = add_own(m, &settings->names[i], ideas, t, i, knobs[i]);
             m->first[t * n + i] = m->n_given > next ? next : bases[t] != SIZE_MAX ? m->first[bases[t] * n + i] : NONE;
         }
         if (!idea->running && (idea->status == LINEAGE_KEEP || idea->status == LINEAGE_BASELINE))

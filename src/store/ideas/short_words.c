@@ -118,7 +118,7 @@ static void learn_run(struct lineage_ideas *ideas, const char *const words[LONGE
 static struct word *known_word(struct lineage_ideas *ideas, uint32_t number)
 {
     struct word *word = word_book_split(&ideas->book, number);
-    if (!word || word->shorts)
+    if (!word || word->shorts || !word->n_parts)
         return word;
     word->shorts = arena_alloc(&ideas->book.arena, word->n_parts + 1, sizeof *word->shorts);
     if (!word->shorts)
@@ -184,8 +184,6 @@ bool short_words_begin(struct lineage_ideas *ideas)
 
 bool short_words_learn(struct lineage_ideas *ideas, const struct reading *r, size_t trial)
 {
-    if (!ideas->short_words)
-        return true;
     /* The abbreviations of the whole trial are counted before their meanings. */
     if (!meet(ideas, r->words, r->n_notes, trial))
         return false;

@@ -29,12 +29,12 @@ static const double JOINT_LEAST = -3;
 static size_t score_rows(struct lineage_ideas *ideas, const struct idea_row *query, size_t before, size_t self)
 {
     size_t n = 0;
-    for (size_t i = 0; i < query->terms.n; i++) {
-        uint32_t term = query->terms.items[i].term;
+    for (size_t i = 0; i < query->search->terms.n; i++) {
+        uint32_t term = query->search->terms.items[i].term;
         if (term >= ideas->terms.n)
             continue;
         double idf = terms_idf(&ideas->terms, term) *
-                     (double)fminf(3, query->terms.items[i].weight);
+                     (double)fminf(3, query->search->terms.items[i].weight);
         for (size_t k = ideas->postings_of[term]; k < ideas->postings_of[term + 1]; k++) {
             const struct posting *p = &ideas->postings[k];
             if (p->row == self || (p->row >= before && !ideas->rows[p->row].idea.running))
@@ -50,9 +50,9 @@ static size_t score_rows(struct lineage_ideas *ideas, const struct idea_row *que
 static double score_itself(const struct lineage_ideas *ideas, const struct idea_row *query)
 {
     double sum = 0;
-    for (size_t i = 0; i < query->terms.n; i++)
-        sum += terms_idf(&ideas->terms, query->terms.items[i].term) * (double)fminf(3, query->terms.items[i].weight) *
-               saturated((double)query->terms.items[i].weight, query->length, ideas->mean_length);
+    for (size_t i = 0; i < query->search->terms.n; i++)
+        sum += terms_idf(&ideas->terms, query->search->terms.items[i].term) * (double)fminf(3, query->search->terms.items[i].weight) *
+               saturated((double)query->search->terms.items[i].weight, query->length, ideas->mean_length);
     return sum > 0 ? sum : 1;
 }
 
@@ -120,7 +120,7 @@ static bool learn_same(struct lineage_ideas *ideas, size_t index, size_t depth);
 static bool follow_chains(struct lineage_ideas *ideas, struct similar_pair *pairs, size_t n, size_t depth)
 {
     for (size_t i = 0; i < n && depth < CHAIN_MAX; i++) {
-        struct idea_row *middle = &ideas->rows[pairs[i].row];
+        const struct row_search *middle = ideas->rows[pairs[i].row].search;
         if (pairs[i].verdict <= CHAIN_SURE)
             continue;
         if (!middle->same_known && !learn_same(ideas, pairs[i].row, depth + 1))
@@ -136,16 +136,17 @@ static bool follow_chains(struct lineage_ideas *ideas, struct similar_pair *pair
 static bool learn_same(struct lineage_ideas *ideas, size_t index, size_t depth)
 {
     struct idea_row *row = &ideas->rows[index];
+    struct row_search *search = row->search;
     struct similar_pair *pairs = malloc(PAIRS_MAX * sizeof *pairs);
-    row->same = arena_alloc(&ideas->arena, PAIRS_MAX, sizeof *row->same);
-    row->same_known = true;
-    bool ok = pairs && row->same;
+    search->same = arena_alloc(&ideas->arena, PAIRS_MAX, sizeof *search->same);
+    search->same_known = true;
+    bool ok = pairs && search->same;
     if (ok) {
         size_t n;
         ok = similar_pairs(pairs, &n, PAIRS_MAX, ideas, row, index, index) && follow_chains(ideas, pairs, n, depth);
         for (size_t i = 0; ok && i < n; i++)
             if (pairs[i].verdict > 0)
-                row->same[row->n_same++] = (uint32_t)pairs[i].row;
+                search->same[search->n_same++] = (uint32_t)pairs[i].row;
     }
     free(pairs);
     return ok;
@@ -261,7 +262,7 @@ enum lineage_status lineage_ideas_similar_text(struct lineage_similar_list *list
     struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .notes = ""};
     *list = (struct lineage_similar_list){0};
     enum lineage_status status;
-    if (!ideas_prepare_search(ideas) || !row_read_texts(ideas, &row, &arena) || !row_read_knobs(ideas, &row, &arena, false))
+    if (!ideas_prepare_search(ideas) || !row_read_query(ideas, &row, &arena))
         status = store_no_memory(err);
     else
         status = answer(list, ideas, &row, ideas->n, SIZE_MAX, limit, err);

@@ -128,12 +128,12 @@ static bool mentions(struct lineage_ideas *ideas, const struct idea_row *row, co
     if (!change->to_value.present)
         return false;
     int length = snprintf(number, sizeof number, "#%.5g", change->to_value.value);
-    if (!has_term(&row->text, terms_find(&ideas->terms, number, (size_t)length, false)))
+    if (!has_term(&row->search->text, terms_find(&ideas->terms, number, (size_t)length, false)))
         return false;
     for (size_t i = 0; i < key->n; i++) {
         double idf = terms_idf(&ideas->terms, key->words[i]);
         all += idf;
-        shared += has_term(&row->text, key->words[i]) ? idf : 0;
+        shared += has_term(&row->search->text, key->words[i]) ? idf : 0;
     }
     return all > 0 && shared >= 0.6 * all;
 }
@@ -166,14 +166,14 @@ static void compare_texts(struct similar_pair *pair, struct lineage_ideas *ideas
     }
     f[SIMILAR_SOFT] = wanted ? (float)soft / (float)wanted : 0;
     f[SIMILAR_ALL_SOFT] = wanted && soft == wanted;
-    f[SIMILAR_HEAD_OF] = (float)weights_share(terms, &row->head, &query->text);
-    f[SIMILAR_COSINE] = (float)weights_cosine(terms, &query->text, &row->text);
+    f[SIMILAR_HEAD_OF] = (float)weights_share(terms, &row->search->head, &query->search->text);
+    f[SIMILAR_COSINE] = (float)weights_cosine(terms, &query->search->text, &row->search->text);
     f[SIMILAR_TECHNIQUE] = wanted ? 0 : f[SIMILAR_COSINE];
-    f[SIMILAR_NUMBERS] = share_of_numbers(&query->head_numbers, &row->text);
-    f[SIMILAR_TITLE_IN] = (float)weights_share(terms, &query->title, &row->text);
-    f[SIMILAR_TITLES] = (float)(weights_share(terms, &query->title, &row->title) * weights_share(terms, &row->title, &query->title));
+    f[SIMILAR_NUMBERS] = share_of_numbers(&query->search->head_numbers, &row->search->text);
+    f[SIMILAR_TITLE_IN] = (float)weights_share(terms, &query->search->title, &row->search->text);
+    f[SIMILAR_TITLES] = (float)(weights_share(terms, &query->search->title, &row->search->title) * weights_share(terms, &row->search->title, &query->search->title));
     f[SIMILAR_UNCOVERED] = wanted && covered == wanted ? 1 - f[SIMILAR_TITLE_IN] : 0;
-    pair->head_in = (float)weights_share(terms, &query->head, &row->text);
+    pair->head_in = (float)weights_share(terms, &query->search->head, &row->search->text);
 }
 
 /* The place of the two trials in the log. */
@@ -188,10 +188,10 @@ static void compare_places(struct similar_pair *pair, const struct lineage_ideas
             f[SIMILAR_CITED_AGAIN] = (view->mentions[i] & MENTION_AGAIN) != 0;
             f[SIMILAR_CITED_BASE] = (view->mentions[i] & MENTION_BASE) != 0;
         }
-    pair->again = pair->cited && query->reading.again;
+    pair->again = pair->cited && query->again;
     f[SIMILAR_FAILED] = !has_outcome(row);
     f[SIMILAR_SPECIALIST] = query->idea.specialist && *query->idea.specialist && strcmp(query->idea.specialist, row->idea.specialist) == 0;
-    f[SIMILAR_SIBLING] = query->parent != SIZE_MAX && query->parent == row->parent;
+    f[SIMILAR_SIBLING] = query->parent != TRIAL_NONE && query->parent == row->parent;
     f[SIMILAR_FAILED_SIBLING] = f[SIMILAR_SIBLING] * f[SIMILAR_FAILED];
 }
 

@@ -14,17 +14,18 @@
 
 #include "../format/arena.h"
 #include "knob_words.h"
+#include "text_table.h"
 
 struct short_word;
-struct word_place;
 
 enum { WORD_TERMS_MAX = 12 };
 
 /* The terms by which a search finds a word. */
 struct word_terms {
-    uint32_t parts[WORD_TERMS_MAX], whole; /* whole: the compound as one term, or TERM_NONE */
-    size_t n;
+    uint32_t whole; /* the compound as one term, or TERM_NONE */
+    uint16_t n;
     bool compound;
+    uint32_t parts[WORD_TERMS_MAX]; /* [n]; the terms of a word of the book have room for n alone */
 };
 
 struct word {
@@ -38,8 +39,8 @@ struct word {
 };
 
 struct word_book {
-    struct word_place *places; /* by text */
-    struct word *words;        /* [n]; words[0] is not used: the number 0 separates words */
+    struct text_table texts; /* the text of word i is entry i - 1 */
+    struct word *words;      /* [n]; words[0] is not used: the number 0 separates words */
     uint32_t n, capacity;
     struct arena arena;
 };

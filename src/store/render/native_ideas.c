@@ -67,29 +67,29 @@ static void add_bare_id(struct buf *out, const char *id)
     add_name(out, strncmp(id, "exp_", 4) == 0 && id[4] ? id + 4 : id);
 }
 
-/* The first change whose new value is not in the first `width` code points of the hypothesis; NULL if all are there. */
-static const struct lineage_change *lost_change(const struct native *n, const char *exp_id, const char *hypothesis,
-                                                size_t width)
+/* Finds the first change whose new value is not in the first `width` code points of the hypothesis. Returns false if all are
+ * there. */
+static bool lost_change(struct lineage_change *change, const struct native *n, const char *exp_id, const char *hypothesis,
+                        size_t width)
 {
     size_t trial, bytes = 0;
     for (size_t shown = 0; hypothesis[bytes]; bytes++)
         if (((unsigned char)hypothesis[bytes] & 0xc0) != 0x80 && shown++ == width)
             break;
     if (!hypothesis[bytes] || !has_ideas(n) || !lineage_ideas_find(&trial, n->ideas->ideas, exp_id))
-        return NULL;
-    const struct lineage_idea *idea = idea_at(n, trial);
-    for (size_t i = 0; i < idea->n_changes; i++) {
-        const char *value = strstr(hypothesis, idea->changes[i].to);
-        if (!value || (size_t)(value - hypothesis) + strlen(idea->changes[i].to) > bytes)
-            return &idea->changes[i];
+        return false;
+    for (size_t i = 0; lineage_ideas_change_at(change, n->ideas->ideas, trial, i); i++) {
+        const char *value = strstr(hypothesis, change->to);
+        if (!value || (size_t)(value - hypothesis) + strlen(change->to) > bytes)
+            return true;
     }
-    return NULL;
+    return false;
 }
 
 void add_idea(struct buf *out, const struct native *n, const char *exp_id, const char *hypothesis, size_t width)
 {
-    const struct lineage_change *change = width ? lost_change(n, exp_id, hypothesis, width) : NULL;
-    if (!change || code_points(change->to) > 20) {
+    struct lineage_change lost, *change = &lost;
+    if (!width || !lost_change(change, n, exp_id, hypothesis, width) || code_points(change->to) > 20) {
         add_quoted(out, hypothesis, width);
         return;
     }
