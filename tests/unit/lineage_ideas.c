@@ -260,9 +260,9 @@ static void a_changed_reading_has_a_new_version(void **state)
         assert_true(reading_make(&r, &reader, texts[i][0], texts[i][1], &ideas->arena));
         buf_printf(&all, "%u %u %u %u %u %d\n", r.n_head, r.n_hypothesis, r.n_searched, r.n_notes, r.n_cites_hypothesis, r.again);
         for (uint32_t k = 0; k < r.n_words; k++)
-            add_text(&all, ideas->book.words[r.words[k]].text);
+            add_text(&all, r.words[k] ? word_book_text(&ideas->book, r.words[k])->text : "");
         for (uint32_t k = 0; k < r.n_cites; k++)
-            add_text(&all, ideas->book.words[r.cites[k]].text);
+            add_text(&all, word_book_text(&ideas->book, r.cites[k])->text);
         for (uint32_t k = 0; k < r.n_changes; k++) {
             add_text(&all, r.changes[k].name);
             add_text(&all, r.changes[k].from);

@@ -117,7 +117,9 @@ struct lineage_change change_of(const struct lineage_ideas *ideas, const struct 
 bool row_expand(struct lineage_ideas *ideas, struct idea_row *row)
 {
     size_t n = row->idea.n_changes;
-    if (row->changes || !n)
+    if (!row->search && !(row->search = calloc(1, sizeof *row->search)))
+        return false;
+    if (row->search->changes || !n)
         return true;
     struct lineage_change *changes = arena_alloc(&ideas->arena, n, sizeof *changes);
     struct change_key *keys = arena_alloc(&ideas->arena, n, sizeof *keys);
@@ -128,8 +130,8 @@ bool row_expand(struct lineage_ideas *ideas, struct idea_row *row)
         keys[i] = ideas->named[row->own[i].name].key;
         keys[i].budget = row->own[i].budget;
     }
-    row->changes = changes;
-    row->keys = keys;
+    row->search->changes = changes;
+    row->search->keys = keys;
     return true;
 }
 

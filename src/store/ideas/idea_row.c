@@ -89,7 +89,7 @@ static bool read_texts(struct reading *r, struct lineage_ideas *ideas, const str
     reader->book = &ideas->book;
     reader->is_metric = row_is_metric;
     reader->context = ideas;
-    return reading_make(r, reader, row->idea.hypothesis, row->notes, arena);
+    return reading_make(r, reader, row->idea.hypothesis, row_notes(row), arena);
 }
 
 bool row_make_reading(struct lineage_ideas *ideas, struct idea_row *row)
@@ -107,20 +107,23 @@ bool row_read_query(struct lineage_ideas *ideas, struct idea_row *row, struct ar
     struct reading r;
     if (!read_texts(&r, ideas, row, arena) || !row_keep_reading(ideas, row, &r, arena))
         return false;
-    row->changes = arena_alloc(arena, r.n_changes + 1, sizeof *row->changes);
-    row->keys = arena_alloc(arena, r.n_changes + 1, sizeof *row->keys);
-    if (!row->changes || !row->keys)
+    struct row_search *search = row->search = calloc(1, sizeof *search);
+    if (!search)
+        return false;
+    search->changes = arena_alloc(arena, r.n_changes + 1, sizeof *search->changes);
+    search->keys = arena_alloc(arena, r.n_changes + 1, sizeof *search->keys);
+    if (!search->changes || !search->keys)
         return false;
     for (uint32_t i = 0; i < r.n_changes; i++) {
         const struct read_change *c = &r.changes[i];
-        row->changes[i] = (struct lineage_change){.name = c->name,
+        search->changes[i] = (struct lineage_change){.name = c->name,
                                                   .from = c->from,
                                                   .to = c->to,
                                                   .from_value = c->from_value,
                                                   .to_value = c->to_value,
                                                   .source = LINEAGE_CHANGE_STATED};
-        row->keys[i].budget = c->budget;
-        if (!row_name_knob(ideas, &row->changes[i], &row->keys[i], NULL, arena, false))
+        search->keys[i].budget = c->budget;
+        if (!row_name_knob(ideas, &search->changes[i], &search->keys[i], NULL, arena, false))
             return false;
     }
     row->idea.n_changes = r.n_changes;
@@ -162,17 +165,17 @@ static uint32_t word_term(struct term_visit *v, const char *text, size_t length)
 }
 
 /* Finds the terms of a word: its parts, with abbreviations expanded, and an identifier as a whole. A weak word has none. */
-static bool take_apart(struct term_visit *v, struct word *word, struct word_terms *found)
+static bool take_apart(struct term_visit *v, const struct word *word, const struct text_entry *text, struct word_terms *found)
 {
     struct lineage_ideas *ideas = v->ideas;
     struct knob_words longer;
     char stem[KNOB_WORD_MAX], whole[LONGEST_IDENTIFIER];
     *found = (struct word_terms){.whole = TERM_NONE};
-    if (word->text[0] == '#' || word->text[0] == '^') {
-        found->whole = word_term(v, word->text, word->length);
+    if (text->text[0] == '#' || text->text[0] == '^') {
+        found->whole = word_term(v, text->text, text->length);
         return true;
     }
-    if (row_is_weak(word->text, word->length))
+    if (row_is_weak(text->text, text->length))
         return true;
     for (size_t k = 0; k < word->n_parts; k++) {
         const char *meaning = short_word_meaning(ideas, word->parts[k]);
@@ -184,10 +187,10 @@ static bool take_apart(struct term_visit *v, struct word *word, struct word_term
         }
     }
     found->compound = word->n_parts > 1;
-    if (found->compound && word->length < sizeof whole) {
-        for (size_t k = 0; k < word->length; k++)
-            whole[k] = word->text[k] >= 'A' && word->text[k] <= 'Z' ? (char)(word->text[k] | 0x20) : word->text[k];
-        found->whole = word_term(v, whole, word->length);
+    if (found->compound && text->length < sizeof whole) {
+        for (size_t k = 0; k < text->length; k++)
+            whole[k] = text->text[k] >= 'A' && text->text[k] <= 'Z' ? (char)(text->text[k] | 0x20) : text->text[k];
+        found->whole = word_term(v, whole, text->length);
     }
     return true;
 }
@@ -199,7 +202,7 @@ static const struct word_terms *terms_of(struct term_visit *v, uint32_t number, 
     struct word *word = word_book_split(book, number);
     if (!word || word->terms)
         return word ? word->terms : NULL;
-    if (!take_apart(v, word, spare))
+    if (!take_apart(v, word, word_book_text(book, number), spare))
         return NULL;
     if (!v->add)
         return spare;
@@ -217,7 +220,7 @@ static bool visit_word(struct term_visit *v, uint32_t number, float text_weight,
     float weight = text_weight;
     if (!terms)
         return false;
-    if (v->ideas->book.words[number].text[0] == '#') {
+    if (word_book_text(&v->ideas->book, number)->text[0] == '#') {
         v->visit(v->context, terms->whole, weight, where | IS_NUMBER);
         return true;
     }
@@ -233,7 +236,7 @@ static void visit_changes(struct term_visit *v, const struct idea_row *row)
 {
     char text[CHANGE_WORDS * (KNOB_WORD_MAX + 1) + 48];
     for (size_t i = 0; i < row->idea.n_changes; i++) {
-        const struct lineage_change c = row->changes ? row->changes[i] : change_of(v->ideas, &row->own[i]);
+        const struct lineage_change c = row->is_text ? row->search->changes[i] : change_of(v->ideas, &row->own[i]);
         int length = snprintf(text, sizeof text, "=%s", c.knob);
         v->visit(v->context, word_term(v, text, (size_t)length), KNOB_WEIGHT, 0);
         if (c.to_value.present) {
@@ -287,7 +290,7 @@ static void add_weights(void *context, uint32_t term, float weight, unsigned whe
 
 bool row_read_terms(struct lineage_ideas *ideas, struct idea_row *row)
 {
-    if (!row->search && !(row->search = calloc(1, sizeof *row->search)))
+    if (!row_expand(ideas, row))
         return false;
     struct row_search *search = row->search;
     struct term_visit v = {ideas, false, add_weights, search};
@@ -296,14 +299,15 @@ bool row_read_terms(struct lineage_ideas *ideas, struct idea_row *row)
         return true;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         lists[i]->n = 0, lists[i]->failed = false; /* left by a call that ran out of memory */
-    bool ok = visit_terms(&v, row) && row_expand(ideas, row);
+    bool ok = visit_terms(&v, row);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         weights_sort(lists[i]);
         ok = ok && !lists[i]->failed;
     }
-    if (row->length <= 0)
+    search->length = row->is_text || !ideas->lengths ? 0 : ideas->lengths[row - ideas->rows];
+    if (search->length <= 0)
         for (size_t i = 0; i < search->terms.n; i++)
-            row->length += (double)search->terms.items[i].weight;
+            search->length += (double)search->terms.items[i].weight;
     search->terms_known = ok;
     return ok;
 }

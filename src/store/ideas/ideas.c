@@ -36,6 +36,8 @@ void lineage_ideas_release(struct lineage_ideas *ideas)
     text_table_release(&ideas->ids);
     text_table_release(&ideas->shared);
     free(ideas->named);
+    free(ideas->given);
+    free(ideas->lengths);
     free(ideas->id_rows);
     free(ideas->unpacked);
     buf_release(&ideas->packing);
@@ -96,12 +98,22 @@ static uint32_t row_of_mention(const struct lineage_ideas *ideas, const char *id
     return row_of(ideas, padded, width);
 }
 
-static const char *copy(struct lineage_ideas *ideas, const char *text, bool *ok)
+/* The hypothesis, and behind it the notes; see row_notes. */
+static const char *copy_texts(struct lineage_ideas *ideas, const struct lineage_trial *trial, bool *ok)
 {
-    const char *out = arena_text(&ideas->arena, text ? text : "", text ? strlen(text) : 0);
-    if (!out)
-        *ok = false;
+    struct buf *both = &ideas->packing;
+    buf_reset(both);
+    buf_puts(both, trial->hypothesis ? trial->hypothesis : "");
+    buf_put(both, '\0');
+    buf_puts(both, trial->notes ? trial->notes : "");
+    const char *out = both->failed ? NULL : arena_text(&ideas->arena, both->data, both->length);
+    *ok = *ok && out;
     return out;
+}
+
+const char *row_notes(const struct idea_row *row)
+{
+    return row->is_text ? "" : row->idea.hypothesis + strlen(row->idea.hypothesis) + 1;
 }
 
 /* The set's copy of a text that many trials have in common. */
@@ -162,15 +174,14 @@ enum lineage_status lineage_ideas_add(struct lineage_ideas *ideas, const struct 
     row->idea = (struct lineage_idea){.exp_id = copy_id(ideas, trial->exp_id, &ok),
                                       .specialist = share(ideas, trial->specialist, &ok),
                                       .parent_exp = share(ideas, trial->parent_exp, &ok),
-                                      .hypothesis = copy(ideas, trial->hypothesis, &ok),
+                                      .hypothesis = copy_texts(ideas, trial, &ok),
                                       .status = trial->status,
                                       .running = running,
                                       .score = trial->score,
                                       .delta_vs_best = trial->delta_vs_best,
                                       .seq = trial->seq};
-    row->notes = copy(ideas, trial->notes, &ok);
     for (size_t i = 0; !ideas->n && i < trial->n_extras && ideas->n_columns < COLUMNS_MAX; i++)
-        ideas->columns[ideas->n_columns++] = copy(ideas, trial->extras[i].column, &ok);
+        ideas->columns[ideas->n_columns++] = share(ideas, trial->extras[i].column, &ok);
     ideas->has_parents = ideas->has_parents || (ok && *row->idea.parent_exp);
     if (!ok || !copy_params(ideas, row, trial))
         return store_no_memory(err);
@@ -210,7 +221,7 @@ static bool read_citations(struct lineage_ideas *ideas, size_t index, size_t *co
     if (!row_reading(&r, ideas, row))
         return false;
     for (uint32_t i = 0; i < r.n_cites; i++) {
-        const struct word *mention = &ideas->book.words[r.cites[i]];
+        const struct text_entry *mention = word_book_text(&ideas->book, r.cites[i]);
         uint32_t there = row_of_mention(ideas, mention->text + 1, mention->length - 1);
         if (there != TRIAL_NONE && there != index)
             list[found++] = there;
@@ -251,8 +262,16 @@ static bool join_citations(struct lineage_ideas *ideas)
     return ok;
 }
 
+static int by_trial(const void *a, const void *b)
+{
+    const struct given_change *x = a, *y = b;
+    if (x->trial != y->trial)
+        return x->trial < y->trial ? -1 : 1;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
 /* Finds the parent, then orders the row's changes by trust. */
-static bool order_changes(struct lineage_ideas *ideas, struct idea_row *row)
+static bool order_changes(struct lineage_ideas *ideas, struct idea_row *row, size_t *given)
 {
     const char *id = id_bare(row->idea.parent_exp);
     const struct idea_row *parent = NULL;
@@ -260,7 +279,10 @@ static bool order_changes(struct lineage_ideas *ideas, struct idea_row *row)
         row->parent = row_of(ideas, id, strlen(id));
     if (row->parent != TRIAL_NONE && &ideas->rows[row->parent] != row)
         parent = &ideas->rows[row->parent];
-    return row_order_changes(ideas, row, parent);
+    size_t first = *given, index = (size_t)(row - ideas->rows);
+    while (*given < ideas->n_given && ideas->given[*given].trial == index)
+        ++*given;
+    return row_order_changes(ideas, row, parent, ideas->given + first, *given - first);
 }
 
 /* Adds up the weights of equal terms in place. slots has a place for each term: where it is in the list, if it is there. */
@@ -303,17 +325,20 @@ static bool count_terms(struct lineage_ideas *ideas, struct weights *list, size_
 {
     double length = 0;
     *n_postings = 0;
+    free(ideas->lengths);
+    ideas->lengths = calloc(ideas->n + 1, sizeof *ideas->lengths);
+    if (!ideas->lengths)
+        return false;
     memset(ideas->terms.df, 0, ideas->terms.n * sizeof *ideas->terms.df); /* left by a call that ran out of memory */
     for (size_t i = 0; i < ideas->n; i++) {
-        struct idea_row *row = &ideas->rows[i];
-        if (!list_terms(list, slots, capacity, ideas, row))
+        if (!list_terms(list, slots, capacity, ideas, &ideas->rows[i]))
             return false;
-        row->length = 0;
+        ideas->lengths[i] = 0;
         for (size_t k = 0; k < list->n; k++) {
-            row->length += (double)list->items[k].weight;
+            ideas->lengths[i] += (double)list->items[k].weight;
             ideas->terms.df[list->items[k].term]++;
         }
-        length += row->length;
+        length += ideas->lengths[i];
         *n_postings += list->n;
     }
     ideas->mean_length = ideas->n && length > 0 ? length / (double)ideas->n : 1;
@@ -377,13 +402,16 @@ static void find_bases(struct lineage_ideas *ideas)
 enum lineage_status lineage_ideas_settle(struct lineage_ideas *ideas, struct lineage_error *err)
 {
     bool ok = !ideas->settled;
+    size_t n_given = 0;
     if (!ok)
         return store_fail(err, LINEAGE_EINVAL, "a set of ideas is settled once");
     for (size_t i = 0; ok && i < ideas->n; i++)
         ok = row_make_reading(ideas, &ideas->rows[i]);
     arena_release(&ideas->scratch);
+    if (ideas->n_given)
+        qsort(ideas->given, ideas->n_given, sizeof *ideas->given, by_trial);
     for (size_t i = 0; ok && i < ideas->n; i++)
-        ok = order_changes(ideas, &ideas->rows[i]) && need_short_words(ideas, &ideas->rows[i]);
+        ok = order_changes(ideas, &ideas->rows[i], &n_given) && need_short_words(ideas, &ideas->rows[i]);
     find_bases(ideas);
     ok = ok && short_words_begin(ideas);
     for (size_t i = 0; ok && i < ideas->n && ideas->short_words; i++) {
@@ -422,18 +450,18 @@ enum lineage_status lineage_ideas_changes(struct lineage_change_list *list, stru
                                           const char *text, struct lineage_error *err)
 {
     struct arena *arena = calloc(1, sizeof *arena);
-    struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .notes = ""};
+    struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .is_text = true};
     *list = (struct lineage_change_list){0};
     bool ok = arena && row_read_query(ideas, &row, arena);
+    if (ok)
+        *list = (struct lineage_change_list){row.search->changes, row.idea.n_changes, arena};
     row_release(&row);
-    if (!ok) {
-        if (arena)
-            arena_release(arena);
-        free(arena);
-        return store_no_memory(err);
-    }
-    *list = (struct lineage_change_list){row.changes, row.idea.n_changes, arena};
-    return LINEAGE_OK;
+    if (ok)
+        return LINEAGE_OK;
+    if (arena)
+        arena_release(arena);
+    free(arena);
+    return store_no_memory(err);
 }
 
 void lineage_change_list_release(struct lineage_change_list *list)

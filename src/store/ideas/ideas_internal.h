@@ -73,6 +73,9 @@ struct idea_param {
 
 /* What a search knows about a row; made when it first compares the row. */
 struct row_search {
+    struct lineage_change *changes; /* [idea.n_changes] */
+    struct change_key *keys;        /* [idea.n_changes] */
+    double length;                  /* sum of the weights of the terms */
     struct weights terms;         /* all terms that a search looks at */
     struct weights text;          /* the words and numbers of the hypothesis */
     struct weights head;          /* the words and numbers of its first clause */
@@ -86,27 +89,24 @@ struct row_search {
 /* One text that was read, or one trial. A log has many rows and a question looks at few, so a row has only what each needs. */
 struct idea_row {
     struct lineage_idea idea;
-    const char *notes;
     const struct idea_param *params;
-    struct given_change *given;   /* changes from lineage_ideas_add_change, in the order of the calls */
     struct row_change *own;       /* [idea.n_changes]; until the set is settled those that the hypothesis states. A row that is
                                      only a text has none */
     const char *reading;          /* what its texts say, see row_reading; NULL: not read yet */
-    struct lineage_change *changes; /* [idea.n_changes] after row_expand */
-    struct change_key *keys;        /* [idea.n_changes] likewise */
-    struct row_search *search;    /* filled in by row_read_terms */
-    double length;                /* sum of the weights of the terms */
+    struct row_search *search;    /* filled in by row_expand and row_read_terms, else NULL */
     uint32_t parent;              /* index, TRIAL_NONE for none */
     uint32_t base;                /* the trial whose program this one changes: the parent if that comes before it, or in a
                                      set without parents the last kept trial before it; TRIAL_NONE for none */
     uint32_t n_params;
     bool again;                   /* see struct reading */
+    bool is_text;                 /* not a trial of the set, but the text of a question */
 };
 #define TRIAL_NONE UINT32_MAX
 
+/* A change from lineage_ideas_add_change. */
 struct given_change {
+    uint32_t trial, order; /* order: in which the calls came */
     struct row_change change;
-    struct given_change *next;
 };
 
 struct posting {
@@ -133,10 +133,13 @@ struct lineage_ideas {
     size_t unpacked_capacity;
     struct buf packing;       /* scratch memory of row_keep_reading */
     struct arena scratch;     /* of the reading that is made */
+    struct given_change *given; /* [n_given] */
+    size_t n_given, given_capacity;
     struct idea_row *rows;
     size_t n, capacity;
     size_t *postings_of; /* [terms.n + 1] */
     struct posting *postings;
+    double *lengths; /* [n] sum of the weights of the terms of each row */
     double mean_length;
     double *scores; /* [n] scratch memory of a search; all 0 between searches */
     uint32_t *found; /* [n] */
@@ -176,7 +179,7 @@ bool params_equal(const struct lineage_ideas *ideas, uint32_t a, uint32_t b);
 struct lineage_param row_param(const struct lineage_ideas *ideas, const struct idea_row *row, size_t i);
 struct lineage_change change_of(const struct lineage_ideas *ideas, const struct row_change *change);
 
-/* Fills in row->changes and row->keys, if that was not done yet. The set must be settled. False when out of memory. */
+/* Fills in the changes and keys of row->search, if that was not done yet. The set must be settled. False when out of memory. */
 bool row_expand(struct lineage_ideas *ideas, struct idea_row *row);
 
 /* row_keep_reading keeps a reading without its changes, row_keep_stated its changes. row_reading returns it, valid until the
@@ -188,12 +191,17 @@ bool row_reading(struct reading *reading, struct lineage_ideas *ideas, const str
 /* Reads the texts of a row of the set, if that was not done yet. The changes that the hypothesis states become row->own. */
 bool row_make_reading(struct lineage_ideas *ideas, struct idea_row *row);
 
-/* Reads a text that is not in the set. The changes that it states become row->changes, with the knobs of the set. */
+/* Reads a text that is not in the set. The changes that it states become row->search->changes, with the knobs of
+ * the set. */
 bool row_read_query(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena);
 
-/* Makes all changes of the row its own, ordered by trust: declared (parameters that differ from the parent's), given, stated.
+/* Makes all changes of the row its own, ordered by trust: declared (parameters that differ from the parent's), given[n], stated.
  * parent may be NULL. */
-bool row_order_changes(struct lineage_ideas *ideas, struct idea_row *row, const struct idea_row *parent);
+bool row_order_changes(struct lineage_ideas *ideas, struct idea_row *row, const struct idea_row *parent,
+                       const struct given_change *given, size_t n);
+
+/* The notes of a trial, which the set keeps behind its hypothesis; a text has none. */
+const char *row_notes(const struct idea_row *row);
 
 /* Removes a change if a more trusted one gives the same knob the same value. Call it when all knobs are final. */
 void row_drop_repeated(struct lineage_ideas *ideas, struct idea_row *row);

@@ -131,7 +131,7 @@ static uint64_t subjects(const struct idea_row *row, const struct tokens *t, siz
     uint64_t named = 0, all = 0;
     for (size_t c = 0; c < row->idea.n_changes; c++) {
         all |= (uint64_t)1 << c;
-        const char *name = row->changes[c].name;
+        const char *name = row->search->changes[c].name;
         size_t length = strlen(name);
         for (size_t k = i > 40 ? i - 40 : 0; k < t->n && k < i + 40; k++)
             if (t->items[k].sentence == t->items[i].sentence && t->items[k].kind == TOKEN_WORD &&
@@ -161,8 +161,8 @@ static bool contradicts(const struct claims *claims, const struct idea_row *row,
         return false;
     for (size_t i = 0; i < row->idea.n_changes; i++)
         for (size_t k = 0; which >> i & 1 && k < other->idea.n_changes; k++)
-            if (changes_same_knob(ideas, &row->keys[i], &other->keys[k]) > SURELY_ONE_KNOB &&
-                (scope != CLAIM_DIRECTION || (sign(&row->changes[i]) && sign(&row->changes[i]) == sign(&other->changes[k]))))
+            if (changes_same_knob(ideas, &row->search->keys[i], &other->search->keys[k]) > SURELY_ONE_KNOB &&
+                (scope != CLAIM_DIRECTION || (sign(&row->search->changes[i]) && sign(&row->search->changes[i]) == sign(&other->search->changes[k]))))
                 return true;
     return false;
 }
@@ -202,7 +202,7 @@ static bool add_claim(struct claims *claims, size_t trial, struct idea_row *row,
 
 static bool read_claims(struct claims *claims, size_t trial, struct idea_row *row, size_t before, size_t self)
 {
-    const char *texts[] = {row->idea.hypothesis, row->notes};
+    const char *texts[] = {row->idea.hypothesis, row_notes(row)};
     bool ok = true;
     for (size_t k = 0; ok && k < 2; k++) {
         struct tokens t;
@@ -256,7 +256,7 @@ enum lineage_status lineage_ideas_claims_text(struct lineage_novelty_list *list,
 {
     struct claims claims = {.ideas = ideas, .arena = calloc(1, sizeof *claims.arena), .pairs = calloc(PAIRS_MAX, sizeof *claims.pairs)};
     struct arena arena = {0};
-    struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .notes = ""};
+    struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .is_text = true};
     *list = (struct lineage_novelty_list){0};
     bool ok = claims.arena && claims.pairs && ideas->settled && ideas_prepare_search(ideas) &&
               row_read_query(ideas, &row, &arena) && read_claims(&claims, SIZE_MAX, &row, ideas->n, SIZE_MAX);

@@ -33,7 +33,7 @@ struct cache {
 static uint64_t digest_of(const struct cache *c, const struct idea_row *row)
 {
     uint64_t hypothesis = XXH3_64bits_withSeed(row->idea.hypothesis, strlen(row->idea.hypothesis), c->seed);
-    return XXH3_64bits_withSeed(row->notes, strlen(row->notes), hypothesis);
+    return XXH3_64bits_withSeed(row_notes(row), strlen(row_notes(row)), hypothesis);
 }
 
 static uint64_t seed_of(const struct lineage_ideas *ideas)
@@ -330,7 +330,8 @@ static enum lineage_status pack_words(struct cache *c, struct saving *s, const s
         const struct word *word = &c->ideas->book.words[r->words[i]];
         if (r->words[i] && !word->saved) {
             sqlite3_bind_int64(s->word, 1, (int64_t)c->n_words + 1);
-            sqlite3_bind_text(s->word, 2, word->text, (int)word->length, SQLITE_STATIC);
+            const struct text_entry *text = word_book_text(&c->ideas->book, r->words[i]);
+            sqlite3_bind_text(s->word, 2, text->text, (int)text->length, SQLITE_STATIC);
             status = mirror_run(c->mirror, s->word, err);
             if (status == LINEAGE_OK && !know_word(c, r->words[i]))
                 status = store_no_memory(err);
@@ -369,7 +370,7 @@ static enum lineage_status save_row(struct cache *c, struct saving *s, const str
     for (uint32_t i = 0; i < r->n_cites && status == LINEAGE_OK; i++) {
         sqlite3_bind_int64(s->cite, 1, seq);
         sqlite3_bind_int64(s->cite, 2, i);
-        mirror_bind_text(s->cite, 3, c->ideas->book.words[r->cites[i]].text + 1);
+        mirror_bind_text(s->cite, 3, word_book_text(&c->ideas->book, r->cites[i])->text + 1);
         sqlite3_bind_int(s->cite, 4, i >= r->n_cites_hypothesis);
         status = mirror_run(c->mirror, s->cite, err);
     }

@@ -87,9 +87,9 @@ static uint64_t mix(uint64_t a, uint64_t b)
 static bool counts(const struct idea_row *row, size_t i)
 {
     for (size_t k = 0; k < i; k++)
-        if (strcmp(row->changes[k].knob, row->changes[i].knob) == 0)
+        if (strcmp(row->search->changes[k].knob, row->search->changes[i].knob) == 0)
             return false;
-    return !is_seed(row->changes[i].name);
+    return !is_seed(row->search->changes[i].name);
 }
 
 /* Adds up a trial's own settings: all of its parameters and the changes of other sources. */
@@ -104,7 +104,7 @@ static void sum_own(struct trial_state *s, const struct lineage_ideas *ideas, co
         s->has_own = true;
     }
     for (size_t i = 0; i < row->idea.n_changes; i++) {
-        const struct lineage_change *c = &row->changes[i];
+        const struct lineage_change *c = &row->search->changes[i];
         if ((row->n_params && c->source == LINEAGE_CHANGE_DECLARED) || !counts(row, i))
             continue;
         s->own += hash_setting(c->knob, c->to_value, c->to);
@@ -131,10 +131,12 @@ static bool is_plain(struct lineage_ideas *ideas, const struct idea_row *row, bo
     for (uint32_t i = 0; *ok && i < r->n_words; i++)
         *ok = !r->words[i] || word_book_split(book, r->words[i]);
     for (uint32_t i = 0; *ok && i < r->n_head; i++) {
+        if (!r->words[i])
+            continue;
         const struct word *word = &book->words[r->words[i]];
-        bool id = word->length > 3 && strncasecmp(word->text, "exp", 3) == 0 && strpbrk(word->text, "0123456789");
-        if (!r->words[i] || word->text[0] == '#' || id || row_is_weak(word->text, word->length) ||
-            stated_verb_word(word->text, word->length))
+        const struct text_entry *text = word_book_text(book, r->words[i]);
+        bool id = text->length > 3 && strncasecmp(text->text, "exp", 3) == 0 && strpbrk(text->text, "0123456789");
+        if (text->text[0] == '#' || id || row_is_weak(text->text, text->length) || stated_verb_word(text->text, text->length))
             continue;
         for (uint32_t k = 0; k < word->n_parts; k++)
             if (!is_name_part(book, r, word->parts[k]))
@@ -154,9 +156,9 @@ static bool find_setters(const struct finder *f, size_t at, const char *knob, co
             return false;
         *steps -= row->idea.n_changes + 1;
         for (size_t i = 0; i < row->idea.n_changes; i++)
-            if (strcmp(row->changes[i].knob, knob) == 0 && counts(row, i)) {
-                *nearest = *nearest ? *nearest : &row->changes[i];
-                *first = &row->changes[i];
+            if (strcmp(row->search->changes[i].knob, knob) == 0 && counts(row, i)) {
+                *nearest = *nearest ? *nearest : &row->search->changes[i];
+                *first = &row->search->changes[i];
                 break;
             }
         at = f->ideas->rows[at].base;
@@ -180,7 +182,7 @@ static void apply_changes(const struct finder *f, size_t trial, size_t base)
     s->anchor = f->states[base].anchor;
     s->sum = f->states[base].sum;
     for (size_t i = 0; i < row->idea.n_changes; i++) {
-        const struct lineage_change *nearest = NULL, *first = NULL, *c = &row->changes[i];
+        const struct lineage_change *nearest = NULL, *first = NULL, *c = &row->search->changes[i];
         if (!counts(row, i))
             continue;
         if (!find_setters(f, base, c->knob, &nearest, &first, &steps)) {

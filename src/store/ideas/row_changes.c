@@ -1,6 +1,7 @@
 /* row_changes.c: the changes of a trial by trust: declared, measured, stated. */
 #include "ideas_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* The changes of one row while they are ordered. */
@@ -40,7 +41,8 @@ static bool declare(struct ordered *list, struct lineage_ideas *ideas, const str
     return true;
 }
 
-bool row_order_changes(struct lineage_ideas *ideas, struct idea_row *row, const struct idea_row *parent)
+bool row_order_changes(struct lineage_ideas *ideas, struct idea_row *row, const struct idea_row *parent,
+                       const struct given_change *given, size_t n)
 {
     struct ordered list;
     size_t stated = row->idea.n_changes;
@@ -49,8 +51,8 @@ bool row_order_changes(struct lineage_ideas *ideas, struct idea_row *row, const 
         memcpy(list.items, row->own, stated * sizeof *row->own);
     if (parent && !declare(&list, ideas, row, parent))
         return false;
-    for (const struct given_change *given = row->given; given; given = given->next)
-        put(&list, &given->change);
+    for (size_t i = 0; i < n; i++)
+        put(&list, &given[i].change);
     if (list.n > stated)
         row->own = arena_alloc(&ideas->arena, list.n, sizeof *row->own);
     if (list.n && !row->own)
@@ -122,19 +124,23 @@ enum lineage_status lineage_ideas_add_change(struct lineage_ideas *ideas, size_t
         return store_fail(err, LINEAGE_EINVAL, "a change needs a name and a new value");
     if (change->source != LINEAGE_CHANGE_DECLARED && change->source != LINEAGE_CHANGE_MEASURED)
         return store_fail(err, LINEAGE_EINVAL, "an added change is declared or measured; stated ones are read from texts");
-    struct given_change *given = arena_alloc(&ideas->arena, 1, sizeof *given);
-    struct given_change **end = &ideas->rows[trial].given;
-    if (!given)
-        return store_no_memory(err);
+    if (ideas->n_given == ideas->given_capacity) {
+        size_t capacity = ideas->given_capacity ? 2 * ideas->given_capacity : 64;
+        struct given_change *larger = realloc(ideas->given, capacity * sizeof *larger);
+        if (!larger)
+            return store_no_memory(err);
+        ideas->given = larger;
+        ideas->given_capacity = capacity;
+    }
     const struct lineage_number from = number_of(change->from_value, change->from), to = number_of(change->to_value, change->to);
-    given->change = (struct row_change){.name = ideas_name(ideas, change->name),
-                                        .from = ideas_value(ideas, change->from, from),
-                                        .to = ideas_value(ideas, change->to, to),
-                                        .source = (uint8_t)change->source};
-    if (given->change.name == TEXT_NONE || given->change.from == TEXT_NONE || given->change.to == TEXT_NONE)
+    const struct given_change given = {.trial = (uint32_t)trial,
+                                       .order = (uint32_t)ideas->n_given,
+                                       .change = {.name = ideas_name(ideas, change->name),
+                                                  .from = ideas_value(ideas, change->from, from),
+                                                  .to = ideas_value(ideas, change->to, to),
+                                                  .source = (uint8_t)change->source}};
+    if (given.change.name == TEXT_NONE || given.change.from == TEXT_NONE || given.change.to == TEXT_NONE)
         return store_no_memory(err);
-    while (*end)
-        end = &(*end)->next;
-    *end = given;
+    ideas->given[ideas->n_given++] = given;
     return LINEAGE_OK;
 }

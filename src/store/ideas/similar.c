@@ -41,7 +41,7 @@ static size_t score_rows(struct lineage_ideas *ideas, const struct idea_row *que
                 continue;
             if (ideas->scores[p->row] == 0)
                 ideas->found[n++] = p->row;
-            ideas->scores[p->row] += idf * saturated((double)p->weight, ideas->rows[p->row].length, ideas->mean_length);
+            ideas->scores[p->row] += idf * saturated((double)p->weight, ideas->lengths[p->row], ideas->mean_length);
         }
     }
     return n;
@@ -52,7 +52,7 @@ static double score_itself(const struct lineage_ideas *ideas, const struct idea_
     double sum = 0;
     for (size_t i = 0; i < query->search->terms.n; i++)
         sum += terms_idf(&ideas->terms, query->search->terms.items[i].term) * (double)fminf(3, query->search->terms.items[i].weight) *
-               saturated((double)query->search->terms.items[i].weight, query->length, ideas->mean_length);
+               saturated((double)query->search->terms.items[i].weight, query->search->length, ideas->mean_length);
     return sum > 0 ? sum : 1;
 }
 
@@ -157,7 +157,7 @@ static void cover_jointly(struct similar_pair *pairs, size_t n, const struct ide
 {
     uint64_t wanted = 0, made = 0;
     for (size_t i = 0; i < query->idea.n_changes; i++)
-        if (!query->keys[i].budget)
+        if (!query->search->keys[i].budget)
             wanted |= (uint64_t)1 << i;
     for (size_t i = 0; i < n; i++) {
         if (pairs[i].verdict > 0)
@@ -259,7 +259,7 @@ enum lineage_status lineage_ideas_similar_text(struct lineage_similar_list *list
                                                const char *text, size_t limit, struct lineage_error *err)
 {
     struct arena arena = {0};
-    struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .notes = ""};
+    struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .is_text = true};
     *list = (struct lineage_similar_list){0};
     enum lineage_status status;
     if (!ideas_prepare_search(ideas) || !row_read_query(ideas, &row, &arena))

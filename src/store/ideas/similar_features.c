@@ -57,12 +57,12 @@ static const struct lineage_change *counterpart(double *alike, bool *value, cons
     *alike = 0;
     *value = false;
     for (size_t k = 0; k < row->idea.n_changes; k++) {
-        double knob = changes_same_knob(ideas, key, &row->keys[k]);
-        bool same = knob >= SAME_KNOB && changes_same_value(change, &row->changes[k]);
+        double knob = changes_same_knob(ideas, key, &row->search->keys[k]);
+        bool same = knob >= SAME_KNOB && changes_same_value(change, &row->search->changes[k]);
         if (knob >= SAME_KNOB && (knob > *alike || (knob == *alike && same && !*value))) {
             *alike = knob;
             *value = same;
-            found = &row->changes[k];
+            found = &row->search->changes[k];
         }
     }
     return found;
@@ -83,17 +83,17 @@ static void compare_changes(struct similar_pair *pair, const struct lineage_idea
     for (size_t i = 0; i < query->idea.n_changes; i++) {
         double alike;
         bool value;
-        const struct lineage_change *other = counterpart(&alike, &value, ideas, &query->changes[i], &query->keys[i], row);
+        const struct lineage_change *other = counterpart(&alike, &value, ideas, &query->search->changes[i], &query->search->keys[i], row);
         if (other && (!pair->knob || value)) {
             pair->knob = other;
-            pair->query_knob = &query->changes[i];
+            pair->query_knob = &query->search->changes[i];
         }
-        if (query->keys[i].budget)
+        if (query->search->keys[i].budget)
             continue;
         wanted++;
         conflict = conflict || (other && !value);
         conflicts += other && !value;
-        other_way = other_way || (other && change_direction(other) * change_direction(&query->changes[i]) < 0);
+        other_way = other_way || (other && change_direction(other) * change_direction(&query->search->changes[i]) < 0);
         if (value) {
             pair->covered |= (uint64_t)1 << i;
             worst = fmin(worst, alike);
@@ -158,11 +158,11 @@ static void compare_texts(struct similar_pair *pair, struct lineage_ideas *ideas
     float *f = pair->features;
     size_t wanted = 0, covered = 0, soft = 0;
     for (size_t i = 0; i < query->idea.n_changes; i++) {
-        if (query->keys[i].budget)
+        if (query->search->keys[i].budget)
             continue;
         wanted++;
         covered += pair->covered >> i & 1;
-        soft += pair->covered >> i & 1 || mentions(ideas, row, &query->changes[i], &query->keys[i]);
+        soft += pair->covered >> i & 1 || mentions(ideas, row, &query->search->changes[i], &query->search->keys[i]);
     }
     f[SIMILAR_SOFT] = wanted ? (float)soft / (float)wanted : 0;
     f[SIMILAR_ALL_SOFT] = wanted && soft == wanted;

@@ -13,7 +13,7 @@ static bool make_room(struct word_book *book)
     if (!words)
         return false;
     if (!book->n)
-        words[book->n++] = (struct word){.text = ""};
+        words[book->n++] = (struct word){0};
     book->words = words;
     book->capacity = capacity;
     return true;
@@ -27,8 +27,13 @@ uint32_t word_book_number(struct word_book *book, const char *text, size_t lengt
     number = make_room(book) ? text_table_add(&book->texts, text, length) : TEXT_NONE;
     if (number == TEXT_NONE)
         return 0;
-    book->words[book->n] = (struct word){.text = book->texts.entries[number].text, .length = (uint32_t)length};
+    book->words[book->n] = (struct word){0};
     return book->n++;
+}
+
+const struct text_entry *word_book_text(const struct word_book *book, uint32_t number)
+{
+    return &book->texts.entries[number - 1];
 }
 
 struct word *word_book_split(struct word_book *book, uint32_t number)
@@ -36,11 +41,12 @@ struct word *word_book_split(struct word_book *book, uint32_t number)
     struct word *word = &book->words[number];
     static char no_parts[1][KNOB_WORD_MAX];
     struct knob_words words;
-    if (word->text[0] == '#' || word->text[0] == '^')
+    const struct text_entry *text = word_book_text(book, number);
+    if (text->text[0] == '#' || text->text[0] == '^')
         word->parts = no_parts;
     if (word->parts)
         return word;
-    knob_words_split(&words, word->text, word->length);
+    knob_words_split(&words, text->text, text->length);
     char(*parts)[KNOB_WORD_MAX] = arena_alloc(&book->arena, words.n + 1, sizeof *parts);
     if (!parts)
         return NULL;

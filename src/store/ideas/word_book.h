@@ -29,13 +29,11 @@ struct word_terms {
 };
 
 struct word {
-    const char *text;
-    uint32_t length;
-    uint32_t n_parts;
     char (*parts)[KNOB_WORD_MAX];   /* [n_parts] as knob_words_split has them; NULL until word_book_split */
     struct short_word **shorts;     /* [n_parts] the abbreviation that a part is, or NULL; see short_words.c */
     struct word_terms *terms;       /* see idea_row.c; NULL until they are needed */
     uint32_t saved;                 /* the word's id in lineage.db, 0 if it has none; see reading_cache.c */
+    uint32_t n_parts;
 };
 
 struct word_book {
@@ -47,6 +45,9 @@ struct word_book {
 
 /* Returns the number of a word, a new one if it is not in the book; 0 when out of memory. */
 uint32_t word_book_number(struct word_book *book, const char *text, size_t length);
+
+/* The text of a word, whose number is not 0. */
+const struct text_entry *word_book_text(const struct word_book *book, uint32_t number);
 
 /* Splits a word into its parts, if that was not done before. The result is valid until the next new word; NULL when out
  * of memory. */
