@@ -79,9 +79,9 @@ static int list_insights(struct cli_session *session, const struct insight_optio
     static const struct cli_column_fit fit[] = {{.rank = 1}, {.rank = 2, .least = 30}, {.rank = 3}, {.rank = 4}, {.rank = 5}};
     struct listing l = {.all = o->all};
     struct lineage_error err;
-    int status = cli_ideas_load(&l.ideas, session->store);
-    if (status != CLI_OK)
-        return status;
+    int status = CLI_OK;
+    if (cli_ideas_read_changes(&l.ideas, session->store, &err) != LINEAGE_OK)
+        return cli_fail(&err);
     if (lineage_knobs_find(&l.knobs, l.ideas, SIZE_MAX, 0, &err) != LINEAGE_OK) {
         status = cli_fail(&err);
         goto done;

@@ -122,6 +122,21 @@ static int print_knobs(struct cli_session *session, const struct lineage_ideas *
     return cli_list_finish(list);
 }
 
+/* The set has the texts of running trials only: those of the log are read for the lines that are printed. */
+static void add_hypothesis(struct cli_list *list, struct lineage_store *store, const struct lineage_idea *idea)
+{
+    struct lineage_cursor *cursor = NULL;
+    struct lineage_trial trial;
+    struct lineage_error ignored;
+    const struct lineage_query one = {.after = idea->seq - 1, .limit = 1};
+    const char *text = idea->hypothesis;
+    if (!idea->running && lineage_query_open(&cursor, store, &one, &ignored) == LINEAGE_OK &&
+        lineage_cursor_next(cursor, &trial, &ignored) == LINEAGE_OK && trial.seq == idea->seq)
+        text = trial.hypothesis;
+    cli_list_text(list, text);
+    lineage_cursor_close(cursor);
+}
+
 static int print_knob(struct cli_session *session, const struct lineage_ideas *ideas, const struct lineage_knob *knob)
 {
     static const char *const columns[] = {"exp_id", "from", "to", "outcome", "delta_vs_best", "parent_exp", "source", "hypothesis"};
@@ -145,7 +160,7 @@ static int print_knob(struct cli_session *session, const struct lineage_ideas *i
         cli_list_number(list, idea->delta_vs_best.value, idea->delta_vs_best.present);
         cli_list_text(list, idea->parent_exp);
         cli_list_text(list, lineage_change_source_name(attempt->change->source));
-        cli_list_text(list, idea->hypothesis);
+        add_hypothesis(list, session->store, idea);
         if (!cli_list_end_row(list))
             break;
     }
@@ -198,9 +213,9 @@ static int work(struct cli_session *session, void *context)
     size_t least = 1, newest = session->format == CLI_TSV ? 0 : NEWEST; /* TSV has no place to say what is missing */
     if ((o->min && !cli_count_parse(&least, "min", o->min)) || (o->limit && !cli_count_parse(&newest, "limit", o->limit)))
         return CLI_USAGE;
-    int status = cli_ideas_load(&ideas, session->store);
-    if (status != CLI_OK)
-        return status;
+    int status = CLI_OK;
+    if (cli_ideas_read_changes(&ideas, session->store, &err) != LINEAGE_OK)
+        return cli_fail(&err);
     if (lineage_knobs_find(&knobs, ideas, find_best(ideas, session->store), newest, &err) != LINEAGE_OK) {
         status = cli_fail(&err);
         goto done;

@@ -189,8 +189,10 @@ static json_t *call_knobs(struct mcp_call *call)
     struct lineage_ideas *ideas;
     struct lineage_error err;
     json_t *result = NULL;
-    if (!load_ideas(&ideas, call))
+    if (cli_ideas_read_changes(&ideas, call->server->store, &err) != LINEAGE_OK) {
+        mcp_store_trouble(call, &err);
         return NULL;
+    }
     if (lineage_best(call->server->store, &trial, &err) == LINEAGE_OK && !lineage_ideas_find(&best, ideas, trial.exp_id))
         best = SIZE_MAX;
     lineage_trial_release(&trial);

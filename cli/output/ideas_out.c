@@ -65,12 +65,14 @@ static void add_running(void *context, const char *name, int dir, bool held)
     json_decref(object);
 }
 
-static enum lineage_status read_ideas(struct lineage_ideas **ideas, struct lineage_store *store, const char *near,
+static enum lineage_status read_ideas(struct lineage_ideas **ideas, struct lineage_store *store, const char *near, bool changes,
                                       cli_ideas_more *more, void *context, struct lineage_error *err)
 {
     struct adding a = {0};
     *ideas = NULL;
     a.status = lineage_ideas_new(&a.ideas, &a.err);
+    if (a.status == LINEAGE_OK && changes)
+        lineage_ideas_leave_out_texts(a.ideas);
     if (a.status == LINEAGE_OK)
         a.status = near ? lineage_ideas_add_near(a.ideas, store, near, &a.err) : lineage_ideas_add_store(a.ideas, store, &a.err);
     if (a.status == LINEAGE_OK)
@@ -90,13 +92,18 @@ static enum lineage_status read_ideas(struct lineage_ideas **ideas, struct linea
 enum lineage_status cli_ideas_read(struct lineage_ideas **ideas, struct lineage_store *store, cli_ideas_more *more,
                                    void *context, struct lineage_error *err)
 {
-    return read_ideas(ideas, store, NULL, more, context, err);
+    return read_ideas(ideas, store, NULL, false, more, context, err);
 }
 
 int cli_ideas_near(struct lineage_ideas **ideas, struct lineage_store *store, const char *exp_id)
 {
     struct lineage_error err;
-    return read_ideas(ideas, store, exp_id, NULL, NULL, &err) == LINEAGE_OK ? CLI_OK : cli_fail(&err);
+    return read_ideas(ideas, store, exp_id, false, NULL, NULL, &err) == LINEAGE_OK ? CLI_OK : cli_fail(&err);
+}
+
+enum lineage_status cli_ideas_read_changes(struct lineage_ideas **ideas, struct lineage_store *store, struct lineage_error *err)
+{
+    return read_ideas(ideas, store, NULL, true, NULL, NULL, err);
 }
 
 int cli_ideas_load(struct lineage_ideas **ideas, struct lineage_store *store)

@@ -243,8 +243,11 @@ static enum lineage_status finish(struct lineage_novelty_list *list, struct clai
 enum lineage_status lineage_ideas_claims(struct lineage_novelty_list *list, struct lineage_ideas *ideas,
                                          struct lineage_error *err)
 {
-    struct claims claims = {.ideas = ideas, .arena = calloc(1, sizeof *claims.arena), .pairs = calloc(PAIRS_MAX, sizeof *claims.pairs)};
+    enum lineage_status status = ideas_need_texts(ideas, err);
     *list = (struct lineage_novelty_list){0};
+    if (status != LINEAGE_OK)
+        return status;
+    struct claims claims = {.ideas = ideas, .arena = calloc(1, sizeof *claims.arena), .pairs = calloc(PAIRS_MAX, sizeof *claims.pairs)};
     bool ok = claims.arena && claims.pairs && ideas->settled;
     for (size_t i = 0; ok && i < ideas->n; i++)
         ok = read_claims(&claims, i, &ideas->rows[i], i, i);
@@ -254,10 +257,13 @@ enum lineage_status lineage_ideas_claims(struct lineage_novelty_list *list, stru
 enum lineage_status lineage_ideas_claims_text(struct lineage_novelty_list *list, struct lineage_ideas *ideas,
                                               const char *text, struct lineage_error *err)
 {
+    enum lineage_status status = ideas_need_texts(ideas, err);
+    *list = (struct lineage_novelty_list){0};
+    if (status != LINEAGE_OK)
+        return status;
     struct claims claims = {.ideas = ideas, .arena = calloc(1, sizeof *claims.arena), .pairs = calloc(PAIRS_MAX, sizeof *claims.pairs)};
     struct arena arena = {0};
     struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .is_text = true};
-    *list = (struct lineage_novelty_list){0};
     bool ok = claims.arena && claims.pairs && ideas->settled && ideas_prepare_search(ideas) &&
               row_read_query(ideas, &row, &arena) && read_claims(&claims, SIZE_MAX, &row, ideas->n, SIZE_MAX);
     row_release(&row);

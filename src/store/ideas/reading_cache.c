@@ -1,8 +1,8 @@
 /*
  * reading_cache.c: keeps readings in the tables readings, reading_words, change_rows and citation_rows of lineage.db.
  *
- * A reading belongs to the texts of its row and not to the row's place in the log: its digest is taken from the texts,
- * the columns of the log and READING_VERSION. So a reading that another process saved, or that was saved for a row that
+ * A reading belongs to the texts of its row and not to the row's place in the log: its digest (row_digest) is taken from the
+ * texts, the columns of the log and READING_VERSION. So a reading that another process saved, or that was saved for a row that
  * has changed since, is either right or not used. Nothing has to be kept in step with the log.
  *
  * Texts are read before the lock of lineage.db is taken, and saved in short transactions, so that other processes hardly
@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <xxhash.h>
-
 #include "../mirror/connection.h"
 #include "../mirror/statement.h"
 
@@ -24,25 +22,11 @@ struct cache {
     struct lineage_ideas *ideas;
     struct mirror *mirror;
     size_t first;
-    uint64_t seed;      /* of the digests of texts */
+    uint64_t seed;      /* ideas_seed */
     uint32_t *numbers;  /* [n_words + 1] by id in lineage.db: the number in the book of the set */
     size_t n_words, capacity;
     struct arena scratch; /* of the reading that is loaded */
 };
-
-static uint64_t digest_of(const struct cache *c, const struct idea_row *row)
-{
-    uint64_t hypothesis = XXH3_64bits_withSeed(row->idea.hypothesis, strlen(row->idea.hypothesis), c->seed);
-    return XXH3_64bits_withSeed(row_notes(row), strlen(row_notes(row)), hypothesis);
-}
-
-static uint64_t seed_of(const struct lineage_ideas *ideas)
-{
-    uint64_t seed = READING_VERSION;
-    for (size_t i = 0; i < ideas->n_columns; i++)
-        seed = XXH3_64bits_withSeed(ideas->columns[i], strlen(ideas->columns[i]), seed);
-    return seed;
-}
 
 static enum lineage_status prepare(struct cache *c, sqlite3_stmt **stmt, const char *sql, struct lineage_error *err)
 {
@@ -257,7 +241,7 @@ static enum lineage_status load_rows(struct cache *c, struct listing lists[3], s
         struct reading reading;
         bool there, usable = false;
         status = go_to(c, &lists[0], row->idea.seq, &there, err);
-        if (status != LINEAGE_OK || !there || (uint64_t)sqlite3_column_int64(lists[0].stmt, 1) != digest_of(c, row))
+        if (status != LINEAGE_OK || !there || (uint64_t)sqlite3_column_int64(lists[0].stmt, 1) != row_digest(c->ideas, row))
             continue;
         arena_reset(&c->scratch);
         const void *bytes = sqlite3_column_blob(lists[0].stmt, 2);
@@ -377,7 +361,7 @@ static enum lineage_status save_row(struct cache *c, struct saving *s, const str
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_int64(s->reading, 1, seq);
-    sqlite3_bind_int64(s->reading, 2, (int64_t)digest_of(c, row));
+    sqlite3_bind_int64(s->reading, 2, (int64_t)row_digest(c->ideas, row));
     sqlite3_bind_int64(s->reading, 3, (int64_t)c->seed);
     sqlite3_bind_blob(s->reading, 4, s->bytes.data, (int)s->bytes.length, SQLITE_STATIC);
     return mirror_run(c->mirror, s->reading, err);
@@ -456,16 +440,16 @@ static enum lineage_status count_readings(void *question, struct lineage_error *
 enum lineage_status reading_cache_is_complete(bool *complete, const struct lineage_ideas *ideas,
                                               struct lineage_store *store, struct lineage_error *err)
 {
-    struct completeness q = {store, seed_of(ideas), false};
+    struct completeness q = {store, ideas_seed(ideas), false};
     enum lineage_status status = mirror_ask(store->mirror, count_readings, &q, err);
     *complete = q.complete;
     return status;
 }
 
 enum lineage_status reading_cache_read(struct lineage_ideas *ideas, struct lineage_store *store, size_t first,
-                                       struct lineage_error *err)
+                                       reading_cache_rest *read_rest, struct lineage_error *err)
 {
-    struct cache c = {.ideas = ideas, .mirror = store->mirror, .first = first, .seed = seed_of(ideas)};
+    struct cache c = {.ideas = ideas, .mirror = store->mirror, .first = first, .seed = ideas_seed(ideas)};
     struct lineage_error ignored = {0};
     size_t *unsaved = NULL, n = 0;
     if (first >= ideas->n)
@@ -474,13 +458,11 @@ enum lineage_status reading_cache_read(struct lineage_ideas *ideas, struct linea
     unsaved = status == LINEAGE_OK ? malloc((ideas->n - first) * sizeof *unsaved) : NULL;
     if (status == LINEAGE_OK && !unsaved)
         status = store_no_memory(err);
-    for (size_t i = first; i < ideas->n && status == LINEAGE_OK; i++) {
-        if (ideas->rows[i].reading)
-            continue;
-        unsaved[n++] = i;
-        if (!row_make_reading(ideas, &ideas->rows[i]))
-            status = store_no_memory(err);
-    }
+    for (size_t i = first; i < ideas->n && status == LINEAGE_OK; i++)
+        if (!ideas->rows[i].reading)
+            unsaved[n++] = i;
+    if (status == LINEAGE_OK && n)
+        status = read_rest(ideas, store, unsaved, n, err);
     if (status == LINEAGE_OK && n && mirror_may_write(store->mirror)) {
         mirror_wait_no_more(store->mirror, true);
         (void)save(&c, unsaved, n, &ignored);
