@@ -139,20 +139,8 @@ bool row_expand(struct lineage_ideas *ideas, struct idea_row *row)
 
 static void put_number(struct buf *out, uint32_t value)
 {
-    for (; value >= 0x80; value >>= 7)
-        buf_put(out, (char)(value | 0x80));
-    buf_put(out, (char)value);
-}
-
-static uint32_t take_number(const unsigned char **at)
-{
-    uint32_t value = 0;
-    for (unsigned shift = 0;; shift += 7) {
-        unsigned char byte = *(*at)++;
-        value |= (uint32_t)(byte & 0x7F) << shift;
-        if (!(byte & 0x80))
-            return value;
-    }
+    unsigned char bytes[PACKED_MAX];
+    buf_add(out, bytes, pack_number(bytes, value));
 }
 
 bool row_keep_reading(struct lineage_ideas *ideas, struct idea_row *row, const struct reading *r, struct arena *arena)
@@ -197,7 +185,7 @@ bool row_reading(struct reading *r, struct lineage_ideas *ideas, const struct id
     const unsigned char *at = (const unsigned char *)row->reading;
     uint32_t front[7];
     for (size_t i = 0; i < sizeof front / sizeof *front; i++)
-        front[i] = take_number(&at);
+        front[i] = unpack_number(&at);
     *r = (struct reading){.n_head = front[0], .n_hypothesis = front[1], .n_searched = front[2], .n_notes = front[3],
                           .n_words = front[4], .n_cites = front[5], .n_cites_hypothesis = front[6], .again = row->again};
     size_t n = (size_t)r->n_words + r->n_cites;
@@ -209,7 +197,7 @@ bool row_reading(struct reading *r, struct lineage_ideas *ideas, const struct id
         ideas->unpacked_capacity = 2 * n + 64;
     }
     for (size_t i = 0; i < n; i++)
-        ideas->unpacked[i] = take_number(&at);
+        ideas->unpacked[i] = unpack_number(&at);
     r->words = ideas->unpacked;
     r->cites = ideas->unpacked + r->n_words;
     return true;

@@ -1,5 +1,4 @@
-/* ideas.c: builds a set of ideas: adds trials, matches the words and names of the whole log, and makes the search
- * index. */
+/* ideas.c: builds a set of ideas: adds trials, and matches the words and names of the whole log. */
 #include "ideas_internal.h"
 
 #include <math.h>
@@ -41,17 +40,13 @@ void lineage_ideas_release(struct lineage_ideas *ideas)
     free(ideas->digests);
     arena_release(&ideas->texts);
     free(ideas->given);
-    free(ideas->lengths);
     free(ideas->id_rows);
     free(ideas->unpacked);
     buf_release(&ideas->packing);
     arena_release(&ideas->scratch);
     terms_release(&ideas->terms);
     free(ideas->rows);
-    free(ideas->postings_of);
-    free(ideas->postings);
-    free(ideas->scores);
-    free(ideas->found);
+    search_index_release(ideas);
     arena_release(&ideas->arena);
     free(ideas);
 }
@@ -361,109 +356,6 @@ static bool order_changes(struct lineage_ideas *ideas, struct idea_row *row, siz
     while (*given < ideas->n_given && ideas->given[*given].trial == index)
         ++*given;
     return row_order_changes(ideas, row, parent, ideas->given + first, *given - first);
-}
-
-/* Adds up the weights of equal terms in place. slots has a place for each term: where it is in the list, if it is there. */
-static void add_up(struct weights *list, size_t *slots)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < list->n; i++) {
-        struct weight w = list->items[i];
-        size_t slot = slots[w.term];
-        if (slot < n && list->items[slot].term == w.term)
-            list->items[slot].weight += w.weight;
-        else {
-            slots[w.term] = n;
-            list->items[n++] = w;
-        }
-    }
-    list->n = n;
-}
-
-/* Lists the terms of a row, each once. *slots has a place for each of *capacity terms. */
-static bool list_terms(struct weights *list, size_t **slots, size_t *capacity, struct lineage_ideas *ideas, const struct idea_row *row)
-{
-    list->n = 0;
-    if (!row_list_terms(list, ideas, row))
-        return false;
-    if (ideas->terms.n > *capacity) {
-        size_t wanted = 2 * (size_t)ideas->terms.n, *grown = realloc(*slots, wanted * sizeof *grown);
-        if (!grown)
-            return false;
-        memset(grown + *capacity, 0, (wanted - *capacity) * sizeof *grown);
-        *slots = grown;
-        *capacity = wanted;
-    }
-    add_up(list, *slots);
-    return true;
-}
-
-/* Fills in the length of each row, and how many rows have each term. */
-static bool count_terms(struct lineage_ideas *ideas, struct weights *list, size_t **slots, size_t *capacity, size_t *n_postings)
-{
-    double length = 0;
-    *n_postings = 0;
-    free(ideas->lengths);
-    ideas->lengths = calloc(ideas->n + 1, sizeof *ideas->lengths);
-    if (!ideas->lengths)
-        return false;
-    memset(ideas->terms.df, 0, ideas->terms.n * sizeof *ideas->terms.df); /* left by a call that ran out of memory */
-    for (size_t i = 0; i < ideas->n; i++) {
-        if (!list_terms(list, slots, capacity, ideas, &ideas->rows[i]))
-            return false;
-        ideas->lengths[i] = 0;
-        for (size_t k = 0; k < list->n; k++) {
-            ideas->lengths[i] += (double)list->items[k].weight;
-            ideas->terms.df[list->items[k].term]++;
-        }
-        length += ideas->lengths[i];
-        *n_postings += list->n;
-    }
-    ideas->mean_length = ideas->n && length > 0 ? length / (double)ideas->n : 1;
-    ideas->terms.n_rows = ideas->n;
-    return true;
-}
-
-/* The terms of all rows are read twice, because a list of them takes as much memory as the postings. */
-static bool make_postings(struct lineage_ideas *ideas, struct weights *list, size_t **slots, size_t *capacity)
-{
-    size_t n_postings, n_terms;
-    if (!count_terms(ideas, list, slots, capacity, &n_postings))
-        return false;
-    n_terms = ideas->terms.n;
-    free(ideas->postings_of); /* left by an earlier call that ran out of memory */
-    free(ideas->scores);
-    free(ideas->found);
-    free(ideas->postings);
-    ideas->postings_of = calloc(n_terms + 2, sizeof *ideas->postings_of);
-    ideas->scores = calloc(ideas->n + 1, sizeof *ideas->scores);
-    ideas->found = calloc(ideas->n + 1, sizeof *ideas->found);
-    ideas->postings = malloc((n_postings + 1) * sizeof *ideas->postings);
-    if (!ideas->postings_of || !ideas->scores || !ideas->found || !ideas->postings)
-        return false;
-    for (size_t i = 0; i < n_terms; i++)
-        ideas->postings_of[i + 2] = ideas->postings_of[i + 1] + ideas->terms.df[i];
-    for (size_t i = 0; i < ideas->n; i++) {
-        if (!list_terms(list, slots, capacity, ideas, &ideas->rows[i]))
-            return false;
-        for (size_t k = 0; k < list->n; k++) {
-            struct weight w = list->items[k];
-            ideas->postings[ideas->postings_of[w.term + 1]++] = (struct posting){(uint32_t)i, w.weight};
-        }
-    }
-    return terms_weigh(&ideas->terms);
-}
-
-bool ideas_prepare_search(struct lineage_ideas *ideas)
-{
-    struct weights list = {0};
-    size_t *slots = NULL, capacity = 0;
-    if (ideas->searchable)
-        return true;
-    ideas->searchable = make_postings(ideas, &list, &slots, &capacity);
-    free(slots);
-    free(list.items);
-    return ideas->searchable;
 }
 
 static void find_bases(struct lineage_ideas *ideas)

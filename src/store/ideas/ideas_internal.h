@@ -23,6 +23,7 @@
  *   ideas.c        a set: trials in, short words and long ones matched, postings
  *   ideas_store.c  the trials of a store as a set; other sources of changes are read here
  *   ideas_near.c   the trials of a store that say most about one of them
+ *   search_index.c  which rows have a term
  *   similar.c      the nearest trials and the verdict `same`
  *   similar_features.c, similar_weights.c  how the verdict on one of them is found
  *   novelty.c      claims of novelty and the trials that contradict them
@@ -71,6 +72,12 @@ struct idea_param {
     uint32_t name, value;
 };
 
+/* The terms of a change while the index of a search is made. */
+enum { SETTING_TERMS = 1 << 13 };
+struct setting_term {
+    uint32_t name, value, knob, setting;
+};
+
 /* What a search knows about a row; made when it first compares the row. */
 struct row_search {
     struct lineage_change *changes; /* [idea.n_changes] */
@@ -110,8 +117,10 @@ struct given_change {
     struct row_change change;
 };
 
-struct posting {
-    uint32_t row;
+/* The rows that have a term, ascending; see postings_next. */
+struct postings {
+    const unsigned char *at, *end;
+    uint32_t row, next;
     float weight;
 };
 
@@ -139,8 +148,10 @@ struct lineage_ideas {
     size_t n_given, given_capacity;
     struct idea_row *rows;
     size_t n, capacity;
-    size_t *postings_of; /* [terms.n + 1] */
-    struct posting *postings;
+    size_t *postings_of; /* [terms.n + 1] where the postings of each term begin; see search_index.c */
+    unsigned char *postings;
+    struct setting_term *setting_terms; /* [SETTING_TERMS] the terms of changes that were met last, or NULL */
+    struct text_table weights; /* the bytes of the weights in postings */
     double *lengths; /* [n] sum of the weights of the terms of each row */
     double mean_length;
     double *scores; /* [n] scratch memory of a search; all 0 between searches */
@@ -169,6 +180,28 @@ struct lineage_ideas {
 bool row_is_metric(void *context, const char *name, size_t length);
 
 /* ---- compact.c ---- */
+
+/* A number as bytes, 7 bits each, small ones first. pack_number returns their number. */
+enum { PACKED_MAX = 5 };
+static inline size_t pack_number(unsigned char out[PACKED_MAX], uint32_t value)
+{
+    size_t n = 0;
+    for (; value >= 0x80; value >>= 7)
+        out[n++] = (unsigned char)(value | 0x80);
+    out[n++] = (unsigned char)value;
+    return n;
+}
+
+static inline uint32_t unpack_number(const unsigned char **at)
+{
+    uint32_t value = 0;
+    for (unsigned shift = 0;; shift += 7) {
+        unsigned char byte = *(*at)++;
+        value |= (uint32_t)(byte & 0x7F) << shift;
+        if (!(byte & 0x80))
+            return value;
+    }
+}
 
 /* The number of a name or of a value, TEXT_NONE when out of memory. The text of a value may be NULL. */
 uint32_t ideas_name(struct lineage_ideas *ideas, const char *name);
@@ -243,6 +276,11 @@ bool row_list_terms(struct weights *list, struct lineage_ideas *ideas, const str
 
 /* Builds what searching needs. The first search calls it, because `show` does not need it. */
 bool ideas_prepare_search(struct lineage_ideas *ideas);
+void search_index_release(struct lineage_ideas *ideas);
+
+/* postings_next fills in the next row of a term and the weight of the term there; false behind the last. */
+struct postings postings_of(const struct lineage_ideas *ideas, uint32_t term);
+bool postings_next(struct postings *postings, const struct lineage_ideas *ideas);
 
 void row_release(struct idea_row *row); /* frees row->search; an arena owns the rest */
 

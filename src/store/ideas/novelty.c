@@ -42,6 +42,9 @@ static size_t within(const struct tokens *t, size_t i, size_t reach, const char 
     return 0;
 }
 
+/* Besides TRIED and UNTRIED, the words with which a claim may begin: those of claims_novelty. */
+#define FIRST_WORDS " hasn haven wasn weren isn never not no zero none neither first novel fresh "
+
 /* Whether token i begins a claim of novelty. */
 static bool claims_novelty(const struct tokens *t, size_t i)
 {
@@ -200,11 +203,33 @@ static bool add_claim(struct claims *claims, size_t trial, struct idea_row *row,
     return claims->items[claims->n++].claim != NULL;
 }
 
+/* Whether some word of the row's texts may begin a claim. It is decided once for each word of the log, so that the texts of a
+ * trial without such a word need not be read again. */
+static bool may_claim(bool *may, struct lineage_ideas *ideas, const struct idea_row *row)
+{
+    enum { UNKNOWN, NO, YES };
+    struct reading r;
+    *may = false;
+    if (!row_reading(&r, ideas, row))
+        return false;
+    for (uint32_t i = 0; i < r.n_notes && !*may; i++) {
+        struct word *word = &ideas->book.words[r.words[i]];
+        if (!r.words[i])
+            continue;
+        if (word->claims == UNKNOWN) {
+            const struct text_entry *text = word_book_text(&ideas->book, r.words[i]);
+            word->claims = text_in(text->text, text->length, FIRST_WORDS TRIED UNTRIED) ? YES : NO;
+        }
+        *may = word->claims == YES;
+    }
+    return true;
+}
+
 static bool read_claims(struct claims *claims, size_t trial, struct idea_row *row, size_t before, size_t self)
 {
     const char *texts[] = {row->idea.hypothesis, row_notes(row)};
-    bool ok = true;
-    for (size_t k = 0; ok && k < 2; k++) {
+    bool may, ok = may_claim(&may, claims->ideas, row);
+    for (size_t k = 0; ok && may && k < 2; k++) {
         struct tokens t;
         size_t length = strlen(texts[k]), found = 0;
         if (!tokens_read(&t, texts[k], length < LINEAGE_IDEAS_TEXT ? length : LINEAGE_IDEAS_TEXT))

@@ -35,13 +35,12 @@ static size_t score_rows(struct lineage_ideas *ideas, const struct idea_row *que
             continue;
         double idf = terms_idf(&ideas->terms, term) *
                      (double)fminf(3, query->search->terms.items[i].weight);
-        for (size_t k = ideas->postings_of[term]; k < ideas->postings_of[term + 1]; k++) {
-            const struct posting *p = &ideas->postings[k];
-            if (p->row == self || (p->row >= before && !ideas->rows[p->row].idea.running))
+        for (struct postings p = postings_of(ideas, term); postings_next(&p, ideas);) {
+            if (p.row == self || (p.row >= before && !ideas->rows[p.row].idea.running))
                 continue;
-            if (ideas->scores[p->row] == 0)
-                ideas->found[n++] = p->row;
-            ideas->scores[p->row] += idf * saturated((double)p->weight, ideas->lengths[p->row], ideas->mean_length);
+            if (ideas->scores[p.row] == 0)
+                ideas->found[n++] = p.row;
+            ideas->scores[p.row] += idf * saturated((double)p.weight, ideas->lengths[p.row], ideas->mean_length);
         }
     }
     return n;

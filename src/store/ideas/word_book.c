@@ -51,7 +51,7 @@ struct word *word_book_split(struct word_book *book, uint32_t number)
     if (!parts)
         return NULL;
     memcpy(parts, words.words, words.n * sizeof *parts);
-    word->n_parts = (uint32_t)words.n;
+    word->n_parts = (uint16_t)words.n;
     word->parts = parts;
     return word;
 }

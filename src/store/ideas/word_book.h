@@ -33,7 +33,8 @@ struct word {
     struct short_word **shorts;     /* [n_parts] the abbreviation that a part is, or NULL; see short_words.c */
     struct word_terms *terms;       /* see idea_row.c; NULL until they are needed */
     uint32_t saved;                 /* the word's id in lineage.db, 0 if it has none; see reading_cache.c */
-    uint32_t n_parts;
+    uint16_t n_parts;
+    uint8_t claims;                 /* whether a claim of novelty may begin with it; see novelty.c */
 };
 
 struct word_book {
