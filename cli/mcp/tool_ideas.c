@@ -169,7 +169,7 @@ static bool matches(const char *knob, const char *wanted)
 static json_t *knob_json(const struct lineage_ideas *ideas, const struct lineage_knob *knob)
 {
     json_t *tries = json_array();
-    for (size_t i = 0; i < knob->n && i < TRIES_MAX; i++) {
+    for (size_t i = 0; i < knob->n_tries && i < TRIES_MAX; i++) {
         const struct lineage_idea *idea = lineage_ideas_get(ideas, knob->tries[i].trial);
         json_array_append_new(tries, json_pack("[o, o, s, o]", mcp_cell(knob->tries[i].change->to, 40),
                                                mcp_cell(idea->exp_id, 40),

@@ -49,7 +49,7 @@ static json_t *try_json(const struct lineage_facts *facts, const struct lineage_
 static json_t *knob_json(const struct lineage_facts *facts, const struct lineage_knob *knob)
 {
     json_t *tries = json_array();
-    for (size_t i = 0; i < knob->n && i < TRIES; i++)
+    for (size_t i = 0; i < knob->n_tries && i < TRIES; i++)
         json_array_append_new(tries, try_json(facts, &knob->tries[i]));
     return json_pack("{s:o, s:o, s:o, s:o, s:{s:o, s:o}, s:{s:o, s:o}, s:o}", "name", text_json(knob->name, VALUE_CHARACTERS),
                      "value", text_json(knob->value, VALUE_CHARACTERS), "set_by", id_json(facts, knob->set_by), "trials",
@@ -154,7 +154,7 @@ static json_t *again_json(const struct lineage_facts *facts)
         const struct lineage_again *again = &facts->again[i];
         const struct lineage_knob *knob = &facts->knobs.items[again->knob];
         json_t *ids = json_array();
-        for (size_t k = 0; k < knob->n && k < AGAIN_TRIALS; k++)
+        for (size_t k = 0; k < knob->n_tries && k < AGAIN_TRIALS; k++)
             json_array_append_new(ids, id_json(facts, knob->tries[k].trial));
         json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "name", text_json(knob->name, VALUE_CHARACTERS),
                                               "trials", count_json(knob->n), "failed", count_json(again->failed), "low",

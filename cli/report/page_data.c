@@ -170,7 +170,7 @@ static void print_axis(FILE *out, const struct model *model, const struct model_
 static size_t count_changes(const struct lineage_knob *knob)
 {
     size_t n = 0;
-    for (size_t i = 0; i < knob->n; i++)
+    for (size_t i = 0; i < knob->n_tries; i++)
         n += knob->tries[i].change->source != LINEAGE_CHANGE_DECLARED;
     return n;
 }
@@ -181,7 +181,7 @@ static void print_knob(FILE *out, const struct model *model, const struct lineag
     fputs("{\"name\":", out);
     html_json_string(out, knob->name, 60);
     fputs(",\"c\":[", out);
-    for (size_t i = 0; i < knob->n; i++) {
+    for (size_t i = 0; i < knob->n_tries; i++) {
         const struct lineage_change *change = knob->tries[i].change;
         size_t trial = model->of_idea[knob->tries[i].trial];
         if (trial == MODEL_NONE || change->source == LINEAGE_CHANGE_DECLARED)

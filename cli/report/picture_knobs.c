@@ -47,7 +47,7 @@ static size_t trial_of(const struct chart *c, size_t try)
 static void find_range(struct chart *c)
 {
     size_t n = 0;
-    for (size_t i = 0; i < c->knob->n; i++) {
+    for (size_t i = 0; i < c->knob->n_tries; i++) {
         const struct lineage_change *change = c->knob->tries[i].change;
         if (!is_number(change))
             continue;
@@ -62,7 +62,7 @@ static void find_range(struct chart *c)
 
 static void find_lines(struct chart *c)
 {
-    for (size_t i = 0; i < c->knob->n; i++) {
+    for (size_t i = 0; i < c->knob->n_tries; i++) {
         const char *text = c->knob->tries[i].change->to;
         size_t line = 0;
         while (line < c->n_lines && strcmp(c->lines[line], text) != 0)
@@ -162,7 +162,7 @@ static void draw_tries(const struct chart *c, size_t total)
         bool fail = strcmp(kinds[kind], "fail") == 0;
         snprintf(class, sizeof class, "%s %s", fail ? "cross" : "dot", kinds[kind]);
         if (marks_begin(&marks, c->p, class, total > TITLES_TOTAL ? PICTURE_TITLES + 1 : total))
-            for (size_t i = 0; i < c->knob->n; i++) {
+            for (size_t i = 0; i < c->knob->n_tries; i++) {
                 const struct lineage_change *change = c->knob->tries[i].change;
                 size_t trial = trial_of(c, i);
                 if (trial == MODEL_NONE || (c->numbers && !is_number(change)) ||

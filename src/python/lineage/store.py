@@ -1089,7 +1089,7 @@ def _knob(ideas: ctypes.c_void_p, knob: _Knob) -> "dict[str, Any]":
     return {
         "name": _text(knob.name), "value": None if knob.value is None else _text(knob.value), "set_by": set_by,
         "raised": {"trials": knob.up, "kept": knob.up_kept}, "lowered": {"trials": knob.down, "kept": knob.down_kept},
-        "tries": [attempt(knob.tries[i]) for i in range(knob.n)],
+        "tries": [attempt(knob.tries[i]) for i in range(knob.n_tries)],
     }  # fmt: skip
 
 

@@ -225,7 +225,7 @@ static bool find_again(struct lineage_facts *facts)
         const struct lineage_knob *knob = &facts->knobs.items[i];
         struct lineage_again again = {.knob = i};
         size_t kept = 0;
-        for (size_t k = 0; k < knob->n; k++) {
+        for (size_t k = 0; k < knob->n_tries; k++) {
             const struct lineage_idea *idea = lineage_ideas_get(facts->ideas, knob->tries[k].trial);
             const struct lineage_number delta = idea->delta_vs_best;
             kept += is_kept(idea->status);

@@ -145,7 +145,8 @@ static void put_number(struct buf *out, uint32_t value)
 
 bool row_keep_reading(struct lineage_ideas *ideas, struct idea_row *row, const struct reading *r, struct arena *arena)
 {
-    const uint32_t front[] = {r->n_head, r->n_hypothesis, r->n_searched, r->n_notes, r->n_words, r->n_cites, r->n_cites_hypothesis};
+    const uint32_t front[] = {r->n_head,  r->n_hypothesis, r->n_searched,        r->n_notes,
+                              r->n_words, r->n_cites,      r->n_cites_hypothesis};
     struct buf *out = &ideas->packing;
     buf_reset(out);
     for (size_t i = 0; i < sizeof front / sizeof *front; i++)

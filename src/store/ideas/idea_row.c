@@ -246,7 +246,7 @@ static void visit_changes(struct term_visit *v, const struct idea_row *row)
         struct setting_term *known = row->is_text ? NULL : known_setting(v, &row->own[i]);
         if (known && known->name == row->own[i].name && known->value == row->own[i].to) {
             v->visit(v->context, known->knob, KNOB_WEIGHT, 0);
-            v->visit(v->context, known->setting, SETTING_WEIGHT, 0); /* TERM_NONE if the value is no number */
+            v->visit(v->context, known->setting, SETTING_WEIGHT, 0); /* TERM_NONE for a text */
             continue;
         }
         const struct lineage_change c = row->is_text ? row->search->changes[i] : change_of(v->ideas, &row->own[i]);

@@ -46,7 +46,7 @@ void lineage_ideas_release(struct lineage_ideas *ideas)
     arena_release(&ideas->scratch);
     terms_release(&ideas->terms);
     free(ideas->rows);
-    search_index_release(ideas);
+    idea_index_release(ideas);
     arena_release(&ideas->arena);
     free(ideas);
 }
@@ -167,7 +167,8 @@ bool row_read_again(struct lineage_ideas *ideas, struct idea_row *row, const str
 
 enum lineage_status ideas_need_texts(const struct lineage_ideas *ideas, struct lineage_error *err)
 {
-    return ideas->lacks_texts ? store_fail(err, LINEAGE_EINVAL, "the texts of the trials were left out of the set of ideas") : LINEAGE_OK;
+    return ideas->lacks_texts ? store_fail(err, LINEAGE_EINVAL, "the texts of the trials were left out of the set of ideas")
+                              : LINEAGE_OK;
 }
 
 /* The set's copy of a text that many trials have in common. */

@@ -23,7 +23,7 @@
  *   ideas.c        a set: trials in, short words and long ones matched, postings
  *   ideas_store.c  the trials of a store as a set; other sources of changes are read here
  *   ideas_near.c   the trials of a store that say most about one of them
- *   search_index.c  which rows have a term
+ *   idea_index.c   which rows have a term
  *   similar.c      the nearest trials and the verdict `same`
  *   similar_features.c, similar_weights.c  how the verdict on one of them is found
  *   novelty.c      claims of novelty and the trials that contradict them
@@ -148,7 +148,7 @@ struct lineage_ideas {
     size_t n_given, given_capacity;
     struct idea_row *rows;
     size_t n, capacity;
-    size_t *postings_of; /* [terms.n + 1] where the postings of each term begin; see search_index.c */
+    size_t *postings_of; /* [terms.n + 1] where the postings of each term begin; see idea_index.c */
     unsigned char *postings;
     struct setting_term *setting_terms; /* [SETTING_TERMS] the terms of changes that were met last, or NULL */
     struct text_table weights; /* the bytes of the weights in postings */
@@ -276,7 +276,7 @@ bool row_list_terms(struct weights *list, struct lineage_ideas *ideas, const str
 
 /* Builds what searching needs. The first search calls it, because `show` does not need it. */
 bool ideas_prepare_search(struct lineage_ideas *ideas);
-void search_index_release(struct lineage_ideas *ideas);
+void idea_index_release(struct lineage_ideas *ideas);
 
 /* postings_next fills in the next row of a term and the weight of the term there; false behind the last. */
 struct postings postings_of(const struct lineage_ideas *ideas, uint32_t term);

@@ -192,7 +192,8 @@ static bool take_change(struct gathering *g, size_t trial, size_t i)
         return true;
     g->memory->tried[change->name] = true;
     k->knob.n++;
-    unsigned direction = take_direction(&k->knob, value_number(g->ideas, change->from), value_number(g->ideas, change->to), &row->idea);
+    unsigned direction =
+        take_direction(&k->knob, value_number(g->ideas, change->from), value_number(g->ideas, change->to), &row->idea);
     return keep_try(k, g->most, (struct tried){(uint32_t)trial, (uint16_t)i, (uint8_t)direction});
 }
 

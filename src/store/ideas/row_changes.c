@@ -36,7 +36,8 @@ static bool declare(struct ordered *list, struct lineage_ideas *ideas, const str
             continue;
         if (!value_write(ideas, mine->value) || !value_write(ideas, its->value))
             return false;
-        put(list, &(struct row_change){.name = mine->name, .from = its->value, .to = mine->value, .source = LINEAGE_CHANGE_DECLARED});
+        put(list, &(struct row_change){
+                      .name = mine->name, .from = its->value, .to = mine->value, .source = LINEAGE_CHANGE_DECLARED});
     }
     return true;
 }
@@ -81,7 +82,8 @@ static bool repeats(const struct lineage_ideas *ideas, const struct row_change *
     if (a->source >= b->source)
         return false;
     bool described = a->source == LINEAGE_CHANGE_MEASURED && share_words(&x->key, &y->key);
-    return (described || strcmp(x->knob, y->knob) == 0) && lineage_quantity_equal(value_text(ideas, a->to), value_text(ideas, b->to));
+    return (described || strcmp(x->knob, y->knob) == 0) &&
+           lineage_quantity_equal(value_text(ideas, a->to), value_text(ideas, b->to));
 }
 
 void row_drop_repeated(struct lineage_ideas *ideas, struct idea_row *row)

@@ -335,7 +335,7 @@ static void add_knob(struct buf *out, const struct native *n, const struct linea
         add_knob_value(out, knob->value);
     }
     buf_puts(out, ": ");
-    for (size_t i = 0; i < knob->n && i < most; i++) {
+    for (size_t i = 0; i < knob->n_tries && i < most; i++) {
         const struct lineage_idea *idea = idea_at(n, knob->tries[i].trial);
         buf_puts(out, i ? " · " : "");
         add_knob_value(out, knob->tries[i].change->to);
@@ -355,7 +355,7 @@ static double knob_worth(const struct native *n, const struct lineage_knob *knob
 {
     const char *reader = n->options->specialist ? n->options->specialist : "";
     double own = 0;
-    for (size_t i = 0; i < knob->n && *reader; i++)
+    for (size_t i = 0; i < knob->n_tries && *reader; i++)
         own += strcmp(idea_at(n, knob->tries[i].trial)->specialist, reader) == 0;
     return (double)knob->n + own;
 }
@@ -490,7 +490,7 @@ void section_again(struct block *block, const struct native *n)
                 add_difference(out, again->high);
             }
         }
-        for (size_t k = 0; k < knob->n && k < 12; k++) {
+        for (size_t k = 0; k < knob->n_tries && k < 12; k++) {
             buf_puts(out, k ? ", " : ": ");
             add_bare_id(out, idea_at(n, knob->tries[k].trial)->exp_id);
         }

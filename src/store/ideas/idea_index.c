@@ -1,5 +1,5 @@
 /*
- * search_index.c: which rows have a term, and how much it weighs there.
+ * idea_index.c: which rows have a term, and how much it weighs there.
  *
  * The postings of a term are bytes: for each row its distance from the row before and the number of the weight, of which a log
  * has few. They take a third of what structs take. The terms of all rows are read twice, first to count and then to fill in,
@@ -138,14 +138,15 @@ bool ideas_prepare_search(struct lineage_ideas *ideas)
     struct counting c = {.ideas = ideas};
     if (ideas->searchable)
         return true;
-    search_index_release(ideas); /* left by an earlier call that ran out of memory */
+    idea_index_release(ideas); /* left by an earlier call that ran out of memory */
     ideas->lengths = calloc(ideas->n + 1, sizeof *ideas->lengths);
     ideas->scores = calloc(ideas->n + 1, sizeof *ideas->scores);
     ideas->found = calloc(ideas->n + 1, sizeof *ideas->found);
     ideas->setting_terms = malloc(SETTING_TERMS * sizeof *ideas->setting_terms);
     if (ideas->setting_terms)
         memset(ideas->setting_terms, 0xff, SETTING_TERMS * sizeof *ideas->setting_terms); /* no name */
-    ideas->searchable = ideas->setting_terms && ideas->lengths && ideas->scores && ideas->found && count_terms(&c) && fill_postings(&c);
+    ideas->searchable = ideas->setting_terms && ideas->lengths && ideas->scores && ideas->found && count_terms(&c) &&
+                        fill_postings(&c);
     free(ideas->setting_terms);
     ideas->setting_terms = NULL;
     free(c.list.items);
@@ -154,7 +155,7 @@ bool ideas_prepare_search(struct lineage_ideas *ideas)
     return ideas->searchable;
 }
 
-void search_index_release(struct lineage_ideas *ideas)
+void idea_index_release(struct lineage_ideas *ideas)
 {
     free(ideas->postings_of);
     free(ideas->postings);
@@ -170,7 +171,8 @@ void search_index_release(struct lineage_ideas *ideas)
 
 struct postings postings_of(const struct lineage_ideas *ideas, uint32_t term)
 {
-    return (struct postings){.at = ideas->postings + ideas->postings_of[term], .end = ideas->postings + ideas->postings_of[term + 1]};
+    return (struct postings){.at = ideas->postings + ideas->postings_of[term],
+                             .end = ideas->postings + ideas->postings_of[term + 1]};
 }
 
 bool postings_next(struct postings *p, const struct lineage_ideas *ideas)
