@@ -86,7 +86,8 @@ static bool count_terms(struct counting *c)
     struct lineage_ideas *ideas = c->ideas;
     unsigned char posting[2 * PACKED_MAX];
     double length = 0;
-    memset(ideas->terms.df, 0, ideas->terms.n * sizeof *ideas->terms.df); /* left by a call that ran out of memory */
+    for (uint32_t i = 0; i < ideas->terms.n; i++)
+        ideas->terms.df[i] = 0; /* left by a call that ran out of memory */
     for (size_t i = 0; i < ideas->n; i++) {
         if (!list_terms(c, &ideas->rows[i]))
             return false;
