@@ -28,6 +28,7 @@ in_aarch64_root "mkdir -p /python/packages && cd /python/packages && apt-get dow
 rm -rf "${root:?}/site" "${root:?}/guide"
 mkdir -p "$root/guide/runs"
 /usr/bin/python3 -m zipfile -e "$wheel" "$root/site"
+chmod +x "$root"/site/lineage-*.data/scripts/lineage # zipfile leaves out the modes, which an installer sets
 sed -n '/^python3 - <<.END.$/,/^END$/p' "$here/cli/man/python.md" | sed '/^END$/q' | sed '1d;$d' >"$root/guide/example.py"
 printed=$(in_aarch64_root "cd /guide && export PYTHONPATH=/site PYTHONHOME=/python/usr HOME=/guide &&
     export LD_LIBRARY_PATH=/python/usr/lib/aarch64-linux-gnu:/python/lib/aarch64-linux-gnu &&
