@@ -5,47 +5,44 @@
 #include <string.h>
 
 #include "policy/kernels.h"
+#include "policy/transpose.h"
 
 /* Vectors that the backward pass takes for NET_QUERIES queries at a time, and the most that any tile takes. */
 enum { BACKWARD_BLOCKS = 2, MOST_BLOCKS = 4 };
 
-typedef real four __attribute__((vector_size(4 * sizeof(real)), aligned(sizeof(real)), may_alias));
-
-/* to [4][to_stride] = from [4][stride] transposed */
-static TRAINER_INLINE void transpose_four(const real *from, size_t stride, real *to, size_t to_stride)
-{
-    const four a = *(const four *)from, b = *(const four *)(from + stride), c = *(const four *)(from + 2 * stride),
-               d = *(const four *)(from + 3 * stride);
-    const four ac0 = __builtin_shufflevector(a, c, 0, 4, 1, 5), ac1 = __builtin_shufflevector(a, c, 2, 6, 3, 7),
-               bd0 = __builtin_shufflevector(b, d, 0, 4, 1, 5), bd1 = __builtin_shufflevector(b, d, 2, 6, 3, 7);
-    *(four *)to = __builtin_shufflevector(ac0, bd0, 0, 4, 1, 5);
-    *(four *)(to + to_stride) = __builtin_shufflevector(ac0, bd0, 2, 6, 3, 7);
-    *(four *)(to + 2 * to_stride) = __builtin_shufflevector(ac1, bd1, 0, 4, 1, 5);
-    *(four *)(to + 3 * to_stride) = __builtin_shufflevector(ac1, bd1, 2, 6, 3, 7);
-}
-
-/* kt [head_dim][pad] = rows [n][stride] transposed, followed by zeros. */
+/*
+ * kt [head_dim][pad] = rows [n][stride] transposed, followed by zeros. pad is a multiple of 4. The loops take four numbers at a time also
+ * where they only copy or clear, because gcc makes a call of memset or memcpy of a plain loop, and these are short.
+ */
 static TRAINER_INLINE void transpose(size_t n, size_t head_dim, const real *rows, size_t stride,
                                      size_t pad, real *restrict kt)
 {
     const size_t whole_n = n / 4 * 4, whole_d = head_dim / 4 * 4;
-    for (size_t t = 0; t < whole_n; t += 4)
+    for (size_t t = 0; t < whole_n; t += 4) {
         for (size_t d = 0; d < whole_d; d += 4)
             transpose_four(rows + t * stride + d, stride, kt + d * pad + t, pad);
-    for (size_t d = 0; d < head_dim; d++) {
-        for (size_t t = d < whole_d ? whole_n : 0; t < n; t++)
-            kt[d * pad + t] = rows[t * stride + d];
-        for (size_t t = n; t < pad; t++)
-            kt[d * pad + t] = 0;
+        for (size_t d = whole_d; d < head_dim; d++)
+            for (size_t i = t; i < t + 4; i++)
+                kt[d * pad + i] = rows[i * stride + d];
     }
+    for (size_t t = whole_n; t < pad; t += 4)
+        for (size_t d = 0; d < head_dim; d++)
+            *(net_four *)(kt + d * pad + t) = (net_four){0};
+    for (size_t t = whole_n; t < n; t++)
+        for (size_t d = 0; d < head_dim; d++)
+            kt[d * pad + t] = rows[t * stride + d];
 }
 
 static TRAINER_INLINE void copy_out(size_t n, size_t head_dim, const real *restrict rows,
                                     real *restrict out, size_t stride)
 {
-    for (size_t t = 0; t < n; t++)
-        for (size_t d = 0; d < head_dim; d++)
-            out[t * stride + d] = rows[t * head_dim + d];
+    const size_t whole = head_dim / 4 * 4;
+    for (size_t t = 0; t < n; t++, rows += head_dim, out += stride) {
+        for (size_t d = 0; d < whole; d += 4)
+            *(net_four *)(out + d) = *(const net_four *)(rows + d);
+        for (size_t d = whole; d < head_dim; d++)
+            out[d] = rows[d];
+    }
 }
 
 #ifdef VECTOR_LEVELS

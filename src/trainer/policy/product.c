@@ -7,6 +7,7 @@
 #include "policy/product.h"
 
 #include "policy/precision.h"
+#include "policy/transpose.h"
 
 #ifdef VECTOR_LEVELS
 
@@ -41,10 +42,15 @@ enum { BLOCK = 16, GROUP = 96 };
  */
 __attribute__((noinline)) static void transpose_columns(size_t width, size_t k, const float *b, size_t ldb, float *to)
 {
-    for (size_t j = 0; j < width; j += BLOCK)
-        for (size_t p = 0; p < k; p++)
-            for (size_t i = 0; i < BLOCK; i++)
-                to[p * width + j + i] = b[(j + i) * ldb + p];
+    const size_t whole = k / 4 * 4;
+    for (size_t j = 0; j < width; j += BLOCK) {
+        for (size_t p = 0; p < whole; p += 4)
+            for (size_t i = j; i < j + BLOCK; i += 4)
+                transpose_four(b + i * ldb + p, ldb, to + p * width + i, width);
+        for (size_t p = whole; p < k; p++)
+            for (size_t i = j; i < j + BLOCK; i++)
+                to[p * width + i] = b[i * ldb + p];
+    }
 }
 
 /* Below this size, or with fewer columns, copying takes longer than it saves (measured with AVX2). */
