@@ -8,7 +8,7 @@ set -eu
 # Left out: what starts its own program again, which needs a kernel that runs foreign programs by itself. Of the trainer's tests, the
 # others train for many minutes under qemu.
 without='cli_.*|trainer_.*'
-trainer='trainer_(attention|checkpoint|collect|credit|data|env|evaluate|faults|judging|learner|objective|optimizer|policy|product|recipe|offpolicy)'
+trainer='trainer_(attention|checkpoint|collect|credit|data|env|evaluate|faults|judging|learner|objective|optimizer|policy|product|recipe|offpolicy|spills)'
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$here/cli/install-deps.sh"

@@ -1,15 +1,17 @@
 #!/bin/sh
-# spills.sh OBJECT...: the innermost loops of the functions that exist once per vector level (src/hot, attention_level.h) keep their
-# vectors in registers. A vector that is written to the stack there costs several times the arithmetic. Loops that call a function
-# are left out, because a call preserves no vector register. An array on the stack does not count: a loop reaches it by an index.
+# spills.sh OBJDUMP OBJECT...: the innermost loops of the functions that exist once per vector level (src/hot, attention_level.h), and on
+# aarch64 of all functions, keep their vectors in registers. A vector that is written to the stack there costs several times the
+# arithmetic. Loops that call a function are left out, because a call preserves no whole vector register. An array on the stack does not
+# count: a loop reaches it by an index.
 set -eu
 export LC_ALL=C
-command -v objdump >/dev/null || { echo 'left out: objdump (Debian: binutils)'; exit 77; }
-[ "$(uname -m)" = x86_64 ] || { echo 'left out: this looks at code of x86-64'; exit 77; }
+objdump=$1
+shift
+command -v "$objdump" >/dev/null || { echo 'left out: objdump (Debian: binutils)'; exit 77; }
 # text[1..n] is a function, an instruction each; goal[i] is the address to which i jumps, from[i] what jumps to i, and ends[i] tells
 # that i is not followed by i + 1. A jump backwards closes a loop only if its target is on every path to it: gcc puts rare code at the
 # end of a function, from where it jumps back.
-objdump -d --no-show-raw-insn "$@" | awk '
+"$objdump" -d --no-show-raw-insn "$@" | awk '
 # Fills body with what reaches source without passing head. Returns 0 if that includes the entry of the function.
 function flood(source, head,    top, i, k, m)
 {
@@ -31,7 +33,7 @@ function flood(source, head,    top, i, k, m)
 }
 function judge(    i, b, h, inner, stores, calls, backs)
 {
-    if (name !~ /_(avx512|avx2|sse2)$/)
+    if (!arm && name !~ /_(avx512|avx2|sse2)$/)
         return
     functions++
     delete from
@@ -55,7 +57,8 @@ function judge(    i, b, h, inner, stores, calls, backs)
         loops++
         stores = calls = 0
         for (i in body) {
-            calls += text[i] ~ /^call/
+            calls += text[i] ~ /^(call|blr? )/
+            stores += text[i] ~ /^st(r|p|ur) q[0-9]+,.*\[(sp|x29)(, #-?[0-9]+)?\]/
             stores += text[i] ~ /^v?mov[a-z0-9]* +%[xyz]mm[0-9]+,-?(0x[0-9a-f]+)?\(%r[sb]p\)/ && text[i] !~ /^v?mov(s[sd]|[dq]) /
         }
         if (!calls && stores) {
@@ -64,16 +67,18 @@ function judge(    i, b, h, inner, stores, calls, backs)
         }
     }
 }
+/file format/ { judge(); n = 0; arm = /aarch64/ }
 /^[0-9a-f]+ <.*>:$/ { judge(); name = substr($2, 2, length($2) - 3); n = 0; delete place; delete goal; delete ends; next }
 /^ +[0-9a-f]+:\t/ {
     split($0, part, "\t")
     n++
     address[n] = substr(part[1], 1, length(part[1]) - 1)
     gsub(/ /, "", address[n])
-    text[n] = part[2]
+    text[n] = arm ? part[2] " " part[3] : part[2]
     place[address[n]] = n
-    if (part[2] ~ /^j/) { split(part[2], word, " +"); goal[n] = word[2] }
-    if (part[2] ~ /^(jmp|ret|ud2)/) ends[n] = 1
+    if (!arm && part[2] ~ /^j/) { split(part[2], word, " +"); goal[n] = word[2] }
+    if (arm && part[2] ~ /^(b|b\.[a-z]+|cbn?z|tbn?z)$/) { split(part[3], word, " <"); sub(/.*[, ]/, "", word[1]); goal[n] = word[1] }
+    if (part[2] ~ /^(jmp|ret|ud2|b$|br$)/) ends[n] = 1
 }
 END {
     judge()
