@@ -186,6 +186,28 @@ must_equal '1 1 0' "$(rows g-1-end) $(rows g-2-end) $(rows again-)" 'the other r
 on a best
 must_lack err 'no longer has'
 
+# ---- a delivery that stops half-way, after more rows than are looked at in the file, goes on later ----
+server_down fast
+rm -rf "$server/earlier" && cp -a "$server/data" "$server/earlier"
+server_up
+for k in $(seq -w 24); do on a append --status discard --core-metric 1 --hypothesis "half-$k-end"; done
+set_back
+server_sql trials "CREATE FUNCTION half_way() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN
+    IF position(''half-21-end''::bytea IN NEW.bytes) > 0 THEN RAISE ''refused''; END IF; RETURN NEW; END';
+    CREATE TRIGGER half_way BEFORE INSERT ON lineage.record FOR EACH ROW EXECUTE FUNCTION half_way()" >/dev/null
+on a sync
+checks=$((checks + 1))
+[ "$status" -ne 0 ] || fail 'the server refused a row, and sync succeeded'
+must_equal 20 "$(rows half-)" 'rows before the one that the server refused'
+server_sql trials 'DROP TRIGGER half_way ON lineage.record; DROP FUNCTION half_way()' >/dev/null
+on a best
+must_have err 'acknowledged 4 appends of this machine and no longer has them'
+on a append --status discard --core-metric 1 --hypothesis half-after
+must_exit 0
+for k in $(seq -w 24); do must_equal 1 "$(rows "half-$k-end")" "half-$k"; done
+on a best
+must_lack err 'no longer has'
+
 # ---- a receipt goes when a standby has its row, whatever its age, and an older half goes when there are too many ----
 receipts=$(find a -name receipts)
 checks=$((checks + 1))

@@ -373,28 +373,44 @@ static bool is_unreadable(struct lineage_store *store, json_t *about)
     return true;
 }
 
-enum lineage_status receipts_deliver(struct lineage_store *store, size_t *n, struct lineage_error *err)
+/*
+ * Sends what is missing. No receipt is written meanwhile: the last lines of the file would be those of rows that the log has, and after
+ * a kill nothing would ask about the rest. The receipts stay unchanged until write_receipts replaces all of them.
+ */
+static enum lineage_status send_missing(struct lineage_store *store, json_t *all, size_t *n, struct lineage_error *err)
 {
     struct receipts_renamed renamed = {0};
-    struct look look;
+    enum lineage_status status = LINEAGE_OK;
     json_t *one;
     size_t i;
-    *n = 0;
-    enum lineage_status status = look_at(&look, store, err);
-    const size_t n_missing = look.n_missing;
-    json_array_foreach(look.all, i, one)
+    store->log->acknowledged = NULL;
+    json_array_foreach(all, i, one)
     {
         unsigned char request[16];
-        if (status != LINEAGE_OK || !n_missing || number_of(one, "seq") || !read_request(request, one) || is_unreadable(store, one))
+        if (status != LINEAGE_OK || number_of(one, "seq") || !read_request(request, one) || is_unreadable(store, one))
             continue;
         status = receipts_send(store, one, request, &renamed, err);
         *n += status == LINEAGE_OK;
     }
-    if (status == LINEAGE_OK && n_missing)
-        status = ask_each(store, look.all, &look.n_missing, err);
-    if (status == LINEAGE_OK && n_missing)
-        write_receipts(store, look.all, look.read_until, &look.digest);
+    store->log->acknowledged = receipts_note;
     receipts_forget(&renamed);
+    return status;
+}
+
+/* If each receipt was asked about, the receipts are written again also if nothing is missing: a process that delivered the rows may
+ * have been killed before it could. */
+enum lineage_status receipts_deliver(struct lineage_store *store, size_t *n, struct lineage_error *err)
+{
+    struct look look;
+    *n = 0;
+    enum lineage_status status = look_at(&look, store, err);
+    const bool missing = status == LINEAGE_OK && look.n_missing;
+    if (missing)
+        status = send_missing(store, look.all, n, err);
+    if (missing && status == LINEAGE_OK)
+        status = ask_each(store, look.all, &look.n_missing, err);
+    if (status == LINEAGE_OK && look.digest.length)
+        write_receipts(store, look.all, look.read_until, &look.digest);
     forget(&look);
     return status;
 }

@@ -190,7 +190,20 @@ static void tell(const struct sending *s)
         store_notice(s->store, 0, "%s had acknowledged a row and no longer had it; it is delivered again", s->store->log->place);
 }
 
-enum lineage_status receipts_send(struct lineage_store *store, const json_t *about, const unsigned char request[16],
+/* Puts the rows as they were sent into the receipt, if they fit there. Otherwise it keeps those of before, which get another id again
+ * if they must be sent once more. */
+static enum lineage_status keep_sent(json_t *about, const struct buf *sent, struct lineage_error *err)
+{
+    struct buf hex = {0};
+    if (sent->length > RECEIPT_LINE_MAX || !json_object_get(about, "records"))
+        return LINEAGE_OK;
+    buf_add_hex(&hex, sent->data, sent->length);
+    const bool kept = !hex.failed && json_object_set_new(about, "records", json_string(hex.data)) == 0;
+    buf_release(&hex);
+    return kept ? LINEAGE_OK : store_no_memory(err);
+}
+
+enum lineage_status receipts_send(struct lineage_store *store, json_t *about, const unsigned char request[16],
                                   struct receipts_renamed *renamed, struct lineage_error *err)
 {
     struct sending s = {.store = store, .renamed = renamed, .reader = tsv_reader_new()};
@@ -211,6 +224,8 @@ enum lineage_status receipts_send(struct lineage_store *store, const json_t *abo
             status = log_append(store->log, &end, s.out.data, s.out.length, true, err);
         if (status == LINEAGE_OK)
             tell(&s);
+        if (status == LINEAGE_OK && s.out.length)
+            status = keep_sent(about, &s.out, err);
         append_forget(store->append);
         if (store->append)
             store->append->follow_at_close = true;

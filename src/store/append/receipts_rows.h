@@ -22,8 +22,9 @@ size_t receipts_count(const struct lineage_store *store, const json_t *about);
 /* Raises *next_id above each numeric id of the receipt's rows. */
 void receipts_note_ids(const struct lineage_store *store, const json_t *about, uint64_t *next_id);
 
-/* Sends the rows again under their request, in one append. Does nothing if the request has reached the log meanwhile. */
-enum lineage_status receipts_send(struct lineage_store *store, const json_t *about, const unsigned char request[16],
+/* Sends the rows again under their request, in one append. Does nothing if the request has reached the log meanwhile. The receipt gets
+ * the rows as they were sent, which differ if their ids were taken. */
+enum lineage_status receipts_send(struct lineage_store *store, json_t *about, const unsigned char request[16],
                                   struct receipts_renamed *renamed, struct lineage_error *err);
 
 #endif
