@@ -122,7 +122,7 @@ static int print_knobs(struct cli_session *session, const struct lineage_ideas *
     return cli_list_finish(list);
 }
 
-/* The set has the texts of running trials only: those of the log are read for the lines that are printed. */
+/* A set without texts has those of running trials only: those of the log are read for the lines that are printed. */
 static void add_hypothesis(struct cli_list *list, struct lineage_store *store, const struct lineage_idea *idea)
 {
     struct lineage_cursor *cursor = NULL;
@@ -130,7 +130,7 @@ static void add_hypothesis(struct cli_list *list, struct lineage_store *store, c
     struct lineage_error ignored;
     const struct lineage_query one = {.after = idea->seq - 1, .limit = 1};
     const char *text = idea->hypothesis;
-    if (!idea->running && lineage_query_open(&cursor, store, &one, &ignored) == LINEAGE_OK &&
+    if (!idea->running && !*text && lineage_query_open(&cursor, store, &one, &ignored) == LINEAGE_OK &&
         lineage_cursor_next(cursor, &trial, &ignored) == LINEAGE_OK && trial.seq == idea->seq)
         text = trial.hypothesis;
     cli_list_text(list, text);
@@ -213,8 +213,11 @@ static int work(struct cli_session *session, void *context)
     size_t least = 1, newest = session->format == CLI_TSV ? 0 : NEWEST; /* TSV has no place to say what is missing */
     if ((o->min && !cli_count_parse(&least, "min", o->min)) || (o->limit && !cli_count_parse(&newest, "limit", o->limit)))
         return CLI_USAGE;
+    /* With all lines of a setting, reading all texts at once is faster than one by one. */
+    const bool all_lines = name && !newest && session->format != CLI_JSON;
     int status = CLI_OK;
-    if (cli_ideas_read_changes(&ideas, session->store, &err) != LINEAGE_OK)
+    if ((all_lines ? cli_ideas_read(&ideas, session->store, NULL, NULL, &err)
+                   : cli_ideas_read_changes(&ideas, session->store, &err)) != LINEAGE_OK)
         return cli_fail(&err);
     if (lineage_knobs_find(&knobs, ideas, find_best(ideas, session->store), newest, &err) != LINEAGE_OK) {
         status = cli_fail(&err);
