@@ -33,6 +33,16 @@ void print_trial(FILE *out, const struct lineage_trial *trial)
     fprintf(out, "%d %.17g %llu\n", trial->score.present, trial->score.value, (unsigned long long)trial->line);
 }
 
+enum lineage_status print_trials(FILE *out, struct lineage_cursor *cursor, struct lineage_error *err)
+{
+    struct lineage_trial trial;
+    enum lineage_status status;
+    while ((status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK)
+        print_trial(out, &trial);
+    lineage_cursor_close(cursor);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
 static bool print_node(void *context, const struct lineage_tree_node *node)
 {
     fprintf(context, "%zu %zu %d %d ", node->depth, node->n_children, node->parent_missing, node->in_cycle);
@@ -94,14 +104,8 @@ static enum lineage_status ask_query(struct lineage_store *store, const struct l
                                      struct lineage_error *err)
 {
     struct lineage_cursor *cursor;
-    struct lineage_trial trial;
     enum lineage_status status = lineage_query_open(&cursor, store, query, err);
-    if (status != LINEAGE_OK)
-        return status;
-    while ((status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK)
-        print_trial(out, &trial);
-    lineage_cursor_close(cursor);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return status == LINEAGE_OK ? print_trials(out, cursor, err) : status;
 }
 
 static enum lineage_status ask_all(struct lineage_store *store, FILE *out, struct lineage_error *err)
@@ -129,14 +133,8 @@ static enum lineage_status ask_tried(struct lineage_store *store, FILE *out, str
 {
     const struct lineage_param wanted = {"alpha", 0.3, NULL};
     struct lineage_cursor *cursor;
-    struct lineage_trial trial;
     enum lineage_status status = lineage_tried(&cursor, store, &wanted, 1, 1e-9, err);
-    if (status != LINEAGE_OK)
-        return status;
-    while ((status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK)
-        print_trial(out, &trial);
-    lineage_cursor_close(cursor);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return status == LINEAGE_OK ? print_trials(out, cursor, err) : status;
 }
 
 static enum lineage_status ask_sweep(struct lineage_store *store, FILE *out, struct lineage_error *err)

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include <lineage/query.h>
 #include <lineage/store.h>
 
 /* Makes a store whose rows have parents, parameters and turns; 001 has telemetry and 003 a snapshot. */
@@ -35,5 +36,7 @@ extern const struct question large_questions[];
 extern const size_t n_large_questions;
 
 void print_trial(FILE *out, const struct lineage_trial *trial);
+/* Prints the trials of a cursor, and closes it. */
+enum lineage_status print_trials(FILE *out, struct lineage_cursor *cursor, struct lineage_error *err);
 
 #endif

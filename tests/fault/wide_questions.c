@@ -108,7 +108,6 @@ static enum lineage_status ask_list(struct lineage_store *store, const struct li
                                     struct lineage_error *err)
 {
     struct lineage_cursor *cursor;
-    struct lineage_trial trial;
     size_t n;
     enum lineage_status status = lineage_query_count(&n, store, query, err);
     if (status == LINEAGE_OK)
@@ -116,10 +115,7 @@ static enum lineage_status ask_list(struct lineage_store *store, const struct li
     if (status != LINEAGE_OK)
         return status;
     fprintf(out, "%zu\n", n);
-    while ((status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK)
-        print_trial(out, &trial);
-    lineage_cursor_close(cursor);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return print_trials(out, cursor, err);
 }
 
 static enum lineage_status ask_texts(struct lineage_store *store, FILE *out, struct lineage_error *err)
@@ -149,14 +145,8 @@ static enum lineage_status ask_tried_text(struct lineage_store *store, FILE *out
 {
     const struct lineage_param wanted[] = {{"optimizer", 0, "adam"}, {"lr", 0.1, NULL}};
     struct lineage_cursor *cursor;
-    struct lineage_trial trial;
     enum lineage_status status = lineage_tried(&cursor, store, wanted, 2, 0.5, err);
-    if (status != LINEAGE_OK)
-        return status;
-    while ((status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK)
-        print_trial(out, &trial);
-    lineage_cursor_close(cursor);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return status == LINEAGE_OK ? print_trials(out, cursor, err) : status;
 }
 
 static enum lineage_status ask_nearest(struct lineage_store *store, FILE *out, struct lineage_error *err)
@@ -166,14 +156,8 @@ static enum lineage_status ask_nearest(struct lineage_store *store, FILE *out, s
                                                    {.name = "lr", .range = {{true, 0.01}, {true, 0.1}}},
                                                    {.name = "alpha", .range = {{true, 77}, {true, 77}}}};
     struct lineage_cursor *cursor;
-    struct lineage_trial trial;
     enum lineage_status status = lineage_nearest(&cursor, store, conditions, 3, 3, err);
-    if (status != LINEAGE_OK)
-        return status;
-    while ((status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK)
-        print_trial(out, &trial);
-    lineage_cursor_close(cursor);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return status == LINEAGE_OK ? print_trials(out, cursor, err) : status;
 }
 
 static bool print_remark(void *context, const struct lineage_remark *remark)

@@ -282,3 +282,9 @@ enum lineage_status mirror_borrow_rows(struct mirror *mirror, const int64_t *seq
     struct rows_question question = {mirror, seqs, n, rows};
     return mirror_ask(mirror, ask_rows, &question, err);
 }
+
+enum lineage_status load_missing_row(struct mirror *mirror, struct lineage_error *err)
+{
+    mirror_note_damage(mirror);
+    return store_fail(err, LINEAGE_EDB, "lineage.db: a parameter is of no row");
+}

@@ -16,4 +16,7 @@
 enum lineage_status load_trial(struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_trial *trial,
                                struct arena *arena, struct lineage_error *err);
 
+/* Fails with LINEAGE_EDB and notes damage: param_rows or an index refers to a missing row. */
+enum lineage_status load_missing_row(struct mirror *mirror, struct lineage_error *err);
+
 #endif

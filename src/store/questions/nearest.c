@@ -11,6 +11,7 @@
  */
 #include <stdlib.h>
 
+#include "load.h"
 #include "param_walks.h"
 #include "questions.h"
 
@@ -107,13 +108,6 @@ static enum lineage_status find_next(struct search *s, int64_t *at, struct linea
     return status;
 }
 
-/* param_rows refers to a missing row. */
-static enum lineage_status missing_row(struct mirror *mirror, struct lineage_error *err)
-{
-    mirror_note_damage(mirror);
-    return store_fail(err, LINEAGE_EDB, "lineage.db: a parameter is of no row");
-}
-
 static enum lineage_status find_label(enum lineage_label *label, struct mirror *mirror, int64_t seq, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
@@ -125,7 +119,7 @@ static enum lineage_status find_label(enum lineage_label *label, struct mirror *
     if (status == LINEAGE_OK)
         status = mirror_label(mirror, stmt, 0, label, err);
     sqlite3_reset(stmt);
-    return status == LINEAGE_ENOTFOUND ? missing_row(mirror, err) : status;
+    return status == LINEAGE_ENOTFOUND ? load_missing_row(mirror, err) : status;
 }
 
 static bool is_nearer(const struct near *a, const struct near *b)

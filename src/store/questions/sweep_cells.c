@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../mirror/statement.h"
+#include "load.h"
 #include "query_names.h"
 #include "questions.h"
 
@@ -523,13 +524,6 @@ static enum lineage_status go_to(struct mirror *mirror, sqlite3_stmt *stmt, size
     return status;
 }
 
-/* param_rows or an index refers to a missing row. */
-static enum lineage_status missing_row(struct mirror *mirror, struct lineage_error *err)
-{
-    mirror_note_damage(mirror);
-    return store_fail(err, LINEAGE_EDB, "lineage.db: a parameter is of no row");
-}
-
 static enum lineage_status sign_zeros(struct mirror *mirror, const struct named *x, const struct named *y, size_t seq,
                                       struct lineage_sweep_cell *cell, struct lineage_error *err)
 {
@@ -563,7 +557,7 @@ static enum lineage_status fill_cells(struct sweeping *s, struct mirror *mirror,
             p->best[p->cell_of_seq[seq] - 1] = (int64_t)seq;
     }
     sqlite3_reset(stmt);
-    return status == LINEAGE_ENOTFOUND ? missing_row(mirror, err) : status;
+    return status == LINEAGE_ENOTFOUND ? load_missing_row(mirror, err) : status;
 }
 
 /* Names the best trial of each cell, in the order of the log, so that each page is read once. */
@@ -582,7 +576,7 @@ static enum lineage_status name_cells(struct sweeping *s, struct mirror *mirror,
             status = store_no_memory(err);
         sqlite3_reset(stmt);
     }
-    return status == LINEAGE_ENOTFOUND ? missing_row(mirror, err) : status;
+    return status == LINEAGE_ENOTFOUND ? load_missing_row(mirror, err) : status;
 }
 
 /* Drops the cells whose trials are all harness_abort. */
