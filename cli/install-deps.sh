@@ -25,4 +25,4 @@ need_packages() {
 }
 
 # What the build itself needs. lowdown makes manual pages of the guides; the build works without it, and then has no such pages.
-build_packages="gcc libc6-dev cmake ninja-build pkg-config diffutils libsqlite3-dev libcsv-dev libjansson-dev libutf8proc-dev libxxhash-dev libmd-dev libopenblas-pthread-dev libpopt-dev libpcre2-dev libmicrohttpd-dev libcurl4-openssl-dev libpq-dev uthash-dev lowdown"
+build_packages="gcc libc6-dev cmake ninja-build pkg-config diffutils libsqlite3-dev libcsv-dev libjansson-dev libutf8proc-dev libxxhash-dev libmd-dev libopenblas-pthread-dev libpopt-dev libpcre2-dev libmicrohttpd-dev libcurl4-openssl-dev libpq-dev uthash-dev ca-certificates lowdown"

@@ -30,7 +30,7 @@ here=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 version=$(sed -n 's/^project(lineage VERSION \([0-9.]*\).*/\1/p' "$here/CMakeLists.txt")
 as_portable='-G Ninja -DCMAKE_BUILD_TYPE=Release -DLINEAGE_PORTABLE=ON -DLINEAGE_BUILD_TESTS=OFF -DLINEAGE_BUILD_BENCH=OFF'
 if [ "$portable" = aarch64 ] && [ "$(uname -m)" != aarch64 ]; then
-    . "$here/cli/aarch64-root.sh"
+    . "$here/cli/debian-root.sh"
     # shellcheck disable=SC2154 # aarch64_root sets it
     aarch64_root "${1:-$here/build-arm}" || { printf 'packages.sh: %s\n' "$lacks" >&2 && exit 3; }
     in_aarch64_root "cmake -S /src -B /portable -DCMAKE_TOOLCHAIN_FILE=/src/src/cmake/aarch64.cmake $as_portable && ninja -C /portable lineage" >&2

@@ -41,7 +41,7 @@ collect='set -eu
 
 # ---- build: $build, $libraries and $command ----
 if [ "$machine" = aarch64 ] && [ "$(uname -m)" != aarch64 ]; then
-    . "$here/cli/aarch64-root.sh"
+    . "$here/cli/debian-root.sh"
     build=${1:-$here/build-arm}
     # shellcheck disable=SC2154 # aarch64_root sets it
     aarch64_root "$build" || { printf 'wheel.sh: %s\n' "$lacks" >&2 && exit 3; }

@@ -12,7 +12,7 @@ trainer='trainer_(attention|checkpoint|collect|credit|data|env|evaluate|faults|j
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$here/cli/install-deps.sh"
-. "$here/cli/aarch64-root.sh"
+. "$here/cli/debian-root.sh"
 # shellcheck disable=SC2154 # aarch64_root sets it
 aarch64_root "${1:-$here/build-arm}" || { printf 'arm.sh: skipped: %s\n' "$lacks" >&2 && exit 77; }
 in_aarch64_root "cmake -S /src -B /build -G Ninja -DCMAKE_TOOLCHAIN_FILE=/src/src/cmake/aarch64.cmake -DLINEAGE_WERROR=ON -DLINEAGE_BUILD_TESTS=ON \

@@ -1,15 +1,16 @@
 #!/bin/sh
-# Installs what is missing, builds with and without sanitizers, and runs every test. Without CTEST-ARGUMENTs the
-# tests in which threads or processes meet run once more under the thread sanitizer.
+# Installs what is missing, builds with and without sanitizers, and runs every test. At the end it lists the slowest tests, what was
+# skipped and why, and for each failure where its output and its store are.
 #
 # usage: sh tests/run.sh [core|long|arm] [CTEST-ARGUMENT...]      e.g. sh tests/run.sh -L unit
 #
-# core is for everyday work and takes a few minutes: it builds once, without sanitizers, and leaves out the tests that need
-# large things, which it does not install: a browser, a database server, PyTorch, Node, a bare Debian to install packages into,
-# an MPI (labels browser, server, pytorch, node, package, mpi).
+# core is for everyday work: it builds once, without sanitizers, and leaves out the tests that need large things, which it does not
+# install: a browser, a database server, PyTorch, Node, Debian's tools for packages, an MPI (labels browser, server, pytorch, node,
+# package, mpi).
 #
-# long runs what takes many minutes: every single fault where the other commands test a sample (label long), 20000 kills of
-# the marathon, and bits flipped in stores for five minutes.
+# long runs what takes many minutes: every single fault where the other commands test a sample, the tests in C and the shell tests
+# under sanitizers that the other commands run without, packages in a bare Debian (label long), 20000 kills of the marathon, and
+# bits flipped in stores for five minutes.
 #
 # arm builds for aarch64 in a Debian root of its own and runs unit and golden tests under qemu (tests/arm.sh).
 set -eu
@@ -23,66 +24,134 @@ which=all
 case ${1:-} in
 core | long) which=$1 && shift ;;
 esac
-without=long
-[ "$which" != core ] || without='long|browser|server|pytorch|node|package|mpi'
+large='browser|server|pytorch|node|package|mpi'
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+plain=$here/build-test
+sanitized=$here/build-sanitize
 . "$here/cli/install-deps.sh"
+
+# ---- what the tests need ----
+
 # shellcheck disable=SC2086
-need_packages $build_packages libcmocka-dev sqlite3 strace zlib1g-dev libgfortran-12-dev clang libclang-rt-dev libomp-dev g++ python3-numpy git
-if [ "$which" = all ] && ! command -v npm >/dev/null; then
-    need_packages nodejs npm # clients of `lineage mcp`
-fi
-# A cluster of the distribution's own would be made and started by the installation; the tests start their servers themselves.
-need_server()
-{
-    dpkg-query -W -f='${Status}' postgresql 2>/dev/null | grep -q 'ok installed' && return
-    [ -d /etc/postgresql-common ] || as_root mkdir -p /etc/postgresql-common
-    [ -e /etc/postgresql-common/createcluster.conf ] ||
-        echo 'create_main_cluster = false' | as_root tee /etc/postgresql-common/createcluster.conf >/dev/null
-    need_packages postgresql
-}
-if [ "$which" = all ]; then
-    need_server
-    need_packages pgbouncer # a pooler in transaction mode between writers and the server
+need_packages $build_packages libcmocka-dev sqlite3 strace zlib1g-dev g++ git python3-numpy openssh-client
+# The static libraries of BLAS need the archive of the compiler that is here.
+need_packages "libgfortran-$(gcc -dumpversion | cut -d . -f 1)-dev"
+if [ "$which" != core ]; then
+    need_packages clang libclang-rt-dev libomp-dev
+    if ! command -v npm >/dev/null; then
+        need_packages nodejs npm # clients of `lineage mcp`
+    fi
+    # The tests start servers themselves; the installation would make and start one of the distribution's own.
+    if ! dpkg-query -W -f='${Status}' postgresql 2>/dev/null | grep -q 'ok installed'; then
+        as_root mkdir -p /etc/postgresql-common
+        [ -e /etc/postgresql-common/createcluster.conf ] ||
+            echo 'create_main_cluster = false' | as_root tee /etc/postgresql-common/createcluster.conf >/dev/null
+    fi
+    need_packages postgresql pgbouncer # a log in PostgreSQL, also behind a pooler in transaction mode
     need_packages slurmctld slurmd slurm-client munge python3-kubernetes # `night --submit`; the daemons run only while their test does
-    need_packages parallel iproute2 # workers by GNU parallel, in network namespaces; sshd is used where it is there
-fi
-if [ "$which" = all ]; then
+    need_packages parallel iproute2 openssh-server # workers by GNU parallel, in network namespaces, by ssh
     need_packages chromium chromium-driver python3-selenium # pages of `lineage report` and `lineage serve`
-    need_packages python3-torch python3-numpy python3-pytest python3-setuptools python3-pip mypy # the Python package
+    need_packages python3-torch python3-pytest python3-setuptools python3-wheel python3-pip mypy # the Python package
     need_packages libopenmpi-dev openmpi-bin # one trial by several processes
     need_packages dpkg-dev file lintian debootstrap man-db mandoc zsh fish # packages, manual pages, completions
+    BUILD=$plain
+    . "$here/tests/support/npm.sh"
+    npm_fetch npm "$npm_clients"
+    npm_fetch npm-axe "$npm_axe"
+    npm_fetch npm-pyright "$npm_pyright"
+    [ -e "$plain/fieldkit" ] || /usr/bin/python3 -m pip download -q --no-deps --no-binary :all: -d "$plain/fieldkit" fieldkit==0.34.1 ||
+        echo "pip cannot fetch fieldkit; its tests are skipped" >&2
 fi
 
-configure() {
+# ---- building and testing ----
+
+# The warnings of a compiler that is newer than the one we build with are not errors.
+errors=$([ "$(gcc -dumpversion | cut -d . -f 1)" -gt 12 ] && echo OFF || echo ON)
+
+configure() # BUILD OPTION...
+{
     build=$1
     shift
     echo "== $(basename "$build") =="
-    cmake -S "$here" -B "$build" -G Ninja -DLINEAGE_WERROR=ON -DLINEAGE_BUILD_TESTS=ON "$@" >/dev/null
-}
-
-build_and_test() {
-    configure "$@"
-    ninja -C "$1" # its own line says how far it is
+    cmake -S "$here" -B "$build" -G Ninja -DLINEAGE_WERROR=$errors -DLINEAGE_BUILD_TESTS=ON "$@" >/dev/null
 }
 
 # Twice the processors: many tests wait for a clock or for another process, and none depends on being alone.
 jobs=$((2 * $(nproc)))
-build_and_test "$here/build-test"
+failed=0
+logs=$plain/logs
+mkdir -p "$logs"
+rm -f "$logs"/*
+
+# run_tests BUILD CTEST-ARGUMENT...: notes a failure and goes on, so that the end of the run can report all of them.
+run_tests()
+{
+    build=$1
+    shift
+    rm -rf "$build/failed"
+    ctest --test-dir "$build" --output-on-failure --no-tests=ignore -j"$jobs" -O "$logs/$(basename "$build").log" "$@" || failed=1
+}
+
+# report: the slowest tests, what was skipped and why, and how to look at each failure.
+report()
+{
+    for log in "$logs"/*.log; do
+        [ -e "$log" ] || continue
+        build=$here/$(basename "$log" .log)
+        sed -n "s|^ *[0-9]*/[0-9]* *Test *#[0-9]*: \([^ ]*\) .* \([0-9.]*\) sec.*|\2 s  \1  $(basename "$build")|p" "$log"
+    done | sort -rn | head -n 10 >"$logs/slowest"
+    [ -s "$logs/slowest" ] && echo && echo 'The slowest tests:' && sed 's/^/  /' "$logs/slowest"
+    for log in "$logs"/*.log; do
+        build=$here/$(basename "$log" .log)
+        [ -e "$build/Testing/Temporary/LastTest.log" ] || continue
+        # A test that passes may have left out a part: it says so in a line of its own.
+        awk '/^[0-9]+\/[0-9]+ Test: / { name = $3 }
+            /^(SKIP|SKIPPED:|skipped:|left out:) / { if (!said[name, $0]++) print "  " name ": " $0 }' \
+            "$build/Testing/Temporary/LastTest.log"
+    done | sort -u >"$logs/skipped"
+    [ -s "$logs/skipped" ] && echo && echo 'Skipped, as a whole or in part:' && cat "$logs/skipped"
+    for log in "$logs"/*.log; do
+        build=$(basename "$log" .log)
+        sed -n 's/^ *[0-9]*\/[0-9]* *Test *#[0-9]*: \([^ ]*\) .*\*\*\*\(Failed\|Timeout\|Exception\|Not Run\).*/\1/p' "$log" |
+            while read -r name; do
+                echo "Failed: $name"
+                echo "  again:  ctest --test-dir $build -R '^$name\$' --output-on-failure"
+                echo "  output: $build/Testing/Temporary/LastTest.log"
+                for kept in "$here/$build/failed/$name" "${TMPDIR:-/tmp}"/lineage-test-"$name"-* /dev/shm/lineage-test-"$name"-*; do
+                    [ ! -e "$kept" ] || echo "  store:  $kept"
+                done
+            done
+    done
+    return 0
+}
+
+configure "$plain"
+ninja -C "$plain" # its own line says how far it is
 if [ "$which" = long ]; then
-    ctest --test-dir "$here/build-test" --output-on-failure -j"$jobs" -L '^long$' "${@:---no-label-summary}"
-    "$here/build-test/tests/marathon" 20000 1 "$here/build-test/cli/lineage"
-    exec "$here/build-test/tests/flips" 300s 1
+    run_tests "$plain" -L '^long$' "${@:---no-label-summary}"
+    configure "$sanitized" -DCMAKE_BUILD_TYPE=Sanitize -DCMAKE_C_FLAGS_SANITIZE=-O1 -DCMAKE_CXX_FLAGS_SANITIZE=-O1 \
+        -DLINEAGE_BUILD_BENCH=OFF "-DLINEAGE_SANITIZE=address;undefined"
+    ninja -C "$sanitized"
+    run_tests "$sanitized" -LE '^(slow|long)$' "${@:---no-label-summary}"
+    report
+    [ "$failed" -eq 0 ] || exit 1
+    "$plain/tests/marathon" 20000 1 "$plain/cli/lineage"
+    exec "$plain/tests/flips" 300s 1
 fi
-ctest --test-dir "$here/build-test" --output-on-failure -j"$jobs" -LE "^($without)\$" "${@:---no-label-summary}"
-[ "$which" != core ] || exit 0 # sanitizers are for the whole suite
+if [ "$which" = core ]; then
+    run_tests "$plain" -LE "^(long|$large)\$" "${@:---no-label-summary}"
+    report
+    exit $failed
+fi
+run_tests "$plain" -LE '^long$' "${@:---no-label-summary}"
 
 # -O1 and line numbers alone: with -O3 and full debugging information compiling takes three times as long. gcc sees texts
 # cut off there that are never that long; the build above has that warning.
-build_and_test "$here/build-sanitize" -DCMAKE_BUILD_TYPE=Sanitize "-DCMAKE_C_FLAGS_SANITIZE=-O1 -Wno-format-truncation" -DCMAKE_CXX_FLAGS_SANITIZE=-O1 \
+configure "$sanitized" -DCMAKE_BUILD_TYPE=Sanitize "-DCMAKE_C_FLAGS_SANITIZE=-O1 -Wno-format-truncation" -DCMAKE_CXX_FLAGS_SANITIZE=-O1 \
     -DLINEAGE_BUILD_BENCH=OFF "-DLINEAGE_SANITIZE=address;undefined"
-ctest --test-dir "$here/build-sanitize" --output-on-failure -j"$jobs" -LE "^(slow|$without)\$" "${@:---no-label-summary}"
+ninja -C "$sanitized"
+run_tests "$sanitized" -LE "^(slow|long|$large)\$" "${@:---no-label-summary}"
 
 # Where threads or processes meet. Only clang's OpenMP tells the sanitizer what its barriers order (through archer);
 # to gcc's libgomp every parallel loop looks like a race.
@@ -94,5 +163,7 @@ if [ $# -eq 0 ]; then
     ninja -C "$here/build-thread" lineage $threaded
     OMP_TOOL_LIBRARIES=$(find /usr/lib/llvm-*/lib -name libarcher.so | head -n 1)
     export OMP_TOOL_LIBRARIES TSAN_OPTIONS="ignore_noninstrumented_modules=1"
-    ctest --test-dir "$here/build-thread" --output-on-failure -j"$jobs" -R "^($(echo $threaded | tr ' ' '|'))\$" --no-label-summary
+    run_tests "$here/build-thread" -R "^($(echo $threaded | tr ' ' '|'))\$" --no-label-summary
 fi
+report
+exit $failed

@@ -126,6 +126,14 @@ bool endpoint_handle(const struct endpoint *at, CURL *easy, endpoint_take_fn *ta
            (!authorities || !*authorities || curl->easy_setopt(easy, CURLOPT_CAINFO, authorities) == CURLE_OK);
 }
 
+/* libcurl's own text for missing certificates says nothing about where they come from. */
+const char *endpoint_reason(const struct endpoint *at, CURLcode result)
+{
+    if (result == CURLE_SSL_CACERT_BADFILE)
+        return "cannot read the certificates of authorities: install them (Debian: ca-certificates), or name their file in SSL_CERT_FILE";
+    return at->curl.easy_strerror(result);
+}
+
 bool endpoint_lasts(CURLcode result)
 {
     return result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CERTPROBLEM ||

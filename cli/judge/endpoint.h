@@ -42,6 +42,9 @@ typedef size_t endpoint_take_fn(char *bytes, size_t size, size_t n, void *contex
 /* Prepares a handle for requests to this endpoint; its private pointer is the context. Returns false if libcurl refuses. */
 bool endpoint_handle(const struct endpoint *at, CURL *easy, endpoint_take_fn *take, void *context);
 
+/* Why a request failed, for the user. The text belongs to libcurl or is constant. */
+const char *endpoint_reason(const struct endpoint *at, CURLcode result);
+
 /* Whether a retry is useless: a certificate that is not trusted now will not be trusted in a minute either. */
 bool endpoint_lasts(CURLcode result);
 

@@ -173,7 +173,7 @@ void outcome_take(struct judge *judge, struct judge_slot *slot, CURLcode result,
     else if (result == CURLE_UNSUPPORTED_PROTOCOL || result == CURLE_WEIRD_SERVER_REPLY)
         repair(judge, errand, &not_http); /* what curl takes for HTTP/0.9: a damaged response, for this case only */
     else if (endpoint_lasts(result))
-        stop(judge, errand, judge->at.curl.easy_strerror(result));
+        stop(judge, errand, endpoint_reason(&judge->at, result));
     else
-        try_later(judge, errand, 0, judge->at.curl.easy_strerror(result), now);
+        try_later(judge, errand, 0, endpoint_reason(&judge->at, result), now);
 }

@@ -81,7 +81,7 @@ the commands train, night, rollout, eval, passk, judge and core, and append
 --batch."
   DEPENDS "lineage (= ${PROJECT_VERSION})"
   # Loaded where a language model judges steps.
-  RECOMMENDS libcurl4
+  RECOMMENDS "libcurl4, ca-certificates"
   # Loaded under mpirun.
   SUGGESTS lineage-mpi)
 package(lineage-mpi science "append-only log of training trials - trials by several processes

@@ -301,14 +301,16 @@ enum shape { MIXED, DEEP, WIDE };
 
 static void write_rows(const char *path, size_t n, enum shape shape)
 {
-    static const char *const labels[] = {"discard", "discard", "discard", "keep", "crash", "discard", "harness_abort"};
+    enum { CRASH = 4, ABORT = 6, N_LABELS };
+    static const char *const labels[] = {"discard", "discard", "discard", "keep", [CRASH] = "crash", "discard", [ABORT] = "harness_abort"};
     static const char *const specialists[] = {"opt", "arch", "quant", "reg"};
     FILE *out = fopen(path, "wb");
     unsigned seed = 1;
     fputs("exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\tstatus\tcore_metric\t"
           "val_bpb\tdelta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_path\tnotes\n", out);
     for (size_t i = 0; i < n; i++) {
-        const char *label = i ? labels[(size_t)rand_r(&seed) % 7] : "baseline";
+        size_t drawn = i ? (size_t)rand_r(&seed) % N_LABELS : 0;
+        const char *label = i ? labels[drawn] : "baseline";
         double metric = 1 + 0.1 * (double)(rand_r(&seed) % 100000) / 100000;
         fprintf(out, "%03zu\t2026-05-12T00:00:00Z\t%s\t", i, specialists[(size_t)rand_r(&seed) % 4]);
         if (shape == DEEP)
@@ -320,7 +322,7 @@ static void write_rows(const char *path, size_t n, enum shape shape)
         else if (i) /* the parent; this gives chains of about a dozen rows */
             fprintf(out, "%03zu", i - 1 - (size_t)rand_r(&seed) % (i < 12 ? i : i / 2 + 1));
         fprintf(out, "\t000\topt\t%s %zu\t-0.0015\t%s\t", hypothesis, i, label);
-        if (strcmp(label, "crash") != 0 && strcmp(label, "harness_abort") != 0)
+        if (shape == DEEP || (drawn != CRASH && drawn != ABORT))
             fprintf(out, "%.5f\t\t-0.00123", metric);
         else
             fputs("\t\t", out);

@@ -159,7 +159,7 @@ must_equal 0 "$(wait_for none_alive && echo 0)" "kill -9 of lineage run: somethi
 gone 'kill -9 of lineage run'
 # The guardian, which holds the lock of the trial, ends a moment after the processes that it kills.
 tries=0
-until run -C k status --format tsv && grep -q "${tab}killed${tab}" out || [ $((tries += 1)) -gt 100 ]; do sleep 0.1; done
+until run -C k status --format tsv && grep -q "${tab}killed${tab}" out || [ $((tries += 1)) -gt 3000 ]; do sleep 0.1; done
 must_exit 0
 must_have out "${tab}killed${tab}"
 must_equal '' "$(sed 1d k/results.tsv 2>/dev/null)" "no row yet"

@@ -6,7 +6,7 @@
 until_has()
 {
     tries=0
-    until grep -q -- "$2" "$1" || [ $tries -ge 300 ]; do
+    until grep -q -- "$2" "$1" || [ $tries -ge 3000 ]; do
         tries=$((tries + 1))
         sleep 0.1
     done
@@ -54,7 +54,7 @@ mkdir empty
 "$LINEAGE" -C empty follow --limit 1 --format json >rows 2>errors &
 follower=$!
 tries=0 # it follows what is appended after it has started, however late that is
-while kill -0 $follower 2>/dev/null && [ $((tries += 1)) -le 120 ]; do
+while kill -0 $follower 2>/dev/null && [ $((tries += 1)) -le 3000 ]; do
     must_run -C empty append --create --status keep --core-metric 1.0
     sleep 0.5
 done

@@ -327,7 +327,7 @@ if "$CC" -shared -fPIC -o libnvidia-ml.so.1 "$SOURCE/tests/support/fake_nvml.c" 
 sleep 60 &
 printf '0 %s 1000\n1 %s 200\n0 %s -1\n0 1 5000\n1 %s 300\n' $$ $$ $$ $! >"$FAKE_NVML"
 tries=0
-until [ "$(wc -c <"$FAKE_NVML.asked" 2>/dev/null || echo 0)" -ge 4 ]; do sleep 0.05; tries=$((tries + 1)); [ $tries -lt 400 ] || break; done
+until [ "$(wc -c <"$FAKE_NVML.asked" 2>/dev/null || echo 0)" -ge 4 ]; do sleep 0.05; tries=$((tries + 1)); [ $tries -lt 3000 ] || break; done
 echo loss=1
 [ -z "$1" ] || echo "peak_vram_mb: $1"
 END

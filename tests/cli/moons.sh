@@ -90,7 +90,7 @@ kills=0
 while [ $kills -lt 14 ]; do
     night
     tries=0
-    while [ -z "$(find night -maxdepth 1 -name '.trial-*' 2>/dev/null)" ] && kill -0 $pid 2>/dev/null && [ $tries -lt 200 ]; do
+    while [ -z "$(find night -maxdepth 1 -name '.trial-*' 2>/dev/null)" ] && kill -0 $pid 2>/dev/null && [ $tries -lt 3000 ]; do
         tries=$((tries + 1))
         sleep 0.05
     done

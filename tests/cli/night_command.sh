@@ -72,7 +72,7 @@ for delay in 0.3 0.5 0.7; do
     timeout -s KILL $delay "$LINEAGE" night again.json -C again -q >>out 2>>err
 done
 tries=0
-while run night again.json -C again -q && [ $status -eq 3 ] && [ $((tries += 1)) -lt 300 ]; do
+while run night again.json -C again -q && [ $status -eq 3 ] && [ $((tries += 1)) -lt 3000 ]; do
     sleep 0.2 # the guardian of a trial that was killed holds the lock until all its processes are gone
 done
 must_exit 0

@@ -40,7 +40,7 @@ until_true()
     tries=0
     until "$@" >/dev/null 2>&1; do
         tries=$((tries + 1))
-        [ $tries -lt 1200 ] || { fail "waited in vain for: $*" && return; }
+        [ $tries -lt 3000 ] || { fail "waited in vain for: $*" && return; }
         sleep 0.05
     done
 }
@@ -200,7 +200,7 @@ policy_of() # OPTION...: OMP_WAIT_POLICY of the trial of a night
     a=$!
     tries=0
     until trial=$(grep -lz '^run-trial$' $(grep -lzx "CROWD=crowd.$$" /proc/[0-9]*/environ 2>/dev/null | sed 's/environ/cmdline/') /dev/null 2>/dev/null) ||
-        [ $tries -gt 2000 ]; do
+        [ $tries -gt 3000 ]; do
         tries=$((tries + 1))
         sleep 0.02
     done

@@ -78,7 +78,7 @@ for command in "echo \$\$ >'$PWD/begun'; exec sleep 60" "(echo \$BASHPID >'$PWD/
     "$LINEAGE" run -C e -q -- bash -c "$command" >out 2>err &
     parent=$!
     tries=0
-    until [ -s begun ] || [ $tries -gt 600 ]; do
+    until [ -s begun ] || [ $tries -gt 3000 ]; do
         tries=$((tries + 1)) && sleep 0.1
     done
     kill -TERM "$(cat begun)"

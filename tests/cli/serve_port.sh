@@ -11,7 +11,7 @@ start()
     "$LINEAGE" serve --no-token "$@" >"$name.out" 2>"$name.err" &
     server=$!
     waited=0
-    while [ ! -s "$name.out" ] && kill -0 "$server" 2>/dev/null && [ "$waited" -lt 300 ]; do
+    while [ ! -s "$name.out" ] && kill -0 "$server" 2>/dev/null && [ "$waited" -lt 3000 ]; do
         sleep 0.1
         waited=$((waited + 1))
     done
@@ -21,7 +21,7 @@ port_of()
 {
     sed -n 's|^http://127.0.0.1:\([0-9]*\)/.*|\1|p' "$1.out"
 }
-trap 'kill ${servers-} 2>/dev/null; chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
+trap 'code=$?; kill ${servers-} 2>/dev/null; leave $code' EXIT
 
 must_run append --create --hypothesis one --status keep --core-metric 1
 start first --port 0
@@ -46,7 +46,7 @@ must_have third.err 'is in use; this server takes'
 # A token is kept for the next server, in a file that only its user can read.
 start_with() { name=$1; shift; rm -f "$name.out"; "$LINEAGE" serve "$@" >"$name.out" 2>"$name.err" & server=$!; servers="$servers $server"
     waited=0
-    while [ ! -s "$name.out" ] && kill -0 "$server" 2>/dev/null && [ "$waited" -lt 300 ]; do sleep 0.1; waited=$((waited + 1)); done; }
+    while [ ! -s "$name.out" ] && kill -0 "$server" 2>/dev/null && [ "$waited" -lt 3000 ]; do sleep 0.1; waited=$((waited + 1)); done; }
 token_of() { sed -n 's|.*?token=||p' "$1.out"; }
 export XDG_STATE_HOME="$scratch/state"
 kept="$XDG_STATE_HOME/lineage/serve_token"

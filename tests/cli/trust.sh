@@ -21,9 +21,9 @@ while True:
 END
 python3 listen.py &
 listener=$!
-trap 'kill $listener 2>/dev/null; chmod -R u+w "$scratch"; rm -rf "$scratch" "$scratch.state"' EXIT
+trap 'code=$?; kill $listener 2>/dev/null; leave $code' EXIT
 i=0
-while [ ! -s port ] && [ $i -lt 200 ]; do sleep 0.1; i=$((i + 1)); done
+while [ ! -s port ] && [ $i -lt 3000 ]; do sleep 0.1; i=$((i + 1)); done
 server=postgres://reader@127.0.0.1:$(cat port)/trials/atpo
 mkdir received && printf '{"log": "%s"}\n' "$server" >received/lineage.json
 

@@ -54,7 +54,7 @@ wait_until_gone()
     tries=0
     while [ -n "$(ours "$all")" ]; do
         tries=$((tries + 1))
-        if [ $tries -gt 300 ]; then
+        if [ $tries -gt 3000 ]; then
             fail "$1: still running: $(for pid in $(ours "$all"); do tr '\0' ' ' <"/proc/$pid/cmdline"; done)"
             kill -9 $(ours "$all")
             return

@@ -143,11 +143,11 @@ done
 
 # A worker that was suspended at the end may still have to learn that it is late; a guardian ends the trials of a killed one.
 tries=0
-while [ -n "$(ours 'train\.sh\|night sweep')" ] && [ $tries -lt 300 ]; do
+while [ -n "$(ours 'train\.sh\|night sweep')" ] && [ $tries -lt 3000 ]; do
     tries=$((tries + 1))
     sleep 0.1
 done
-[ $tries -lt 300 ] || fail "still running: $(ours 'train\.sh\|night sweep' | tr '\n' ' ')"
+[ $tries -lt 3000 ] || fail "still running: $(ours 'train\.sh\|night sweep' | tr '\n' ' ')"
 for machine in 0 1 2; do
     XDG_STATE_HOME=$scratch/machine$machine "$LINEAGE" night sweep.json -C "$store" --worker -q >last 2>&1 || fail "the last worker: $(cat last)"
 done
@@ -162,7 +162,7 @@ elsewhere='a copy that was cut off; the next append removes it'
     fail "verify: $(head -n 3 verified)"
 # A worker that was killed between its row and the end of its claim leaves the claim, which lapses with the lease of a second.
 tries=0 shown=0
-while [ $shown -ne 1 ] && [ $tries -lt 50 ]; do
+while [ $shown -ne 1 ] && [ $tries -lt 3000 ]; do
     tries=$((tries + 1))
     "$LINEAGE" status -C "$store" >status.out 2>&1
     shown=$?

@@ -37,7 +37,7 @@ must_have mpi "lineage-train (= $VERSION)"
 must_have mpi openmpi-bin
 must_have mpi libopenmpi3
 must_equal 'libmicrohttpd12 ' "$(value lineage Recommends)"
-must_equal 'libcurl4 ' "$(value lineage-train Recommends)"
+must_equal 'libcurl4, ca-certificates ' "$(value lineage-train Recommends)"
 
 if command -v lintian >/dev/null; then
     last="lintian"

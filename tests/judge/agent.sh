@@ -15,7 +15,7 @@ serve()
     python3 "$SOURCE/tests/judge/model.py" requests "$@" <stdin >port 2>model.err &
     exec 9>stdin
     tries=0
-    while [ ! -s port ] && [ "$tries" -lt 500 ]; do
+    while [ ! -s port ] && [ "$tries" -lt 3000 ]; do
         tries=$((tries + 1))
         sleep 0.02
     done

@@ -15,7 +15,7 @@ serve()
     "$JUDGE_SERVER" requests "$@" <stdin >port &
     exec 9>stdin
     tries=0
-    while [ ! -s port ] && [ "$tries" -lt 500 ]; do
+    while [ ! -s port ] && [ "$tries" -lt 3000 ]; do
         tries=$((tries + 1))
         sleep 0.02
     done
@@ -265,6 +265,10 @@ SSL_CERT_FILE=$SOURCE/tests/judge/test-certificate.pem && export SSL_CERT_FILE
 run judge t.jsonl --endpoint "https://127.0.0.1:$port/v1" --model test --no-cache
 must_exit 0
 must_equal 9 "$(grep -c '"mark":"judged"' out)" 'a certificate of ours'
+SSL_CERT_FILE=$PWD/nowhere.pem
+run judge t.jsonl --endpoint "https://127.0.0.1:$port/v1" --model test --no-cache --concurrency 1
+must_exit 1
+must_have out 'Debian: ca-certificates'
 unset SSL_CERT_FILE
 serve
 run judge t.jsonl --endpoint "https://127.0.0.1:$port/v1" --model test --no-cache --deadline 1 --backoff 0.1

@@ -1,22 +1,12 @@
 #!/bin/sh
 # clients.sh: MCP clients from npm talk to `lineage mcp` in both eras of the protocol; every line is checked against the
-# published JSON Schemas. Missing packages are installed into the build directory. Skipped without Node, npm or a network.
+# published JSON Schemas. Skipped without Node or the packages.
 # shellcheck disable=SC1091
 . "$SOURCE/tests/support/shell.sh"
 
-packages='@modelcontextprotocol/client@2.4 @modelcontextprotocol/sdk@1.32 ajv@8 ajv-formats@3 gpt-tokenizer@4'
+. "$SOURCE/tests/support/npm.sh"
 where=$BUILD/npm
-
-command -v npm >/dev/null || skip 'no npm: install Debian packages nodejs and npm to test with real clients'
-major=$(node --version 2>/dev/null | sed 's/^v\([0-9]*\).*/\1/')
-[ "${major:-0}" -ge 20 ] || packages="$packages node@22" # the newer client needs it; npm has it
-if [ "$(cat "$where/installed" 2>/dev/null)" != "$packages" ]; then
-    mkdir -p "$where"
-    # shellcheck disable=SC2086 # a list of packages
-    (cd "$where" && echo '{"private":true}' >package.json && npm install --no-audit --no-fund --no-save $packages >log 2>&1) ||
-        skip "npm cannot install the clients (no network?): $(tail -n 1 "$where/log")"
-    echo "$packages" >"$where/installed"
-fi
+npm_has npm "$npm_clients" || skip "the npm packages $npm_clients were not fetched (sh tests/run.sh)"
 node=node
 [ ! -x "$where/node_modules/node/bin/node" ] || node=$where/node_modules/node/bin/node
 

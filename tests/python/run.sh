@@ -1,9 +1,10 @@
 #!/bin/sh
 # run.sh: the tests of the Python package: pytest, mypy, pyright from npm, and pip's installation of it. Skipped without
-# Debian's python3-numpy, python3-torch and python3-pytest; pyright without npm or a network.
+# Debian's python3-numpy, python3-torch and python3-pytest.
 set -eu
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+. "$SOURCE/tests/support/npm.sh"
 python=/usr/bin/python3 # Debian's, even if another python3 is first on the path
 PYTHONPATH=$SOURCE/src/python
 PYTHONDONTWRITEBYTECODE=1
@@ -22,21 +23,13 @@ else
     echo 'SKIP mypy: it is not installed'
 fi
 
-# pyright is installed into the build directory. It reads everything near its configuration, so it gets a copy.
+# pyright is in the build directory. It reads everything near its configuration, so it gets a copy.
 pyright()
 {
     where=$BUILD/npm-pyright
-    if ! command -v npm >/dev/null; then
-        echo 'SKIP pyright: npm, which has it, is not installed'
+    if ! npm_has npm-pyright "$npm_pyright"; then
+        echo 'SKIP pyright: its npm package was not fetched (sh tests/run.sh)'
         return
-    fi
-    if [ ! -x "$where/node_modules/.bin/pyright" ]; then
-        mkdir -p "$where"
-        echo '{"private":true}' >"$where/package.json"
-        if ! (cd "$where" && npm install --no-audit --no-fund --no-save pyright@1.1.414 >log 2>&1); then
-            echo "SKIP pyright: npm cannot install it (no network?): $(tail -n 1 "$where/log")"
-            return
-        fi
     fi
     mkdir "$scratch/pyright"
     cp -R "$SOURCE/src/python/." use_of_types.py "$scratch/pyright"

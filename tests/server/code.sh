@@ -81,7 +81,7 @@ must_equal '' "$(find "$(place e)" -type f -size 8c 2>/dev/null)"
 on a
 printf 'x=1\necho METRIC loss=$x\n[ ! -e %s/away ] || { touch %s/please; while [ ! -e %s/gone ]; do sleep 0.1; done; }\n' "$PWD" "$PWD" "$PWD" >prog.sh
 touch away
-(tries=0; while [ ! -e please ] && [ $tries -lt 300 ]; do tries=$((tries + 1)); sleep 0.1; done; server_down; touch gone) &
+(tries=0; while [ ! -e please ] && [ $tries -lt 3000 ]; do tries=$((tries + 1)); sleep 0.1; done; server_down; touch gone) &
 watcher=$!
 cat >away.json <<'END'
 {"name": "away", "direction": "lower", "score": "loss", "files": ["prog.sh"], "command": "cd {workdir} && sh ./prog.sh",

@@ -110,7 +110,7 @@ kill $follower 2>/dev/null
 wait
 for i in 1 2 3 4 5 6 7 8; do
     tries=0
-    until XDG_STATE_HOME=$PWD/state$i run -C "$uri" sync && [ "$status" -eq 0 ] || [ $((tries += 1)) -gt 20 ]; do sleep 0.2; done
+    until XDG_STATE_HOME=$PWD/state$i run -C "$uri" sync && [ "$status" -eq 0 ] || [ $((tries += 1)) -gt 3000 ]; do sleep 0.2; done
     must_exit 0
 done
 must_run -C "$uri" export

@@ -7,7 +7,7 @@
 server_test
 server_start 'fsync = off' 'authentication_timeout = 2s'
 server_sql postgres 'CREATE DATABASE trials' >/dev/null
-proxy_port=$((server_port + 1))
+proxy_port=$(held_port)
 must_run init "$SERVER/trials/cut"
 header | sed "s/\$/${tab}team/" >wider.tsv # trials have a column that only this log has
 must_run -C "$SERVER/trials/cut" import --exact wider.tsv
@@ -25,9 +25,9 @@ must_run -C "$SERVER/trials/cut" verify
 
 # ---- bytes of the startup that arrive changed ----
 mkdir changed
-echo "{\"log\": \"postgres://lineage@127.0.0.1:$((proxy_port + 1))/trials/cut?connect_timeout=2\"}" >changed/lineage.json
+echo "{\"log\": \"postgres://lineage@127.0.0.1:$proxy_port/trials/cut?connect_timeout=2\"}" >changed/lineage.json
 must_run trust changed
-"$CUT_CONNECTION" changed "$server/s/.s.PGSQL.$server_port" "$((proxy_port + 1))" "${STEP:-61}" corrupt >out 2>err
+"$CUT_CONNECTION" changed "$server/s/.s.PGSQL.$server_port" "$proxy_port" "${STEP:-61}" corrupt >out 2>err
 status=$?
 last="cut_connection corrupt"
 must_exit 0

@@ -226,7 +226,7 @@ must_equal 5 "$(wc -l <"$receipts")" 'receipts without a standby'
 standby_make
 standby_up
 tries=0
-until on a best && [ ! -s "$receipts" ] || [ $((tries += 1)) -gt 100 ]; do sleep 0.1; done
+until on a best && [ ! -s "$receipts" ] || [ $((tries += 1)) -gt 3000 ]; do sleep 0.1; done
 must_equal 0 "$(wc -c <"$receipts")" 'receipts of rows that a standby has'
 standby_down
 on a append --status discard --core-metric 1 --hypothesis h-1-end

@@ -95,7 +95,7 @@ done
 touch stop
 wait
 tries=0
-until run -C "$uri" sync && [ "$status" -eq 0 ] || [ $((tries += 1)) -gt 50 ]; do sleep 0.2; done
+until run -C "$uri" sync && [ "$status" -eq 0 ] || [ $((tries += 1)) -gt 3000 ]; do sleep 0.2; done
 must_exit 0
 for name in $(cat taken); do
     n=$(rows "$name")

@@ -14,7 +14,7 @@ server_down
 "$LINEAGE" night all.json -C "$uri" --worker -q >worker.out 2>worker.err </dev/null &
 worker=$!
 tries=0
-until [ -s worker.err ] || [ $((tries += 1)) -gt 300 ]; do sleep 0.1; done
+until [ -s worker.err ] || [ $((tries += 1)) -gt 3000 ]; do sleep 0.1; done
 run -C "$uri" night all.json
 must_exit 3
 sleep 5 # two more tries of the worker

@@ -47,7 +47,7 @@ if [ -x /usr/sbin/sshd ] && command -v ssh-keygen >/dev/null; then
     [ "$(id -u)" -ne 0 ] || mkdir -p /run/sshd
     ssh-keygen -q -t ed25519 -N '' -f hostkey
     ssh-keygen -q -t ed25519 -N '' -f key
-    port=$((server_port + 1))
+    port=$(held_port)
     cat >sshd_config <<END
 Port $port
 ListenAddress 127.0.0.1

@@ -65,11 +65,11 @@ follower=$!
 sleep 1
 must_run -C "$three" append --status keep --core-metric 2.0 --hypothesis first
 tries=0
-until grep -q first rows || [ $tries -ge 300 ]; do tries=$((tries + 1)) && sleep 0.1; done
+until grep -q first rows || [ $tries -ge 3000 ]; do tries=$((tries + 1)) && sleep 0.1; done
 must_have rows first
 server_down fast
 tries=0
-until grep -q 'is away' errors || [ $tries -ge 300 ]; do tries=$((tries + 1)) && sleep 0.1; done
+until grep -q 'is away' errors || [ $tries -ge 3000 ]; do tries=$((tries + 1)) && sleep 0.1; done
 must_have errors 'is away'
 server_up
 must_run -C "$three" append --status keep --core-metric 1.0 --hypothesis second

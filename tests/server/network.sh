@@ -20,7 +20,7 @@ fi
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
 others=
-trap 'kill -KILL $others 2>/dev/null; server_remove; rm -rf "$scratch"' EXIT
+trap 'code=$?; kill -KILL $others 2>/dev/null; server_remove; leave $code' EXIT
 . "$SOURCE/tests/support/trainer.sh"
 ip link set lo up
 server_start "listen_addresses = '*'"
@@ -109,7 +109,7 @@ pid_a=$!
 wait_for grep -q '^a 9' seen || fail "a began nothing: $(cat err.a)"
 ip link set to-a down
 tries=0
-until [ -s out.a ] || [ $tries -gt 600 ]; do
+until [ -s out.a ] || [ $tries -gt 3000 ]; do
     tries=$((tries + 1))
     sleep 0.1
 done

@@ -9,7 +9,7 @@ server_test 'kill $(jobs -p) 2>/dev/null; kill "$(cat "$server/s/pooler.pid" 2>/
 server_start 'fsync = off'
 server_sql postgres 'CREATE DATABASE trials' >/dev/null
 must_run init "$SERVER/trials/one"
-pooler_port=$((server_port + 1))
+pooler_port=$(held_port)
 cat >"$server/s/pooler.ini" <<END2
 [databases]
 trials = host=$server/s port=$server_port dbname=trials user=lineage
@@ -29,7 +29,7 @@ as_server "$pooler" -d "$server/s/pooler.ini" >/dev/null 2>&1
 uri=postgres://lineage@127.0.0.1:$pooler_port/trials/one
 tries=0
 until "$LINEAGE" -C "$uri" query --limit 1 >/dev/null 2>&1; do
-    [ $((tries += 1)) -lt 100 ] || { cat "$server/s/pooler.log" >&2; exit 1; }
+    [ $((tries += 1)) -lt 3000 ] || { cat "$server/s/pooler.log" >&2; exit 1; }
     sleep 0.1
 done
 must_run -C "$uri" append --status keep --core-metric 1 --hypothesis first

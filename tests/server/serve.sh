@@ -16,7 +16,7 @@ serving=$!
 until_has()
 {
     tries=0
-    until sh -c "$1" >page 2>/dev/null && grep -q -- "$2" page || [ $tries -ge 150 ]; do
+    until sh -c "$1" >page 2>/dev/null && grep -q -- "$2" page || [ $tries -ge 3000 ]; do
         tries=$((tries + 1))
         sleep 0.2
     done

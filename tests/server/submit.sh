@@ -128,7 +128,7 @@ must_exit 0
 must_equal 'a b@c' "$(echo $(cat hosts))"
 rows() { "$LINEAGE" query -C "$db" --format tsv 2>/dev/null | sed 1d | grep -cv harness_abort; }
 tries=0
-until [ "$(cat lineage-my-sweep-*-a.log lineage-my-sweep-*-b@c.log 2>/dev/null | grep -c 'all 6 trials have their rows')" -eq 2 ] || [ $tries -gt 600 ]; do
+until [ "$(cat lineage-my-sweep-*-a.log lineage-my-sweep-*-b@c.log 2>/dev/null | grep -c 'all 6 trials have their rows')" -eq 2 ] || [ $tries -gt 3000 ]; do
     tries=$((tries + 1)) && sleep 0.1
 done
 must_equal 6 "$(rows)" "by ssh: $(tail -n 2 lineage-my-sweep-*.log)"
@@ -147,13 +147,13 @@ fi
 slurm=$(mktemp -d /tmp/lslurm.XXXXXX)
 chmod 755 "$slurm"
 mkdir "$slurm/state" "$slurm/spool"
-port=$((server_port + 1))
+port=$(held_port)
 cat >"$slurm/slurm.conf" <<END
 ClusterName=suite
 SlurmctldHost=$(hostname)(127.0.0.1)
 SlurmUser=root
 SlurmctldPort=$port
-SlurmdPort=$((port + 1))
+SlurmdPort=$(held_port)
 AuthType=auth/munge
 AuthInfo=socket=$slurm/munge.sock,cred_expire=5
 CredType=cred/munge
@@ -187,7 +187,7 @@ until_true()
     tries=0
     until "$@" >/dev/null 2>&1; do
         tries=$((tries + 1))
-        [ $tries -lt 1200 ] || return 1
+        [ $tries -lt 3000 ] || return 1
         sleep 0.1
     done
 }

@@ -1,7 +1,9 @@
 /* files.c: see files.h. */
+#define _GNU_SOURCE /* program_invocation_short_name */
 #include "files.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,10 +53,13 @@ char *join(const char *a, const char *b)
     return out;
 }
 
+/* The name of the test is in that of the directory, which stays where an assertion fails. */
 char *make_dir(void)
 {
     const char *base = getenv("TMPDIR");
-    char *dir = join(base ? base : "/tmp", "lineage-test-XXXXXX");
+    char name[64];
+    snprintf(name, sizeof name, "lineage-test-%.32s-XXXXXX", program_invocation_short_name);
+    char *dir = join(base ? base : "/tmp", name);
     if (!mkdtemp(dir))
         die("make", dir);
     return dir;

@@ -36,7 +36,8 @@ END
         [ "$python" != none ] || skip "python3-numpy is not installed"
         "$python" -c 'import numpy' 2>/dev/null && break
     done
-    printf '#!/bin/sh\nexec %s "$@"\n' "$python" >tools/python3
+    # By its absolute path: the wrapper itself is the first python3 of PATH below.
+    printf '#!/bin/sh\nexec "%s" "$@"\n' "$(command -v "$python")" >tools/python3
     chmod +x tools/cmake tools/ninja tools/python3
     HOME=$scratch/home PATH=$scratch/tools:$here/build/cli:$PATH OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive
     LC_ALL=C.UTF-8 TZ=UTC

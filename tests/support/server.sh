@@ -16,7 +16,7 @@ fi
 # removes the server.
 server_test()
 {
-    trap "${1:+$1; }"'server_remove; chmod -R u+w "$scratch"; rm -rf "$scratch" "$scratch.state"' EXIT
+    trap 'code=$?; '"${1:+$1; }"'server_remove; leave $code' EXIT
     XDG_STATE_HOME=$PWD/state
     export XDG_STATE_HOME
 }
@@ -49,22 +49,15 @@ server_start()
         echo "listen_addresses = '127.0.0.1'"
         echo "unix_socket_directories = '$server/s'"
         echo "max_connections = 80"
-        echo "port = ${server_port:=$(free_port)}"
+        echo "port = ${server_port:=$(held_port)}"
         for setting in "$@"; do echo "$setting"; done
     } >>"$server/data/postgresql.conf"
-    # Another test may have the port, or take it first: then the next one is tried.
-    for try in 1 2 3 4 5 6 7 8; do
-        as_server "$pg_bin/pg_ctl" -D "$server/data" -l "$server/s/log" -w -t 60 start >/dev/null 2>&1 && break
-        grep -q 'Address already in use' "$server/s/log" && [ "$try" -lt 8 ] || { cat "$server/s/log" >&2; exit 1; }
-        server_port=$((server_port + 1))
-        echo "port = $server_port" >>"$server/data/postgresql.conf"
-        rm -f "$server/s/log"
-    done
+    as_server "$pg_bin/pg_ctl" -D "$server/data" -l "$server/s/log" -w -t 60 start >/dev/null 2>&1 || { cat "$server/s/log" >&2; exit 1; }
     SERVER="postgres://lineage@%2Ftmp%2F${server#/tmp/}%2Fs:$server_port"
 }
 
-# Below the ports that the system gives to clients.
-free_port() { echo $((20000 + ($$ * 7 + $(date +%N | sed 's/^0*//') / 1000) % 12000)); }
+# held_port: prints a port that no other process gets until this test has ended.
+held_port() { "${HOLD_PORT:-$(dirname "$LINEAGE")/../tests/hold_port}" $$; }
 server_up() { as_server "$pg_bin/pg_ctl" -D "$server/data" -l "$server/s/log" -w -t 60 start >/dev/null || { cat "$server/s/log" >&2; exit 1; }; }
 server_down() { as_server "$pg_bin/pg_ctl" -D "$server/data" -m "${1:-immediate}" -w stop >/dev/null 2>&1; }
 

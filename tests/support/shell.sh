@@ -12,7 +12,20 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/lineage-test.XXXXXX") || exit 3
 # The state directory is beside the scratch directory, which may be a store itself.
 XDG_STATE_HOME=$scratch.state
 export XDG_STATE_HOME
-trap 'chmod -R u+w "$scratch"; rm -rf "$scratch" "$scratch.state"' EXIT
+# leave STATUS: removes the scratch directory, or keeps it for whoever looks into a failure (tests/run.sh prints where).
+leave()
+{
+    chmod -R u+w "$scratch"
+    case $1 in
+    0 | 77) rm -rf "$scratch" ;;
+    *)
+        kept=$BUILD/failed/$(basename "$(dirname "$0")")_$(basename "$0" .sh)
+        rm -rf "$kept" && mkdir -p "$BUILD/failed" && mv "$scratch" "$kept" && [ ! -d "$scratch.state" ] || mv "$scratch.state" "$kept.state"
+        ;;
+    esac
+    rm -rf "$scratch.state"
+}
+trap 'leave $?' EXIT
 trap 'exit 3' HUP INT TERM
 cd "$scratch" || exit 3
 failures=0
