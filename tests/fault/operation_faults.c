@@ -498,7 +498,7 @@ static unsigned step_of(enum mode m, unsigned n, const struct subject *subject)
         step = m == MEMORY ? 1 : m == STARTS ? 1 + n / 32 : 1 + n / 8;
     else if (m == PIECES || m == SQLITE_MEMORY)
         step = 1 + n / 64;
-    unsigned sample = subject->large ? 1 + n / 2 : 1 + n / 8;
+    unsigned sample = subject->large ? 1 + n : 1 + n / 4;
     return !all && step < sample ? sample : step;
 }
 

@@ -25,7 +25,7 @@
 #include "power_trace.h"
 #include "support/files.h"
 
-enum { SKIPPED = 77, LIMIT = 64, LIMIT_ALL = 20000, WORDS_MAX = 32, COMMANDS_EVERY = 64, SHOWN = 8 };
+enum { SKIPPED = 77, LIMIT = 24, LIMIT_ALL = 20000, WORDS_MAX = 32, COMMANDS_EVERY = 64, SHOWN = 8 };
 
 #define KEEP "append -C @ --create --status keep --core-metric "
 
