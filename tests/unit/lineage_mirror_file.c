@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fault/sqlite_faults.h"
 #include "files/fs.h"
 #include "internal.h"
 #include "mirror/checked_pages.h"
@@ -22,6 +23,12 @@ static struct lineage_error err;
 static const struct row rows[] = {{.id = "000", .status = "keep", .metric = "2.0"},
                                   {.id = "001", .status = "keep", .metric = "1.0"},
                                   {.id = NULL}};
+
+static enum lineage_status append_one(struct lineage_store *store)
+{
+    const struct lineage_trial trial = {.status = LINEAGE_CRASH, .hypothesis = "h"};
+    return lineage_store_append(store, &trial, NULL, NULL, &err);
+}
 
 /* Makes a store with a mirror of its rows. */
 static char *mirrored(void)
@@ -145,8 +152,9 @@ static void what_another_client_writes_is_damage(void **state)
 static void a_mirror_whose_making_was_interrupted_is_made_anew(void **state)
 {
     (void)state;
-    static const char *const versions[] = {"PRAGMA user_version = -1", "PRAGMA user_version = -2147483648"};
-    for (size_t i = 0; i < 2; i++) {
+    static const char *const versions[] = {"PRAGMA user_version = -1", "PRAGMA user_version = -2147483648",
+                                           "DROP TABLE trials; CREATE TABLE trials (seq)"};
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
         sqlite3 *db;
         char *dir = mirrored();
         assert_int_equal(sqlite3_open_v2(in_dir(dir, "lineage.db"), &db, SQLITE_OPEN_READWRITE, checked_pages_vfs()),
@@ -157,6 +165,103 @@ static void a_mirror_whose_making_was_interrupted_is_made_anew(void **state)
         must_answer(dir, NULL);
         remove_dir(dir);
     }
+}
+
+static void exec_checked(const char *dir, const char *sql)
+{
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open_v2(in_dir(dir, "lineage.db"), &db, SQLITE_OPEN_READWRITE, checked_pages_vfs()), SQLITE_OK);
+    sqlite3_busy_timeout(db, 5000);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static struct lineage_store *open_and_ask(const char *dir, bool append)
+{
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    assert_non_null(strstr(all_ids(store), "000 001 "));
+    if (append) {
+        assert_int_equal(append_one(store), LINEAGE_OK);
+        assert_string_equal(all_ids(store), "000 001 002 "); /* its connection can write, and is up to date */
+    }
+    return store;
+}
+
+/* Tables may be missing under the right version. Neither a command that meets such a file fails, nor one that has it open. */
+static void a_mirror_without_its_tables_fails_nobody(void **state)
+{
+    (void)state;
+    static const char *const states[] = {"DROP TABLE trials", "DROP TABLE meta", "DROP VIEW params", "DROP TABLE ancestors"};
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+        for (int writes = 0; writes < 2; writes++) {
+            char *dir = mirrored();
+            struct lineage_store *asks = open_and_ask(dir, false), *appends = open_and_ask(dir, true);
+            exec_checked(dir, states[i]);
+            if (writes)
+                assert_int_equal(append_one(appends), LINEAGE_OK);
+            const char *wanted = writes ? "000 001 002 003 " : "000 001 002 ";
+            assert_string_equal(all_ids(asks), wanted);
+            assert_string_equal(all_ids(appends), wanted);
+            lineage_store_close(asks);
+            lineage_store_close(appends);
+            struct lineage_store *later = open_store(dir, LINEAGE_LOWER, NULL);
+            assert_string_equal(all_ids(later), wanted);
+            assert_true(mirror_on_disk(later->mirror));
+            lineage_store_close(later);
+            remove_dir(dir);
+        }
+}
+
+static int kill_at(void *context, const char *call)
+{
+    unsigned *countdown = context;
+    (void)call;
+    if (*countdown && !--*countdown)
+        kill_myself();
+    return 0;
+}
+
+/* Whether a process that opens and asks the store is killed at the n-th call of the file system, or of SQLite's. */
+static bool is_killed(const char *dir, unsigned n, bool of_sqlite)
+{
+    int state;
+    pid_t child = fork();
+    if (child == 0) {
+        if (of_sqlite)
+            sqlite_faults_arm(n, false, true);
+        else
+            fs_set_fault(kill_at, &n);
+        struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+        all_ids(store);
+        lineage_store_close(store);
+        leave(0);
+    }
+    assert_int_equal(waitpid(child, &state, 0), child);
+    return !WIFEXITED(state) || WEXITSTATUS(state);
+}
+
+/* A process is killed at each step of making a mirror again. One that had the old file open, and one that comes later, answer
+ * and append as ever. */
+static void a_killed_making_harms_nobody(void **state)
+{
+    (void)state;
+    for (int of_sqlite = 0; of_sqlite < 2; of_sqlite++)
+        for (unsigned n = 1, killed = 1; killed; n += n < 24 ? 1 : n / 8) {
+            char *dir = mirrored();
+            struct lineage_store *store = open_and_ask(dir, true);
+            exec_checked(dir, "DROP TABLE trials");
+            killed = is_killed(dir, n, of_sqlite);
+            if (n % 2)
+                assert_string_equal(all_ids(store), "000 001 002 ");
+            assert_int_equal(append_one(store), LINEAGE_OK);
+            struct lineage_store *later = open_store(dir, LINEAGE_LOWER, NULL);
+            assert_int_equal(append_one(later), LINEAGE_OK);
+            assert_string_equal(all_ids(later), "000 001 002 003 004 ");
+            lineage_store_close(later);
+            assert_string_equal(all_ids(store), "000 001 002 003 004 ");
+            lineage_store_close(store);
+            remove_dir(dir);
+        }
 }
 
 static void a_directory_may_be_called_like_a_uri(void **state)
@@ -576,6 +681,7 @@ static void more_statements_than_there_is_room_for(void **state)
 
 int main(void)
 {
+    sqlite_faults_install();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_link_is_not_followed),
         cmocka_unit_test(neither_a_pipe_nor_a_directory),
@@ -583,6 +689,8 @@ int main(void)
         cmocka_unit_test(a_mirror_without_digests_is_made_anew),
         cmocka_unit_test(what_another_client_writes_is_damage),
         cmocka_unit_test(a_mirror_whose_making_was_interrupted_is_made_anew),
+        cmocka_unit_test(a_mirror_without_its_tables_fails_nobody),
+        cmocka_unit_test(a_killed_making_harms_nobody),
         cmocka_unit_test(a_directory_may_be_called_like_a_uri),
         cmocka_unit_test(who_may_write_the_rows_may_write_the_mirror),
         cmocka_unit_test(each_user_has_a_mirror),

@@ -24,12 +24,10 @@
 #define LARGEST_PAGE 65536
 #define HEADER 100
 #define MEMORY_VFS "memdb" /* built into SQLite since 3.36, unless compiled out */
-#define OP_TRUST 0x6c6e6765 /* for xFileControl; operations below 100 are SQLite's */
-#define OP_RECORD 0x6c6e6766
+#define OP_RECORD 0x6c6e6765 /* for xFileControl; operations below 100 are SQLite's */
 
 struct checked_file {
     sqlite3_file base;
-    bool trust;          /* do not compare digests */
     sqlite3_int64 page;  /* bytes of a page, 0 while unknown */
     const char *settled; /* path of a file that is read without locks; otherwise NULL */
     struct stat state;   /* of that file when it was opened */
@@ -112,7 +110,7 @@ static int read_part(sqlite3_file *file, void *data, int n, sqlite3_int64 at)
     int code = read_below(file, page, (int)self->page, start);
     if (code == SQLITE_OK)
         memcpy(data, page + (at - start), (size_t)n);
-    if (code == SQLITE_OK && !self->trust && !is_sound(page, (int)self->page, start))
+    if (code == SQLITE_OK && !is_sound(page, (int)self->page, start))
         code = SQLITE_CORRUPT;
     sqlite3_free(page);
     return code;
@@ -129,7 +127,7 @@ static int read_file(sqlite3_file *file, void *data, int n, sqlite3_int64 at)
         return code;
     if (at == 0)
         learn_page_size(checked(file), data);
-    return n == HEADER || checked(file)->trust || is_sound(data, n, at) ? SQLITE_OK : SQLITE_CORRUPT;
+    return n == HEADER || is_sound(data, n, at) ? SQLITE_OK : SQLITE_CORRUPT;
 }
 
 /* The digest is written into the last bytes of SQLite's buffer, which SQLite does not use. */
@@ -144,19 +142,13 @@ static int write_file(sqlite3_file *file, const void *data, int n, sqlite3_int64
     return below(file)->pMethods->xWrite(below(file), data, n, at);
 }
 
-/* Turns the check off to empty a file with damaged pages, because VACUUM may read some of them before it discards
- * them. */
 static int control(sqlite3_file *file, int op, void *argument)
 {
-    if (op == OP_RECORD) {
-        sqlite3_free(checked(file)->records);
-        checked(file)->records = sqlite3_mprintf("%s", argument);
-        return checked(file)->records ? SQLITE_OK : SQLITE_NOMEM;
-    }
-    if (op != OP_TRUST)
+    if (op != OP_RECORD)
         return below(file)->pMethods->xFileControl(below(file), op, argument);
-    checked(file)->trust = *(const bool *)argument;
-    return SQLITE_OK;
+    sqlite3_free(checked(file)->records);
+    checked(file)->records = sqlite3_mprintf("%s", argument);
+    return checked(file)->records ? SQLITE_OK : SQLITE_NOMEM;
 }
 
 static int characteristics(sqlite3_file *file)
@@ -353,17 +345,11 @@ bool checked_pages_scratch_in_memory(void)
     return checked_pages_vfs() && sqlite3_vfs_find(MEMORY_VFS);
 }
 
-/* The setting takes effect for a file without pages and for a file that VACUUM rewrites (make_empty). Other files keep
- * their setting. */
+/* The setting takes effect for a file without pages. Other files keep their setting. */
 void checked_pages_reserve(sqlite3 *db)
 {
     int bytes = CHECKED_BYTES;
     sqlite3_file_control(db, "main", SQLITE_FCNTL_RESERVE_BYTES, &bytes);
-}
-
-void checked_pages_trust(sqlite3 *db, bool trust)
-{
-    sqlite3_file_control(db, "main", OP_TRUST, &trust);
 }
 
 bool checked_pages_record(sqlite3 *db, const char *records)

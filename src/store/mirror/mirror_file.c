@@ -126,6 +126,12 @@ bool mirror_file_is_same(const struct mirror *mirror)
            now.changed_ns == mirror->file.changed_ns && now.touched_ns == mirror->file.touched_ns;
 }
 
+bool mirror_file_is_gone(const struct mirror *mirror)
+{
+    struct mirror_file_state now = mirror_file_state(mirror);
+    return mirror->on_disk && !mirror->frozen && (now.device != mirror->file.device || now.inode != mirror->file.inode);
+}
+
 static bool is_empty(const struct mirror *mirror, const char *name)
 {
     struct stat st;

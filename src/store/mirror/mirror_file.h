@@ -23,6 +23,9 @@ struct mirror_file_state mirror_file_state(const struct mirror *mirror);
 
 bool mirror_file_is_same(const struct mirror *mirror); /* whether it is still in the state mirror->file */
 
+/* Whether the file that the connection writes has lost its name, because another process has replaced or removed it. */
+bool mirror_file_is_gone(const struct mirror *mirror);
+
 /*
  * Whether the file can be read without locks, in the state mirror->file. Every program of SQLite writes the file only while a
  * journal or a write-ahead log beside it holds something. If both are empty or missing, and the last change of the file is so

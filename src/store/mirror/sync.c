@@ -336,6 +336,12 @@ static enum lineage_status make_anew(struct mirror *mirror, struct lineage_error
     return status == LINEAGE_OK ? sync_connection(mirror, err) : status;
 }
 
+/* Another process has replaced the file (mirror_connect_anew), and SQLite does not write to a file that has lost its name. */
+static bool is_replaced(const struct mirror *mirror)
+{
+    return mirror->unusable && mirror_file_is_gone(mirror);
+}
+
 /* Remedies are tried in the order of their cost: the file once more, rebuilding the file, a mirror in memory. */
 static enum lineage_status sync_anywhere(struct mirror *mirror, struct lineage_error *err)
 {
@@ -344,7 +350,7 @@ static enum lineage_status sync_anywhere(struct mirror *mirror, struct lineage_e
     if (status != LINEAGE_OK)
         return status;
     status = sync_connection(mirror, &why);
-    if (status != LINEAGE_OK && mirror->damaged && mirror_mended(mirror))
+    if (status != LINEAGE_OK && (mirror->damaged || is_replaced(mirror)) && mirror_mended(mirror))
         return LINEAGE_OK;
     if (status != LINEAGE_OK && (mirror->other_metric || mirror->set_back)) {
         store_notice(mirror->store, 0, "%s; making it anew", why.text);
@@ -393,13 +399,15 @@ bool mirror_mended(struct mirror *mirror)
     }
     if (mirror->frozen && is_read_again(mirror))
         return true;
-    damaged = damaged && mirror->db && !mirror->frozen;
+    const bool replaced = mirror_file_is_gone(mirror);
+    damaged = (damaged || replaced) && mirror->db && !mirror->frozen;
     if (!damaged)
         store_fail(&why, LINEAGE_EDB, "lineage.db cannot be used: %s", sqlite3_errmsg(mirror->db));
     mirror_forget_damage(mirror);
     enum lineage_status status = LINEAGE_EDB;
     if (damaged && mirror->mended++ < TIMES_MENDED) {
-        store_notice(mirror->store, 0, "%s; making it anew", why.text);
+        if (!replaced)
+            store_notice(mirror->store, 0, "%s; making it anew", why.text);
         status = mirror_connect_anew(mirror, &why);
         if (status == LINEAGE_OK)
             status = sync_connection(mirror, &why);
