@@ -3,6 +3,7 @@
 #include "support/unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -210,6 +211,66 @@ static void a_mirror_without_its_tables_fails_nobody(void **state)
             lineage_store_close(later);
             remove_dir(dir);
         }
+}
+
+static const char *boot = "first"; /* what the library takes for the id of this boot */
+
+bool __wrap_fs_boot(char id[FS_BOOT]);
+bool __wrap_fs_boot(char id[FS_BOOT])
+{
+    strcpy(id, boot);
+    return id[0];
+}
+
+static void set_changed(const char *dir, time_t when)
+{
+    const struct timespec times[2] = {{.tv_sec = when}, {.tv_sec = when}};
+    assert_int_equal(utimensat(AT_FDCWD, in_dir(dir, "lineage.db"), times, 0), 0);
+}
+
+/* lineage.db is not synced, so a crash of the machine may leave old pages among its new ones. No
+ * such file is used after the next start, whatever it looks like. */
+static void a_mirror_of_an_earlier_boot_is_not_used(void **state)
+{
+    (void)state;
+    enum { PAGE = 4096 };
+    size_t before, after;
+    char *dir = mirrored(), *older = read_file(in_dir(dir, "lineage.db"), &before);
+    struct lineage_store *store = open_and_ask(dir, true);
+    lineage_store_close(store);
+    char *newer = read_file(in_dir(dir, "lineage.db"), &after);
+    assert_true(before <= after);
+    for (size_t at = 0; at < before; at += 2 * PAGE)
+        memcpy(newer + at, older + at, PAGE);
+    for (int i = 0; i < 3; i++) { /* a mix of pages; without the first; without the last */
+        if (i)
+            memset(newer + (i == 1 ? 0 : after - PAGE), 0, PAGE);
+        write_file(in_dir(dir, "lineage.db"), newer, after);
+        set_changed(dir, 1);
+        boot = "second";
+        struct heard heard = {0};
+        store = open_store(dir, LINEAGE_LOWER, &heard);
+        assert_string_equal(all_ids(store), "000 001 002 ");
+        lineage_store_close(store);
+        assert_true(i || heard.n == 0); /* a start of the machine needs no notice */
+        boot = "first";
+    }
+    free(older);
+    free(newer);
+    remove_dir(dir);
+}
+
+/* Without an id of the boot lineage.db is synced, and used after the next start. */
+static void without_an_id_every_boot_is_the_same(void **state)
+{
+    (void)state;
+    boot = "";
+    char *dir = mirrored();
+    set_changed(dir, 1);
+    must_answer(dir, NULL);
+    boot = "first";
+    must_answer(dir, NULL);
+    remove_dir(dir);
 }
 
 static int kill_at(void *context, const char *call)
@@ -690,6 +751,8 @@ int main(void)
         cmocka_unit_test(what_another_client_writes_is_damage),
         cmocka_unit_test(a_mirror_whose_making_was_interrupted_is_made_anew),
         cmocka_unit_test(a_mirror_without_its_tables_fails_nobody),
+        cmocka_unit_test(a_mirror_of_an_earlier_boot_is_not_used),
+        cmocka_unit_test(without_an_id_every_boot_is_the_same),
         cmocka_unit_test(a_killed_making_harms_nobody),
         cmocka_unit_test(a_directory_may_be_called_like_a_uri),
         cmocka_unit_test(who_may_write_the_rows_may_write_the_mirror),

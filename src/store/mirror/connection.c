@@ -1,8 +1,8 @@
 /*
  * connection.c: opens the SQLite connection and applies schema and migrations.
  *
- * synchronous = NORMAL: in write-ahead mode a crash may lose the last commits but does not damage the file, and lost
- * rows are read again from the log. The schema is compared with that of the migrations, because another program may have
+ * synchronous = OFF: the file is only a cache, so no row waits until it is on the disk. A crash of the machine may leave pages of
+ * different transactions; they are known by their digests (checked_pages.c), and the file is made again. The schema is compared with that of the migrations, because another program may have
  * changed the file.
  *
  * Each handle has its own connection, used by one thread at a time, so SQLite's lock around each call is turned off
@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../files/fs.h"
 #include "checked_pages.h"
 #include "meta.h"
 #include "mirror_file.h"
@@ -352,14 +353,15 @@ static void be_defensive(sqlite3 *db)
 /* cache_size is four times SQLite's default, because a load uses several trees in turn. A negative value is in KiB. */
 static enum lineage_status set_up(struct mirror *mirror, struct lineage_error *err)
 {
+    char boot[FS_BOOT];
     be_defensive(mirror->db);
     enum lineage_status status = param_function_register(mirror, err);
     if (status == LINEAGE_OK)
         status = choose_by_size(mirror, err);
     if (status == LINEAGE_OK)
-        status = mirror_exec(mirror,
-                             "PRAGMA synchronous = NORMAL; PRAGMA cache_size = -8192;",
-                             err);
+        status = mirror_exec(mirror, "PRAGMA cache_size = -8192", err);
+    if (status == LINEAGE_OK && !mirror->frozen) /* in write-ahead mode NORMAL loses commits in a crash, but mixes none */
+        status = mirror_exec(mirror, fs_boot(boot) ? "PRAGMA synchronous = OFF" : "PRAGMA synchronous = NORMAL", err);
     if (status == LINEAGE_OK)
         status = migrate(mirror, err);
     return status == LINEAGE_OK && mirror->on_disk ? check_schema(mirror, err) : status;
@@ -430,7 +432,8 @@ enum lineage_status mirror_connect(struct mirror *mirror, bool on_disk, struct l
     if (status != LINEAGE_OK && mirror_can_thaw(mirror))
         return mirror_thaw(mirror, err);
     if (status != LINEAGE_OK && mirror->damaged && !mirror->frozen) {
-        store_notice(mirror->store, 0, "%s; making it anew", why.text);
+        if (!mirror_file_is_of_earlier_boot(mirror))
+            store_notice(mirror->store, 0, "%s; making it anew", why.text);
         status = mirror_connect_anew(mirror, &why);
     }
     if (status != LINEAGE_OK) {

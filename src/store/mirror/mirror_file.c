@@ -132,6 +132,13 @@ bool mirror_file_is_gone(const struct mirror *mirror)
     return mirror->on_disk && !mirror->frozen && (now.device != mirror->file.device || now.inode != mirror->file.inode);
 }
 
+bool mirror_file_is_of_earlier_boot(const struct mirror *mirror)
+{
+    struct timespec now, up;
+    return clock_gettime(CLOCK_REALTIME, &now) == 0 && clock_gettime(CLOCK_BOOTTIME, &up) == 0 &&
+           mirror->file.changed_ns < nanoseconds(now) - nanoseconds(up);
+}
+
 static bool is_empty(const struct mirror *mirror, const char *name)
 {
     struct stat st;

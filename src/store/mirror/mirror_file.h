@@ -26,6 +26,9 @@ bool mirror_file_is_same(const struct mirror *mirror); /* whether it is still in
 /* Whether the file that the connection writes has lost its name, because another process has replaced or removed it. */
 bool mirror_file_is_gone(const struct mirror *mirror);
 
+/* Whether the file was last written before the machine was started, as far as the clocks tell. Then it is useless, and no fault. */
+bool mirror_file_is_of_earlier_boot(const struct mirror *mirror);
+
 /*
  * Whether the file can be read without locks, in the state mirror->file. Every program of SQLite writes the file only while a
  * journal or a write-ahead log beside it holds something. If both are empty or missing, and the last change of the file is so
