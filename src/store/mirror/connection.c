@@ -167,12 +167,12 @@ static enum lineage_status check_frozen(struct mirror *mirror, enum mirror_file 
     return status;
 }
 
-/* Most commands find a mirror that is up to date, and only read. They read it without locks, so that they leave no files of
+/* Most commands find a mirror that is up to date, or whose last rows they read from the log (mirror_meet), and only read. They read it without locks, so that they leave no files of
  * SQLite beside it, also when they are killed. A command that has to write opens the file again (mirror_thaw). */
 static bool can_freeze(const struct mirror *mirror, enum mirror_file file)
 {
     bool soon;
-    return !mirror->thawed && file == MIRROR_FILE_OURS && !mirror_file_seems_behind(mirror) && mirror_file_is_settled(mirror, &soon);
+    return !mirror->thawed && file == MIRROR_FILE_OURS && mirror_file_is_settled(mirror, &soon);
 }
 
 /* The file is checked before SQLite opens it, because SQLite creates, recovers and locks any file. It is opened without

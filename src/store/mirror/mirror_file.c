@@ -167,12 +167,6 @@ bool mirror_file_is_settled(const struct mirror *mirror, bool *soon)
     return settled;
 }
 
-bool mirror_file_seems_behind(const struct mirror *mirror)
-{
-    struct stat st;
-    return fs_stat(mirror->store->dir_fd, PLACE_RESULTS, 0, &st) == 0 && nanoseconds(st.st_mtim) > mirror->file.changed_ns;
-}
-
 /* Debian's SQLite treats any name that begins with `file:` as a URI, even if that is the name of a directory. With
  * immutable=1 SQLite neither locks the file nor looks for a journal nor creates files beside it. `?`, `#` and
  * `%` have a meaning in a URI. */

@@ -38,9 +38,6 @@ bool mirror_file_is_of_earlier_boot(const struct mirror *mirror);
  */
 bool mirror_file_is_settled(const struct mirror *mirror, bool *soon);
 
-/* Whether results.tsv changed after the file, so that it is likely to be behind. */
-bool mirror_file_seems_behind(const struct mirror *mirror);
-
 /* Returns the path for SQLite, or NULL if memory runs out; free it with sqlite3_free. If `frozen`, the path is a URI
  * that makes SQLite read the file without locks. */
 char *mirror_file_path(const struct mirror *mirror, bool frozen);
