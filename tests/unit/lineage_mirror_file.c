@@ -3,6 +3,7 @@
 #include "support/unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fault/sqlite_faults.h"
 #include "files/fs.h"
 #include "internal.h"
 #include "mirror/checked_pages.h"
@@ -22,6 +24,12 @@ static struct lineage_error err;
 static const struct row rows[] = {{.id = "000", .status = "keep", .metric = "2.0"},
                                   {.id = "001", .status = "keep", .metric = "1.0"},
                                   {.id = NULL}};
+
+static enum lineage_status append_one(struct lineage_store *store)
+{
+    const struct lineage_trial trial = {.status = LINEAGE_CRASH, .hypothesis = "h"};
+    return lineage_store_append(store, &trial, NULL, NULL, &err);
+}
 
 /* Makes a store with a mirror of its rows. */
 static char *mirrored(void)
@@ -145,8 +153,9 @@ static void what_another_client_writes_is_damage(void **state)
 static void a_mirror_whose_making_was_interrupted_is_made_anew(void **state)
 {
     (void)state;
-    static const char *const versions[] = {"PRAGMA user_version = -1", "PRAGMA user_version = -2147483648"};
-    for (size_t i = 0; i < 2; i++) {
+    static const char *const versions[] = {"PRAGMA user_version = -1", "PRAGMA user_version = -2147483648",
+                                           "DROP TABLE trials; CREATE TABLE trials (seq)"};
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
         sqlite3 *db;
         char *dir = mirrored();
         assert_int_equal(sqlite3_open_v2(in_dir(dir, "lineage.db"), &db, SQLITE_OPEN_READWRITE, checked_pages_vfs()),
@@ -157,6 +166,163 @@ static void a_mirror_whose_making_was_interrupted_is_made_anew(void **state)
         must_answer(dir, NULL);
         remove_dir(dir);
     }
+}
+
+static void exec_checked(const char *dir, const char *sql)
+{
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open_v2(in_dir(dir, "lineage.db"), &db, SQLITE_OPEN_READWRITE, checked_pages_vfs()), SQLITE_OK);
+    sqlite3_busy_timeout(db, 5000);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static struct lineage_store *open_and_ask(const char *dir, bool append)
+{
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    assert_non_null(strstr(all_ids(store), "000 001 "));
+    if (append) {
+        assert_int_equal(append_one(store), LINEAGE_OK);
+        assert_string_equal(all_ids(store), "000 001 002 "); /* its connection can write, and is up to date */
+    }
+    return store;
+}
+
+/* Tables may be missing under the right version. Neither a command that meets such a file fails, nor one that has it open. */
+static void a_mirror_without_its_tables_fails_nobody(void **state)
+{
+    (void)state;
+    static const char *const states[] = {"DROP TABLE trials", "DROP TABLE meta", "DROP VIEW params", "DROP TABLE ancestors"};
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+        for (int writes = 0; writes < 2; writes++) {
+            char *dir = mirrored();
+            struct lineage_store *asks = open_and_ask(dir, false), *appends = open_and_ask(dir, true);
+            exec_checked(dir, states[i]);
+            if (writes)
+                assert_int_equal(append_one(appends), LINEAGE_OK);
+            const char *wanted = writes ? "000 001 002 003 " : "000 001 002 ";
+            assert_string_equal(all_ids(asks), wanted);
+            assert_string_equal(all_ids(appends), wanted);
+            lineage_store_close(asks);
+            lineage_store_close(appends);
+            struct lineage_store *later = open_store(dir, LINEAGE_LOWER, NULL);
+            assert_string_equal(all_ids(later), wanted);
+            assert_true(mirror_on_disk(later->mirror));
+            lineage_store_close(later);
+            remove_dir(dir);
+        }
+}
+
+static const char *boot = "first"; /* what the library takes for the id of this boot */
+
+bool __wrap_fs_boot(char id[FS_BOOT]);
+bool __wrap_fs_boot(char id[FS_BOOT])
+{
+    strcpy(id, boot);
+    return id[0];
+}
+
+static void set_changed(const char *dir, time_t when)
+{
+    const struct timespec times[2] = {{.tv_sec = when}, {.tv_sec = when}};
+    assert_int_equal(utimensat(AT_FDCWD, in_dir(dir, "lineage.db"), times, 0), 0);
+}
+
+/* lineage.db is not synced, so a crash of the machine may leave old pages among its new ones. No
+ * such file is used after the next start, whatever it looks like. */
+static void a_mirror_of_an_earlier_boot_is_not_used(void **state)
+{
+    (void)state;
+    enum { PAGE = 4096 };
+    size_t before, after;
+    char *dir = mirrored(), *older = read_file(in_dir(dir, "lineage.db"), &before);
+    struct lineage_store *store = open_and_ask(dir, true);
+    lineage_store_close(store);
+    char *newer = read_file(in_dir(dir, "lineage.db"), &after);
+    assert_true(before <= after);
+    for (size_t at = 0; at < before; at += 2 * PAGE)
+        memcpy(newer + at, older + at, PAGE);
+    for (int i = 0; i < 3; i++) { /* a mix of pages; without the first; without the last */
+        if (i)
+            memset(newer + (i == 1 ? 0 : after - PAGE), 0, PAGE);
+        write_file(in_dir(dir, "lineage.db"), newer, after);
+        set_changed(dir, 1);
+        boot = "second";
+        struct heard heard = {0};
+        store = open_store(dir, LINEAGE_LOWER, &heard);
+        assert_string_equal(all_ids(store), "000 001 002 ");
+        lineage_store_close(store);
+        assert_true(i || heard.n == 0); /* a start of the machine needs no notice */
+        boot = "first";
+    }
+    free(older);
+    free(newer);
+    remove_dir(dir);
+}
+
+/* Without an id of the boot lineage.db is synced, and used after the next start. */
+static void without_an_id_every_boot_is_the_same(void **state)
+{
+    (void)state;
+    boot = "";
+    char *dir = mirrored();
+    set_changed(dir, 1);
+    must_answer(dir, NULL);
+    boot = "first";
+    must_answer(dir, NULL);
+    remove_dir(dir);
+}
+
+static int kill_at(void *context, const char *call)
+{
+    unsigned *countdown = context;
+    (void)call;
+    if (*countdown && !--*countdown)
+        kill_myself();
+    return 0;
+}
+
+/* Whether a process that opens and asks the store is killed at the n-th call of the file system, or of SQLite's. */
+static bool is_killed(const char *dir, unsigned n, bool of_sqlite)
+{
+    int state;
+    pid_t child = fork();
+    if (child == 0) {
+        if (of_sqlite)
+            sqlite_faults_arm(n, false, true);
+        else
+            fs_set_fault(kill_at, &n);
+        struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+        all_ids(store);
+        lineage_store_close(store);
+        leave(0);
+    }
+    assert_int_equal(waitpid(child, &state, 0), child);
+    return !WIFEXITED(state) || WEXITSTATUS(state);
+}
+
+/* A process is killed at each step of making a mirror again. One that had the old file open, and one that comes later, answer
+ * and append as ever. */
+static void a_killed_making_harms_nobody(void **state)
+{
+    (void)state;
+    for (int of_sqlite = 0; of_sqlite < 2; of_sqlite++)
+        for (unsigned n = 1, killed = 1; killed; n += n < 24 ? 1 : n / 8) {
+            char *dir = mirrored();
+            struct lineage_store *store = open_and_ask(dir, true);
+            exec_checked(dir, "DROP TABLE trials");
+            killed = is_killed(dir, n, of_sqlite);
+            if (n % 2)
+                assert_string_equal(all_ids(store), "000 001 002 ");
+            assert_int_equal(append_one(store), LINEAGE_OK);
+            struct lineage_store *later = open_store(dir, LINEAGE_LOWER, NULL);
+            assert_int_equal(append_one(later), LINEAGE_OK);
+            assert_string_equal(all_ids(later), "000 001 002 003 004 ");
+            lineage_store_close(later);
+            assert_string_equal(all_ids(store), "000 001 002 003 004 ");
+            lineage_store_close(store);
+            remove_dir(dir);
+        }
 }
 
 static void a_directory_may_be_called_like_a_uri(void **state)
@@ -576,6 +742,7 @@ static void more_statements_than_there_is_room_for(void **state)
 
 int main(void)
 {
+    sqlite_faults_install();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_link_is_not_followed),
         cmocka_unit_test(neither_a_pipe_nor_a_directory),
@@ -583,6 +750,10 @@ int main(void)
         cmocka_unit_test(a_mirror_without_digests_is_made_anew),
         cmocka_unit_test(what_another_client_writes_is_damage),
         cmocka_unit_test(a_mirror_whose_making_was_interrupted_is_made_anew),
+        cmocka_unit_test(a_mirror_without_its_tables_fails_nobody),
+        cmocka_unit_test(a_mirror_of_an_earlier_boot_is_not_used),
+        cmocka_unit_test(without_an_id_every_boot_is_the_same),
+        cmocka_unit_test(a_killed_making_harms_nobody),
         cmocka_unit_test(a_directory_may_be_called_like_a_uri),
         cmocka_unit_test(who_may_write_the_rows_may_write_the_mirror),
         cmocka_unit_test(each_user_has_a_mirror),

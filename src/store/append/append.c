@@ -109,7 +109,7 @@ enum lineage_status appending_claim(struct appending *a, struct lineage_error *e
         return LINEAGE_OK;
     enum lineage_status status = a->request ? LINEAGE_OK : try_without_file(a, err);
     if (status == LINEAGE_OK && !(a->request && state->valid)) /* otherwise the claim returns the rows of others */
-        status = append_get_ready(a->store, err);
+        status = append_get_ready(a->store, !a->options->allow_missing_parent, err);
     return status == LINEAGE_OK ? log_claim(a->store->log, &a->end, err) : status;
 }
 

@@ -170,7 +170,7 @@ static enum lineage_status append_batch_here(struct batch *batch, struct lineage
     struct lineage_store *store = batch->row.store;
     enum lineage_status status = try_batch_without_file(batch, err);
     if (status == LINEAGE_OK)
-        status = append_get_ready(store, err);
+        status = append_get_ready(store, false, err);
     if (status == LINEAGE_OK)
         status = log_claim(store->log, &batch->row.end, err);
     if (status != LINEAGE_OK) {
@@ -189,7 +189,7 @@ static enum lineage_status try_batch(struct batch *batch, struct lineage_error *
 {
     struct log *log = batch->row.store->log;
     log->may_assume = false;
-    enum lineage_status status = append_get_ready(batch->row.store, err);
+    enum lineage_status status = append_get_ready(batch->row.store, false, err);
     outbox_request_name(batch->row.request, log);
     if (status == LINEAGE_OK)
         status = log_claim(log, &batch->row.end, err);

@@ -35,15 +35,15 @@ void append_forget(struct append_state *state)
     state->finish_line = false;
 }
 
-/* The mirror is brought up to date at close instead of after each row. So no row waits for the mirror, and the next
- * command still finds it up to date. */
+/* The mirror is brought up to date at close instead of after each row, and by the next question if few rows are missing. So no row
+ * waits for the mirror. */
 void append_close(struct lineage_store *store)
 {
     struct append_state *state = store->append;
     if (!state)
         return;
     if (state->follow_at_close)
-        mirror_follow(store->mirror);
+        mirror_follow_far(store->mirror);
     append_forget(state);
     outbox_remove(&state->outbox, store->dir_fd);
     arena_release(&state->arena);

@@ -35,7 +35,7 @@ static enum lineage_status get_state(struct appending *a, bool *known, struct li
     const struct append_state *state = store->append;
     enum lineage_status status = LINEAGE_OK;
     if (!state->valid)
-        status = append_get_ready(store, err);
+        status = append_get_ready(store, false, err);
     if (status == LINEAGE_OK && !state->valid)
         status = log_look(store->log, &a->end, err);
     if (status == LINEAGE_OK && !state->valid && a->end.size)

@@ -56,14 +56,14 @@ static enum lineage_status load_best(struct lineage_store *store, struct lineage
 
 /* Called without the claim, because a first sync of a large log takes seconds and other writers should not wait for it.
  * If the log is unchanged since this handle's last row, there is nothing to read. */
-enum lineage_status append_get_ready(struct lineage_store *store, struct lineage_error *err)
+enum lineage_status append_get_ready(struct lineage_store *store, bool may_lag, struct lineage_error *err)
 {
     struct log_state now;
     const struct append_state *state = store->append;
     enum lineage_status status = log_look(store->log, &now, err);
     if (status != LINEAGE_OK || (state && state->valid && log_is_same(&state->end, &now) && state->end.size == now.size))
         return status;
-    return mirror_catch_up(store->mirror, err);
+    return may_lag ? mirror_meet(store->mirror, &now, err) : mirror_catch_up(store->mirror, err);
 }
 
 /* If the mirror lags more than this many bytes, it is synced instead of reading the rows here, because its bulk load is

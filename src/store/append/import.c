@@ -549,7 +549,7 @@ enum lineage_status import_bytes(struct lineage_store *store, const struct buf *
                                  struct lineage_error *err)
 {
     struct importing in = {.store = store, .bytes = bytes, .metric = metric, .stats = stats, .report = report, .context = context};
-    enum lineage_status status = append_get_ready(store, err);
+    enum lineage_status status = append_get_ready(store, false, err);
     if (status == LINEAGE_OK)
         status = log_has_requests(store->log) ? import_apart(&in, err) : import_under_claim(&in, err);
     const struct lineage_import_stats done = *stats;

@@ -210,7 +210,7 @@ enum lineage_status receipts_send(struct lineage_store *store, json_t *about, co
     struct buf bytes = {0};
     struct log_state end;
     enum lineage_status status = s.reader && read_bytes(&bytes, store, about)
-                                     ? append_get_ready(store, err)
+                                     ? append_get_ready(store, false, err)
                                      : store_no_memory(err);
     if (status != LINEAGE_OK)
         goto done;

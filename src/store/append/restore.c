@@ -99,7 +99,7 @@ enum lineage_status lineage_restore(struct lineage_store *store, const char *nam
     if (status == LINEAGE_OK)
         status = fs_read_file(store->dir_fd, name, &bytes, err);
     if (status == LINEAGE_OK)
-        status = append_get_ready(store, err);
+        status = append_get_ready(store, false, err);
     if (status == LINEAGE_OK)
         status = log_claim(store->log, &end, err);
     if (status == LINEAGE_OK) {

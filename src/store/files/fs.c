@@ -573,3 +573,14 @@ enum lineage_status fs_read_stream(int dir_fd, const char *name, struct buf *out
     enum lineage_status status = open_to_read(&fd, dir_fd, name, 0, err);
     return status == LINEAGE_OK ? read_opened(fd, name, out, err) : status;
 }
+
+bool fs_boot(char id[FS_BOOT])
+{
+    int fd = fs_open(AT_FDCWD, "/proc/sys/kernel/random/boot_id", O_RDONLY, 0);
+    ssize_t n = fd < 0 ? 0 : fs_read_at(fd, id, FS_BOOT - 1, 0);
+    if (fd >= 0)
+        fs_close(fd);
+    id[n > 0 ? n : 0] = '\0';
+    id[strcspn(id, "\n")] = '\0';
+    return id[0];
+}

@@ -117,4 +117,8 @@ enum lineage_status fs_read_file(int dir_fd, const char *name, struct buf *out, 
 /* Like fs_read_file, for any path that a user names, including a pipe. */
 enum lineage_status fs_read_stream(int dir_fd, const char *name, struct buf *out, struct lineage_error *err);
 
+/* Writes the id of this boot of the machine. Returns false, and writes "", where the kernel does not tell it. */
+enum { FS_BOOT = 40 };
+bool fs_boot(char id[FS_BOOT]);
+
 #endif

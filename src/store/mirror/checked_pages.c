@@ -24,12 +24,11 @@
 #define LARGEST_PAGE 65536
 #define HEADER 100
 #define MEMORY_VFS "memdb" /* built into SQLite since 3.36, unless compiled out */
-#define OP_TRUST 0x6c6e6765 /* for xFileControl; operations below 100 are SQLite's */
-#define OP_RECORD 0x6c6e6766
+#define OP_RECORD 0x6c6e6765 /* for xFileControl; operations below 100 are SQLite's */
 
 struct checked_file {
     sqlite3_file base;
-    bool trust;          /* do not compare digests */
+    XXH64_hash_t boot;   /* of the id of this boot; 0 if it is unknown */
     sqlite3_int64 page;  /* bytes of a page, 0 while unknown */
     const char *settled; /* path of a file that is read without locks; otherwise NULL */
     struct stat state;   /* of that file when it was opened */
@@ -54,17 +53,19 @@ static bool is_page(int n, sqlite3_int64 at)
     return n >= SMALLEST_PAGE && n <= LARGEST_PAGE && (n & (n - 1)) == 0 && at % n == 0;
 }
 
-/* The digest is seeded with the page's number, so that an intact page in the wrong place is noticed too. XXH3 runs at
+/* The digest is seeded with the page's number, so that an intact page in the wrong place is noticed too, and with the id of the
+ * boot: lineage.db is not synced, so after a crash of the machine its pages may be those of different transactions. Then no page
+ * that was written before is sound. Recovering a journal writes pages, but only those of one transaction. XXH3 runs at
  * memory speed. It guards against accidents. Against files that somebody forged, only those are opened that this user's
  * commands made (mirror_place.h). */
-static XXH64_hash_t digest_of(const void *page, int n, sqlite3_int64 at)
+static XXH64_hash_t digest_of(const struct checked_file *file, const void *page, int n, sqlite3_int64 at)
 {
-    return XXH3_64bits_withSeed(page, (size_t)n - CHECKED_BYTES, (XXH64_hash_t)(at / n + 1));
+    return XXH3_64bits_withSeed(page, (size_t)n - CHECKED_BYTES, file->boot + (XXH64_hash_t)(at / n + 1));
 }
 
-static bool is_sound(const void *page, int n, sqlite3_int64 at)
+static bool is_sound(const struct checked_file *file, const void *page, int n, sqlite3_int64 at)
 {
-    XXH64_hash_t digest = digest_of(page, n, at);
+    XXH64_hash_t digest = digest_of(file, page, n, at);
     return memcmp((const char *)page + n - CHECKED_BYTES, &digest, CHECKED_BYTES) == 0;
 }
 
@@ -112,7 +113,7 @@ static int read_part(sqlite3_file *file, void *data, int n, sqlite3_int64 at)
     int code = read_below(file, page, (int)self->page, start);
     if (code == SQLITE_OK)
         memcpy(data, page + (at - start), (size_t)n);
-    if (code == SQLITE_OK && !self->trust && !is_sound(page, (int)self->page, start))
+    if (code == SQLITE_OK && !is_sound(self, page, (int)self->page, start))
         code = SQLITE_CORRUPT;
     sqlite3_free(page);
     return code;
@@ -129,14 +130,14 @@ static int read_file(sqlite3_file *file, void *data, int n, sqlite3_int64 at)
         return code;
     if (at == 0)
         learn_page_size(checked(file), data);
-    return n == HEADER || checked(file)->trust || is_sound(data, n, at) ? SQLITE_OK : SQLITE_CORRUPT;
+    return n == HEADER || is_sound(checked(file), data, n, at) ? SQLITE_OK : SQLITE_CORRUPT;
 }
 
 /* The digest is written into the last bytes of SQLite's buffer, which SQLite does not use. */
 static int write_file(sqlite3_file *file, const void *data, int n, sqlite3_int64 at)
 {
     if (is_page(n, at)) {
-        XXH64_hash_t digest = digest_of(data, n, at);
+        XXH64_hash_t digest = digest_of(checked(file), data, n, at);
         memcpy((char *)(uintptr_t)data + n - CHECKED_BYTES, &digest, CHECKED_BYTES);
         if (at == 0)
             learn_page_size(checked(file), data);
@@ -144,19 +145,13 @@ static int write_file(sqlite3_file *file, const void *data, int n, sqlite3_int64
     return below(file)->pMethods->xWrite(below(file), data, n, at);
 }
 
-/* Turns the check off to empty a file with damaged pages, because VACUUM may read some of them before it discards
- * them. */
 static int control(sqlite3_file *file, int op, void *argument)
 {
-    if (op == OP_RECORD) {
-        sqlite3_free(checked(file)->records);
-        checked(file)->records = sqlite3_mprintf("%s", argument);
-        return checked(file)->records ? SQLITE_OK : SQLITE_NOMEM;
-    }
-    if (op != OP_TRUST)
+    if (op != OP_RECORD)
         return below(file)->pMethods->xFileControl(below(file), op, argument);
-    checked(file)->trust = *(const bool *)argument;
-    return SQLITE_OK;
+    sqlite3_free(checked(file)->records);
+    checked(file)->records = sqlite3_mprintf("%s", argument);
+    return checked(file)->records ? SQLITE_OK : SQLITE_NOMEM;
 }
 
 static int characteristics(sqlite3_file *file)
@@ -311,6 +306,9 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *out, int 
     if (!(flags & SQLITE_OPEN_MAIN_DB))
         return real->xOpen(real, name, out, flags, out_flags);
     memset(file, 0, sizeof *file);
+    char boot[FS_BOOT];
+    if (fs_boot(boot))
+        file->boot = XXH3_64bits(boot, strlen(boot));
     file->settled = sqlite3_uri_boolean(name, "immutable", 0) ? name : NULL;
     if (file->settled && fs_stat(AT_FDCWD, name, AT_SYMLINK_NOFOLLOW, &file->state) != 0)
         return SQLITE_CANTOPEN;
@@ -353,17 +351,11 @@ bool checked_pages_scratch_in_memory(void)
     return checked_pages_vfs() && sqlite3_vfs_find(MEMORY_VFS);
 }
 
-/* The setting takes effect for a file without pages and for a file that VACUUM rewrites (make_empty). Other files keep
- * their setting. */
+/* The setting takes effect for a file without pages. Other files keep their setting. */
 void checked_pages_reserve(sqlite3 *db)
 {
     int bytes = CHECKED_BYTES;
     sqlite3_file_control(db, "main", SQLITE_FCNTL_RESERVE_BYTES, &bytes);
-}
-
-void checked_pages_trust(sqlite3 *db, bool trust)
-{
-    sqlite3_file_control(db, "main", OP_TRUST, &trust);
 }
 
 bool checked_pages_record(sqlite3 *db, const char *records)

@@ -22,7 +22,4 @@ void checked_pages_reserve(sqlite3 *db);
  * is copied. Call it before the first read. Returns false if memory runs out. */
 bool checked_pages_record(sqlite3 *db, const char *records);
 
-/* Turns the check of digests off (trust) or on. It is turned off to read a damaged file while it is emptied. */
-void checked_pages_trust(sqlite3 *db, bool trust);
-
 #endif

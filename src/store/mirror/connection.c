@@ -1,8 +1,8 @@
 /*
  * connection.c: opens the SQLite connection and applies schema and migrations.
  *
- * synchronous = NORMAL: in write-ahead mode a crash may lose the last commits but does not damage the file, and lost
- * rows are read again from the log. The schema is compared with that of the migrations, because another program may have
+ * synchronous = OFF: the file is only a cache, so no row waits until it is on the disk. A crash of the machine may leave pages of
+ * different transactions; they are known by their digests (checked_pages.c), and the file is made again. The schema is compared with that of the migrations, because another program may have
  * changed the file.
  *
  * Each handle has its own connection, used by one thread at a time, so SQLite's lock around each call is turned off
@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../files/fs.h"
 #include "checked_pages.h"
 #include "meta.h"
 #include "mirror_file.h"
@@ -166,12 +167,12 @@ static enum lineage_status check_frozen(struct mirror *mirror, enum mirror_file 
     return status;
 }
 
-/* Most commands find a mirror that is up to date, and only read. They read it without locks, so that they leave no files of
+/* Most commands find a mirror that is up to date, or whose last rows they read from the log (mirror_meet), and only read. They read it without locks, so that they leave no files of
  * SQLite beside it, also when they are killed. A command that has to write opens the file again (mirror_thaw). */
 static bool can_freeze(const struct mirror *mirror, enum mirror_file file)
 {
     bool soon;
-    return !mirror->thawed && file == MIRROR_FILE_OURS && !mirror_file_seems_behind(mirror) && mirror_file_is_settled(mirror, &soon);
+    return !mirror->thawed && file == MIRROR_FILE_OURS && mirror_file_is_settled(mirror, &soon);
 }
 
 /* The file is checked before SQLite opens it, because SQLite creates, recovers and locks any file. It is opened without
@@ -297,6 +298,20 @@ static bool is_of_search(const char *name, const char *sql)
     return false;
 }
 
+/* Every object that the migrations make and do not drop again. One that is missing was dropped by another program, or its making
+ * was interrupted in a way that SQLite does not know. */
+static bool is_complete(int n_tables)
+{
+    int made = 0;
+    for (int i = 0; i < N_MIGRATIONS; i++)
+        for (const char *at = schema_migrations[i]; at; at = strpbrk(at, "CD")) {
+            made += strncmp(at, "CREATE TABLE", 12) == 0 || strncmp(at, "CREATE VIEW", 11) == 0;
+            made -= strncmp(at, "DROP TABLE", 10) == 0 || strncmp(at, "DROP VIEW", 9) == 0;
+            at += *at != '\0';
+        }
+    return n_tables >= made;
+}
+
 /* Another program may have added a trigger, a view or a table to the file. Triggers are off, and no question names a view, but a
  * table that was changed would answer something else. Tables of SQLite itself have no effect. */
 static enum lineage_status check_schema(struct mirror *mirror, struct lineage_error *err)
@@ -305,11 +320,13 @@ static enum lineage_status check_schema(struct mirror *mirror, struct lineage_er
     sqlite3_stmt *stmt = NULL;
     struct schema_place place = {0, NULL};
     enum lineage_status status = LINEAGE_OK;
-    int code = sqlite3_prepare_v2(mirror->db, sql, -1, &stmt, NULL);
+    int n_tables = 0, code = sqlite3_prepare_v2(mirror->db, sql, -1, &stmt, NULL);
     while (code == SQLITE_OK && status == LINEAGE_OK && (code = sqlite3_step(stmt)) == SQLITE_ROW) {
         code = SQLITE_OK;
-        if (is_expected(&place, mirror_text(stmt, 0), mirror_text(stmt, 1)) ||
-            is_of_search(mirror_text(stmt, 2), mirror_text(stmt, 1)))
+        if (is_of_search(mirror_text(stmt, 2), mirror_text(stmt, 1)))
+            continue;
+        n_tables += strcmp(mirror_text(stmt, 0), "index") != 0;
+        if (is_expected(&place, mirror_text(stmt, 0), mirror_text(stmt, 1)))
             continue;
         mirror->damaged = true;
         status = store_fail(err, LINEAGE_EDB, "lineage.db has the %s '%.60s' of another program", mirror_text(stmt, 0),
@@ -318,6 +335,10 @@ static enum lineage_status check_schema(struct mirror *mirror, struct lineage_er
     if (status == LINEAGE_OK && code != SQLITE_DONE)
         status = mirror_fail(mirror, "cannot read the schema", err);
     sqlite3_finalize(stmt);
+    if (status == LINEAGE_OK && !is_complete(n_tables)) {
+        mirror->damaged = true;
+        status = store_fail(err, LINEAGE_EDB, "lineage.db lacks tables");
+    }
     return status;
 }
 
@@ -332,29 +353,29 @@ static void be_defensive(sqlite3 *db)
 /* cache_size is four times SQLite's default, because a load uses several trees in turn. A negative value is in KiB. */
 static enum lineage_status set_up(struct mirror *mirror, struct lineage_error *err)
 {
+    char boot[FS_BOOT];
     be_defensive(mirror->db);
     enum lineage_status status = param_function_register(mirror, err);
     if (status == LINEAGE_OK)
         status = choose_by_size(mirror, err);
     if (status == LINEAGE_OK)
-        status = mirror_exec(mirror,
-                             "PRAGMA synchronous = NORMAL; PRAGMA cache_size = -8192;",
-                             err);
+        status = mirror_exec(mirror, "PRAGMA cache_size = -8192", err);
+    if (status == LINEAGE_OK && !mirror->frozen) /* in write-ahead mode NORMAL loses commits in a crash, but mixes none */
+        status = mirror_exec(mirror, fs_boot(boot) ? "PRAGMA synchronous = OFF" : "PRAGMA synchronous = NORMAL", err);
     if (status == LINEAGE_OK)
         status = migrate(mirror, err);
     return status == LINEAGE_OK && mirror->on_disk ? check_schema(mirror, err) : status;
 }
 
-/* Empties the file in place, because other processes may have it open. For a file that may be corrupt in any way SQLite
- * documents RESET_DATABASE with VACUUM, which does not depend on the contents. */
-static enum lineage_status make_empty(struct mirror *mirror, struct lineage_error *err)
+/* SQLite opens the files beside lineage.db by their names at the first read. If lineage.db was replaced before that, they
+ * belong to another database. */
+static enum lineage_status set_up_in_place(struct mirror *mirror, struct lineage_error *err)
 {
-    checked_pages_trust(mirror->db, true);
-    sqlite3_db_config(mirror->db, SQLITE_DBCONFIG_RESET_DATABASE, 1, NULL);
-    enum lineage_status status = mirror_exec(mirror, "VACUUM", err);
-    sqlite3_db_config(mirror->db, SQLITE_DBCONFIG_RESET_DATABASE, 0, NULL);
-    checked_pages_trust(mirror->db, false);
-    return status;
+    enum lineage_status status = set_up(mirror, err);
+    if (status != LINEAGE_OK || !mirror_file_is_gone(mirror))
+        return status;
+    mirror->damaged = true;
+    return store_fail(err, LINEAGE_EDB, "lineage.db was replaced while it was opened");
 }
 
 /* A file that is being created looks useless until its first page is written, and its creator holds the lock until
@@ -406,12 +427,13 @@ enum lineage_status mirror_connect(struct mirror *mirror, bool on_disk, struct l
         mirror->damaged = true;
         status = store_fail(&why, LINEAGE_EDB, "lineage.db is damaged, or of another version");
     } else if (status == LINEAGE_OK) {
-        status = set_up(mirror, &why);
+        status = set_up_in_place(mirror, &why);
     }
     if (status != LINEAGE_OK && mirror_can_thaw(mirror))
         return mirror_thaw(mirror, err);
     if (status != LINEAGE_OK && mirror->damaged && !mirror->frozen) {
-        store_notice(mirror->store, 0, "%s; making it anew", why.text);
+        if (!mirror_file_is_of_earlier_boot(mirror))
+            store_notice(mirror->store, 0, "%s; making it anew", why.text);
         status = mirror_connect_anew(mirror, &why);
     }
     if (status != LINEAGE_OK) {
@@ -428,19 +450,19 @@ enum lineage_status mirror_recover(struct mirror *mirror, struct lineage_error *
     return sqlite3_get_autocommit(mirror->db) ? LINEAGE_OK : mirror_exec(mirror, "ROLLBACK", err);
 }
 
-/* `damaged` is cleared here; otherwise the first sync of the new file would report the old damage again. */
+/* A file that is of no use is replaced, not emptied: other processes that have it open go on with the old file, and never see
+ * one without tables. */
 enum lineage_status mirror_connect_anew(struct mirror *mirror, struct lineage_error *err)
 {
     enum mirror_file file;
     mirror_disconnect(mirror);
     mirror->on_disk = mirror->thawed = true;
-    enum lineage_status status = open_file(mirror, true, &file, err);
+    enum lineage_status status = mirror_place_renew(mirror, err);
+    if (status == LINEAGE_OK)
+        status = open_file(mirror, true, &file, err);
     if (status == LINEAGE_OK && mirror->frozen)
         status = store_fail(err, LINEAGE_EDB, "%s/lineage.db may not be written", mirror->place.path.data);
-    if (status == LINEAGE_OK)
-        status = make_empty(mirror, err);
-    mirror->damaged = false;
-    return status == LINEAGE_OK ? set_up(mirror, err) : status;
+    return status == LINEAGE_OK ? set_up_in_place(mirror, err) : status;
 }
 
 /* Many readers beside one writer need write-ahead mode, but the first load is faster without it. A failure only means

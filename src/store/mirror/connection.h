@@ -8,7 +8,7 @@
  * notice. After a failure no connection is open. */
 enum lineage_status mirror_connect(struct mirror *mirror, bool on_disk, struct lineage_error *err);
 
-/* Empties lineage.db in place, whatever it contains, and opens it. */
+/* Replaces lineage.db by an empty file, whatever it contains, and opens that. */
 enum lineage_status mirror_connect_anew(struct mirror *mirror, struct lineage_error *err);
 
 /* If the file is read without locks and could be written, opens it for writing; everything known about it is forgotten.

@@ -45,6 +45,14 @@ enum lineage_status mirror_sync(struct mirror *mirror, struct lineage_error *err
  * mirror stays behind, and mirror_position tells how far it has read. */
 enum lineage_status mirror_catch_up(struct mirror *mirror, struct lineage_error *err);
 
+/* Like mirror_catch_up, but for a writer that reads the last rows of the log itself: leaves the mirror behind by up to MIRROR_LAG
+ * bytes, which the next question reads too. */
+enum { MIRROR_LAG = 8192 };
+enum lineage_status mirror_meet(struct mirror *mirror, const struct log_state *log, struct lineage_error *err);
+
+/* Like mirror_follow, but does nothing if the mirror lags by up to MIRROR_LAG bytes. */
+void mirror_follow_far(struct mirror *mirror);
+
 /* Like mirror_catch_up, but for a writer whose row is already safe in the log: a failure only causes a notice, and the
  * mirror stays behind instead of falling back to memory. */
 void mirror_follow(struct mirror *mirror);

@@ -126,6 +126,19 @@ bool mirror_file_is_same(const struct mirror *mirror)
            now.changed_ns == mirror->file.changed_ns && now.touched_ns == mirror->file.touched_ns;
 }
 
+bool mirror_file_is_gone(const struct mirror *mirror)
+{
+    struct mirror_file_state now = mirror_file_state(mirror);
+    return mirror->on_disk && !mirror->frozen && (now.device != mirror->file.device || now.inode != mirror->file.inode);
+}
+
+bool mirror_file_is_of_earlier_boot(const struct mirror *mirror)
+{
+    struct timespec now, up;
+    return clock_gettime(CLOCK_REALTIME, &now) == 0 && clock_gettime(CLOCK_BOOTTIME, &up) == 0 &&
+           mirror->file.changed_ns < nanoseconds(now) - nanoseconds(up);
+}
+
 static bool is_empty(const struct mirror *mirror, const char *name)
 {
     struct stat st;
@@ -152,12 +165,6 @@ bool mirror_file_is_settled(const struct mirror *mirror, bool *soon)
     bool settled = age > (coarse ? COARSE_NS : TICKS_NS);
     *soon = !settled && age > -TICKS_NS;
     return settled;
-}
-
-bool mirror_file_seems_behind(const struct mirror *mirror)
-{
-    struct stat st;
-    return fs_stat(mirror->store->dir_fd, PLACE_RESULTS, 0, &st) == 0 && nanoseconds(st.st_mtim) > mirror->file.changed_ns;
 }
 
 /* Debian's SQLite treats any name that begins with `file:` as a URI, even if that is the name of a directory. With

@@ -23,6 +23,12 @@ struct mirror_file_state mirror_file_state(const struct mirror *mirror);
 
 bool mirror_file_is_same(const struct mirror *mirror); /* whether it is still in the state mirror->file */
 
+/* Whether the file that the connection writes has lost its name, because another process has replaced or removed it. */
+bool mirror_file_is_gone(const struct mirror *mirror);
+
+/* Whether the file was last written before the machine was started, as far as the clocks tell. Then it is useless, and no fault. */
+bool mirror_file_is_of_earlier_boot(const struct mirror *mirror);
+
 /*
  * Whether the file can be read without locks, in the state mirror->file. Every program of SQLite writes the file only while a
  * journal or a write-ahead log beside it holds something. If both are empty or missing, and the last change of the file is so
@@ -31,9 +37,6 @@ bool mirror_file_is_same(const struct mirror *mirror); /* whether it is still in
  * again.
  */
 bool mirror_file_is_settled(const struct mirror *mirror, bool *soon);
-
-/* Whether results.tsv changed after the file, so that it is likely to be behind. */
-bool mirror_file_seems_behind(const struct mirror *mirror);
 
 /* Returns the path for SQLite, or NULL if memory runs out; free it with sqlite3_free. If `frozen`, the path is a URI
  * that makes SQLite read the file without locks. */

@@ -82,34 +82,51 @@ static enum lineage_status as_db_failure(enum lineage_status status, struct line
     return LINEAGE_EDB;
 }
 
-/* The file is recorded before SQLite opens it. After a kill in between it is replaced once more. */
+/* lineage.db goes first, because it is wrong without the files beside it. The new file is recorded before SQLite opens it. After
+ * a kill in between it is replaced once more. */
 static enum lineage_status replace_locked(struct mirror *mirror, struct lineage_error *err)
 {
     char name[sizeof PLACE_MIRROR + 16];
     struct fs_identity id;
-    int dir_fd = mirror->store->dir_fd;
+    int dir_fd = mirror->place.fd;
+    if (fs_unlink(dir_fd, PLACE_MIRROR) != 0 && errno != ENOENT)
+        return store_fail_errno(err, LINEAGE_EDB, "cannot replace %s/" PLACE_MIRROR, mirror->place.path.data);
     for (size_t i = 0; i < sizeof beside / sizeof *beside && side_name(name, i); i++)
         fs_unlink(dir_fd, name);
-    if (fs_unlink(dir_fd, PLACE_MIRROR) != 0 && errno != ENOENT)
-        return store_fail_errno(err, LINEAGE_EDB, "cannot replace %s/" PLACE_MIRROR, mirror->store->dir);
     enum lineage_status status = mirror_file_make(mirror, err);
+    if (mirror->place.is_private)
+        return status;
     if (status == LINEAGE_OK && fs_identify(dir_fd, PLACE_MIRROR, &id) != 0)
         status = store_fail_errno(err, LINEAGE_EDB, "cannot look at %s/" PLACE_MIRROR, mirror->store->dir);
     return status == LINEAGE_OK ? own_record_write(mirror->place.records.data, "", &id, err) : status;
 }
 
-/* Another process of this user may have been first. */
-static enum lineage_status replace(struct mirror *mirror, struct lineage_error *err)
+static bool is_foreign(const struct mirror *mirror)
 {
     struct fs_identity id;
+    return fs_identify(mirror->store->dir_fd, PLACE_MIRROR, &id) != 0 ||
+           own_record_check(mirror->place.records.data, "", &id) != OWN_YES || !sides_are_own(mirror);
+}
+
+static bool is_still_there(const struct mirror *mirror)
+{
+    return !mirror_file_is_gone(mirror);
+}
+
+/* Another process of this user may have been first. */
+static enum lineage_status replace_if(bool (*must)(const struct mirror *), struct mirror *mirror, struct lineage_error *err)
+{
     int lock = own_record_lock(mirror->place.records.data);
     if (lock < 0)
         return store_fail_errno(err, LINEAGE_EDB, "cannot lock the records beside %s", mirror->place.records.data);
-    bool first = fs_identify(mirror->store->dir_fd, PLACE_MIRROR, &id) != 0 ||
-                 own_record_check(mirror->place.records.data, "", &id) != OWN_YES || !sides_are_own(mirror);
-    enum lineage_status status = first ? replace_locked(mirror, err) : LINEAGE_OK;
+    enum lineage_status status = must(mirror) ? replace_locked(mirror, err) : LINEAGE_OK;
     fs_close(lock);
     return as_db_failure(status, err);
+}
+
+static enum lineage_status replace(struct mirror *mirror, struct lineage_error *err)
+{
+    return replace_if(is_foreign, mirror, err);
 }
 
 static enum lineage_status use_private(struct mirror *mirror, bool tell, struct lineage_error *err)
@@ -176,6 +193,16 @@ enum lineage_status mirror_place_find(struct mirror *mirror, enum mirror_file *f
     if (status == LINEAGE_ENOMEM)
         return store_give(err, &why);
     return store_fail(err, LINEAGE_EDB, "%s/" PLACE_MIRROR " cannot be used: %s", store->dir, why.text);
+}
+
+enum lineage_status mirror_place_renew(struct mirror *mirror, struct lineage_error *err)
+{
+    enum mirror_file file;
+    bool writable;
+    enum lineage_status status = mirror_place_find(mirror, &file, &writable, err);
+    if (status == LINEAGE_OK && !writable)
+        status = store_fail(err, LINEAGE_EDB, "%s/" PLACE_MIRROR " may not be written", mirror->place.path.data);
+    return status == LINEAGE_OK ? replace_if(is_still_there, mirror, err) : status;
 }
 
 static void remove_private(const struct mirror *mirror)

@@ -20,6 +20,10 @@ enum lineage_status mirror_place_find(struct mirror *mirror, enum mirror_file *f
  * asks for that. The connection must be closed. */
 enum lineage_status mirror_place_take_over(struct mirror *mirror, struct lineage_error *err);
 
+/* Replaces the file that was opened last, unless another process has replaced it already. The connection must be closed; other
+ * processes that have the file open keep it. */
+enum lineage_status mirror_place_renew(struct mirror *mirror, struct lineage_error *err);
+
 void mirror_place_release(struct mirror *mirror);
 
 #endif

@@ -5,6 +5,8 @@
  */
 #include "statement.h"
 
+#include <string.h>
+
 #include "mirror_internal.h"
 
 sqlite3 *mirror_db(struct mirror *mirror)
@@ -24,6 +26,13 @@ static bool is_disk_failure(int code)
            code == SQLITE_PROTOCOL;
 }
 
+/* The statements are constants, so the tables of the file are not those that they name: another program has changed them. */
+static bool is_other_schema(const struct mirror *mirror, int code)
+{
+    const char *text = code == SQLITE_ERROR ? sqlite3_errmsg(mirror->db) : "";
+    return strncmp(text, "no such ", 8) == 0 || strstr(text, " has no column named ") || strstr(text, " columns but ");
+}
+
 /* The callers distinguish four kinds of failure. If the file is locked they wait or give up, if it is damaged they
  * rebuild it, if it cannot be used they answer from memory, and if the question was cancelled they just return. Damage
  * and unusable files are recorded in the handle, because the failing call may be deep inside a question that must return
@@ -40,7 +49,7 @@ enum lineage_status mirror_fail(struct mirror *mirror, const char *doing, struct
         code = SQLITE_CORRUPT;
     else if (code == SQLITE_INTERRUPT)
         return store_fail(err, LINEAGE_ECANCELLED, "cancelled");
-    mirror->damaged = mirror->damaged || (mirror->on_disk && (code == SQLITE_CORRUPT || code == SQLITE_NOTADB));
+    mirror->damaged = mirror->damaged || (mirror->on_disk && (code == SQLITE_CORRUPT || code == SQLITE_NOTADB || is_other_schema(mirror, code)));
     mirror->unusable = mirror->unusable || (mirror->on_disk && is_disk_failure(code));
     if (mirror->endless)
         return store_fail(err, status, "lineage.db: %s: a statement does not end", doing);

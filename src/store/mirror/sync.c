@@ -336,6 +336,12 @@ static enum lineage_status make_anew(struct mirror *mirror, struct lineage_error
     return status == LINEAGE_OK ? sync_connection(mirror, err) : status;
 }
 
+/* Another process has replaced the file (mirror_connect_anew), and SQLite does not write to a file that has lost its name. */
+static bool is_replaced(const struct mirror *mirror)
+{
+    return mirror->unusable && mirror_file_is_gone(mirror);
+}
+
 /* Remedies are tried in the order of their cost: the file once more, rebuilding the file, a mirror in memory. */
 static enum lineage_status sync_anywhere(struct mirror *mirror, struct lineage_error *err)
 {
@@ -344,7 +350,7 @@ static enum lineage_status sync_anywhere(struct mirror *mirror, struct lineage_e
     if (status != LINEAGE_OK)
         return status;
     status = sync_connection(mirror, &why);
-    if (status != LINEAGE_OK && mirror->damaged && mirror_mended(mirror))
+    if (status != LINEAGE_OK && (mirror->damaged || is_replaced(mirror)) && mirror_mended(mirror))
         return LINEAGE_OK;
     if (status != LINEAGE_OK && (mirror->other_metric || mirror->set_back)) {
         store_notice(mirror->store, 0, "%s; making it anew", why.text);
@@ -393,13 +399,15 @@ bool mirror_mended(struct mirror *mirror)
     }
     if (mirror->frozen && is_read_again(mirror))
         return true;
-    damaged = damaged && mirror->db && !mirror->frozen;
+    const bool replaced = mirror_file_is_gone(mirror);
+    damaged = (damaged || replaced) && mirror->db && !mirror->frozen;
     if (!damaged)
         store_fail(&why, LINEAGE_EDB, "lineage.db cannot be used: %s", sqlite3_errmsg(mirror->db));
     mirror_forget_damage(mirror);
     enum lineage_status status = LINEAGE_EDB;
     if (damaged && mirror->mended++ < TIMES_MENDED) {
-        store_notice(mirror->store, 0, "%s; making it anew", why.text);
+        if (!replaced)
+            store_notice(mirror->store, 0, "%s; making it anew", why.text);
         status = mirror_connect_anew(mirror, &why);
         if (status == LINEAGE_OK)
             status = sync_connection(mirror, &why);
@@ -573,6 +581,30 @@ enum lineage_status mirror_catch_up(struct mirror *mirror, struct lineage_error 
     mirror_wait_no_more(mirror, false);
     allow_cancelling(mirror, false);
     return status;
+}
+
+static bool lags_little(const struct mirror *mirror, const struct log_state *log)
+{
+    const struct mirror_position *at = &mirror->meta.at;
+    return !mirror->part && !log_has_requests(mirror->store->log) && at->log.size == at->watermark && at->watermark <= log->size &&
+           log->size - at->watermark <= MIRROR_LAG && (log_is_same(&at->log, log) || !at->watermark);
+}
+
+/* A measured noise floor depends on the scores of all rows. Only a file that is read without locks is sure to be as meta says. */
+enum lineage_status mirror_meet(struct mirror *mirror, const struct log_state *log, struct lineage_error *err)
+{
+    const bool near = mirror->frozen && !mirror->store->config.noise_freedom &&
+                      (mirror->loaded || load_meta(mirror, NULL) == LINEAGE_OK) && mirror->meta.at.watermark &&
+                      lags_little(mirror, log);
+    mirror->loaded = mirror->loaded || near;
+    return near ? LINEAGE_OK : mirror_catch_up(mirror, err);
+}
+
+void mirror_follow_far(struct mirror *mirror)
+{
+    struct log_state log;
+    if (log_look(mirror->store->log, &log, NULL) != LINEAGE_OK || !lags_little(mirror, &log))
+        mirror_follow(mirror);
 }
 
 /* This reports no error, because the row is in the log already and a caller that got an error would append the row

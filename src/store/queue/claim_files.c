@@ -43,11 +43,10 @@
  * watches a trial meanwhile. */
 enum { LOCK_TRIES = 1000 };
 
-#define BOOT_ID "/proc/sys/kernel/random/boot_id"
-
 struct queue_files {
     struct lineage_queue queue;
-    char boot[40];
+    char boot[FS_BOOT]; /* without /proc all boots look the same, and a lease of the last one may seem to last longer than it
+                           does, but its lock is gone */
     int dir, lock; /* descriptors of checkpoints/ and its .claims; -1: not open yet */
     bool listening;
     int watch, log; /* inotify descriptor, and its watch on the log; -1: none */
@@ -62,16 +61,6 @@ static enum lineage_status failed(const struct queue_files *files, const char *d
 {
     return store_fail_errno(err, LINEAGE_EIO, "cannot %s the claims in %s/" PLACE_CHECKPOINTS, doing,
                             files->queue.store->dir);
-}
-
-/* Reads the boot id. Without /proc all boots look the same, and a lease of the last boot may seem to last longer than
- * it does, but its lock is gone. */
-static void read_boot(struct queue_files *files)
-{
-    struct buf text = {0};
-    if (fs_read_stream(AT_FDCWD, BOOT_ID, &text, NULL) == LINEAGE_OK && text.length)
-        snprintf(files->boot, sizeof files->boot, "%.*s", (int)strcspn(text.data, "\n"), text.data);
-    buf_release(&text);
 }
 
 /* ---- the short lock ---- */
@@ -473,7 +462,7 @@ enum lineage_status queue_files_open(struct lineage_queue **queue, struct lineag
         return store_no_memory(err);
     *files = (struct queue_files){.queue = {.kind = &kind, .store = store}, .dir = -1, .lock = -1,
                                   .watch = -1, .log = -1};
-    read_boot(files);
+    (void)fs_boot(files->boot);
     *queue = &files->queue;
     return LINEAGE_OK;
 }
