@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "git/work_tree_diff.h"
 #include "output/check_tried.h"
 #include "output/show.h"
 #include "run/command_options.h"
@@ -32,6 +33,8 @@ static int make_store(const struct cli_session *session)
     if (!cli_direction_parse(&config.direction, session->where.direction))
         return CLI_USAGE;
     int status = cli_store_create(dir, &config);
+    if (status == CLI_OK)
+        (void)work_tree_exclude_store(dir);
     return status == CLI_OK ? CLI_GO_ON : status;
 }
 

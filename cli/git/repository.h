@@ -33,6 +33,10 @@ struct repository {
  */
 bool repository_find(struct repository *r, const char *dir);
 
+/* Writes the first line that git prints in dir. The command must not start a program that a configuration names. Returns false if git
+ * fails, prints nothing, or if the line does not fit. */
+bool repository_ask(char *out, size_t size, const char *dir, const char *const *words);
+
 /* Writes the full name of the commit that `name` stands for; returns false if there is no such commit. */
 bool repository_commit(char commit[REPOSITORY_COMMIT_MAX], const struct repository *r, const char *name);
 

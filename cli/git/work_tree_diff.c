@@ -122,6 +122,39 @@ static void leave_out_store(const struct recording *r, const char **words, size_
     words[n] = NULL;
 }
 
+/* Lines for an exclude file of git: the names of a store's files in the directory `prefix` of the repository. */
+static char *exclude_lines(const char *prefix)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    for (size_t i = 0; out && own[i]; i++)
+        fprintf(out, "/%s%s%s\n", prefix, own[i], own[i][strlen(own[i]) - 1] == '/' ? "" : "*");
+    if (out)
+        fclose(out);
+    return text;
+}
+
+bool work_tree_exclude_store(const char *dir)
+{
+    char prefix[PATH_MAX], path[PATH_MAX], ignored[PATH_MAX];
+    static const char *const where[] = {"rev-parse", "--show-prefix", NULL}, *const file[] = {"rev-parse", "--path-format=absolute",
+                                        "--git-path", "info/exclude", NULL},
+                             *const check[] = {"check-ignore", "--no-index", "results.tsv", NULL};
+    struct repository *r = calloc(1, sizeof *r);
+    bool done = !r || !repository_find(r, dir) || repository_ask(ignored, sizeof ignored, dir, check);
+    if (!done && repository_ask(path, sizeof path, dir, file)) {
+        if (!repository_ask(prefix, sizeof prefix, dir, where))
+            prefix[0] = '\0';
+        char *lines = exclude_lines(prefix);
+        FILE *out = lines ? fopen(path, "ae") : NULL;
+        done = out && (fputs(lines, out) >= 0) + (fclose(out) == 0) == 2;
+        free(lines);
+    }
+    free(r);
+    return done;
+}
+
 /* ---- secret files ---- */
 
 static void note_secret(const struct recording *r, const char *name)

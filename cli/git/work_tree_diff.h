@@ -20,6 +20,10 @@ enum { GIT_DIFF_MAX = 8 << 20, GIT_UNTRACKED_FILES = 200, GIT_UNTRACKED_MAX = 4 
  */
 json_t *work_tree_diff_write(const char *dir, const char *store, const char *pool, const char *const *secrets);
 
+/* Keeps the files of a store whose directory has other files too (the top of a repository) out of commits and resets: adds their names
+ * to info/exclude, unless git ignores them already. Returns false if that file cannot be written. */
+bool work_tree_exclude_store(const char *dir);
+
 /*
  * Checks out the code that `git` (the object returned above) names into the empty directory `to`: the commit "code" or, if
  * it is gone, "commit" with the changes recorded in the directory `provenance`. Returns false after printing the error.
