@@ -155,6 +155,11 @@ static bool copy_file(const struct repository *r, const char *from, const char *
     return ok;
 }
 
+bool repository_scratch_head(const struct repository *r)
+{
+    return put_file(r->scratch, "HEAD", r->commit[0] ? r->commit : "ref: refs/heads/none");
+}
+
 /* The index records which files are unchanged since git last read them. Without it git would read every file. */
 bool repository_scratch_make(struct repository *r, const char *dir)
 {
@@ -168,7 +173,7 @@ bool repository_scratch_make(struct repository *r, const char *dir)
     snprintf(r->work_tree, sizeof r->work_tree, "GIT_WORK_TREE=%s", r->top);
     return put_dir(r->scratch, "refs") && put_dir(r->scratch, "objects") && put_dir(r->scratch, "objects/info") &&
            put_dir(r->scratch, "info") && put_file(r->scratch, "config", config) &&
-           put_file(r->scratch, "HEAD", r->commit[0] ? r->commit : "ref: refs/heads/none") &&
+           repository_scratch_head(r) &&
            put_file(r->scratch, "objects/info/alternates", r->objects) && copy_file(r, r->index, "index") &&
            copy_file(r, r->shallow, "shallow") && copy_file(r, r->excludes[0], "info/exclude");
 }

@@ -47,6 +47,7 @@ bool repository_flag(const struct repository *r, const char *key, bool otherwise
 /* Makes the scratch repository inside dir, with HEAD at r->commit and a copy of the index. Remove it after a failure,
  * too. */
 bool repository_scratch_make(struct repository *r, const char *dir);
+bool repository_scratch_head(const struct repository *r); /* sets HEAD of the scratch repository to r->commit */
 void repository_scratch_remove(struct repository *r);
 
 /*

@@ -93,6 +93,8 @@ static void print_git(const struct cli_screen *screen, const json_t *git)
              json_integer_value(json_object_get(git, "staged")), json_integer_value(json_object_get(git, "unstaged")),
              json_integer_value(json_object_get(git, "untracked")));
     print_text(screen, "changes", text);
+    if (json_object_get(git, "submodules"))
+        print_text(screen, "submodules", "the ref has their files, with changes");
     print_text(screen, "left_out", json_string_value(json_object_get(git, "left_out")));
 }
 

@@ -642,6 +642,9 @@ static void remark(void *context, const struct trial_results *results, const str
     else if (run->measured > 1)
         n += (size_t)snprintf(out + n, size - n, ", mean of %zu seeds, std %.4g", run->measured, score_std(run));
     n += note_printed(run, results, out + n, size - n, n > 0);
+    const char *left = json_string_value(json_object_get(run->git, "left_out"));
+    if (left)
+        n += (size_t)snprintf(out + n, size - n, "%scode not kept: %.200s", n ? ", " : "", left);
     if (outcome->unseen > 0)
         n += (size_t)snprintf(out + n, size - n, ", %d processes could not be ended", outcome->unseen);
     if (outcome->unseen < 0)
