@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "git/repository.h"
+#include "git/trial_place.h"
 #include "git/work_tree_diff.h"
 #include "trial/workdir.h"
 
@@ -26,7 +27,7 @@ static const char *code_of(const json_t *git)
 /* Whether the repository of one trial has the commits of both. */
 static bool find(struct repository *r, const json_t *place, const char *from, const char *to)
 {
-    const char *top = json_string_value(json_object_get(place, "top"));
+    const char *top = trial_place_of(place);
     char commit[REPOSITORY_COMMIT_MAX];
     return top && repository_find(r, top) && repository_commit(commit, r, from) && repository_commit(commit, r, to);
 }

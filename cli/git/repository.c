@@ -65,7 +65,8 @@ bool repository_find(struct repository *r, const char *dir)
 {
     const char *const excludes[] = {"config", "--type=path", "--get", "core.excludesFile", NULL};
     *r = (struct repository){0};
-    if (!rev_parse(r->top, sizeof r->top, dir, "--show-toplevel", NULL) || !find_path(r->objects, r, "objects"))
+    r->has_files = rev_parse(r->top, sizeof r->top, dir, "--show-toplevel", NULL);
+    if ((!r->has_files && !rev_parse(r->top, sizeof r->top, dir, "--absolute-git-dir", NULL)) || !find_path(r->objects, r, "objects"))
         return false;
     find_path(r->index, r, "index");
     find_path(r->shallow, r, "shallow");

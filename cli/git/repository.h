@@ -18,7 +18,8 @@
 enum { REPOSITORY_COMMIT_MAX = 80, REPOSITORY_REF_MAX = 320 };
 
 struct repository {
-    char top[PATH_MAX]; /* of the work tree */
+    char top[PATH_MAX]; /* of the work tree, or the directory of a repository without one */
+    bool has_files;     /* it has a work tree */
     char objects[PATH_MAX], index[PATH_MAX];
     char shallow[PATH_MAX]; /* file that lists the commits whose parents a shallow clone lacks; "": none */
     char excludes[2][PATH_MAX]; /* files with patterns of ignored files: info/exclude, core.excludesFile; "": none */
@@ -28,8 +29,7 @@ struct repository {
 };
 
 /*
- * Finds the repository around dir. Returns false if there is none, if it has no work tree, if git does not trust its
- * owner, or if there is no git. commit is "" if HEAD has no commit.
+ * Finds the repository around dir. Returns false if there is none, if git does not trust its owner, or if there is no git. commit is "" if HEAD has no commit.
  */
 bool repository_find(struct repository *r, const char *dir);
 

@@ -21,6 +21,7 @@
 #include "git/file_pool.h"
 #include "git/read_command.h"
 #include "git/repository.h"
+#include "git/trial_place.h"
 #include "support/secrets.h"
 
 enum { HIDDEN_MAX = 32, LEFT_NAMED = 4 };
@@ -155,7 +156,7 @@ bool work_tree_exclude_store(const char *dir)
                                         "--git-path", "info/exclude", NULL},
                              *const check[] = {"check-ignore", "--no-index", "results.tsv", NULL};
     struct repository *r = calloc(1, sizeof *r);
-    bool done = !r || !repository_find(r, dir) || repository_ask(ignored, sizeof ignored, dir, check);
+    bool done = !r || !repository_find(r, dir) || !r->has_files || repository_ask(ignored, sizeof ignored, dir, check);
     if (!done && repository_ask(path, sizeof path, dir, file)) {
         if (!repository_ask(prefix, sizeof prefix, dir, where))
             prefix[0] = '\0';
@@ -540,9 +541,10 @@ json_t *work_tree_diff_write(const char *dir, const char *work, const char *stor
     struct repository *repository = calloc(1, sizeof *repository);
     struct recording *r = calloc(1, sizeof *r);
     json_t *result = NULL;
-    if (r && repository && realpath(dir, absolute) && realpath(store, store_path) && repository_find(repository, work) &&
+    if (r && repository && realpath(dir, absolute) && realpath(store, store_path) && repository_find(repository, work) && repository->has_files &&
         repository_scratch_make(repository, absolute) && (repository->commit[0] || begin_history(repository))) {
-        result = json_pack("{s:s, s:s}", "commit", repository->commit, "top", repository->top);
+        result = json_pack("{s:s, s:s, s:o, s:s}", "commit", repository->commit, "top", repository->top, "common",
+                           json_stringn(repository->objects, strlen(repository->objects) - strlen("/objects")), "store", store_path);
         if (repository->branch[0])
             json_object_set_new(result, "branch", json_string(repository->branch));
         *r = (struct recording){
@@ -603,13 +605,13 @@ static bool restore(struct repository *r, const char *provenance, const char *to
 /* The commit of the whole code is preferred: it needs no diff to be applied, and a ref keeps it. */
 bool work_tree_diff_restore(const char *provenance, const json_t *git, const char *to)
 {
-    const char *top = json_string_value(json_object_get(git, "top"));
+    const char *top = trial_place_of(git);
     const char *commit = json_string_value(json_object_get(git, "commit"));
     const char *code = json_string_value(json_object_get(git, "code"));
     struct repository *r = calloc(1, sizeof *r);
     bool ok = false;
     if (!r || !top || !commit || !repository_find(r, top)) {
-        cli_error(CLI_USAGE, "no repository in %s any more", top ? top : "(unknown)");
+        cli_error(CLI_USAGE, "no repository in %s any more", top ? top : json_string_value(json_object_get(git, "top")));
     } else if (code && repository_commit(r->commit, r, code)) {
         ok = restore(r, NULL, to);
     } else if (repository_commit(r->commit, r, commit)) {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "git/trial_place.h"
 #include "git/trial_ref.h"
 #include "run/provenance_read.h"
 
@@ -21,7 +22,10 @@ static bool write_run(const struct lineage_store *store, const char *exp_id, con
     FILE *out = cli_private_file(fresh);
     if (!out)
         return false;
-    cli_json_print(out, run, true);
+    json_t *copy = json_deep_copy(run);
+    trial_place_forget(json_object_get(copy, "git"));
+    cli_json_print(out, copy, true);
+    json_decref(copy);
     if (fclose(out) == 0 && rename(fresh, path) == 0)
         return true;
     unlink(fresh);
@@ -72,7 +76,13 @@ bool code_ref_remove(const struct lineage_store *store, const char *exp_id)
 {
     json_t *run = provenance_load(store, exp_id), *git = json_object_get(run, "git");
     bool removed = trial_ref_remove(git);
-    if (json_object_del(git, "ref") == 0)
+    if (json_object_get(git, "ref") && trial_place_is_others(git))
+        cli_error(CLI_NO, "the ref of %s is in %s, where the store %s uses it; it is left there", exp_id, trial_place_of(git),
+                  json_string_value(json_object_get(git, "store")));
+    else if (json_object_get(git, "ref") && !trial_place_of(git))
+        cli_error(CLI_NO, "the ref of %s cannot be removed: the repository %s is not there", exp_id,
+                  json_string_value(json_object_get(git, "top")));
+    else if (json_object_del(git, "ref") == 0)
         write_run(store, exp_id, run);
     json_decref(run);
     return removed;

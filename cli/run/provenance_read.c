@@ -7,6 +7,7 @@
 
 #include <lineage/render.h>
 
+#include "git/trial_place.h"
 #include "output/show.h"
 
 /* Rows may have been written by any program, so an id that would lead to another directory is rejected. */
@@ -30,10 +31,13 @@ json_t *provenance_load(const struct lineage_store *store, const char *exp_id)
         return NULL;
     snprintf(path, sizeof path, "%s/run.json", dir);
     json_t *run = json_load_file(path, 0, NULL);
-    if (json_is_object(run))
-        return run;
-    json_decref(run);
-    return NULL;
+    if (!json_is_object(run)) {
+        json_decref(run);
+        return NULL;
+    }
+    trial_place_forget(json_object_get(run, "git")); /* what a file says of it was not found here */
+    trial_place_find(json_object_get(run, "git"), lineage_store_dir(store));
+    return run;
 }
 
 bool provenance_origin(json_t **run, char id[LINEAGE_NAME_MAX], const struct lineage_store *store)

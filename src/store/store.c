@@ -186,8 +186,8 @@ static bool is_empty_dir(int dir_fd)
     return empty;
 }
 
-/* A reset, a stash or a checkout must not take rows back, so a new store is no part of the repository around it. A directory that holds
- * other files is not ignored as a whole. */
+/* A reset, a stash or a checkout must not take rows back, so the repository around a new store ignores it. A directory that holds other
+ * files is left as it is. */
 static enum lineage_status ignore_store(int dir_fd, bool in_repository, struct lineage_error *err)
 {
     static const char text[] = "# made by lineage: git must not take back the rows of a store (see lineage help nights)\n*\n";
@@ -500,6 +500,8 @@ enum lineage_status lineage_store_open(struct lineage_store **out, const char *d
     if (status == LINEAGE_OK && server)
         tell_missing(store);
     else if (status == LINEAGE_OK)
+        status = check_lost(store->dir_fd, store->dir, is_in_repository(store->dir_fd), err);
+    if (status == LINEAGE_OK && !server)
         acknowledged_tell(store);
     if (status == LINEAGE_OK)
         *out = store;

@@ -16,7 +16,7 @@
 #include "../format/tsv.h"
 #include "id_set.h"
 
-/* So many bytes at the end of the copy are compared with the log. A row of another trial has another time or id there. */
+/* END_BYTES at the end of the copy are compared with the log: the row of another trial has another time or id there. */
 enum { END_BYTES = 512, IDS_NAMED = 8 };
 
 /* The path as the kernel knows it. What is missing at its end stays as it is written, because the directory may be gone. */

@@ -27,10 +27,10 @@ bool acknowledged_is_gone(struct lineage_store *store, const char *id);
 /* Sends a notice if rows are gone. */
 void acknowledged_tell(struct lineage_store *store);
 
-/* Makes the copy anew from the log as it is now. Rows that are gone are forgotten. Call it under the claim. */
+/* Copies the whole log again. Rows that are gone are forgotten. Call it under the claim. */
 void acknowledged_renew(struct lineage_store *store);
 
-/* What the copy knows of a directory that is no store any more. */
+/* The copy of a store whose directory has neither rows nor settings now. */
 struct acknowledged_lost {
     size_t rows; /* 0: nothing */
     struct buf results, settings, place; /* its bytes, and the directory of the copy */
