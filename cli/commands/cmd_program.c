@@ -145,7 +145,7 @@ static const char *const parts[] = {
     "\n"
     "## If something goes wrong\n"
     "\n"
-    "- `lineage` says that rows are gone, or that {store} is no store any more (after `git clean -fdx` or a checkout):\n"
+    "- `lineage` says that rows or trials of {store} are gone (after `git clean -fdx` or a checkout):\n"
     "  `lineage restore -C {store}` brings them back.\n"
     "- Your session was killed during a run: `lineage status -C {store}` lists trials that still run. The next `lineage run` records\n"
     "  a killed one as `harness_abort`. Nothing else is needed.\n"

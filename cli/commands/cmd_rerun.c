@@ -215,6 +215,8 @@ static int run_again(struct rerun *o)
                                           .notes = o->notes,
                                           .repeats_measured = lineage_label_is_measured(o->was.status),
                                           .name = o->notes};
+    t->in_force = o->was.params;
+    t->n_in_force = o->was.n_params;
     t->rerun_of = o->was.exp_id;
     t->parent_snapshot = o->parent_snapshot;
     t->fill = fill_workdir;

@@ -187,7 +187,7 @@ static bool is_empty_dir(int dir_fd)
 }
 
 /* A reset, a stash or a checkout must not take rows back, so the repository around a new store ignores it. A directory that holds other
- * files is left as it is. */
+ * files is not ignored as a whole. */
 static enum lineage_status ignore_store(int dir_fd, bool in_repository, struct lineage_error *err)
 {
     static const char text[] = "# made by lineage: git must not take back the rows of a store (see lineage help nights)\n*\n";
