@@ -1,5 +1,23 @@
 /* cmd_restore.c: `lineage restore`: puts back rows that are gone, or a record that was moved aside as torn. */
+#include <lineage/query.h>
+
 #include "cli.h"
+#include "run/code_ref.h"
+
+/* The code of trials whose files went together with their rows is still in the refs of the repository. */
+static size_t restore_code(struct lineage_store *store)
+{
+    const struct lineage_query every = {0};
+    struct lineage_cursor *cursor;
+    struct lineage_trial trial = {0};
+    size_t n = 0;
+    if (lineage_query_open(&cursor, store, &every, NULL) != LINEAGE_OK)
+        return 0;
+    for (; lineage_cursor_next(cursor, &trial, NULL) == LINEAGE_OK; lineage_trial_release(&trial))
+        n += code_ref_restore(store, &trial);
+    lineage_cursor_close(cursor);
+    return n;
+}
 
 static int work(struct cli_session *session, void *context)
 {
@@ -9,7 +27,10 @@ static int work(struct cli_session *session, void *context)
     n = *(size_t *)context;
     if (!n && lineage_restore(session->store, session->args.n_positional ? session->args.positional[0] : NULL, &n, &err) != LINEAGE_OK)
         return cli_fail(&err);
+    size_t code = session->args.n_positional ? 0 : restore_code(session->store);
     printf("%zu row%s put back\n", n, n == 1 ? "" : "s");
+    if (code)
+        printf("the code of %zu trial%s found in refs of the repository\n", code, code == 1 ? "" : "s");
     return CLI_OK;
 }
 

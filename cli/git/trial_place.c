@@ -47,15 +47,20 @@ static bool take(char out[PATH_MAX], const char *top, const char *common)
     return true;
 }
 
-/* A repository that may be another one must have the commit. */
-static bool take_if_known(char out[PATH_MAX], const json_t *git, const char *dir)
+/* A repository that may be another one must have the commit. If it is the recorded one, it belongs to the store of then, which may
+ * still be there. */
+static bool take_if_known(char out[PATH_MAX], const json_t *git, const char *dir, bool *others)
 {
+    const char *common = text_of(git, "common"), *was = text_of(git, "store");
     const char *code = text_of(git, "code");
     char commit[REPOSITORY_COMMIT_MAX];
     struct repository *r = calloc(1, sizeof *r);
     bool known = r && repository_find(r, dir) && repository_commit(commit, r, *code ? code : text_of(git, "commit"));
-    if (known)
+    if (known) {
+        size_t n = strlen(r->objects) - strlen("/objects");
         snprintf(out, PATH_MAX, "%s", r->top);
+        *others = strlen(common) == n && strncmp(r->objects, common, n) == 0 && has(was, "results.tsv");
+    }
     free(r);
     return known;
 }
@@ -72,7 +77,9 @@ void trial_place_find(json_t *git, const char *store)
         found = take(place, move_along(moved_top, top, was, now) ? moved_top : "", move_along(moved_common, common, was, now) ? moved_common : "");
     else if (*was)
         found = take(place, top, common);
-    found = found || take_if_known(place, git, now) || (!*was && take(place, top, common)) || take_if_known(place, git, ".");
+    found = found || take_if_known(place, git, now, &others) || (!*was && take(place, top, common)) ||
+            take_if_known(place, git, ".", &others);
+    others = others && moved;
     if (!found && moved)
         found = others = take(place, top, common);
     json_object_set_new(git, "place", found ? json_string(place) : json_null());

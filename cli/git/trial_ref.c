@@ -1,6 +1,7 @@
 /* trial_ref.c: see trial_ref.h. */
 #include "git/trial_ref.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,4 +171,23 @@ bool trial_ref_exists(const json_t *git)
     bool exists = r && is_ours(ref, REFS) && has_value(r, ref, code_of(git));
     free(r);
     return exists;
+}
+
+json_t *trial_ref_find(const char *exp_id, const char *begin, const char *store)
+{
+    const char *const places[] = {store, "."};
+    char ref[REPOSITORY_REF_MAX], commit[REPOSITORY_COMMIT_MAX], now[PATH_MAX];
+    struct repository *r = calloc(1, sizeof *r);
+    json_t *git = NULL;
+    for (size_t i = 0; r && i < 2 && !git && realpath(store, now); i++)
+        for (unsigned n = 1; (n > 1 || repository_find(r, places[i])) && n <= NAMES_TRIED && !git; n++) {
+            make_name(ref, REFS, exp_id, n);
+            if (!repository_commit(commit, r, ref))
+                break;
+            if (*begin && strncmp(commit, begin, strlen(begin)) == 0)
+                git = json_pack("{s:s, s:s, s:o, s:s, s:s, s:s}", "commit", commit, "top", r->top, "common",
+                                json_stringn(r->objects, strlen(r->objects) - strlen("/objects")), "store", now, "code", commit, "ref", ref);
+        }
+    free(r);
+    return git;
 }

@@ -5,7 +5,11 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <lineage/code.h>
+#include <lineage/render.h>
 
 #include "git/trial_place.h"
 #include "git/trial_ref.h"
@@ -102,4 +106,22 @@ void code_ref_take_back(const struct lineage_store *store, const char *exp_id)
     if (git && !json_is_true(json_object_get(run, "no_refs")) && trial_ref_is_allowed(git) && !trial_ref_exists(git))
         keep(store, exp_id, run, git);
     json_decref(run);
+}
+
+bool code_ref_restore(const struct lineage_store *store, const struct lineage_trial *trial)
+{
+    struct lineage_commit_note note;
+    struct lineage_error err;
+    char path[PATH_MAX], *all = NULL;
+    if (!lineage_commit_note_parse(&note, trial->notes) || provenance_path(path, store, trial->exp_id) ||
+        lineage_store_path(&all, store, LINEAGE_PLACE_PROVENANCE, &err) != LINEAGE_OK)
+        return false;
+    json_t *git = trial_ref_find(trial->exp_id, note.commit, lineage_store_dir(store));
+    int n = snprintf(path, sizeof path, "%s/%s", all, trial->exp_id);
+    bool made = git && n > 0 && n < PATH_MAX && (mkdir(all, 0700) == 0 || errno == EEXIST) && mkdir(path, 0700) == 0;
+    json_t *run = git ? json_pack("{s:o}", "git", git) : NULL;
+    made = made && write_run(store, trial->exp_id, run);
+    json_decref(run);
+    lineage_free(all);
+    return made;
 }
