@@ -255,7 +255,7 @@ void cli_store_above(char path[PATH_MAX]);
 /* Whether the directory holds a store: it has settings or trials. */
 bool cli_is_store(const char *dir);
 
-/* Creates a store and its missing parent directories. On failure the new directories are removed again. Returns an exit
+/* Creates a store and its missing parent directories; config NULL: makes one again whose rows are known (lineage_store_restore). On failure the new directories are removed again. Returns an exit
  * status. */
 int cli_store_create(const char *dir, const struct lineage_config *config);
 

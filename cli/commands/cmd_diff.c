@@ -18,6 +18,7 @@
 #include "trial/workdir.h"
 
 #define MAX_BYTES ((size_t)16 << 20)
+#define STAT_FILE_MAX ((size_t)4 << 20) /* as for the diffs that `run` records */
 
 struct diff_options {
     struct cli_session session;
@@ -188,13 +189,24 @@ static int diff(const struct sides *sides, struct lineage_store *store, size_t l
 /* With one ID, compares with the same ancestor as `show`: the nearest one whose code is known in the same form. */
 static int print_stat(const struct sides *sides, struct cli_session *session)
 {
-    struct lineage_measured measured;
+    struct lineage_measured measured = {.memory = NULL};
     struct lineage_error err;
+    enum lineage_status status = LINEAGE_OK;
     bool two = session->args.n_positional > 1;
-    enum lineage_status status = two ? lineage_measure_pair(&measured, session->store, &sides->from, &sides->to, &err)
-                                     : lineage_measure_trial(&measured, session->store, &sides->to, &err);
-    if (status == LINEAGE_OK && !*measured.against && !*measured.command_against)
-        status = lineage_measure_pair(&measured, session->store, &sides->from, &sides->to, &err);
+    if (!two)
+        status = lineage_measure_trial(&measured, session->store, &sides->to, &err);
+    if (status == LINEAGE_OK && (two || !*measured.against)) {
+        json_t *from = load_git(session->store, sides->from.exp_id), *to = load_git(session->store, sides->to.exp_id);
+        size_t length = 0;
+        char *text = from && to ? commit_diff(from, to, STAT_FILE_MAX, &length) : NULL;
+        if (text || two || !*measured.command_against) {
+            lineage_measured_release(&measured);
+            status = lineage_measure_pair_by(&measured, session->store, &sides->from, &sides->to, text, length, &err);
+        }
+        free(text);
+        json_decref(from);
+        json_decref(to);
+    }
     if (status == LINEAGE_OK)
         cli_measured_stat(&measured);
     lineage_measured_release(&measured);

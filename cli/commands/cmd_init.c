@@ -9,6 +9,7 @@
 #include <lineage/trust.h>
 
 #include "cli.h"
+#include "git/work_tree_diff.h"
 #include "output/finding.h"
 #include "run/imported_code.h"
 #include "support/store_from_log.h"
@@ -17,7 +18,7 @@ struct init_options {
     struct cli_store_options where;
     char *label, *min_delta, *noise_std, *noise_seeds, *night_trials, *second, *second_noise;
     char *from, *log, **columns;
-    int json_columns;
+    int json_columns, tracked, anew;
 };
 
 /* Refuses a name that is too long, because the shortened name could be that of another column. */
@@ -186,6 +187,37 @@ static int make_on_server(const struct init_options *o, const struct lineage_con
     return CLI_OK;
 }
 
+/* What must not be in a commit, even if the rows are: the mirror and directories of trials that run. */
+static int keep_tracked(const char *dir)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s/.gitignore", dir);
+    FILE *out = n > 0 && n < PATH_MAX ? fopen(path, "we") : NULL;
+    bool written = out && fputs("lineage.db*\n.trial-*\n.rerun-*\n.claim*\ncheckpoints/\noutbox/\n", out) >= 0;
+    if (!out || (fclose(out) == 0) + written != 2)
+        return cli_error(CLI_SYSTEM, "cannot write %s: %s", path, strerror(errno));
+    cli_say("git tracks the rows of this store: a reset, checkout or stash takes rows back; they are then named as gone, their ids are "
+            "not given again, and `lineage restore` brings them back");
+    return CLI_OK;
+}
+
+static int make_here(const struct init_options *o, const struct lineage_config *config, const char *dir)
+{
+    if (o->anew)
+        lineage_store_forget(dir);
+    int status = cli_store_create(dir, config);
+    if (status != CLI_OK)
+        return status;
+    if (o->tracked)
+        status = keep_tracked(dir);
+    else if (!work_tree_exclude_store(dir))
+        cli_say("the store is in a git repository whose info/exclude cannot be written; ignore its files, or a reset takes rows back");
+    if (status == CLI_OK && o->json_columns)
+        status = write_header(dir);
+    report_unusable_log(dir);
+    return status;
+}
+
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct init_options o = {0};
@@ -208,6 +240,9 @@ static int run(const struct cli_command *command, int argc, const char **argv)
          "standard deviation of the second score between seeds (default: 0)", "NUMBER"},
         {"json-columns", 0, POPT_ARG_NONE, &o.json_columns, 0,
          "add the columns params and metrics, which repeat both as JSON for tools that read tables", NULL},
+        {"tracked", 0, POPT_ARG_NONE, &o.tracked, 0,
+         "let git track the rows; by default a store in a repository is ignored, so that a reset takes no rows back", NULL},
+        {"anew", 0, POPT_ARG_NONE, &o.anew, 0, "begin a new store where rows of an earlier one are gone (see restore)", NULL},
         {"log", 0, POPT_ARG_STRING, &o.log, 0,
          "keep the log on this server, and this machine's files in DIR, which is then trusted", "postgres://.."},
         {"from", 0, POPT_ARG_STRING, &o.from, 0, "convert the log FILE, which another tool or an agent has kept", "FILE"},
@@ -232,10 +267,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
             status = write_header(dir);
         else if (o.from)
             status = make_from_log(&o, &config, dir);
-        else if ((status = cli_store_create(dir, &config)) == CLI_OK) {
-            status = o.json_columns ? write_header(dir) : CLI_OK;
-            report_unusable_log(dir);
-        }
+        else
+            status = make_here(&o, &config, dir);
     }
     cli_args_release(&args);
     return status;

@@ -33,8 +33,8 @@ static const char front_matter[] =
     "---\n"
     "\n";
 
-/* For a store inside the work tree: an ignored directory also survives `git clean`. */
-static const char ignore_line[] = "git check-ignore -q %s/results.tsv ||\n"
+/* For a store in the work tree that an earlier version made. A new one is ignored by a .gitignore of its own. */
+static const char ignore_line[] = "git check-ignore -q %s/lineage.json ||\n"
                                   "    echo \"/$(git rev-parse --show-prefix)%s/\" >>\"$(git rev-parse --git-path info/exclude)\"\n";
 
 /* {NAME} is replaced (value_of). The parts follow each other. */
@@ -145,6 +145,8 @@ static const char *const parts[] = {
     "\n"
     "## If something goes wrong\n"
     "\n"
+    "- `lineage` says that rows or trials of {store} are gone (after `git clean -fdx` or a checkout):\n"
+    "  `lineage restore -C {store}` brings them back.\n"
     "- Your session was killed during a run: `lineage status -C {store}` lists trials that still run. The next `lineage run` records\n"
     "  a killed one as `harness_abort`. Nothing else is needed.\n"
     "- A trial failed or scored for a cause that has nothing to do with its idea (the GPU was taken, a module was missing):\n"

@@ -5,6 +5,7 @@
 #include <lineage/query.h>
 
 #include "cli.h"
+#include "git/trial_place.h"
 #include "git/trial_ref.h"
 #include "run/code_ref.h"
 #include "run/provenance_read.h"
@@ -32,9 +33,11 @@ static void show(struct refs *o, const char *exp_id)
         cli_list_text(o->list, exp_id);
         cli_list_text(o->list, ref);
         cli_list_text(o->list, *code ? code : text_of(git, "commit"));
-        cli_list_text(o->list, !*ref ? "none" : exists ? "kept" : "missing");
+        cli_list_text(o->list, !*ref ? "none" : exists ? "kept" : trial_place_of(git) ? "missing" : "unknown");
         cli_list_end_row(o->list);
         o->missing += *ref && !exists;
+        if (*ref && !trial_place_of(git))
+            cli_error(CLI_NO, "the ref of %s is unknown: the repository %s is not there", exp_id, text_of(git, "top"));
     }
     json_decref(run);
 }

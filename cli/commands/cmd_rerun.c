@@ -14,6 +14,7 @@
 #include <lineage/text.h>
 
 #include "cli.h"
+#include "git/trial_place.h"
 #include "git/work_tree_diff.h"
 #include "run/command_from_provenance.h"
 #include "run/provenance_read.h"
@@ -82,7 +83,11 @@ static int make_tree(struct rerun *o)
     if (n < 0 || (size_t)n >= sizeof pattern || !mkdtemp(pattern) || !realpath(pattern, o->tree))
         return cli_error(CLI_SYSTEM, "cannot make a directory in %s: %s", lineage_store_dir(o->session.store),
                          strerror(errno));
-    if (!work_tree_diff_restore(o->provenance, json_object_get(o->origin, "git"), o->tree))
+    const json_t *git = json_object_get(o->origin, "git");
+    bool restored = work_tree_diff_restore(o->provenance, git, o->tree);
+    if (!restored && !trial_place_of(git)) /* the repository is elsewhere, which says nothing about the trial */
+        return CLI_SYSTEM;
+    if (!restored)
         o->cannot = "its commit cannot be checked out with the changes of then";
     n = snprintf(o->dir, sizeof o->dir, "%s%s", o->tree, below_top(o));
     if (n < 0 || (size_t)n >= sizeof o->dir)
@@ -210,6 +215,8 @@ static int run_again(struct rerun *o)
                                           .notes = o->notes,
                                           .repeats_measured = lineage_label_is_measured(o->was.status),
                                           .name = o->notes};
+    t->in_force = o->was.params;
+    t->n_in_force = o->was.n_params;
     t->rerun_of = o->was.exp_id;
     t->parent_snapshot = o->parent_snapshot;
     t->fill = fill_workdir;

@@ -1,32 +1,70 @@
-/* cmd_restore.c: `lineage restore`: puts back a record that was moved aside as torn. */
+/* cmd_restore.c: `lineage restore`: puts back rows that are gone, or a record that was moved aside as torn. */
+#include <lineage/query.h>
+
 #include "cli.h"
+#include "run/code_ref.h"
+
+/* The code of trials whose files went together with their rows is still in the refs of the repository. */
+static size_t restore_code(struct lineage_store *store)
+{
+    const struct lineage_query every = {0};
+    struct lineage_cursor *cursor;
+    struct lineage_trial trial = {0};
+    size_t n = 0;
+    if (lineage_query_open(&cursor, store, &every, NULL) != LINEAGE_OK)
+        return 0;
+    for (; lineage_cursor_next(cursor, &trial, NULL) == LINEAGE_OK; lineage_trial_release(&trial))
+        n += code_ref_restore(store, &trial);
+    lineage_cursor_close(cursor);
+    return n;
+}
 
 static int work(struct cli_session *session, void *context)
 {
     struct lineage_error err;
     size_t n;
-    (void)context;
     cli_deliver_waiting(session->store);
-    if (lineage_restore(session->store, session->args.positional[0], &n, &err) != LINEAGE_OK)
+    n = *(size_t *)context;
+    if (!n && lineage_restore(session->store, session->args.n_positional ? session->args.positional[0] : NULL, &n, &err) != LINEAGE_OK)
         return cli_fail(&err);
+    size_t code = session->args.n_positional ? 0 : restore_code(session->store);
     printf("%zu row%s put back\n", n, n == 1 ? "" : "s");
+    if (code)
+        printf("the code of %zu trial%s found in refs of the repository\n", code, code == 1 ? "" : "s");
     return CLI_OK;
+}
+
+/* Without a store in the directory there is nothing to open yet. */
+static int make_again(struct cli_session *session, void *context)
+{
+    const char *dir = session->where.dir ? session->where.dir : ".";
+    size_t *n = context;
+    *n = session->args.n_positional || cli_is_store(dir) ? 0 : lineage_store_lost(dir);
+    int status = *n ? cli_store_create(dir, NULL) : CLI_OK;
+    return status == CLI_OK ? CLI_GO_ON : status;
 }
 
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
-    struct cli_session session = {0};
+    struct cli_session session = {.before_open = make_again};
     struct poptOption options[] = {CLI_STORE_OPTIONS(&session.where), POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 1, 1, argc, argv, work, NULL);
+    size_t restored = 0;
+    return cli_on_store(&session, command, options, 0, 1, argc, argv, work, &restored);
 }
 
 const struct cli_command cmd_restore = {
     .name = "restore",
-    .arguments = "FILE",
-    .description = "A record without a line end may be incomplete, so the next append moves it to a file\n"
+    .arguments = "[FILE]",
+    .description = "Puts back the rows that were acknowledged to you and are gone from results.tsv, because a\n"
+                   "reset, a checkout, `git clean` or somebody has taken them away. Your state directory\n"
+                   "(~/.local/state/lineage) repeats the rows and settings of each store; the code of their\n"
+                   "trials is in the refs of the repository. To accept that they are gone: lineage rebuild\n"
+                   "--digests.\n"
+                   "\n"
+                   "With FILE: a record without a line end may be incomplete, so the next append moves it to a file\n"
                    "results.tsv.torn-N in the store and reports that. If you know that the record is "
                    "complete,\n"
                    "`restore` appends it and removes the file. Its rows must be valid and their ids unused.",
-    .examples = "  lineage restore results.tsv.torn-1",
+    .examples = "  lineage restore -C runs/mine\n  lineage restore results.tsv.torn-1",
     .run = run,
 };

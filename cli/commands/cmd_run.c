@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "git/work_tree_diff.h"
 #include "output/check_tried.h"
 #include "output/show.h"
 #include "run/command_options.h"
@@ -32,6 +33,8 @@ static int make_store(const struct cli_session *session)
     if (!cli_direction_parse(&config.direction, session->where.direction))
         return CLI_USAGE;
     int status = cli_store_create(dir, &config);
+    if (status == CLI_OK)
+        (void)work_tree_exclude_store(dir);
     return status == CLI_OK ? CLI_GO_ON : status;
 }
 
@@ -95,7 +98,7 @@ static int find_parent(struct run_options *o)
     if (status != LINEAGE_OK)
         return cli_fail(&err);
     o->trial.identity.parent = o->parent.exp_id;
-    return CLI_GO_ON;
+    return command_trial_inherit(&o->trial, o->session.store, o->parent.exp_id) ? CLI_GO_ON : cli_no_memory();
 }
 
 /* Prints the exp_id alone on standard output, like `lineage train`, and the reason of a failure on standard error. */
@@ -127,7 +130,9 @@ static int work(struct cli_session *session, void *context)
         return status;
     if (o->check_tried && !o->again) {
         const struct trial_identity *t = &o->trial.identity;
-        int repeated = cli_check_tried(session->store, t->hypothesis, o->trial.params, o->trial.n_params);
+        const struct command_trial *all = &o->trial;
+        int repeated = cli_check_tried(session->store, t->hypothesis, all->in_force ? all->in_force : all->params,
+                                       all->in_force ? all->n_in_force : all->n_params);
         if (repeated != CLI_GO_ON)
             return repeated == CLI_NO ? cli_error(CLI_NO, "nothing is run; give the reason to repeat it: --again REASON") : repeated;
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "git/repository.h"
+#include "git/trial_place.h"
 #include "git/work_tree_diff.h"
 #include "trial/workdir.h"
 
@@ -26,7 +27,7 @@ static const char *code_of(const json_t *git)
 /* Whether the repository of one trial has the commits of both. */
 static bool find(struct repository *r, const json_t *place, const char *from, const char *to)
 {
-    const char *top = json_string_value(json_object_get(place, "top"));
+    const char *top = trial_place_of(place);
     char commit[REPOSITORY_COMMIT_MAX];
     return top && repository_find(r, top) && repository_commit(commit, r, from) && repository_commit(commit, r, to);
 }
@@ -39,14 +40,12 @@ static bool write_attributes(const struct repository *r)
     return out && (fputs(attributes, out) >= 0) + (fclose(out) == 0) == 2;
 }
 
-static char *diff(struct repository *r, const char *from, const char *to, size_t file_max, size_t *length)
+/* Asks git in a scratch repository and returns its output, which the caller frees. */
+static char *ask_scratch(struct repository *r, const char *const *words, size_t *length)
 {
-    char dir[PATH_MAX], big[64], *text = NULL;
+    char dir[PATH_MAX], *text = NULL;
     const char *place = getenv("TMPDIR");
-    const char *const words[] = {"-c", big, "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames",
-                                 "--submodule=short", "--end-of-options", from, to, NULL};
     int n = snprintf(dir, sizeof dir, "%s/lineage-XXXXXX", place && *place ? place : "/tmp");
-    snprintf(big, sizeof big, "core.bigFileThreshold=%zu", file_max);
     if (n < 0 || n >= PATH_MAX || !mkdtemp(dir))
         return NULL;
     r->index[0] = '\0'; /* neither side is the work tree */
@@ -54,6 +53,40 @@ static char *diff(struct repository *r, const char *from, const char *to, size_t
         text = repository_git(r, NULL, words, GIT_DIFF_MAX, length);
     workdir_remove_tree(AT_FDCWD, dir);
     return text;
+}
+
+static char *diff(struct repository *r, const char *from, const char *to, size_t file_max, size_t *length)
+{
+    char big[64];
+    const char *const words[] = {"-c", big, "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames",
+                                 "--submodule=short", "--end-of-options", from, to, NULL};
+    snprintf(big, sizeof big, "core.bigFileThreshold=%zu", file_max);
+    return ask_scratch(r, words, length);
+}
+
+/*
+ * git compares patches, so a commit that was rebased or picked counts as contained. Of uncommitted changes of the parent it is known
+ * that they are missing only if there are no changes now.
+ */
+bool commit_lacks(const json_t *git, const json_t *parent)
+{
+    const char *now = code_of(git), *then = code_of(parent), *base = json_string_value(json_object_get(parent, "commit"));
+    const char *head = json_string_value(json_object_get(git, "commit"));
+    char range[2 * REPOSITORY_COMMIT_MAX + 8];
+    const char *const words[] = {"rev-list", "--cherry-pick", "--right-only", "--no-merges", "-n", "1", range, "--", NULL};
+    struct repository *r = calloc(1, sizeof *r);
+    char *text = NULL;
+    size_t length;
+    bool known = r && now && then && base && head && strcmp(now, then) != 0 && find(r, git, now, then);
+    bool uncommitted = known && strcmp(then, base) != 0;
+    if (known && !(uncommitted && strcmp(now, head) != 0)) {
+        snprintf(range, sizeof range, "%s...%s", head, then);
+        text = ask_scratch(r, words, &length);
+    }
+    bool lacks = text && length > 0;
+    free(text);
+    free(r);
+    return lacks;
 }
 
 char *commit_diff(const json_t *from, const json_t *to, size_t file_max, size_t *length)

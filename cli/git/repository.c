@@ -34,8 +34,7 @@ static char *in_users(const char *dir, const char *const *words, size_t max, siz
     return read_command(argv, environment, seconds, max, length);
 }
 
-/* Writes the first line that git prints. */
-static bool ask(char *out, size_t size, const char *dir, const char *const *words)
+bool repository_ask(char *out, size_t size, const char *dir, const char *const *words)
 {
     size_t length;
     char *text = in_users(dir, words, PATH_MAX, &length);
@@ -45,7 +44,7 @@ static bool ask(char *out, size_t size, const char *dir, const char *const *word
 static bool rev_parse(char *out, size_t size, const char *dir, const char *what, const char *which)
 {
     const char *const words[] = {"rev-parse", what, which, NULL};
-    return ask(out, size, dir, words);
+    return repository_ask(out, size, dir, words);
 }
 
 /* --git-path prints a path relative to the directory in which it runs. */
@@ -66,12 +65,13 @@ bool repository_find(struct repository *r, const char *dir)
 {
     const char *const excludes[] = {"config", "--type=path", "--get", "core.excludesFile", NULL};
     *r = (struct repository){0};
-    if (!rev_parse(r->top, sizeof r->top, dir, "--show-toplevel", NULL) || !find_path(r->objects, r, "objects"))
+    r->has_files = rev_parse(r->top, sizeof r->top, dir, "--show-toplevel", NULL);
+    if ((!r->has_files && !rev_parse(r->top, sizeof r->top, dir, "--absolute-git-dir", NULL)) || !find_path(r->objects, r, "objects"))
         return false;
     find_path(r->index, r, "index");
     find_path(r->shallow, r, "shallow");
     find_path(r->excludes[0], r, "info/exclude");
-    if (!ask(r->excludes[1], sizeof r->excludes[1], r->top, excludes))
+    if (!repository_ask(r->excludes[1], sizeof r->excludes[1], r->top, excludes))
         r->excludes[1][0] = '\0';
     if (!rev_parse(r->commit, sizeof r->commit, dir, "--verify", "HEAD"))
         r->commit[0] = '\0';
@@ -88,14 +88,14 @@ bool repository_commit(char commit[REPOSITORY_COMMIT_MAX], const struct reposito
     char peeled[REPOSITORY_REF_MAX + 16];
     const char *const words[] = {"rev-parse", "--verify", "--quiet", "--end-of-options", peeled, NULL};
     int n = snprintf(peeled, sizeof peeled, "%s^{commit}", name);
-    return n > 0 && (size_t)n < sizeof peeled && ask(commit, REPOSITORY_COMMIT_MAX, r->top, words);
+    return n > 0 && (size_t)n < sizeof peeled && repository_ask(commit, REPOSITORY_COMMIT_MAX, r->top, words);
 }
 
 bool repository_flag(const struct repository *r, const char *key, bool otherwise)
 {
     char value[64];
     const char *const words[] = {"config", "--type=bool-or-str", "--get", key, NULL};
-    if (!ask(value, sizeof value, r->top, words))
+    if (!repository_ask(value, sizeof value, r->top, words))
         return otherwise;
     if (strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
         cli_error(CLI_USAGE, "git config %s of %s is not true or false; it counts as false", key, r->top);
@@ -156,6 +156,11 @@ static bool copy_file(const struct repository *r, const char *from, const char *
     return ok;
 }
 
+bool repository_scratch_head(const struct repository *r)
+{
+    return put_file(r->scratch, "HEAD", r->commit[0] ? r->commit : "ref: refs/heads/none");
+}
+
 /* The index records which files are unchanged since git last read them. Without it git would read every file. */
 bool repository_scratch_make(struct repository *r, const char *dir)
 {
@@ -169,7 +174,7 @@ bool repository_scratch_make(struct repository *r, const char *dir)
     snprintf(r->work_tree, sizeof r->work_tree, "GIT_WORK_TREE=%s", r->top);
     return put_dir(r->scratch, "refs") && put_dir(r->scratch, "objects") && put_dir(r->scratch, "objects/info") &&
            put_dir(r->scratch, "info") && put_file(r->scratch, "config", config) &&
-           put_file(r->scratch, "HEAD", r->commit[0] ? r->commit : "ref: refs/heads/none") &&
+           repository_scratch_head(r) &&
            put_file(r->scratch, "objects/info/alternates", r->objects) && copy_file(r, r->index, "index") &&
            copy_file(r, r->shallow, "shallow") && copy_file(r, r->excludes[0], "info/exclude");
 }

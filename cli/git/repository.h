@@ -18,7 +18,8 @@
 enum { REPOSITORY_COMMIT_MAX = 80, REPOSITORY_REF_MAX = 320 };
 
 struct repository {
-    char top[PATH_MAX]; /* of the work tree */
+    char top[PATH_MAX]; /* of the work tree, or the directory of a repository without one */
+    bool has_files;     /* it has a work tree */
     char objects[PATH_MAX], index[PATH_MAX];
     char shallow[PATH_MAX]; /* file that lists the commits whose parents a shallow clone lacks; "": none */
     char excludes[2][PATH_MAX]; /* files with patterns of ignored files: info/exclude, core.excludesFile; "": none */
@@ -28,10 +29,13 @@ struct repository {
 };
 
 /*
- * Finds the repository around dir. Returns false if there is none, if it has no work tree, if git does not trust its
- * owner, or if there is no git. commit is "" if HEAD has no commit.
+ * Finds the repository around dir. Returns false if there is none, if git does not trust its owner, or if there is no git. commit is "" if HEAD has no commit.
  */
 bool repository_find(struct repository *r, const char *dir);
+
+/* Writes the first line that git prints in dir. The command must not start a program that a configuration names. Returns false if git
+ * fails, prints nothing, or if the line does not fit. */
+bool repository_ask(char *out, size_t size, const char *dir, const char *const *words);
 
 /* Writes the full name of the commit that `name` stands for; returns false if there is no such commit. */
 bool repository_commit(char commit[REPOSITORY_COMMIT_MAX], const struct repository *r, const char *name);
@@ -43,6 +47,7 @@ bool repository_flag(const struct repository *r, const char *key, bool otherwise
 /* Makes the scratch repository inside dir, with HEAD at r->commit and a copy of the index. Remove it after a failure,
  * too. */
 bool repository_scratch_make(struct repository *r, const char *dir);
+bool repository_scratch_head(const struct repository *r); /* sets HEAD of the scratch repository to r->commit */
 void repository_scratch_remove(struct repository *r);
 
 /*

@@ -1,11 +1,13 @@
 /* trial_ref.c: see trial_ref.h. */
 #include "git/trial_ref.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "git/repository.h"
+#include "git/trial_place.h"
 
 #define REFS "refs/lineage/"
 #define RUNNING_REFS "refs/lineage-running/"
@@ -37,13 +39,19 @@ static bool is_commit(const char *text)
 static struct repository *open_repository(const json_t *git)
 {
     struct repository *r = calloc(1, sizeof *r);
-    const char *top = text_of(git, "top");
+    const char *top = trial_place_of(git) ? trial_place_of(git) : "";
     if (r && *top == '/' && is_commit(code_of(git)) && strlen(top) < sizeof r->top) {
         strcpy(r->top, top);
         return r;
     }
     free(r);
     return NULL;
+}
+
+/* Like open_repository, for changes: the repository that another store uses is left alone. */
+static struct repository *open_own(const json_t *git)
+{
+    return trial_place_is_others(git) ? NULL : open_repository(git);
 }
 
 /* Only refs under our prefixes are ever written, whatever run.json says. */
@@ -133,7 +141,7 @@ static void remove_running(const struct repository *r, const json_t *git)
 
 bool trial_ref_keep(json_t *git, const char *exp_id)
 {
-    struct repository *r = open_repository(git);
+    struct repository *r = open_own(git);
     const char *ref = text_of(git, "ref");
     bool kept = r && ((is_ours(ref, REFS) && has_value(r, ref, code_of(git))) || create(r, git, exp_id));
     if (kept) {
@@ -146,7 +154,7 @@ bool trial_ref_keep(json_t *git, const char *exp_id)
 
 bool trial_ref_remove(const json_t *git)
 {
-    struct repository *r = open_repository(git);
+    struct repository *r = open_own(git);
     const char *ref = text_of(git, "ref");
     bool removed = r && is_ours(ref, REFS) && has_value(r, ref, code_of(git)) &&
                    repository_ref_set(r, ref, NULL, code_of(git));
@@ -163,4 +171,23 @@ bool trial_ref_exists(const json_t *git)
     bool exists = r && is_ours(ref, REFS) && has_value(r, ref, code_of(git));
     free(r);
     return exists;
+}
+
+json_t *trial_ref_find(const char *exp_id, const char *begin, const char *store)
+{
+    const char *const places[] = {store, "."};
+    char ref[REPOSITORY_REF_MAX], commit[REPOSITORY_COMMIT_MAX], now[PATH_MAX];
+    struct repository *r = calloc(1, sizeof *r);
+    json_t *git = NULL;
+    for (size_t i = 0; r && i < 2 && !git && realpath(store, now); i++)
+        for (unsigned n = 1; (n > 1 || repository_find(r, places[i])) && n <= NAMES_TRIED && !git; n++) {
+            make_name(ref, REFS, exp_id, n);
+            if (!repository_commit(commit, r, ref))
+                break;
+            if (*begin && strncmp(commit, begin, strlen(begin)) == 0)
+                git = json_pack("{s:s, s:s, s:o, s:s, s:s, s:s}", "commit", commit, "top", r->top, "common",
+                                json_stringn(r->objects, strlen(r->objects) - strlen("/objects")), "store", now, "code", commit, "ref", ref);
+        }
+    free(r);
+    return git;
 }

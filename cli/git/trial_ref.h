@@ -31,6 +31,10 @@ bool trial_ref_keep(json_t *git, const char *exp_id);
 /* Removes the ref "ref", if it still names this trial's code, and the running one. Returns whether "ref" was removed. */
 bool trial_ref_remove(const json_t *git);
 
+/* Looks in the repository around the store, or around the current directory, for a ref of the trial whose commit begins with `begin`.
+ * Returns the object of run.json as far as the ref tells it, or NULL. */
+json_t *trial_ref_find(const char *exp_id, const char *begin, const char *store);
+
 /* Whether the ref exists and names the trial's code. */
 bool trial_ref_exists(const json_t *git);
 

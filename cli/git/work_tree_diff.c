@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +21,10 @@
 #include "git/file_pool.h"
 #include "git/read_command.h"
 #include "git/repository.h"
+#include "git/trial_place.h"
 #include "support/secrets.h"
 
-enum { HIDDEN_MAX = 32 };
+enum { HIDDEN_MAX = 32, LEFT_NAMED = 4 };
 
 /* What is recorded of one work tree. */
 struct recording {
@@ -39,6 +41,18 @@ struct recording {
     const char *hidden[HIDDEN_MAX]; /* .. and where each begins */
     size_t n_hidden;
 };
+
+/* Adds to the text that says what was not recorded. */
+static void leave_out(const struct recording *r, const char *format, ...)
+{
+    const char *before = json_string_value(json_object_get(r->result, "left_out"));
+    char text[400];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    json_object_set_new(r->result, "left_out", before ? json_sprintf("%.800s; %s", before, text) : cli_json_text(text));
+}
 
 /* ---- files of stores ---- */
 
@@ -122,6 +136,39 @@ static void leave_out_store(const struct recording *r, const char **words, size_
     words[n] = NULL;
 }
 
+/* Lines for an exclude file of git: the names of a store's files in the directory `prefix` of the repository. */
+static char *exclude_lines(const char *prefix)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    for (size_t i = 0; out && own[i]; i++)
+        fprintf(out, "/%s%s%s\n", prefix, own[i], own[i][strlen(own[i]) - 1] == '/' ? "" : "*");
+    if (out)
+        fclose(out);
+    return text;
+}
+
+bool work_tree_exclude_store(const char *dir)
+{
+    char prefix[PATH_MAX], path[PATH_MAX], ignored[PATH_MAX];
+    static const char *const where[] = {"rev-parse", "--show-prefix", NULL}, *const file[] = {"rev-parse", "--path-format=absolute",
+                                        "--git-path", "info/exclude", NULL},
+                             *const check[] = {"check-ignore", "--no-index", "results.tsv", NULL};
+    struct repository *r = calloc(1, sizeof *r);
+    bool done = !r || !repository_find(r, dir) || !r->has_files || repository_ask(ignored, sizeof ignored, dir, check);
+    if (!done && repository_ask(path, sizeof path, dir, file)) {
+        if (!repository_ask(prefix, sizeof prefix, dir, where))
+            prefix[0] = '\0';
+        char *lines = exclude_lines(prefix);
+        FILE *out = lines ? fopen(path, "ae") : NULL;
+        done = out && (fputs(lines, out) >= 0) + (fclose(out) == 0) == 2;
+        free(lines);
+    }
+    free(r);
+    return done;
+}
+
 /* ---- secret files ---- */
 
 static void note_secret(const struct recording *r, const char *name)
@@ -189,7 +236,7 @@ static bool write_diff(const struct recording *r, const char *name, const char *
     if (written)
         json_object_set_new(r->result, key, json_integer((json_int_t)length));
     else
-        json_object_set_new(r->result, "left_out", json_string("a diff that git could not make, or of more than 8 MiB"));
+        leave_out(r, "the %s changes: a diff that git could not make, or of more than 8 MiB", key);
     free(text);
     return written;
 }
@@ -209,8 +256,18 @@ static bool make_parents(char *path, size_t from)
     return true;
 }
 
-/* Copies a regular file. Returns false for a link or another kind of file, if it is larger than *room, or if copying
- * fails. */
+/* Makes the same link again. It is never followed here. */
+static bool copy_link(const char *from, char *to, size_t parents)
+{
+    char target[PATH_MAX];
+    ssize_t n = readlink(from, target, sizeof target - 1);
+    if (n <= 0 || !make_parents(to, parents))
+        return false;
+    target[n] = '\0';
+    return symlink(target, to) == 0;
+}
+
+/* Copies a regular file or a link. Returns false for another kind of file, if it is larger than *room, or if copying fails. */
 static bool copy_untracked(const struct recording *r, const char *name, size_t *room)
 {
     char from[PATH_MAX], to[PATH_MAX];
@@ -219,6 +276,8 @@ static bool copy_untracked(const struct recording *r, const char *name, size_t *
     int m = snprintf(to, sizeof to, "%s/untracked/%s", r->dir, name);
     if (n < 0 || n >= PATH_MAX || m < 0 || m >= PATH_MAX)
         return false;
+    if (lstat(from, &st) == 0 && S_ISLNK(st.st_mode))
+        return copy_link(from, to, strlen(r->dir)) && fwrite(name, 1, strlen(name) + 1, r->copied) > 0;
     int fd = open(from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     bool ok = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (size_t)st.st_size <= *room;
     char *bytes = ok ? malloc((size_t)st.st_size + 1) : NULL;
@@ -240,7 +299,7 @@ static void write_untracked(struct recording *r)
 {
     static const char *const words[] = {"ls-files", "-z", "--others", "--exclude-standard", NULL};
     size_t length, room = GIT_UNTRACKED_MAX, copied = 0, left = 0;
-    char *names = repository_git(r->repository, NULL, words, GIT_NAMES_MAX, &length);
+    char text[LEFT_NAMED * 64] = "", *names = repository_git(r->repository, NULL, words, GIT_NAMES_MAX, &length);
     for (size_t at = 0; names && at < length; at += strlen(names + at) + 1)
         if (is_of_store(r, names + at) || is_of_other_store(r, names + at))
             continue;
@@ -249,14 +308,14 @@ static void write_untracked(struct recording *r)
         else if (copied < GIT_UNTRACKED_FILES && names[at] != '/' && !strstr(names + at, "..") &&
             copy_untracked(r, names + at, &room))
             copied++;
-        else
-            left++;
+        else if (left++ < LEFT_NAMED)
+            snprintf(text + strlen(text), sizeof text - strlen(text), "%s%.60s", left > 1 ? ", " : "", names + at);
     json_object_set_new(r->result, "untracked", json_integer((json_int_t)copied));
     if (!names)
-        json_object_set_new(r->result, "left_out", json_string("untracked files: git could not list them, or too many"));
+        leave_out(r, "untracked files: git could not list them, or too many");
     else if (left)
-        json_object_set_new(r->result, "left_out",
-                            json_sprintf("%zu untracked files: too many, too large, or no files", left));
+        leave_out(r, "%zu untracked file%s (%s%s): too many, too large, or no files", left, left == 1 ? "" : "s", text,
+                  left > LEFT_NAMED ? ", .." : "");
     free(names);
 }
 
@@ -294,6 +353,96 @@ static bool list_changed(const struct recording *r)
 }
 
 /*
+ * ---- submodules ----
+ *
+ * A submodule has a repository of its own, whose commits nobody keeps and which a checkout elsewhere cannot reach. So the commit of a
+ * trial has the files of a submodule themselves, in place of the link to its commit.
+ */
+
+/* Lists the files that belong to the code in the submodule, for `git add`. They must exist, because git refuses other names. */
+static bool list_files(const struct recording *r, const struct repository *sub, const char *name)
+{
+    static const char *const words[] = {"ls-files", "-z", "--cached", "--others", "--exclude-standard", NULL};
+    char path[2 * PATH_MAX];
+    struct stat st;
+    size_t length;
+    snprintf(path, sizeof path, "%s/names", sub->scratch);
+    FILE *out = fopen(path, "we");
+    char *names = out ? repository_git(sub, NULL, words, GIT_NAMES_MAX, &length) : NULL;
+    for (size_t at = 0; names && at < length; at += strlen(names + at) + 1) {
+        snprintf(path, sizeof path, "%s/%s", sub->top, names + at);
+        if (lstat(path, &st) != 0)
+            continue;
+        if (S_ISDIR(st.st_mode))
+            leave_out(r, "the submodule %.80s/%.80s", name, names + at);
+        else if (secret_file(names + at, r->secrets))
+            leave_out(r, "the file %.80s/%.80s, which looks secret", name, names + at);
+        else
+            fwrite(names + at, 1, strlen(names + at) + 1, out);
+    }
+    free(names);
+    return out && fclose(out) == 0 && names;
+}
+
+/* Makes a tree of the files of the submodule, with all objects in the main repository. */
+static bool make_tree(const struct recording *r, struct repository *sub, const char *name, char tree[REPOSITORY_COMMIT_MAX])
+{
+    char list[PATH_MAX + 32], index[PATH_MAX + 16];
+    const char *const add[] = {"--literal-pathspecs", "add", "-A", "-f", list, "--pathspec-file-nul", NULL};
+    static const char *const write_tree[] = {"write-tree", NULL};
+    bool made = repository_scratch_make(sub, r->repository->scratch) && list_files(r, sub, name);
+    snprintf(list, sizeof list, "--pathspec-from-file=%s/names", sub->scratch);
+    snprintf(index, sizeof index, "%s/index", sub->scratch);
+    unlink(index); /* its objects are only in the submodule */
+    memcpy(sub->objects, r->repository->objects, sizeof sub->objects);
+    sub->shares_objects = true;
+    made = made && repository_run(sub, add) && line_of(tree, REPOSITORY_COMMIT_MAX, sub, NULL, write_tree);
+    repository_scratch_remove(sub);
+    return made;
+}
+
+/* Puts the files of a submodule into the index of the scratch repository. One that is not checked out had no files when the trial
+ * ran. */
+static bool put_submodule(const struct recording *r, const char *name)
+{
+    char path[2 * PATH_MAX], prefix[PATH_MAX + 16], tree[REPOSITORY_COMMIT_MAX], top[PATH_MAX];
+    const char *const forget[] = {"update-index", "--force-remove", "--", name, NULL};
+    const char *const read_tree[] = {"read-tree", prefix, tree, NULL};
+    struct repository *sub = calloc(1, sizeof *sub);
+    snprintf(path, sizeof path, "%s/%s", r->repository->top, name);
+    snprintf(prefix, sizeof prefix, "--prefix=%s/", name);
+    bool here = sub && realpath(path, top) && repository_find(sub, top) && strcmp(sub->top, top) == 0;
+    bool put = here && make_tree(r, sub, name, tree) && repository_run(r->repository, forget) && repository_run(r->repository, read_tree);
+    strcat(path, "/.git");
+    if (!put && (here || access(path, F_OK) == 0))
+        leave_out(r, "the submodule %.80s", name);
+    free(sub);
+    return put;
+}
+
+/* Returns false if git cannot list the submodules; *n counts those whose files are in the index now. */
+static bool put_submodules(const struct recording *r, size_t *n)
+{
+    static const char *const words[] = {"ls-files", "-s", "-z", NULL};
+    size_t length;
+    char *entries = repository_git(r->repository, NULL, words, GIT_NAMES_MAX, &length);
+    for (size_t at = 0; entries && at < length; at += strlen(entries + at) + 1) {
+        const char *name = strchr(entries + at, '\t');
+        if (strncmp(entries + at, "160000 ", 7) == 0 && name && put_submodule(r, name + 1))
+            ++*n;
+    }
+    free(entries);
+    return entries != NULL;
+}
+
+static bool has_submodules(const struct recording *r)
+{
+    char path[PATH_MAX + 16];
+    snprintf(path, sizeof path, "%s/.gitmodules", r->repository->top);
+    return access(path, F_OK) == 0;
+}
+
+/*
  * Makes a commit whose tree is the work tree with its untracked files and whose parent is HEAD, without touching HEAD or the
  * index. Author and date are those of its parent's date, so that equal code gives an equal commit.
  */
@@ -312,10 +461,13 @@ static bool make_commit(struct recording *r, char commit[REPOSITORY_COMMIT_MAX])
                                     NULL};
     snprintf(list, sizeof list, "--pathspec-from-file=%s/names", git->scratch);
     git->shares_objects = true;
-    bool made = list_changed(r) && (ftell(r->copied) == 0 || repository_run(git, add)) &&
-                line_of(tree, sizeof tree, git, NULL, write_tree) && line_of(time, sizeof time, git, NULL, show);
-    snprintf(dates[0], sizeof dates[0], "GIT_AUTHOR_DATE=%s +0000", time);
-    snprintf(dates[1], sizeof dates[1], "GIT_COMMITTER_DATE=%s +0000", time);
+    size_t n = 0;
+    bool made = list_changed(r) && (ftell(r->copied) == 0 || repository_run(git, add)) && (!has_submodules(r) || put_submodules(r, &n));
+    if (n)
+        json_object_set_new(r->result, "submodules", json_integer((json_int_t)n));
+    made = made && line_of(tree, sizeof tree, git, NULL, write_tree) && line_of(time, sizeof time, git, NULL, show);
+    snprintf(dates[0], sizeof dates[0], "GIT_AUTHOR_DATE=@%s +0000", time);
+    snprintf(dates[1], sizeof dates[1], "GIT_COMMITTER_DATE=@%s +0000", time);
     made = made && line_of(commit, REPOSITORY_COMMIT_MAX, git, identity, commit_tree);
     git->shares_objects = false;
     return made;
@@ -327,7 +479,7 @@ static void write_code(struct recording *r, bool complete)
 {
     char commit[REPOSITORY_COMMIT_MAX];
     static const char *const counts[] = {"staged", "unstaged", "untracked"};
-    bool changed = false;
+    bool changed = has_submodules(r);
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         changed = changed || json_integer_value(json_object_get(r->result, counts[i])) > 0;
     if (!complete || fflush(r->copied) != 0)
@@ -358,8 +510,7 @@ static void record(struct recording *r)
         return;
     bool hidden = hide_changed(r) || (use_index_of_head(r) && hide_changed(r));
     if (!hidden)
-        json_object_set_new(r->result, "left_out",
-                            json_string("the changes: git could not list them, or too many are in secret files"));
+        leave_out(r, "the changes: git could not list them, or too many are in secret files");
     bool staged = hidden && write_diff(r, "staged", "staged", "--cached");
     if (!staged && hidden && use_index_of_head(r) && (staged = write_diff(r, "staged", "staged", "--cached")))
         json_object_del(r->result, "left_out");
@@ -369,23 +520,39 @@ static void record(struct recording *r)
     fclose(r->copied);
 }
 
-json_t *work_tree_diff_write(const char *dir, const char *store, const char *pool, const char *const *secrets)
+/* Before the first commit of a repository, everything is a change of an empty commit, which is made here, in the user's repository. */
+static bool begin_history(struct repository *git)
+{
+    static const char *const empty_tree[] = {"hash-object", "-t", "tree", "-w", "/dev/null", NULL};
+    static const char *const dated[] = {"GIT_AUTHOR_NAME=lineage", "GIT_AUTHOR_EMAIL=lineage@localhost", "GIT_COMMITTER_NAME=lineage",
+                                        "GIT_COMMITTER_EMAIL=lineage@localhost", "GIT_AUTHOR_DATE=@0 +0000",
+                                        "GIT_COMMITTER_DATE=@0 +0000", NULL};
+    char tree[REPOSITORY_COMMIT_MAX];
+    const char *const commit_tree[] = {"commit-tree", tree, "-m", "No commit yet, recorded by lineage", NULL};
+    git->shares_objects = true;
+    bool made = line_of(tree, sizeof tree, git, NULL, empty_tree) && line_of(git->commit, sizeof git->commit, git, dated, commit_tree);
+    git->shares_objects = false;
+    return made && repository_scratch_head(git);
+}
+
+json_t *work_tree_diff_write(const char *dir, const char *work, const char *store, const char *pool, const char *const *secrets)
 {
     char absolute[PATH_MAX], store_path[PATH_MAX]; /* git runs in another directory */
     struct repository *repository = calloc(1, sizeof *repository);
     struct recording *r = calloc(1, sizeof *r);
     json_t *result = NULL;
-    if (r && repository && realpath(dir, absolute) && realpath(store, store_path) && repository_find(repository, ".") &&
-        repository->commit[0]) {
-        result = json_pack("{s:s, s:s}", "commit", repository->commit, "top", repository->top);
+    if (r && repository && realpath(dir, absolute) && realpath(store, store_path) && repository_find(repository, work) && repository->has_files &&
+        repository_scratch_make(repository, absolute) && (repository->commit[0] || begin_history(repository))) {
+        result = json_pack("{s:s, s:s, s:o, s:s}", "commit", repository->commit, "top", repository->top, "common",
+                           json_stringn(repository->objects, strlen(repository->objects) - strlen("/objects")), "store", store_path);
         if (repository->branch[0])
             json_object_set_new(result, "branch", json_string(repository->branch));
         *r = (struct recording){
             .repository = repository, .dir = absolute, .pool = pool, .store = store_path, .secrets = secrets, .result = result};
-        if (repository_scratch_make(repository, absolute))
-            record(r);
-        repository_scratch_remove(repository);
+        record(r);
     }
+    if (repository)
+        repository_scratch_remove(repository);
     if (r)
         free(r->changed);
     free(r);
@@ -438,13 +605,13 @@ static bool restore(struct repository *r, const char *provenance, const char *to
 /* The commit of the whole code is preferred: it needs no diff to be applied, and a ref keeps it. */
 bool work_tree_diff_restore(const char *provenance, const json_t *git, const char *to)
 {
-    const char *top = json_string_value(json_object_get(git, "top"));
+    const char *top = trial_place_of(git);
     const char *commit = json_string_value(json_object_get(git, "commit"));
     const char *code = json_string_value(json_object_get(git, "code"));
     struct repository *r = calloc(1, sizeof *r);
     bool ok = false;
     if (!r || !top || !commit || !repository_find(r, top)) {
-        cli_error(CLI_USAGE, "no repository in %s any more", top ? top : "(unknown)");
+        cli_error(CLI_USAGE, "no repository in %s any more", top ? top : json_string_value(json_object_get(git, "top")));
     } else if (code && repository_commit(r->commit, r, code)) {
         ok = restore(r, NULL, to);
     } else if (repository_commit(r->commit, r, commit)) {

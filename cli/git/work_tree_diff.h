@@ -16,9 +16,15 @@ enum { GIT_DIFF_MAX = 8 << 20, GIT_UNTRACKED_FILES = 200, GIT_UNTRACKED_MAX = 4 
  * Files that look like secrets (support/secrets.h, and the patterns in `secrets`, which may be NULL) are neither copied nor
  * compared; secret_files lists them. What is copied gets no rights for other users. "code" is a commit of the
  * repository with all of these changes in it; it is missing if a change was left out or if the repository cannot be
- * written. Returns NULL if there is no repository, no commit or no git.
+ * written. Before the first commit of a repository, "commit" is an empty one that is made for it. A commit of a repository
+ * with submodules has their files in it, and "submodules" is their number. work is the directory in whose repository the trial runs.
+ * Returns NULL if there is no repository or no git.
  */
-json_t *work_tree_diff_write(const char *dir, const char *store, const char *pool, const char *const *secrets);
+json_t *work_tree_diff_write(const char *dir, const char *work, const char *store, const char *pool, const char *const *secrets);
+
+/* Keeps the files of a store whose directory has other files too (the top of a repository) out of commits and resets: adds their names
+ * to info/exclude, unless git ignores them already. Returns false if that file cannot be written. */
+bool work_tree_exclude_store(const char *dir);
 
 /*
  * Checks out the code that `git` (the object returned above) names into the empty directory `to`: the commit "code" or, if

@@ -5,8 +5,13 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <lineage/code.h>
+#include <lineage/render.h>
+
+#include "git/trial_place.h"
 #include "git/trial_ref.h"
 #include "run/provenance_read.h"
 
@@ -21,7 +26,10 @@ static bool write_run(const struct lineage_store *store, const char *exp_id, con
     FILE *out = cli_private_file(fresh);
     if (!out)
         return false;
-    cli_json_print(out, run, true);
+    json_t *copy = json_deep_copy(run);
+    trial_place_forget(json_object_get(copy, "git"));
+    cli_json_print(out, copy, true);
+    json_decref(copy);
     if (fclose(out) == 0 && rename(fresh, path) == 0)
         return true;
     unlink(fresh);
@@ -72,7 +80,13 @@ bool code_ref_remove(const struct lineage_store *store, const char *exp_id)
 {
     json_t *run = provenance_load(store, exp_id), *git = json_object_get(run, "git");
     bool removed = trial_ref_remove(git);
-    if (json_object_del(git, "ref") == 0)
+    if (json_object_get(git, "ref") && trial_place_is_others(git))
+        cli_error(CLI_NO, "the ref of %s is in %s, where the store %s uses it; it is left there", exp_id, trial_place_of(git),
+                  json_string_value(json_object_get(git, "store")));
+    else if (json_object_get(git, "ref") && !trial_place_of(git))
+        cli_error(CLI_NO, "the ref of %s cannot be removed: the repository %s is not there", exp_id,
+                  json_string_value(json_object_get(git, "top")));
+    else if (json_object_del(git, "ref") == 0)
         write_run(store, exp_id, run);
     json_decref(run);
     return removed;
@@ -92,4 +106,22 @@ void code_ref_take_back(const struct lineage_store *store, const char *exp_id)
     if (git && !json_is_true(json_object_get(run, "no_refs")) && trial_ref_is_allowed(git) && !trial_ref_exists(git))
         keep(store, exp_id, run, git);
     json_decref(run);
+}
+
+bool code_ref_restore(const struct lineage_store *store, const struct lineage_trial *trial)
+{
+    struct lineage_commit_note note;
+    struct lineage_error err;
+    char path[PATH_MAX], *all = NULL;
+    if (!lineage_commit_note_parse(&note, trial->notes) || provenance_path(path, store, trial->exp_id) ||
+        lineage_store_path(&all, store, LINEAGE_PLACE_PROVENANCE, &err) != LINEAGE_OK)
+        return false;
+    json_t *git = trial_ref_find(trial->exp_id, note.commit, lineage_store_dir(store));
+    int n = snprintf(path, sizeof path, "%s/%s", all, trial->exp_id);
+    bool made = git && n > 0 && n < PATH_MAX && (mkdir(all, 0700) == 0 || errno == EEXIST) && mkdir(path, 0700) == 0;
+    json_t *run = git ? json_pack("{s:o}", "git", git) : NULL;
+    made = made && write_run(store, trial->exp_id, run);
+    json_decref(run);
+    lineage_free(all);
+    return made;
 }

@@ -32,6 +32,12 @@ bool code_ref_remove(const struct lineage_store *store, const char *exp_id);
 /* Creates the ref of a recorded trial that has none, if its commit still exists. Returns whether there is one now. */
 bool code_ref_add(const struct lineage_store *store, const char *exp_id);
 
+/*
+ * Writes a run.json for a trial whose provenance is gone, if a ref of the repository around the store or the current directory has the
+ * commit that the row names. Returns whether it did.
+ */
+bool code_ref_restore(const struct lineage_store *store, const struct lineage_trial *trial);
+
 /* Creates the ref that code_ref_remove has removed, if the commit still exists, unless the trial was run without refs. */
 void code_ref_take_back(const struct lineage_store *store, const char *exp_id);
 

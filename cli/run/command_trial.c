@@ -3,6 +3,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include <lineage/query.h>
 
 bool command_trial_check(const struct command_trial *trial, bool sweep, char *why, size_t size)
 {
@@ -30,6 +33,59 @@ void *command_trial_own(struct command_trial *trial, void *memory)
     }
     trial->owned = grown;
     return trial->owned[trial->n_owned++] = memory;
+}
+
+static bool is_in_force(const struct lineage_param *params, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(params[i].name, name) == 0)
+            return true;
+    return strcmp(name, "seed") == 0 || strcmp(name, "proposer") == 0;
+}
+
+/* Adds what the ancestor has set and no nearer trial. */
+static bool add_inherited(struct command_trial *trial, struct lineage_param **params, size_t *n, const struct lineage_trial *ancestor)
+{
+    struct lineage_param *grown = realloc(*params, (*n + ancestor->n_params + 1) * sizeof *grown);
+    bool good = grown != NULL;
+    if (grown)
+        *params = grown;
+    for (size_t i = 0; good && i < ancestor->n_params; i++) {
+        const struct lineage_param *from = &ancestor->params[i];
+        if (is_in_force(grown, *n, from->name))
+            continue;
+        grown[*n] = *from;
+        good = (grown[*n].name = command_trial_own(trial, strdup(from->name))) &&
+               (!from->text || (grown[*n].text = command_trial_own(trial, strdup(from->text))));
+        *n += good;
+    }
+    return good;
+}
+
+/* A log that anybody can edit may have a cycle of parents. */
+enum { ANCESTORS_MAX = 1000 };
+
+bool command_trial_inherit(struct command_trial *trial, struct lineage_store *store, const char *parent)
+{
+    struct lineage_param *params = calloc(trial->n_params + 1, sizeof *params);
+    struct lineage_trial ancestor = {0}, next = {0};
+    size_t n = trial->n_params;
+    bool good = params != NULL;
+    if (params && n)
+        memcpy(params, trial->params, n * sizeof *params);
+    for (int depth = 0; good && depth < ANCESTORS_MAX && parent && *parent; depth++) {
+        if (lineage_find(store, parent, &next, NULL) != LINEAGE_OK)
+            break;
+        lineage_trial_release(&ancestor);
+        ancestor = next;
+        next = (struct lineage_trial){0};
+        good = add_inherited(trial, &params, &n, &ancestor);
+        parent = ancestor.parent_exp;
+    }
+    lineage_trial_release(&ancestor);
+    trial->in_force = command_trial_own(trial, params);
+    trial->n_in_force = trial->in_force ? n : 0;
+    return good && trial->in_force;
 }
 
 void command_trial_release(struct command_trial *trial)

@@ -50,6 +50,8 @@ struct command_trial {
     const char *preflight;   /* shell command that must succeed before the training; NULL: none */
     const struct lineage_param *params; /* [n_params] */
     size_t n_params;
+    const struct lineage_param *in_force; /* [n_in_force] those of the row: params, and what it inherits; NULL: only params */
+    size_t n_in_force;
     const char *const *environment;      /* NAME=VALUE, ended by NULL; NULL: none */
     const char *const *keep_environment; /* names of variables of this process to record, ended by NULL; NULL: none */
     const char *const *version_of;       /* shell commands whose output is recorded, ended by NULL; NULL: none */
@@ -96,6 +98,14 @@ bool command_trial_check(const struct command_trial *trial, bool sweep, char *wh
  * Takes ownership of memory, which is then freed with the trial. Returns it, or NULL if it is NULL or memory runs out.
  */
 void *command_trial_own(struct command_trial *trial, void *memory);
+
+/*
+ * Sets in_force: the trial's own parameters, and those of its parent and further ancestors that no nearer trial has set. A trial of
+ * `run` states only what it changed, and its row has all that is in force, so that every question about parameters finds them in the
+ * row. The seed and the proposer belong to one trial and are not inherited. Returns false if memory runs out. A parent that is not
+ * found has none.
+ */
+bool command_trial_inherit(struct command_trial *trial, struct lineage_store *store, const char *parent);
 
 /* Frees what the trial owns; a zeroed trial is allowed. */
 void command_trial_release(struct command_trial *trial);

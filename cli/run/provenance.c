@@ -287,7 +287,7 @@ static json_t *record_git(const char *dir, const char *workdir, struct lineage_s
         return NULL;
     snprintf(pool, sizeof pool, "%s/" PROVENANCE_POOL, provenance);
     lineage_free(provenance);
-    json_t *git = work_tree_diff_write(dir, lineage_store_dir(store), pool, lineage_store_secret_files(store));
+    json_t *git = work_tree_diff_write(dir, t->dir ? t->dir : ".", lineage_store_dir(store), pool, lineage_store_secret_files(store));
     if (git && !t->no_refs)
         code_ref_name(git, workdir);
     if (git)
@@ -312,6 +312,9 @@ bool provenance_write(json_t **recorded, const char *workdir, struct lineage_sto
     if (git)
         json_object_set(run, "git", git);
     *recorded = git;
+    const char *left = json_string_value(json_object_get(git, "left_out"));
+    if (left)
+        cli_error(CLI_NO, "the code of this trial is not kept as a whole; left out: %s", left);
     if (!t->quiet)
         say_copied(git);
     n = snprintf(path, sizeof path, "%s/run.json", dir);

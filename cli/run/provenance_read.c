@@ -7,6 +7,7 @@
 
 #include <lineage/render.h>
 
+#include "git/trial_place.h"
 #include "output/show.h"
 
 /* Rows may have been written by any program, so an id that would lead to another directory is rejected. */
@@ -30,10 +31,13 @@ json_t *provenance_load(const struct lineage_store *store, const char *exp_id)
         return NULL;
     snprintf(path, sizeof path, "%s/run.json", dir);
     json_t *run = json_load_file(path, 0, NULL);
-    if (json_is_object(run))
-        return run;
-    json_decref(run);
-    return NULL;
+    if (!json_is_object(run)) {
+        json_decref(run);
+        return NULL;
+    }
+    trial_place_forget(json_object_get(run, "git")); /* what a file says of it was not found here */
+    trial_place_find(json_object_get(run, "git"), lineage_store_dir(store));
+    return run;
 }
 
 bool provenance_origin(json_t **run, char id[LINEAGE_NAME_MAX], const struct lineage_store *store)
@@ -93,6 +97,8 @@ static void print_git(const struct cli_screen *screen, const json_t *git)
              json_integer_value(json_object_get(git, "staged")), json_integer_value(json_object_get(git, "unstaged")),
              json_integer_value(json_object_get(git, "untracked")));
     print_text(screen, "changes", text);
+    if (json_object_get(git, "submodules"))
+        print_text(screen, "submodules", "the ref has their files, with changes");
     print_text(screen, "left_out", json_string_value(json_object_get(git, "left_out")));
 }
 

@@ -642,6 +642,9 @@ static void remark(void *context, const struct trial_results *results, const str
     else if (run->measured > 1)
         n += (size_t)snprintf(out + n, size - n, ", mean of %zu seeds, std %.4g", run->measured, score_std(run));
     n += note_printed(run, results, out + n, size - n, n > 0);
+    const char *left = json_string_value(json_object_get(run->git, "left_out"));
+    if (left)
+        n += (size_t)snprintf(out + n, size - n, "%scode not kept: %.200s", n ? ", " : "", left);
     if (outcome->unseen > 0)
         n += (size_t)snprintf(out + n, size - n, ", %d processes could not be ended", outcome->unseen);
     if (outcome->unseen < 0)
@@ -653,12 +656,13 @@ static void remark(void *context, const struct trial_results *results, const str
 /* If a trial has only one run, its seed is added as a parameter, by which `lineage compare` pairs rows. */
 static bool make_params(struct lineage_param **params, size_t *n, const struct command_trial *t)
 {
-    *n = t->n_params;
-    *params = calloc(t->n_params + 2, sizeof **params);
+    const struct lineage_param *from = t->in_force ? t->in_force : t->params;
+    *n = t->in_force ? t->n_in_force : t->n_params;
+    *params = calloc(*n + 2, sizeof **params);
     if (!*params)
         return false;
-    if (t->n_params)
-        memcpy(*params, t->params, t->n_params * sizeof **params);
+    if (*n)
+        memcpy(*params, from, *n * sizeof **params);
     if (t->has_seed && t->seeds < 2)
         (*params)[(*n)++] = (struct lineage_param){"seed", (double)t->first_seed, NULL};
     if (t->identity.proposer)

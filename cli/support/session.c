@@ -119,7 +119,7 @@ int cli_store_create(const char *dir, const struct lineage_config *config)
         remove_parents(path, made);
         return status;
     }
-    if (lineage_store_create(dir, config, &err) == LINEAGE_OK)
+    if ((config ? lineage_store_create(dir, config, &err) : lineage_store_restore(dir, &err)) == LINEAGE_OK)
         return CLI_OK;
     remove_parents(path, made);
     return cli_fail(&err);
@@ -166,6 +166,11 @@ int cli_store_attach(const char *dir, const char *server)
 bool cli_has_store(const char *dir, bool may_create)
 {
     struct stat st;
+    size_t lost = cli_is_store(dir) ? 0 : lineage_store_lost(dir);
+    if (lost) {
+        cli_error(CLI_USAGE, "%s was a store of %zu trials, which are gone from it; `lineage restore -C %s` brings them back", dir, lost, dir);
+        return false;
+    }
     if (cli_is_store(dir) || stat(dir, &st) != 0 || !S_ISDIR(st.st_mode))
         return true;
     cli_error(CLI_USAGE,

@@ -23,6 +23,8 @@ struct words {
     bool used[NAMES_MAX];
     size_t n;
     bool other_way; /* the command may read its parameters without placeholders */
+    char own_file[256]; /* a word that is one of the sweep's files outside of the work directory; "": none */
+    bool sees_workdir; /* a program that the command names may find the work directory without a placeholder */
 };
 
 static void add_name(struct words *w, const char *name)
@@ -59,6 +61,7 @@ static void look_into_file(struct words *w, const char *word)
             text[i] = text[i] ? text[i] : ' ';
         text[n] = '\0';
         w->other_way = w->other_way || mentions_params(text);
+        w->sees_workdir = w->sees_workdir || strstr(text, "LINEAGE_WORKDIR");
     }
     free(text);
     if (in)
@@ -143,24 +146,81 @@ static bool each_setting(struct words *w, const json_t *spec, bool (*visit)(stru
 
 /* ---- a trial ---- */
 
+/* Calls visit for the words of a command: those of a list, or those of a shell's line. */
+static void each_word(struct words *w, const json_t *command, void (*visit)(struct words *w, const char *word))
+{
+    size_t i;
+    json_t *word;
+    json_array_foreach((json_t *)(uintptr_t)command, i, word)
+        if (json_is_string(word))
+            visit(w, json_string_value(word));
+    if (json_is_string(command)) {
+        char *words = strdup(json_string_value(command)), *rest = words, *one;
+        while (words && (one = strtok_r(rest, " \t\n;&|()'\"", &rest)))
+            visit(w, one);
+        free(words);
+    }
+}
+
 static void look_for_other_way(struct words *w, const json_t *spec)
 {
-    const json_t *command = json_object_get(spec, "command");
     char *all = json_dumps(spec, JSON_COMPACT);
     size_t i;
     json_t *word;
     w->other_way = w->other_way || (all && mentions_params(all));
     free(all);
-    json_array_foreach((json_t *)(uintptr_t)command, i, word)
-        look_into_file(w, json_string_value(word));
-    if (json_is_string(command)) {
-        char *words = strdup(json_string_value(command)), *rest = words, *one;
-        while (words && (one = strtok_r(rest, " \t\n;&|()'\"", &rest)))
-            look_into_file(w, one);
-        free(words);
-    }
+    each_word(w, json_object_get(spec, "command"), look_into_file);
     json_array_foreach(json_object_get(w->sweep->root, "files"), i, word)
         look_into_file(w, json_string_value(word));
+}
+
+/* ---- the files of a sweep ---- */
+
+static bool is_listed(const json_t *names, const char *word)
+{
+    size_t i;
+    json_t *name;
+    word += strncmp(word, "./", 2) == 0 ? 2 : 0;
+    json_array_foreach((json_t *)(uintptr_t)names, i, name)
+    {
+        const char *text = json_is_string(name) ? json_string_value(name) : "";
+        if (strcmp(text + (strncmp(text, "./", 2) == 0 ? 2 : 0), word) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A protected file has the same bytes in both places. */
+static void find_own_file(struct words *w, const char *word)
+{
+    const json_t *root = w->sweep->root;
+    if (!w->own_file[0] && is_listed(json_object_get(root, "files"), word) && !is_listed(json_object_get(root, "protect"), word))
+        snprintf(w->own_file, sizeof w->own_file, "%.200s", word);
+}
+
+/*
+ * The files of a sweep are copied into the work directory, where a planner's diff changes them. A command that runs the file of the
+ * same name in the directory of the sweep runs none of these diffs, and their trials would be recorded as if it had.
+ */
+static bool check_files(struct words *w, const json_t *spec)
+{
+    static const char *const keys[] = {"command", "eval", "preflight"};
+    const json_t *command = json_object_get(spec, "command");
+    char *all = json_dumps(spec, JSON_COMPACT);
+    bool named = all && (strstr(all, "{workdir}") || strstr(all, "LINEAGE_WORKDIR"));
+    bool moves = json_is_string(command) && strstr(json_string_value(command), "cd ");
+    free(all);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        each_word(w, json_object_get(spec, keys[i]), look_into_file);
+    if (!named || !moves)
+        each_word(w, command, find_own_file);
+    if (w->own_file[0])
+        cli_error(CLI_USAGE, "%s: the command runs %s of the directory of the sweep and not the copy in {workdir} that diffs change; write "
+                  "{workdir}/%s", w->sweep->file, w->own_file, w->own_file);
+    else if (!named && !w->sees_workdir)
+        cli_error(CLI_USAGE, "%s: the sweep has \"files\", but neither its command nor its eval or preflight uses {workdir} or "
+                  "LINEAGE_WORKDIR, so no diff of them would run", w->sweep->file);
+    return !w->own_file[0] && (named || w->sees_workdir);
 }
 
 static void add_names(struct words *w, const json_t *spec)
@@ -200,7 +260,9 @@ static int check_spec(const struct night_sweep *sweep, const json_t *spec, bool 
     w->sweep = sweep;
     add_names(w, spec);
     each_setting(w, spec, note_use);
-    if (!each_setting(w, spec, check_typo) || (ranges && !check_conditions(w, spec)))
+    if (json_array_size(json_object_get(sweep->root, "files")) > 0 && !check_files(w, spec))
+        status = CLI_USAGE;
+    else if (!each_setting(w, spec, check_typo) || (ranges && !check_conditions(w, spec)))
         status = CLI_USAGE;
     if (status == CLI_GO_ON && ranges)
         look_for_other_way(w, spec);

@@ -84,6 +84,12 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_measure_pair(struct li
                                                                        const struct lineage_trial *to,
                                                                        struct lineage_error *err);
 
+/* Like lineage_measure_pair, with the unified diff between the commits of the two trials, which only git knows if none was recorded. It
+ * is not used for trials whose sweep kept their files. diff NULL: unknown. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_measure_pair_by(struct lineage_measured *measured, struct lineage_store *store, const struct lineage_trial *from,
+                        const struct lineage_trial *to, const char *diff, size_t length, struct lineage_error *err);
+
 /* Compares two directories that are open for reading. Both stay open. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_measure_directories(struct lineage_measured *measured, int from_fd,
                                                                               int to_fd, struct lineage_error *err);

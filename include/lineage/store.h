@@ -93,9 +93,20 @@ LINEAGE_API double lineage_threshold(const struct lineage_config *config, const 
 LINEAGE_API bool lineage_is_server(const char *place);
 
 /*
+ * For a store in a directory whose rows were taken away together with it (git clean -fdx): the rows and settings that this user's
+ * state directory repeats. lost: the number of these rows, 0 if none are known. restore: makes the store again, but not the
+ * parents of the directory; LINEAGE_ENOTFOUND if no rows are known, LINEAGE_EEXIST if it has a log. forget: sets the rows aside, so
+ * that lineage_store_create makes a new store there.
+ */
+LINEAGE_API size_t lineage_store_lost(const char *dir);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_store_restore(const char *dir, struct lineage_error *err);
+LINEAGE_API void lineage_store_forget(const char *dir);
+
+/*
  * Creates the directory (but not its parents) if needed and writes lineage.json atomically. config may be zeroed but
  * not NULL. LINEAGE_EEXIST if lineage.json exists with other settings, LINEAGE_EINVAL for an impossible setting.
- * results.tsv is created by the first append.
+ * results.tsv is created by the first append. A new directory inside a git repository gets a .gitignore. LINEAGE_EEXIST, too, if a
+ * store of this user was there in a repository and its rows are gone (lineage_store_restore).
  *
  * For a store on a server (lineage_is_server, or a directory whose lineage.json names one) it creates the schema and
  * the store there, if they are missing. LINEAGE_EAWAY if the server cannot be reached, LINEAGE_EREFUSED if it

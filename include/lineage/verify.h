@@ -101,7 +101,8 @@ lineage_rebuild_digests(struct lineage_store *store, struct lineage_digests *dig
  * Puts a record back into the log that a writer moved aside because it may be incomplete. name is the file named by the
  * notice, results.tsv.torn-N. Its records must be sound rows of full length (LINEAGE_EINVAL) with unused ids
  * (LINEAGE_EEXIST); only a person can tell whether the last record is complete. They are appended unchanged, and the
- * file is removed.
+ * file is removed. name NULL: puts back the rows that were acknowledged to this user and are gone from the log (a reset or a
+ * checkout of git), from the copy in the state directory; 0 rows if none are gone.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_restore(struct lineage_store *store, const char *name, size_t *n_rows, struct lineage_error *err);

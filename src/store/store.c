@@ -8,6 +8,7 @@
  */
 #include <lineage/query.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -17,6 +18,7 @@
 
 #include "format/config.h"
 #include "mirror/mirror.h"
+#include "append/acknowledged.h"
 #include "append/append_state.h"
 #include "append/receipts.h"
 #include "files/fs.h"
@@ -155,6 +157,99 @@ static enum lineage_status check_trust(int dir_fd, const char *dir, const char *
     return status;
 }
 
+/* Whether a directory above `dir`, or dir itself, is the top of a git repository. */
+static bool is_in_repository(int dir_fd)
+{
+    struct stat at, above;
+    struct buf path = {0};
+    bool found = false, more = fs_stat(dir_fd, ".", 0, &at) == 0;
+    buf_puts(&path, "./");
+    while (more && !found && !path.failed) {
+        buf_puts(&path, ".git");
+        found = fs_stat(dir_fd, path.data, 0, &above) == 0;
+        buf_truncate(&path, path.length - 4);
+        buf_puts(&path, "../");
+        more = fs_stat(dir_fd, path.data, 0, &above) == 0 && (above.st_ino != at.st_ino || above.st_dev != at.st_dev);
+        at = above;
+    }
+    buf_release(&path);
+    return found;
+}
+
+static bool is_empty_dir(int dir_fd)
+{
+    int fd = fs_open(dir_fd, ".", O_RDONLY | O_DIRECTORY, 0);
+    DIR *list = fd >= 0 ? fs_list(fd) : NULL;
+    bool empty = list && !fs_next(list);
+    if (list)
+        closedir(list);
+    return empty;
+}
+
+/* A reset, a stash or a checkout must not take rows back, so the repository around a new store ignores it. A directory that holds other
+ * files is not ignored as a whole. */
+static enum lineage_status ignore_store(int dir_fd, bool in_repository, struct lineage_error *err)
+{
+    static const char text[] = "# made by lineage: git must not take back the rows of a store (see lineage help nights)\n*\n";
+    return in_repository && is_empty_dir(dir_fd) ? fs_replace(dir_fd, ".gitignore", text, sizeof text - 1, false, err) : LINEAGE_OK;
+}
+
+/*
+ * In a repository, `git clean` may have taken the whole store away, and a new one would give the ids of its trials again, so it is
+ * refused. Elsewhere a person has removed it, and a new store begins.
+ */
+static enum lineage_status check_lost(int dir_fd, const char *dir, bool in_repository, struct lineage_error *err)
+{
+    struct acknowledged_lost lost;
+    struct stat st;
+    enum lineage_status status = LINEAGE_OK;
+    if (fs_stat(dir_fd, PLACE_CONFIG, 0, &st) == 0 || fs_stat(dir_fd, PLACE_RESULTS, 0, &st) == 0)
+        return LINEAGE_OK;
+    acknowledged_find(&lost, dir);
+    if (lost.rows && in_repository)
+        status = store_fail(err, LINEAGE_EEXIST, "%s was a store of %zu trials, which are gone from it; `lineage restore -C %s` brings them "
+                            "back, and `lineage init --anew %s` begins a new store", dir, lost.rows, dir, dir);
+    else if (lost.rows)
+        acknowledged_set_aside(dir);
+    acknowledged_lost_release(&lost);
+    return status;
+}
+
+enum lineage_status lineage_store_restore(const char *dir, struct lineage_error *err)
+{
+    struct acknowledged_lost lost;
+    int dir_fd = -1;
+    acknowledged_find(&lost, dir);
+    enum lineage_status status = lost.rows ? make_dir(dir, err)
+                                           : store_fail(err, LINEAGE_ENOTFOUND, "no store in %s, and no acknowledged rows of one that was "
+                                                        "there are known to this user", dir);
+    if (status == LINEAGE_OK)
+        status = open_dir(&dir_fd, dir, err);
+    if (status == LINEAGE_OK)
+        status = ignore_store(dir_fd, is_in_repository(dir_fd), err);
+    if (status == LINEAGE_OK && lost.settings.length)
+        status = fs_replace(dir_fd, PLACE_CONFIG, lost.settings.data, lost.settings.length, true, err);
+    if (status == LINEAGE_OK)
+        status = fs_create(dir_fd, PLACE_RESULTS, lost.results.data, lost.results.length, NULL, err);
+    if (dir_fd >= 0)
+        fs_close(dir_fd);
+    acknowledged_lost_release(&lost);
+    return status;
+}
+
+void lineage_store_forget(const char *dir)
+{
+    acknowledged_set_aside(dir);
+}
+
+size_t lineage_store_lost(const char *dir)
+{
+    struct acknowledged_lost lost;
+    acknowledged_find(&lost, dir);
+    acknowledged_lost_release(&lost);
+    return lost.rows;
+}
+
 /* Also handles a directory whose lineage.json names a server. */
 static enum lineage_status create_in_dir(const char *dir, const struct lineage_config *config, struct lineage_error *err)
 {
@@ -164,6 +259,11 @@ static enum lineage_status create_in_dir(const char *dir, const struct lineage_c
     enum lineage_status status = make_dir(dir, err);
     if (status == LINEAGE_OK)
         status = open_dir(&dir_fd, dir, err);
+    bool in_repository = status == LINEAGE_OK && is_in_repository(dir_fd);
+    if (status == LINEAGE_OK)
+        status = check_lost(dir_fd, dir, in_repository, err);
+    if (status == LINEAGE_OK)
+        status = ignore_store(dir_fd, in_repository, err);
     if (status == LINEAGE_OK)
         status = read_config(&there, &more, dir_fd, err);
     if (status == LINEAGE_OK && more.log)
@@ -357,7 +457,7 @@ static enum lineage_status open_log(struct lineage_store *store, const char *ser
         return status;
     store->log->tell = pass_on;
     store->log->context = store;
-    store->log->acknowledged = server ? receipts_note : NULL;
+    store->log->acknowledged = server ? receipts_note : acknowledged_note;
     return server ? ask_server(store, err) : LINEAGE_OK;
 }
 
@@ -399,6 +499,10 @@ enum lineage_status lineage_store_open(struct lineage_store **out, const char *d
         status = mirror_open(&store->mirror, store, err);
     if (status == LINEAGE_OK && server)
         tell_missing(store);
+    else if (status == LINEAGE_OK)
+        status = check_lost(store->dir_fd, store->dir, is_in_repository(store->dir_fd), err);
+    if (status == LINEAGE_OK && !server)
+        acknowledged_tell(store);
     if (status == LINEAGE_OK)
         *out = store;
     else

@@ -8,7 +8,7 @@ labels() { tail -n +2 "$1/results.tsv" | cut -f 9 | tr '\n' ' '; }
 
 # ---- a missing module: two trials, then the night stops; nothing counts against a setting ----
 cat >module.json <<'END'
-{"name": "module", "direction": "higher", "command": ["python3", "train.py", "{lr}"], "files": ["train.py"], "grid": {"lr": [1, 2, 3, 4]}}
+{"name": "module", "direction": "higher", "command": ["python3", "{workdir}/train.py", "{lr}"], "files": ["train.py"], "grid": {"lr": [1, 2, 3, 4]}}
 END
 printf 'import no_such_module\n' >train.py
 sed 's/"train.py", "{lr}"/"{workdir}\/train.py", "{lr}"/' module.json >m.json
@@ -72,9 +72,14 @@ must_run verify -C b
 
 # ---- after the command is fixed, the same setting runs again; a measured one does not ----
 cat >flag.json <<'END'
-{"name": "flag", "direction": "higher", "command": ["sh", "train.sh", "{x}"], "files": ["train.sh"], "ranges": {"x": "0:2:integer"}}
+{"name": "flag", "direction": "higher", "command": ["sh", "{workdir}/train.sh", "{x}"], "files": ["train.sh"], "ranges": {"x": "0:2:integer"}}
 END
 printf 'echo METRIC score=$1; [ $1 != 1 ] || exit 3\n' >train.sh
+# A command that runs the file beside the sweep would run none of the diffs that change the copy.
+sed 's,{workdir}/,,' flag.json >beside.json
+must_fail 2 'write {workdir}/train.sh' night beside.json -C f -q --propose grid --trials 1
+sed 's,"sh"\, "{workdir}/train.sh","true",' flag.json >blind.json
+must_fail 2 'no diff of them would run' night blind.json -C f -q --propose grid --trials 1
 run night flag.json -C f -q --propose grid --trials 3
 must_exit 0
 must_equal 'baseline crash keep ' "$(labels f)"
@@ -133,7 +138,7 @@ must_lack err 'changes nothing'
 
 # ---- planners ----
 cat >plan.json <<'END'
-{"name": "plan", "direction": "higher", "command": "echo METRIC score={x}", "params": {"x": 0}, "files": ["one.sh"]}
+{"name": "plan", "direction": "higher", "command": "sh {workdir}/one.sh {x}", "params": {"x": 0}, "files": ["one.sh"]}
 END
 run night plan.json -C p -q --planner 'echo "[]"' --trials 5
 must_exit 0

@@ -54,10 +54,10 @@ block 'Once: set up' >../once.sh
 sh -eu ../once.sh >../out 2>../err || fail "set up: $(cat ../err)"
 must_equal '000 baseline' "$(sed 1d runs/results.tsv | cut -f 1,9 | tr '\t' ' ')"
 must_equal '' "$(git status --porcelain)" "the store stays out of commits"
-must_have .git/info/exclude /runs/
+must_have runs/.gitignore '*'
 sh -eu ../once.sh >../out 2>../err || fail "set up again: $(cat ../err)"
 must_equal 1 "$(sed 1d runs/results.tsv | wc -l | tr -d ' ')" "set up again runs nothing"
-must_equal 1 "$(grep -c /runs/ .git/info/exclude)"
+must_equal 0 "$(grep -c /runs/ .git/info/exclude)" "the store ignores itself"
 
 # ---- the loop ----
 block '1. Read' >../read.sh

@@ -59,7 +59,7 @@ must_equal refs/lineage/001 "$(json git.ref repo/runs/a/provenance/001/run.json)
 cp -r repo other
 rm other/train.py && ln -s more.py other/link && git -C other mv more.py renamed.py
 (cd other && "$LINEAGE" run -C ../o --direction lower -q -m loss -- echo loss: 1) >out 2>err
-must_equal '.gitignore renamed.py tools/[a] *.txt tools/prepare ' "$(git -C other ls-tree -r --name-only "$(json git.ref o/provenance/000/run.json)" | tr '\n' ' ')"
+must_equal '.gitignore link renamed.py tools/[a] *.txt tools/prepare ' "$(git -C other ls-tree -r --name-only "$(json git.ref o/provenance/000/run.json)" | tr '\n' ' ')"
 rm other/renamed.py && mkdir other/renamed.py && printf 'x\n' >other/renamed.py/x.log
 (cd other && "$LINEAGE" run -C ../o -q -m loss -- echo loss: 1) >out 2>err
 must_equal '001 ' "$(cat out) $(json git.code o/provenance/001/run.json 2>/dev/null)"
@@ -250,7 +250,7 @@ must_equal "000" "$(cat out)"
 must_equal '' "$(json git.top x/provenance/000/run.json 2>/dev/null)"
 mkdir empty && git -C empty init -q
 (cd empty && "$LINEAGE" run -C ../y --direction lower -q -m loss -- echo loss: 1) >out 2>err
-must_equal '000 ' "$(cat out err) $(json git.top y/provenance/000/run.json 2>/dev/null)" "a repository without a commit"
+must_equal "000 $PWD/empty" "$(cat out err) $(json git.top y/provenance/000/run.json 2>/dev/null)" "a repository without a commit"
 
 # ---- a repository that cannot be written, or that belongs to another user ----
 if [ "$(id -u)" -eq 0 ]; then

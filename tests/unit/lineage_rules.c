@@ -207,7 +207,7 @@ static void a_pipe_in_the_place_of_telemetry_is_not_waited_for(void **state)
     size_t n = 0;
     assert_int_equal(mkdir(in_dir(p->dir, "telemetry"), 0777), 0);
     assert_int_equal(mkfifo(in_dir(p->dir, "telemetry/000.json"), 0600), 0);
-    assert_int_equal(append(p->store, NULL, ""), LINEAGE_OK);
+    assert_int_equal(append(p->store, "000", ""), LINEAGE_OK);
     assert_int_equal(lineage_verify(p->store, &n, NULL, NULL, &err), LINEAGE_OK);
     assert_int_equal(n, 1);
 }
@@ -422,11 +422,11 @@ static void a_row_has_the_columns_of_its_file(void **state)
     trial.hypothesis = NULL;
     reopen_with(p, "exp_id\tstatus\tem\tgpu\n", "{\"metric\": \"em\"}");
     assert_int_equal(lineage_store_append(p->store, &trial, NULL, NULL, &err), LINEAGE_OK);
-    assert_ends_with(p, "\n000\tkeep\t0.75\t\"a\t100\"\n");
+    assert_ends_with(p, "\n001\tkeep\t0.75\t\"a\t100\"\n"); /* 000 was given in the log before */
     trial.core_metric.present = false;
     trial.status = LINEAGE_CRASH;
     assert_int_equal(lineage_store_append(p->store, &trial, NULL, NULL, &err), LINEAGE_OK);
-    assert_ends_with(p, "\n001\tcrash\t\t\"a\t100\"\n");
+    assert_ends_with(p, "\n002\tcrash\t\t\"a\t100\"\n");
     reopen_with(p, "commit\tval_bpb\tmemory_gb\tstatus\tdescription\n", "{}");
     assert_int_equal(lineage_store_append(p->store, &trial, NULL, NULL, &err), LINEAGE_EINVAL);
     assert_non_null(strstr(err.text, "five-column log"));

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "../questions/questions.h"
+#include "acknowledged.h"
 #include "append_state.h"
 #include "torn_record.h"
 #include "unread_rows.h"
@@ -129,6 +130,7 @@ static enum lineage_status read_state(struct lineage_store *store, const struct 
 {
     struct append_state *state = store->append;
     enum lineage_status status = load_best(store, err);
+    (void)acknowledged_missing(store, NULL, NULL); /* a row may have gone since the open: no other row gets its id */
     const struct mirror_position *at = mirror_position(store->mirror);
     state->next_id = at->next_id;
     state->id_width = at->id_width < 3 ? 3 : at->id_width;

@@ -12,6 +12,7 @@
 #include "../files/fs.h"
 #include "../files/places.h"
 #include "../mirror/mirror.h"
+#include "acknowledged.h"
 #include "append_state.h"
 #include "catch_up.h"
 
@@ -87,12 +88,38 @@ static enum lineage_status put_back(struct lineage_store *store, const struct bu
     return status;
 }
 
+/* Puts the acknowledged rows back that are gone. The copy of them is read under the claim, because other writers add to it. A log
+ * without a header is made again as a whole. */
+static enum lineage_status restore_gone(struct lineage_store *store, size_t *n_rows, struct lineage_error *err)
+{
+    struct log_state end;
+    struct buf rows = {0};
+    enum lineage_status status = log_look(store->log, &end, err);
+    if (status == LINEAGE_OK && !end.size && lineage_store_lost(store->dir)) {
+        *n_rows = lineage_store_lost(store->dir);
+        return lineage_store_restore(store->dir, err);
+    }
+    if (status == LINEAGE_OK)
+        status = append_get_ready(store, err);
+    if (status == LINEAGE_OK)
+        status = log_claim(store->log, &end, err);
+    if (status != LINEAGE_OK)
+        return status;
+    if (acknowledged_missing(store, &rows, NULL))
+        status = rows.failed ? store_no_memory(err) : put_back(store, &rows, &end, n_rows, err);
+    log_release(store->log);
+    buf_release(&rows);
+    return status == LINEAGE_OK && *n_rows ? mirror_replace(store->mirror, err) : status;
+}
+
 enum lineage_status lineage_restore(struct lineage_store *store, const char *name, size_t *n_rows, struct lineage_error *err)
 {
     struct buf bytes = {0};
     struct log_state end;
     *n_rows = 0;
     enum lineage_status status = store_check_owner(store, err);
+    if (status == LINEAGE_OK && !name)
+        return restore_gone(store, n_rows, err);
     if (status == LINEAGE_OK && !place_is_torn(name))
         status = store_fail(err, LINEAGE_EINVAL, "'%.80s' is not the name of a file that a record was moved to (" PLACE_RESULTS
                                                  ".torn-N)", name);

@@ -72,8 +72,9 @@ enum { LOG_ID_MAX = 24 }; /* bytes of an id that a log gives */
 
 enum { LOG_DIGEST_TEXT = 65 }; /* a SHA-256 in hexadecimal digits, with its NUL */
 
-/* An append that a server has acknowledged. */
+/* An append that was acknowledged. Of a log that is a file only `end` is known. */
 struct log_ack {
+    uint64_t end; /* of the file */
     unsigned char request[16];
     uint64_t identity[2]; /* of the log, as in log_state */
     int64_t seq; /* number of its last record; 0: not known */
@@ -153,7 +154,7 @@ struct log {
     /* Called with notices for the user, for example that a claim has waited for a second and for which process, or that
      * digests cannot be stored. May be NULL. */
     void (*tell)(void *context, const char *text);
-    /* Called after a server has acknowledged an append. May be NULL. */
+    /* Called after an append is in the log. May be NULL. */
     void (*acknowledged)(void *context, const struct log_ack *ack);
     void *context;
 };

@@ -319,6 +319,15 @@ static enum lineage_status add(struct log_file *file, struct log_state *state, c
     return status;
 }
 
+static void acknowledge(struct log_file *file, const struct log_state *state, bool sync)
+{
+    struct log *log = &file->log;
+    if (sync)
+        digest_file_follow(&file->digests, log, state->size);
+    if (log->acknowledged)
+        log->acknowledged(log->context, &(struct log_ack){.end = state->size});
+}
+
 /* Rows that any program wrote without a sync get their digests together with the next synced row, because a sync covers
  * the whole file. */
 static enum lineage_status file_append(struct log *log, struct log_state *state, const char *bytes, size_t length,
@@ -326,8 +335,8 @@ static enum lineage_status file_append(struct log *log, struct log_state *state,
 {
     struct log_file *file = file_of(log);
     enum lineage_status status = add(file, state, bytes, length, sync, err);
-    if (status == LINEAGE_OK && sync)
-        digest_file_follow(&file->digests, log, state->size);
+    if (status == LINEAGE_OK)
+        acknowledge(file, state, sync);
     return status;
 }
 
@@ -474,8 +483,8 @@ static enum lineage_status file_append_many(struct log *log, struct log_state *s
     status = add(file, state, bytes, length, sync, err);
     if (!file->torn) /* otherwise the next claim truncates the log */
         forget_staged(file, sync, &ignored); /* if the staged file stays, the next claim finds its bytes in the log */
-    if (status == LINEAGE_OK && sync)
-        digest_file_follow(&file->digests, log, state->size);
+    if (status == LINEAGE_OK)
+        acknowledge(file, state, sync);
     return status;
 }
 

@@ -113,12 +113,20 @@ enum lineage_status lineage_measure_pair(struct lineage_measured *measured, stru
                                          const struct lineage_trial *from, const struct lineage_trial *to,
                                          struct lineage_error *err)
 {
+    return lineage_measure_pair_by(measured, store, from, to, NULL, 0, err);
+}
+
+enum lineage_status lineage_measure_pair_by(struct lineage_measured *measured, struct lineage_store *store,
+                                            const struct lineage_trial *from, const struct lineage_trial *to, const char *diff,
+                                            size_t length, struct lineage_error *err)
+{
     struct program before, after;
     struct collecting c = {0};
     bool code = false;
     *measured = (struct lineage_measured){.against = "", .command_against = ""};
     program_open(&before, store, from);
     program_open(&after, store, to);
+    before.diff = (struct file_text){diff, length};
     c.failed = before.failed || after.failed;
     bool command = program_compare_commands(&c, &before, &after);
     enum lineage_status status = program_compare_code(&code, &c, store, &before, &after, err);

@@ -173,6 +173,18 @@ static const char *commit_of(const struct program *program)
     return json_string_value(json_object_get(json_object_get(program->run, "git"), "commit"));
 }
 
+/* The commit that has the changes of the work tree in it; NULL if it could not be made. */
+static const char *code_of(const struct program *program)
+{
+    return json_string_value(json_object_get(json_object_get(program->run, "git"), "code"));
+}
+
+/* Changes in them are in no diff against a commit of the repository around them. */
+static bool has_submodules(const struct program *program)
+{
+    return json_object_get(json_object_get(program->run, "git"), "submodules");
+}
+
 const char *program_against(const struct program *program)
 {
     const char *against = json_string_value(json_object_get(json_object_get(program->run, "git"), "against"));
@@ -403,20 +415,35 @@ static enum lineage_status compare_kept(struct collecting *c, struct lineage_sto
     return status;
 }
 
+/* Compares the commits with their changes by what is recorded of them. Returns false if that says nothing about the two. */
+static bool compare_commits(struct collecting *c, const struct program *from, const struct program *to)
+{
+    const char *old = code_of(from), *new = code_of(to);
+    if (from->diff.text) {
+        collect_diff(c, from->diff.text, from->diff.length);
+        return true;
+    }
+    if (read_parent_diff(c, from, to) || (old && new && strcmp(old, new) == 0))
+        return true;
+    old = commit_of(from), new = commit_of(to);
+    if (!old || !new || strcmp(old, new) != 0 || has_submodules(from) || has_submodules(to))
+        return false;
+    compare_diffs(c, from, to);
+    return true;
+}
+
 enum lineage_status program_compare_code(bool *done, struct collecting *c, struct lineage_store *store,
                                          const struct program *from, const struct program *to, struct lineage_error *err)
 {
-    const char *old = commit_of(from), *new = commit_of(to);
     enum lineage_status status = LINEAGE_OK;
-    *done = true;
-    if (from->snapshot_fd >= 0 && to->snapshot_fd >= 0)
+    const bool snapshots = from->snapshot_fd >= 0 && to->snapshot_fd >= 0, kept = from->has_code && to->has_code;
+    const bool commits = !kept && compare_commits(c, from, to);
+    *done = snapshots || kept || commits;
+    if (snapshots)
         collect_trees(c, from->snapshot_fd, to->snapshot_fd);
-    else if (from->has_code && to->has_code)
+    else if (kept)
         status = compare_kept(c, store, &from->code, &to->code, err);
-    else if (!read_parent_diff(c, from, to)) {
-        *done = old && new && strcmp(old, new) == 0;
-        if (*done)
-            compare_diffs(c, from, to);
-    }
+    if (snapshots && !kept && !commits && commit_of(from) && commit_of(to)) /* the program is in the commits */
+        c->incomplete = true;
     return status;
 }

@@ -13,6 +13,7 @@ struct program {
     int snapshot_fd;   /* -1 for none */
     int provenance_fd; /* -1 for none */
     json_t *run;       /* run.json; NULL for none */
+    struct file_text diff; /* of the commits of this trial and the other, if the caller knows it; text NULL: unknown */
     struct lineage_code code;
     bool has_code;
     bool failed;       /* out of memory */
@@ -30,8 +31,9 @@ bool program_has_command(const struct program *program);
 /* The trial with whose code `lineage run` compared this one before it started; "" if it is not known. */
 const char *program_against(const struct program *program);
 
-/* Compares the code of two trials: their snapshots, else the files that their sweep kept, else by the diff that was recorded
- * between their commits, else the diffs that were recorded against the same commit. *done is false if they have none of these in common. Fails only if a kept file cannot be
+/* Compares the code of two trials: their snapshots, else the files that their sweep kept; and, without such files, the diff that was
+ * recorded between their commits, else the diffs that were recorded against the same commit. A snapshot alone does not tell what two
+ * commits differ in, and sets c->incomplete. *done is false if they have none of these in common. Fails only if a kept file cannot be
  * read. */
 enum lineage_status program_compare_code(bool *done, struct collecting *c, struct lineage_store *store,
                                          const struct program *from, const struct program *to, struct lineage_error *err);

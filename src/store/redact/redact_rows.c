@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../append/acknowledged.h"
 #include "../format/tsv.h"
 #include "../internal.h"
 #include "../log/log.h"
@@ -94,6 +95,7 @@ enum lineage_status redact_rows_finish(struct lineage_store *store, size_t *rows
         status = log_claim(store->log, &state, err);
         if (status == LINEAGE_OK) {
             status = finish_all(store, &r, rows, err);
+            acknowledged_renew(store);
             log_release(store->log);
         }
     }
@@ -255,6 +257,7 @@ enum lineage_status redact_rows(struct lineage_store *store, const struct forms 
         status = log_claim(store->log, &end, err);
     if (status == LINEAGE_OK) {
         status = redact_claimed(&r, &end);
+        acknowledged_renew(store);
         log_release(store->log);
     }
     if (status != LINEAGE_OK)

@@ -14,6 +14,7 @@
 
 #include <lineage/query.h>
 
+#include "../append/acknowledged.h"
 #include "../append/outbox_file.h"
 #include "../append/receipts.h"
 #include "../blobs/blobs.h"
@@ -292,12 +293,20 @@ enum lineage_status lineage_findings(struct lineage_store *store, lineage_findin
     return status == LINEAGE_OK ? mirror_findings(store->mirror, report, context, err) : status;
 }
 
-/* Rows that the server acknowledged to this user on this machine, and no longer has. While the server is away nothing is known. */
+/* Rows that were acknowledged to this user on this machine, and that the log or the server no longer has. While the server is away nothing is known. */
 static enum lineage_status check_receipts(struct verifying *v, struct lineage_error *err)
 {
     size_t n_missing = 0;
+    struct buf ids = {0}, gone = {0};
     char text[160];
     enum lineage_status status = receipts_check(v->store, &n_missing, err);
+    size_t n_gone = acknowledged_missing(v->store, NULL, &ids);
+    if (n_gone) {
+        buf_printf(&gone, "%zu rows that were acknowledged are gone: %s; `lineage restore` brings them back", n_gone, ids.data);
+        found(v, "gone", 0, "", gone.data ? gone.data : "rows that were acknowledged are gone");
+    }
+    buf_release(&ids);
+    buf_release(&gone);
     if (status == LINEAGE_OK && n_missing) {
         snprintf(text, sizeof text, "the server acknowledged %zu appends of this machine and no longer has them; `lineage sync` "
                  "delivers them again", n_missing);
@@ -416,6 +425,8 @@ enum lineage_status lineage_rebuild_digests(struct lineage_store *store, struct 
     enum lineage_status status = store_check_owner(store, err);
     if (status == LINEAGE_OK)
         status = log_look(store->log, &end, err);
+    if (status == LINEAGE_OK && !end.exists)
+        acknowledged_renew(store);
     if (status != LINEAGE_OK || !end.exists)
         return status;
     status = log_claim(store->log, &end, err);
@@ -424,6 +435,8 @@ enum lineage_status lineage_rebuild_digests(struct lineage_store *store, struct 
     status = log_rebuild_digests(store->log, &old, err);
     if (status == LINEAGE_OK)
         status = log_check_digests(store->log, &now, err);
+    if (status == LINEAGE_OK)
+        acknowledged_renew(store);
     log_release(store->log);
     give_digests(digests, &now);
     *n_findings = all.n_findings;

@@ -1,0 +1,105 @@
+/* trial_place.c: see trial_place.h. */
+#include "git/trial_place.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "git/repository.h"
+
+static const char *text_of(const json_t *git, const char *key)
+{
+    const char *text = json_string_value(json_object_get(git, key));
+    return text ? text : "";
+}
+
+static bool has(const char *dir, const char *name)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s/%s", dir, name);
+    return *dir == '/' && n < PATH_MAX && access(path, F_OK) == 0;
+}
+
+/* Writes the path as it would be if the store had been moved together with everything around it: what comes before the common end of
+ * both paths of the store is replaced. Returns false if the path does not begin with that. */
+static bool move_along(char out[PATH_MAX], const char *path, const char *was, const char *now)
+{
+    size_t n = strlen(was), m = strlen(now), same = 0;
+    for (size_t i = 1; i <= n && i <= m && was[n - i] == now[m - i]; i++)
+        if (was[n - i] == '/')
+            same = i;
+    n -= same;
+    m -= same;
+    if (strncmp(path, was, n) != 0 || (path[n] && path[n] != '/'))
+        return false;
+    int length = snprintf(out, PATH_MAX, "%.*s%s", (int)m, now, path + n);
+    return length > 0 && length < PATH_MAX;
+}
+
+/* The work tree or, if it was removed, the directory of the repository. */
+static bool take(char out[PATH_MAX], const char *top, const char *common)
+{
+    if (!has(top, ".git") && !has(common, "objects"))
+        return false;
+    snprintf(out, PATH_MAX, "%s", has(top, ".git") ? top : common);
+    return true;
+}
+
+/* A repository that may be another one must have the commit. If it is the recorded one, it belongs to the store of then, which may
+ * still be there. */
+static bool take_if_known(char out[PATH_MAX], const json_t *git, const char *dir, bool *others)
+{
+    const char *common = text_of(git, "common"), *was = text_of(git, "store");
+    const char *code = text_of(git, "code");
+    char commit[REPOSITORY_COMMIT_MAX];
+    struct repository *r = calloc(1, sizeof *r);
+    bool known = r && repository_find(r, dir) && repository_commit(commit, r, *code ? code : text_of(git, "commit"));
+    if (known) {
+        size_t n = strlen(r->objects) - strlen("/objects");
+        snprintf(out, PATH_MAX, "%s", r->top);
+        *others = strlen(common) == n && strncmp(r->objects, common, n) == 0 && has(was, "results.tsv");
+    }
+    free(r);
+    return known;
+}
+
+void trial_place_find(json_t *git, const char *store)
+{
+    const char *top = text_of(git, "top"), *common = text_of(git, "common"), *was = text_of(git, "store");
+    char now[PATH_MAX], place[PATH_MAX], moved_top[PATH_MAX], moved_common[PATH_MAX];
+    bool others = false, found = false;
+    if (!*top || !realpath(store, now))
+        return;
+    bool moved = *was && strcmp(was, now) != 0;
+    if (moved)
+        found = take(place, move_along(moved_top, top, was, now) ? moved_top : "", move_along(moved_common, common, was, now) ? moved_common : "");
+    else if (*was)
+        found = take(place, top, common);
+    found = found || take_if_known(place, git, now, &others) || (!*was && take(place, top, common)) ||
+            take_if_known(place, git, ".", &others);
+    others = others && moved;
+    if (!found && moved)
+        found = others = take(place, top, common);
+    json_object_set_new(git, "place", found ? json_string(place) : json_null());
+    if (others)
+        json_object_set_new(git, "others", json_true());
+}
+
+const char *trial_place_of(const json_t *git)
+{
+    const json_t *place = json_object_get(git, "place");
+    return json_string_value(place ? place : json_object_get(git, "top"));
+}
+
+bool trial_place_is_others(const json_t *git)
+{
+    return json_is_true(json_object_get(git, "others"));
+}
+
+void trial_place_forget(json_t *git)
+{
+    json_object_del(git, "place");
+    json_object_del(git, "others");
+}

@@ -1,0 +1,28 @@
+/*
+ * trial_place.h: where the repository of a trial is now. run.json has the paths of then: "top" of the work tree, "common", the
+ * directory that all work trees of the repository share, and "store", the store that the trial was recorded in. Projects are
+ * renamed, copied with their stores and cloned, and work trees are removed.
+ */
+#ifndef CLI_TRIAL_PLACE_H
+#define CLI_TRIAL_PLACE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+/*
+ * Looks for the repository and notes it in git, the object of run.json, as "place" (null: it is gone) and "others". store is the
+ * directory of the store now. A store that was copied or moved together with its repository has it in the same place beside it.
+ * Otherwise the repository around the store or around the current directory is taken if it has the commit.
+ */
+void trial_place_find(json_t *git, const char *store);
+
+/* The directory that was found, or the recorded one before trial_place_find; NULL if the repository is gone. */
+const char *trial_place_of(const json_t *git);
+
+/* Whether only the original of a copied store may change refs in that repository. */
+bool trial_place_is_others(const json_t *git);
+
+/* Removes the notes, so that they do not get into run.json. */
+void trial_place_forget(json_t *git);
+
+#endif

@@ -1,0 +1,211 @@
+# An ordinary day with git: a table of situations (place of the store, git command, question). No acknowledged row is lost, no id is
+# given twice, and the code of each trial is what ran. Each situation begins with three trials, of which the last two were committed.
+. "$SOURCE/tests/support/shell.sh"
+GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
+export GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL
+
+# trial STORE [OPTION...]: runs the program of the current directory as a trial.
+trial()
+{
+    at=$1
+    shift
+    "$LINEAGE" run -C "$at" -q -m loss "$@" -- sh ./t.sh 2>>"$scratch/err"
+}
+
+# begin PLACE: the repository w/p with three trials in the store, whose path from the repository is $store.
+begin()
+{
+    case $1 in inside | tracked) store=runs ;; top) store=. ;; *) store=../S ;; esac
+    rm -rf w other "$XDG_STATE_HOME"
+    if [ -d "made.$1" ]; then
+        cp -a "made.$1" w
+        cp -a "made.$1.state" "$XDG_STATE_HOME"
+        return
+    fi
+    git init -q w/p
+    cd w/p || exit 3
+    # shellcheck disable=SC2016
+    printf 'LR=0.1\nloss=$(cat v); echo METRIC loss=$loss\n' >t.sh
+    echo 3 >v
+    git add .
+    git commit -qm one
+    "$LINEAGE" init "$store" --direction lower $([ "$1" != tracked ] || echo --tracked) 2>>"$scratch/err"
+    trial $store
+    for v in 2 1; do
+        echo $v >v
+        git add -A
+        git commit -qm "v $v"
+        trial $store
+    done >/dev/null
+    cd ../.. || exit 3
+    cp -a w "made.$1"
+    cp -a "$XDG_STATE_HOME" "made.$1.state"
+}
+
+ids()
+{
+    sed 1d "$1/results.tsv" | cut -f 1 | sort | tr '\n' ' '
+}
+
+# What the situation is asked; in the repository, after its git command.
+next() # nobody gets the id of a trial again, and every row is there after a restore
+{
+    [ -e "$store/results.tsv" ] || "$LINEAGE" restore -C "$store" >/dev/null 2>>"$scratch/err"
+    id=$(trial "$store")
+    "$LINEAGE" restore -C "$store" >/dev/null 2>>"$scratch/err"
+    echo "$id: $(ids "$store")"
+}
+gone() # what is gone is said by best and verify, and its id is refused
+{
+    said=$("$LINEAGE" best -C "$store" 2>&1 >/dev/null | grep -c 'lineage restore')
+    found=$("$LINEAGE" verify -C "$store" 2>/dev/null | grep -c '^gone: 2 rows')
+    "$LINEAGE" append -C "$store" --exp-id 002 --status discard >/dev/null 2>&1
+    echo "$said $found $?"
+}
+code() # the code of the last trial, from its ref and in a diff
+{
+    "$LINEAGE" diff -C "$store" 000 002 2>/dev/null | grep -c '^[-+][31]$'
+    git show refs/lineage/002:v 2>/dev/null
+}
+refs()
+{
+    "$LINEAGE" refs -C "$store" 2>/dev/null | grep -c kept
+}
+again() # the same score from the same code
+{
+    id=$("$LINEAGE" rerun -q -C "$store" 002 2>/dev/null)
+    echo "$? $(git show "refs/lineage/$id:v" 2>/dev/null)$("$LINEAGE" show -C "$store" "$id" --format json | "$JSON_GET" core_metric)"
+}
+void() # its ref goes here and nowhere else
+{
+    "$LINEAGE" void -C "$store" 001 --reason test >/dev/null 2>>"$scratch/err"
+    git for-each-ref --format='%(refname:lstrip=2)' refs/lineage | tr '\n' ' '
+}
+known() # the setting of a discarded trial that no option states
+{
+    sed -i s/0.1/0.7/ t.sh
+    git commit -qam lr && trial "$store" >/dev/null
+    "$LINEAGE" tried -C "$store" --param LR=0.7 --format tsv 2>/dev/null | sed 1d | cut -f 1 | tr '\n' ' '
+}
+
+situations=0
+# Fields: place; question; what it answers; the git command, which runs in the repository.
+while IFS='|' read -r place question wanted command; do
+    [ -n "$place" ] || continue
+    situations=$((situations + 1))
+    begin "$place"
+    here=$(
+        cd w/p || exit 3
+        eval "$command" >/dev/null 2>>"$scratch/err"
+        $question | tr '\n' ' ' | sed 's/ *$//'
+    )
+    must_equal "$wanted" "$here" "$place: $command: $question"
+done <<'END'
+inside|next|003: 000 001 002 003|git reset -q --hard HEAD~2
+inside|next|003: 000 001 002 003|git clean -fd
+inside|next|003: 000 001 002 003|git clean -fdx
+inside|next|003: 000 001 002 003|git checkout -q -b old HEAD~1
+inside|next|003: 000 001 002 003|echo 9 >v; touch new; git stash -u
+inside|next|003: 000 001 002 003|git add -A; git commit -qm all; git reset -q --hard HEAD~3
+inside|next|003: 000 001 002 003|git rebase -q --onto HEAD~2 HEAD~1
+inside|next|003: 000 001 002 003|rm -rf runs
+inside|next|003: 000 001 002 003|cd ..; mv p q; cd q
+inside|next|003: 000 001 002 003|cd ..; cp -r p ../other; cd ../other
+outside|next|003: 000 001 002 003|git reset -q --hard HEAD~2; git clean -qfdx
+outside|next|003: 000 001 002 003|git worktree add -q ../wt; cd ../wt
+outside|next|003: 000 001 002 003|sed -i '$d' ../S/results.tsv
+tracked|next|003: 000 001 002 003|git reset -q --hard HEAD~2
+tracked|next|003: 000 001 002 003|git add -A; git commit -qm all; git checkout -q -b old HEAD~1
+tracked|next|003: 000 001 002 003|git stash -u
+tracked|next|003: 000 001 002 003|git add -A; git commit -qm all; git rm -rqf runs
+top|next|003: 000 001 002 003|git add -A; git commit -qm all; git reset -q --hard HEAD~2
+tracked|gone|1 1 2|git reset -q --hard HEAD~1
+outside|gone|1 1 2|sed -i '3,$d' ../S/results.tsv
+inside|gone|1 1 2|rm runs/results.tsv; printf '%s\n' "$(head -n 2 ../../made.inside/p/runs/results.tsv)" >runs/results.tsv
+inside|code|2 1|git reset -q --hard HEAD~2; git reflog expire --expire=now --all; git gc -q --prune=now
+outside|code|2 1|git checkout -q --orphan empty; git rm -rqf .
+outside|code|2 1|git clean -qfdx; git checkout -q HEAD~2
+inside|code|2 1|cd ..; mv p q; cd q
+outside|code|2 1|cd ..; cp -r ../w ../other; rm -rf p; cd ../other/p
+inside|code|2 1|cp -r . ../../other; rm -rf .git; cd ../../other
+tracked|code|2 1|git reset -q --hard HEAD~2; "$LINEAGE" restore -C runs
+inside|code|2 1|git clean -qfdx; "$LINEAGE" restore -C runs
+inside|void|000 001 002|cp -r runs runs2; store=runs2
+inside|refs|3|cd ..; mv p q; cd q
+inside|refs|3|cd ..; cp -r p ../other; rm -rf p; cd ../other
+outside|refs|3|cd ..; mv p q; cd q
+outside|refs|4|git worktree add -q ../wt; cd ../wt; trial ../S; cd ../p; git worktree remove --force ../wt
+outside|refs|0|mv ../p ../../gone; mkdir ../p
+inside|again|0 1.0|git reset -q --hard HEAD~2; echo 8 >v
+outside|again|0 1.0|git worktree add -q ../wt; cd ../wt
+inside|again|0 1.0|cd ..; mv p q; cd q
+top|again|0 1.0|git reset -q --hard HEAD~2
+inside|void|000 002|git reset -q --hard HEAD~2
+inside|void|000 002|cp -r . ../../other; cd ../../other
+inside|void|000 001 002|cp -r . ../../other; (cd ../../other; "$LINEAGE" void -C runs 002 --reason x; "$LINEAGE" refs -C runs --remove --all); store=/tmp/none
+inside|void|000 001 002|cp -r runs ../../other; store=../../other
+outside|void|000 002|git worktree add -q ../wt; cd ../wt
+inside|known|003|git reset -q --hard HEAD~2
+outside|known|003|git checkout -q -b old HEAD~1
+END
+rm -rf gone
+must_equal yes "$([ $situations -ge 40 ] && echo yes)" "$situations situations"
+
+# ---- what ran is what is kept ----
+git init -q lib && echo 3 >lib/v && git -C lib add . && git -C lib commit -qm lib
+git init -q sub && git -C sub -c protocol.file.allow=always submodule --quiet add "$scratch/lib" lib 2>>err
+cd sub || exit 3
+echo 'echo METRIC loss=$(cat lib/v)' >t.sh
+git add . && git commit -qm sub
+"$LINEAGE" init ../sub-store --direction lower
+trial ../sub-store >/dev/null
+echo 2 >lib/v && trial ../sub-store >/dev/null
+git -C lib commit -qam better && echo 1 >lib/v && git -C lib commit -qam best && git add lib && trial ../sub-store >/dev/null
+must_equal '3 2 1' "$(for i in 000 001 002; do git show "refs/lineage/$i:lib/v"; done | tr '\n' ' ' | sed 's/ $//')" submodules
+git reset -q --hard && git -c protocol.file.allow=always submodule --quiet update --force
+run rerun -q -C ../sub-store 002
+must_exit 0
+mkdir nested && git init -q nested && trial ../sub-store --hypothesis x >/dev/null
+must_have ../err 'not kept as a whole; left out: 1 untracked file (nested/)'
+must_equal 1 "$(tail -n 1 ../sub-store/results.tsv | grep -c 'code not kept: 1 untracked file (nested/)')"
+cd ..
+
+git init -q unborn
+cd unborn || exit 3
+echo 'echo METRIC loss=$(cat v)' >t.sh
+echo 5 >v5 && ln -s v5 v && git add t.sh
+"$LINEAGE" init runs --direction lower
+trial runs >/dev/null
+must_equal 'v5 5' "$(git show refs/lineage/000:v) $(git show refs/lineage/000:v5)" 'before the first commit, with a link'
+rm v v5
+run rerun -q -C runs 000
+must_exit 0
+cd ..
+
+# ---- parameters in force, and HEAD without the parent's code ----
+begin outside
+cd w/p || exit 3
+trial ../S --parent 000 -p LR=0.2 >/dev/null
+trial ../S --parent 003 -p MOMENTUM=0.9 --check-tried >/dev/null
+run tried -C ../S --param LR=0.2 --param MOMENTUM=0.9 --format tsv
+must_equal 004 "$(sed 1d out | cut -f 1)" 'parameters of the chain'
+git reset -q --hard HEAD~1
+trial ../S --parent 002 >/dev/null
+must_equal 1 "$(grep -c 'HEAD does not contain the code of 002' "$scratch/err")"
+git cherry-pick "$(git rev-parse refs/lineage/002)" >/dev/null 2>&1
+trial ../S --parent 002 >/dev/null
+must_equal 1 "$(grep -c 'HEAD does not contain the code of 002' "$scratch/err")" 'a picked commit has the code'
+cd ../..
+
+# ---- a store that is tracked, or begun anew, says so ----
+git init -q t && cd t || exit 3
+run init runs --direction lower --tracked
+must_exit 0
+must_have err 'git tracks the rows of this store'
+cp ../w/p/t.sh . && echo 1 >v && trial runs >/dev/null
+rm -rf runs
+must_fail 2 'lineage restore -C runs' init runs --direction lower
+must_fail 2 'was a store of 1 trials' best -C runs
+must_run init runs --direction lower --anew
+must_equal 000 "$(trial runs)"
+finish
