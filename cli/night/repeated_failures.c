@@ -29,7 +29,7 @@ void repeated_failures_release(struct repeated_failures *failures)
 /* A trial that reported something, or ran out of memory, may have failed because of its settings. */
 static bool blames_no_setting(const struct night_ending *ending)
 {
-    return ending->evidence[0] && !ending->begun && ending->cause != TRIAL_CAUSE_MEMORY;
+    return ending->evidence[0] && !ending->begun && ending->cause != LINEAGE_CAUSE_MEMORY;
 }
 
 /* Skips rows that are void already and rows that do not count anyway. */
@@ -59,7 +59,7 @@ int repeated_failures_count(struct repeated_failures *failures, const struct nig
                             struct lineage_store *store)
 {
     const struct night_ending *last = &failures->last;
-    bool lacks = ending->cause == TRIAL_CAUSE_ENVIRONMENT &&
+    bool lacks = ending->lacks &&
                  (ending->end == TRIAL_FAILED || ending->end == TRIAL_PREFLIGHT_FAILED);
     bool failed = !ending->late && !night_ending_is_measured(ending) && (ending->label != LINEAGE_HARNESS_ABORT || lacks);
     bool alike = last->label == ending->label && last->end == ending->end && last->exit_status == ending->exit_status &&

@@ -13,7 +13,8 @@ struct night_ending {
     int exit_status, signal;
     bool late; /* another worker's row counts for this trial; the other members are not set */
     bool begun;
-    enum trial_cause cause;
+    enum lineage_cause cause;
+    bool lacks;
     char evidence[TRIAL_EVIDENCE_MAX]; /* error and place that it printed; "": none */
 };
 

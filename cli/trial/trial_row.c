@@ -78,6 +78,8 @@ static void fill_notes(struct trial_results *results, struct trial_outcome *outc
     trial_label_explain(results, outcome);
     if (outcome->reason[0])
         note(results, "%s", outcome->reason);
+    if (outcome->cause)
+        note(results, "cause %s", lineage_cause_name(outcome->cause));
     if (outcome->end != TRIAL_FINISHED && results->score.present)
         note(results, "%s %.4f at step %lld", results->plan->score_label ? results->plan->score_label : "score",
              results->score.value, (long long)results->score_step);
@@ -277,6 +279,7 @@ bool trial_row_make(struct trial_results *results, struct trial_outcome *outcome
     if (outcome->end != TRIAL_FINISHED)
         trial->core_metric = trial->val_bpb = (struct lineage_number){0};
     trial->status = trial_label(results, outcome);
+    outcome->cause = trial_label_cause(results, outcome);
     options->auto_status = trial->status == LINEAGE_BASELINE && !identity->baseline;
     options->first_is_baseline = identity->baseline_if_first;
     fill_notes(results, outcome, remark);
