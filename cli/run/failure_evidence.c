@@ -211,6 +211,12 @@ static const char *find_place(struct found *found, const char *text)
     return NULL;
 }
 
+static void trim(char *text)
+{
+    for (size_t n = strlen(text); n > 0 && strchr(" \t:,", text[n - 1]); n--)
+        text[n - 1] = '\0';
+}
+
 /* The text of an error, without what stands in an open parenthesis at its end: it goes on in other lines, often with a time. */
 static void put_what(struct found *found, const char *what)
 {
@@ -218,8 +224,7 @@ static void put_what(struct found *found, const char *what)
     char *open = strlen(what) < WHAT_MAX ? strrchr(found->what, '(') : NULL;
     if (open && open > found->what && !strchr(open, ')') && strstr(open, "time = "))
         *open = '\0';
-    for (size_t n = strlen(found->what); n > 0 && strchr(" \t:,", found->what[n - 1]); n--)
-        found->what[n - 1] = '\0';
+    trim(found->what);
 }
 
 /* Adds a cause or the rest of a message, if there is room. */
@@ -229,6 +234,7 @@ static void add_what(struct found *found, const char *between, const char *text)
     text = unindented(text);
     if (*text && !strstr(found->what, text))
         snprintf(found->what + n, sizeof found->what - n, "%s%s", between, text);
+    trim(found->what);
 }
 
 /* ---- Python ---- */
@@ -475,8 +481,9 @@ static bool find_headline(struct found *found, const struct lines *lines)
             const char *line = lines->at[i];
             if (!begins(line, heads[k].prefix))
                 continue;
+            static const char thrown[] = "terminate called after throwing an instance of ";
             size_t n = strlen(line);
-            put_what(found, begins(line, "terminate called after throwing an instance of ") ? line + 48
+            put_what(found, begins(line, thrown)                                            ? line + sizeof thrown - 1
                             : heads[k].keep                                                 ? line
                                                                                             : line + strlen(heads[k].prefix));
             const char *below = i + 1 < lines->n ? unindented(lines->at[i + 1]) : "";

@@ -81,7 +81,7 @@ enum lineage_cause trial_label_cause(const struct trial_results *results, const 
         return results->lost_score ? LINEAGE_CAUSE_DIVERGENCE : LINEAGE_CAUSE_UNKNOWN;
     if (!failed)
         return (size_t)outcome->end < sizeof causes / sizeof *causes ? causes[outcome->end] : LINEAGE_CAUSE_UNKNOWN;
-    if (cause == LINEAGE_CAUSE_UNKNOWN || (cause == LINEAGE_CAUSE_CODE && outcome->text[0]))
+    if (!outcome->unexplained && (cause == LINEAGE_CAUSE_UNKNOWN || cause == LINEAGE_CAUSE_CODE))
         cli_cause_words(outcome->text, &cause, &lacks);
     if (cause != LINEAGE_CAUSE_UNKNOWN)
         return cause;

@@ -76,10 +76,10 @@ static void fill_notes(struct trial_results *results, struct trial_outcome *outc
     note_pieces(results, results->plan->identity.night);
     note_pieces(results, results->plan->identity.code);
     trial_label_explain(results, outcome);
-    if (outcome->reason[0])
-        note(results, "%s", outcome->reason);
     if (outcome->cause)
         note(results, "cause %s", lineage_cause_name(outcome->cause));
+    if (outcome->reason[0])
+        note(results, "%s", outcome->reason);
     if (outcome->end != TRIAL_FINISHED && results->score.present)
         note(results, "%s %.4f at step %lld", results->plan->score_label ? results->plan->score_label : "score",
              results->score.value, (long long)results->score_step);
