@@ -7,6 +7,7 @@
 #include "night/next_trial.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "night/rerun.h"
 #include "plan/next_proposal.h"
@@ -33,8 +34,17 @@ static bool waits_in_vain(const struct trial_list *list, const struct night_tria
     return false;
 }
 
-static void find_candidates(struct prospects *prospects, const struct trial_list *list)
+/* Whether the trial runs after those that have neither failed before nor share a setting with the latest failures. */
+static bool runs_later(const struct night *night, size_t i)
 {
+    return night->list.trials[i].failed_before || repeated_failures_suspect(&night->failures, &night->list, i);
+}
+
+/* Untried trials come first, because a night that stops after the same failures each time would never reach them. */
+static void find_candidates(struct prospects *prospects, const struct night *night)
+{
+    const struct trial_list *list = &night->list;
+    size_t n_later = 0, *later = prospects->candidates + list->sweep.n;
     prospects->n = 0;
     prospects->waiting = prospects->busy = false;
     for (size_t i = 0; i < list->sweep.n; i++) {
@@ -44,9 +54,13 @@ static void find_candidates(struct prospects *prospects, const struct trial_list
         prospects->busy = true;
         if (trial->parent == NIGHT_PARENT_TRIAL && !list->trials[trial->parent_trial].exp_id)
             prospects->waiting = true;
+        else if (!trial->at_work && runs_later(night, i))
+            later[n_later++] = i;
         else if (!trial->at_work)
             prospects->candidates[prospects->n++] = i;
     }
+    memmove(prospects->candidates + prospects->n, later, n_later * sizeof *later);
+    prospects->n += n_later;
 }
 
 static bool waits_for_baseline(const struct night *night)
@@ -67,12 +81,12 @@ static size_t most_at_once(const struct night *night, size_t otherwise)
  */
 static int next_of_list(struct night *night, size_t *next, bool *busy)
 {
-    struct prospects found = {.candidates = calloc(night->list.sweep.n + 1, sizeof *found.candidates)};
+    struct prospects found = {.candidates = calloc(2 * night->list.sweep.n + 1, sizeof *found.candidates)};
     if (!found.candidates)
         return cli_no_memory();
     int status;
     do {
-        find_candidates(&found, &night->list);
+        find_candidates(&found, night);
         status = found.n > 0 ? claims_take(&night->claims, found.candidates, found.n, most_at_once(night, 0), next)
                              : CLAIM_WAIT;
     } while (status == CLAIM_AGAIN);

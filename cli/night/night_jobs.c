@@ -60,8 +60,11 @@ static pid_t start(struct night *night, size_t i, size_t slot, const int pipe_fd
     pid_t parent = getpid();
     fflush(stdout);
     pid_t pid = fork();
+    if (pid > 0)
+        interrupts_pass_to(pid);
     if (pid != 0)
         return pid;
+    interrupts_pass_no_more(0); /* the other jobs get the signal from the night */
     close(pipe_fds[0]);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent || reopen(night, dir, direction, metric) != CLI_GO_ON)
@@ -124,6 +127,7 @@ static int take_report(struct night_jobs *jobs, size_t slot)
     struct report report = {.status = CLI_GO_ON, .ending = {.label = LINEAGE_CRASH, .signal = SIGKILL}};
     ssize_t n = read(job.report, &report, sizeof report);
     close(job.report);
+    interrupts_pass_no_more(job.pid);
     while (waitpid(job.pid, NULL, 0) < 0 && errno == EINTR)
         ;
     jobs->slot[slot] = (struct night_job){0};

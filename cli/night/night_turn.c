@@ -257,6 +257,7 @@ static int finish_trial(struct turn *turn, const struct trial_outcome *outcome, 
                                     .exit_status = outcome->exit_status,
                                     .begun = outcome->begun,
                                     .cause = outcome->cause,
+                                    .lacks = outcome->lacks,
                                     .signal = outcome->end == TRIAL_SIGNALLED ? outcome->signal : 0};
     memcpy(ending->evidence, outcome->evidence, sizeof ending->evidence);
     if (outcome->end == TRIAL_INTERRUPTED)

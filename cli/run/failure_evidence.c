@@ -1,8 +1,10 @@
 /*
  * failure_evidence.c: see failure_evidence.h.
  *
- * The output is split into lines, and each form of report is searched for in turn. What a form needs is fixed text at
- * the beginning of a line, so the cost is proportional to the output's length.
+ * The output is split into lines without colours, boxes and the prefixes of launchers. Each process whose lines a launcher
+ * prefixes is read alone, because the lines of several processes alternate. In the lines of a process each form of report is
+ * searched for in turn. What a form needs is fixed text at the beginning of a line, so the cost is proportional to the
+ * output's length.
  */
 #include "run/failure_evidence.h"
 
@@ -14,18 +16,41 @@
 
 #include "support/environment.h"
 
-enum { LINES_MAX = 512, WHAT_MAX = 200, WHERE_MAX = 100 };
+enum { LINES_MAX = 512, WHAT_MAX = 200, WHERE_MAX = 100, SOURCES_MAX = 64, PREFIX_MAX = 80, BELOW_MAX = 12 };
 
 struct lines {
-    char *at[LINES_MAX]; /* the latest lines of the output */
+    char *at[LINES_MAX];             /* the latest lines of the output */
+    const char *prefix[LINES_MAX];   /* what a launcher wrote in front; NULL: nothing */
+    unsigned char prefix_n[LINES_MAX], boxed[LINES_MAX];
     size_t n;
 };
 
+/* How sure it is that a report is about the end of the program. */
+enum strength { NOTHING, A_LINE, A_LAUNCHER, A_REPORT };
+
 struct found {
     char what[WHAT_MAX], where[WHERE_MAX];
+    enum strength strength;
+    bool dies; /* no program goes on after such a report, unless it handles the error */
+    size_t line; /* of the error itself */
 };
 
 /* ---- lines ---- */
+
+static bool begins(const char *line, const char *prefix)
+{
+    return strncmp(line, prefix, strlen(prefix)) == 0;
+}
+
+static const char *unindented(const char *line)
+{
+    return line + strspn(line, " \t");
+}
+
+static bool is_header(const char *line)
+{
+    return strstr(line, "Traceback (most recent call last)") != NULL;
+}
 
 /* Removes colours and other control characters in place. */
 static void plain(char *line)
@@ -45,26 +70,89 @@ static void plain(char *line)
     *to = '\0';
 }
 
-/* A progress bar ends its line with a carriage return, so that counts as a line end too. */
-static void split(struct lines *lines, char *text)
+/*
+ * Returns the length of a launcher's prefix: `[rank0]: ` and `[default0]:` of torch, `[1,0]<stderr>:` of mpirun,
+ * `(train pid=12) ` of Ray, `0: ` of srun, `trainer-1  | ` of docker compose; 0 if there is none.
+ */
+static size_t prefix_length(const char *line)
 {
-    char *rest = text, *line;
-    while ((line = strtok_r(rest, "\n\r", &rest))) {
-        if (lines->n == LINES_MAX)
-            memmove(lines->at, lines->at + 1, --lines->n * sizeof *lines->at);
-        plain(line);
-        lines->at[lines->n++] = line;
+    size_t blanks = strspn(line, " "), word = blanks + strspn(line + blanks, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
+    const char *end = NULL;
+    if (*line == '[' && (end = strchr(line, ']'))) {
+        bool ranks = strspn(line + 1, "0123456789,") == (size_t)(end - line - 1), numbered = isdigit((unsigned char)end[-1]) && !memchr(line, ' ', (size_t)(end - line));
+        if (ranks && end[1] == '<')
+            end = strchr(end, '>');
+        end = !end || (!ranks && !numbered) || (end[1] != ':' && !ranks) ? NULL : end + 1 + (end[1] == ':');
+    } else if (*line == '(' && (end = strchr(line, ')'))) {
+        const char *pid = strstr(line, " pid=");
+        end = pid && pid < end ? end + 1 : NULL;
+    } else if (word > blanks && begins(line + word + strspn(line + word, " "), "| ")) {
+        end = blanks ? NULL : line + word + strspn(line + word, " ") + 1;
+    } else if (word > blanks && strspn(line + blanks, "0123456789") == word - blanks && begins(line + word, ": ")) {
+        end = line + word + 1;
+    }
+    size_t n = end ? (size_t)(end - line) : 0;
+    return n < PREFIX_MAX ? n + (n && line[n] == ' ') : 0;
+}
+
+/* Removes the edges of a box that rich draws (`│ text │`), and those of a group of exceptions (`  | text`). */
+static char *unframed(char *line, unsigned char *boxed)
+{
+    static const char edge[] = "\xe2\x94\x82";
+    size_t blanks = strspn(line, " "), n = strlen(line);
+    *boxed = begins(line + blanks, edge) ? 1 : 0;
+    if (*boxed) {
+        while (n > 0 && line[n - 1] == ' ')
+            line[--n] = '\0';
+        if (n >= blanks + 6 && strcmp(line + n - 3, edge) == 0)
+            line[n - 3] = '\0';
+        return line + blanks + 3 + (line[blanks + 3] == ' ');
+    }
+    if (blanks >= 2 && blanks % 2 == 0 && (begins(line + blanks, "| ") || begins(line + blanks, "+ Exception Group"))) {
+        *boxed = 2;
+        return line + blanks + 2;
+    }
+    return line;
+}
+
+/* A prefix that a traceback reveals, such as the time or the host that a log puts before each line. Digits may differ. */
+static void learn_prefix(struct lines *lines, size_t i)
+{
+    const char *sample = lines->at[i], *mark = strstr(sample, "Traceback (most recent call last)");
+    size_t n = mark ? (size_t)(mark - sample) : 0, digits = strcspn(sample, "0123456789\t:"), k = 0;
+    if (!n || n >= PREFIX_MAX || digits >= n || lines->prefix[i] || lines->boxed[i])
+        return;
+    char copy[PREFIX_MAX];
+    memcpy(copy, sample, n);
+    for (size_t j = i; j < lines->n && strlen(lines->at[j]) >= n; j++) {
+        for (k = 0; k < n && (copy[k] == lines->at[j][k] || (isdigit((unsigned char)copy[k]) && isdigit((unsigned char)lines->at[j][k])));)
+            k++;
+        if (k < n)
+            break;
+        lines->at[j] += n;
     }
 }
 
-static bool begins(const char *line, const char *prefix)
+/* A progress bar ends its line with a carriage return, so that counts as a line end too. Empty lines separate paragraphs. */
+static void split(struct lines *lines, char *text)
 {
-    return strncmp(line, prefix, strlen(prefix)) == 0;
-}
-
-static const char *unindented(const char *line)
-{
-    return line + strspn(line, " \t");
+    for (char *line; (line = strsep(&text, "\n\r"));) {
+        plain(line);
+        if (lines->n == LINES_MAX) {
+            size_t keep = LINES_MAX / 2;
+            lines->n = keep;
+            memmove(lines->at, lines->at + keep, keep * sizeof *lines->at);
+            memmove(lines->prefix, lines->prefix + keep, keep * sizeof *lines->prefix);
+            memmove(lines->prefix_n, lines->prefix_n + keep, keep);
+            memmove(lines->boxed, lines->boxed + keep, keep);
+        }
+        size_t n = prefix_length(line), i = lines->n++;
+        lines->prefix[i] = n ? line : NULL;
+        lines->prefix_n[i] = (unsigned char)n;
+        lines->at[i] = unframed(line + n, &lines->boxed[i]);
+    }
+    for (size_t i = 0; i < lines->n; i++)
+        learn_prefix(lines, i);
 }
 
 /* ---- where ---- */
@@ -73,7 +161,7 @@ static const char *unindented(const char *line)
 static bool is_of_library(const char *path, size_t n)
 {
     static const char *const libraries[] = {"site-packages/", "dist-packages/", "/lib/python", "<frozen", "node:internal",
-                                            "node_modules/", "/rustc/", "/usr/local/go/", "/usr/lib/go"};
+                                            "node_modules/", "/rustc/", "/usr/local/go/", "/usr/lib/go", ".pyx", "/bin/torchrun"};
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
         if (memmem(path, n, libraries[i], strlen(libraries[i])))
             return true;
@@ -123,16 +211,35 @@ static const char *find_place(struct found *found, const char *text)
     return NULL;
 }
 
+static void trim(char *text)
+{
+    for (size_t n = strlen(text); n > 0 && strchr(" \t:,", text[n - 1]); n--)
+        text[n - 1] = '\0';
+}
+
+/* The text of an error, without what stands in an open parenthesis at its end: it goes on in other lines, often with a time. */
 static void put_what(struct found *found, const char *what)
 {
     snprintf(found->what, sizeof found->what, "%s", unindented(what));
-    for (size_t n = strlen(found->what); n > 0 && strchr(" \t:,", found->what[n - 1]); n--)
-        found->what[n - 1] = '\0';
+    char *open = strlen(what) < WHAT_MAX ? strrchr(found->what, '(') : NULL;
+    if (open && open > found->what && !strchr(open, ')') && strstr(open, "time = "))
+        *open = '\0';
+    trim(found->what);
+}
+
+/* Adds a cause or the rest of a message, if there is room. */
+static void add_what(struct found *found, const char *between, const char *text)
+{
+    size_t n = strlen(found->what);
+    text = unindented(text);
+    if (*text && !strstr(found->what, text))
+        snprintf(found->what + n, sizeof found->what - n, "%s%s", between, text);
+    trim(found->what);
 }
 
 /* ---- Python ---- */
 
-/* Reads `  File "PATH", line N, in F`. */
+/* Reads `  File "PATH", line N, in F`, and `PATH:N in F` in the box of rich. */
 static bool is_frame(const char *line, const char **path, size_t *n, unsigned long *number)
 {
     const char *at = unindented(line), *end = begins(at, "File \"") ? strstr(at + 6, "\", line ") : NULL;
@@ -147,56 +254,161 @@ static bool is_frame(const char *line, const char **path, size_t *n, unsigned lo
 /* A launcher whose child failed reports the child's end as an exception of its own. */
 static bool is_of_launcher(const char *line)
 {
-    return strstr(line, "ChildFailedError") || strstr(line, "ProcessRaisedException") || strstr(line, "CalledProcessError");
+    static const char *const names[] = {"ChildFailedError", "ProcessRaisedException", "ProcessExitedException", "CalledProcessError",
+                                        "PapermillExecutionError", "CellExecutionError", "WorkerGroupFailureError", NULL};
+    for (const char *const *name = names; *name; name++)
+        if (strstr(line, *name))
+            return true;
+    return false;
+}
+
+/* NAME or NAME: message, where a name may have a module that begins with an underscore. */
+static bool is_exception(const char *line)
+{
+    const char *at = unindented(line);
+    size_t n = 0;
+    while (isalnum((unsigned char)at[n]) || at[n] == '_' || at[n] == '.' || (n && strchr("<>", at[n]) && at[n]))
+        n++;
+    if (at[n] == '(' && strchr(at + n, ')'))
+        return n > 0;
+    return n > 0 && (isalpha((unsigned char)*at) || *at == '_') && (!at[n] || at[n] == ':');
+}
+
+/* The message of the exception in line i; one that is empty or ends with a colon goes on in the next line. */
+static void put_exception(struct found *found, const struct lines *lines, size_t i)
+{
+    size_t n = strlen(lines->at[i]);
+    put_what(found, lines->at[i]);
+    found->line = i;
+    found->strength = is_of_launcher(lines->at[i]) ? A_LAUNCHER : A_REPORT;
+    if (n && lines->at[i][n - 1] == ':' && i + 1 < lines->n && isalnum((unsigned char)*unindented(lines->at[i + 1])))
+        add_what(found, ": ", lines->at[i + 1]);
+    else if (n > 1 && strcmp(lines->at[i] + n - 2, ": ") == 0 && i + 1 < lines->n && isalnum((unsigned char)*unindented(lines->at[i + 1])))
+        add_what(found, ": ", lines->at[i + 1]);
+}
+
+/* Reads the frames from line *i on, which are indented, and the exception behind them, which is indented less. */
+static bool read_frames(struct found *found, const struct lines *lines, size_t *i)
+{
+    const char *path;
+    size_t n, indent = strspn(lines->at[*i], " \t");
+    unsigned long number;
+    bool own = false;
+    for (; *i < lines->n && (!*unindented(lines->at[*i]) || strspn(lines->at[*i], " \t") >= indent); ++*i)
+        if (is_frame(lines->at[*i], &path, &n, &number) && (!own || !is_of_library(path, n))) {
+            own = !is_of_library(path, n);
+            put_where(found, path, n, number);
+        }
+    if (*i == lines->n || is_header(lines->at[*i]) || !is_exception(lines->at[*i]))
+        return false;
+    put_exception(found, lines, *i);
+    return true;
+}
+
+/* `ValueError     Traceback (most recent call last)`, frames as `Cell In[2], line 3`, and the exception under the same name. */
+static bool read_cell(struct found *found, const struct lines *lines, size_t *i)
+{
+    const char *line = lines->at[*i];
+    size_t n = strcspn(line, " ");
+    if (!n || !is_header(line) || unindented(line + n) != strstr(line, "Traceback (most") || !is_exception((char[2]){*line, 0}) ||
+        begins(line, "Traceback"))
+        return false;
+    for (size_t k = *i + 1; k < lines->n; k++) {
+        const char *at = unindented(lines->at[k]), *cell = strstr(at, "In[");
+        cell = cell ? cell : strstr(at, "In [");
+        if (cell && (begins(at, "Cell ") || begins(at, "Input ")) && strchr(cell, ']')) {
+            const char *number = strstr(cell, ", line ");
+            number = number ? number : strstr(cell, "line: ");
+            snprintf(found->where, sizeof found->where, "In [%lu]%s%.0lu", strtoul(cell + strcspn(cell, "0123456789"), NULL, 10),
+                     number ? ", line " : "", number ? strtoul(number + strcspn(number, "0123456789"), NULL, 10) : 0);
+        }
+        if (strncmp(lines->at[k], line, n) == 0 && (!lines->at[k][n] || lines->at[k][n] == ':')) {
+            put_exception(found, lines, k);
+            *i = k;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A traceback in the box of rich: `PATH:LINE in NAME` for each frame, and the exception below the box. */
+static bool read_box(struct found *found, const struct lines *lines, size_t *i)
+{
+    static const char corner[] = "\xe2\x95\xad", end[] = "\xe2\x95\xb0";
+    bool own = false;
+    if (!begins(unindented(lines->at[*i]), corner) || !is_header(lines->at[*i]))
+        return false;
+    for (size_t k = *i + 1; k < lines->n; k++) {
+        const char *line = lines->at[k], *in = strstr(line, " in ");
+        if (begins(unindented(line), end)) {
+            while (++k < lines->n && !*unindented(lines->at[k]))
+                continue;
+            if (k == lines->n || !is_exception(lines->at[k]))
+                return false;
+            put_exception(found, lines, k);
+            *i = k;
+            return true;
+        }
+        struct found place;
+        if (lines->boxed[k] && in && isdigit((unsigned char)in[-1]) && find_place(&place, line) == in &&
+            (!own || !is_of_library(line, (size_t)(in - line)))) {
+            own = !is_of_library(line, (size_t)(in - line));
+            memcpy(found->where, place.where, sizeof place.where);
+        }
+    }
+    return false;
 }
 
 /*
- * The exception is the first line behind the frames that is not indented. The place is the innermost frame in code of
- * the user, or the innermost frame if there is none. Of several tracebacks the last one counts, which is the one that
- * ended the program.
+ * The exception is the first line behind the frames that is indented less. The place is the innermost frame in code of the
+ * user, or the innermost frame if there is none. Of several tracebacks the last one counts, which is the one that ended the
+ * program; it names the direct cause if it has one. Of the exceptions of a group, the first one counts.
  */
 static bool find_python(struct found *found, const struct lines *lines)
 {
     const char *path;
     size_t n;
     unsigned long number;
-    bool own = false, any = false;
+    bool direct = false, ignored = false, grouped = false;
     for (size_t i = 0; i < lines->n; i++) {
         const char *line = lines->at[i];
-        if (begins(line, "Traceback (most recent call last)"))
-            own = false;
-        if (!is_frame(line, &path, &n, &number))
-            continue;
         struct found next = {.what = ""};
-        for (; i < lines->n && (isblank((unsigned char)*lines->at[i]) || !*lines->at[i]); i++)
-            if (is_frame(lines->at[i], &path, &n, &number) && (!own || !is_of_library(path, n))) {
-                own = !is_of_library(path, n);
-                put_where(&next, path, n, number);
-            }
-        own = false;
-        if (i == lines->n || begins(lines->at[i], "Traceback") || !isalpha((unsigned char)*lines->at[i]) ||
-            (any && is_of_launcher(lines->at[i])))
+        direct = direct || begins(line, "The above exception was the direct cause");
+        ignored = ignored || begins(line, "Exception ignored in") || begins(line, "Exception ignored while");
+        bool first = grouped && lines->boxed[i] == 2;
+        if (!(is_frame(line, &path, &n, &number) ? read_frames(&next, lines, &i)
+                                                 : is_header(line) && (read_cell(&next, lines, &i) || read_box(&next, lines, &i)))) {
+            i -= is_frame(line, &path, &n, &number); /* what ended the frames is looked at again */
             continue;
-        put_what(&next, lines->at[i]);
-        *found = next;
-        any = true;
+        }
+        if (direct && found->what[0] && !next.what[WHAT_MAX / 2])
+            add_what(&next, ", caused by ", found->what);
+        if (!ignored && !first && !(found->strength == A_REPORT && next.strength == A_LAUNCHER))
+            *found = next;
+        found->dies = true;
+        grouped = lines->boxed[i] == 2 && !strstr(next.what, "ExceptionGroup");
+        direct = ignored = false;
     }
-    return any;
+    return found->what[0];
 }
 
 /* ---- other languages ---- */
 
-/* `thread 'main' panicked at src/main.rs:12:5:` and the message in the next line; before Rust 1.73 the message came
- * first. */
+/*
+ * `thread 'main' (7) panicked at src/main.rs:12:5:` and the message in the next line; before Rust 1.73 the message came first.
+ * The first panic counts: the main thread often panics only because another one did.
+ */
 static bool find_rust(struct found *found, const struct lines *lines)
 {
-    for (size_t i = lines->n; i-- > 0;) {
+    for (size_t i = 0; i < lines->n; i++) {
         const char *at = strstr(lines->at[i], "panicked at ");
         if (!at || !begins(lines->at[i], "thread '"))
             continue;
         find_place(found, at);
         bool before = at[12] == '\'';
         put_what(found, before ? at + 12 : i + 1 < lines->n ? lines->at[i + 1] : "panicked");
+        found->line = i;
+        found->dies = true;
         return true;
     }
     return false;
@@ -210,23 +422,99 @@ static void place_below(struct found *found, const struct lines *lines, size_t i
             return;
 }
 
+/* The last `Caused by: ` below a report, which Java writes, or `[cause]: ` of Node. */
+static void add_cause(struct found *found, const struct lines *lines, size_t i)
+{
+    const char *last = NULL;
+    for (; i < lines->n; i++) {
+        const char *line = unindented(lines->at[i]);
+        last = begins(line, "Caused by: ") ? line + 11 : begins(line, "[cause]: ") ? line + 9 : last;
+    }
+    if (last)
+        add_what(found, ", caused by ", last);
+}
+
 static bool find_headline(struct found *found, const struct lines *lines)
 {
-    /* `keep`: the reported text includes the prefix. */
+    /* `keep`: the reported text includes the prefix. `first`: the first one counts, since later ones only follow from it. */
     static const struct {
         const char *prefix;
         bool keep;
-    } heads[] = {{"SUMMARY: ", false},       {"panic: ", true},         {"Exception in thread ", true},
-                 {"terminate called after throwing an instance of ", false}, {"ERROR: LoadError: ", false},
-                 {"Error in ", true},        {"fatal error: ", true}};
+    } heads[] = {{"SUMMARY: ", false},
+                 {"panic: ", true},
+                 {"Exception in thread ", true},
+                 {"Exception in Application start method", true},
+                 {"terminate called ", true},
+                 {"ERROR: LoadError: ", false},
+                 {"ERROR: ", true},
+                 {"Error in ", true},
+                 {"Error: ", true},
+                 {"fatal error: ", true},
+                 {"Fatal error: ", true},
+                 {"FATAL ERROR: ", true},
+                 {"Fatal Python error: ", true},
+                 {"Unhandled exception", true},
+                 {"Uncaught ", true},
+                 {"PHP Fatal error:  ", false},
+                 {"Terminating due to ", false},
+                 {"Aborting due to ", false},
+                 {"#  fatal error: ", false},
+                 {"#  SIG", false},
+                 {"** (", true},
+                 {"Fortran runtime error: ", true},
+                 {"LLVM ERROR: ", true},
+                 {"error: Uncaught ", false},
+                 {"*** stack smashing", true},
+                 {"double free or corruption", true},
+                 {"free(): ", true},
+                 {"malloc(): ", true},
+                 {"malloc_consolidate(): ", true},
+                 {"corrupted size vs", true},
+                 {"realloc(): ", true},
+                 {"munmap_chunk(): ", true},
+                 {"Segmentation fault", true},
+                 {"memory allocation of ", true},
+                 {"lua: ", true},
+                 {"MATLAB:", true}};
     for (size_t i = lines->n; i-- > 0;)
-        for (size_t k = 0; k < sizeof heads / sizeof *heads; k++)
-            if (begins(lines->at[i], heads[k].prefix)) {
-                put_what(found, lines->at[i] + (heads[k].keep ? 0 : strlen(heads[k].prefix)));
-                place_below(found, lines, i);
-                return true;
-            }
+        for (size_t k = 0; k < sizeof heads / sizeof *heads; k++) {
+            const char *line = lines->at[i];
+            if (!begins(line, heads[k].prefix))
+                continue;
+            static const char thrown[] = "terminate called after throwing an instance of ";
+            size_t n = strlen(line);
+            put_what(found, begins(line, thrown)                                            ? line + sizeof thrown - 1
+                            : heads[k].keep                                                 ? line
+                                                                                            : line + strlen(heads[k].prefix));
+            const char *below = i + 1 < lines->n ? unindented(lines->at[i + 1]) : "";
+            if (begins(below, "what():"))
+                add_what(found, ": ", below + 7);
+            else if ((line[n - 1] == ':' || line[n - 1] == ' ') && lines->at[i + 1 < lines->n ? i + 1 : i][0] == ' ')
+                add_what(found, ": ", below);
+            found->line = i;
+            found->dies = begins(line, "panic: ") || begins(line, "Exception in thread ");
+            place_below(found, lines, i);
+            add_cause(found, lines, i);
+            return true;
+        }
     return false;
+}
+
+/* `E   AssertionError: loss above the bar` and `../test_x.py:3: AssertionError` of pytest. */
+static bool find_pytest(struct found *found, const struct lines *lines)
+{
+    bool any = false;
+    for (size_t i = 0; i < lines->n; i++) {
+        const char *line = lines->at[i];
+        if (begins(line, "E   ") && !any && is_exception(line + 4)) {
+            put_what(found, line + 4);
+            found->line = i;
+            any = true;
+        } else if (any && !found->where[0] && !isblank((unsigned char)*line) && *line != 'E') {
+            find_place(found, line);
+        }
+    }
+    return any;
 }
 
 /* `TypeError: message` with `    at f (/path/train.js:3:5)` below it. */
@@ -238,6 +526,8 @@ static bool find_node(struct found *found, const struct lines *lines)
             (strncmp(lines->at[i - 1] + name - 5, "Error", 5) != 0 && (name < 9 || strncmp(lines->at[i - 1] + name - 9, "Exception", 9) != 0)))
             continue;
         put_what(found, lines->at[i - 1]);
+        found->line = i;
+        add_cause(found, lines, i);
         place_below(found, lines, i);
         return true;
     }
@@ -263,18 +553,126 @@ static bool find_place_line(struct found *found, const struct lines *lines)
             continue;
         put_what(&next, after + strspn(after, ": "));
         *found = next;
+        found->line = i;
         any = true;
     }
     return any;
 }
 
-/* `sh: 1: foo: not found`, `bash: line 1: foo: command not found`, `prog: error while loading shared libraries: ..`, and
- * lines that begin with the name of an error. */
+
+/* ---- arguments ---- */
+
+/* Joins the text of a box: lines up to a rule or the end of the box. */
+static void put_box(struct found *found, const struct lines *lines, size_t i)
+{
+    static const char rule[] = "\xe2\x94\x80";
+    put_what(found, lines->at[i]);
+    while (++i < lines->n && lines->boxed[i] == 1 && !begins(unindented(lines->at[i]), rule) && *unindented(lines->at[i]))
+        add_what(found, " ", lines->at[i]);
+}
+
+/*
+ * What parsers of command lines print: a line that says what is wrong with an option. Where a usage is printed, its line with
+ * `error:` counts, too.
+ */
+static bool find_arguments(struct found *found, const struct lines *lines)
+{
+    size_t usage = SIZE_MAX;
+    for (size_t i = lines->n > 60 ? lines->n - 60 : 0; i < lines->n; i++) {
+        const char *line = unindented(lines->at[i]);
+        enum lineage_cause cause = LINEAGE_CAUSE_UNKNOWN;
+        bool lacks;
+        if (strncasecmp(line, "usage:", 6) == 0 || begins(line, "Usage of ") || (begins(line, "Try '") && strstr(line, "help")))
+            usage = i;
+        bool named = cli_cause_words(line, &cause, &lacks) && cause == LINEAGE_CAUSE_ARGUMENTS;
+        bool error = usage != SIZE_MAX && usage < i && (strstr(line, ": error: ") || begins(line, "error: ") || begins(line, "Error: "));
+        if (!named && !error)
+            continue;
+        if (lines->boxed[i] == 1)
+            put_box(found, lines, i);
+        else
+            put_what(found, line);
+        found->line = i;
+        return true;
+    }
+    return false;
+}
+
+/* ---- launchers ---- */
+
+/* The number of the signal that a launcher names: `signal 9`, `SIGKILL`, `Signals.SIGKILL: 9`, `exitcode: -9`. */
+static int named_signal(const char *line)
+{
+    static const struct {
+        const char *name;
+        int number;
+    } names[] = {{"SIGKILL", 9}, {"SIGSEGV", 11}, {"SIGABRT", 6}, {"SIGBUS", 7}, {"SIGFPE", 8}, {"SIGILL", 4}};
+    const char *at = strstr(line, "signal ");
+    if (at && atoi(at + 7) > 0 && atoi(at + 7) < 65)
+        return atoi(at + 7);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strstr(line, names[i].name))
+            return names[i].number;
+    return 0;
+}
+
+/* What torch's launcher says about the process that failed first, in the lines behind `Root Cause (first observed failure):`. */
+static bool find_root_cause(struct found *found, const struct lines *lines, long *rank)
+{
+    long code = 0;
+    size_t at = lines->n;
+    *rank = -1;
+    for (size_t i = 0; i < lines->n; i++) {
+        const char *line = unindented(lines->at[i]), *value = strchr(line, ':');
+        if (begins(line, "Root Cause (first observed failure)"))
+            at = i;
+        else if (at < i && value && begins(line, "rank "))
+            *rank = strtol(value + 1, NULL, 10);
+        else if (at < i && value && begins(line, "exitcode "))
+            code = strtol(value + 1, NULL, 10);
+    }
+    if (*rank < 0 || !code)
+        return false;
+    if (code < 0)
+        snprintf(found->what, sizeof found->what, "rank %ld was killed by signal %ld (%s)", *rank, -code,
+                 code == -9 ? "SIGKILL" : strsignal((int)-code));
+    else
+        snprintf(found->what, sizeof found->what, "rank %ld left with exit status %ld", *rank, code);
+    found->line = at;
+    found->strength = A_LAUNCHER;
+    return true;
+}
+
+/* `Command terminated by signal 9`, `.. exited on signal 9 (Killed).`, `train.sh: line 3: 71 Killed  python train.py`. */
+static bool find_launcher(struct found *found, const struct lines *lines)
+{
+    static const char *const words[] = {"terminated by signal", "exited on signal", "killed by signal", "died with", "terminated with signal",
+                                        "was terminated", "received signal", "exits with return code", "died from signal", NULL};
+    long rank;
+    if (find_root_cause(found, lines, &rank))
+        return true;
+    for (size_t i = lines->n; i-- > 0;) {
+        const char *line = lines->at[i], *shell = strstr(line, ": line ");
+        bool killed = shell && (strstr(shell, " Killed ") || strstr(shell, "Segmentation fault") || strstr(shell, " Aborted "));
+        for (const char *const *word = words; !killed && *word; word++)
+            killed = strstr(line, *word) && (named_signal(line) || strstr(line, "return code"));
+        if (!killed)
+            continue;
+        put_what(found, line);
+        found->line = i;
+        found->strength = A_LAUNCHER;
+        return true;
+    }
+    return false;
+}
+
+/* A line whose words name a cause, or that begins with the name of an error. The last one counts. */
 static bool find_line(struct found *found, const struct lines *lines)
 {
-    static const char *const parts[] = {": not found", ": command not found", "error while loading shared libraries",
-                                        "No such file or directory", "Permission denied", "No space left on device",
-                                        "out of memory", "Out of memory"};
+    static const char *const parts[] = {": not found", ": command not found", "No such file or directory", "Permission denied",
+                                        "exec format error"};
+    enum lineage_cause cause;
+    bool lacks;
     for (size_t i = lines->n; i-- > 0;) {
         const char *line = unindented(lines->at[i]);
         size_t name = strcspn(line, ":");
@@ -282,9 +680,25 @@ static bool find_line(struct found *found, const struct lines *lines)
                      (strncasecmp(line + name - 5, "error", 5) == 0 || strncasecmp(line, "fatal", 5) == 0);
         for (size_t k = 0; !named && k < sizeof parts / sizeof *parts; k++)
             named = strstr(line, parts[k]) != NULL;
-        if (!named)
+        if (!named && !cli_cause_words(line, &cause, &lacks))
             continue;
         put_what(found, line);
+        found->line = i;
+        return true;
+    }
+    return false;
+}
+
+/* uv reports `error: ..` and in the next line `  cause: ..`; of two such lines the first says what failed. */
+static bool find_two_lines(struct found *found, const struct lines *lines)
+{
+    for (size_t i = lines->n; i-- > 1;) {
+        const char *line = unindented(lines->at[i]);
+        if (!begins(lines->at[i - 1], "error: ") || (!begins(line, "cause: ") && !begins(line, "Caused by:")))
+            continue;
+        put_what(found, lines->at[i - 1]);
+        add_what(found, ", ", line);
+        found->line = i - 1;
         return true;
     }
     return false;
@@ -292,46 +706,182 @@ static bool find_line(struct found *found, const struct lines *lines)
 
 /* ---- the cause ---- */
 
-static bool has_any(const char *text, const char *const *parts)
+/* Reads the forms in the lines of one process. */
+static void read_forms(struct found *found, const struct lines *lines)
 {
-    for (; *parts; parts++)
-        if (strstr(text, *parts))
-            return true;
+    static bool (*const reports[])(struct found *, const struct lines *) = {find_python, find_rust,   find_pytest,     find_arguments,
+                                                                            find_two_lines, find_node, find_headline, find_launcher};
+    static bool (*const others[])(struct found *, const struct lines *) = {find_place_line, find_line};
+    bool any = false;
+    for (size_t i = 0; !any && i < sizeof reports / sizeof *reports; i++)
+        if ((any = reports[i](found, lines)) && found->strength == NOTHING)
+            found->strength = A_REPORT;
+    struct found child = {.what = ""};
+    if (found->strength == A_LAUNCHER && find_launcher(&child, lines))
+        *found = child;
+    for (size_t i = 0; !any && i < sizeof others / sizeof *others; i++)
+        if ((any = others[i](found, lines)))
+            found->strength = A_LINE;
+}
+
+/* The lines with the prefix of line i, or those without a prefix. */
+static void of_source(struct lines *out, const struct lines *lines, size_t i)
+{
+    out->n = 0;
+    for (size_t k = 0; k < lines->n; k++)
+        if (lines->prefix_n[k] == lines->prefix_n[i] &&
+            (!lines->prefix[i] || strncmp(lines->prefix[k], lines->prefix[i], lines->prefix_n[i]) == 0)) {
+            out->at[out->n] = lines->at[k];
+            out->prefix[out->n] = lines->prefix[k];
+            out->boxed[out->n++] = lines->boxed[k];
+        }
+}
+
+/* Whether the prefix of a process ends with its rank: `[rank1]: `. */
+static bool is_rank(const struct lines *lines, size_t i, long rank)
+{
+    size_t end = lines->prefix_n[i], digits;
+    while (end > 0 && !isdigit((unsigned char)lines->prefix[i][end - 1]))
+        end--;
+    for (digits = 0; digits < end && isdigit((unsigned char)lines->prefix[i][end - digits - 1]);)
+        digits++;
+    return digits && strtol(lines->prefix[i] + end - digits, NULL, 10) == rank;
+}
+
+/*
+ * The processes whose lines have a prefix explain more than their launcher. The process counts which the launcher names, and
+ * else the first one that reports an error: when one process is gone, the others fail because of it.
+ */
+static void read_sources(struct found *found, const struct lines *lines, struct lines *part)
+{
+    size_t first = 0;
+    struct found root;
+    long rank = -1;
+    part->n = 0;
+    while (first < lines->n && lines->prefix[first])
+        first++;
+    if (first < lines->n) {
+        of_source(part, lines, first);
+        read_forms(found, part);
+        find_root_cause(&root, part, &rank);
+    }
+    if (found->strength == A_REPORT)
+        return;
+    size_t of = first;
+    struct found best = {.what = ""};
+    size_t seen[SOURCES_MAX], n = 0, source = 0;
+    bool named = false;
+    for (size_t i = 0; i < lines->n && n < SOURCES_MAX && !named; i++) {
+        struct found next = {.what = ""};
+        bool known = !lines->prefix[i];
+        for (size_t k = 0; k < n && !known; k++)
+            known = lines->prefix_n[i] == lines->prefix_n[seen[k]] &&
+                    strncmp(lines->prefix[i], lines->prefix[seen[k]], lines->prefix_n[i]) == 0;
+        if (known)
+            continue;
+        seen[n++] = i;
+        of_source(part, lines, i);
+        read_forms(&next, part);
+        named = rank >= 0 && next.strength && is_rank(lines, i, rank);
+        if (next.strength > best.strength || (named && next.strength == best.strength))
+            best = next, source = i;
+    }
+    if (best.strength == A_REPORT || (best.strength == A_LINE && found->strength == NOTHING)) {
+        *found = best;
+        of = source;
+    }
+    if (of < lines->n)
+        of_source(part, lines, of);
+}
+
+/* A message may name its cause in a later line: its words are added, up to a quote or the end of the line. */
+static void look_below(struct found *found, const struct lines *lines, struct trial_outcome *outcome)
+{
+    enum lineage_cause cause;
+    bool lacks;
+    for (size_t i = found->line + 1; i < lines->n && i < found->line + BELOW_MAX && !is_header(lines->at[i]); i++) {
+        const char *at = cli_cause_words(lines->at[i], &cause, &lacks), *quote = at ? strstr(lines->at[i], "error message = '") : NULL;
+        if (!at || (cause != LINEAGE_CAUSE_MEMORY && cause != LINEAGE_CAUSE_DISK))
+            continue;
+        char words[WHAT_MAX];
+        at = quote ? quote + 17 : at;
+        snprintf(words, sizeof words, "%.*s", (int)strcspn(at, "',(|"), at);
+        add_what(found, ", ", words);
+        outcome->cause = cause;
+        outcome->lacks = lacks;
+        return;
+    }
+}
+
+/*
+ * Whether the program went on after its last traceback and then failed in its own words: it handled that exception.
+ */
+static bool is_overruled(struct found *later, const struct found *found, const struct lines *lines)
+{
+    enum lineage_cause cause = LINEAGE_CAUSE_UNKNOWN;
+    bool lacks;
+    for (size_t i = lines->n; i-- > found->line + 1;) {
+        if (!cli_cause_words(lines->at[i], &cause, &lacks) || cause != LINEAGE_CAUSE_DIVERGENCE)
+            continue;
+        *later = (struct found){.strength = A_LINE, .line = i};
+        put_what(later, lines->at[i]);
+        return true;
+    }
     return false;
 }
 
-/* Exit status 127 is a shell's for a command that was not found. */
-static enum trial_cause cause_of(const char *what, int exit_status)
+static void judge(struct trial_outcome *outcome, struct found *found, const struct lines *lines)
 {
-    static const char *const memory[] = {"MemoryError", "OutOfMemory", "out of memory", "Out of memory", "bad_alloc",
-                                         "Cannot allocate memory", NULL};
-    if (cli_blames_environment(what) || (exit_status == 127 && strstr(what, "not found")))
-        return TRIAL_CAUSE_ENVIRONMENT;
-    return has_any(what, memory) ? TRIAL_CAUSE_MEMORY : TRIAL_CAUSE_UNKNOWN;
+    struct found later;
+    bool named = cli_cause_words(found->what, &outcome->cause, &outcome->lacks) != NULL;
+    if (found->strength == A_REPORT && (!named || outcome->lacks) && is_overruled(&later, found, lines)) {
+        *found = later;
+        outcome->lacks = false;
+        cli_cause_words(found->what, &outcome->cause, &outcome->lacks);
+    } else if (!named || outcome->cause == LINEAGE_CAUSE_DISK) {
+        look_below(found, lines, outcome);
+    }
+    if ((outcome->exit_status == 127 && strstr(found->what, "not found")) ||
+        (outcome->exit_status == 127 && strstr(found->what, "No such file")) || (outcome->exit_status == 126 && strstr(found->what, "ermission denied"))) {
+        outcome->cause = LINEAGE_CAUSE_MISSING;
+        outcome->lacks = true;
+    }
+    int number = named_signal(found->what);
+    if (!outcome->cause && found->strength != A_LAUNCHER)
+        outcome->cause = LINEAGE_CAUSE_CODE;
+    else if (!outcome->cause && number && number != 9 && number != 15)
+        outcome->cause = LINEAGE_CAUSE_CODE;
+    snprintf(outcome->evidence, sizeof outcome->evidence, "%s%s%s%s", found->what, found->where[0] ? " (" : "", found->where,
+             found->where[0] ? ")" : "");
+}
+
+/* Whether nothing but the rest of its message follows the report. */
+static bool is_last(const struct found *found, const struct lines *lines)
+{
+    size_t rest = 0;
+    for (size_t i = found->line + 1; i < lines->n; i++)
+        rest += *unindented(lines->at[i]) != '\0';
+    return rest < 4;
 }
 
 void failure_evidence_read(struct trial_outcome *outcome, const char *text, size_t n)
 {
-    static bool (*const forms[])(struct found *, const struct lines *) = {find_python,   find_rust, find_headline,
-                                                                          find_node,     find_place_line, find_line};
     struct found found = {.what = ""};
-    struct lines *lines = calloc(1, sizeof *lines);
+    struct lines *lines = calloc(2, sizeof *lines);
     char *copy = malloc(n + 1);
-    bool any = false;
     outcome->evidence[0] = '\0';
-    outcome->cause = TRIAL_CAUSE_UNKNOWN;
+    outcome->cause = LINEAGE_CAUSE_UNKNOWN;
+    outcome->lacks = outcome->last_words = false;
     if (!lines || !copy)
         goto done; /* the trial is labelled without it */
     for (size_t i = 0; i < n; i++)
         copy[i] = text[i] ? text[i] : ' ';
     copy[n] = '\0';
-    split(lines, copy);
-    for (size_t i = 0; !any && i < sizeof forms / sizeof *forms; i++)
-        any = forms[i](&found, lines);
-    if (any && found.what[0]) {
-        snprintf(outcome->evidence, sizeof outcome->evidence, "%s%s%s%s", found.what, found.where[0] ? " (" : "", found.where,
-                 found.where[0] ? ")" : "");
-        outcome->cause = cause_of(found.what, outcome->exit_status);
+    split(&lines[0], copy);
+    read_sources(&found, &lines[0], &lines[1]);
+    if (found.what[0]) {
+        outcome->last_words = found.dies && is_last(&found, &lines[1]);
+        judge(outcome, &found, &lines[1]);
     }
 
 done:

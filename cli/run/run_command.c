@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include <lineage/evidence.h>
 
@@ -44,6 +45,9 @@
  */
 enum { STEPS_KEPT = 4096 };
 
+/* Exit status of `timeout` for a command that it ended. */
+enum { TIMEOUT_STATUS = 124 };
+
 struct command_run {
     const struct command_trial *trial;
     struct lineage_store *store;
@@ -61,6 +65,7 @@ struct command_run {
     double first;               /* the first score .. */
     double sum, sum_of_squares; /* .. and sums over (score - first score) */
     char *last_lines; /* output of the seed that failed, if other seeds ran after it; else NULL */
+    char last_words[TRIAL_EVIDENCE_MAX]; /* the error with which the output of a command ended whose status is 0; "": none */
     char scores[TRIAL_TEXT_MAX]; /* "seed 1 scored 0.5, seed 3 scored 0.6", cut off if there are too many */
     double train_s;
     enum trial_channel channel;
@@ -196,6 +201,38 @@ static void recorded(void *context, const char *exp_id)
 
 /* ---- a stage ---- */
 
+/* A full disk is often not what a library reports, so it is looked for where the command writes. */
+static bool disk_is_full(const char *dir)
+{
+    enum { LITTLE = 1 << 16 };
+    struct statvfs disk;
+    return statvfs(dir, &disk) == 0 && disk.f_blocks > 0 && (double)disk.f_bavail * (double)disk.f_frsize < LITTLE;
+}
+
+static void blame_full_disk(const struct command_run *run, struct trial_outcome *outcome)
+{
+    const char *above = getenv("TMPDIR"), *places[] = {run->trial->dir ? run->trial->dir : ".", run->workdir, above && *above ? above : "/tmp"};
+    size_t n = strlen(outcome->evidence);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        if (outcome->lacks || (outcome->cause && outcome->cause != LINEAGE_CAUSE_CODE) || !disk_is_full(places[i]))
+            continue;
+        outcome->lacks = true;
+        outcome->cause = LINEAGE_CAUSE_DISK;
+        snprintf(outcome->evidence + n, sizeof outcome->evidence - n, "%sthe disk of %.80s is full", n ? ", " : "", places[i]);
+    }
+}
+
+/* Whether the command is run by `timeout`, whose exit status 124 says that the time was over. */
+static bool is_timed(const char *const *words)
+{
+    for (; *words; words++) {
+        const char *slash = strrchr(*words, '/'), *name = slash ? slash + 1 : *words;
+        if (strcmp(name, "timeout") == 0 || strcmp(name, "gtimeout") == 0 || strstr(*words, "timeout "))
+            return true;
+    }
+    return false;
+}
+
 /* Only what the stage itself printed counts: an earlier stage may have printed an error that it survived. */
 static void read_evidence(const struct command_run *run, struct trial_outcome *outcome, uint64_t since)
 {
@@ -215,8 +252,13 @@ static bool run_job(struct command_run *run, struct trial_outcome *outcome, cons
         dry_metrics_attach(run->dry, &watched);
     if (!trial_watch(outcome, &watched))
         return false;
-    if (outcome->end == TRIAL_FAILED || outcome->end == TRIAL_SIGNALLED)
+    if (outcome->end == TRIAL_FAILED || outcome->end == TRIAL_SIGNALLED || outcome->end == TRIAL_FINISHED)
         read_evidence(run, outcome, since);
+    if (outcome->end == TRIAL_FAILED)
+        blame_full_disk(run, outcome);
+    outcome->timed = outcome->end == TRIAL_FAILED && outcome->unexplained && outcome->exit_status == TIMEOUT_STATUS && is_timed(job->argv);
+    if (outcome->timed)
+        outcome->end = TRIAL_TRAIN_OVERRUN;
     outcome->total_s += before.total_s;
     outcome->peak_bytes = fmax(outcome->peak_bytes, before.peak_bytes);
     outcome->peak_gpu_bytes = fmax(outcome->peak_gpu_bytes, before.peak_gpu_bytes);
@@ -256,6 +298,26 @@ static bool run_shell(struct command_run *run, struct trial_outcome *outcome, co
 {
     const char *const words[] = {"sh", "-c", command, NULL};
     return run_words(run, outcome, *job, &(struct stage){words, run->environment}, seed);
+}
+
+/*
+ * A pipe such as `python train.py | tee log` ends with status 0 although the program died. The status decides, but the row
+ * and standard error name the error; without a score, or before the last step that was announced, the trial has failed.
+ */
+static void judge_last_words(struct command_run *run, struct trial_outcome *outcome, const struct trial_results *results)
+{
+    const struct command_trial *t = run->trial;
+    char text[TRIAL_EVIDENCE_MAX + 100];
+    if (outcome->end != TRIAL_FINISHED || !outcome->last_words)
+        return;
+    snprintf(run->last_words, sizeof run->last_words, "%s", outcome->evidence);
+    snprintf(text, sizeof text, "the output ends with an error although the exit status is 0 (a pipe hides it; `set -o pipefail`): %s",
+             outcome->evidence);
+    cli_say(text);
+    if (t->eval || t->sealed_eval || (results->score.present && !(results->steps > 0 && results->step < results->steps)))
+        return;
+    outcome->end = TRIAL_FAILED;
+    outcome->unexplained = true;
 }
 
 static bool has_failed(const struct trial_outcome *outcome)
@@ -478,6 +540,7 @@ static bool run_seed(struct command_run *run, struct trial_outcome *outcome, str
         job.event = NULL; /* what the training prints does not count */
     if (!run_words(run, outcome, job, &(struct stage){t->argv, run->environment}, seed))
         return false;
+    judge_last_words(run, outcome, results);
     if ((t->eval || t->sealed_eval) && results->train_s < 0)
         run->train_s += outcome->total_s - before;
     if (t->sealed_eval)
@@ -627,7 +690,7 @@ static void remark(void *context, const struct trial_results *results, const str
         [TRIAL_CHANNEL_PATTERN] = "a pattern",
         [TRIAL_CHANNEL_EVENTS] = "events",
     };
-    const struct command_run *run = context;
+    struct command_run *run = context;
     size_t size = TRIAL_REMARK_MAX, n = 0;
     char how[64];
     out[0] = '\0';
@@ -645,6 +708,11 @@ static void remark(void *context, const struct trial_results *results, const str
     const char *left = json_string_value(json_object_get(run->git, "left_out"));
     if (left)
         n += (size_t)snprintf(out + n, size - n, "%scode not kept: %.200s", n ? ", " : "", left);
+    if (run->last_words[0] && !has_failed(outcome)) {
+        for (char *c = run->last_words; *c; c++)
+            *c = *c == ';' ? ',' : *c; /* a semicolon ends a piece of notes */
+        n += (size_t)snprintf(out + n, size - n, "%sits output ends with %s, although its exit status is 0", n ? ", " : "", run->last_words);
+    }
     if (outcome->unseen > 0)
         n += (size_t)snprintf(out + n, size - n, ", %d processes could not be ended", outcome->unseen);
     if (outcome->unseen < 0)

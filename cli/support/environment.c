@@ -1,4 +1,5 @@
 /* environment.c: see environment.h. */
+#define _GNU_SOURCE /* strcasestr */
 #include "support/environment.h"
 
 #include <stddef.h>
@@ -7,16 +8,69 @@
 
 #include "cli.h"
 
+/* The words by which programs and libraries of many languages say what ended them. Case does not count. */
+static const struct {
+    enum lineage_cause cause;
+    bool lacks; /* the machine lacks it: it says nothing about the settings */
+    const char *words[48];
+} causes[] = {
+    {LINEAGE_CAUSE_MISSING, true,
+     {"ModuleNotFoundError", "No module named", "Cannot find module", "Cannot find package", "error while loading shared libraries",
+      "cannot open shared object file", "no CUDA-capable device", "CUDA driver version is insufficient",
+      "Found no NVIDIA driver", "Address already in use", "EADDRINUSE", "Failed to spawn", "No interpreter found", "No solution found",
+      "can't open file '", "Command not found: ", "Missing script: ", "does not contain recipe", "no rule to make target",
+      "could not find an executable", "not enough slots available", "failed to run command", "there is no package called",
+      "LoadError: cannot load such file", "ClassNotFoundException", "Could not find or load main class",
+      "Cannot connect to the Docker daemon", "EnvironmentLocationNotFound", "could not find a pyproject.toml",
+      "No kernel named", "NoSuchKernel", "Unable to access jarfile", "unable to locate package", "Can't locate ",
+      "Package not found", "ArgumentError: Package "}},
+    {LINEAGE_CAUSE_DISK, true,
+     {"No space left", "Disk quota exceeded", "[Errno 28]", "os error 28", "errno = 28", "ENOSPC", "disk is full", "disk full",
+      "not enough space on the disk", "device is full", "SQLITE_FULL", "[Errno 122]", "os error 122"}},
+    {LINEAGE_CAUSE_DISK, false, {"File too large", "os error 27", "EFBIG"}},
+    {LINEAGE_CAUSE_MEMORY, false,
+     {"MemoryError", "OutOfMemory", "out of memory", "bad_alloc", "allocate memory", "OUT_OF_MEMORY", "RESOURCE_EXHAUSTED", "failed to allocate",
+      "unable to allocate", "memory allocation of", "oom_kill", "oom-kill", "oom killer", "OOMKilled", "heap limit", "cannot allocate vector",
+      "allocation failed", "DefaultCPUAllocator", "ENOMEM", "[Errno 12]", "os error 12)", "not enough memory", "insufficient memory",
+      "ALLOC_FAILED", "insufficient shared memory", "No available memory", "memory limit exceeded", "exceeded memory limit",
+      "malloc of size", "memory exhausted", "Allowed memory size", "not enough GPU memory", "larger than the available KV cache memory",
+      "failed to allocate", "could not allocate", "cannot allocate", "can't allocate", "failed to alloc", "bad_array_new_length"}},
+    {LINEAGE_CAUSE_ARGUMENTS, false,
+     {"error: argument ", "unrecognized argument", "unrecognized option", "unknown option", "unknown flag", "unknown argument",
+      "unexpected argument", "arguments are required", "invalid value '", "invalid value \"", "Invalid value for ", "No such option", "Missing option",
+      "Missing argument", "Missing parameter", "invalid option", "bad option", "flag provided but not defined", "Could not consume arg",
+      "Unknown command line flag", "Flags parsing error", "Error parsing --", "Could not override ", "is not in struct", "required option",
+      "Required options", "not used by the HfArgumentParser", "No such command", "Got unexpected extra argument", "Could not append to config",
+      "Ambiguous option", "expected one argument", "invalid choice", "does not have a value", "requires an argument", "ConfigAttributeError",
+      "unrecognized command", "Unknown arguments", "Error merging override", "ConfigKeyError", "mismatched input", "no viable alternative"}},
+    {LINEAGE_CAUSE_DIVERGENCE, false,
+     {"diverge", "is nan", "nan loss", "became nan", "was nan", "non-finite", "nonfinite", "not finite", "nan detected", "found nan", "loss=nan",
+      "loss: nan", "nan or inf", "inf or nan", "contains nan", "contain nan", "NaN in ", "loss exploded", "loss is inf", "not a finite number",
+      "element < 0", "NaN/Inf", "nan encountered", "invalid values: tensor"}},
+    {LINEAGE_CAUSE_INTERRUPT, false, {"KeyboardInterrupt", "CANCELLED AT", "due to preemption", "SIGTERM received"}},
+    {LINEAGE_CAUSE_TIME, false, {"DUE TO TIME LIMIT", "walltime", "time limit", "SIGXCPU", "CPU time limit"}},
+};
+enum { N_CAUSES = sizeof causes / sizeof *causes };
+
+const char *cli_cause_words(const char *text, enum lineage_cause *cause, bool *lacks)
+{
+    for (size_t i = 0; text && i < N_CAUSES; i++)
+        for (const char *const *word = causes[i].words; *word; word++) {
+            const char *at = strcasestr(text, *word);
+            if (!at)
+                continue;
+            *cause = causes[i].cause;
+            *lacks = causes[i].lacks;
+            return at;
+        }
+    return NULL;
+}
+
 bool cli_blames_environment(const char *text)
 {
-    static const char *const messages[] = {"ModuleNotFoundError", "No module named", "Cannot find module",
-                                           "error while loading shared libraries", "cannot open shared object file",
-                                           "No space left on device", "Disk quota exceeded", "no CUDA-capable device",
-                                           "CUDA driver version is insufficient"};
-    for (size_t i = 0; text && i < sizeof messages / sizeof *messages; i++)
-        if (strstr(text, messages[i]))
-            return true;
-    return false;
+    enum lineage_cause cause;
+    bool lacks;
+    return cli_cause_words(text, &cause, &lacks) && lacks;
 }
 
 const char *cli_sign(const char *unicode, const char *ascii)

@@ -56,9 +56,14 @@ static bool take_row(struct trial_list *list, const struct lineage_trial *row)
             take_void(list, row->parent_exp);
         return true;
     }
-    if (row->status == LINEAGE_HARNESS_ABORT || !lineage_night_link_parse(&link, row->notes))
+    if (!lineage_night_link_parse(&link, row->notes))
         return true;
     struct night_trial *trial = trial_list_find(list, link.key);
+    if (row->status == LINEAGE_HARNESS_ABORT) {
+        if (trial && lineage_notes_cause(row->notes) != LINEAGE_CAUSE_INTERRUPT)
+            trial->failed_before = true;
+        return true;
+    }
     bool again = is_run_again(row);
     list->n_again += again && strcmp(link.sweep, list->sweep.name) == 0;
     if (!trial && !again) {

@@ -199,6 +199,8 @@ static bool wait_for_news(struct guarding *g, int milliseconds)
         return false;
     if (fds[0].revents && read(g->signals, &info, sizeof info) < 0)
         return false;
+    if (fds[0].revents && info.ssi_signo != SIGCHLD && !g->child_reaped)
+        kill(g->child, (int)info.ssi_signo);
     if (!fds[1].revents)
         return false;
     g->at_once = get(g->control, &order, 1) != 1 || order == 'K';
@@ -289,7 +291,7 @@ static void close_others(const struct guarding *g)
 
 /*
  * Blocks all signals, because signals from a terminal are meant for the process that gives orders. Only SIGCHLD is
- * read, through a descriptor. The guardian gets a session of its own, so that no signal to a process group reaches it.
+ * read, through a descriptor, and the two signals that are for the command. The guardian gets a session of its own, so that no signal to a process group reaches it.
  */
 static void prepare(struct guarding *g)
 {
@@ -299,6 +301,8 @@ static void prepare(struct guarding *g)
     signal(SIGCHLD, SIG_DFL); /* if it were ignored, children would not be reported */
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
+    sigaddset(&child, SIGUSR1);
+    sigaddset(&child, SIGUSR2);
     setsid();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     close_others(g);

@@ -15,16 +15,25 @@
 
 #include "cli.h"
 
-static const int signals[N_INTERRUPTS] = {SIGINT, SIGTERM, SIGHUP};
+static const int signals[N_INTERRUPTS] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGUSR1, SIGUSR2};
 
-static volatile sig_atomic_t write_end = -1; /* global, because a signal handler gets no context */
+/* Global, because a signal handler gets no context. A receiver of 0 is a free place. */
+enum { RECEIVERS = 64 };
+static volatile sig_atomic_t write_end = -1, receivers[RECEIVERS];
+
+static bool is_passed_on(int number)
+{
+    return number == SIGUSR1 || number == SIGUSR2;
+}
 
 /* Restores errno, which belongs to the code that was interrupted. */
 static void on_signal(int number)
 {
     int before = errno;
-    (void)number;
-    ssize_t written = write(write_end, "", 1); /* fails only if the pipe is full, and then it is readable anyway */
+    for (int i = 0; i < RECEIVERS && is_passed_on(number); i++)
+        if (receivers[i] > 0)
+            kill(receivers[i], number);
+    ssize_t written = is_passed_on(number) ? 0 : write(write_end, "", 1); /* fails only if the pipe is full, and then it is readable anyway */
     (void)written;
     errno = before;
 }
@@ -66,8 +75,23 @@ bool interrupts_include(int number)
 {
     for (int i = 0; i < N_INTERRUPTS; i++)
         if (signals[i] == number)
-            return true;
+            return !is_passed_on(number);
     return false;
+}
+
+void interrupts_pass_to(pid_t pid)
+{
+    int i = 0;
+    while (i < RECEIVERS && receivers[i])
+        i++;
+    if (i < RECEIVERS)
+        receivers[i] = pid;
+}
+
+void interrupts_pass_no_more(pid_t pid)
+{
+    for (int i = 0; i < RECEIVERS; i++)
+        receivers[i] = pid && receivers[i] != pid ? receivers[i] : 0;
 }
 
 bool interrupts_came(const struct interrupts *interrupts)

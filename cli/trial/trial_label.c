@@ -2,8 +2,11 @@
 #include "trial/trial_label.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "support/environment.h"
 
 /*
  * A trial that succeeded but printed no score says nothing about its parameters, so it is labelled harness_abort, and a
@@ -32,14 +35,59 @@ enum lineage_label trial_label(const struct trial_results *results, const struct
         return LINEAGE_HARNESS_ABORT;
     if (outcome->end == TRIAL_FINISHED)
         return results->score.present ? LINEAGE_BASELINE : results->lost_score ? LINEAGE_CRASH : LINEAGE_HARNESS_ABORT;
-    bool lacks = outcome->cause == TRIAL_CAUSE_ENVIRONMENT;
-    if (lacks && (outcome->end == TRIAL_FAILED || outcome->end == TRIAL_PREFLIGHT_FAILED))
+    if (outcome->lacks && (outcome->end == TRIAL_FAILED || outcome->end == TRIAL_PREFLIGHT_FAILED))
         return LINEAGE_HARNESS_ABORT;
     if (outcome->end != TRIAL_FAILED)
         return labels[outcome->end];
     if (outcome->failure == TRIAL_FAILURE_SIZE)
         return LINEAGE_SIZE_BLOCKED;
     return outcome->failure == TRIAL_FAILURE_INPUT && !results->begun ? LINEAGE_PREFLIGHT_CRASH : LINEAGE_CRASH;
+}
+
+enum { SHELL_SIGNAL = 128, SIGNALS = 65 };
+
+void trial_label_status(char *out, size_t size, int exit_status)
+{
+    int number = exit_status - SHELL_SIGNAL;
+    const char *name = number > 0 && number < SIGNALS ? strsignal(number) : NULL;
+    out[0] = '\0';
+    if (name && !strstr(name, "nknown") && !strstr(name, "eal-time"))
+        snprintf(out, size, ", which stands for signal %d (%s)%s", number, name, number == SIGKILL ? ", perhaps out of memory" : "");
+}
+
+static enum lineage_cause cause_of_signal(int number)
+{
+    static const int own[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP, SIGPIPE};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (own[i] == number)
+            return LINEAGE_CAUSE_CODE;
+    return number == SIGXCPU                                          ? LINEAGE_CAUSE_TIME
+           : number == SIGINT || number == SIGTERM || number == SIGHUP ? LINEAGE_CAUSE_INTERRUPT
+           : number == SIGXFSZ                                        ? LINEAGE_CAUSE_DISK
+                                                                      : LINEAGE_CAUSE_UNKNOWN;
+}
+
+enum lineage_cause trial_label_cause(const struct trial_results *results, const struct trial_outcome *outcome)
+{
+    static const enum lineage_cause causes[] = {
+        [TRIAL_TRAIN_OVERRUN] = LINEAGE_CAUSE_TIME,       [TRIAL_EVAL_OVERRUN] = LINEAGE_CAUSE_TIME,
+        [TRIAL_SILENT] = LINEAGE_CAUSE_TIME,              [TRIAL_MEMORY_OVERRUN] = LINEAGE_CAUSE_MEMORY,
+        [TRIAL_NOT_FINITE] = LINEAGE_CAUSE_DIVERGENCE,    [TRIAL_INTERRUPTED] = LINEAGE_CAUSE_INTERRUPT,
+        [TRIAL_ABANDONED] = LINEAGE_CAUSE_INTERRUPT,      [TRIAL_NOT_STARTED] = LINEAGE_CAUSE_MISSING,
+    };
+    enum lineage_cause cause = outcome->cause;
+    bool lacks, failed = outcome->end == TRIAL_FAILED || outcome->end == TRIAL_SIGNALLED || outcome->end == TRIAL_PREFLIGHT_FAILED;
+    if (outcome->end == TRIAL_FINISHED)
+        return results->lost_score ? LINEAGE_CAUSE_DIVERGENCE : LINEAGE_CAUSE_UNKNOWN;
+    if (!failed)
+        return (size_t)outcome->end < sizeof causes / sizeof *causes ? causes[outcome->end] : LINEAGE_CAUSE_UNKNOWN;
+    if (!outcome->unexplained && (cause == LINEAGE_CAUSE_UNKNOWN || cause == LINEAGE_CAUSE_CODE))
+        cli_cause_words(outcome->text, &cause, &lacks);
+    if (cause != LINEAGE_CAUSE_UNKNOWN)
+        return cause;
+    if (outcome->end == TRIAL_FAILED && !outcome->unexplained)
+        return LINEAGE_CAUSE_CODE;
+    return cause_of_signal(outcome->end == TRIAL_SIGNALLED ? outcome->signal : outcome->exit_status - SHELL_SIGNAL);
 }
 
 /* Writes " after step 37 of 120", " after step 3 of 450 of the warm start", or "". */
@@ -58,6 +106,10 @@ void trial_label_overrun(char *out, size_t size, const struct trial_outcome *out
 {
     const char *unit = outcome->processor ? "processor seconds" : "s";
     double limit = outcome->processor ? cpu_seconds : seconds;
+    if (outcome->timed) {
+        snprintf(out, size, "was ended by timeout (exit status %d)", outcome->exit_status);
+        return;
+    }
     int n = snprintf(out, size, "took more than %g %s", limit, unit);
     if (outcome->used > limit && n > 0 && (size_t)n < size)
         snprintf(out + n, size - (size_t)n, " (%.4g)", outcome->used);
@@ -83,8 +135,9 @@ void trial_label_explain(const struct trial_results *results, struct trial_outco
 {
     const struct trial_settings *limits = &results->plan->settings;
     const size_t size = sizeof outcome->reason;
-    char at[64 + TRIAL_PHASE_MAX], how[96], pace[96], *reason = outcome->reason;
+    char at[64 + TRIAL_PHASE_MAX], how[96], pace[96], status[96], *reason = outcome->reason;
     where(results, at);
+    trial_label_status(status, sizeof status, outcome->exit_status);
     switch (outcome->end) {
     case TRIAL_FINISHED:
         if (!results->score.present && results->lost_score)
@@ -94,7 +147,7 @@ void trial_label_explain(const struct trial_results *results, struct trial_outco
         break;
     case TRIAL_FAILED:
         if (outcome->evidence[0] && outcome->unexplained)
-            snprintf(reason, size, "failed%s: %s, left with exit status %d", at, outcome->evidence, outcome->exit_status);
+            snprintf(reason, size, "failed%s: %s, left with exit status %d%s", at, outcome->evidence, outcome->exit_status, status);
         else
             snprintf(reason, size, "failed%s: %s", at, outcome->text);
         break;

@@ -7,12 +7,12 @@
  *   artifact too large, or it reported `size`     size_blocked
  *   it reported `input` before the first step     preflight_crash
  *   the preflight failed                          preflight_crash
- *   time limit of training, of evaluation         train_budget_overrun, eval_budget_overrun
+ *   time limit of training, of evaluation, also of `timeout`   train_budget_overrun, eval_budget_overrun
  *   signal, memory, silence, a value that is not finite, any other failure   crash
  *   a protected file changed, or a requirement is not met   disqualified
  *   pruned, because its curve was hopeless        discard, without a score
  *   interrupted, or its watcher was killed        harness_abort
- *   the machine lacks something, such as a module harness_abort
+ *   the machine lacks something, such as a module or room on its disk   harness_abort
  */
 #ifndef CLI_TRIAL_LABEL_H
 #define CLI_TRIAL_LABEL_H
@@ -31,6 +31,13 @@ enum lineage_label trial_label(const struct trial_results *results, const struct
  * the same in processor seconds.
  */
 void trial_label_overrun(char *out, size_t size, const struct trial_outcome *outcome, double seconds, double cpu_seconds);
+
+/* Writes ", which stands for signal 9 (Killed), perhaps out of memory" for a status by which launchers and shells report a
+ * signal that ended their command, or "". */
+void trial_label_status(char *out, size_t size, int exit_status);
+
+/* What ended the trial. A cause that its output names counts more than its status. */
+enum lineage_cause trial_label_cause(const struct trial_results *results, const struct trial_outcome *outcome);
 
 /* Writes outcome->reason: why the trial did not finish, or "" if it finished. */
 void trial_label_explain(const struct trial_results *results, struct trial_outcome *outcome);

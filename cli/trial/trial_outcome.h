@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <lineage/notes.h>
+
 #include "metrics/event_lines.h"
 
 #define TRIAL_TEXT_MAX 512
@@ -28,13 +30,6 @@ enum trial_end {
     TRIAL_NOT_STARTED       /* its files or its command were not there, which says nothing about it; details in text */
 };
 
-/* The cause of a failure, as far as the output shows it. */
-enum trial_cause {
-    TRIAL_CAUSE_UNKNOWN,
-    TRIAL_CAUSE_ENVIRONMENT, /* the machine lacks something, such as a module: it says nothing about the settings */
-    TRIAL_CAUSE_MEMORY       /* the program ran out of memory, which its settings may decide */
-};
-
 struct trial_outcome {
     enum trial_end end;
     enum trial_failure failure; /* of TRIAL_FAILED */
@@ -53,7 +48,10 @@ struct trial_outcome {
     uint64_t seed;
     bool unexplained;   /* with TRIAL_FAILED: the trial did not report why, so text says only how it exited */
     bool begun;         /* it reported a step, a score or a phase; set when its row is made */
-    enum trial_cause cause;
+    enum lineage_cause cause;
+    bool lacks;         /* the machine lacks something, such as a module: the failure says nothing about the settings */
+    bool last_words;    /* the output ends with the report of an error, evidence; also if the command ended with status 0 */
+    bool timed;         /* the command is `timeout`, whose status 124 is a time limit */
     char evidence[TRIAL_EVIDENCE_MAX]; /* error and place that a failed command printed (run/failure_evidence.h); "": none */
     char looked[TRIAL_TEXT_MAX]; /* for a trial that printed no score: what was looked for, and what was found */
     char reason[TRIAL_TEXT_MAX + 128]; /* why it did not finish; "" if it finished. Set when its row is made */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "trial/interrupts.h"
 
 extern char **environ;
 
@@ -127,6 +128,8 @@ static int spawn_guarded(struct trial_process *p, char *const *environment, int 
     int error = guardian_start(&p->guardian, &command);
     p->pid = p->guardian.pid;
     p->notice = p->guardian.report;
+    if (!error)
+        interrupts_pass_to(p->pid);
     return error;
 }
 
@@ -273,6 +276,7 @@ void trial_process_release(struct trial_process *p)
     if (p->job->events_path)
         unlink(p->job->events_path);
     if (p->job->guarded && p->guardian.pid > 0) {
+        interrupts_pass_no_more(p->guardian.pid);
         guardian_release(&p->guardian);
         p->unseen = p->guardian.unseen;
     } else if (!p->job->guarded) {

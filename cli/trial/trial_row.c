@@ -76,6 +76,8 @@ static void fill_notes(struct trial_results *results, struct trial_outcome *outc
     note_pieces(results, results->plan->identity.night);
     note_pieces(results, results->plan->identity.code);
     trial_label_explain(results, outcome);
+    if (outcome->cause)
+        note(results, "cause %s", lineage_cause_name(outcome->cause));
     if (outcome->reason[0])
         note(results, "%s", outcome->reason);
     if (outcome->end != TRIAL_FINISHED && results->score.present)
@@ -277,6 +279,7 @@ bool trial_row_make(struct trial_results *results, struct trial_outcome *outcome
     if (outcome->end != TRIAL_FINISHED)
         trial->core_metric = trial->val_bpb = (struct lineage_number){0};
     trial->status = trial_label(results, outcome);
+    outcome->cause = trial_label_cause(results, outcome);
     options->auto_status = trial->status == LINEAGE_BASELINE && !identity->baseline;
     options->first_is_baseline = identity->baseline_if_first;
     fill_notes(results, outcome, remark);

@@ -22,6 +22,7 @@
 #include "trial/gpu_memory.h"
 #include "trial/peers.h"
 #include "trial/process_tree.h"
+#include "trial/trial_label.h"
 #include "trial/trial_process.h"
 
 /*
@@ -476,6 +477,8 @@ static void judge_artifacts(struct watch *w)
 static void judge(struct watch *w, int state)
 {
     struct trial_outcome *outcome = w->outcome;
+    char status[96];
+    trial_label_status(status, sizeof status, WIFEXITED(state) ? WEXITSTATUS(state) : 0);
     outcome->exit_status = WIFEXITED(state) ? WEXITSTATUS(state) : 0;
     if (WIFSIGNALED(state)) {
         outcome->end = TRIAL_SIGNALLED;
@@ -487,8 +490,8 @@ static void judge(struct watch *w, int state)
         outcome->end = TRIAL_FAILED;
         outcome->unexplained = !outcome->text[0];
         if (!outcome->text[0])
-            snprintf(outcome->text, sizeof outcome->text,
-                     "the trial left with exit status %d and did not say why", outcome->exit_status);
+            snprintf(outcome->text, sizeof outcome->text, "the trial left with exit status %d%s and did not say why",
+                     outcome->exit_status, status);
     }
 }
 

@@ -11,6 +11,7 @@
  *     discarded: NUMBER, needs more|less than NUMBER        why append discarded a trial; not interpreted
  *     night SWEEP, trial NAME, key KEY                      the trial of a night that the row records
  *     replicates ID[, score NUMBER]                         the trial that the row runs again (struct lineage_replicate)
+ *     cause NAME                                            what ended the trial (enum lineage_cause)
  *     code DIGEST[, CHANGE]                                 the code that the trial ran (lineage/code.h)
  *     anything else                                         prose, kept and not interpreted
  * NAME is letters, digits, `_`, `.`, `-`, and begins with a letter. The Greek letters α β γ δ ε λ η τ and
@@ -104,6 +105,26 @@ LINEAGE_API const char *lineage_replicate_format(char out[LINEAGE_REPLICATE_MAX]
  * exceeded, or which error ended it. Returns its first character, or "" if there is none; the piece ends at a semicolon.
  */
 LINEAGE_API const char *lineage_notes_reason(const char *notes);
+
+/* What ended a trial, beside its label: a planner learns from `memory` that a batch was too large. */
+enum lineage_cause {
+    LINEAGE_CAUSE_UNKNOWN, /* it ended well, or nothing shows the cause */
+    LINEAGE_CAUSE_MEMORY,
+    LINEAGE_CAUSE_TIME, /* a time limit */
+    LINEAGE_CAUSE_DISK, /* a full disk, a quota, or a limit of a file's size */
+    LINEAGE_CAUSE_DIVERGENCE,
+    LINEAGE_CAUSE_INTERRUPT,
+    LINEAGE_CAUSE_MISSING, /* a module, library, program, driver or port that the machine lacks */
+    LINEAGE_CAUSE_ARGUMENTS, /* the program did not take an option or its value */
+    LINEAGE_CAUSE_CODE, /* any other error that the program named */
+    LINEAGE_N_CAUSES
+};
+
+/* Returns "memory", "time", "disk", "divergence", "interrupt", "missing module", "arguments" or "code"; "" if it is unknown. */
+LINEAGE_API const char *lineage_cause_name(enum lineage_cause cause);
+
+/* Reads the piece `cause NAME` from notes (NULL counts as ""); the last one counts. */
+LINEAGE_API enum lineage_cause lineage_notes_cause(const char *notes);
 
 #ifdef __cplusplus
 }

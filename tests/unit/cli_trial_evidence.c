@@ -9,7 +9,7 @@
 
 static struct trial_outcome read_text(const char *text, size_t n, int exit_status)
 {
-    struct trial_outcome outcome = {.exit_status = exit_status, .evidence = "old", .cause = TRIAL_CAUSE_MEMORY};
+    struct trial_outcome outcome = {.exit_status = exit_status, .evidence = "old", .cause = LINEAGE_CAUSE_MEMORY};
     failure_evidence_read(&outcome, text, n);
     return outcome;
 }
@@ -19,65 +19,65 @@ static void every_language_names_its_error(void **state)
     static const struct {
         const char *text, *evidence;
         int exit_status;
-        enum trial_cause cause;
+        enum lineage_cause cause;
     } cases[] = {
         /* CPython 3.11, with the marks below the line */
         {"step 1 loss: 3\nTraceback (most recent call last):\n  File \"/tmp/w/train.py\", line 12, in <module>\n    main()\n"
          "  File \"/tmp/w/train.py\", line 7, in main\n    print(lrr)\n          ^^^\nNameError: name 'lrr' is not defined\n",
-         "NameError: name 'lrr' is not defined (train.py:7)", 1, TRIAL_CAUSE_UNKNOWN},
+         "NameError: name 'lrr' is not defined (train.py:7)", 1, LINEAGE_CAUSE_CODE},
         /* the innermost frame is in a library */
         {"Traceback (most recent call last):\n  File \"train.py\", line 3, in <module>\n    x = np.zeros((2, 3)) @ np.zeros((2, 3))\n"
          "  File \"/usr/lib/python3/dist-packages/numpy/core.py\", line 99, in matmul\n    raise\n"
          "ValueError: matmul: Input operand 1 has a mismatch\n",
-         "ValueError: matmul: Input operand 1 has a mismatch (train.py:3)", 1, TRIAL_CAUSE_UNKNOWN},
+         "ValueError: matmul: Input operand 1 has a mismatch (train.py:3)", 1, LINEAGE_CAUSE_CODE},
         {"Traceback (most recent call last):\n  File \"train.py\", line 1, in <module>\n    import numpy\n"
          "ModuleNotFoundError: No module named 'numpy'\n",
-         "ModuleNotFoundError: No module named 'numpy' (train.py:1)", 1, TRIAL_CAUSE_ENVIRONMENT},
+         "ModuleNotFoundError: No module named 'numpy' (train.py:1)", 1, LINEAGE_CAUSE_MISSING},
         {"  File \"train.py\", line 2\n    if x\n        ^\nSyntaxError: expected ':'\n", "SyntaxError: expected ':' (train.py:2)", 1,
-         TRIAL_CAUSE_UNKNOWN},
+         LINEAGE_CAUSE_CODE},
         {"Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\nKeyError: 'x'\n\nDuring handling of the above "
          "exception, another exception occurred:\n\nTraceback (most recent call last):\n  File \"b.py\", line 2, in <module>\n"
          "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n",
-         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB (b.py:2)", 1, TRIAL_CAUSE_MEMORY},
+         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB (b.py:2)", 1, LINEAGE_CAUSE_MEMORY},
         /* a launcher reports the end of its child */
         {"Traceback (most recent call last):\n  File \"train.py\", line 5, in <module>\nAssertionError\n"
          "Traceback (most recent call last):\n  File \"/usr/local/bin/torchrun\", line 8, in <module>\n"
          "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n====\n",
-         "AssertionError (train.py:5)", 1, TRIAL_CAUSE_UNKNOWN},
+         "AssertionError (train.py:5)", 1, LINEAGE_CAUSE_CODE},
         {"\033[31mTraceback (most recent call last):\033[0m\r\n  File \"t.py\", line 4, in f\r\n\033[1mRuntimeError\033[0m: bad; worse\r\n",
-         "RuntimeError: bad; worse (t.py:4)", 1, TRIAL_CAUSE_UNKNOWN},
+         "RuntimeError: bad; worse (t.py:4)", 1, LINEAGE_CAUSE_CODE},
         {"Traceback (most recent call last):\n  File \"/a/model/__init__.py\", line 4, in f\nTypeError: x\n",
-         "TypeError: x (model/__init__.py:4)", 1, TRIAL_CAUSE_UNKNOWN},
+         "TypeError: x (model/__init__.py:4)", 1, LINEAGE_CAUSE_CODE},
         {"thread 'main' panicked at src/main.rs:12:5:\nindex out of bounds: the len is 3\nnote: run with RUST_BACKTRACE=1\n",
-         "index out of bounds: the len is 3 (main.rs:12)", 101, TRIAL_CAUSE_UNKNOWN},
+         "index out of bounds: the len is 3 (main.rs:12)", 101, LINEAGE_CAUSE_CODE},
         {"panic: runtime error: integer divide by zero\n\ngoroutine 1 [running]:\nmain.main()\n\t/home/a/main.go:7 +0x11\nexit status 2\n",
-         "panic: runtime error: integer divide by zero (main.go:7)", 2, TRIAL_CAUSE_UNKNOWN},
+         "panic: runtime error: integer divide by zero (main.go:7)", 2, LINEAGE_CAUSE_CODE},
         {"train: train.c:12: main: Assertion `n > 0' failed.\n", "main: Assertion `n > 0' failed. (train.c:12)", 0,
-         TRIAL_CAUSE_UNKNOWN},
+         LINEAGE_CAUSE_CODE},
         {"train.c: In function 'main':\ntrain.c:3:5: error: 'x' undeclared\ntrain.c:9:1: error: expected ';'\nmake: *** [train] Error 1\n",
-         "error: 'x' undeclared (train.c:3)", 2, TRIAL_CAUSE_UNKNOWN},
+         "error: 'x' undeclared (train.c:3)", 2, LINEAGE_CAUSE_CODE},
         {"==7==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x6\n    #0 0x4 in main /w/x.c:3\n"
          "SUMMARY: AddressSanitizer: heap-buffer-overflow /w/x.c:3 in main\n",
-         "AddressSanitizer: heap-buffer-overflow /w/x.c:3 in main (x.c:3)", 1, TRIAL_CAUSE_UNKNOWN},
+         "AddressSanitizer: heap-buffer-overflow /w/x.c:3 in main (x.c:3)", 1, LINEAGE_CAUSE_CODE},
         {"/w/train.js:2\nfoo()\n^\n\nReferenceError: foo is not defined\n    at Object.<anonymous> (/w/train.js:2:1)\n"
          "    at node:internal/main/run_main_module:28:49\n",
-         "ReferenceError: foo is not defined (train.js:2)", 1, TRIAL_CAUSE_UNKNOWN},
+         "ReferenceError: foo is not defined (train.js:2)", 1, LINEAGE_CAUSE_CODE},
         {"Exception in thread \"main\" java.lang.NullPointerException: x\n\tat A.main(A.java:4)\n",
-         "Exception in thread \"main\" java.lang.NullPointerException: x (A.java:4)", 1, TRIAL_CAUSE_UNKNOWN},
+         "Exception in thread \"main\" java.lang.NullPointerException: x (A.java:4)", 1, LINEAGE_CAUSE_CODE},
         {"ERROR: LoadError: UndefVarError: `x` not defined\nStacktrace:\n [1] top-level scope\n   @ /w/train.jl:3\n",
-         "UndefVarError: `x` not defined (train.jl:3)", 1, TRIAL_CAUSE_UNKNOWN},
+         "UndefVarError: `x` not defined (train.jl:3)", 1, LINEAGE_CAUSE_CODE},
         {"terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc\n", "'std::bad_alloc'", 0,
-         TRIAL_CAUSE_MEMORY},
-        {"sh: 1: nvcc: not found\n", "sh: 1: nvcc: not found", 127, TRIAL_CAUSE_ENVIRONMENT},
-        {"key: not found\n", "key: not found", 1, TRIAL_CAUSE_UNKNOWN},
+         LINEAGE_CAUSE_MEMORY},
+        {"sh: 1: nvcc: not found\n", "sh: 1: nvcc: not found", 127, LINEAGE_CAUSE_MISSING},
+        {"key: not found\n", "key: not found", 1, LINEAGE_CAUSE_CODE},
         {"./train: error while loading shared libraries: libcudart.so.12: cannot open shared object file\n",
          "./train: error while loading shared libraries: libcudart.so.12: cannot open shared object file", 127,
-         TRIAL_CAUSE_ENVIRONMENT},
-        {"cat: data.bin: No such file or directory\n", "cat: data.bin: No such file or directory", 1, TRIAL_CAUSE_UNKNOWN},
+         LINEAGE_CAUSE_MISSING},
+        {"cat: data.bin: No such file or directory\n", "cat: data.bin: No such file or directory", 1, LINEAGE_CAUSE_CODE},
         /* text that does not report a failure */
-        {"step 1 loss: 3\n[2026-01-01 10:00:00] data.py:33 read 5 files\nsee http://example.com:443/x\n", "", 1, TRIAL_CAUSE_UNKNOWN},
-        {"", "", 1, TRIAL_CAUSE_UNKNOWN},
-        {"Traceback (most recent call last):\n  File \"x.py\", line 3, in f\n    cut off", "", 1, TRIAL_CAUSE_UNKNOWN},
+        {"step 1 loss: 3\n[2026-01-01 10:00:00] data.py:33 read 5 files\nsee http://example.com:443/x\n", "", 1, LINEAGE_CAUSE_UNKNOWN},
+        {"", "", 1, LINEAGE_CAUSE_UNKNOWN},
+        {"Traceback (most recent call last):\n  File \"x.py\", line 3, in f\n    cut off", "", 1, LINEAGE_CAUSE_UNKNOWN},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -605,6 +605,8 @@ static bool is_routine(struct span s)
             return true;
     if (sscanf(piece, "discarded: %lf, needs %*4s than %lf%n", &difference, &limit, &end) == 2 && (size_t)end == s.length)
         return true;
+    if (lineage_notes_cause(piece))
+        return true;
     return strncmp(piece, "night ", 6) == 0 && lineage_night_link_parse(&link, piece);
 }
 
