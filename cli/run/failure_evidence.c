@@ -217,7 +217,7 @@ static void trim(char *text)
         text[n - 1] = '\0';
 }
 
-/* The text of an error, without what stands in an open parenthesis at its end: it goes on in other lines, often with a time. */
+/* The text of an error, without an open parenthesis at its end: it goes on in other lines, often with a time. */
 static void put_what(struct found *found, const char *what)
 {
     snprintf(found->what, sizeof found->what, "%s", unindented(what));

@@ -222,7 +222,7 @@ static void blame_full_disk(const struct command_run *run, struct trial_outcome 
     }
 }
 
-/* Whether the command is run by `timeout`, whose exit status 124 says that the time was over. */
+/* Whether the command is run by `timeout`, whose exit status 124 reports that a time limit ended it. */
 static bool is_timed(const char *const *words)
 {
     for (; *words; words++) {

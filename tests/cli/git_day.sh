@@ -55,7 +55,7 @@ next() # nobody gets the id of a trial again, and every row is there after a res
     "$LINEAGE" restore -C "$store" >/dev/null 2>>"$scratch/err"
     echo "$id: $(ids "$store")"
 }
-gone() # what is gone is said by best and verify, and its id is refused
+gone() # best and verify report what is gone, and its id is refused
 {
     said=$("$LINEAGE" best -C "$store" 2>&1 >/dev/null | grep -c 'lineage restore')
     found=$("$LINEAGE" verify -C "$store" 2>/dev/null | grep -c '^gone: 2 rows')

@@ -6,7 +6,7 @@
 #include "../log/log.h"
 
 /* Call it before the log is claimed. The mirror reads the new rows, which may take seconds; if it may lag, a few are left to the
- * caller, who calls append_catch_up_and. */
+ * caller, which then calls append_catch_up_and. */
 enum lineage_status append_get_ready(struct lineage_store *store, bool may_lag, struct lineage_error *err);
 
 /* Call it under the claim, with `end` the state of the log: makes store->append valid, and mends a torn record at the

@@ -100,7 +100,7 @@ static enum lineage_status restore_gone(struct lineage_store *store, size_t *n_r
         return lineage_store_restore(store->dir, err);
     }
     if (status == LINEAGE_OK)
-        status = append_get_ready(store, err);
+        status = append_get_ready(store, false, err);
     if (status == LINEAGE_OK)
         status = log_claim(store->log, &end, err);
     if (status != LINEAGE_OK)
