@@ -105,6 +105,7 @@ END
 
 # The same commands and proposals, from 12,000 to 50,000 rows: a proposal reads all rows of a log of up to 1,000.
 make huge-deep 50000 deep
+"$LINEAGE" best -C huge-deep >/dev/null # the first question notes how far the mirror is; the other store was asked before
 while read -r limit command; do
     # shellcheck disable=SC2086
     count large-deep $command && few=$calls
