@@ -170,7 +170,7 @@ must_have ../err 'not kept as a whole; left out: 1 untracked file (nested/)'
 must_equal 1 "$(tail -n 1 ../sub-store/results.tsv | grep -c 'code not kept: 1 untracked file (nested/)')"
 cd ..
 
-# Files with the flag assume-unchanged run nevertheless, and so does a repository that was added as it is.
+# A file with the flag assume-unchanged runs nevertheless, and so does a repository that was added.
 cd sub || exit 3
 echo 7 >lib/v && git -C lib commit -qam seven && echo one >cfg && git add cfg && git commit -qm cfg
 git update-index --assume-unchanged cfg && echo two >cfg
