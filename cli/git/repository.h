@@ -6,7 +6,7 @@
  * none of them starts such a program. Everything else runs in a scratch repository of our own: its HEAD is the user's
  * commit, objects/info/alternates points to the user's objects, the index is a copy, and the configuration is ours.
  * Filters that attributes in the work tree name are therefore not defined there. Submodules have configurations of
- * their own and are left out.
+ * their own, so each is read by a scratch repository of its own.
  */
 #ifndef CLI_REPOSITORY_H
 #define CLI_REPOSITORY_H

@@ -75,7 +75,7 @@ void trial_place_find(json_t *git, const char *store)
     bool moved = *was && strcmp(was, now) != 0;
     if (moved)
         found = take(place, move_along(moved_top, top, was, now) ? moved_top : "", move_along(moved_common, common, was, now) ? moved_common : "");
-    else if (*was)
+    else if (*was || (strncmp(now, top, strlen(top)) == 0 && now[strlen(top)] == '/'))
         found = take(place, top, common);
     found = found || take_if_known(place, git, now, &others) || (!*was && take(place, top, common)) ||
             take_if_known(place, git, ".", &others);

@@ -40,6 +40,7 @@ struct recording {
     char *changed;       /* names of changed files that look secret, one after the other .. */
     const char *hidden[HIDDEN_MAX]; /* .. and where each begins */
     size_t n_hidden;
+    bool has_links; /* the index has submodules, or other repositories that were added */
 };
 
 /* Adds to the text that says what was not recorded. */
@@ -167,6 +168,49 @@ bool work_tree_exclude_store(const char *dir)
     }
     free(r);
     return done;
+}
+
+/* ---- the index ---- */
+
+/* Lists the entries with a letter for their flags: "H 100644 OBJECT 0\tNAME". */
+static char *list_index(const struct recording *r, size_t *length)
+{
+    static const char *const words[] = {"ls-files", "-s", "-v", "-z", NULL};
+    return repository_git(r->repository, NULL, words, 4 * (size_t)GIT_NAMES_MAX, length);
+}
+
+static const char *name_in(const char *entry)
+{
+    const char *tab = strchr(entry, '\t');
+    return tab ? tab + 1 : "";
+}
+
+static bool is_link(const char *entry)
+{
+    return strncmp(entry + 1, " 160000 ", 8) == 0;
+}
+
+/*
+ * Files with the flags assume-unchanged (a small letter) and skip-worktree (S) are not compared by git, but the trial ran them. The
+ * flags are removed in the copy of the index. A file that is not there was left out by a sparse checkout.
+ */
+static void look_at_index(struct recording *r)
+{
+    char path[2 * PATH_MAX];
+    struct stat st;
+    size_t length;
+    char *entries = list_index(r, &length);
+    for (size_t at = 0; entries && at < length; at += strlen(entries + at) + 1) {
+        const char *name = name_in(entries + at);
+        const char *const seen[] = {"update-index", "--no-assume-unchanged", "--", name, NULL};
+        const char *const here[] = {"update-index", "--no-skip-worktree", "--", name, NULL};
+        r->has_links = r->has_links || is_link(entries + at);
+        snprintf(path, sizeof path, "%s/%s", r->repository->top, name);
+        bool flagged = (entries[at] >= 'a' && entries[at] <= 'z') || entries[at] == 'S';
+        if (flagged && lstat(path, &st) == 0 && (!repository_run(r->repository, seen) || !repository_run(r->repository, here)))
+            leave_out(r, "changes of %.100s, which has a flag of git against that", name);
+    }
+    free(entries);
 }
 
 /* ---- secret files ---- */
@@ -423,23 +467,12 @@ static bool put_submodule(const struct recording *r, const char *name)
 /* Returns false if git cannot list the submodules; *n counts those whose files are in the index now. */
 static bool put_submodules(const struct recording *r, size_t *n)
 {
-    static const char *const words[] = {"ls-files", "-s", "-z", NULL};
     size_t length;
-    char *entries = repository_git(r->repository, NULL, words, GIT_NAMES_MAX, &length);
-    for (size_t at = 0; entries && at < length; at += strlen(entries + at) + 1) {
-        const char *name = strchr(entries + at, '\t');
-        if (strncmp(entries + at, "160000 ", 7) == 0 && name && put_submodule(r, name + 1))
-            ++*n;
-    }
+    char *entries = list_index(r, &length);
+    for (size_t at = 0; entries && at < length; at += strlen(entries + at) + 1)
+        *n += is_link(entries + at) && put_submodule(r, name_in(entries + at));
     free(entries);
     return entries != NULL;
-}
-
-static bool has_submodules(const struct recording *r)
-{
-    char path[PATH_MAX + 16];
-    snprintf(path, sizeof path, "%s/.gitmodules", r->repository->top);
-    return access(path, F_OK) == 0;
 }
 
 /*
@@ -462,7 +495,7 @@ static bool make_commit(struct recording *r, char commit[REPOSITORY_COMMIT_MAX])
     snprintf(list, sizeof list, "--pathspec-from-file=%s/names", git->scratch);
     git->shares_objects = true;
     size_t n = 0;
-    bool made = list_changed(r) && (ftell(r->copied) == 0 || repository_run(git, add)) && (!has_submodules(r) || put_submodules(r, &n));
+    bool made = list_changed(r) && (ftell(r->copied) == 0 || repository_run(git, add)) && (!r->has_links || put_submodules(r, &n));
     if (n)
         json_object_set_new(r->result, "submodules", json_integer((json_int_t)n));
     made = made && line_of(tree, sizeof tree, git, NULL, write_tree) && line_of(time, sizeof time, git, NULL, show);
@@ -479,14 +512,15 @@ static void write_code(struct recording *r, bool complete)
 {
     char commit[REPOSITORY_COMMIT_MAX];
     static const char *const counts[] = {"staged", "unstaged", "untracked"};
-    bool changed = has_submodules(r);
+    bool changed = false;
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         changed = changed || json_integer_value(json_object_get(r->result, counts[i])) > 0;
     if (!complete || fflush(r->copied) != 0)
         return;
-    if (!changed)
+    bool made = (changed || r->has_links) && make_commit(r, commit);
+    if (!changed && !json_object_get(r->result, "submodules")) /* or all of them are not checked out */
         json_object_set_new(r->result, "code", json_string(r->repository->commit));
-    else if (make_commit(r, commit))
+    else if (made)
         json_object_set_new(r->result, "code", json_string(commit));
 }
 
@@ -508,6 +542,7 @@ static void record(struct recording *r)
     r->copied = fopen(names, "we");
     if (!r->copied)
         return;
+    look_at_index(r);
     bool hidden = hide_changed(r) || (use_index_of_head(r) && hide_changed(r));
     if (!hidden)
         leave_out(r, "the changes: git could not list them, or too many are in secret files");

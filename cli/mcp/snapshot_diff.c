@@ -132,15 +132,18 @@ static bool has_files(struct mcp_call *call, const struct lineage_trial *trial, 
     bool has = stored || lineage_snapshot_path(&path, call->server->store, trial, &err) == LINEAGE_OK;
     if (!has)
         mcp_trouble(call, "%s; only kept trials that were appended with a snapshot have one, and trials of a sweep with "
-                    "files have their code", err.text);
+                    "files or of a git repository have their code", err.text);
     lineage_free(path);
     return has;
 }
 
+/* Whether both trials have code that the store keeps, or a commit. */
 static bool are_stored(const struct lineage_trial *a, const struct lineage_trial *b)
 {
     struct lineage_code_note note;
-    return lineage_code_note_parse(&note, a->notes) && lineage_code_note_parse(&note, b->notes);
+    struct lineage_commit_note commit;
+    return (lineage_code_note_parse(&note, a->notes) && lineage_code_note_parse(&note, b->notes)) ||
+           (lineage_commit_note_parse(&commit, a->notes) && lineage_commit_note_parse(&commit, b->notes));
 }
 
 /* Whether the line "diff --git a/PATH b/PATH" is about that path. */

@@ -55,10 +55,10 @@ next() # nobody gets the id of a trial again, and every row is there after a res
     "$LINEAGE" restore -C "$store" >/dev/null 2>>"$scratch/err"
     echo "$id: $(ids "$store")"
 }
-gone() # best and verify report what is gone, and its id is refused
+gone() # best and verify name what is gone, and its id is refused
 {
     said=$("$LINEAGE" best -C "$store" 2>&1 >/dev/null | grep -c 'lineage restore')
-    found=$("$LINEAGE" verify -C "$store" 2>/dev/null | grep -c '^gone: 2 rows')
+    found=$("$LINEAGE" verify -C "$store" 2>/dev/null | grep -c '^gone: 2 acknowledged rows')
     "$LINEAGE" append -C "$store" --exp-id 002 --status discard >/dev/null 2>&1
     echo "$said $found $?"
 }
@@ -168,6 +168,15 @@ must_exit 0
 mkdir nested && git init -q nested && trial ../sub-store --hypothesis x >/dev/null
 must_have ../err 'not kept as a whole; left out: 1 untracked file (nested/)'
 must_equal 1 "$(tail -n 1 ../sub-store/results.tsv | grep -c 'code not kept: 1 untracked file (nested/)')"
+cd ..
+
+# A file with the flag assume-unchanged runs nevertheless, and so does a repository that was added.
+cd sub || exit 3
+echo 7 >lib/v && git -C lib commit -qam seven && echo one >cfg && git add cfg && git commit -qm cfg
+git update-index --assume-unchanged cfg && echo two >cfg
+echo in >nested/f && git -C nested add f && git -C nested commit -qm in && git add nested 2>/dev/null && git commit -qm nested
+id=$(trial ../sub-store)
+must_equal 'two in' "$(git show "refs/lineage/$id:cfg") $(git show "refs/lineage/$id:nested/f")"
 cd ..
 
 git init -q unborn

@@ -100,6 +100,15 @@ idea 0.08 0.1
 must_have ../out warmpu
 sed -i '/warmpu/d' train.py
 idea 0.08 0.1 "--again 'repaired: a name was misspelt'"
+# A day with git between trials: what is ignored stays, and what `clean -x` takes comes back with its ids.
+echo note >note && git stash -q -u && git checkout -q -b side && git checkout -q - && git stash pop -q && rm note
+git worktree add -q ../wt && (cd ../wt && "$LINEAGE" best -C "$OLDPWD/runs" >../out) && git worktree remove --force ../wt
+git clean -qfdx
+sh -eu ../once.sh >../out 2>../err && fail 'a lost store was made again'
+must_have ../err 'lineage restore -C runs'
+"$LINEAGE" restore -C runs >../out 2>../err || fail "restore: $(cat ../err)"
+must_have ../out '7 rows put back'
+must_have ../out 'the code of 7 trials found'
 idea 0.08 0.09
 idea 0.08 0.07
 idea 0.08 0.075
@@ -125,7 +134,8 @@ rm -f out err
 sh -eu ../record.sh >../out 2>../err || fail "insight: $(cat ../err)"
 (cd .. && run render -C repo/runs && must_exit 0 && must_have out 'needs warmup') || exit 3
 run verify -C runs
-must_exit 0
+must_exit 1
+must_equal 3 "$(grep -vc '^checked' out)" 'only the snapshots of kept trials are gone'
 
 # ---- what is not given comes from the store, or is marked ----
 run program -C runs

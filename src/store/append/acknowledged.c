@@ -97,6 +97,18 @@ static bool read_log(struct buf *out, struct log *log, uint64_t from, uint64_t e
     return !out->failed;
 }
 
+/* Adds to the copy what it lacks of the log, a piece at a time, because an import may be long. */
+static void copy_rest(int fd, uint64_t size, struct log *log, uint64_t end)
+{
+    struct buf piece = {0};
+    for (bool good = true; good && size < end; size += piece.length) {
+        buf_reset(&piece);
+        good = log_read(log, size, end - size < 1 << 20 ? (size_t)(end - size) : 1 << 20, &piece, NULL) == LINEAGE_OK && piece.length &&
+               fs_write_at(fd, piece.data, piece.length, size) == 0;
+    }
+    buf_release(&piece);
+}
+
 /* ---- which rows are gone ---- */
 
 /* Calls each(context, id, record) for each row. The first record is the header. */
@@ -206,7 +218,7 @@ void acknowledged_tell(struct lineage_store *store)
     struct buf ids = {0};
     size_t n = acknowledged_missing(store, NULL, &ids);
     if (n && ids.data)
-        store_notice(store, 0, "%s lacks %zu row%s that were acknowledged: %s; `lineage restore -C %s` brings them back, and new trials "
+        store_notice(store, 0, "%s lacks %zu acknowledged row%s: %s; `lineage restore -C %s` brings them back, and new trials "
                      "get other ids", store->log->place, n, n == 1 ? "" : "s", ids.data, store->dir);
     buf_release(&ids);
 }
@@ -245,7 +257,6 @@ static void write_anew(struct lineage_store *store, int place, uint64_t end, boo
 void acknowledged_note(void *context, const struct log_ack *ack)
 {
     struct lineage_store *store = context;
-    struct buf bytes = {0};
     int place = open_place(store->dir, true);
     int fd = place >= 0 ? fs_open(place, PLACE_RESULTS, O_RDWR | O_CREAT | O_NOFOLLOW, 0600) : -1;
     uint64_t size = size_of(fd);
@@ -253,13 +264,12 @@ void acknowledged_note(void *context, const struct log_ack *ack)
         copy_settings(store, place, size == 0);
     if (fd >= 0 && !is_in_step(fd, size, store->log, ack->end))
         write_anew(store, place, ack->end, true);
-    else if (fd >= 0 && read_log(&bytes, store->log, size, ack->end) && bytes.length)
-        (void)!fs_write_at(fd, bytes.data, bytes.length, size);
+    else if (fd >= 0)
+        copy_rest(fd, size, store->log, ack->end);
     if (fd >= 0)
         fs_close(fd);
     if (place >= 0)
         fs_close(place);
-    buf_release(&bytes);
 }
 
 void acknowledged_renew(struct lineage_store *store)

@@ -302,8 +302,9 @@ static enum lineage_status check_receipts(struct verifying *v, struct lineage_er
     enum lineage_status status = receipts_check(v->store, &n_missing, err);
     size_t n_gone = acknowledged_missing(v->store, NULL, &ids);
     if (n_gone) {
-        buf_printf(&gone, "%zu rows that were acknowledged are gone: %s; `lineage restore` brings them back", n_gone, ids.data);
-        found(v, "gone", 0, "", gone.data ? gone.data : "rows that were acknowledged are gone");
+        buf_printf(&gone, "%zu acknowledged row%s gone: %s; `lineage restore` brings them back", n_gone, n_gone == 1 ? " is" : "s are",
+                   ids.data);
+        found(v, "gone", 0, "", gone.data ? gone.data : "acknowledged rows are gone");
     }
     buf_release(&ids);
     buf_release(&gone);
