@@ -77,7 +77,7 @@ char **mcp_param_names(struct mcp_server *server, size_t max)
                          max);
 }
 
-static const char *const more_fields[] = {"score", "margin", "params", "metrics", "turns", "ig_clip_scale_mean", "ig_clip_scale_std", "row", "verdict"};
+static const char *const more_fields[] = {"score", "margin", "params", "metrics", "turns", "ig_clip_scale_mean", "ig_clip_scale_std", "row", "verdict", "cause"};
 enum { N_MORE_FIELDS = sizeof more_fields / sizeof *more_fields, MAX_NAMES = 200 };
 
 /* Returns the name in the table, because the caller choose_fallback passes a name in a temporary buffer. */
@@ -323,6 +323,8 @@ json_t *mcp_field(const struct lineage_trial *trial, const char *name, size_t ma
         return cli_json_column(trial, (size_t)column);
     if (strcmp(name, "score") == 0)
         return cli_json_figure(trial->score);
+    if (strcmp(name, "cause") == 0)
+        return lineage_notes_cause(trial->notes) ? json_string(lineage_cause_name(lineage_notes_cause(trial->notes))) : json_null();
     if (strcmp(name, "params") == 0)
         return params_json(trial);
     if (strcmp(name, "metrics") == 0)

@@ -90,6 +90,8 @@ json_t *cli_trial_json(const struct lineage_trial *trial)
     json_object_set_new(object, "params", cli_json_params(trial->params, trial->n_params));
     if (trial->n_metrics)
         json_object_set_new(object, "metrics", cli_json_params(trial->metrics, trial->n_metrics));
+    if (lineage_notes_cause(trial->notes))
+        json_object_set_new(object, "cause", json_string(lineage_cause_name(lineage_notes_cause(trial->notes))));
     /* Turns and extra columns are left out if empty, because most trials have neither. */
     if (trial->n_turns)
         json_object_set_new(object, "turns", turns_json(trial));

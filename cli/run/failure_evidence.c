@@ -31,6 +31,7 @@ enum strength { NOTHING, A_LINE, A_LAUNCHER, A_REPORT };
 struct found {
     char what[WHAT_MAX], where[WHERE_MAX];
     enum strength strength;
+    enum lineage_cause cause; /* if the form of the report shows it */
     bool dies; /* no program goes on after such a report, unless it handles the error */
     size_t line; /* of the error itself */
 };
@@ -92,7 +93,7 @@ static size_t prefix_length(const char *line)
         end = line + word + 1;
     }
     size_t n = end ? (size_t)(end - line) : 0;
-    return n < PREFIX_MAX ? n + (n && line[n] == ' ') : 0;
+    return n < PREFIX_MAX ? n : 0;
 }
 
 /* Removes the edges of a box that rich draws (`│ text │`), and those of a group of exceptions (`  | text`). */
@@ -108,28 +109,26 @@ static char *unframed(char *line, unsigned char *boxed)
             line[n - 3] = '\0';
         return line + blanks + 3 + (line[blanks + 3] == ' ');
     }
-    if (blanks >= 2 && blanks % 2 == 0 && (begins(line + blanks, "| ") || begins(line + blanks, "+ Exception Group"))) {
+    if (blanks >= 1 && (begins(line + blanks, "| ") || begins(line + blanks, "+ Exception Group"))) {
         *boxed = 2;
         return line + blanks + 2;
     }
     return line;
 }
 
-/* A prefix that a traceback reveals, such as the time or the host that a log puts before each line. Digits may differ. */
+/* A prefix that a traceback reveals, such as the time and the host that a log puts before each line. Digits of a time differ. */
 static void learn_prefix(struct lines *lines, size_t i)
 {
     const char *sample = lines->at[i], *mark = strstr(sample, "Traceback (most recent call last)");
     size_t n = mark ? (size_t)(mark - sample) : 0, digits = strcspn(sample, "0123456789\t:"), k = 0;
     if (!n || n >= PREFIX_MAX || digits >= n || lines->prefix[i] || lines->boxed[i])
         return;
-    char copy[PREFIX_MAX];
-    memcpy(copy, sample, n);
-    for (size_t j = i; j < lines->n && strlen(lines->at[j]) >= n; j++) {
-        for (k = 0; k < n && (copy[k] == lines->at[j][k] || (isdigit((unsigned char)copy[k]) && isdigit((unsigned char)lines->at[j][k])));)
+    bool timed = memchr(sample, ':', n);
+    for (size_t j = i; j < lines->n; j++) {
+        const char *line = lines->at[j];
+        for (k = 0; k < n && (sample[k] == line[k] || (timed && isdigit((unsigned char)sample[k]) && isdigit((unsigned char)line[k])));)
             k++;
-        if (k < n)
-            break;
-        lines->at[j] += n;
+        lines->at[j] += k < n ? 0 : n;
     }
 }
 
@@ -149,7 +148,7 @@ static void split(struct lines *lines, char *text)
         size_t n = prefix_length(line), i = lines->n++;
         lines->prefix[i] = n ? line : NULL;
         lines->prefix_n[i] = (unsigned char)n;
-        lines->at[i] = unframed(line + n, &lines->boxed[i]);
+        lines->at[i] = unframed(line + n + (n && line[n] == ' '), &lines->boxed[i]);
     }
     for (size_t i = 0; i < lines->n; i++)
         learn_prefix(lines, i);
@@ -281,10 +280,14 @@ static void put_exception(struct found *found, const struct lines *lines, size_t
     put_what(found, lines->at[i]);
     found->line = i;
     found->strength = is_of_launcher(lines->at[i]) ? A_LAUNCHER : A_REPORT;
-    if (n && lines->at[i][n - 1] == ':' && i + 1 < lines->n && isalnum((unsigned char)*unindented(lines->at[i + 1])))
+    while (n && lines->at[i][n - 1] == ' ')
+        n--;
+    if (n && lines->at[i][n - 1] == ':' && i + 1 < lines->n && isalnum((unsigned char)*unindented(lines->at[i + 1]))) {
         add_what(found, ": ", lines->at[i + 1]);
-    else if (n > 1 && strcmp(lines->at[i] + n - 2, ": ") == 0 && i + 1 < lines->n && isalnum((unsigned char)*unindented(lines->at[i + 1])))
+    } else if (strstr(lines->at[i], "validation error") && i + 2 < lines->n) { /* of pydantic: the field, and what is wrong */
         add_what(found, ": ", lines->at[i + 1]);
+        add_what(found, ": ", lines->at[i + 2]);
+    }
 }
 
 /* Reads the frames from line *i on, which are indented, and the exception behind them, which is indented less. */
@@ -493,7 +496,8 @@ static bool find_headline(struct found *found, const struct lines *lines)
                 add_what(found, ": ", below);
             found->line = i;
             found->dies = begins(line, "panic: ") || begins(line, "Exception in thread ");
-            place_below(found, lines, i);
+            if (!begins(line, "memory allocation of "))
+                place_below(found, lines, i);
             add_cause(found, lines, i);
             return true;
         }
@@ -578,6 +582,7 @@ static void put_box(struct found *found, const struct lines *lines, size_t i)
 static bool find_arguments(struct found *found, const struct lines *lines)
 {
     size_t usage = SIZE_MAX;
+    found->cause = LINEAGE_CAUSE_ARGUMENTS;
     for (size_t i = lines->n > 60 ? lines->n - 60 : 0; i < lines->n; i++) {
         const char *line = unindented(lines->at[i]);
         enum lineage_cause cause = LINEAGE_CAUSE_UNKNOWN;
@@ -588,13 +593,28 @@ static bool find_arguments(struct found *found, const struct lines *lines)
         bool error = usage != SIZE_MAX && usage < i && (strstr(line, ": error: ") || begins(line, "error: ") || begins(line, "Error: "));
         if (!named && !error)
             continue;
+        if (begins(line, "\xe2\x95\xad") && i + 1 < lines->n) /* the title of a box */
+            i++;
         if (lines->boxed[i] == 1)
             put_box(found, lines, i);
         else
-            put_what(found, line);
+            put_exception(found, lines, i);
         found->line = i;
         return true;
     }
+    found->cause = LINEAGE_CAUSE_UNKNOWN;
+    return false;
+}
+
+/* Some programs print nothing but how they are used. */
+static bool find_usage(struct found *found, const struct lines *lines)
+{
+    for (size_t i = 0; i < lines->n; i++)
+        if (strncasecmp(lines->at[i], "usage:", 6) == 0) {
+            put_exception(found, lines, i);
+            found->cause = LINEAGE_CAUSE_ARGUMENTS;
+            return true;
+        }
     return false;
 }
 
@@ -606,7 +626,8 @@ static int named_signal(const char *line)
     static const struct {
         const char *name;
         int number;
-    } names[] = {{"SIGKILL", 9}, {"SIGSEGV", 11}, {"SIGABRT", 6}, {"SIGBUS", 7}, {"SIGFPE", 8}, {"SIGILL", 4}};
+    } names[] = {{"SIGKILL", 9}, {"SIGSEGV", 11}, {"SIGABRT", 6}, {"SIGBUS", 7}, {"SIGFPE", 8}, {"SIGILL", 4},
+                 {" Killed ", 9},  {"Segmentation fault", 11}, {" Aborted ", 6}};
     const char *at = strstr(line, "signal ");
     if (at && atoi(at + 7) > 0 && atoi(at + 7) < 65)
         return atoi(at + 7);
@@ -666,10 +687,27 @@ static bool find_launcher(struct found *found, const struct lines *lines)
     return false;
 }
 
+/* `no rows at train.pl line 3.` of Perl. */
+static bool find_perl(struct found *found, const struct lines *lines)
+{
+    for (size_t i = lines->n; i-- > 0;) {
+        const char *line = lines->at[i], *at = strstr(line, " at "), *number = at ? strstr(at, " line ") : NULL;
+        if (!number || !isdigit((unsigned char)number[6]) || strcspn(at + 4, " ") != (size_t)(number - at - 4) || strncmp(line, "#", 1) == 0)
+            continue;
+        put_where(found, at + 4, (size_t)(number - at - 4), strtoul(number + 6, NULL, 10));
+        put_what(found, line);
+        if ((size_t)(at - line) < WHAT_MAX)
+            found->what[at - line] = '\0';
+        found->line = i;
+        return true;
+    }
+    return false;
+}
+
 /* A line whose words name a cause, or that begins with the name of an error. The last one counts. */
 static bool find_line(struct found *found, const struct lines *lines)
 {
-    static const char *const parts[] = {": not found", ": command not found", "No such file or directory", "Permission denied",
+    static const char *const parts[] = {": not found", ": command not found", "No such file or directory", "Permission denied", "unbound variable",
                                         "exec format error"};
     enum lineage_cause cause;
     bool lacks;
@@ -711,7 +749,7 @@ static void read_forms(struct found *found, const struct lines *lines)
 {
     static bool (*const reports[])(struct found *, const struct lines *) = {find_python, find_rust,   find_pytest,     find_arguments,
                                                                             find_two_lines, find_node, find_headline, find_launcher};
-    static bool (*const others[])(struct found *, const struct lines *) = {find_place_line, find_line};
+    static bool (*const others[])(struct found *, const struct lines *) = {find_place_line, find_line, find_perl, find_usage};
     bool any = false;
     for (size_t i = 0; !any && i < sizeof reports / sizeof *reports; i++)
         if ((any = reports[i](found, lines)) && found->strength == NOTHING)
@@ -833,7 +871,8 @@ static bool is_overruled(struct found *later, const struct found *found, const s
 static void judge(struct trial_outcome *outcome, struct found *found, const struct lines *lines)
 {
     struct found later;
-    bool named = cli_cause_words(found->what, &outcome->cause, &outcome->lacks) != NULL;
+    outcome->cause = found->cause;
+    bool named = cli_cause_words(found->what, &outcome->cause, &outcome->lacks) || found->cause;
     if (found->strength == A_REPORT && (!named || outcome->lacks) && is_overruled(&later, found, lines)) {
         *found = later;
         outcome->lacks = false;

@@ -21,7 +21,7 @@ static const struct {
       "can't open file '", "Command not found: ", "Missing script: ", "does not contain recipe", "no rule to make target",
       "could not find an executable", "not enough slots available", "failed to run command", "there is no package called",
       "LoadError: cannot load such file", "ClassNotFoundException", "Could not find or load main class",
-      "Cannot connect to the Docker daemon", "EnvironmentLocationNotFound", "could not find a pyproject.toml",
+      "Cannot connect to the Docker daemon", "EnvironmentLocationNotFound", "could not find a pyproject.toml", "Could not read package.json",
       "No kernel named", "NoSuchKernel", "Unable to access jarfile", "unable to locate package", "Can't locate ",
       "Package not found", "ArgumentError: Package "}},
     {LINEAGE_CAUSE_DISK, true,

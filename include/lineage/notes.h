@@ -120,7 +120,8 @@ enum lineage_cause {
     LINEAGE_N_CAUSES
 };
 
-/* Returns "memory", "time", "disk", "divergence", "interrupt", "missing module", "arguments" or "code"; "" if it is unknown. */
+/* Returns "memory", "time", "disk", "divergence", "interrupt", "missing module", "arguments" or "code"; "" if it is unknown,
+ * and NULL for a number that is not a cause. */
 LINEAGE_API const char *lineage_cause_name(enum lineage_cause cause);
 
 /* Reads the piece `cause NAME` from notes (NULL counts as ""); the last one counts. */

@@ -25,6 +25,7 @@
 #include <lineage/evidence.h>
 #include <lineage/front.h>
 #include <lineage/hypothesis.h>
+#include <lineage/notes.h>
 #include <lineage/query.h>
 
 #ifdef __cplusplus
@@ -133,6 +134,7 @@ struct lineage_report_reason {
     const char *text;   /* "" if the notes do not say */
     const char *exp_id; /* the newest trial that gives this reason */
     uint64_t n;         /* number of trials with this reason, among those that were looked at */
+    enum lineage_cause cause; /* of the newest of them (lineage/notes.h) */
 };
 
 struct lineage_report_count {

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "run/failure_evidence.h"
 
 static struct trial_outcome read_text(const char *text, size_t n, int exit_status)
@@ -87,6 +89,55 @@ static void every_language_names_its_error(void **state)
     }
 }
 
+/* fixtures/cases/tables/failures.json has what programs printed, with their versions, and what is recorded. */
+static void programs_are_read_as_the_table_says(void **state)
+{
+    json_error_t error;
+    json_t *table = json_load_file(FIXTURES_DIR "/cases/tables/failures.json", 0, &error), *item, *line;
+    size_t i, k, bad = 0;
+    (void)state;
+    assert_true(json_array_size(table) > 80);
+    json_array_foreach(table, i, item) {
+        char text[1 << 16] = "";
+        size_t n = 0;
+        json_array_foreach(json_object_get(item, "output"), k, line)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s\n", json_string_value(line));
+        struct trial_outcome outcome = read_text(text, n, (int)json_integer_value(json_object_get(item, "exit_status")));
+        bool lacks = strcmp(json_string_value(json_object_get(item, "status")), "harness_abort") == 0;
+        char evidence[TRIAL_EVIDENCE_MAX];
+        snprintf(evidence, sizeof evidence, "%s", outcome.evidence);
+        for (char *c = evidence; *c; c++)
+            *c = *c == ';' ? ',' : *c; /* as in notes */
+        if (outcome.lacks == lacks && strcmp(evidence, json_string_value(json_object_get(item, "evidence"))) == 0 &&
+            strcmp(lineage_cause_name(outcome.cause), json_string_value(json_object_get(item, "cause"))) == 0)
+            continue;
+        print_error("%s: '%s', cause %s\n", json_string_value(json_object_get(item, "name")), outcome.evidence,
+                    lineage_cause_name(outcome.cause));
+        bad++;
+    }
+    json_decref(table);
+    assert_int_equal(bad, 0);
+}
+
+/* A traceback is read through the prefix that a launcher or a log writes before each line. */
+static void prefixes_are_read_through(void **state)
+{
+    static const char *const lines[] = {"Traceback (most recent call last):", "  File \"/w/train.py\", line 5, in <module>",
+                                        "    raise ValueError(x)", "ValueError: no rows"};
+    static const char *const prefixes[] = {"[rank0]: ", "[default1]:", "[1,0]<stderr>:", "[1,0]<stderr>: ", "(train pid=12) ", "\033[36m(train pid=12, ip=10.0.0.1)\033[0m ",
+                                           "0: ", " 3: ", "trainer-1  | ", "trainer-1 | ", "0.1\t", "2026-11-28 09:39:29,123 node1 ERROR ",
+                                           "[0] ", "  | ", "    | ", "node0 09:12:01 python[7]: "};
+    (void)state;
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        char text[1000] = "";
+        for (size_t k = 0; k < 4; k++)
+            sprintf(text + strlen(text), "%s%s\n%s", prefixes[i], lines[k], k == 1 ? "[rank7]: loss 3\n" : "");
+        struct trial_outcome outcome = read_text(text, strlen(text), 1);
+        if (strcmp(outcome.evidence, "ValueError: no rows (train.py:5)") != 0)
+            fail_msg("prefix '%s': '%s'", prefixes[i], outcome.evidence);
+    }
+}
+
 /* Hostile output is bounded, and costs no more than its length. */
 static void hostile_output_is_bounded(void **state)
 {
@@ -113,6 +164,8 @@ static void hostile_output_is_bounded(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_language_names_its_error), cmocka_unit_test(hostile_output_is_bounded)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_language_names_its_error),
+                                       cmocka_unit_test(programs_are_read_as_the_table_says),
+                                       cmocka_unit_test(prefixes_are_read_through), cmocka_unit_test(hostile_output_is_bounded)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

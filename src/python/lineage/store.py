@@ -22,6 +22,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import ctypes
+import errno
 import html
 import itertools
 import json
@@ -40,7 +41,7 @@ from typing import Any, Iterator, Mapping, Optional, Sequence, Union
 from . import _library, _rows, _running
 from ._rows import LAST_TEXTS as _LAST_TEXTS, NUMBERS as _NUMBERS, SCALES as _SCALES, TEXTS as _TEXTS
 
-__all__ = ["LABELS", "NotFound", "SOURCES", "Store", "StoreError", "Trial"]
+__all__ = ["CAUSES", "LABELS", "NotFound", "SOURCES", "Store", "StoreError", "Trial"]
 
 _lib = _library.load("lineage")
 
@@ -55,6 +56,9 @@ def _names_of(function: str) -> "Iterator[str]":
 
 #: The labels of a trial, in the library's order.
 LABELS = tuple(_names_of("lineage_label_name"))
+
+#: What can have ended a trial, beside its label, in the library's order; the first one is "" for unknown.
+CAUSES = tuple(_names_of("lineage_cause_name"))
 
 #: Where a change of a setting was read from, most trusted first: the parameters of a row, the trial's program, its words.
 SOURCES = ("declared", "measured", "stated")
@@ -341,6 +345,7 @@ _PROTOTYPES: "dict[str, tuple[Any, list[Any]]]" = {
     "lineage_settings_find": (ctypes.c_int, [
         ctypes.POINTER(_Settings), _handle, ctypes.POINTER(ctypes.c_char_p), ctypes.c_size_t, _err]),
     "lineage_settings_release": (None, [ctypes.POINTER(_Settings)]),
+    "lineage_notes_cause": (ctypes.c_int, [ctypes.c_char_p]),
     "lineage_status_text": (ctypes.c_char_p, [ctypes.c_int]),
     "lineage_free": (None, [ctypes.c_void_p]),
 }  # fmt: skip
@@ -396,7 +401,14 @@ def _dict(trial: _Trial) -> "dict[str, Any]":
     out["turns"] = [dict(turn=s.turn, mean=s.mean, std=s.std, count=s.count) for s in trial.turns[: trial.n_turns]]
     out["extras"] = {_text(one.column): _text(one.text) for one in trial.extras[: trial.n_extras]}
     out["seq"], out["line"] = trial.seq, trial.line
-    return out
+    return _with_cause(out)
+
+
+def _with_cause(row: "dict[str, Any]") -> "dict[str, Any]":
+    """Adds what ended the trial, as its notes name it; None if they do not."""
+    known = "cause " in row["notes"] and _lib.lineage_notes_cause(row["notes"].encode())
+    row["cause"] = CAUSES[known] if known else None
+    return row
 
 
 def _telemetry(folder: str, exp_id: str) -> "dict[str, Any]":
@@ -510,7 +522,7 @@ def _drain(cursor: ctypes.c_void_p) -> "list[dict[str, Any]]":
             _check(_lib.lineage_cursor_rows(cursor, ctypes.byref(rows), ctypes.byref(error)), error)
             if not rows.n:
                 return out
-            out += _rows.dicts(rows, LABELS)
+            out += map(_with_cause, _rows.dicts(rows, LABELS))
     finally:
         _lib.lineage_cursor_close(cursor)
 
@@ -1217,6 +1229,17 @@ def _said(error: BaseException) -> str:
     return " ".join(str(error).split())[:200].replace(";", ",").encode("utf-8", "replace").decode()
 
 
+def _cause_of(error: BaseException) -> str:
+    """One of CAUSES for an exception that ended a trial."""
+    if isinstance(error, MemoryError) or "outofmemory" in type(error).__name__.lower() or "out of memory" in str(error).lower():
+        return "memory"
+    if isinstance(error, ModuleNotFoundError):
+        return "missing module"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return "disk"
+    return "code"
+
+
 def _without_faults(store: Store, given: "dict[str, Any]", reason: str) -> "dict[str, Any]":
     """The row with its texts cut, and without the columns, parameters and metrics that would be refused by themselves."""
     out: "dict[str, Any]" = {}
@@ -1351,14 +1374,15 @@ class Trial:
     def _reason(self, error: Optional[BaseException]) -> "Optional[tuple[str, str]]":
         """Label and note of a trial without a valid score; None if it has one."""
         if isinstance(error, KeyboardInterrupt):
-            return "harness_abort", "interrupted"
+            return "harness_abort", "cause interrupt; interrupted"
         if error is not None and not (isinstance(error, SystemExit) and not error.code):
             said = _said(error)
-            return "crash", f"{type(error).__name__}: {said}" if said else type(error).__name__
+            name = type(error).__name__
+            return "crash", f"cause {_cause_of(error)}; {name}: {said}" if said else f"cause {_cause_of(error)}; {name}"
         if self._score is None:
             logged = sorted({name for entry in self._steps for name in entry if name != "step"})
             saw = f", saw {', '.join(f'`{name}`' for name in logged[:6])}" if logged else ""
             return "harness_abort", f"the block ended without a score: looked for a call of score(){saw}".replace(";", ",")
         if not math.isfinite(self._score):
-            return "crash", f"its score was {self._score}"
+            return "crash", f"cause divergence; its score was {self._score}"
         return None

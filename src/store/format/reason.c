@@ -35,7 +35,7 @@ static const char *const causes[LINEAGE_N_CAUSES] = {"", "memory", "time", "disk
 
 const char *lineage_cause_name(enum lineage_cause cause)
 {
-    return (unsigned)cause < LINEAGE_N_CAUSES ? causes[cause] : "";
+    return (unsigned)cause < LINEAGE_N_CAUSES ? causes[cause] : NULL;
 }
 
 enum lineage_cause lineage_notes_cause(const char *notes)

@@ -36,7 +36,7 @@ enum { N_NARROW = sizeof narrow / sizeof *narrow };
 /* The allowed functions, sorted. They only compute from values; functions that access files, pointers, the process or
  * the connection are missing. */
 static const char *const functions[] = {
-    "->", "->>", "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "avg", "ceil", "ceiling", 
+    "->", "->>", "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "avg", "cause", "ceil", "ceiling", 
     "char", "coalesce", "cos", "cosh", "count", "cume_dist", "current_date", "current_time", "current_timestamp", "date",
     "datetime", "degrees", "dense_rank", "exp", "first_value", "floor", "format", "glob", "group_concat", "hex",
     "hypothesis_verdict", "ifnull", "iif", "instr", "json", "json_array", "json_array_length", "json_extract", "json_group_array",

@@ -191,6 +191,8 @@ static void add_reason(struct buf *out, const struct lineage_report_reason *reas
     add_id(out, reason->exp_id);
     if (reason->n > 1)
         buf_printf(out, " and %llu more", (unsigned long long)(reason->n - 1));
+    if (reason->cause && reason->cause != LINEAGE_CAUSE_CODE) /* the text itself names an error of the code */
+        buf_printf(out, " (%s)", lineage_cause_name(reason->cause));
     buf_puts(out, ": ");
     if (reason->text[0])
         add_quoted(out, reason->text, width);

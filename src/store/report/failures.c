@@ -161,7 +161,7 @@ static enum lineage_status find_reasons(struct report_load *load, struct lineage
         while (at < failure->n_reasons && strcmp(reasons[at].text, text) != 0)
             at++;
         if (at == failure->n_reasons)
-            reasons[failure->n_reasons++] = (struct lineage_report_reason){text, trials[i].exp_id, 0};
+            reasons[failure->n_reasons++] = (struct lineage_report_reason){text, trials[i].exp_id, 0, lineage_notes_cause(trials[i].notes)};
         reasons[at].n++;
         put_in_order(reasons, at);
     }
