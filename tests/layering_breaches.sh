@@ -56,4 +56,14 @@ mv tree/src/store/questions/door.h tree/src/store/questions/questions.h
 sed '/^circles()$/,/^}$/s/^END$/cli\/sweep forecast trial_list\n&/' "$SOURCE/tests/layering.sh" >stale.sh
 sh stale.sh tree >out 2>err && fail "a circle that is gone"
 must_have out "cli/sweep/forecast is in no circle any more"
+
+# circles.sh sees a circle that no include shows.
+objects=src/store/CMakeFiles/x.dir
+mkdir -p $objects/log $objects/mirror
+echo 'void b(void); void a(void); void a(void) { b(); }' | ${CC:-cc} -xc -c -o $objects/log/a.c.o -
+echo 'void c(void); void b(void); void b(void) { c(); }' | ${CC:-cc} -xc -c -o $objects/mirror/b.c.o -
+echo 'void c(void); void c(void) { }' | ${CC:-cc} -xc -c -o $objects/log/c.c.o -
+sh "$SOURCE/tests/circles.sh" $objects/log/[ac].c.o || fail "two files of a room are a circle"
+sh "$SOURCE/tests/circles.sh" $objects/*/*.c.o >out && fail "no circle was seen"
+must_have out "a circle of rooms: store/log store/mirror"
 finish

@@ -129,7 +129,7 @@ static int put_in_place(const struct store_from_log *from, const char *made)
         if (errno != ENOENT || (unlink(to) != 0 && errno != ENOENT))
             return failed("make", to);
     }
-    return CLI_GO_ON;
+    return sync_path(from->dir, O_DIRECTORY) ? CLI_GO_ON : failed("sync", from->dir);
 }
 
 /* The directory is empty after a success; after a failure it holds files of the new store only. */

@@ -10,7 +10,8 @@
  *   mirror/     lineage.db, the SQLite database built from the log, or one in memory: how it follows the log
  *   questions/  what can be asked about the trials, answered by the mirror; public functions that ask
  *   settings/   questions whose names may be settings in words: it joins questions/ and ideas/
- *   evidence/   how sure a verdict is: noise, thresholds, odds; it asks the questions of include/lineage only
+ *   statistics/ how sure a verdict is: noise, thresholds, odds, computed from numbers alone
+ *   evidence/   the trials that say so: repeated runs; it asks the questions of include/lineage only
  *   append/     the rules of an append (ids, parents, keep or discard, deltas), import, the outbox
  *   blobs/      files that trials start from, on a server
  *   code/       files and diffs that trials ran, named by their digests

@@ -1,8 +1,9 @@
-/* status.c: error texts, notices. */
+/* status.c: error texts, notices, and what every room asks of an open store. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fail.h"
 #include "internal.h"
@@ -100,4 +101,16 @@ void store_notice(const struct lineage_store *store, uint64_t line, const char *
     va_end(args);
     make_one_line(text);
     store->options.notice(store->options.context, &notice);
+}
+
+enum lineage_status store_check_owner(const struct lineage_store *store, struct lineage_error *err)
+{
+    if (store->owner == getpid())
+        return LINEAGE_OK;
+    return store_fail(err, LINEAGE_EINVAL, "%s was opened before a fork; open it anew in the child", store->dir);
+}
+
+const struct lineage_config *lineage_store_config(const struct lineage_store *store)
+{
+    return &store->config;
 }

@@ -11,7 +11,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -511,13 +510,6 @@ enum lineage_status lineage_store_open(struct lineage_store **out, const char *d
     return status;
 }
 
-enum lineage_status store_check_owner(const struct lineage_store *store, struct lineage_error *err)
-{
-    if (store->owner == getpid())
-        return LINEAGE_OK;
-    return store_fail(err, LINEAGE_EINVAL, "%s was opened before a fork; open it anew in the child", store->dir);
-}
-
 /* A forked child closes its descriptors and leaves the mirror alone: closing the last connection of a process makes
  * SQLite remove files that the parent is using. */
 void lineage_store_close(struct lineage_store *store)
@@ -539,11 +531,6 @@ void lineage_store_close(struct lineage_store *store)
     free(store);
 }
 
-const struct lineage_config *lineage_store_config(const struct lineage_store *store)
-{
-    return &store->config;
-}
-
 const char *const *lineage_store_secret_files(const struct lineage_store *store)
 {
     return store->more ? store->more->secret_files : NULL;
@@ -557,23 +544,4 @@ const char *const *lineage_store_harmless_names(const struct lineage_store *stor
 const char *lineage_store_dir(const struct lineage_store *store)
 {
     return store->dir;
-}
-
-const char *lineage_store_metric(const struct lineage_store *store)
-{
-    const struct row_layout *layout = mirror_layout(store->mirror);
-    if (!layout) { /* nothing was read yet */
-        mirror_part_begin(store->mirror);
-        if (mirror_sync(store->mirror, NULL) == LINEAGE_OK)
-            layout = mirror_layout(store->mirror);
-        mirror_part_end(store->mirror);
-    }
-    if (layout)
-        return layout->metric;
-    return store->config.metric[0] ? store->config.metric : "core_metric";
-}
-
-void lineage_append_options_init(struct lineage_append_options *options)
-{
-    *options = (struct lineage_append_options){.min_delta = (double)NAN, .noise_std = (double)NAN};
 }

@@ -46,7 +46,7 @@
 #include <lineage/query.h>
 #include <lineage/replicas.h>
 
-#include "evidence/student.h"
+#include "statistics/student.h"
 
 enum { LOGS_MAX = 32, NEAREST = 5, NAME_MAX_SHOWN = 48 };
 static const double level = 0.05;

@@ -7,7 +7,7 @@
 
 #include <lineage/compare.h>
 
-#include "evidence/student.h"
+#include "statistics/student.h"
 #include "support/files.h"
 #include "support/rows.h"
 

@@ -8,7 +8,7 @@
 
 #include <lineage/evidence.h>
 
-#include "evidence/quantiles.h"
+#include "statistics/quantiles.h"
 
 static void assert_near(double got, double wanted, double tolerance)
 {

@@ -17,6 +17,7 @@
  */
 #include "appending.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "../code/code_offer.h"
@@ -24,6 +25,11 @@
 #include "../mirror/mirror.h"
 #include "append_part.h"
 #include "outbox.h"
+
+void lineage_append_options_init(struct lineage_append_options *options)
+{
+    *options = (struct lineage_append_options){.min_delta = (double)NAN, .noise_std = (double)NAN};
+}
 
 /* Completes the row. Starts from the trial as the caller gave it, because this function is called again if the mirror
  * turns out to be damaged. */

@@ -4,7 +4,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "../evidence/student.h"
+#include "../statistics/student.h"
 
 /* Divides by n - 1, because the mean is estimated from the same values; for one value the deviation is absent instead
  * of 0. */

@@ -244,7 +244,7 @@ enum lineage_status snapshot_publish(struct snapshot *snapshot, int dir_fd, cons
     if (!stays)
         strcpy(snapshot->path, path);
     int parent = sync ? fs_open(dir_fd, PLACE_SNAPSHOTS, O_RDONLY | O_DIRECTORY, 0) : -1;
-    bool synced = !sync || (parent >= 0 && fs_sync_dir(parent) == 0);
+    bool synced = !sync || (parent >= 0 && fs_sync_dir(parent) == 0 && fs_sync_dir(dir_fd) == 0); /* snapshots/ may be new */
     if (parent >= 0)
         fs_close(parent);
     return synced ? LINEAGE_OK : store_fail_errno(err, LINEAGE_EIO, "snapshot: cannot sync %s", path);

@@ -151,19 +151,6 @@ enum lineage_status mirror_find_name(struct mirror *mirror, const char *name, en
  * 200 rows of sums. */
 enum lineage_status mirror_is_in_words(struct mirror *mirror, bool *in_words, struct lineage_error *err);
 
-/*
- * Settings in words for one question: fill puts the values into a temporary table, where the questions of this header
- * find these names until drop is called. The values are those of trials that gave a value to at least one of the
- * settings (lineage/settings.h), and those of trials that declare a parameter of that name. Set store->settings_on in
- * between.
- */
-enum lineage_status mirror_settings_fill(struct mirror *mirror, const struct lineage_settings *settings,
-                                         struct lineage_error *err);
-void mirror_settings_drop(struct mirror *mirror);
-
-/* Counts the trials that declare a parameter of that name. */
-enum lineage_status mirror_count_declared(struct mirror *mirror, const char *name, size_t *n, struct lineage_error *err);
-
 /* Loads the coverage of one or two parameters (lineage_sweep_load). A table without cells is not a failure here. */
 enum lineage_status mirror_sweep(struct mirror *mirror, const char *x, const char *y, struct lineage_sweep *sweep,
                                  struct lineage_error *err);

@@ -185,3 +185,17 @@ enum lineage_status mirror_ask_sql(struct lineage_store *store, const char *stat
     struct sql_question question = {.store = store, .statement = statement, .row = row, .context = context};
     return mirror_ask(store->mirror, ask_sql, &question, err);
 }
+
+const char *lineage_store_metric(const struct lineage_store *store)
+{
+    const struct row_layout *layout = mirror_layout(store->mirror);
+    if (!layout) { /* nothing was read yet */
+        mirror_part_begin(store->mirror);
+        if (mirror_sync(store->mirror, NULL) == LINEAGE_OK)
+            layout = mirror_layout(store->mirror);
+        mirror_part_end(store->mirror);
+    }
+    if (layout)
+        return layout->metric;
+    return store->config.metric[0] ? store->config.metric : "core_metric";
+}

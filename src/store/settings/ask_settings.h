@@ -25,6 +25,19 @@ enum lineage_status ask_settings(struct lineage_store *store, const struct named
 enum lineage_status ask_settings_of_query(struct lineage_store *store, const struct lineage_query *query,
                                           mirror_question_fn *ask, void *question, struct lineage_error *err);
 
+/*
+ * Settings in words for one question: fill puts the values into a temporary table, where the questions of questions.h
+ * find these names until drop is called. The values are those of trials that gave a value to at least one of the
+ * settings (lineage/settings.h), and those of trials that declare a parameter of that name. Set store->settings_on in
+ * between.
+ */
+enum lineage_status mirror_settings_fill(struct mirror *mirror, const struct lineage_settings *settings,
+                                         struct lineage_error *err);
+void mirror_settings_drop(struct mirror *mirror);
+
+/* Counts the trials that declare a parameter of that name. */
+enum lineage_status mirror_count_declared(struct mirror *mirror, const char *name, size_t *n, struct lineage_error *err);
+
 /* Frees what a handle remembers about settings. */
 void settings_close(struct lineage_store *store);
 

@@ -3,7 +3,7 @@
  * both. It belongs to one question and lies beside lineage.db, which may be read-only.
  */
 #include "../mirror/statement.h"
-#include "questions.h"
+#include "ask_settings.h"
 
 static const char drop_sql[] = "DROP TABLE IF EXISTS temp.setting_rows";
 static const char insert_sql[] = "INSERT OR IGNORE INTO temp.setting_rows(key, value, seq) VALUES (?1, ?2, ?3)";

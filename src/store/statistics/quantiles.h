@@ -1,6 +1,6 @@
 /* quantiles.h: quantiles and tails of the distributions behind the noise floor and its interval. */
-#ifndef EVIDENCE_QUANTILES_H
-#define EVIDENCE_QUANTILES_H
+#ifndef STATISTICS_QUANTILES_H
+#define STATISTICS_QUANTILES_H
 
 /* The t with P(T > t) = tail for Student's t with df > 0 degrees of freedom, 0 < tail < 0.5; infinity is the normal
  * distribution. */

@@ -1,6 +1,6 @@
 /* student.h: Student's t distribution, for intervals and tests of paired differences. */
-#ifndef EVIDENCE_STUDENT_H
-#define EVIDENCE_STUDENT_H
+#ifndef STATISTICS_STUDENT_H
+#define STATISTICS_STUDENT_H
 
 /* P(|T| >= t) with df > 0 degrees of freedom, t >= 0: the p value of a two-sided test. */
 double student_two_sided(double t, double df);

@@ -6,7 +6,7 @@
 
 #include <lineage/evidence.h>
 
-#include "expected.h"
+#include "../format/expected.h"
 
 const char *lineage_verdict_name(enum lineage_verdict verdict)
 {

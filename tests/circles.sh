@@ -1,0 +1,116 @@
+#!/bin/sh
+# circles.sh: no circle among the rooms of store and cli, nor among the files of a room, by the symbols of their objects. An
+# include says what a file may use, the symbols what it does use, through headers of include/lineage, too.
+#
+# usage: sh tests/circles.sh OBJECT...      (exit status 0 if there is no circle but those listed, else a line for each)
+#
+# Circles that are left. The list may only shrink: a circle passes if all its members are in one line.
+known()
+{
+    cat <<'END'
+rooms store/ideas store/settings
+files store/ideas/idea_index store/ideas/idea_row store/ideas/ideas
+files store/ideas/ideas_store store/ideas/sql_changes store/settings/ask_settings store/settings/named_questions
+files store/report/board store/report/coverage store/report/differences store/report/failures store/report/report
+files store/append/append store/append/append_files store/append/append_many store/append/outbox store/append/outbox_sync
+files store/postgres/log_postgres store/postgres/log_postgres_append store/postgres/log_postgres_claim store/postgres/log_postgres_digests store/postgres/log_postgres_history store/postgres/log_postgres_init store/postgres/log_postgres_mend store/postgres/log_postgres_read store/postgres/log_postgres_wait
+rooms cli/output cli/support
+files cli/output/list cli/output/settings_out cli/output/trial_out
+files cli/support/complete cli/support/complete_store cli/support/options cli/support/session
+files cli/report/picture cli/report/picture_coverage cli/report/picture_history cli/report/picture_knobs cli/report/picture_marks cli/report/picture_parallel cli/report/picture_sums cli/report/picture_tree
+files cli/mcp/conditions cli/mcp/field cli/mcp/page cli/mcp/prompt cli/mcp/resources cli/mcp/schema cli/mcp/server cli/mcp/snapshot_diff cli/mcp/tool_compare cli/mcp/tool_diff cli/mcp/tool_ideas cli/mcp/tool_knowledge cli/mcp/tool_list cli/mcp/tool_running cli/mcp/tool_sql cli/mcp/tool_suggest cli/mcp/tool_sweep cli/mcp/tool_write cli/mcp/tools cli/mcp/untrusted
+END
+}
+
+[ $# -gt 0 ] || { echo "usage: circles.sh OBJECT..." >&2; exit 2; }
+{ known; echo; nm -A -P "$@"; } | awk '
+BEGIN { listing = 1 }
+listing && NF == 0 { listing = 0; next }
+listing { known[++n_known] = " " $0 " "; next }
+function file_of(path)
+{
+    sub(/:$/, "", path)
+    sub(/\.c\.o$/, "", path)
+    sub(/CMakeFiles\/[^\/]*\.dir\//, "", path)
+    gsub(/\/\.\//, "/", path)
+    sub(/^.*src\/store\//, "store/", path)
+    sub(/^.*cli\//, "cli/", path)
+    return path
+}
+function room_of(file)
+{
+    return file ~ /\/.*\// ? substr(file, 1, match(file, /\/[^\/]*$/) - 1) : file
+}
+{
+    file = file_of($1)
+    if ($3 == "U")
+        uses[++n_uses] = file SUBSEP $2
+    else if ($3 ~ /^[A-Z]$/)
+        home[$2] = file
+}
+function edge(kind, a, b)
+{
+    if (a == b || ((kind, a, b) in seen))
+        return
+    seen[kind, a, b] = 1
+    next_of[kind, a, ++degree[kind, a]] = b
+    if (!((kind, a) in node)) { node[kind, a] = 1; nodes[kind, ++n_nodes[kind]] = a }
+}
+# Everything that can be reached from a node.
+function reach(kind, from,    stack, top, at, i, to)
+{
+    stack[top = 1] = from
+    while (top) {
+        at = stack[top--]
+        for (i = 1; i <= degree[kind, at]; i++) {
+            to = next_of[kind, at, i]
+            if (!((kind, from, to) in reached)) { reached[kind, from, to] = 1; stack[++top] = to }
+        }
+    }
+}
+function is_known(kind, members, n,    k, i)
+{
+    for (k = 1; k <= n_known; k++) {
+        if (index(known[k], " " kind " ") != 1)
+            continue
+        for (i = 1; i <= n && index(known[k], " " members[i] " "); i++)
+            ;
+        if (i > n)
+            return 1
+    }
+    return 0
+}
+function circles(kind, least,    i, j, a, b, n, members, text)
+{
+    for (i = 1; i <= n_nodes[kind]; i++)
+        reach(kind, nodes[kind, i])
+    for (i = 1; i <= n_nodes[kind]; i++) {
+        a = nodes[kind, i]
+        if (done[kind, a] || !((kind, a, a) in reached))
+            continue
+        n = 0
+        text = ""
+        for (j = i; j <= n_nodes[kind]; j++) {
+            b = nodes[kind, j]
+            if (((kind, a, b) in reached) && ((kind, b, a) in reached)) {
+                done[kind, b] = 1
+                members[++n] = b
+                text = text " " b
+            }
+        }
+        if (n >= least && !is_known(kind, members, n)) { print "a circle of " kind ":" text; bad = 1 }
+    }
+}
+END {
+    for (i = 1; i <= n_uses; i++) {
+        split(uses[i], part, SUBSEP)
+        if (part[2] in home) {
+            edge("files", part[1], home[part[2]])
+            edge("rooms", room_of(part[1]), room_of(home[part[2]]))
+        }
+    }
+    circles("rooms", 2)
+    circles("files", 3) # a pair of files may know each other
+    if (!n_uses) { print "no symbol was read"; bad = 1 }
+    exit bad
+}'
