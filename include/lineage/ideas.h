@@ -192,6 +192,17 @@ struct lineage_similar_list {
 };
 
 /*
+ * How sure the answer `same` has to be: a trial is called the same if the probability that it made the whole change is at least
+ * `strictness`, above 0 and below 1 (else LINEAGE_EINVAL). The probability is fitted to labelled logs; tests/bench/README.md has
+ * precision and recall for some values. LINEAGE_STRICTNESS balances them, for a person who reads the list. A set starts with a
+ * stricter value of about 0.57, because a check that refuses a proposal should rarely be wrong. Set it before the first question
+ * about similar trials; claims of novelty do not depend on it.
+ */
+#define LINEAGE_STRICTNESS 0.4
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_set_strictness(struct lineage_ideas *ideas, double strictness,
+                                                                               struct lineage_error *err);
+
+/*
  * Finds the trials that resemble a given trial, or a text that describes an idea. For a trial, only earlier trials of
  * the log are listed, unless `all` is true. Running trials are listed for both. Lists at most `limit` trials (0: 10),
  * possibly none. Release the answer with lineage_similar_release.

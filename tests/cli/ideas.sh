@@ -25,6 +25,13 @@ must_have out 'cited_by            002 crash'
 must_run similar 003 --before --limit 5 --format json
 must_equal '001 true' "$(json 0.exp_id) $(json 0.same)"
 must_have out 'same knob mixup_alpha, same value 0.4'
+must_run similar 003 --before --strictness 0.9999 --format json
+must_equal '001 false' "$(json 0.exp_id) $(json 0.same)" 'nothing is that sure'
+must_run similar 'raise mixup_alpha to 0.3' --strictness 0.0001 --format json
+must_equal true "$(json 0.same)" 'everything near is the same'
+for bad in 0 1 -0.5 nan much; do
+    must_fail 2 -- "--strictness" similar 003 --strictness "$bad"
+done
 must_run similar 'raise mixup_alpha to 0.3' --limit 1
 must_have out 'same knob mixup'
 must_have out related
@@ -77,8 +84,9 @@ for log in pg-ablation-lineage-on pg-variant-single-agent; do
     at_least 0.79 "$log" settings_recall_numbers
     at_least 0.85 "$log" first
     at_least 0.97 "$log" five
-    at_least 0.75 "$log" same_precision
-    at_least 0.48 "$log" same_recall_of_five
+    at_least 0.70 "$log" same_precision
+    at_least 0.60 "$log" same_recall_of_five
+    at_least "$("$JSON_GET" "$log.tfidf_f1" <measured)" "$log" same_f1
     at_least 0.74 "$log" claims_found
     at_most 0.05 "$log" false_alarms
 done

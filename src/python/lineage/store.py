@@ -330,6 +330,7 @@ _PROTOTYPES: "dict[str, tuple[Any, list[Any]]]" = {
     "lineage_ideas_release": (None, [_handle]),
     "lineage_ideas_get": (ctypes.POINTER(_Idea), [_handle, ctypes.c_size_t]),
     "lineage_ideas_find": (ctypes.c_bool, [ctypes.POINTER(ctypes.c_size_t), _handle, ctypes.c_char_p]),
+    "lineage_ideas_set_strictness": (ctypes.c_int, [_handle, ctypes.c_double, _err]),
     "lineage_ideas_similar": (ctypes.c_int, [
         ctypes.POINTER(_SimilarList), _handle, ctypes.c_size_t, ctypes.c_bool, ctypes.c_size_t, _err]),
     "lineage_ideas_similar_text": (ctypes.c_int, [
@@ -918,14 +919,18 @@ class Store:
         finally:
             _lib.lineage_ideas_release(ideas)
 
-    def similar(self, idea: str, *, limit: int = 10, before: bool = False) -> "list[dict[str, Any]]":
+    def similar(
+        self, idea: str, *, limit: int = 10, before: bool = False, strictness: float = 0.4
+    ) -> "list[dict[str, Any]]":
         """The trials that resemble an idea in words, or the trial with that id, most similar first. ``same`` is True if
         that trial already made the whole change, and ``why`` is the reason. Trials that run now,
         in Python or by `lineage run` and `night`, are listed with the status "running". ``before``: of a trial's
-        neighbours, only those before it in the log. NotFound if the text can only be an id and no trial has it."""
+        neighbours, only those before it in the log. ``strictness``: how probable ``same`` must be, above 0 and below 1.
+        NotFound if the text can only be an id and no trial has it."""
         wanted, limit = _words(idea), _at_least("limit", limit, 1)
         found, trial, error = _SimilarList(), ctypes.c_size_t(), _Error()
         with self._ideas() as ideas:
+            _check(_lib.lineage_ideas_set_strictness(ideas, strictness, ctypes.byref(error)), error)
             if _lib.lineage_ideas_find(ctypes.byref(trial), ideas, wanted):
                 code = _lib.lineage_ideas_similar(
                     ctypes.byref(found), ideas, trial, not before, limit, ctypes.byref(error)
