@@ -84,9 +84,9 @@ static int work(struct cli_session *session, void *context)
         return CLI_USAGE;
     if (!(strictness > 0 && strictness < 1))
         return cli_error(CLI_USAGE, "--strictness '%s' is not between 0 and 1; use for example 0.6", o->strictness);
-    int status = cli_ideas_load(&ideas, session->store);
-    if (status != CLI_OK)
-        return status;
+    if (cli_ideas_alike(&ideas, session->store, what, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    int status = CLI_OK;
     bool known = lineage_ideas_find(&trial, ideas, what);
     if (!known && looks_like_id(what))
         status = cli_error(CLI_NO, "similar: no trial %s", what);

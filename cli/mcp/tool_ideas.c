@@ -68,19 +68,6 @@ const struct mcp_tool mcp_tool_search = {
     .call = call_search,
 };
 
-/* ---- the set of ideas ---- */
-
-/* Returns false after mcp_trouble. */
-static bool load_ideas(struct lineage_ideas **ideas, struct mcp_call *call)
-{
-    struct lineage_error err;
-    *ideas = NULL;
-    if (cli_ideas_read(ideas, call->server->store, NULL, NULL, &err) == LINEAGE_OK)
-        return true;
-    mcp_store_trouble(call, &err);
-    return false;
-}
-
 static json_t *number_or_null(struct lineage_number number)
 {
     return number.present ? cli_json_number(number.value) : json_null();
@@ -113,8 +100,10 @@ static json_t *call_similar(struct mcp_call *call)
     struct lineage_error err;
     json_t *result = NULL, *trials;
     bool tried = false;
-    if (!load_ideas(&ideas, call))
+    if (cli_ideas_alike(&ideas, call->server->store, what, &err) != LINEAGE_OK) {
+        mcp_store_trouble(call, &err);
         return NULL;
+    }
     mcp_number_argument(&strictness, call, "strictness");
     enum lineage_status status = lineage_ideas_set_strictness(ideas, strictness, &err);
     if (status == LINEAGE_OK)

@@ -46,6 +46,32 @@ must_run claims
 must_have out '001 discard'
 must_equal "$before" "$(cksum results.tsv)" 'the log is not written to'
 
+# ---- a long log: trials are found by their rarest words ----
+
+mkdir long && must_run init long
+must_run append -C long --status baseline --core-metric 1 --hypothesis 'Raise gate_temperature from 1.5 to 2.25'
+awk -F "$tab" -v OFS="$tab" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+    { print }
+    NR == 2 {
+        for (n = 2; n <= 1500; n++) {
+            $at["exp_id"] = sprintf("%04d", n)
+            $at["status"] = "discard"
+            $at["hypothesis"] = n == 1400 ? "Set gate_temperature 1.5 → 2.25 again" : "Lower layer_" n % 37 "_rate from 0." n " to 0.1" n
+            print
+        }
+    }' long/results.tsv >rows && cp rows long/results.tsv
+must_run similar -C long 1400 --before --limit 2 --format json
+must_equal '000 true' "$(json 0.exp_id) $(json 0.same)"
+must_have out 'same knob gate_temperature, same value 2.25'
+must_run similar -C long 'gate_temperature 1.5 → 2.25' --limit 2 --format json
+must_equal '000 1400' "$(for i in 0 1; do json $i.exp_id; done | sort | xargs)"
+run similar -C long 'zzz qqq'
+must_exit 1
+must_fail 1 'no trial 9999' similar -C long 9999
+run append -C long --check-tried --status discard --core-metric 1 --hypothesis 'gate_temperature 1.5 → 2.25'
+must_exit 1
+must_have err 'tried already: 000'
+
 # ---- an empty store ----
 
 mkdir empty && must_run init empty

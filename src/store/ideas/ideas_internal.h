@@ -107,6 +107,7 @@ struct idea_row {
     uint32_t n_params;
     bool again;                   /* see struct reading */
     bool is_text;                 /* not a trial of the set, but the text of a question */
+    bool uncounted;               /* says nothing about how common words are, see lineage_ideas_add_near */
     bool left_out;                /* the set has no texts of the trial, see lineage_ideas_leave_out_texts */
 };
 #define TRIAL_NONE UINT32_MAX
