@@ -27,6 +27,9 @@ void expression_read(struct reading *r, size_t from, size_t to, const struct tar
 /* Reads the parameters of a function between tokens[from..to): each default is a setting with the parameter's name. */
 void parameters_read(struct reading *r, size_t from, size_t to);
 
+/* Reads the value of an entry of a configuration with that dotted name; with the name "", entries "key": value. */
+void entries_read(struct reading *r, size_t from, size_t to, const char *name);
+
 /* The last part of tokens[from..to) that is a name with dots, without a leading self or this; false if it is none. */
 bool target_of(struct target *target, const struct reading *r, size_t from, size_t to);
 

@@ -41,8 +41,8 @@ void literals_read(struct literal_set *set, enum language language, const char *
     case LANGUAGE_PYTHON: scan_python(set, scope, in_function, text, length); break;
     case LANGUAGE_C: scan_c(set, scope, in_function, text, length); break;
     case LANGUAGE_SHELL: scan_shell(set, text, length); break;
-    case LANGUAGE_YAML: scan_yaml(set, text, length); break;
-    case LANGUAGE_TOML: scan_toml(set, text, length); break;
-    case LANGUAGE_JSON: scan_json(set, text, length); break;
+    case LANGUAGE_YAML:
+    case LANGUAGE_TOML:
+    case LANGUAGE_JSON: scan_configuration(set, language, text, length); break;
     }
 }
