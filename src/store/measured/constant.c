@@ -1,10 +1,10 @@
 /*
- * constant.c: see constant.h.
+ * constant.c: see expressions.h.
  *
  * Every function looks at a range of at most CONSTANT_TOKENS tokens, and a call descends into a smaller range, so the
  * cost of an expression is bounded whatever its text is.
  */
-#include "constant.h"
+#include "expressions.h"
 
 #include <math.h>
 #include <stdio.h>

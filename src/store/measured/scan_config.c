@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "expressions.h"
-#include "scan.h"
 
 enum { LEVELS_MAX = 32 };
 
