@@ -6,7 +6,7 @@
 
 struct similar_options {
     int before;
-    char *limit;
+    char *limit, *strictness;
 };
 
 enum { LIMIT_DEFAULT = 10 };
@@ -77,17 +77,23 @@ static int work(struct cli_session *session, void *context)
     struct lineage_ideas *ideas;
     struct lineage_error err;
     size_t limit = LIMIT_DEFAULT, trial;
+    double strictness = LINEAGE_STRICTNESS;
     if (o->limit && !cli_count_parse(&limit, "limit", o->limit))
         return CLI_USAGE;
-    int status = cli_ideas_load(&ideas, session->store);
-    if (status != CLI_OK)
-        return status;
+    if (o->strictness && !cli_number_parse(&strictness, "strictness", o->strictness))
+        return CLI_USAGE;
+    if (!(strictness > 0 && strictness < 1))
+        return cli_error(CLI_USAGE, "--strictness '%s' is not between 0 and 1; use for example 0.6", o->strictness);
+    if (cli_ideas_alike(&ideas, session->store, what, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    int status = CLI_OK;
     bool known = lineage_ideas_find(&trial, ideas, what);
     if (!known && looks_like_id(what))
         status = cli_error(CLI_NO, "similar: no trial %s", what);
     else if (!known && o->before)
         status = cli_error(CLI_USAGE, "similar: --before needs the id of a trial, which '%s' is not", what);
-    else if (ask(&list, ideas, what, o->before, limit, &err) != LINEAGE_OK)
+    else if (lineage_ideas_set_strictness(ideas, strictness, &err) != LINEAGE_OK ||
+             ask(&list, ideas, what, o->before, limit, &err) != LINEAGE_OK)
         status = cli_fail(&err);
     else {
         status = session->format == CLI_JSON ? print_json(ideas, &list) : print_list(session, ideas, &list);
@@ -107,6 +113,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         CLI_SESSION_OPTIONS(&session),
         {"before", 0, POPT_ARG_NONE, &o.before, 0, "list only trials before ID in the log, and running trials", NULL},
         {"limit", 0, POPT_ARG_STRING, &o.limit, 0, "list at most N trials (default: 10)", "N"},
+        {"strictness", 0, POPT_ARG_STRING, &o.strictness, 0,
+         "call a trial `same` only if that is at least this probable, between 0 and 1 (default: 0.4)", "P"},
         CLI_SCREEN_OPTIONS(&session.screen),
         POPT_TABLEEND};
     return cli_on_store(&session, command, options, 1, 1, argc, argv, work, &o);
@@ -120,9 +128,11 @@ const struct cli_command cmd_similar = {
                    "The\n"
                    "verdict is `same` for a trial that already made the whole change, alone or together "
                    "with\n"
-                   "others, and `related` for all others. Running trials are listed too. Exit status 0 if\n"
-                   "there is one, 1 if nothing resembles it or the trial does not exist.",
+                   "others, and `related` for all others; --strictness sets how sure that must be. Running\n"
+                   "trials are listed too. Exit status 0 if there is one, 1 if nothing resembles it or the\n"
+                   "trial does not exist.",
     .examples = "  lineage similar 'raise grad_clip_norm from 0.3 to 0.5'\n"
-                "  lineage similar 120 --before --limit 5 --format json",
+                "  lineage similar 120 --before --limit 5 --format json\n"
+                "  lineage similar 'double the warmup' --strictness 0.8",
     .run = run,
 };

@@ -68,19 +68,6 @@ const struct mcp_tool mcp_tool_search = {
     .call = call_search,
 };
 
-/* ---- the set of ideas ---- */
-
-/* Returns false after mcp_trouble. */
-static bool load_ideas(struct lineage_ideas **ideas, struct mcp_call *call)
-{
-    struct lineage_error err;
-    *ideas = NULL;
-    if (cli_ideas_read(ideas, call->server->store, NULL, NULL, &err) == LINEAGE_OK)
-        return true;
-    mcp_store_trouble(call, &err);
-    return false;
-}
-
 static json_t *number_or_null(struct lineage_number number)
 {
     return number.present ? cli_json_number(number.value) : json_null();
@@ -91,6 +78,7 @@ static json_t *number_or_null(struct lineage_number number)
 static const struct mcp_argument similar_arguments[] = {
     {"idea", MCP_TEXT, true, "in words (\"raise grad_clip_norm 0.3 to 0.5\"), or an exp_id", 1, 20000, NULL},
     {"limit", MCP_COUNT, false, "default 5", 1, SIMILAR_MAX, NULL},
+    {"strictness", MCP_NUMBER, false, "least probability of `same`, 0 to 1; default 0.4", 0, 1, NULL},
     {.name = NULL}};
 
 static json_t *similar_json(const struct lineage_ideas *ideas, const struct lineage_similar *similar)
@@ -106,16 +94,21 @@ static json_t *call_similar(struct mcp_call *call)
 {
     const char *what = mcp_text_argument(call, "idea");
     size_t limit = mcp_count_argument(call, "limit", 5), trial;
+    double strictness = LINEAGE_STRICTNESS;
     struct lineage_similar_list list = {0};
     struct lineage_ideas *ideas;
     struct lineage_error err;
     json_t *result = NULL, *trials;
     bool tried = false;
-    if (!load_ideas(&ideas, call))
+    if (cli_ideas_alike(&ideas, call->server->store, what, &err) != LINEAGE_OK) {
+        mcp_store_trouble(call, &err);
         return NULL;
-    enum lineage_status status = lineage_ideas_find(&trial, ideas, what)
-                                     ? lineage_ideas_similar(&list, ideas, trial, false, limit, &err)
-                                     : lineage_ideas_similar_text(&list, ideas, what, limit, &err);
+    }
+    mcp_number_argument(&strictness, call, "strictness");
+    enum lineage_status status = lineage_ideas_set_strictness(ideas, strictness, &err);
+    if (status == LINEAGE_OK)
+        status = lineage_ideas_find(&trial, ideas, what) ? lineage_ideas_similar(&list, ideas, trial, false, limit, &err)
+                                                         : lineage_ideas_similar_text(&list, ideas, what, limit, &err);
     if (status == LINEAGE_OK) {
         trials = json_array();
         for (size_t i = 0; i < list.n; i++) {

@@ -105,10 +105,11 @@ int cli_check_tried(struct lineage_store *store, const char *hypothesis, const s
 {
     json_t *reasons = json_array(), *reason;
     struct lineage_ideas *ideas = NULL;
+    struct lineage_error err;
     size_t i;
     int status = n_params ? check_params(reasons, store, params, n_params) : CLI_GO_ON;
     if (status == CLI_GO_ON && hypothesis && *hypothesis) {
-        status = cli_ideas_load(&ideas, store);
+        status = cli_ideas_alike(&ideas, store, hypothesis, &err) == LINEAGE_OK ? CLI_OK : cli_fail(&err);
         status = status == CLI_OK ? cli_tried_idea(reasons, ideas, hypothesis, n_params ? has_no_params : NULL, store) : status;
         if (status == CLI_GO_ON)
             status = cli_tried_claims(reasons, ideas, hypothesis);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <lineage/search.h>
 #include <lineage/text.h>
 
 #include "output/ideas_out.h"
@@ -65,16 +66,24 @@ static void add_running(void *context, const char *name, int dir, bool held)
     json_decref(object);
 }
 
-static enum lineage_status read_ideas(struct lineage_ideas **ideas, struct lineage_store *store, const char *near, bool changes,
+/* The trials of which a set consists; zeroed: all. */
+struct chosen {
+    const char *near, *alike; /* see lineage_ideas_add_near and lineage_search_ideas */
+    bool changes;             /* without their texts */
+};
+
+static enum lineage_status read_ideas(struct lineage_ideas **ideas, struct lineage_store *store, const struct chosen *chosen,
                                       cli_ideas_more *more, void *context, struct lineage_error *err)
 {
     struct adding a = {0};
     *ideas = NULL;
     a.status = lineage_ideas_new(&a.ideas, &a.err);
-    if (a.status == LINEAGE_OK && changes)
+    if (a.status == LINEAGE_OK && chosen->changes)
         lineage_ideas_leave_out_texts(a.ideas);
     if (a.status == LINEAGE_OK)
-        a.status = near ? lineage_ideas_add_near(a.ideas, store, near, &a.err) : lineage_ideas_add_store(a.ideas, store, &a.err);
+        a.status = chosen->near    ? lineage_ideas_add_near(a.ideas, store, chosen->near, NULL, 0, &a.err)
+                   : chosen->alike ? lineage_search_ideas(a.ideas, store, chosen->alike, &a.err)
+                                   : lineage_ideas_add_store(a.ideas, store, &a.err);
     if (a.status == LINEAGE_OK)
         running_each_dir(lineage_store_dir(store), add_running, &a);
     if (a.status == LINEAGE_OK && more)
@@ -92,18 +101,32 @@ static enum lineage_status read_ideas(struct lineage_ideas **ideas, struct linea
 enum lineage_status cli_ideas_read(struct lineage_ideas **ideas, struct lineage_store *store, cli_ideas_more *more,
                                    void *context, struct lineage_error *err)
 {
-    return read_ideas(ideas, store, NULL, false, more, context, err);
+    return read_ideas(ideas, store, &(struct chosen){0}, more, context, err);
 }
 
 int cli_ideas_near(struct lineage_ideas **ideas, struct lineage_store *store, const char *exp_id)
 {
     struct lineage_error err;
-    return read_ideas(ideas, store, exp_id, false, NULL, NULL, &err) == LINEAGE_OK ? CLI_OK : cli_fail(&err);
+    return read_ideas(ideas, store, &(struct chosen){.near = exp_id}, NULL, NULL, &err) == LINEAGE_OK ? CLI_OK : cli_fail(&err);
+}
+
+enum lineage_status cli_ideas_alike(struct lineage_ideas **ideas, struct lineage_store *store, const char *what,
+                                    struct lineage_error *err)
+{
+    size_t found;
+    enum lineage_status status = read_ideas(ideas, store, &(struct chosen){.alike = what}, NULL, NULL, err);
+    if (status != LINEAGE_OK || !lineage_ideas_find(&found, *ideas, what) || !lineage_ideas_get(*ideas, found)->running)
+        return status;
+    /* The name of a running trial, whose words were not known before. */
+    struct lineage_ideas *first = *ideas;
+    status = read_ideas(ideas, store, &(struct chosen){.alike = lineage_ideas_get(first, found)->hypothesis}, NULL, NULL, err);
+    lineage_ideas_release(first);
+    return status;
 }
 
 enum lineage_status cli_ideas_read_changes(struct lineage_ideas **ideas, struct lineage_store *store, struct lineage_error *err)
 {
-    return read_ideas(ideas, store, NULL, true, NULL, NULL, err);
+    return read_ideas(ideas, store, &(struct chosen){.changes = true}, NULL, NULL, err);
 }
 
 int cli_ideas_load(struct lineage_ideas **ideas, struct lineage_store *store)

@@ -17,6 +17,10 @@ int cli_ideas_load(struct lineage_ideas **ideas, struct lineage_store *store);
 /* Likewise, with the trials of the store that say most about the trial exp_id (lineage_ideas_add_near). */
 int cli_ideas_near(struct lineage_ideas **ideas, struct lineage_store *store, const char *exp_id);
 
+/* Likewise, with the trials that are to be compared with a text, or with the trial whose id the text is; without printing. */
+enum lineage_status cli_ideas_alike(struct lineage_ideas **ideas, struct lineage_store *store, const char *what,
+                                    struct lineage_error *err);
+
 /* Loads the set as above, without printing. Calls `more`, if it is not NULL, before the set is settled, to add trials
  * that run elsewhere. */
 typedef enum lineage_status cli_ideas_more(void *context, struct lineage_ideas *ideas, struct lineage_error *err);

@@ -110,15 +110,21 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_settle(struct li
 LINEAGE_API void lineage_ideas_leave_out_texts(struct lineage_ideas *ideas);
 
 /*
- * Adds the trials of a store that say most about one of them, so that a description of it takes the same time in a store of any
- * size. In a store of less than 1,000 trials these are all trials. In a larger one they are the first trial; this one with
- * LINEAGE_IDEAS_NEAR_AROUND trials before and after it in the log; its nearest ancestors, or in a log without any parent the
- * kept trials before it; and the trials that it cites.
+ * Adds the trials of a store that say most about one of them or about a text, so that a description of it takes the same time in a
+ * store of any size. In a store of less than LINEAGE_IDEAS_NEAR_WHOLE trials these are all trials. In a larger one they are the
+ * first trial; the trial exp_id (NULL: none) and the trials that it cites; and either, without alike, LINEAGE_IDEAS_NEAR_AROUND
+ * trials before and after it in the log and its nearest ancestors, or in a log without any parent the kept trials before it; or
+ * alike[n_alike], the seqs of trials with similar words (lineage_search_ideas finds them), and LINEAGE_IDEAS_NEAR_SAMPLE trials from the whole
+ * log, which show how common each word is.
  */
+#define LINEAGE_IDEAS_NEAR_WHOLE 1000
 #define LINEAGE_IDEAS_NEAR_AROUND 50
+#define LINEAGE_IDEAS_NEAR_ALIKE 128
+#define LINEAGE_IDEAS_NEAR_SAMPLE 100
 #define LINEAGE_IDEAS_NEAR_ANCESTORS 128
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_add_near(struct lineage_ideas *ideas,
                                                                          struct lineage_store *store, const char *exp_id,
+                                                                         const uint64_t *alike, size_t n_alike,
                                                                          struct lineage_error *err);
 
 /* Adds the trials of a store that a query finds, in the order of the log; NULL adds all. query->sort must be NULL. */
@@ -190,6 +196,17 @@ struct lineage_similar_list {
     size_t n;
     void *memory;
 };
+
+/*
+ * How sure the answer `same` has to be: a trial is called the same if the probability that it made the whole change is at least
+ * `strictness`, above 0 and below 1 (else LINEAGE_EINVAL). The probability is fitted to labelled logs; tests/bench/README.md has
+ * precision and recall for some values. LINEAGE_STRICTNESS balances them, for a person who reads the list. A set starts with a
+ * stricter value of about 0.57, because a check that refuses a proposal should rarely be wrong. Set it before the first question
+ * about similar trials; claims of novelty do not depend on it.
+ */
+#define LINEAGE_STRICTNESS 0.4
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_set_strictness(struct lineage_ideas *ideas, double strictness,
+                                                                               struct lineage_error *err);
 
 /*
  * Finds the trials that resemble a given trial, or a text that describes an idea. For a trial, only earlier trials of

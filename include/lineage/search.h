@@ -35,6 +35,16 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_search(struct lineage_
                                                                  const struct lineage_query *filter,
                                                                  struct lineage_error *err);
 
+/*
+ * Adds to a set of ideas the trials of the store that are to be compared with a text, or with the trial whose exp_id the text is.
+ * In a store of less than LINEAGE_IDEAS_NEAR_WHOLE trials these are all; in a larger one those that share its rarest words, found
+ * by this index (BM25), and others as lineage_ideas_add_near says. So a question about one idea takes the same time in a store of
+ * any size. Call it before lineage_ideas_settle.
+ */
+struct lineage_ideas;
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_search_ideas(struct lineage_ideas *ideas, struct lineage_store *store,
+                                                                       const char *what, struct lineage_error *err);
+
 /* Bytes of a text that a search found: text[start..end). */
 struct lineage_span {
     size_t start, end;

@@ -150,7 +150,8 @@ int main(int argc, char **argv)
         return 2;
     }
     if (lineage_store_open(&store, argv[1 + features], NULL, &err) != LINEAGE_OK ||
-        lineage_ideas_load(&ideas, store, &err) != LINEAGE_OK) {
+        lineage_ideas_load(&ideas, store, &err) != LINEAGE_OK ||
+        lineage_ideas_set_strictness(ideas, LINEAGE_STRICTNESS, &err) != LINEAGE_OK) {
         fprintf(stderr, "ideas_answers: %s\n", err.text);
         lineage_store_close(store);
         return 3;

@@ -17,7 +17,8 @@ Printed for each log:
   first     how often the first trial that `similar` prints is a true repeat, among rows that have one; `five`: one of the
             first five is.
   same      precision and recall, over pairs, of the verdict `same` in those five. Recall counts every labelled pair; the
-            second figure counts at most five for each row, which is all that five answers can hold.
+            second figure counts at most five for each row, which is all that five answers can hold. F1 is the harmonic mean
+            of both, and that of plain TF-IDF is the largest over all its thresholds, with five answers for each row.
   claims    rows with a false claim of novelty that `claims` names, and false alarms: rows that it names without one, as a
             share of all claims of novelty in the log (--claims NAME=N says how many claims there are, default: one
             in five rows).
@@ -33,6 +34,7 @@ for the trials whose program was compared with an ancestor's:
 Exit status 0; 2 for a usage error; 3 if the program cannot be run.
 """
 import argparse
+import collections
 import csv
 import json
 import math
@@ -192,9 +194,9 @@ def answers(options, path, log):
         asked = Program(options.lineage, directory)
         csv.field_size_limit(1 << 30)
         with open(log, newline="", encoding="utf-8") as file:
-            ids = [row["exp_id"] for row in csv.DictReader(file, delimiter="\t")]
+            hypotheses = {row["exp_id"]: row["hypothesis"] for row in csv.DictReader(file, delimiter="\t")}
         labels = read_labels(path)
-        ids = [i for i in ids if i in labels]
+        ids = [i for i in hypotheses if i in labels]
         sample = ids[::SAMPLE] if options.answers else ids
         shown = {i: asked.ask("show", i)["changes"] for i in sample}
         near = {i: asked.ask("similar", i, "--before", "--limit", "5") for i in sample}
@@ -207,14 +209,37 @@ def answers(options, path, log):
                 must_agree("similar " + i, all_near[i], near[i])
             must_agree("claims", [claim for claim in all_claims if claim["counter"]], claims)
             shown, near = all_shown, all_near
-    return ids, labels, shown, near, claims, replicas
+    return ids, labels, shown, near, claims, replicas, hypotheses
 
 
 def ratio(a, b):
     return a / b if b else 0.0
 
 
-def measure(ids, labels, shown, near, claims, n_claims, errors):
+def f1(precision, recall):
+    return ratio(2 * precision * recall, precision + recall)
+
+
+def tfidf_f1(ids, labels, hypotheses):
+    """What plain TF-IDF reaches: the five earlier rows with the largest cosine, at the threshold that suits the labels best."""
+    counts = {i: collections.Counter(re.findall(r"\w+", text.lower())) for i, text in hypotheses.items()}
+    df = collections.Counter(word for count in counts.values() for word in count)
+    vectors, pairs, earlier = {}, [], []
+    for i, count in counts.items():
+        vector = {word: n * (math.log((1 + len(counts)) / (1 + df[word])) + 1) for word, n in count.items()}
+        length = math.sqrt(sum(x * x for x in vector.values())) or 1
+        vectors[i] = {word: x / length for word, x in vector.items()}
+        near = sorted(((sum(x * vectors[k].get(word, 0) for word, x in vectors[i].items()), k) for k in earlier), reverse=True)
+        pairs += [(cosine, k in labels[i]["same"]) for cosine, k in near[:5]] if i in ids else []
+        earlier.append(i)
+    wanted, right, best = sum(len(labels[i]["same"]) for i in ids), 0, 0.0
+    for n, (_, same) in enumerate(sorted(pairs, reverse=True), 1):
+        right += same
+        best = max(best, f1(right / n, ratio(right, wanted)))
+    return best
+
+
+def measure(ids, labels, shown, near, claims, hypotheses, n_claims, errors):
     m = {"rows": len(ids)}
     found = wrong = wanted = numbers = numbers_found = 0
     for i in ids:
@@ -257,6 +282,7 @@ def measure(ids, labels, shown, near, claims, n_claims, errors):
     m["first"], m["five"] = ratio(first, repeats), ratio(five, repeats)
     m["same_precision"], m["same_recall"] = ratio(right, flagged), ratio(right, pairs)
     m["same_recall_of_five"] = ratio(right, reachable)
+    m["same_f1"], m["tfidf_f1"] = f1(m["same_precision"], m["same_recall"]), tfidf_f1(ids, labels, hypotheses)
     false = {i for i in ids if labels[i]["false_novelty"]}
     named = {claim["exp_id"] for claim in claims} & set(ids)
     m["false_claims"] = len(false)
@@ -274,10 +300,11 @@ def line(name, m):
     if "measured_trials" in m:
         return "%-38s measured %.2f/%.2f stated %.2f/%.2f of %d" % (
             name, m["measured_precision"], m["measured_recall"], m["stated_precision"], m["stated_recall"], m["measured_trials"])
-    return ("%-38s settings %.2f/%.2f (numbers %.2f)  first %.2f five %.2f of %d  same %.2f/%.2f (of five %.2f)  "
+    return ("%-38s settings %.2f/%.2f (numbers %.2f)  first %.2f five %.2f of %d  same %.2f/%.2f (of five %.2f, "
+            "F1 %.2f, of TF-IDF %.2f)  "
             "claims %.2f of %d, alarms %.3f%s" % (
                 name, m["settings_precision"], m["settings_recall"], m["settings_recall_numbers"], m["first"], m["five"],
-                m["repeats"], m["same_precision"], m["same_recall"], m["same_recall_of_five"], m["claims_found"],
+                m["repeats"], m["same_precision"], m["same_recall"], m["same_recall_of_five"], m["same_f1"], m["tfidf_f1"], m["claims_found"],
                 m["false_claims"], m["false_alarms"],
                 "  replicas %d of %d" % (m["replicas_true"], m["replica_pairs"]) if "replica_pairs" in m else ""))
 
@@ -309,15 +336,15 @@ def main():
             if os.path.isdir(snapshots):
                 result[name] = measure_programs(options.lineage, os.path.join(options.labels, name + ".jsonl"), log, snapshots)
             continue
-        ids, labels, shown, near, claims, replicas = answers(options, os.path.join(options.labels, name + ".jsonl"), log)
+        ids, labels, shown, near, claims, replicas, hypotheses = answers(options, os.path.join(options.labels, name + ".jsonl"), log)
         n_claims = counts.get(name, len(ids) // 5)
-        result[name] = measure(ids, labels, shown, near, claims, n_claims, options.errors)
+        result[name] = measure(ids, labels, shown, near, claims, hypotheses, n_claims, options.errors)
         if replicas is not None:
             result[name].update(measure_replicas(replicas, labels))
         if name in skips:
             low, high = skips[name].split("-")
             rest = [i for i in ids if not int(low) <= int(i) <= int(high)]
-            result["%s without %s" % (name, skips[name])] = measure(rest, labels, shown, near, claims, n_claims, False)
+            result["%s without %s" % (name, skips[name])] = measure(rest, labels, shown, near, claims, hypotheses, n_claims, False)
     if options.json:
         json.dump(result, sys.stdout, indent=1)
         print()

@@ -30,6 +30,7 @@ make()
             }
         }' "$1/results.tsv" >rows && cp rows "$1/results.tsv"
     must_run best -C "$1" # builds the mirror
+    must_run similar -C "$1" first # builds the index of words
     must_run append -C "$1" --status discard --core-metric 9.99 --notes 'replicates 1000100'
     sleep 0.2 # a file that has just been written is read under locks, which takes more calls
 }
@@ -76,6 +77,7 @@ done <<END
 10 show MIDDLE
 10 show LAST --format json
 20 show 1000100
+40 similar MIDDLE
 5 query --limit 5
 5 query --since 2099-01-01
 5 query --status train_budget_overrun

@@ -25,6 +25,13 @@ must_have out 'cited_by            002 crash'
 must_run similar 003 --before --limit 5 --format json
 must_equal '001 true' "$(json 0.exp_id) $(json 0.same)"
 must_have out 'same knob mixup_alpha, same value 0.4'
+must_run similar 003 --before --strictness 0.9999 --format json
+must_equal '001 false' "$(json 0.exp_id) $(json 0.same)" 'nothing is that sure'
+must_run similar 'raise mixup_alpha to 0.3' --strictness 0.0001 --format json
+must_equal true "$(json 0.same)" 'everything near is the same'
+for bad in 0 1 -0.5 nan much; do
+    must_fail 2 -- "--strictness" similar 003 --strictness "$bad"
+done
 must_run similar 'raise mixup_alpha to 0.3' --limit 1
 must_have out 'same knob mixup'
 must_have out related
@@ -38,6 +45,32 @@ must_equal '1 003 ["001"]' "$(json '#') $(json 0.exp_id) $(json 0.counter | tr -
 must_run claims
 must_have out '001 discard'
 must_equal "$before" "$(cksum results.tsv)" 'the log is not written to'
+
+# ---- a long log: trials are found by their rarest words ----
+
+mkdir long && must_run init long
+must_run append -C long --status baseline --core-metric 1 --hypothesis 'Raise gate_temperature from 1.5 to 2.25'
+awk -F "$tab" -v OFS="$tab" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+    { print }
+    NR == 2 {
+        for (n = 2; n <= 1500; n++) {
+            $at["exp_id"] = sprintf("%04d", n)
+            $at["status"] = "discard"
+            $at["hypothesis"] = n == 1400 ? "Set gate_temperature 1.5 → 2.25 again" : "Lower layer_" n % 37 "_rate from 0." n " to 0.1" n
+            print
+        }
+    }' long/results.tsv >rows && cp rows long/results.tsv
+must_run similar -C long 1400 --before --limit 2 --format json
+must_equal '000 true' "$(json 0.exp_id) $(json 0.same)"
+must_have out 'same knob gate_temperature, same value 2.25'
+must_run similar -C long 'gate_temperature 1.5 → 2.25' --limit 2 --format json
+must_equal '000 1400' "$(for i in 0 1; do json $i.exp_id; done | sort | xargs)"
+run similar -C long 'zzz qqq'
+must_exit 1
+must_fail 1 'no trial 9999' similar -C long 9999
+run append -C long --check-tried --status discard --core-metric 1 --hypothesis 'gate_temperature 1.5 → 2.25'
+must_exit 1
+must_have err 'tried already: 000'
 
 # ---- an empty store ----
 
@@ -77,8 +110,9 @@ for log in pg-ablation-lineage-on pg-variant-single-agent; do
     at_least 0.79 "$log" settings_recall_numbers
     at_least 0.85 "$log" first
     at_least 0.97 "$log" five
-    at_least 0.75 "$log" same_precision
-    at_least 0.48 "$log" same_recall_of_five
+    at_least 0.70 "$log" same_precision
+    at_least 0.60 "$log" same_recall_of_five
+    at_least "$("$JSON_GET" "$log.tfidf_f1" <measured)" "$log" same_f1
     at_least 0.74 "$log" claims_found
     at_most 0.05 "$log" false_alarms
 done

@@ -147,7 +147,7 @@ static struct lineage_ideas *near_ideas(struct lineage_store *store, const char 
     assert_int_equal(mirror_sync(store->mirror, &err), LINEAGE_OK);
     assert_int_equal(lineage_ideas_new(&ideas, &err), LINEAGE_OK);
     sqlite3_progress_handler(mirror_db(store->mirror), 10, count_step, steps);
-    assert_int_equal(lineage_ideas_add_near(ideas, store, id, &err), LINEAGE_OK);
+    assert_int_equal(lineage_ideas_add_near(ideas, store, id, NULL, 0, &err), LINEAGE_OK);
     sqlite3_progress_handler(mirror_db(store->mirror), 0, NULL, NULL);
     assert_int_equal(lineage_ideas_settle(ideas, &err), LINEAGE_OK);
     return ideas;

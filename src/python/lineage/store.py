@@ -329,11 +329,13 @@ _PROTOTYPES: "dict[str, tuple[Any, list[Any]]]" = {
         ctypes.POINTER(_handle), _handle, ctypes.c_char_p, ctypes.POINTER(_Query), _err]),
     "lineage_ideas_new": (ctypes.c_int, [ctypes.POINTER(_handle), _err]),
     "lineage_ideas_add": (ctypes.c_int, [_handle, ctypes.POINTER(_Trial), ctypes.c_bool, _err]),
+    "lineage_search_ideas": (ctypes.c_int, [_handle, _handle, ctypes.c_char_p, _err]),
     "lineage_ideas_add_store": (ctypes.c_int, [_handle, _handle, _err]),
     "lineage_ideas_settle": (ctypes.c_int, [_handle, _err]),
     "lineage_ideas_release": (None, [_handle]),
     "lineage_ideas_get": (ctypes.POINTER(_Idea), [_handle, ctypes.c_size_t]),
     "lineage_ideas_find": (ctypes.c_bool, [ctypes.POINTER(ctypes.c_size_t), _handle, ctypes.c_char_p]),
+    "lineage_ideas_set_strictness": (ctypes.c_int, [_handle, ctypes.c_double, _err]),
     "lineage_ideas_similar": (ctypes.c_int, [
         ctypes.POINTER(_SimilarList), _handle, ctypes.c_size_t, ctypes.c_bool, ctypes.c_size_t, _err]),
     "lineage_ideas_similar_text": (ctypes.c_int, [
@@ -916,13 +918,20 @@ class Store:
         return _drain(cursor)
 
     @contextlib.contextmanager
-    def _ideas(self) -> "Iterator[ctypes.c_void_p]":
-        """The trials of the store as a set of ideas, with the trials that are running now."""
+    def _ideas(self, what: Optional[str] = None) -> "Iterator[ctypes.c_void_p]":
+        """The trials of the store as a set of ideas, with the trials that are running now: all, or those to compare with
+        an idea."""
         ideas, error = _handle(), _Error()
         try:
             _check(_lib.lineage_ideas_new(ctypes.byref(ideas), ctypes.byref(error)), error)
-            _check(_lib.lineage_ideas_add_store(ideas, self._handles.get(), ctypes.byref(error)), error)
-            for running in _running.running_trials(self._handles.directory()):
+            all_running = list(_running.running_trials(self._handles.directory()))
+            if what is None:
+                code = _lib.lineage_ideas_add_store(ideas, self._handles.get(), ctypes.byref(error))
+            else:
+                words = next((one["hypothesis"] for one in all_running if one.get("exp_id") == what), what)
+                code = _lib.lineage_search_ideas(ideas, self._handles.get(), _words(words), ctypes.byref(error))
+            _check(code, error)
+            for running in all_running:
                 trial = _c_trial(running, [])
                 _check(_lib.lineage_ideas_add(ideas, ctypes.byref(trial), True, ctypes.byref(error)), error)
             _check(_lib.lineage_ideas_settle(ideas, ctypes.byref(error)), error)
@@ -930,14 +939,18 @@ class Store:
         finally:
             _lib.lineage_ideas_release(ideas)
 
-    def similar(self, idea: str, *, limit: int = 10, before: bool = False) -> "list[dict[str, Any]]":
+    def similar(
+        self, idea: str, *, limit: int = 10, before: bool = False, strictness: float = 0.4
+    ) -> "list[dict[str, Any]]":
         """The trials that resemble an idea in words, or the trial with that id, most similar first. ``same`` is True if
         that trial already made the whole change, and ``why`` is the reason. Trials that run now,
         in Python or by `lineage run` and `night`, are listed with the status "running". ``before``: of a trial's
-        neighbours, only those before it in the log. NotFound if the text can only be an id and no trial has it."""
+        neighbours, only those before it in the log. ``strictness``: how probable ``same`` must be, above 0 and below 1.
+        NotFound if the text can only be an id and no trial has it."""
         wanted, limit = _words(idea), _at_least("limit", limit, 1)
         found, trial, error = _SimilarList(), ctypes.c_size_t(), _Error()
-        with self._ideas() as ideas:
+        with self._ideas(idea) as ideas:
+            _check(_lib.lineage_ideas_set_strictness(ideas, strictness, ctypes.byref(error)), error)
             if _lib.lineage_ideas_find(ctypes.byref(trial), ideas, wanted):
                 code = _lib.lineage_ideas_similar(
                     ctypes.byref(found), ideas, trial, not before, limit, ctypes.byref(error)

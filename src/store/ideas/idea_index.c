@@ -86,6 +86,7 @@ static bool count_terms(struct counting *c)
     struct lineage_ideas *ideas = c->ideas;
     unsigned char posting[2 * PACKED_MAX];
     double length = 0;
+    ideas->terms.n_rows = 0;
     for (uint32_t i = 0; i < ideas->terms.n; i++)
         ideas->terms.df[i] = 0; /* left by a call that ran out of memory */
     for (size_t i = 0; i < ideas->n; i++) {
@@ -98,13 +99,13 @@ static bool count_terms(struct counting *c)
             if (!bytes || c->terms[w.term].bytes > UINT32_MAX - bytes)
                 return false;
             ideas->lengths[i] += (double)w.weight;
-            ideas->terms.df[w.term]++;
+            ideas->terms.df[w.term] += !ideas->rows[i].uncounted;
             c->terms[w.term].bytes += (uint32_t)bytes;
         }
         length += ideas->lengths[i];
+        ideas->terms.n_rows += !ideas->rows[i].uncounted;
     }
     ideas->mean_length = ideas->n && length > 0 ? length / (double)ideas->n : 1;
-    ideas->terms.n_rows = ideas->n;
     return true;
 }
 

@@ -107,6 +107,7 @@ struct idea_row {
     uint32_t n_params;
     bool again;                   /* see struct reading */
     bool is_text;                 /* not a trial of the set, but the text of a question */
+    bool uncounted;               /* says nothing about how common words are, see lineage_ideas_add_near */
     bool left_out;                /* the set has no texts of the trial, see lineage_ideas_leave_out_texts */
 };
 #define TRIAL_NONE UINT32_MAX
@@ -152,6 +153,7 @@ struct lineage_ideas {
     unsigned char *postings;
     struct setting_term *setting_terms; /* [SETTING_TERMS] the terms of changes that were met last, or NULL */
     struct text_table weights; /* the bytes of the weights in postings */
+    double least_verdict; /* that of a trial which is called the same, see lineage_ideas_set_strictness */
     double *lengths; /* [n] sum of the weights of the terms of each row */
     double mean_length;
     double *scores; /* [n] scratch memory of a search; all 0 between searches */

@@ -18,12 +18,11 @@
 #include "../questions/questions.h"
 #include "ideas_store.h"
 
-/* Smaller logs are read as a whole. */
-enum { SMALL_LOG = 1000 };
-
 struct near {
     struct lineage_store *store;
-    const char *id;
+    const char *id;        /* NULL: none */
+    const uint64_t *alike; /* [n_alike] */
+    size_t n_alike;
     struct mirror_seqs seqs;
     bool whole;       /* the log is small: the set is to have all trials */
     bool has_parents; /* some row of the log names a parent */
@@ -110,18 +109,24 @@ static enum lineage_status find_near(void *question, struct lineage_error *err)
     near->seqs.n = 0;
     enum lineage_status status = mirror_sync(mirror, err);
     const int64_t rows = (int64_t)mirror_position(mirror)->rows + 1; /* one more for a provisional row */
-    near->whole = status == LINEAGE_OK && rows <= SMALL_LOG;
+    near->whole = status == LINEAGE_OK && rows <= LINEAGE_IDEAS_NEAR_WHOLE;
     if (status != LINEAGE_OK || near->whole)
         return status;
-    status = mirror_find(mirror, near->id, &seq, err);
+    if (near->id)
+        status = mirror_find(mirror, near->id, &seq, err);
     if (status == LINEAGE_OK)
         status = add(near, 1, err);
-    for (int64_t at = seq - LINEAGE_IDEAS_NEAR_AROUND; status == LINEAGE_OK && at <= seq + LINEAGE_IDEAS_NEAR_AROUND; at++)
+    for (size_t i = 0; status == LINEAGE_OK && i < near->n_alike; i++)
+        status = add(near, (int64_t)near->alike[i], err);
+    for (int64_t i = 1; status == LINEAGE_OK && near->n_alike && i <= LINEAGE_IDEAS_NEAR_SAMPLE; i++)
+        status = add(near, i * (rows - 1) / LINEAGE_IDEAS_NEAR_SAMPLE, err);
+    const int64_t around = near->n_alike || !near->id ? 0 : LINEAGE_IDEAS_NEAR_AROUND;
+    for (int64_t at = seq - around; status == LINEAGE_OK && at <= seq + around; at++)
         if (at > 1 && (at == seq || at < rows))
             status = add(near, at, err);
-    if (status == LINEAGE_OK)
+    if (status == LINEAGE_OK && around)
         status = add_ancestors(near, seq, err);
-    if (status == LINEAGE_OK)
+    if (status == LINEAGE_OK && near->id)
         status = add_cited(near, seq, err);
     if (status != LINEAGE_OK)
         return status;
@@ -134,6 +139,13 @@ static enum lineage_status find_near(void *question, struct lineage_error *err)
     return LINEAGE_OK;
 }
 
+/* Whether a row is one of the sample, or no sample was taken: only those show how common a word is. */
+static bool is_counted(const struct near *near, int64_t seq)
+{
+    const int64_t last = (int64_t)mirror_position(near->store->mirror)->rows, n = LINEAGE_IDEAS_NEAR_SAMPLE;
+    return !near->n_alike || ((seq * n + last - 1) / last) * last / n == seq;
+}
+
 static enum lineage_status add_rows(struct lineage_ideas *ideas, const struct near *near, struct lineage_error *err)
 {
     struct mirror_rows *rows = calloc(1, sizeof *rows);
@@ -141,8 +153,11 @@ static enum lineage_status add_rows(struct lineage_ideas *ideas, const struct ne
     for (size_t at = 0; status == LINEAGE_OK && at < near->seqs.n; at += rows->n) {
         status = mirror_borrow_rows(near->store->mirror, near->seqs.items + at, near->seqs.n - at, rows, err);
         for (size_t i = 0; status == LINEAGE_OK && i < rows->n; i++)
-            if (rows->found[i])
+            if (rows->found[i]) {
                 status = lineage_ideas_add(ideas, &rows->trials[i], false, err);
+                if (status == LINEAGE_OK)
+                    ideas->rows[ideas->n - 1].uncounted = !is_counted(near, near->seqs.items[at + i]);
+            }
     }
     if (rows)
         arena_release(&rows->arena);
@@ -151,9 +166,9 @@ static enum lineage_status add_rows(struct lineage_ideas *ideas, const struct ne
 }
 
 enum lineage_status lineage_ideas_add_near(struct lineage_ideas *ideas, struct lineage_store *store, const char *exp_id,
-                                           struct lineage_error *err)
+                                           const uint64_t *alike, size_t n_alike, struct lineage_error *err)
 {
-    struct near near = {.store = store, .id = exp_id};
+    struct near near = {.store = store, .id = exp_id, .alike = alike, .n_alike = n_alike};
     size_t first = lineage_ideas_count(ideas);
     enum lineage_status status = mirror_ask(store->mirror, find_near, &near, err);
     if (status == LINEAGE_ENOTFOUND)

@@ -107,6 +107,17 @@ bool similar_pairs(struct similar_pair *pairs, size_t *found, size_t max, struct
     return true;
 }
 
+/* similar_pairs with verdicts above 0 where the set is sure enough. */
+static bool judge_pairs(struct similar_pair *pairs, size_t *n, struct lineage_ideas *ideas, struct idea_row *query, size_t before,
+                        size_t self)
+{
+    if (!similar_pairs(pairs, n, PAIRS_MAX, ideas, query, before, self))
+        return false;
+    for (size_t i = 0; i < *n; i++)
+        pairs[i].verdict -= ideas->least_verdict;
+    return true;
+}
+
 enum { CHAIN_MAX = 12 };
 
 static bool learn_same(struct lineage_ideas *ideas, size_t index, size_t depth);
@@ -142,7 +153,7 @@ static bool learn_same(struct lineage_ideas *ideas, size_t index, size_t depth)
     bool ok = pairs && search->same;
     if (ok) {
         size_t n;
-        ok = similar_pairs(pairs, &n, PAIRS_MAX, ideas, row, index, index) && follow_chains(ideas, pairs, n, depth);
+        ok = judge_pairs(pairs, &n, ideas, row, index, index) && follow_chains(ideas, pairs, n, depth);
         for (size_t i = 0; ok && i < n; i++)
             if (pairs[i].verdict > 0)
                 search->same[search->n_same++] = (uint32_t)pairs[i].row;
@@ -219,7 +230,7 @@ static enum lineage_status answer(struct lineage_similar_list *list, struct line
     *list = (struct lineage_similar_list){.memory = arena};
     bool ok = pairs && arena;
     size_t n = 0;
-    ok = ok && similar_pairs(pairs, &n, PAIRS_MAX, ideas, query, before, self) && follow_chains(ideas, pairs, n, 0);
+    ok = ok && judge_pairs(pairs, &n, ideas, query, before, self) && follow_chains(ideas, pairs, n, 0);
     if (ok) {
         cover_jointly(pairs, n, query);
         qsort(pairs, n, sizeof *pairs, by_verdict);
@@ -241,6 +252,18 @@ static enum lineage_status answer(struct lineage_similar_list *list, struct line
         return LINEAGE_OK;
     lineage_similar_release(list);
     return store_no_memory(err);
+}
+
+/* The weights count 0.3 less than the probability says, see tests/bench/ideas_fit.py --threshold. */
+static const double STRICT_LOGIT = 0.3;
+
+enum lineage_status lineage_ideas_set_strictness(struct lineage_ideas *ideas, double strictness, struct lineage_error *err)
+{
+    if (!(strictness > 0 && strictness < 1))
+        return store_fail(err, LINEAGE_EINVAL, "the strictness %g is not between 0 and 1; use for example %g", strictness,
+                          LINEAGE_STRICTNESS);
+    ideas->least_verdict = log(strictness / (1 - strictness)) - STRICT_LOGIT;
+    return LINEAGE_OK;
 }
 
 enum lineage_status lineage_ideas_similar(struct lineage_similar_list *list, struct lineage_ideas *ideas, size_t trial,

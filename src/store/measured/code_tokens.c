@@ -1,5 +1,5 @@
 /*
- * code_tokens.c: splits Python and C into tokens.
+ * code_tokens.c: splits programs and configuration files into tokens.
  *
  * The splitter accepts any bytes. Text that is not a valid program, such as a part of a diff, gives tokens too; it is
  * only less certain where a statement ends.
@@ -66,7 +66,8 @@ static void end_line(struct splitter *s)
 static void read_string(struct splitter *s, size_t from, bool plain)
 {
     char quote = s->text[s->at];
-    bool triple = s->tokens->language == LANGUAGE_PYTHON && peek(s, 1) == quote && peek(s, 2) == quote;
+    enum language language = s->tokens->language;
+    bool triple = (language == LANGUAGE_PYTHON || language == LANGUAGE_TOML) && peek(s, 1) == quote && peek(s, 2) == quote;
     uint32_t line = s->line;
     bool escapes = false, closed = false;
     s->at += triple ? 3 : 1;
@@ -86,7 +87,12 @@ static void read_string(struct splitter *s, size_t from, bool plain)
             s->at++;
         }
     }
-    put(s, plain && !triple && !escapes && closed ? CODE_STRING : CODE_TEXT, from, line);
+    if (!closed && !triple && is_configuration(s->tokens->language)) {
+        s->at = from + 1;
+        put(s, CODE_OP, from, line);
+        return;
+    }
+    put(s, plain && !triple && (!escapes || is_configuration(language)) && closed ? CODE_STRING : CODE_TEXT, from, line);
 }
 
 static void read_number(struct splitter *s)
@@ -119,6 +125,19 @@ static void read_directive(struct splitter *s)
     put(s, CODE_DIRECTIVE, from, line);
 }
 
+/* Whether a comment begins here. In a configuration, # in a word does not begin one, and JSON with comments has those of C. */
+static bool begins_comment(const struct splitter *s)
+{
+    enum language language = s->tokens->language;
+    char c = s->text[s->at], before = s->at ? s->text[s->at - 1] : '\n';
+    bool slashes = c == '/' && (peek(s, 1) == '/' || peek(s, 1) == '*');
+    if (language == LANGUAGE_C || (slashes && language == LANGUAGE_JSON))
+        return slashes;
+    if (c == ';' && s->at_start && language == LANGUAGE_TOML)
+        return true;
+    return c == '#' && (language == LANGUAGE_PYTHON || before == ' ' || before == '\t' || before == '\n');
+}
+
 static void skip_comment(struct splitter *s)
 {
     bool block = s->text[s->at] == '/' && peek(s, 1) == '*';
@@ -145,7 +164,11 @@ static void read_operator(struct splitter *s)
             s->at++;
     } else if ((c == '-' && next == '>') || (next == '=' && c && strchr("=<>!:+-*/%@&|^", c)))
         s->at++;
-    if (s->at - from == 1 && is_opening(c))
+    /* In the text of an entry of YAML a bracket is only a character. */
+    const struct code_token *last = s->tokens->n ? &s->tokens->items[s->tokens->n - 1] : NULL;
+    bool plain = s->tokens->language == LANGUAGE_YAML && !s->depth && last && last->kind != CODE_NEWLINE &&
+                 !(last->kind == CODE_OP && strchr(":-!&", s->text[last->at]));
+    if (s->at - from == 1 && is_opening(c) && !plain)
         s->depth++;
     else if (s->at - from == 1 && is_closing(c) && s->depth)
         s->depth--;
@@ -191,13 +214,19 @@ static void read_name(struct splitter *s)
     put(s, CODE_NAME, from, s->line);
 }
 
+/* Whether a quote of a configuration is only a character, because it follows a letter: don't. */
+static bool is_apostrophe(const struct splitter *s)
+{
+    return is_configuration(s->tokens->language) && s->at && is_name(s->text[s->at - 1]);
+}
+
 /* Reads one token, or skips blanks or a comment. */
 static void step(struct splitter *s)
 {
-    bool python = s->tokens->language == LANGUAGE_PYTHON;
+    bool c_like = s->tokens->language == LANGUAGE_C;
     char c = s->text[s->at];
     if (c == '\n') {
-        if (python && !s->depth && !s->at_start)
+        if (!c_like && !s->depth && !s->at_start)
             put(s, CODE_NEWLINE, s->at, s->line);
         s->at++;
         end_line(s);
@@ -208,12 +237,12 @@ static void step(struct splitter *s)
     } else if (c == '\\' && (peek(s, 1) == '\n' || (peek(s, 1) == '\r' && peek(s, 2) == '\n'))) {
         s->at += peek(s, 1) == '\n' ? 2 : 3;
         s->line++;
-    } else if (python ? c == '#' : c == '/' && (peek(s, 1) == '/' || peek(s, 1) == '*')) {
+    } else if (begins_comment(s)) {
         skip_comment(s);
     } else {
-        if (!python && c == '#' && s->at_start)
+        if (c_like && c == '#' && s->at_start)
             read_directive(s);
-        else if (c == '"' || c == '\'')
+        else if ((c == '"' || c == '\'') && !is_apostrophe(s))
             read_string(s, s->at, true);
         else if (is_digit(c) || (c == '.' && is_digit(peek(s, 1))))
             read_number(s);
@@ -232,7 +261,7 @@ void code_tokens_split(struct code_tokens *tokens, enum language language, const
     while (s.at < length && !tokens->failed)
         step(&s);
     s.at = length;
-    if (language == LANGUAGE_PYTHON)
+    if (language != LANGUAGE_C)
         put(&s, CODE_NEWLINE, length, s.line);
 }
 

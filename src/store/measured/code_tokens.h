@@ -1,4 +1,4 @@
-/* code_tokens.h: the text of a program, in Python or in C, as tokens. */
+/* code_tokens.h: the text of a program or of a configuration file as tokens. */
 #ifndef MEASURED_CODE_TOKENS_H
 #define MEASURED_CODE_TOKENS_H
 
@@ -10,7 +10,7 @@ enum token_kind {
     CODE_STRING,    /* of one line, without prefixes that change its meaning */
     CODE_TEXT,      /* any other string: of several lines, formatted, bytes */
     CODE_OP,
-    CODE_NEWLINE,   /* Python: the end of a logical line */
+    CODE_NEWLINE,   /* the end of a logical line, except in C */
     CODE_DIRECTIVE  /* C: a line that begins with #, continued lines included */
 };
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "constant.h"
 #include "line_changes.h"
 
 /* A file of results changes with every run. It is recognised by numbers that nobody writes by hand. */

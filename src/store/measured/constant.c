@@ -1,10 +1,10 @@
 /*
- * constant.c: see constant.h.
+ * constant.c: see expressions.h.
  *
  * Every function looks at a range of at most CONSTANT_TOKENS tokens, and a call descends into a smaller range, so the
  * cost of an expression is bounded whatever its text is.
  */
-#include "constant.h"
+#include "expressions.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -315,11 +315,25 @@ static bool read_call(struct constant *value, const struct code_tokens *tokens, 
            read(value, tokens, from, find(tokens, from, to, ','), depth + 1);
 }
 
+/* The value of an entry of a configuration: a list, or the text as it is written, on one line. */
+static bool read_entry(struct constant *value, const struct code_tokens *tokens, size_t from, size_t to, unsigned depth)
+{
+    const struct code_token *first = &tokens->items[from], *last = &tokens->items[to - 1];
+    const char *text = tokens->text + first->at;
+    if (to - from == 1 && first->kind == CODE_STRING)
+        return constant_of_token(value, tokens, from);
+    if (opens(tokens, from))
+        return *text == '[' && find_close(tokens, from, to) == to - 1 && read_list(value, tokens, from + 1, to - 1, '[', depth);
+    return last->line == first->line && constant_of_word(value, text, last->at + last->length - first->at);
+}
+
 static bool read(struct constant *value, const struct code_tokens *tokens, size_t from, size_t to, unsigned depth)
 {
     *value = (struct constant){0};
     if (from >= to || to - from > CONSTANT_TOKENS || depth > DEPTH_MAX)
         return false;
+    if (is_configuration(tokens->language))
+        return read_entry(value, tokens, from, to, depth);
     if (to - from == 1)
         return constant_of_token(value, tokens, from);
     if (read_arithmetic(value, tokens, from, to))

@@ -45,6 +45,8 @@ struct walk {
     const struct target *target;
     struct frame *frames;
     size_t n;
+    bool split;      /* commas outside of brackets separate items */
+    size_t base;     /* frames that no closing bracket closes */
     size_t defaults; /* number of literals when the last default of a call was recorded */
 };
 
@@ -220,7 +222,7 @@ static void finish_item(struct walk *w, size_t end)
         } else if (whole && f->kind == FRAME_CALL && is_amount(r, f->value, &value)) {
             r->set->n = f->records;
             record(w, f, f->value, &value, item_context(w, f), false);
-        } else
+        } else if (!is_configuration(r->tokens.language)) /* the rest of a configuration is data */
             record_parts(w, f);
     }
     r->n_pending = f->pending;
@@ -291,9 +293,11 @@ static bool open_frame(struct walk *w, size_t at, size_t from, bool parameters)
         f->context = literal_hash(f->context, text_at(r, at - 1), r->tokens.items[at - 1].length);
     else if (f->kind == FRAME_GROUP || f->kind == FRAME_INDEX)
         f->context = mix(f->context, outer->shape);
-    if (f->kind == FRAME_BRACES && outer->kind == FRAME_BRACES && outer->name)
-        snprintf(f->path, sizeof f->path, "%.40s%.*s.", outer->path, (int)(outer->name_length < 40 ? outer->name_length : 40),
+    if (outer->kind == FRAME_BRACES && outer->name)
+        snprintf(f->path, sizeof f->path, "%.60s%.*s.", outer->path, (int)(outer->name_length < 40 ? outer->name_length : 40),
                  outer->name);
+    else if (outer->kind == FRAME_GROUP)
+        memcpy(f->path, outer->path, sizeof f->path);
     if (f->kind == FRAME_CALL || f->kind == FRAME_BRACES)
         literals_add_call(r->set, f->context);
     begin_item(w, f, at + 1);
@@ -306,21 +310,28 @@ static bool takes_name(struct walk *w, size_t at)
 {
     struct frame *f = top(w);
     struct reading *r = w->r;
-    bool c = r->tokens.language == LANGUAGE_C;
+    bool c = r->tokens.language == LANGUAGE_C, configuration = is_configuration(r->tokens.language);
     size_t name = f->start;
     if (f->name || at == f->start)
         return false;
     const struct code_token *first = &r->tokens.items[name];
-    if (code_op(&r->tokens, at, '=')) {
+    if (configuration && f->kind != FRAME_BRACES)
+        return false;
+    if (configuration && at != name + 1) { /* {a-b: 1} */
+        f->name = text_at(r, name);
+        f->name_length = r->tokens.items[at - 1].at + r->tokens.items[at - 1].length - first->at;
+    } else if (configuration) {
+        ;
+    } else if (code_op(&r->tokens, at, '=')) {
         if (c && f->kind == FRAME_BRACES && code_op(&r->tokens, name, '.'))
             first = &r->tokens.items[++name];
         else if (c || (f->kind != FRAME_CALL && f->kind != FRAME_PARAMETERS) || (f->kind == FRAME_CALL && at != name + 1))
             return false;
     } else if (c || f->kind != FRAME_BRACES || at != name + 1)
         return false;
-    if (first->kind == CODE_STRING)
+    if (first->kind == CODE_STRING && !f->name)
         f->name = code_string(&r->tokens, name, &f->name_length);
-    else if (first->kind == CODE_NAME || first->kind == CODE_NUMBER) {
+    else if (!f->name && (first->kind == CODE_NAME || first->kind == CODE_NUMBER)) {
         f->name = text_at(r, name);
         f->name_length = first->length;
     }
@@ -365,13 +376,13 @@ static void walk(struct walk *w, size_t from, size_t to)
             if (!open_frame(w, at, from, false))
                 return;
         } else if (c && is_closing(c)) {
-            if (w->n == 1)
+            if (w->n == w->base)
                 continue; /* opened before the part of the file that is read */
             finish_item(w, at);
             if (top(w)->kind == FRAME_CALL)
                 finish_call(w);
             w->n--;
-        } else if ((c == ',' || c == ';') && w->n > 1) {
+        } else if ((c == ',' || c == ';') && (w->n > w->base || w->split)) {
             finish_item(w, at);
             begin_item(w, top(w), at + 1);
         } else if (!((c == '=' || c == ':') && takes_name(w, at)))
@@ -384,39 +395,46 @@ static void walk(struct walk *w, size_t from, size_t to)
     finish_item(w, to);
 }
 
-static void read(struct reading *r, size_t from, size_t to, const struct target *target, bool parameters)
+/* Reads one whole expression, or the items of a frame of that kind. */
+static void read(struct reading *r, size_t from, size_t to, const struct target *target, enum frame_kind kind)
 {
     struct frame frames[FRAMES_MAX];
-    struct walk w = {.r = r, .target = target, .frames = frames, .n = 1};
+    bool whole = kind == FRAME_WHOLE, entry = kind == FRAME_BRACES;
+    struct walk w = {.r = r, .target = target, .frames = frames, .n = whole ? 1 : 2, .base = whole ? 1 : 2};
     size_t pending = r->n_pending;
     if (from >= to)
         return;
-    memset(&frames[0], 0, sizeof frames[0]);
+    memset(frames, 0, 2 * sizeof *frames);
     frames[0].kind = FRAME_WHOLE;
-    frames[0].context = scope_hash(r);
-    if (parameters) {
-        frames[0].context = mix(frames[0].context, FRAME_PARAMETERS);
-        begin_item(&w, &frames[0], from);
-        memset(&frames[1], 0, sizeof frames[1]);
-        frames[1].kind = FRAME_PARAMETERS;
+    frames[0].context = whole ? scope_hash(r) : mix(scope_hash(r), kind);
+    begin_item(&w, &frames[0], from);
+    if (!whole) {
+        frames[1].kind = kind;
         frames[1].context = frames[0].context;
         begin_item(&w, &frames[1], from);
-        w.n = 2;
-    } else
-        begin_item(&w, &frames[0], from);
+        frames[1].name = entry && target->length ? target->name : NULL;
+        frames[1].name_length = target->length;
+    }
+    w.split = kind == FRAME_PARAMETERS || (entry && !target->length);
     walk(&w, from, to);
     r->n_pending = pending;
 }
 
 void expression_read(struct reading *r, size_t from, size_t to, const struct target *target)
 {
-    read(r, from, to, target, false);
+    read(r, from, to, target, FRAME_WHOLE);
 }
 
 void parameters_read(struct reading *r, size_t from, size_t to)
 {
-    struct target none = {.name = ""};
-    read(r, from, to, &none, true);
+    const struct target none = {.name = ""};
+    read(r, from, to, &none, FRAME_PARAMETERS);
+}
+
+void entries_read(struct reading *r, size_t from, size_t to, const char *name)
+{
+    const struct target target = {.name = name, .length = strlen(name), .setting = true};
+    read(r, from, to, &target, FRAME_BRACES);
 }
 
 bool target_of(struct target *target, const struct reading *r, size_t from, size_t to)

@@ -2,7 +2,23 @@
 #ifndef MEASURED_EXPRESSIONS_H
 #define MEASURED_EXPRESSIONS_H
 
-#include "constant.h"
+#include "code_tokens.h"
+
+/* ---- constant.c: expressions whose value is written down: numbers, texts, truth values, short lists ---- */
+
+/*
+ * Reads tokens[from..to) as a constant. Besides literals it accepts arithmetic on numbers (2**20), conversions
+ * (float("0.1")), and defaults: os.environ.get("LR", 0.02), field(default=0.1), value or 0.1. Returns false for
+ * anything else and for expressions of more than CONSTANT_TOKENS tokens.
+ */
+enum { CONSTANT_TOKENS = 64 };
+bool constant_read(struct constant *value, const struct code_tokens *tokens, size_t from, size_t to);
+
+/* Reads one token, or the word of a configuration file or command line. A word is a number, a truth value or a text. */
+bool constant_of_token(struct constant *value, const struct code_tokens *tokens, size_t at);
+bool constant_of_word(struct constant *value, const char *word, size_t length);
+
+/* ---- expressions.c ---- */
 
 struct reading {
     struct literal_set *set;
@@ -27,7 +43,15 @@ void expression_read(struct reading *r, size_t from, size_t to, const struct tar
 /* Reads the parameters of a function between tokens[from..to): each default is a setting with the parameter's name. */
 void parameters_read(struct reading *r, size_t from, size_t to);
 
+/* Reads the value of an entry of a configuration with that dotted name; with the name "", entries "key": value. */
+void entries_read(struct reading *r, size_t from, size_t to, const char *name);
+
 /* The last part of tokens[from..to) that is a name with dots, without a leading self or this; false if it is none. */
 bool target_of(struct target *target, const struct reading *r, size_t from, size_t to);
+
+/* ---- the readers of other languages, see literals_read ---- */
+
+void scan_shell(struct literal_set *set, const char *text, size_t length);
+void scan_configuration(struct literal_set *set, enum language language, const char *text, size_t length);
 
 #endif

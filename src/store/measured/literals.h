@@ -109,6 +109,11 @@ enum language {
     LANGUAGE_JSON
 };
 
+static inline bool is_configuration(enum language language)
+{
+    return language >= LANGUAGE_YAML;
+}
+
 /* The language of a file, by its name, or by its first line if the name has no ending. */
 enum language language_of(const char *path, const char *text, size_t length);
 

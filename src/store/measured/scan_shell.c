@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "constant.h"
-#include "scan.h"
+#include "expressions.h"
 
 enum { DELIMITER_MAX = 64, NESTED_MAX = 2, CONTEXT_VARIABLE = 17, CONTEXT_OPTION = 19 };
 

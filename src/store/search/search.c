@@ -1,4 +1,5 @@
 /* search.c: lineage_search: parses the words, asks the index, and selects the trials that count. */
+#include <lineage/ideas.h>
 #include <lineage/search.h>
 
 #include <stdlib.h>
@@ -81,4 +82,52 @@ enum lineage_status lineage_search(struct lineage_cursor **cursor, struct lineag
         return mirror_cursor_new(cursor, store->mirror, &q.found, err);
     free(q.found.items);
     return status;
+}
+
+struct alike_question {
+    struct lineage_store *store;
+    const char *text;
+    size_t limit;
+    struct mirror_seqs found;
+};
+
+static enum lineage_status find_alike(void *question, struct lineage_error *err)
+{
+    struct alike_question *q = question;
+    q->found.n = 0;
+    enum lineage_status status = mirror_sync(q->store->mirror, err);
+    if (status == LINEAGE_OK)
+        status = search_index_make_ready(q->store->mirror, err);
+    return status == LINEAGE_OK ? search_index_alike(q->store->mirror, q->store, q->text, q->limit, &q->found, err) : status;
+}
+
+/* The words of an id are those of its trial's hypothesis. */
+static enum lineage_status add_alike(struct lineage_ideas *ideas, struct lineage_store *store, const char *what,
+                                     struct lineage_error *err)
+{
+    struct lineage_trial trial = {0};
+    uint64_t seqs[LINEAGE_IDEAS_NEAR_ALIKE];
+    enum lineage_status status = lineage_find(store, what, &trial, err);
+    const char *id = status == LINEAGE_OK ? what : NULL;
+    struct alike_question q = {.store = store, .text = id ? trial.hypothesis : what, .limit = LINEAGE_IDEAS_NEAR_ALIKE};
+    if (status == LINEAGE_OK || status == LINEAGE_ENOTFOUND)
+        status = mirror_ask(store->mirror, find_alike, &q, err);
+    for (size_t i = 0; i < q.found.n; i++)
+        seqs[i] = (uint64_t)q.found.items[i];
+    if (status == LINEAGE_OK)
+        status = lineage_ideas_add_near(ideas, store, id, seqs, q.found.n, err);
+    free(q.found.items);
+    lineage_trial_release(&trial);
+    return status;
+}
+
+enum lineage_status lineage_search_ideas(struct lineage_ideas *ideas, struct lineage_store *store, const char *what,
+                                         struct lineage_error *err)
+{
+    const struct lineage_query some = {.limit = LINEAGE_IDEAS_NEAR_WHOLE};
+    size_t rows;
+    enum lineage_status status = lineage_query_count(&rows, store, &some, err);
+    if (status != LINEAGE_OK)
+        return status;
+    return rows < LINEAGE_IDEAS_NEAR_WHOLE ? lineage_ideas_add_store(ideas, store, err) : add_alike(ideas, store, what, err);
 }

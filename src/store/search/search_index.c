@@ -360,23 +360,32 @@ static const char *question(bool on_file, bool in_temp, bool ranked)
                         "temp", "search_now", "0") ") GROUP BY seq";
 }
 
+/* Brings the table up to date with the rows of the log. *on_file: whether the table of lineage.db can be asked. */
+static enum lineage_status bring_up(struct mirror *mirror, int64_t rows, bool *on_file, struct lineage_error *err)
+{
+    struct lineage_error why = {0};
+    int64_t indexed;
+    bool unwritable = false;
+    *on_file = false;
+    enum lineage_status status = count_indexed(mirror, &indexed, &why);
+    if (status == LINEAGE_OK)
+        *on_file = indexed == rows || sqlite3_db_readonly(mirror_db(mirror), "main") == 0;
+    if (status == LINEAGE_OK && *on_file)
+        status = catch_up(mirror, rows, &unwritable, &why);
+    *on_file = *on_file && !unwritable;
+    return status != LINEAGE_OK && !unwritable ? store_give(err, &why) : LINEAGE_OK;
+}
+
 enum lineage_status search_index_find(struct mirror *mirror, struct lineage_store *store,
                                       const char *expression, struct mirror_seqs *among,
                                       bool ranked, size_t limit, struct mirror_seqs *found,
                                       struct lineage_error *err)
 {
     int64_t rows = (int64_t)mirror_position(mirror)->rows;
-    struct lineage_error why = {0};
-    int64_t indexed;
-    bool on_file = false, unwritable = false, in_temp = false;
-    enum lineage_status status = count_indexed(mirror, &indexed, &why);
-    if (status == LINEAGE_OK)
-        on_file = indexed == rows || sqlite3_db_readonly(mirror_db(mirror), "main") == 0;
-    if (status == LINEAGE_OK && on_file)
-        status = catch_up(mirror, rows, &unwritable, &why);
-    if (status != LINEAGE_OK && !unwritable)
-        return store_give(err, &why);
-    on_file = on_file && !unwritable;
+    bool on_file, in_temp = false;
+    enum lineage_status status = bring_up(mirror, rows, &on_file, err);
+    if (status != LINEAGE_OK)
+        return status;
     if (among)
         mirror_seqs_sort(among);
     if (sqlite3_create_function(mirror_db(mirror), "counted", 1, SQLITE_UTF8 | SQLITE_DIRECTONLY,
@@ -388,5 +397,92 @@ enum lineage_status search_index_find(struct mirror *mirror, struct lineage_stor
     if (in_temp)
         sqlite3_exec(mirror_db(mirror), "DROP TABLE IF EXISTS temp.search_now", NULL, NULL, NULL);
     sqlite3_create_function(mirror_db(mirror), "counted", 1, SQLITE_UTF8, NULL, NULL, NULL, NULL);
+    return status;
+}
+
+/* ---- alike ---- */
+
+enum { ALIKE_WORDS = 64, ALIKE_COMMON = 1000, ALIKE_WORD_MAX = 40 };
+
+struct alike_word {
+    char text[ALIKE_WORD_MAX];
+    int64_t rows; /* rows that have it, ALIKE_COMMON for more */
+};
+
+static bool is_word_byte(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c & 0x80);
+}
+
+/* Lists the words of a text that has the form of the index, each once; one and two letters say too little. */
+static size_t list_words(struct alike_word words[ALIKE_WORDS], const char *text)
+{
+    size_t n = 0;
+    for (size_t length; *text && n < ALIKE_WORDS; text += length ? length : 1) {
+        bool known = false;
+        for (length = 0; is_word_byte(text[length]);)
+            length++;
+        if (length < 3 || length >= ALIKE_WORD_MAX)
+            continue;
+        memcpy(words[n].text, text, length);
+        words[n].text[length] = '\0';
+        words[n].rows = 0;
+        for (size_t i = 0; i < n && !known; i++)
+            known = sqlite3_stricmp(words[i].text, words[n].text) == 0;
+        n += !known;
+    }
+    return n;
+}
+
+/* Counts the rows that have each word. Walking past a row takes a tenth of a microsecond, so a common word is not counted to
+ * its end. */
+static enum lineage_status count_rows(struct mirror *mirror, struct alike_word *words, size_t n, struct lineage_error *err)
+{
+    static const char sql[] =
+        "SELECT count(*) FROM (SELECT 1 FROM main.search WHERE search MATCH '\"' || ?1 || '\"' LIMIT ?2)";
+    sqlite3_stmt *stmt;
+    enum lineage_status status = prepare(mirror, &stmt, sql, err);
+    for (size_t i = 0; i < n && status == LINEAGE_OK; i++) {
+        sqlite3_bind_text(stmt, 1, words[i].text, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(stmt, 2, ALIKE_COMMON);
+        status = mirror_step(mirror, stmt, err);
+        words[i].rows = status == LINEAGE_OK ? sqlite3_column_int64(stmt, 0) : 0;
+        sqlite3_reset(stmt);
+    }
+    sqlite3_finalize(stmt);
+    return status;
+}
+
+static int by_rows(const void *a, const void *b)
+{
+    const struct alike_word *x = a, *y = b;
+    return x->rows != y->rows ? (x->rows > y->rows ? 1 : -1) : strcmp(x->text, y->text);
+}
+
+enum lineage_status search_index_alike(struct mirror *mirror, struct lineage_store *store, const char *text, size_t limit,
+                                       struct mirror_seqs *found, struct lineage_error *err)
+{
+    struct alike_word words[ALIKE_WORDS];
+    struct buf expression = {0};
+    bool on_file;
+    search_text(&expression, text);
+    size_t n = expression.data && !expression.failed ? list_words(words, expression.data) : 0;
+    enum lineage_status status =
+        expression.failed ? store_no_memory(err) : bring_up(mirror, (int64_t)mirror_position(mirror)->rows, &on_file, err);
+    if (status == LINEAGE_OK && on_file)
+        status = count_rows(mirror, words, n, err);
+    if (n)
+        qsort(words, n, sizeof *words, by_rows);
+    buf_reset(&expression);
+    int64_t rows = 0;
+    for (size_t i = 0; i < n && (i == 0 || rows + words[i].rows <= SEARCH_RANKED); i++) {
+        buf_printf(&expression, "%s\"%s\"", i ? " OR " : "", words[i].text);
+        rows += words[i].rows;
+    }
+    if (status == LINEAGE_OK && expression.failed)
+        status = store_no_memory(err);
+    if (status == LINEAGE_OK && n)
+        status = search_index_find(mirror, store, expression.data, NULL, true, limit, found, err);
+    buf_release(&expression);
     return status;
 }

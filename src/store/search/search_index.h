@@ -20,4 +20,9 @@ enum lineage_status search_index_find(struct mirror *mirror, struct lineage_stor
                                       struct mirror_seqs *among, bool ranked, size_t limit, struct mirror_seqs *found,
                                       struct lineage_error *err);
 
+/* Finds the rows that share the rarest words of a text, at most limit, best first: the time does not grow with the log. Call
+ * search_index_make_ready first. */
+enum lineage_status search_index_alike(struct mirror *mirror, struct lineage_store *store, const char *text, size_t limit,
+                                       struct mirror_seqs *found, struct lineage_error *err);
+
 #endif
