@@ -12,7 +12,7 @@
  * a record with its line end is a row, so nothing else has to be undone (FORMAT.md, "What can be in the file after a
  * crash"; tests/fault/append_faults.c fails each system call in turn).
  *
- * The mirror is not part of an append. It is brought up to date before the claim as far as possible, and again later. A
+ * The mirror is not part of an append. It is read, and brought up to date before the claim only if it lags far (mirror_meet). A
  * locked or damaged mirror delays no append and loses no row.
  */
 #include "appending.h"
