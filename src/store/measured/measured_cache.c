@@ -65,14 +65,9 @@ static enum lineage_status list_provenance(struct cache *c, struct lineage_error
     const char *name;
     bool ok = true;
     while (ok && dir && (name = fs_next(dir))) {
-        if (names->n == names->capacity) {
-            size_t capacity = names->capacity ? 2 * names->capacity : 256;
-            char **items = realloc(names->items, capacity * sizeof *items);
-            names->items = items ? items : names->items;
-            names->capacity = items ? capacity : names->capacity;
-            ok = items != NULL;
-        }
-        ok = ok && (names->items[names->n] = strdup(name)) != NULL;
+        char **items = list_room(names->items, names->n, &names->capacity, sizeof *items);
+        names->items = items ? items : names->items;
+        ok = items && (names->items[names->n] = strdup(name)) != NULL;
         names->n += ok;
     }
     if (dir)
