@@ -78,7 +78,7 @@ static json_t *number_or_null(struct lineage_number number)
 static const struct mcp_argument similar_arguments[] = {
     {"idea", MCP_TEXT, true, "in words (\"raise grad_clip_norm 0.3 to 0.5\"), or an exp_id", 1, 20000, NULL},
     {"limit", MCP_COUNT, false, "default 5", 1, SIMILAR_MAX, NULL},
-    {"strictness", MCP_NUMBER, false, "least probability of `same`, 0 to 1; default 0.4", 0, 1, NULL},
+    {"strictness", MCP_NUMBER, false, "how sure `same` must be; default 0.4", 0, 1, NULL},
     {.name = NULL}};
 
 static json_t *similar_json(const struct lineage_ideas *ideas, const struct lineage_similar *similar)

@@ -199,6 +199,10 @@ tool similar '"idea":"000","limit":1'
 must_answer tried false
 tool similar '"idea":"x","limit":0'
 must_trouble 'limit'
+tool similar '"idea":"000","strictness":2'
+must_trouble 'strictness'
+tool similar '"idea":"000","strictness":1'
+must_trouble 'not between 0 and 1'
 tool knobs '"name":"no such setting"'
 must_answer shown '0 of 0'
 

@@ -100,6 +100,9 @@ def test_similar(store):
     assert (first["status"], first["score"], first["delta_vs_best"], first["parent_exp"]) == ("keep", 2.0, 1.0, "000")
     assert "003" in ids(store.similar("exp_001")) and "003" not in ids(store.similar("001", before=True))
     assert len(store.similar("grad_clip_norm", limit=1)) == 1 and store.similar("zzz qqq") == []
+    assert not any(one["same"] for one in store.similar("exp_001", strictness=0.9999))
+    with pytest.raises(StoreError, match="strictness 2 is not between 0 and 1"):
+        store.similar("001", strictness=2)
     with pytest.raises(NotFound, match="777"):
         store.similar("777")
     with pytest.raises(StoreError, match="empty"):

@@ -99,6 +99,18 @@ void arena_release(struct arena *arena)
     }
 }
 
+void *list_room(void *items, size_t n, size_t *capacity, size_t size)
+{
+    enum { FIRST = 32 };
+    size_t wanted = *capacity ? 2 * *capacity : FIRST;
+    if (n < *capacity)
+        return items;
+    void *larger = wanted > *capacity && wanted <= SIZE_MAX / size ? realloc(items, wanted * size) : NULL;
+    if (larger)
+        *capacity = wanted;
+    return larger;
+}
+
 bool buf_grow(struct buf *buf, size_t length)
 {
     if (buf->failed || length > SIZE_MAX / 4 - buf->length) { /* doubling below must not wrap around */

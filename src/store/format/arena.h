@@ -14,6 +14,10 @@ char *arena_text(struct arena *arena, const char *text, size_t length); /* NUL-t
 void arena_reset(struct arena *arena);   /* empties it, and keeps one block for reuse */
 void arena_release(struct arena *arena);
 
+/* Returns items, or a larger copy of it if the array of `capacity` items is full with n; NULL when out of memory, which leaves items
+ * unchanged. The caller keeps and frees the result. */
+void *list_room(void *items, size_t n, size_t *capacity, size_t size);
+
 /* A growing byte string, always NUL-terminated once anything was added. After an allocation failure `failed` is set and
  * further additions do nothing, so one check at the end is enough. */
 struct buf {

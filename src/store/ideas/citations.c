@@ -1,5 +1,5 @@
 /* citations.c: which trials a text mentions: exp_588, #588, "retry of 587", "trials 12, 14 and 15", "exp_114/123". */
-#include "citations.h"
+#include "idea_tokens.h"
 
 #include <string.h>
 

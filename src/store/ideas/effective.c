@@ -34,14 +34,10 @@ static bool add(struct finder *f, const struct lineage_effective_setting *settin
     HASH_FIND_STR(f->places, setting->knob, *place);
     if (*place)
         return true;
-    if (out->n == f->capacity) {
-        size_t capacity = f->capacity ? 2 * f->capacity : 32;
-        struct lineage_effective_setting *items = realloc(out->items, capacity * sizeof *items);
-        if (!items)
-            return false;
-        out->items = items;
-        f->capacity = capacity;
-    }
+    struct lineage_effective_setting *items = list_room(out->items, out->n, &f->capacity, sizeof *items);
+    if (!items)
+        return false;
+    out->items = items;
     *place = arena_alloc(f->arena, 1, sizeof **place);
     if (!*place)
         return false;

@@ -9,14 +9,10 @@ uint32_t terms_find(struct terms *terms, const char *text, size_t length, bool a
     uint32_t number = text_table_find(&terms->table, text, length);
     if (number != TEXT_NONE || !add || terms->n == TERM_NONE - 1)
         return number == TEXT_NONE ? TERM_NONE : number;
-    if (terms->n == terms->capacity) {
-        size_t capacity = terms->capacity ? 2 * terms->capacity : 1024;
-        uint32_t *df = realloc(terms->df, capacity * sizeof *df);
-        if (!df)
-            return TERM_NONE;
-        terms->df = df;
-        terms->capacity = capacity;
-    }
+    uint32_t *df = list_room(terms->df, terms->n, &terms->capacity, sizeof *df);
+    if (!df)
+        return TERM_NONE;
+    terms->df = df;
     number = text_table_add(&terms->table, text, length);
     if (number == TEXT_NONE)
         return TERM_NONE;
@@ -59,16 +55,12 @@ void weights_add(struct weights *w, uint32_t term, float weight)
 {
     if (term == TERM_NONE)
         return;
-    if (w->n == w->capacity) {
-        size_t capacity = w->capacity ? 2 * w->capacity : 64;
-        struct weight *items = realloc(w->items, capacity * sizeof *items);
-        if (!items) {
-            w->failed = true;
-            return;
-        }
-        w->items = items;
-        w->capacity = capacity;
+    struct weight *items = list_room(w->items, w->n, &w->capacity, sizeof *items);
+    if (!items) {
+        w->failed = true;
+        return;
     }
+    w->items = items;
     w->items[w->n++] = (struct weight){term, weight};
 }
 

@@ -8,6 +8,8 @@
 #include <lineage/ideas.h>
 #include <lineage/text.h>
 
+#include "../format/arena.h"
+
 enum { DIGITS_MAX = 40 }; /* longest number in digits; longer ones count as text */
 
 struct reader {
@@ -90,14 +92,10 @@ static uint32_t peek(const struct reader *r, size_t at)
 static bool add(struct reader *r, struct token token, size_t end)
 {
     struct tokens *tokens = r->tokens;
-    if (tokens->n == r->capacity) {
-        size_t capacity = r->capacity ? 2 * r->capacity : 128;
-        struct token *items = realloc(tokens->items, capacity * sizeof *items);
-        if (!items)
-            return false;
-        tokens->items = items;
-        r->capacity = capacity;
-    }
+    struct token *items = list_room(tokens->items, tokens->n, &r->capacity, sizeof *items);
+    if (!items)
+        return false;
+    tokens->items = items;
     token.at = (uint32_t)r->at;
     token.length = (uint32_t)(end - r->at);
     token.clause = r->clause;

@@ -64,4 +64,20 @@ static inline bool token_is_kind(const struct tokens *tokens, size_t i, enum tok
     return i < tokens->n && tokens->items[i].kind == kind;
 }
 
+/* ---- quantity.c ---- */
+
+/* Whether token i may be the unit of the number before it: letters directly behind the number, or a unit of time or of
+ * storage behind a blank. */
+bool unit_at(const struct tokens *tokens, size_t i);
+
+/* Whether two units mean the same, and *ratio, how many b are in one a: 1024 for GB and MB. Units are texts of letters; an
+ * empty one, which is of length 0, agrees with every unit. Storage counts in steps of 1024. */
+bool units_agree(double *ratio, const char *a, size_t a_length, const char *b, size_t b_length);
+
+/* ---- citations.c ---- */
+
+/* Calls visit for the ids of other trials that a text mentions, in the order of the text. */
+void citations_each(const struct tokens *tokens, void (*visit)(void *context, const char *id, size_t length),
+                    void *context);
+
 #endif

@@ -2,10 +2,9 @@
  * ideas_internal.h: the internals of a set of ideas.
  *
  *   idea_tokens.c  text → words, numbers, arrows, marks
- *   units.c        the unit behind a number
  *   knob_words.c   names and words in one spelling
  *   stated.c       the settings that a text may state as changed: candidates
- *   stated_features.c, stated_weights.c  which of them it does change
+ *   stated_features.c  which of them it does change
  *   citations.c    which trials a text mentions
  *   idea_terms.c   the dictionary of a log
  *   short_words.c  wd: weight decay
@@ -18,6 +17,7 @@
  *   compact.c      changes and readings as the trials of a set keep them
  *   text_table.c   texts by number
  *   row_changes.c  a trial's changes by trust: declared, measured, stated
+ *   quantity.c     numbers and units
  *   effective.c    the settings in force for a trial
  *   replicas.c     trials with equal settings
  *   ideas.c        a set: trials in, short words and long ones matched, postings
@@ -25,7 +25,7 @@
  *   ideas_near.c   the trials of a store that say most about one of them
  *   idea_index.c   which rows have a term
  *   similar.c      the nearest trials and the verdict `same`
- *   similar_features.c, similar_weights.c  how the verdict on one of them is found
+ *   similar_features.c  how the verdict on one of them is found
  *   novelty.c      claims of novelty and the trials that contradict them
  */
 #ifndef IDEAS_INTERNAL_H
@@ -374,5 +374,33 @@ int change_direction(const struct lineage_change *change);
  * pairs. Returns false when out of memory. */
 bool similar_pairs(struct similar_pair *pairs, size_t *n, size_t max, struct lineage_ideas *ideas, struct idea_row *query,
                    size_t before, size_t self);
+
+/* ---- ideas_store.c ---- */
+
+/* Adds the rules of lineage.json about names, once. */
+enum lineage_status ideas_add_rules_of(struct lineage_ideas *ideas, struct lineage_store *store, struct lineage_error *err);
+
+/* Adds what the programs of the trials seqs[n] changed, which are the rows of the set from `first` on, ascending. */
+enum lineage_status ideas_add_measured(struct lineage_ideas *ideas, struct lineage_store *store, size_t first,
+                                       const int64_t *seqs, size_t n, struct lineage_error *err);
+
+/* ---- reading_cache.c: readings of a store's trials in lineage.db ---- */
+
+/* Makes the readings of rows[n] of the set, which are trials of the store. */
+typedef enum lineage_status reading_cache_rest(struct lineage_ideas *ideas, struct lineage_store *store, const size_t *rows,
+                                               size_t n, struct lineage_error *err);
+
+/*
+ * Makes sure that rows[first..) of the set, which are trials of the store, are read: takes the readings that lineage.db
+ * has, lets read_rest read the other texts, and saves these readings. If lineage.db cannot be written now, they are not saved, which
+ * is not a failure. What is found does not depend on what was saved before.
+ */
+enum lineage_status reading_cache_read(struct lineage_ideas *ideas, struct lineage_store *store, size_t first,
+                                       reading_cache_rest *read_rest, struct lineage_error *err);
+
+/* Whether lineage.db has the readings of all trials of the store, made by this version of the reader for the columns of
+ * the set, which holds a trial of the store. Call it right after that trial was added. */
+enum lineage_status reading_cache_is_complete(bool *complete, const struct lineage_ideas *ideas,
+                                              struct lineage_store *store, struct lineage_error *err);
 
 #endif

@@ -16,7 +16,6 @@
 #include "../internal.h"
 #include "../mirror/statement.h"
 #include "../questions/questions.h"
-#include "ideas_store.h"
 
 struct near {
     struct lineage_store *store;

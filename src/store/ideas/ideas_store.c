@@ -22,8 +22,6 @@
 #include "../internal.h"
 #include "../measured/measured_cache.h"
 #include "../mirror/statement.h"
-#include "ideas_store.h"
-#include "reading_cache.h"
 
 /* A trial whose program differs in more settings than this comes from another program. Its first settings are kept, and
  * there is room for what it states. */

@@ -1,4 +1,4 @@
-/* quantity.c: parses numbers as people write them. */
+/* quantity.c: numbers as people write them, and their units. */
 #include <lineage/ideas.h>
 
 #include <math.h>
@@ -7,7 +7,92 @@
 
 #include "idea_tokens.h"
 #include "stated.h"
-#include "units.h"
+
+/* ---- units of time and storage, and units that are only compared by their letters ---- */
+
+static const struct unit {
+    const char *name;
+    char dimension;
+    double size;
+} units[] = {
+    {"ns", 't', 1e-9},
+    {"us", 't', 1e-6},
+    {"µs", 't', 1e-6},
+    {"ms", 't', 1e-3},
+    {"s", 't', 1},
+    {"sec", 't', 1},
+    {"secs", 't', 1},
+    {"second", 't', 1},
+    {"seconds", 't', 1},
+    {"min", 't', 60},
+    {"mins", 't', 60},
+    {"minute", 't', 60},
+    {"minutes", 't', 60},
+    {"h", 't', 3600},
+    {"hour", 't', 3600},
+    {"hours", 't', 3600},
+    {"b", 'b', 1},
+    {"byte", 'b', 1},
+    {"bytes", 'b', 1},
+    {"kb", 'b', 0x1p10},
+    {"kib", 'b', 0x1p10},
+    {"mb", 'b', 0x1p20},
+    {"mib", 'b', 0x1p20},
+    {"gb", 'b', 0x1p30},
+    {"gib", 'b', 0x1p30},
+    {"tb", 'b', 0x1p40},
+    {"tib", 'b', 0x1p40},
+};
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+}
+
+static bool same_letters(const char *a, const char *b, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (lower(a[i]) != lower(b[i]))
+            return false;
+    return true;
+}
+
+static const struct unit *known(const char *text, size_t length)
+{
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strlen(units[i].name) == length && same_letters(text, units[i].name, length))
+            return &units[i];
+    return NULL;
+}
+
+bool unit_at(const struct tokens *t, size_t i)
+{
+    if (i == 0 || !token_is_kind(t, i, TOKEN_WORD) || !token_is_kind(t, i - 1, TOKEN_NUMBER))
+        return false;
+    const char *text = t->text + t->items[i].at;
+    size_t length = t->items[i].length;
+    if (!t->items[i].glued)
+        return length > 1 && known(text, length);
+    for (size_t k = 0; k < length; k++)
+        if (!((text[k] & 0x80) || (lower(text[k]) >= 'a' && lower(text[k]) <= 'z')))
+            return false;
+    return true;
+}
+
+bool units_agree(double *ratio, const char *a, size_t a_length, const char *b, size_t b_length)
+{
+    const struct unit *x = known(a, a_length), *y = known(b, b_length);
+    size_t shorter = a_length < b_length ? a_length : b_length;
+    *ratio = 1;
+    if (x && y && x->dimension == y->dimension) {
+        *ratio = x->size / y->size;
+        return true;
+    }
+    /* "3 ep" and "3 epochs" */
+    return !shorter || (!(x && y) && same_letters(a, b, shorter));
+}
+
+/* ---- numbers ---- */
 
 /* Reads a whole text as one value. *unit receives the word behind the number, with length 0 if there is none. */
 static bool whole(struct token *token, struct span *unit, const char *text, size_t length)

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "citations.h"
-#include "units.h"
+#include "idea_tokens.h"
 
 enum { NOTES_TOKENS = 160, TITLE_TOKENS = 8 };
 
@@ -141,16 +140,12 @@ static void add_word(struct reader *r, uint32_t number)
 {
     if (!number && (!r->n_words || !r->words[r->n_words - 1]))
         return; /* one separator is enough */
-    if (r->n_words == r->words_capacity) {
-        size_t capacity = r->words_capacity ? 2 * r->words_capacity : 1024;
-        uint32_t *words = realloc(r->words, capacity * sizeof *words);
-        if (!words) {
-            r->failed = true;
-            return;
-        }
-        r->words = words;
-        r->words_capacity = capacity;
+    uint32_t *words = list_room(r->words, r->n_words, &r->words_capacity, sizeof *words);
+    if (!words) {
+        r->failed = true;
+        return;
     }
+    r->words = words;
     r->words[r->n_words++] = number;
 }
 

@@ -14,7 +14,7 @@
 #include "word_book.h"
 
 /* Raise it whenever the same texts may give another reading: after a change of idea_tokens.c, stated*.c, citations.c,
- * units.c, reading.c or row_is_metric. A test of lineage_ideas fails if that was forgotten. */
+ * quantity.c, reading.c or row_is_metric. A test of lineage_ideas fails if that was forgotten. */
 #define READING_VERSION 5
 
 /* A change that the hypothesis states. */

@@ -8,7 +8,7 @@
  * Texts are read before the lock of lineage.db is taken, and saved in short transactions, so that other processes hardly
  * wait for it. This process does not wait for them at all: what cannot be saved now is saved by a later question.
  */
-#include "reading_cache.h"
+#include "ideas_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

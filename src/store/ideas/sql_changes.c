@@ -11,7 +11,7 @@
 
 #include "../measured/measured_cache.h"
 #include "../questions/questions.h"
-#include "reading_cache.h"
+#include "ideas_internal.h"
 
 /* Whether the text contains the word, which is in lower case; the text's case does not matter. */
 static bool mentions(const char *text, const char *word)

@@ -9,19 +9,6 @@
 /* A file of results changes with every run. It is recognised by numbers that nobody writes by hand. */
 enum { WRITTEN_DIGITS = 7, CODE_MAX = 4096 };
 
-static bool grow(void **items, size_t n, size_t *capacity, size_t size)
-{
-    if (n < *capacity)
-        return true;
-    size_t wanted = *capacity ? 2 * *capacity : 32;
-    void *more = realloc(*items, wanted * size);
-    if (!more)
-        return false;
-    *items = more;
-    *capacity = wanted;
-    return true;
-}
-
 static const char *copy(struct collecting *c, const char *text)
 {
     const char *out = text ? arena_text(&c->arena, text, strlen(text)) : NULL;
@@ -35,10 +22,12 @@ void collect_change(struct collecting *c, const struct lineage_measured_change *
         c->incomplete = true;
         return;
     }
-    if (!grow((void **)&c->changes, c->n_changes, &c->changes_capacity, sizeof *c->changes)) {
+    struct lineage_measured_change *changes = list_room(c->changes, c->n_changes, &c->changes_capacity, sizeof *changes);
+    if (!changes) {
         c->failed = true;
         return;
     }
+    c->changes = changes;
     struct lineage_measured_change *mine = &c->changes[c->n_changes];
     *mine = *change;
     mine->file = copy(c, change->file);
@@ -56,10 +45,12 @@ void collect_code(struct collecting *c, const char *file, const char *heading, s
         c->incomplete = true;
         return;
     }
-    if (!grow((void **)&c->code, c->n_code, &c->code_capacity, sizeof *c->code)) {
+    struct lineage_measured_lines *code = list_room(c->code, c->n_code, &c->code_capacity, sizeof *code);
+    if (!code) {
         c->failed = true;
         return;
     }
+    c->code = code;
     bool same_file = c->n_code && strcmp(c->code[c->n_code - 1].file, file) == 0;
     c->code[c->n_code] = (struct lineage_measured_lines){.file = same_file ? c->code[c->n_code - 1].file : copy(c, file),
                                                       .heading = copy(c, heading),
@@ -98,10 +89,12 @@ static void take(void *context, const struct literal *before, const struct liter
     struct differences *d = context;
     if (before && digits_of(before->value) >= WRITTEN_DIGITS && digits_of(after->value) >= WRITTEN_DIGITS)
         d->measured_value = true;
-    if (grow((void **)&d->items, d->n, &d->capacity, sizeof *d->items))
-        d->items[d->n++] = (struct literal_difference){before, after};
-    else
-        d->failed = true;
+    struct literal_difference *items = list_room(d->items, d->n, &d->capacity, sizeof *items);
+    d->failed = d->failed || !items;
+    if (!items)
+        return;
+    d->items = items;
+    d->items[d->n++] = (struct literal_difference){before, after};
 }
 
 void collect_literals(struct collecting *c, const char *path, struct literal_set *from, struct literal_set *to)
@@ -237,4 +230,46 @@ void lineage_measured_release(struct lineage_measured *measured)
         arena_release(measured->memory);
     free(measured->memory);
     *measured = (struct lineage_measured){.against = "", .command_against = ""};
+}
+
+/* ---- what a caller names ---- */
+
+enum lineage_status lineage_measure_directories(struct lineage_measured *measured, int from_fd, int to_fd,
+                                                struct lineage_error *err)
+{
+    struct collecting c = {0};
+    collect_trees(&c, from_fd, to_fd);
+    return collect_finish(&c, measured, err);
+}
+
+enum lineage_status lineage_measure_diff(struct lineage_measured *measured, const char *diff, size_t length,
+                                         struct lineage_error *err)
+{
+    struct collecting c = {0};
+    *measured = (struct lineage_measured){.against = "", .command_against = ""};
+    if (length > LINEAGE_MEASURED_BYTES)
+        return store_fail(err, LINEAGE_ELIMIT, "a diff of %zu bytes is longer than %zu MiB", length,
+                          LINEAGE_MEASURED_BYTES >> 20);
+    collect_diff(&c, diff, length);
+    return collect_finish(&c, measured, err);
+}
+
+void collect_commands(struct collecting *c, const char *const *from, size_t n_from, const char *const *to, size_t n_to)
+{
+    struct literal_set before = {0}, after = {0};
+    literals_read_command(&before, from, n_from);
+    literals_read_command(&after, to, n_to);
+    for (size_t i = 0; i < after.n; i++)
+        after.items[i].line = 0;
+    collect_literals(c, "", &before, &after);
+    literals_release(&before);
+    literals_release(&after);
+}
+
+enum lineage_status lineage_measure_commands(struct lineage_measured *measured, const char *const *from, size_t n_from,
+                                             const char *const *to, size_t n_to, struct lineage_error *err)
+{
+    struct collecting c = {0};
+    collect_commands(&c, from, n_from, to, n_to);
+    return collect_finish(&c, measured, err);
 }

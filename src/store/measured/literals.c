@@ -22,19 +22,6 @@ bool literal_name_ok(const char *text, size_t length)
     return length > 0 && lineage_text_is_utf8(text, length);
 }
 
-static bool grow(void **items, size_t n, size_t *capacity, size_t size)
-{
-    if (n < *capacity)
-        return true;
-    size_t wanted = *capacity ? 2 * *capacity : 64;
-    void *more = realloc(*items, wanted * size);
-    if (!more)
-        return false;
-    *items = more;
-    *capacity = wanted;
-    return true;
-}
-
 void literals_add(struct literal_set *set, const struct literal_place *place, const struct constant *value)
 {
     if (set->n == LITERALS_MAX) {
@@ -43,10 +30,12 @@ void literals_add(struct literal_set *set, const struct literal_place *place, co
     }
     if (place->name_length >= LITERAL_NAME_MAX || !literal_name_ok(place->name, place->name_length))
         return;
-    if (!grow((void **)&set->items, set->n, &set->capacity, sizeof *set->items)) {
+    struct literal *items = list_room(set->items, set->n, &set->capacity, sizeof *items);
+    if (!items) {
         set->failed = true;
         return;
     }
+    set->items = items;
     uint64_t name_hash = literal_hash(0, place->name, place->name_length);
     struct literal literal = {.key = literal_hash(place->context, place->name, place->name_length),
                               .within = place->within,
@@ -68,10 +57,12 @@ void literals_add_call(struct literal_set *set, uint64_t key)
 {
     if (set->n_calls == LITERALS_MAX)
         return;
-    if (grow((void **)&set->calls, set->n_calls, &set->calls_capacity, sizeof *set->calls))
-        set->calls[set->n_calls++] = key;
-    else
-        set->failed = true;
+    uint64_t *calls = list_room(set->calls, set->n_calls, &set->calls_capacity, sizeof *calls);
+    set->failed = set->failed || !calls;
+    if (!calls)
+        return;
+    set->calls = calls;
+    set->calls[set->n_calls++] = key;
 }
 
 void literals_add_scope(struct literal_set *set, uint32_t line, const char *scope)
@@ -80,10 +71,12 @@ void literals_add_scope(struct literal_set *set, uint32_t line, const char *scop
         return;
     if (set->n_scopes == LITERALS_MAX)
         return;
-    if (grow((void **)&set->scopes, set->n_scopes, &set->scopes_capacity, sizeof *set->scopes))
-        set->scopes[set->n_scopes++] = (struct scope_line){line, scope};
-    else
-        set->failed = true;
+    struct scope_line *scopes = list_room(set->scopes, set->n_scopes, &set->scopes_capacity, sizeof *scopes);
+    set->failed = set->failed || !scopes;
+    if (!scopes)
+        return;
+    set->scopes = scopes;
+    set->scopes[set->n_scopes++] = (struct scope_line){line, scope};
 }
 
 const char *literals_scope_of(const struct literal_set *set, uint32_t line)

@@ -65,14 +65,9 @@ static enum lineage_status list_provenance(struct cache *c, struct lineage_error
     const char *name;
     bool ok = true;
     while (ok && dir && (name = fs_next(dir))) {
-        if (names->n == names->capacity) {
-            size_t capacity = names->capacity ? 2 * names->capacity : 256;
-            char **items = realloc(names->items, capacity * sizeof *items);
-            names->items = items ? items : names->items;
-            names->capacity = items ? capacity : names->capacity;
-            ok = items != NULL;
-        }
-        ok = ok && (names->items[names->n] = strdup(name)) != NULL;
+        char **items = list_room(names->items, names->n, &names->capacity, sizeof *items);
+        names->items = items ? items : names->items;
+        ok = items && (names->items[names->n] = strdup(name)) != NULL;
         names->n += ok;
     }
     if (dir)
@@ -153,14 +148,10 @@ static enum lineage_status add_candidate(struct cache *c, sqlite3_stmt *stmt, st
     lineage_code_note_parse(&code, mirror_text(stmt, 4));
     if (!*snapshot && !*code.digest && !has_provenance(c, id))
         return LINEAGE_OK;
-    if (c->n == c->capacity) {
-        size_t capacity = c->capacity ? 2 * c->capacity : 256;
-        struct candidate *items = realloc(c->items, capacity * sizeof *items);
-        if (!items)
-            return store_no_memory(err);
-        c->items = items;
-        c->capacity = capacity;
-    }
+    struct candidate *items = list_room(c->items, c->n, &c->capacity, sizeof *items);
+    if (!items)
+        return store_no_memory(err);
+    c->items = items;
     /* The provenance of a row from another machine may arrive later. */
     uint64_t row = add_text(add_text(MEASURED_VERSION + (has_provenance(c, id) ? 100u : 0u), id), mirror_text(stmt, 2));
     c->items[c->n++] = (struct candidate){.seq = (uint64_t)sqlite3_column_int64(stmt, 0),

@@ -15,7 +15,7 @@ enum { DELIMITER_MAX = 64, NESTED_MAX = 2, CONTEXT_VARIABLE = 17, CONTEXT_OPTION
 /* A word without its quotes. */
 struct word {
     const char *text;
-    size_t length;
+    size_t length, offset; /* offset: in the unquoted text, of which the address changes until the command ends */
     uint32_t line;
     bool literal; /* nothing in it is expanded */
 };
@@ -163,7 +163,7 @@ void literals_read_command(struct literal_set *set, const char *const *argv, siz
         return;
     }
     for (size_t i = 0; i < n; i++)
-        words[i] = (struct word){argv[i], strlen(argv[i]), 1, true};
+        words[i] = (struct word){.text = argv[i], .length = strlen(argv[i]), .line = 1, .literal = true};
     read_simple_command(set, words, n, 0);
     free(words);
 }
@@ -178,8 +178,7 @@ struct script {
     unsigned nested;
     struct word *words;
     size_t n, capacity;
-    struct buf unquoted; /* the text of the words of this command; words point into it by offset until it ends */
-    size_t *offsets;
+    struct buf unquoted; /* the text of the words of this command */
     char delimiter[DELIMITER_MAX]; /* of a here-document that begins after this line */
     bool has_delimiter;
 };
@@ -213,7 +212,7 @@ static size_t read_default(struct script *s, size_t at)
 static void end_command(struct script *s)
 {
     for (size_t i = 0; i < s->n; i++)
-        s->words[i].text = s->unquoted.data + s->offsets[i];
+        s->words[i].text = s->unquoted.data + s->words[i].offset;
     if (s->n && !s->unquoted.failed)
         read_simple_command(s->set, s->words, s->n, s->nested);
     s->set->failed = s->set->failed || s->unquoted.failed;
@@ -256,20 +255,13 @@ static void skip_document(struct script *s)
 /* Reads one word into s->unquoted. */
 static void read_word(struct script *s)
 {
-    if (s->n == s->capacity) {
-        size_t capacity = s->capacity ? 2 * s->capacity : 64;
-        struct word *words = realloc(s->words, capacity * sizeof *words);
-        s->words = words ? words : s->words;
-        size_t *offsets = words ? realloc(s->offsets, capacity * sizeof *offsets) : NULL;
-        s->offsets = offsets ? offsets : s->offsets;
-        if (!offsets) {
-            s->set->failed = true;
-            return;
-        }
-        s->capacity = capacity;
+    struct word *words = list_room(s->words, s->n, &s->capacity, sizeof *words);
+    if (!words) {
+        s->set->failed = true;
+        return;
     }
-    struct word word = {.line = s->line, .literal = true};
-    size_t from = s->unquoted.length;
+    s->words = words;
+    struct word word = {.offset = s->unquoted.length, .line = s->line, .literal = true};
     char quote = '\0';
     for (; s->at < s->length; s->at++) {
         char c = s->text[s->at];
@@ -293,9 +285,8 @@ static void read_word(struct script *s)
             buf_put(&s->unquoted, c);
         }
     }
-    word.length = s->unquoted.length - from;
+    word.length = s->unquoted.length - word.offset;
     buf_put(&s->unquoted, '\0');
-    s->offsets[s->n] = from;
     s->words[s->n++] = word;
 }
 
@@ -325,7 +316,6 @@ static void read_script(struct literal_set *set, const char *text, size_t length
     }
     end_command(&s);
     free(s.words);
-    free(s.offsets);
     buf_release(&s.unquoted);
 }
 

@@ -71,16 +71,12 @@ static void list_directory(struct trees *t, int dir_fd, struct listing *list)
             t->c->incomplete = true;
             break;
         }
-        if (list->n == list->capacity) {
-            size_t capacity = list->capacity ? 2 * list->capacity : 32;
-            struct entry *items = realloc(list->items, capacity * sizeof *items);
-            if (!items) {
-                t->c->failed = true;
-                break;
-            }
-            list->items = items;
-            list->capacity = capacity;
+        struct entry *items = list_room(list->items, list->n, &list->capacity, sizeof *items);
+        if (!items) {
+            t->c->failed = true;
+            break;
         }
+        list->items = items;
         char *mine = strdup(name);
         if (mine)
             list->items[list->n++] = (struct entry){mine, S_ISDIR(st.st_mode), (uint64_t)st.st_size};
@@ -124,14 +120,10 @@ static char *read_text(struct trees *t, int side, int dir_fd, const char *name, 
 
 static void keep_lone(struct trees *t, const char *path, char *text, size_t length, bool to)
 {
-    if (t->n_lone == t->lone_capacity) {
-        size_t capacity = t->lone_capacity ? 2 * t->lone_capacity : 16;
-        struct lone *items = realloc(t->lone, capacity * sizeof *items);
-        t->lone = items ? items : t->lone;
-        t->lone_capacity = items ? capacity : t->lone_capacity;
-    }
+    struct lone *items = list_room(t->lone, t->n_lone, &t->lone_capacity, sizeof *items);
+    t->lone = items ? items : t->lone;
     char *mine = strdup(path);
-    if (!mine || t->n_lone == t->lone_capacity) {
+    if (!mine || !items) {
         t->c->failed = true;
         free(mine);
         free(text);

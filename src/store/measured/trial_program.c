@@ -268,14 +268,10 @@ static bool split_diff(struct diff_lines *lines, const struct buf *diff)
             continue;
         if (!at.name || !n || (line[0] != '+' && line[0] != '-'))
             continue;
-        if (lines->n == lines->capacity) {
-            size_t capacity = lines->capacity ? 2 * lines->capacity : 256;
-            struct diff_line *items = realloc(lines->items, capacity * sizeof *items);
-            if (!items)
-                return false;
-            lines->items = items;
-            lines->capacity = capacity;
-        }
+        struct diff_line *items = list_room(lines->items, lines->n, &lines->capacity, sizeof *items);
+        if (!items)
+            return false;
+        lines->items = items;
         at.hash = literal_hash(at.file, line, n);
         at.added = line[0] == '+';
         lines->items[lines->n++] = at;
