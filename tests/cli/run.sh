@@ -116,18 +116,19 @@ ends crash 'exit status 124 and did not say why' -- sh -c 'exit 124'
 ends eval_budget_overrun 'the final evaluation was ended by timeout' --eval 'timeout 0.1 sleep 5' -- true
 # A pipe hides a failure: the row is kept if it has its final score, and names the error.
 printf 'Traceback (most recent call last):\n  File "t.py", line 2, in f\nValueError: reward; is empty\n' >dies
-must_run run -C pipe --direction lower -q -- sh -c 'echo METRIC score=1; cat dies >&2'
+run run -C pipe --direction lower -q -- sh -c 'echo METRIC score=1; cat dies >&2'
+must_exit 0
 must_have err 'the output ends with an error although the exit status is 0'
 must_equal 'keep' "$(field pipe 9)"
 must_have pipe/results.tsv 'its output ends with ValueError: reward, is empty (t.py:2), although its exit status is 0'
-must_run run -C pipe -q -- sh -c 'cat dies >&2; echo going on; echo a; echo b; echo c; echo METRIC score=0.9'
+must_run run -C pipe -q -- sh -c '{ cat dies; echo going on; echo a; echo b; echo c; echo METRIC score=0.9; } >&2'
 must_lack err 'although the exit status'
 must_run query -C pipe --format json
 must_equal '' "$(json 0.cause)"
-ends crash 'failed: ValueError: reward, is empty (t.py:2), left with exit status 0' -- sh -c 'cat dies >&2'
-ends crash 'ValueError: reward, is empty (t.py:2)' -- sh -c 'echo METRIC step=1 steps=9 score=1; cat dies'
-must_run query -C e --format json --last 1
-must_equal code "$(json 0.cause)"
+ends crash 'is empty (t.py:2), left with exit status 0' -- sh -c 'cat dies >&2'
+ends crash 'is empty (t.py:2)' -- sh -c 'echo "{\"step\": 1, \"steps\": 9, \"score\": 1}" >"$LINEAGE_EVENTS"; cat dies; sleep 0.1'
+must_run query -C e --label crash --format json
+must_have out '"cause": "code"'
 must_run sql -C e "SELECT count(*) FROM trials WHERE cause(notes) = 'time'" --format tsv
 must_equal 2 "$(tail -1 out)"
 # An exception that the program handled does not excuse its divergence.
