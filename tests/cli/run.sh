@@ -127,7 +127,7 @@ must_run query -C pipe --format json
 must_equal '' "$(json 0.cause)"
 ends crash 'is empty (t.py:2), left with exit status 0' -- sh -c 'cat dies >&2'
 ends crash 'is empty (t.py:2)' -- sh -c 'echo "{\"step\": 1, \"steps\": 9, \"score\": 1}" >"$LINEAGE_EVENTS"; cat dies; sleep 0.1'
-must_run query -C e --label crash --format json
+must_run query -C e --status crash --format json
 must_have out '"cause": "code"'
 must_run sql -C e "SELECT count(*) FROM trials WHERE cause(notes) = 'time'" --format tsv
 must_equal 2 "$(tail -1 out)"
