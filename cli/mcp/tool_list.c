@@ -33,7 +33,7 @@ static const struct mcp_argument query_arguments[] = {
     {"until", MCP_TEXT, false, "", 0, 40, NULL},
     {"sort", MCP_TEXT, false, "column or parameter; `-` in front: descending. Trials without it are left out. Default -row: "
                               "newest first", 0, 80, NULL},
-    MCP_LIST_ARGUMENTS("columns of results.tsv, score, margin, turns (information gain), row, verdict, parameters; default "
+    MCP_LIST_ARGUMENTS("columns of results.tsv, score, margin, turns, row, verdict, cause, parameters; default "
                        MCP_DEFAULT_FIELDS),
     {.name = NULL}};
 

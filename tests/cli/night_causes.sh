@@ -23,6 +23,45 @@ run night m.json -C m -q
 must_exit 0
 must_equal 6 "$(rows m)" 'all four ran'
 
+# ---- failures that share a setting which others lack do not end the night ----
+cat >heads.json <<'END'
+{"name": "heads", "direction": "lower", "command": ["sh", "-c", "[ $1 = 8 ] || [ -e broken ] || { echo 'model.py:3: error: heads'; exit 1; } >&2; [ ! -e broken ] || { echo 'model.py:3: error: heads'; exit 1; } >&2; echo METRIC score=$2", "x", "{heads}", "{lr}"],
+ "grid": {"heads": [6, 8], "lr": [1, 2, 3, 4, 5, 6]}}
+END
+run night heads.json -C h -q
+must_exit 0
+must_equal 12 "$(rows h)" 'each trial ran once'
+must_equal 6 "$(labels h | tr ' ' '\n' | grep -c crash)"
+must_equal baseline "$(tail -n +2 h/results.tsv | cut -f 9 | sed -n 6p)" 'after five failures the other value is tried'
+must_equal '' "$("$LINEAGE" void -C h --format tsv | tail -n +2)"
+run night heads.json -C h -q
+must_equal 12 "$(rows h)"
+run night heads.json -C h2 -q --jobs 2
+must_exit 0
+must_equal 12 "$(rows h2)"
+# Where the other value fails alike, the machine is to blame. The next night begins with what is untried.
+: >broken
+run night heads.json -C h3 -q
+must_exit 3
+must_have err 'the night stops: 6 trials in a row'
+must_have err '6 trials are left; the next night begins with those; --stop-after 0 runs all of them'
+rm broken
+run night heads.json -C h3 --trials 1 -q
+must_have out 'heads=6'
+must_equal 'heads=6 lr=6' "$(sed -n 's/.*\(heads=[0-9]* lr=[0-9]*\).*/\1/p' out | head -1)"
+
+# ---- running out of memory ends no night: a smaller batch may fit ----
+cat >batch.json <<'END'
+{"name": "batch", "direction": "lower", "command": ["sh", "-c", "[ $1 -le 64 ] || { printf '[rank1]: Traceback (most recent call last):\n[rank1]:   File \"r.py\", line 4, in <module>\n[rank1]: torch.OutOfMemoryError: CUDA out of memory.\n'; exit 1; } >&2; echo METRIC score=$1", "x", "{batch}"],
+ "grid": {"batch": [4096, 2048, 1024, 512, 256, 128, 64]}}
+END
+run night batch.json -C mem -q
+must_exit 0
+must_equal 'crash crash crash crash crash crash baseline ' "$(labels mem)"
+must_equal '' "$("$LINEAGE" void -C mem --format tsv | tail -n +2)"
+must_run render -C mem
+must_have out '5 more (memory)'
+
 # ---- the same error five times before anything was reported: the rows are void ----
 cat >same.json <<'END'
 {"name": "same", "direction": "higher", "command": ["sh", "-c", "[ -e ok ] || { echo 'data.py:3: error: no data' >&2; exit 1; }; echo METRIC score={lr}"], "grid": {"lr": [1, 2, 3, 4, 5, 6]}}

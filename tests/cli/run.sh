@@ -88,6 +88,53 @@ for command in "echo \$\$ >'$PWD/begun'; exec sleep 60" "(echo \$BASHPID >'$PWD/
     must_equal 130 $? "$command"
     must_equal 'harness_abort interrupted by the user' "$(field e 9) $(field e 17 | grep -o 'interrupted by the user')" "$command"
 done
+# SIGUSR1 and SIGUSR2 are for the command, which a scheduler warns by them; SIGXCPU ends it with a row.
+for signal in USR1 USR2 XCPU; do
+    rm -f begun saved
+    "$LINEAGE" run -C e -q --direction lower -- bash -c "trap 'echo METRIC score=9 >&2; : >saved; exit 0' USR1 USR2 TERM; : >begun; while :; do sleep 0.05; done" >out 2>err &
+    parent=$!
+    tries=0
+    until [ -e begun ] || [ $tries -gt 600 ]; do
+        tries=$((tries + 1)) && sleep 0.1
+    done
+    kill -$signal "$parent"
+    wait "$parent"
+    status=$?
+    must_equal saved "$(ls saved 2>&1)" "$signal"
+    case $signal in
+    USR*) must_equal '0 9.0' "$status $(field e 10)" "$signal" ;;
+    *) must_equal '130 harness_abort' "$status $(field e 9)" "$signal"
+       case $(field e 17) in *'cause interrupt'*) ;; *) fail "$signal: $(field e 17)" ;; esac ;;
+    esac
+done
+# Statuses by which launchers report a signal or a limit.
+ends crash 'exit status 137, which stands for signal 9 (Killed), perhaps out of memory' -- sh -c 'exit 137'
+ends crash 'exit status 200 and did not say why' -- sh -c 'exit 200'
+must_lack e/results.tsv 'status 200, which'
+ends train_budget_overrun 'training was ended by timeout (exit status 124)' -- timeout 0.1 sleep 5
+ends crash 'exit status 124 and did not say why' -- sh -c 'exit 124'
+ends eval_budget_overrun 'the final evaluation was ended by timeout' --eval 'timeout 0.1 sleep 5' -- true
+# A pipe hides a failure: the row is kept if it has its final score, and names the error.
+printf 'Traceback (most recent call last):\n  File "t.py", line 2, in f\nValueError: reward; is empty\n' >dies
+run run -C pipe --direction lower -q -- sh -c 'echo METRIC score=1; cat dies >&2'
+must_exit 0
+must_have err 'the output ends with an error although the exit status is 0'
+must_equal 'keep' "$(field pipe 9)"
+must_have pipe/results.tsv 'its output ends with ValueError: reward, is empty (t.py:2), although its exit status is 0'
+must_run run -C pipe -q -- sh -c '{ cat dies; echo going on; echo a; echo b; echo c; echo METRIC score=0.9; } >&2'
+must_lack err 'although the exit status'
+must_run query -C pipe --format json
+must_equal '' "$(json 0.cause)"
+ends crash 'is empty (t.py:2), left with exit status 0' -- sh -c 'cat dies >&2'
+ends crash 'is empty (t.py:2)' -- sh -c 'echo "{\"step\": 1, \"steps\": 9, \"score\": 1}" >"$LINEAGE_EVENTS"; cat dies; sleep 0.1'
+must_run query -C e --status crash --format json
+must_have out '"cause": "code"'
+must_run sql -C e "SELECT count(*) FROM trials WHERE cause(notes) = 'time'" --format tsv
+must_equal 2 "$(tail -1 out)"
+# An exception that the program handled does not excuse its divergence.
+printf 'Traceback (most recent call last):\n  File "t.py", line 2, in f\nModuleNotFoundError: No module named '"'no_x'"'\n' >dies
+ends crash 'diverged: loss is nan at step 20' -- sh -c 'cat dies >&2; echo "diverged: loss is nan at step 20" >&2; exit 1'
+ends harness_abort "No module named 'no_x'" -- sh -c 'cat dies >&2; exit 1'
 ends harness_abort 'exit 0 without a score: looked for `METRIC score=NUMBER`, nearest line: score 3' -- sh -c 'echo score 3'
 # What real programs print; each form was once recorded as a crash without a score.
 reads()

@@ -234,20 +234,21 @@ def test_a_trial_records_itself(store):
 
 
 @pytest.mark.parametrize(
-    "error, label, note",
+    "error, label, note, cause",
     [
-        (RuntimeError("CUDA out of memory; try less"), "crash", "RuntimeError: CUDA out of memory, try less"),
-        (KeyboardInterrupt(), "harness_abort", "interrupted"),
-        (SystemExit(3), "crash", "SystemExit: 3"),
+        (RuntimeError("CUDA out of memory; try less"), "crash", "RuntimeError: CUDA out of memory, try less", "memory"),
+        (KeyboardInterrupt(), "harness_abort", "interrupted", "interrupt"),
+        (SystemExit(3), "crash", "SystemExit: 3", "code"),
     ],
 )
-def test_exceptions_propagate_after_the_row(store, error, label, note):
+def test_exceptions_propagate_after_the_row(store, error, label, note, cause):
     with pytest.raises(type(error)):
         with store.trial(hypothesis="fails", params={"alpha": 1.0}) as t:
             t.log(1, loss=2.0)
             raise error
     assert t.row["status"] == label and note in t.row["notes"]
-    assert store.find(t.row["exp_id"])["params"] == {"alpha": 1.0}
+    found = store.find(t.row["exp_id"])
+    assert found["params"] == {"alpha": 1.0} and found["cause"] == cause and store.query()[-1]["cause"] == cause
 
 
 def test_missing_and_non_finite_scores(store):

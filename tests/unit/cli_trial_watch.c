@@ -127,7 +127,9 @@ static void a_failure_says_what_its_label_is_made_of(void **state)
         struct run r = {0};
         run(&r, cases[i].command);
         assert_int_equal(r.row.status, cases[i].label);
-        assert_null(strchr(r.row.notes, ';'));
+        const char *reason = strchr(r.row.notes, ';'); /* behind the cause, a single piece */
+        assert_true(reason && lineage_notes_cause(r.row.notes));
+        assert_null(strchr(reason + 1, ';'));
         release(&r);
     }
 }
