@@ -214,7 +214,7 @@ must_have err 'git tracks the rows of this store'
 cp ../w/p/t.sh . && echo 1 >v && trial runs >/dev/null
 rm -rf runs
 must_fail 2 'lineage restore -C runs' init runs --direction lower
-must_fail 2 'was a store of 1 trials' best -C runs
+must_fail 2 'was a store of 1 trial, gone' best -C runs
 must_run init runs --direction lower --anew
 must_equal 000 "$(trial runs)"
 finish
