@@ -148,6 +148,11 @@ outside|void|000 002|git worktree add -q ../wt; cd ../wt
 inside|known|003|git reset -q --hard HEAD~2
 outside|known|003|git checkout -q -b old HEAD~1
 END
+begin inside
+cd w/p || exit 3
+git worktree add -q ../wt && cd ../wt || exit 3
+must_fail 2 'the one of the main work tree is' run -C runs -q -m loss -- sh ./t.sh
+cd ../.. || exit 3
 rm -rf gone
 must_equal yes "$([ $situations -ge 40 ] && echo yes)" "$situations situations"
 
