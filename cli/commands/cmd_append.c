@@ -7,6 +7,7 @@
 
 #include "commands/append_request.h"
 #include "commands/append_rows.h"
+#include "git/work_tree_diff.h"
 #include "output/check_tried.h"
 #include "output/show.h"
 #include "support/program.h"
@@ -270,8 +271,12 @@ static int make_store(struct cli_session *session)
     struct lineage_config config = {0};
     const char *dir = session->where.dir ? session->where.dir : ".";
     session->before_store = true;
-    if (cli_is_store(dir) || !session->where.direction)
+    if (cli_is_store(dir))
         return CLI_GO_ON;
+    if (!session->where.direction) {
+        (void)work_tree_exclude_store(dir);
+        return CLI_GO_ON;
+    }
     if (!cli_direction_parse(&config.direction, session->where.direction))
         return CLI_USAGE;
     int status = cli_store_create(dir, &config);

@@ -184,6 +184,18 @@ static int diff_files(const struct sides *sides, struct lineage_store *store, si
                : diff_snapshots(sides, store, limit);
 }
 
+/* A snapshot may be gone, for example with `git clean`, while the commit of the trial is there. */
+static bool is_there(struct lineage_store *store, const struct lineage_trial *trial)
+{
+    struct lineage_error err;
+    char *path = NULL;
+    bool there = lineage_snapshot_path(&path, store, trial, &err) == LINEAGE_OK;
+    if (!there)
+        cli_say(err.text);
+    lineage_free(path);
+    return there;
+}
+
 /* Compares first the provenance of two commands (changes to the code, the command, the machine), then the files: the
  * snapshots, or the stored code. Other trials without a snapshot have only their provenance to compare. */
 static int diff(const struct sides *sides, struct lineage_store *store, size_t limit)
@@ -193,8 +205,11 @@ static int diff(const struct sides *sides, struct lineage_store *store, size_t l
                  (stored_code_is_named(&sides->from) && stored_code_is_named(&sides->to));
     if (!provenance_path(from, store, sides->from.exp_id) || !provenance_path(to, store, sides->to.exp_id))
         return diff_files(sides, store, limit);
-    int status = diff_commits(sides, store, limit) ? diff_runs(sides, store, limit) : diff_directories(from, to, limit);
+    bool commits = diff_commits(sides, store, limit);
+    int status = commits ? diff_runs(sides, store, limit) : diff_directories(from, to, limit);
     if (status > CLI_NO || !files)
+        return status;
+    if (commits && has_snapshot(&sides->from) && has_snapshot(&sides->to) && !(is_there(store, &sides->from) && is_there(store, &sides->to)))
         return status;
     int second = diff_files(sides, store, limit);
     return second == CLI_OK ? status : second;

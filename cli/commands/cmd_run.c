@@ -1,8 +1,11 @@
 /* cmd_run.c: `lineage run`: runs any command as a trial. */
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
+#include "git/repository.h"
 #include "git/work_tree_diff.h"
 #include "output/check_tried.h"
 #include "output/show.h"
@@ -20,13 +23,26 @@ struct run_options {
     struct lineage_trial parent;
 };
 
+/* Whether the main work tree of the repository has a store of this name; an agent may work in another one, which is removed later. */
+static bool main_tree_has(char path[PATH_MAX], const char *dir)
+{
+    static const char *const where[] = {"rev-parse", "--path-format=absolute", "--git-common-dir", NULL};
+    char common[PATH_MAX];
+    char *slash = *dir != '/' && repository_ask(common, sizeof common, ".", where) ? strrchr(common, '/') : NULL;
+    int n = slash ? snprintf(path, PATH_MAX, "%.*s/%s", (int)(slash - common), common, dir) : 0;
+    return n > 0 && n < PATH_MAX && cli_is_store(path);
+}
+
 /* A directory becomes a store only if the user says which score is better, since that decides which trials are kept. */
 static int make_store(const struct cli_session *session)
 {
     const char *dir = session->where.dir ? session->where.dir : ".";
     struct lineage_config config = {0};
+    char path[PATH_MAX];
     if (cli_is_store(dir))
         return CLI_GO_ON;
+    if (!session->where.direction && main_tree_has(path, dir))
+        return cli_error(CLI_USAGE, "%s is not a store here; the one of the main work tree is %s (-C)", dir, path);
     if (!session->where.direction)
         return cli_error(CLI_USAGE, "%s is not a store; add --direction lower|higher, which creates it and "
                                     "says which score is better", dir);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 
 #include "run/code_ref.h"
 #include "run/files_beside_row.h"
+#include "run/provenance_read.h"
 #include "support/running_files.h"
 #include "trial/trial_row.h"
 #include "trial/workdir.h"
@@ -160,19 +162,34 @@ static void beside(void *context, const char *exp_id)
     files_beside_row_put(l->store, l->fd, exp_id);
 }
 
+/* Whether the kill came between the files beside the row and the row: they have the id that the row was about to get, and no other row
+ * gets it. */
+static bool has_files_only(const struct abandoned *l, char id[LINEAGE_NAME_MAX])
+{
+    struct lineage_trial row = {0};
+    struct lineage_error err;
+    char dir[PATH_MAX];
+    bool only = files_beside_row_id(id, l->fd) && lineage_find(l->store, id, &row, &err) == LINEAGE_ENOTFOUND &&
+                provenance_path(dir, l->store, id);
+    lineage_trial_release(&row);
+    return only;
+}
+
 static int append_row(struct abandoned *l)
 {
     struct trial_outcome outcome = {.end = TRIAL_ABANDONED};
     struct lineage_append_options options;
     struct lineage_trial trial, row = {0};
     struct lineage_error err;
-    char said[256];
+    char said[256], id[LINEAGE_NAME_MAX];
     if (!trial_row_make(&l->results, &outcome, NULL, &trial, &options))
         return cli_no_memory();
     trial.job_name = job_name(l);
     trial.total_s = (struct lineage_number){0};
     options.beside = beside;
     options.beside_context = l;
+    if (has_files_only(l, id))
+        trial.exp_id = id;
     enum lineage_status status = lineage_store_append(l->store, &trial, &options, &row, &err);
     if (status != LINEAGE_OK)
         return cli_fail(&err);

@@ -168,7 +168,8 @@ bool cli_has_store(const char *dir, bool may_create)
     struct stat st;
     size_t lost = cli_is_store(dir) ? 0 : lineage_store_lost(dir);
     if (lost) {
-        cli_error(CLI_USAGE, "%s was a store of %zu trials, which are gone from it; `lineage restore -C %s` brings them back", dir, lost, dir);
+        cli_error(CLI_USAGE, "%s was a store of %zu trial%s, gone from it now; `lineage restore -C %s` brings them back", dir, lost,
+                  lost == 1 ? "" : "s", dir);
         return false;
     }
     if (cli_is_store(dir) || stat(dir, &st) != 0 || !S_ISDIR(st.st_mode))
@@ -213,7 +214,7 @@ static int open_store(struct cli_session *session)
     struct lineage_error err;
     if (!cli_direction_parse(&open.direction, options->direction))
         return CLI_USAGE;
-    if (!session->before_store && !cli_has_store(dir, session->may_create))
+    if ((!session->before_store || (!lineage_is_server(dir) && access(dir, F_OK) != 0)) && !cli_has_store(dir, session->may_create))
         return CLI_USAGE;
     if (lineage_store_open(&session->store, dir, &open, &err) != LINEAGE_OK)
         return cli_fail(&err);

@@ -206,8 +206,8 @@ static enum lineage_status check_lost(int dir_fd, const char *dir, bool in_repos
         return LINEAGE_OK;
     acknowledged_find(&lost, dir);
     if (lost.rows && in_repository)
-        status = store_fail(err, LINEAGE_EEXIST, "%s was a store of %zu trials, which are gone from it; `lineage restore -C %s` brings them "
-                            "back, and `lineage init --anew %s` begins a new store", dir, lost.rows, dir, dir);
+        status = store_fail(err, LINEAGE_EEXIST, "%s was a store of %zu trial%s, gone from it now; `lineage restore -C %s` brings them "
+                            "back, and `lineage init --anew %s` begins a new store", dir, lost.rows, lost.rows == 1 ? "" : "s", dir, dir);
     else if (lost.rows)
         acknowledged_set_aside(dir);
     acknowledged_lost_release(&lost);

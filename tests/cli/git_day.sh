@@ -148,6 +148,11 @@ outside|void|000 002|git worktree add -q ../wt; cd ../wt
 inside|known|003|git reset -q --hard HEAD~2
 outside|known|003|git checkout -q -b old HEAD~1
 END
+begin inside
+cd w/p || exit 3
+git worktree add -q ../wt && cd ../wt || exit 3
+must_fail 2 'the one of the main work tree is' run -C runs -q -m loss -- sh ./t.sh
+cd ../.. || exit 3
 rm -rf gone
 must_equal yes "$([ $situations -ge 40 ] && echo yes)" "$situations situations"
 
@@ -214,7 +219,7 @@ must_have err 'git tracks the rows of this store'
 cp ../w/p/t.sh . && echo 1 >v && trial runs >/dev/null
 rm -rf runs
 must_fail 2 'lineage restore -C runs' init runs --direction lower
-must_fail 2 'was a store of 1 trials' best -C runs
+must_fail 2 'was a store of 1 trial, gone' best -C runs
 must_run init runs --direction lower --anew
 must_equal 000 "$(trial runs)"
 finish

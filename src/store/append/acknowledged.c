@@ -166,6 +166,7 @@ static bool take_gone(void *context, const char *id, const struct tsv_record *re
     if (id_set_has(&gone->there, id))
         return true;
     gone->is_wanted = gone->is_wanted || (gone->wanted && strcmp(id, gone->wanted) == 0);
+    gone->log->next_id = gone->log->next_id ? gone->log->next_id : 1; /* for ids without a number */
     row_note_id(id, &gone->log->next_id, &gone->log->id_width);
     if (gone->rows) {
         buf_add(gone->rows, record->bytes, record->content);

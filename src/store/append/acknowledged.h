@@ -18,7 +18,7 @@
 void acknowledged_note(void *context, const struct log_ack *ack);
 
 /* Appends the records of the copy whose ids the log does not have to rows, and their ids to ids, as text for a person. Returns their
- * number, and raises log->next_id above their ids. Any buffer may be NULL. Costs two short reads if nothing is gone. */
+ * number, and raises log->next_id above their ids, at least to 1. Any buffer may be NULL. Costs two short reads if nothing is gone. */
 size_t acknowledged_missing(struct lineage_store *store, struct buf *rows, struct buf *ids);
 
 /* Whether a row with this id, in either spelling, was acknowledged and is gone. */
