@@ -118,6 +118,14 @@ must_equal 1.5 "$(field s 10)"
 must_run run -C s -q -m acc --metric-take acc=max --eval 'echo acc 0.9' -- sh train.sh
 must_equal 0.9 "$(field s 10)"
 
+# With an evaluation, only what it reports is the score, whatever the channel of the training.
+must_run run -C s -q -m acc --eval 'echo acc 0.4' -- echo 'METRIC acc=0.97'
+must_equal 0.4 "$(field s 10)"
+run run -C s -q -m acc --eval true -- echo 'acc 0.99'
+must_exit 1
+must_have err 'the evaluation printed no score, the training printed 0.99'
+must_equal ' harness_abort' "$(field s 10) $(field s 9)"
+
 # rerun repeats patterns and rules, and provenance records them.
 must_run run -C r --direction lower -q --metric-regex 'loss=test loss: ([\d.e+-]+)' --metric-take loss=min -- sh "$PWD/train.sh"
 must_equal 2.21 "$(field r 10)"
