@@ -51,6 +51,11 @@ must_run run -C forms -q -m loss -- sh -c 'i=0; while [ $i -lt 20 ]; do echo "ba
 must_equal 0.25 "$(field forms 10)"
 must_run run -C forms -q -m loss -- sh -c 'i=0; while [ $i -lt 20 ]; do echo "loss: 0.25"; echo "loss=9.5" >&2; i=$((i + 1)); done'
 must_equal 9.5 "$(field forms 10)"
+# Rich cuts names at 80 columns, so commands get a wide COLUMNS; --env has precedence.
+must_run run -C forms -q -m columns -- sh -c 'echo columns $COLUMNS'
+must_equal 400.0 "$(field forms 10)"
+must_run run -C forms -q -m columns --env COLUMNS=90 -- sh -c 'echo columns $COLUMNS'
+must_equal 90.0 "$(field forms 10)"
 run run -C forms -q -m loss -- echo 'loss: 1,234.5'
 must_exit 1
 must_have err 'the number has a comma inside: loss: 1,234.5'
