@@ -76,6 +76,29 @@ static void set_number(struct reading *r, const char *name, double value)
         json_object_set_new(line, name, json_real(value));
 }
 
+/* The place of the name in the table, or the first free place. */
+static size_t find_seen(const struct metric_lines *lines, const char *name)
+{
+    size_t i = 0;
+    while (i < lines->n_seen && strcmp(lines->seen[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+/*
+ * Whether the number has the unit of the name's first number. 91% after 0.95, or 1.2 s after 900 ms, cannot be compared, and
+ * which one counts must not be guessed.
+ */
+static bool has_same_unit(struct metric_lines *lines, const char *name, const char *unit)
+{
+    size_t i = find_seen(lines, name);
+    if (i == lines->n_seen)
+        return true;
+    if (!lines->seen[i].unit)
+        lines->seen[i].unit = unit;
+    return strcmp(lines->seen[i].unit, unit) == 0;
+}
+
 /*
  * Records the name. Counts a new step if an earlier line of this step had the same name. Names that do not fit into the
  * table count no steps.
@@ -83,9 +106,7 @@ static void set_number(struct reading *r, const char *name, double value)
 static void count_step(struct reading *r, const char *name, bool by_keyword)
 {
     struct metric_lines *lines = r->lines;
-    size_t i = 0;
-    while (i < lines->n_seen && strcmp(lines->seen[i].name, name) != 0)
-        i++;
+    size_t i = find_seen(lines, name);
     if (i == METRIC_NAMES_MAX)
         return;
     bool in_this_line = r->n > 0 && json_object_get(lines->line, name);
@@ -138,7 +159,7 @@ static void take(void *context, const struct metric_found *found)
     if (found->problem == METRIC_TOO_HARD && r->lines->given_up++ == 0)
         strcpy(r->lines->hard, name);
     if (is_step) {
-        event->names_step = found->problem == METRIC_READ && found->value >= 0 && found->value <= 9e15;
+        event->names_step = (found->problem == METRIC_READ || found->problem == METRIC_FRACTION) && found->value >= 0 && found->value <= 9e15;
         if (event->names_step)
             r->lines->step = (int64_t)found->value;
         return;
@@ -147,15 +168,20 @@ static void take(void *context, const struct metric_found *found)
                                                   [METRIC_BY_KEYWORD] = TRIAL_CHANNEL_METRIC,
                                                   [METRIC_BY_PATTERN] = TRIAL_CHANNEL_PATTERN};
     enum trial_channel channel = channels[found->source];
+    if (r->lines->footer && found->source == METRIC_BY_NAME && find_seen(r->lines, name) < r->lines->n_seen)
+        return; /* rounded to five decimals: 1.13e-06 is 0.0 there */
     enum trial_channel as_score = score_channel(r->lines, name, channel);
     if (as_score)
         event->channel = as_score;
     else
         event->several = event->several || (channel == TRIAL_CHANNEL_METRIC && !r->lines->score);
     count_step(r, name, channel == TRIAL_CHANNEL_METRIC);
-    if (found->problem) {
+    enum metric_problem problem = found->problem;
+    if (!problem && !has_same_unit(r->lines, name, found->unit))
+        problem = METRIC_CHANGED;
+    if (problem) {
         event->unreadable = event->unreadable || as_score;
-        r->problem = as_score ? found->problem : r->problem;
+        r->problem = as_score ? problem : r->problem;
     } else if (!isfinite(found->value)) {
         if (!event->not_finite)
             event->not_finite = strcpy(r->lines->lost, name);
@@ -214,6 +240,9 @@ bool metric_lines_read(struct metric_lines *lines, struct trial_event *event, co
     struct reading r = {lines, event, 0, true, METRIC_READ};
     *event = (struct trial_event){.train_s = -1, .eval_s = -1};
     text = strip(lines, text, &length);
+    if (printed_page_is_source(&lines->page, text, length))
+        return finish(&r);
+    lines->footer = length > 7 && memcmp(text, "wandb: ", 7) == 0;
     /* The step that a line names applies to all metrics of the line, even to those before it. */
     struct metric_query steps = lines->query;
     bool by_pattern = has_pattern(&lines->query, "step");
@@ -221,7 +250,7 @@ bool metric_lines_read(struct metric_lines *lines, struct trial_event *event, co
     if (by_pattern || memmem(text, length, "step", 4) || memmem(text, length, "Step", 4))
         metric_scan_line(&steps, text, length, take, &r);
     r.steps = false;
-    metric_scan_line(&lines->query, text, length, take, &r);
+    printed_page_scan(&lines->page, &lines->query, text, length, take, &r);
     if (event->unreadable)
         keep_nearest(lines, text, length, NEAR_NUMBER, r.problem);
     return finish(&r);
@@ -269,13 +298,17 @@ bool metric_lines_may_be_in(struct metric_lines *lines, const char *text, size_t
 {
     if (lines->n_seen == 0)
         look_for_nearest(lines, text, length);
-    return metric_scan_may_find(&lines->query, text, length);
+    return printed_page_expects(&lines->page) || metric_scan_may_find(&lines->query, text, length);
 }
 
 void metric_lines_describe(const struct metric_lines *lines, char *text, size_t size)
 {
     static const char *const problems[] = {
         [METRIC_COMMA] = "the number has a comma inside",
+        [METRIC_GROUPED] = "the number has a blank or a mark between its digits",
+        [METRIC_FRACTION] = "the number is a fraction",
+        [METRIC_SEVERAL] = "several numbers may be meant",
+        [METRIC_CHANGED] = "the number has another unit than before",
         [METRIC_NOT_A_NUMBER] = "the text that the pattern matched is not a number",
         [METRIC_TOO_HARD] = "the pattern gave up, because it backtracked too often",
     };
@@ -289,7 +322,8 @@ void metric_lines_describe(const struct metric_lines *lines, char *text, size_t 
     for (size_t i = 0; lines->nearness < NEAR_NUMBER && i < lines->n_seen && i < 6; i++, separator = ",")
         ADD("%s%s `%s%s`", i ? "" : ", ", separator, lines->seen[i].by_keyword ? "METRIC " : "", lines->seen[i].name);
     if (lines->nearness == NEAR_NUMBER)
-        ADD(", but %s: %s", problems[lines->problem], lines->nearest);
+        ADD(", but %s: %s (print one plain number, or say with --metric-regex which digits count)", problems[lines->problem],
+            lines->nearest);
     else if (lines->nearest[0])
         ADD(", nearest line: %s", lines->nearest);
 #undef ADD

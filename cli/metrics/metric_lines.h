@@ -17,6 +17,7 @@
 #include "metrics/event_lines.h"
 #include "metrics/metric_scan.h"
 #include "metrics/metric_values.h"
+#include "metrics/printed_page.h"
 
 enum { METRIC_NAMES_MAX = 64, METRIC_NEAREST_BYTES = 160 };
 
@@ -29,9 +30,12 @@ struct metric_lines {
         char name[METRIC_NAME_BYTES];
         int64_t step; /* the step at which the name was read last */
         bool by_keyword;
+        const char *unit; /* of its first number; NULL: none was read */
     } seen[METRIC_NAMES_MAX];
     size_t n_seen;
     int64_t step;
+    struct printed_page page;                  /* tables, sections and source lines */
+    bool footer;                               /* the line belongs to wandb, whose footer repeats rounded values */
     char lost[METRIC_NAME_BYTES];              /* event.not_finite points here */
     char *stripped;                            /* the line without its colour sequences */
     size_t capacity;

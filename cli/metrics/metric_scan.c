@@ -92,70 +92,268 @@ static size_t number_length(const char *text, size_t length)
     return n;
 }
 
+static bool begins_with(const char *line, size_t at, size_t length, const char *word)
+{
+    size_t n = strlen(word);
+    return at <= length && length - at >= n && memcmp(line + at, word, n) == 0;
+}
+
+size_t metric_scan_border(const char *text, size_t length)
+{
+    static const char *const borders[] = {"|", "│", "┃", "║"};
+    for (size_t i = 0; i < sizeof borders / sizeof *borders; i++)
+        if (begins_with(text, 0, length, borders[i]))
+            return strlen(borders[i]);
+    return 0;
+}
+
+/* Whether the text goes on with digits: n of them, and then neither another digit nor a letter. */
+static bool is_group(const char *line, size_t at, size_t length, size_t n)
+{
+    size_t digits = 0;
+    while (at + digits < length && is_digit(line[at + digits]))
+        digits++;
+    char next = at + digits < length ? line[at + digits] : ' ';
+    return digits == n && !is_word(next) && next != '%' && next != '/' && next != ':' && next != '|';
+}
+
+/* Whether a blank or a mark at `end` separates thousands: 1 234.5, 1'234.5, or with a blank of Unicode. */
+static bool is_grouped(const char *line, size_t at, size_t end, size_t length)
+{
+    static const char *const marks[] = {" ", "'", "’", "\u00a0", "\u2009", "\u202f"};
+    size_t digits = end - at - (line[at] == '-' || line[at] == '+');
+    for (size_t i = 0; digits <= 3 && i < sizeof marks / sizeof *marks; i++)
+        if (begins_with(line, end, length, marks[i]) && is_group(line, end + strlen(marks[i]), length, 3))
+            return !memchr(line + at, '.', end - at);
+    return false;
+}
+
+/* Whether the number ends a fraction's numerator: 45/60, 45 / 60, 45 of 60, 45 out of 60. */
+static bool is_fraction(const char *line, size_t end, size_t length)
+{
+    static const char *const words[] = {"/", "of ", "out of "};
+    size_t at = skip_blanks(line, end, length);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (begins_with(line, at, length, words[i]) && (i == 0 || at > end)) {
+            at = skip_blanks(line, at + strlen(words[i]), length);
+            return at < length && is_digit(line[at]);
+        }
+    return false;
+}
+
+/* Whether the percentage that ends here belongs to a progress bar: a border or a character that draws follows. */
+static bool is_bar(const char *line, size_t at, size_t length)
+{
+    at = skip_blanks(line, at, length);
+    return metric_scan_border(line + at, length - at) || begins_with(line, at, length, "\xe2\x94") ||
+           begins_with(line, at, length, "\xe2\x95") || begins_with(line, at, length, "\xe2\x96"); /* U+2500 to U+25BF */
+}
+
+/*
+ * Finds the unit behind a number, and moves *end behind it. After a blank, only the units that measured times have, because
+ * `min` may be a statistic.
+ */
+static const char *find_unit(const char *line, size_t *end, size_t length)
+{
+    static const struct {
+        const char *text, *unit;
+        bool apart; /* also after a blank */
+    } units[] = {{"ns", "ns", true}, {"us", "us", true}, {"µs", "us", true}, {"μs", "us", true}, {"ms", "ms", true},
+                 {"s", "s", true},   {"sec", "s", true}, {"min", "min", false}, {"h", "h", false}};
+    size_t blanks = skip_blanks(line, *end, length) - *end;
+    if (begins_with(line, *end, length, "%"))
+        return ++*end, "%";
+    for (size_t i = 0; blanks <= 1 && i < sizeof units / sizeof *units; i++) {
+        size_t after = *end + blanks + strlen(units[i].text);
+        if ((units[i].apart || !blanks) && begins_with(line, *end + blanks, length, units[i].text) &&
+            (after == length || !is_word(line[after]))) {
+            *end = after;
+            return units[i].unit;
+        }
+    }
+    return "";
+}
+
 /*
  * Reads the number at line[at]. Returns false if there is none, or if the number is only the beginning of something
- * else, such as a version (3.2.1), a size (12GB) or a date (2026-11-22).
+ * else, such as a version (3.2.1), a size (12GB) or a date (2026-11-22). *end is where the number and its unit end.
  */
-static bool read_number(struct metric_found *found, const char *line, size_t at, size_t length)
+static bool read_number(struct metric_found *found, const char *line, size_t at, size_t length, size_t *end)
 {
-    size_t n = number_length(line + at, length - at), end = at + n;
+    size_t n = number_length(line + at, length - at);
     if (n == 0)
         return false;
+    *end = at + n;
     found->at = at;
     found->length = n;
     found->problem = METRIC_READ;
-    if (end < length && (is_word(line[end]) || (end + 1 < length && is_digit(line[end + 1]) &&
-                                                (line[end] == '.' || line[end] == '-' || line[end] == ':'))))
+    found->unit = find_unit(line, end, length);
+    if (*found->unit == '%' && is_bar(line, *end, length))
         return false;
-    if (end + 1 < length && line[end] == ',' && is_digit(line[end + 1]) && !memchr(line + at, '.', n)) {
-        while (end < length && (is_digit(line[end]) || line[end] == ',' || line[end] == '.'))
-            end++;
-        found->length = end - at;
+    if (!*found->unit && *end < length && (is_word(line[*end]) || (*end + 1 < length && is_digit(line[*end + 1]) &&
+                                           (line[*end] == '.' || line[*end] == '-' || line[*end] == ':'))))
+        return false;
+    if (*end + 1 < length && line[*end] == ',' && is_digit(line[*end + 1]) && !memchr(line + at, '.', n)) {
+        while (*end < length && (is_digit(line[*end]) || line[*end] == ',' || line[*end] == '.'))
+            ++*end;
+        found->length = *end - at;
         found->problem = METRIC_COMMA;
         return true;
     }
-    return lineage_number_parse(&found->value, line + at, n);
+    if (is_fraction(line, *end, length))
+        found->problem = METRIC_FRACTION;
+    else if (is_grouped(line, at, at + n, length))
+        found->problem = METRIC_GROUPED;
+    return lineage_number_parse(&found->value, line + at, n); /* of a fraction, too: the step of `step 20/100` is 20 */
+}
+
+/*
+ * Reads the list whose '[' or '(' is at line[at]. A list of one number is that number. Three numbers with units are an
+ * interval around the one in the middle, as criterion prints it. Any other list of numbers is a problem.
+ */
+static bool read_list(struct metric_found *found, const char *line, size_t at, size_t length, size_t *end)
+{
+    struct metric_found number = *found, middle = *found;
+    size_t n = 0, with_unit = 0;
+    char close = line[at] == '[' ? ']' : ')';
+    for (*end = skip_blanks(line, at + 1, length); *end < length && line[*end] != close;) {
+        if (!read_number(&number, line, *end, length, end))
+            return false;
+        if (++n <= 2)
+            middle = number;
+        if (n == 1)
+            *found = number;
+        with_unit += *number.unit != '\0';
+        while (*end < length && (is_blank(line[*end]) || line[*end] == ','))
+            ++*end;
+    }
+    if (n == 0 || *end == length)
+        return false;
+    ++*end;
+    if (n == 3 && with_unit == 3)
+        *found = middle;
+    else if (n > 1)
+        found->problem = METRIC_SEVERAL;
+    return true;
+}
+
+/* Whether a second number with the same claim follows: in brackets, or in the next cell of a table. */
+static bool is_doubtful(const char *line, size_t end, size_t length)
+{
+    size_t at = skip_blanks(line, end, length), border = metric_scan_border(line + at, length - at), n;
+    if (at == end && !border)
+        return false;
+    if (border)
+        at = skip_blanks(line, at + border, length);
+    else if (at == length || line[at++] != '(')
+        return false;
+    n = number_length(line + at, length - at);
+    at = skip_blanks(line, at + n, length);
+    return n && at < length && (border ? metric_scan_border(line + at, length - at) > 0 : line[at] == ')');
+}
+
+bool metric_scan_value(struct metric_found *found, const char *line, size_t at, size_t length)
+{
+    size_t end;
+    char quote = at < length && (line[at] == '\'' || line[at] == '"') ? line[at] : '\0';
+    if (quote)
+        return read_number(found, line, at + 1, length, &end) && end < length && line[end] == quote;
+    if (at < length && (line[at] == '[' || line[at] == '('))
+        return read_list(found, line, at, length, &end);
+    if (!read_number(found, line, at, length, &end))
+        return false;
+    found->doubtful = is_doubtful(line, end, length);
+    return true;
+}
+
+/* ---- names ---- */
+
+enum { CUT_BYTES = 8 }; /* of a name that was cut off, at least this much must be left */
+
+size_t metric_scan_match(const char *name, const char *text, size_t length, bool *cut)
+{
+    size_t n = 0;
+    *cut = false;
+    while (name[n] && n < length && folded(text[n]) == folded(name[n]))
+        n++;
+    if (!name[n])
+        return n;
+    if (n < CUT_BYTES)
+        return 0;
+    *cut = begins_with(text, n, length, "…") || begins_with(text, n, length, "...");
+    return *cut ? n + 3 : 0; /* both marks have three bytes */
 }
 
 /* Returns the length in bytes of the name at line[at]; 0 if the name is not there or a joining character follows it. */
-static size_t match_name(const char *name, const char *line, size_t at, size_t length)
+static size_t match_name(const char *name, const char *line, size_t at, size_t length, bool *cut)
 {
-    size_t n = 0;
-    for (; name[n]; n++)
-        if (at + n == length || folded(line[at + n]) != folded(name[n]))
-            return 0;
-    return at + n < length && joins(line[at + n]) ? 0 : n;
+    size_t n = metric_scan_match(name, line + at, length - at, cut);
+    return n && !*cut && at + n < length && joins(line[at + n]) ? 0 : n;
 }
 
 /* Returns the index of the longest name that occurs at line[at], or n_names. */
-static size_t longest_name(const struct metric_query *query, const char *line, size_t at, size_t length, size_t *bytes)
+static size_t longest_name(const struct metric_query *query, const char *line, size_t at, size_t length, size_t *bytes,
+                           bool *cut)
 {
     size_t best = query->n_names;
     *bytes = 0;
+    *cut = false;
     for (size_t i = 0; i < query->n_names; i++) {
-        size_t n = match_name(query->names[i], line, at, length);
+        bool is_cut;
+        size_t n = match_name(query->names[i], line, at, length, &is_cut);
         if (n > *bytes) {
             *bytes = n;
+            *cut = is_cut;
             best = i;
         }
     }
     return best;
 }
 
+/* Moves over `(mean ± σ)` between a name and its separator; a remark without a separator behind it stays. */
+static size_t skip_remark(const char *line, size_t at, size_t length)
+{
+    size_t end = at;
+    while (end < length && line[end] != ')')
+        end++;
+    size_t after = skip_blanks(line, end + 1, length);
+    bool is_remark = at < length && line[at] == '(' && after < length && (line[after] == ':' || line[after] == '=');
+    return is_remark ? after : at;
+}
+
+/* Moves over the cells of a table that hold only a symbol, for example an arrow. A dash stands for a missing number. */
+static size_t skip_symbols(const char *line, size_t at, size_t length)
+{
+    for (;;) {
+        size_t end = skip_blanks(line, at, length), from = end;
+        while (end < length && (unsigned char)line[end] >= 0x80 && !metric_scan_border(line + end, length - end))
+            end++;
+        size_t border = skip_blanks(line, end, length), n = metric_scan_border(line + border, length - border);
+        if (end == from || !n || begins_with(line, from, length, "–") || begins_with(line, from, length, "—"))
+            return at;
+        at = border + n;
+    }
+}
+
 /*
- * Moves from the end of a name to its number. A quote, a separator and the name of a constructor may be between them.
+ * Moves from the end of a name to its value. A quote, a remark, a separator and the name of a constructor may be between
+ * them.
  */
 static size_t skip_separator(const char *line, size_t at, size_t length)
 {
-    static const char *const separators[] = {":=", "->", "=>", ":", "=", "|", "│", "→", NULL};
+    static const char *const separators[] = {":=", "->", "=>", ":", "=", "→", NULL};
     if (at < length && strchr("\"'`", line[at]))
         at++;
-    at = skip_blanks(line, at, length);
-    for (const char *const *s = separators; *s; s++)
-        if (length - at >= strlen(*s) && memcmp(line + at, *s, strlen(*s)) == 0) {
+    size_t blanks = skip_blanks(line, at, length);
+    at = blanks > at ? skip_remark(line, blanks, length) : at;
+    size_t border = metric_scan_border(line + at, length - at);
+    for (const char *const *s = separators; !border && *s; s++)
+        if (begins_with(line, at, length, *s)) {
             at += strlen(*s);
             break;
         }
+    if (border)
+        at = skip_symbols(line, at + border, length);
     at = skip_blanks(line, at, length);
     size_t call = at;
     while (call < length && (is_word(line[call]) || line[call] == '.'))
@@ -163,21 +361,22 @@ static size_t skip_separator(const char *line, size_t at, size_t length)
     return call > at && call < length && line[call] == '(' && !is_digit(line[at]) ? call + 1 : at;
 }
 
-static size_t scan_names(const struct metric_query *query, const char *line, size_t length, metric_found_fn *report,
+size_t metric_scan_names(const struct metric_query *query, const char *line, size_t length, metric_found_fn *report,
                          void *context)
 {
     size_t reported = 0;
     for (size_t at = 0; at < length; at++) {
         size_t bytes;
+        bool cut;
         if (at > 0 && joins(line[at - 1]))
             continue;
-        size_t i = longest_name(query, line, at, length, &bytes);
+        size_t i = longest_name(query, line, at, length, &bytes, &cut);
         if (i == query->n_names)
             continue;
         struct metric_found found = {.name = query->names[i], .name_length = strlen(query->names[i]),
-                                     .source = METRIC_BY_NAME};
+                                     .source = METRIC_BY_NAME, .unit = "", .cut = cut};
         size_t number = skip_separator(line, at + bytes, length);
-        if (number > at + bytes && read_number(&found, line, number, length)) {
+        if (number > at + bytes && metric_scan_value(&found, line, number, length)) {
             report(context, &found);
             reported++;
             at = found.at + found.length - 1;
@@ -202,19 +401,24 @@ static size_t find_keyword(const char *line, size_t length)
 }
 
 /* Reads pairs NAME=NUMBER, separated by blanks or commas. A word of another form is skipped. */
-static void scan_keyword(const char *line, size_t at, size_t length, metric_found_fn *report, void *context)
+static size_t scan_keyword(const char *line, size_t at, size_t length, metric_found_fn *report, void *context)
 {
+    size_t reported = 0, behind;
     while (at < length) {
         size_t end = at, equals;
         while (end < length && !is_blank(line[end]) && (line[end] != ',' || (end + 1 < length && is_digit(line[end + 1]))))
             end++;
         for (equals = at; equals < end && line[equals] != '='; equals++)
             ;
-        struct metric_found found = {.name = line + at, .name_length = equals - at, .source = METRIC_BY_KEYWORD};
-        if (equals > at && equals < end && read_number(&found, line, equals + 1, length))
+        struct metric_found found = {.name = line + at, .name_length = equals - at, .source = METRIC_BY_KEYWORD,
+                                     .unit = ""};
+        if (equals > at && equals < end && read_number(&found, line, equals + 1, length, &behind)) {
             report(context, &found);
+            reported++;
+        }
         at = end + 1;
     }
+    return reported;
 }
 
 /*
@@ -239,7 +443,7 @@ static void scan_pattern(const struct metric_pattern *pattern, const char *line,
     while (from <= length) {
         int n = pcre2_match(pattern->code, (PCRE2_SPTR)line, length, from, 0, pattern->match, pattern->limits);
         struct metric_found found = {.name = pattern->name, .name_length = strlen(pattern->name),
-                                     .source = METRIC_BY_PATTERN};
+                                     .source = METRIC_BY_PATTERN, .unit = ""};
         if (n == PCRE2_ERROR_NOMATCH)
             return;
         if (n < 0) {
@@ -260,16 +464,24 @@ static void scan_pattern(const struct metric_pattern *pattern, const char *line,
     }
 }
 
-void metric_scan_line(const struct metric_query *query, const char *line, size_t length, metric_found_fn *found,
-                      void *context)
+size_t metric_scan_line(const struct metric_query *query, const char *line, size_t length, metric_found_fn *found,
+                        void *context)
 {
     size_t pairs = find_keyword(line, length);
-    if (pairs < length)
-        scan_keyword(line, pairs, length, found, context);
-    else if (query->n_names)
-        scan_names(query, line, length, found, context);
+    size_t n = pairs < length ? scan_keyword(line, pairs, length, found, context)
+                              : metric_scan_names(query, line, length, found, context);
     for (size_t i = 0; i < query->n_patterns; i++)
         scan_pattern(query->patterns[i], line, length, found, context);
+    return n;
+}
+
+/* Whether the text at this place begins with the name's first word, which may be above the others or a section. */
+static bool begins_name(const char *name, const char *text, size_t length)
+{
+    size_t n = 0;
+    while (name[n] && name[n] != '/' && n < length && folded(text[n]) == folded(name[n]) && folded(name[n]) != ' ')
+        n++;
+    return n > 0 && (!name[n] || name[n] == '/' || folded(name[n]) == ' ' || n >= CUT_BYTES);
 }
 
 bool metric_scan_may_find(const struct metric_query *query, const char *text, size_t length)
@@ -277,17 +489,16 @@ bool metric_scan_may_find(const struct metric_query *query, const char *text, si
     bool begins[256] = {false};
     if (query->n_patterns || memmem(text, length, keyword, sizeof keyword - 1))
         return length > 0;
-    if (query->n_names && memchr(text, '\033', length)) /* a colour may hide the word boundary */
+    if (query->n_names && (memchr(text, '\033', length) || memmem(text, length, "Traceback", 9) ||
+                           memmem(text, length, "Warning", 7))) /* a colour may hide the word boundary */
         return true;
     for (size_t i = 0; i < query->n_names; i++)
         for (int c = 0; c < 256; c++)
             begins[c] = begins[c] || folded((char)c) == folded(query->names[i][0]);
-    for (size_t at = 0; at < length; at++) {
-        size_t bytes;
-        if (begins[(unsigned char)text[at]] && (at == 0 || !joins(text[at - 1])) &&
-            longest_name(query, text, at, length, &bytes) < query->n_names)
-            return true;
-    }
+    for (size_t at = 0; at < length; at++)
+        for (size_t i = 0; i < query->n_names && begins[(unsigned char)text[at]] && (at == 0 || !joins(text[at - 1])); i++)
+            if (begins_name(query->names[i], text + at, length - at))
+                return true;
     return false;
 }
 

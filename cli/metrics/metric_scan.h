@@ -1,18 +1,25 @@
 /*
  * metric_scan.h: finds numbers with names in one line that a program printed.
  *
- * Forms, anywhere in the line at word boundaries:
+ * A name that was asked for is read anywhere in the line at word boundaries, if a value follows it:
+ *
+ *     line      = .. name [quote] [(remark)] [separator] value ..
+ *     separator = : = := -> => or the border of a table cell; cells that hold only a symbol (an arrow) are skipped
+ *     value     = [constructor(] [quote] number [quote]      0.25, '0.25', tensor(0.25, device='cuda:0')
+ *               | [ number ] | [ low middle high ]           three numbers with units are an interval: the middle
+ *     number    = digits [unit]                              a unit of time or %: 11.53ms, 101.4 ms, 90%
  *
  *     METRIC loss=0.25 acc=0.9             every pair after the word METRIC, whatever its name
- *     loss: 3.25, loss=3.25, loss 3.25     a name that was asked for, followed by a number
- *     "loss": 3.25, | loss | 3.25 |        the same in JSON or in a table
- *     loss: tensor(3.25, device='cuda:0')  the same in a constructor with one or more arguments
  *
  * In a name that was asked for, the case of ASCII letters does not count, and a blank, '_' and '-' are the same
  * character: `test_loss` finds `Test loss: 2.2`. A name does not match inside a longer one (`loss` in `val_loss`,
- * `loss_scale` or `eval/loss`), and of several names that begin at one place the longest matches.
+ * `loss_scale` or `eval/loss`), and of several names that begin at one place the longest matches. A name that the
+ * program has cut off (`val_mean_abs…`, `val_mean_abs...`) matches if at least eight of its bytes are left.
  *
- * A number that is followed by a comma and a digit (1,234.5) is ambiguous, so it is reported as a problem and not used.
+ * These are not read: a number that letters follow (12GB, 0x1f), a version, a date, a time of day, and the percentage
+ * of a progress bar (`accuracy: 100%|███|`). What may be a value, but must not be guessed, is reported as a problem and not
+ * used: a comma, a blank or a mark between digits (1,234.5; 1 234.5; 1'234.5), a fraction (45/60, 45 of 60), and a list.
+ *
  * A pattern (`--metric-regex`) is a Perl regular expression, matched by PCRE2; its first group, or the whole match if
  * it has none, must be a number. A pattern that backtracks more than 100,000 times on a line gives up on that line.
  */
@@ -41,6 +48,10 @@ enum metric_source {
 enum metric_problem {
     METRIC_READ,         /* no problem: value is the number */
     METRIC_COMMA,        /* a comma inside the number */
+    METRIC_GROUPED,      /* a blank or a mark between its digits */
+    METRIC_FRACTION,     /* 45/60 */
+    METRIC_SEVERAL,      /* a list of numbers, or two columns of one name */
+    METRIC_CHANGED,      /* the number has another unit than before; metric_lines.h reports it */
     METRIC_NOT_A_NUMBER, /* the text that a pattern matched is not a number */
     METRIC_TOO_HARD      /* a pattern gave up on this line: it backtracked too often */
 };
@@ -53,6 +64,9 @@ struct metric_found {
     enum metric_problem problem;
     double value; /* may be infinite or not a number */
     size_t at, length; /* bytes of the line that hold the number */
+    const char *unit;  /* "%", a unit of time as metric_unit spells it, or "": none */
+    bool doubtful;     /* another number with the same claim follows: `loss 0.5 (0.45)`, or a second cell */
+    bool cut;          /* the program has cut the name off */
 };
 
 typedef void metric_found_fn(void *context, const struct metric_found *found);
@@ -60,14 +74,33 @@ typedef void metric_found_fn(void *context, const struct metric_found *found);
 /*
  * Reports every number of the line that was asked for: first those after the keyword, then those of names, then those
  * of patterns. Each group is reported from left to right. Takes time in proportion to the length of the line times the
- * number of names.
+ * number of names. Returns how many numbers of names and of the keyword were reported.
  */
-void metric_scan_line(const struct metric_query *query, const char *line, size_t length, metric_found_fn *found,
-                      void *context);
+size_t metric_scan_line(const struct metric_query *query, const char *line, size_t length, metric_found_fn *found,
+                        void *context);
+
+/* As metric_scan_line, but only names. */
+size_t metric_scan_names(const struct metric_query *query, const char *line, size_t length, metric_found_fn *found,
+                         void *context);
 
 /*
- * Whether any line of the text, which may contain colour sequences, may hold such a number. If not, the caller need not
- * split the text into lines.
+ * Reads the value at line[at], which is a number or a problem. Returns false if there is none. The caller sets the other
+ * members of *found.
+ */
+bool metric_scan_value(struct metric_found *found, const char *line, size_t at, size_t length);
+
+/*
+ * Returns how many bytes of the text, from its beginning, are the name; 0 if it does not begin with the name. *cut: the
+ * program has cut the name off.
+ */
+size_t metric_scan_match(const char *name, const char *text, size_t length, bool *cut);
+
+/* Returns the length in bytes of the vertical line of a table (`|`, `│`, `┃`, `║`) at the text; 0 if there is none. */
+size_t metric_scan_border(const char *text, size_t length);
+
+/*
+ * Whether any line of the text, which may contain colour sequences, may hold such a number, or a part of its name above
+ * it, or the beginning of a traceback. If not, the caller need not split the text into lines.
  */
 bool metric_scan_may_find(const struct metric_query *query, const char *text, size_t length);
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Number of variables that do not come from parameters: PARAMS, SEED, WORKDIR, PARENT_SNAPSHOT. */
-enum { FIXED = 4 };
+enum { FIXED = 5 };
 
 static size_t count(const char *const *list)
 {
@@ -70,8 +70,13 @@ static bool make_variables(struct command_environment *made, const char *const *
               own(made, at++, print("LINEAGE_PARENT_SNAPSHOT=%s", parent ? parent : ""));
     for (size_t i = 0; ok && i < values->n_params; i++)
         ok = own(made, at++, param_variable(&values->params[i]));
-    for (size_t i = 0; ok && more && more[i]; i++)
+    bool has_columns = false;
+    for (size_t i = 0; ok && more && more[i]; i++) {
+        has_columns = has_columns || strncmp(more[i], "COLUMNS=", 8) == 0;
         ok = own(made, at++, placeholders_replace(more[i], values));
+    }
+    if (ok && !has_columns) /* Rich cuts names and breaks lines at 80 columns where it finds no terminal */
+        ok = own(made, at++, print("COLUMNS=400"));
     return ok;
 }
 

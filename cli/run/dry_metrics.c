@@ -15,7 +15,7 @@
 
 enum { SHOWN_BYTES = 200 };
 
-/* Where a value came from. Stream 0: a line of LINEAGE_EVENTS; 1 and 2: a printed line. */
+/* Where a value came from. Stream 0: a line of LINEAGE_EVENTS; 1: a printed line. */
 struct place {
     int stream;
     uint64_t line;
@@ -28,7 +28,7 @@ struct dry_metrics {
     struct metric_values values;          /* of all metrics */
     struct place places[METRIC_VALUES_MAX]; /* of the value that counts of each of them */
     struct place score;
-    uint64_t n_lines[3];                  /* per stream */
+    uint64_t n_lines[2];                  /* per stream */
     struct place now;                     /* the line whose events arrive */
     bool is_log;
     struct metric_lines lines;            /* of a saved log; a command's lines are read by its watcher */
@@ -96,9 +96,9 @@ static void take_event(struct dry_metrics *dry, const struct trial_event *event)
         take_value(dry, event->not_finite, (double)NAN);
 }
 
-static void on_line(void *context, int stream, const char *text, size_t length)
+static void on_line(void *context, const char *text, size_t length)
 {
-    set_place(context, stream, text, length);
+    set_place(context, 1, text, length);
 }
 
 static void on_event(void *context, const struct trial_event *event)
@@ -206,7 +206,7 @@ static const char *score_name(const struct dry_metrics *dry)
 
 static void place_text(const struct dry_metrics *dry, const struct place *place, char *out, size_t size)
 {
-    static const char *const streams[] = {"LINEAGE_EVENTS", "stdout", "stderr"};
+    static const char *const streams[] = {"LINEAGE_EVENTS", "output"};
     if (dry->is_log)
         snprintf(out, size, "%llu", (unsigned long long)place->line);
     else

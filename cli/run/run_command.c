@@ -466,7 +466,7 @@ static bool run_in_copy(struct command_run *run, struct trial_outcome *outcome, 
     return ok;
 }
 
-/* Forgets what the trial reported as its score. The score of the row is that of the sealed evaluation, or none. */
+/* Forgets what the training reported as its score. The score of the row is that of the evaluation, or none. */
 static void forget_score(struct command_run *run, struct trial_results *results)
 {
     if (!run->printed.present)
@@ -526,7 +526,12 @@ static bool evaluate(struct command_run *run, struct trial_outcome *outcome, uin
         return true;
     if (t->eval ? !run_evaluation(run, outcome, seed) : !run_sealed_evaluation(run, outcome, seed))
         return false;
-    is_disqualified(run, outcome);
+    if (!is_disqualified(run, outcome) && run->printed.present) {
+        char looked[TRIAL_TEXT_MAX];
+        memcpy(looked, outcome->looked, sizeof looked);
+        snprintf(outcome->looked, sizeof outcome->looked, "the evaluation printed no score, the training printed %.10g; %.400s",
+                 run->printed.value, looked);
+    }
     return true;
 }
 
@@ -536,14 +541,14 @@ static bool run_seed(struct command_run *run, struct trial_outcome *outcome, str
     const struct command_trial *t = run->trial;
     double before = outcome->total_s;
     struct trial_job job = run->job;
-    if (run->dry && t->sealed_eval)
+    if (run->dry && (t->eval || t->sealed_eval))
         job.event = NULL; /* what the training prints does not count */
     if (!run_words(run, outcome, job, &(struct stage){t->argv, run->environment}, seed))
         return false;
     judge_last_words(run, outcome, results);
     if ((t->eval || t->sealed_eval) && results->train_s < 0)
         run->train_s += outcome->total_s - before;
-    if (t->sealed_eval)
+    if (t->sealed_eval || (t->eval && !has_failed(outcome)))
         forget_score(run, results);
     if (!is_disqualified(run, outcome) && !evaluate(run, outcome, seed))
         return false;
@@ -674,7 +679,7 @@ static size_t note_printed(const struct command_run *run, const struct trial_res
 {
     const struct lineage_number *printed = &run->printed;
     bool same = results->score.present && fabs(results->score.value - printed->value) <= 1e-9 * fabs(printed->value);
-    if (!run->trial->sealed_eval || !printed->present || (same && run->trial->seeds < 2))
+    if ((!run->trial->sealed_eval && !run->trial->eval) || !printed->present || (same && run->trial->seeds < 2))
         return 0;
     return (size_t)snprintf(out, size, "%sthe trial itself printed %.10g, which does not count", more ? ", " : "",
                             printed->value);

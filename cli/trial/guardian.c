@@ -97,8 +97,7 @@ static void become_command(const struct guarding *g, pid_t guardian, int failure
     const struct guardian_command *c = g->command;
     int outside = OUTSIDE, no_sandbox = GUARDIAN_NO_SANDBOX;
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    int out = c->printed[0] >= 0 ? c->printed[0] : STDERR_FILENO;
-    int err = c->printed[1] >= 0 ? c->printed[1] : STDERR_FILENO;
+    int out = c->printed >= 0 ? c->printed : STDERR_FILENO;
     if (c->group >= 0 && !trial_cgroup_enter(c->group))
         put(failure, &outside, sizeof outside);
     setsid();
@@ -110,7 +109,7 @@ static void become_command(const struct guarding *g, pid_t guardian, int failure
     signal(SIGPIPE, SIG_DFL); /* lineage ignores it, but pipelines in the command need it */
     sigprocmask(SIG_SETMASK, &g->before, NULL);
     if (getppid() == guardian && null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
-        dup2(err, STDERR_FILENO) >= 0 && dup2(c->events, TRIAL_EVENTS_FD) >= 0 &&
+        dup2(out, STDERR_FILENO) >= 0 && dup2(c->events, TRIAL_EVENTS_FD) >= 0 &&
         (!c->dir || chdir(c->dir) == 0))
         execvpe(c->program, c->argv, c->environment);
     int error = errno;
@@ -279,8 +278,8 @@ static void close_between(int from, int to)
  */
 static void close_others(const struct guarding *g)
 {
-    int keep[] = {STDERR_FILENO, g->control, g->report, g->command->events, g->command->printed[0],
-                  g->command->printed[1], g->command->hold, g->command->group};
+    int keep[] = {STDERR_FILENO, g->control, g->report, g->command->events, g->command->printed,
+                  g->command->hold, g->command->group};
     enum { KEPT = sizeof keep / sizeof *keep };
     qsort(keep, KEPT, sizeof *keep, by_number);
     for (int i = 0; i + 1 < KEPT; i++)
@@ -322,9 +321,8 @@ static void guard(struct guarding *g)
         _exit(1);
     if (g->outside)
         send_report(g, NEWS_OUTSIDE, 0);
-    for (int i = 0; i < 2; i++)
-        if (g->command->printed[i] >= 0)
-            close(g->command->printed[i]);
+    if (g->command->printed >= 0)
+        close(g->command->printed);
     close(g->command->events);
     bool end = false;
     for (reap(g); !g->child_reaped && !end; reap(g))

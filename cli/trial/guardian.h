@@ -25,7 +25,7 @@ struct guardian_command {
     char *const *argv, *const *environment;
     const char *dir; /* working directory; NULL: that of this process */
     int events;      /* descriptor that the command gets as TRIAL_EVENTS_FD */
-    int printed[2];  /* descriptors that the command gets as 1 and 2; -1: standard error of this process */
+    int printed;     /* the descriptor that the command gets as 1 and 2; -1: standard error of this process */
     int hold;        /* descriptor that stays open until the tree is gone; -1: none */
     int group;       /* control group (trial_cgroup.h) that the command enters; -1: none */
     double grace;    /* seconds between TERM and KILL */

@@ -36,15 +36,13 @@ struct trial_job {
      */
     bool (*hopeless)(void *context, const struct trial_event *event, char *why, size_t size);
     /*
-     * Called with the output of the command. Lines of one stream stay in order; the order between the two streams is
-     * approximate. If NULL, the command prints to the standard error of this process.
+     * Called with the output of the command, both streams in order of arrival. If NULL, the command prints to the standard error of this process.
      */
     void (*output)(void *context, const char *bytes, size_t n);
     /*
-     * Called with each whole line that the command prints, before the events of the line; stream is 1 (standard output)
-     * or 2 (standard error). NULL: not called, and lines without a metric are skipped at once.
+     * Called with each whole line that the command prints, before the events of the line. NULL: not called, and lines without a metric are skipped at once.
      */
-    void (*line)(void *context, int stream, const char *text, size_t length);
+    void (*line)(void *context, const char *text, size_t length);
     void (*turn)(void *context); /* called between events; NULL: not called */
     double turn_seconds;         /* longest time between two calls of turn; 0: only called when something happens */
     void *context;

@@ -111,7 +111,7 @@ static void make_group(struct trial_process *p)
         trial_cgroup_remove(&p->group);
 }
 
-static int spawn_guarded(struct trial_process *p, char *const *environment, int events, const int printed[2])
+static int spawn_guarded(struct trial_process *p, char *const *environment, int events, int printed)
 {
     const struct trial_job *job = p->job;
     make_group(p);
@@ -120,7 +120,7 @@ static int spawn_guarded(struct trial_process *p, char *const *environment, int 
                                        .environment = environment,
                                        .dir = job->dir,
                                        .events = events,
-                                       .printed = {printed[0], printed[1]},
+                                       .printed = printed,
                                        .hold = job->hold,
                                        .group = p->group.dir,
                                        .grace = job->settings.grace_seconds,
@@ -174,7 +174,7 @@ static bool open_named_pipe(const char *path, int ends[2])
     return false;
 }
 
-static int start_command(struct trial_process *p, const char *variable, int events, const int printed[2])
+static int start_command(struct trial_process *p, const char *variable, int events, int printed)
 {
     const char **environment = make_environment(variable, p->job->environment, p->job->guarded);
     char *const *list = (char *const *)(uintptr_t)environment;
@@ -188,25 +188,23 @@ static int start_command(struct trial_process *p, const char *variable, int even
 /* The writing ends are closed in this process at once, because otherwise the pipes would never end. */
 bool trial_process_start(struct trial_process *p, const struct trial_job *job)
 {
-    int events[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1}, error = 0;
+    int events[2] = {-1, -1}, out[2] = {-1, -1}, error = 0;
     char variable[PATH_MAX + 32] = "LINEAGE_EVENTS=/dev/fd/3";
-    *p = (struct trial_process){.job = job, .pid = -1, .events = -1, .printed = {-1, -1}, .notice = -1,
+    *p = (struct trial_process){.job = job, .pid = -1, .events = -1, .printed = -1, .notice = -1,
                                 .group = {.dir = -1, .base = -1}};
     if (open_named_pipe(job->events_path, events))
         snprintf(variable, sizeof variable, "LINEAGE_EVENTS=%s", job->events_path);
     else if (!open_pipe(events))
         error = errno;
-    /* Each stream has a pipe: in a shared pipe, a line of one stream could be split by a line of the other. */
-    if (!error && job->output && (!open_pipe(out) || !open_pipe(err)))
+    /* Both streams share a pipe, because the order of two pipes cannot be known, and the last value of a metric counts. */
+    if (!error && job->output && !open_pipe(out))
         error = errno;
     if (!error)
-        error = start_command(p, variable, events[1], (const int[]){out[1], err[1]});
+        error = start_command(p, variable, events[1], out[1]);
     close_end(&events[1]);
     close_end(&out[1]);
-    close_end(&err[1]);
     p->events = events[0];
-    p->printed[0] = out[0];
-    p->printed[1] = err[0];
+    p->printed = out[0];
     if (!error)
         return true;
     cli_error(CLI_SYSTEM, "cannot start %s: %s", job->argv[0],
@@ -271,8 +269,7 @@ bool trial_process_is_grouped(const struct trial_process *p)
 void trial_process_release(struct trial_process *p)
 {
     close_end(&p->events);
-    close_end(&p->printed[0]);
-    close_end(&p->printed[1]);
+    close_end(&p->printed);
     if (p->job->events_path)
         unlink(p->job->events_path);
     if (p->job->guarded && p->guardian.pid > 0) {

@@ -10,7 +10,7 @@ struct trial_process {
     const struct trial_job *job;
     pid_t pid;      /* child of this process: the command, or its guardian */
     int events;     /* pipe of the command's events; -1: read to the end */
-    int printed[2]; /* pipes of the command's standard output and error; -1: read to the end, or not read at all */
+    int printed;    /* the pipe of the command's standard output and error; -1: read to the end, or not read at all */
     int notice;     /* readable when the state may have changed; -1: poll at intervals */
     bool ended;     /* the command has ended */
     int state;      /* wait status of the ended command */

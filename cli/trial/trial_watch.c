@@ -60,7 +60,7 @@ struct watch {
     const struct trial_job *job;
     struct trial_outcome *outcome;
     struct trial_process process;
-    struct line_reader events, printed[2]; /* printed: standard output, standard error */
+    struct line_reader events, printed; /* printed: standard output and standard error, in order of arrival */
     struct peers peers;
     struct metric_lines metrics;
     struct gpu_memory gpu;
@@ -74,7 +74,6 @@ struct watch {
     bool stop;       /* there is a verdict */
     bool impatient;  /* the user has interrupted twice */
     size_t read;     /* bytes of output in this round */
-    int stream;      /* the stream whose lines are read: 1 or 2 */
 };
 
 /* Sets the verdict. The trial is then ended. */
@@ -196,7 +195,7 @@ static void take_printed_line(void *context, const char *text, size_t length)
     struct watch *w = context;
     struct trial_event event;
     if (w->job->line)
-        w->job->line(w->job->context, w->stream, text, length);
+        w->job->line(w->job->context, text, length);
     if (!w->stop && metric_lines_read(&w->metrics, &event, text, length))
         take_event(w, &event);
 }
@@ -221,33 +220,25 @@ static bool read_events(struct watch *w)
  */
 static bool read_output(struct watch *w)
 {
-    size_t all = 0;
-    for (int i = 0; i < 2; i++) {
-        struct line_reader *reader = &w->printed[i];
-        size_t n = w->process.printed[i] >= 0 ? line_reader_read(reader, &w->process.printed[i]) : 0;
-        if (!n)
-            continue;
-        all += n;
-        w->heard = cli_now();
-        w->job->output(w->job->context, reader->bytes + reader->length - n, n);
-        w->stream = i + 1;
-        if (metric_lines_may_be_in(&w->metrics, reader->bytes, reader->length) || w->job->line)
-            line_reader_each_printed(reader, take_printed_line, w);
-        else
-            line_reader_skip(reader);
-    }
-    w->read += all;
-    return all > 0;
+    struct line_reader *reader = &w->printed;
+    size_t n = w->process.printed >= 0 ? line_reader_read(reader, &w->process.printed) : 0;
+    if (!n)
+        return false;
+    w->heard = cli_now();
+    w->job->output(w->job->context, reader->bytes + reader->length - n, n);
+    if (metric_lines_may_be_in(&w->metrics, reader->bytes, reader->length) || w->job->line)
+        line_reader_each_printed(reader, take_printed_line, w);
+    else
+        line_reader_skip(reader);
+    w->read += n;
+    return true;
 }
 
 /* Takes the last lines of a program whose output does not end with a line end. */
 static void take_last_lines(struct watch *w)
 {
     line_reader_last(&w->events, take_event_line, w);
-    for (int i = 0; i < 2; i++) {
-        w->stream = i + 1;
-        line_reader_last(&w->printed[i], take_printed_line, w);
-    }
+    line_reader_last(&w->printed, take_printed_line, w);
 }
 
 /* ---- time ---- */
@@ -340,8 +331,7 @@ static void look_at_memory(struct watch *w)
 static bool wait_for_news(struct watch *w, bool *interrupted, int milliseconds)
 {
     struct pollfd fds[] = {{w->process.events, POLLIN, 0},
-                           {w->process.printed[0], POLLIN, 0},
-                           {w->process.printed[1], POLLIN, 0},
+                           {w->process.printed, POLLIN, 0},
                            {*interrupted ? -1 : w->job->interrupts->fd, POLLIN, 0},
                            {w->process.notice, POLLIN, 0},
                            {w->ending || w->stop ? -1 : w->peers.news, POLLIN, 0}};
@@ -352,9 +342,9 @@ static bool wait_for_news(struct watch *w, bool *interrupted, int milliseconds)
         return false;
     if (fds[0].revents)
         read_events(w);
-    if (fds[1].revents || fds[2].revents)
+    if (fds[1].revents)
         read_output(w);
-    *interrupted = *interrupted || fds[3].revents;
+    *interrupted = *interrupted || fds[2].revents;
     return true;
 }
 
@@ -589,7 +579,6 @@ bool trial_watch(struct trial_outcome *outcome, const struct trial_job *job)
     gpu_memory_release(&w.gpu);
     peers_release(&w.peers);
     line_reader_release(&w.events);
-    line_reader_release(&w.printed[0]);
-    line_reader_release(&w.printed[1]);
+    line_reader_release(&w.printed);
     return ok;
 }

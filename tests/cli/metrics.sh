@@ -46,6 +46,16 @@ must_run run -C forms -q -- echo METRIC loss=3
 must_equal 3.0 "$(field forms 10)"
 must_run run -C forms -q -m loss -- sh -c 'printf "50 %% of "; echo "loss: 3" >&2; sleep 0.1; echo "the data, loss unknown"'
 must_equal 3.0 "$(field forms 10)"
+# Both streams are read in order of arrival: a progress bar just before the value does not replace it, nor the other way round.
+must_run run -C forms -q -m loss -- sh -c 'i=0; while [ $i -lt 20 ]; do echo "bar loss=9.5" >&2; echo "loss: 0.25"; i=$((i + 1)); done'
+must_equal 0.25 "$(field forms 10)"
+must_run run -C forms -q -m loss -- sh -c 'i=0; while [ $i -lt 20 ]; do echo "loss: 0.25"; echo "loss=9.5" >&2; i=$((i + 1)); done'
+must_equal 9.5 "$(field forms 10)"
+# Rich cuts names at 80 columns, so commands get a wide COLUMNS; --env has precedence.
+must_run run -C forms -q -m columns -- sh -c 'echo columns $COLUMNS'
+must_equal 400.0 "$(field forms 10)"
+must_run run -C forms -q -m columns --env COLUMNS=90 -- sh -c 'echo columns $COLUMNS'
+must_equal 90.0 "$(field forms 10)"
 run run -C forms -q -m loss -- echo 'loss: 1,234.5'
 must_exit 1
 must_have err 'the number has a comma inside: loss: 1,234.5'
@@ -113,6 +123,14 @@ must_equal 1.5 "$(field s 10)"
 must_run run -C s -q -m acc --metric-take acc=max --eval 'echo acc 0.9' -- sh train.sh
 must_equal 0.9 "$(field s 10)"
 
+# With an evaluation, only what it reports is the score, whatever the channel of the training.
+must_run run -C s -q -m acc --eval 'echo acc 0.4' -- echo 'METRIC acc=0.97'
+must_equal 0.4 "$(field s 10)"
+run run -C s -q -m acc --eval true -- echo 'acc 0.99'
+must_exit 1
+must_have err 'the evaluation printed no score, the training printed 0.99'
+must_equal ' harness_abort' "$(field s 10) $(field s 9)"
+
 # rerun repeats patterns and rules, and provenance records them.
 must_run run -C r --direction lower -q --metric-regex 'loss=test loss: ([\d.e+-]+)' --metric-take loss=min -- sh "$PWD/train.sh"
 must_equal 2.21 "$(field r 10)"
@@ -147,8 +165,8 @@ cd empty || exit 3
 must_run run --dry-metrics -q --metric-regex 'loss=test loss: ([\d.e+-]+)' --metric-take loss=min -m acc -- \
     sh -c 'sh ../train.sh; echo METRIC gpu=4 >&2; echo "{\"memory\": 7, \"score\": 3}" >"$LINEAGE_EVENTS"' 
 must_equal '' "$(ls -A | grep -v '^out$\|^err$')"
-must_have out 'loss     2.21  minimum       3  stdout:2          step 1 train loss: 2.11 test loss: 2.21 acc 0.1'
-must_have out 'gpu       4.0  last          1  stderr:1          METRIC gpu=4'
+must_have out 'loss     2.21  minimum       3  output:2          step 1 train loss: 2.11 test loss: 2.21 acc 0.1'
+must_have out 'gpu       4.0  last          1  output:4          METRIC gpu=4'
 must_have out 'memory    7.0  last          1  LINEAGE_EVENTS:1  '
 must_have out 'score: acc 3.0 from line LINEAGE_EVENTS:1, because it is the first --metric; found by LINEAGE_EVENTS'
 run run --dry-metrics -q -m acc -- sh -c 'echo acc 3; exit 4'
@@ -160,7 +178,7 @@ must_have err 'no score: looked for `lost`, nearest line: losst: 3'
 must_have err 'metric-take lots: no value of that name was read'
 must_fail 3 'cannot start' run --dry-metrics -q -- ./nothing-there
 must_run run --dry-metrics -q --seeds 2 --eval 'echo acc {seed}' -m acc -- true
-must_have out 'score: acc 2.0 from line stdout:2'
+must_have out 'score: acc 2.0 from line output:2'
 cd .. || exit 3
 sh train.sh >log
 must_run run --dry-metrics log --score acc -m 'test loss' --format json

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <math.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -224,7 +225,7 @@ static void names_beyond_the_table_count_no_steps(void **state)
 static void a_name_that_was_asked_for_is_read_anywhere(void **state)
 {
     static const char *const asked[] = {"val_bpb", "acc"};
-    static const char *const said[] = {"acc:0.5", "acc: 0.5", "acc:\t 0.5", "acc \t: 0.5%", "acc: 0.5, of 1", "acc: 0.5)", "acc: 0.5 (best)",
+    static const char *const said[] = {"acc:0.5", "acc: 0.5", "acc:\t 0.5", "acc \t: 0.5", "acc: 0.5, of 1", "acc: 0.5)", "acc: 0.5 (best)",
                                        "acc 0.5", "the acc: 0.5", "Acc=0.5", "\033[1macc\033[0m: 0.5"};
     static const char *const not_said[] = {"acc", "acc ", "acc\t", "acc:", "acc: ", "acc: \t", "acc: best", "accuracy: 0.5", "top/acc: 0.5"};
     struct metric_lines lines;
@@ -249,7 +250,7 @@ static void the_only_name_is_the_score(void **state)
 {
     struct metric_lines lines;
     struct trial_event event;
-    char text[200];
+    char text[300];
     (void)state;
     metric_lines_init(&lines, &(struct metric_query){0}, NULL);
     assert_true(read_printed(&lines, &event, "METRIC speed=2"));
@@ -272,10 +273,10 @@ static void the_nearest_line_is_remembered(void **state)
         {"hello\nworld\n", "looked for `loss`"},
         {"a 1\nb 2\nc\n", "looked for `loss`, nearest line: b 2"},
         {"my_loss is 3\nb 2\n", "looked for `loss`, nearest line: my_loss is 3"},
-        {"loss: 1,234.5\nb 2\n", "looked for `loss`, but the number has a comma inside: loss: 1,234.5"},
+        {"loss: 1,234.5\nb 2\n", "looked for `loss`, but the number has a comma inside: loss: 1,234.5 (print one plain number, or say with --metric-regex which digits count)"},
     };
     struct trial_event event;
-    char text[200];
+    char text[300];
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct metric_lines lines;
@@ -285,6 +286,70 @@ static void the_nearest_line_is_remembered(void **state)
         metric_lines_describe(&lines, text, sizeof text);
         assert_string_equal(text, cases[i][1]);
         metric_lines_release(&lines);
+    }
+}
+
+/* Reads the lines of a program and returns the last value of the name; NAN if a number must not be guessed or is missing. */
+static double last_printed(const char *name, const char *printed)
+{
+    struct metric_lines lines;
+    struct trial_event event;
+    double last = (double)NAN;
+    metric_lines_init(&lines, &(struct metric_query){.names = &name, .n_names = 1}, name);
+    for (const char *line = printed; *line; line += strcspn(line, "\r\n") + (line[strcspn(line, "\r\n")] != '\0'))
+        if (metric_lines_read(&lines, &event, line, strcspn(line, "\r\n")))
+            last = event.has_score ? event.score : (double)NAN;
+    metric_lines_release(&lines);
+    return last;
+}
+
+static void numbers_below_their_names_are_read(void **state)
+{
+    static const struct {
+        const char *name, *printed;
+        double wanted;
+    } cases[] = {
+        {"eval_loss", "{'eval_loss': '0.6863', 'epoch': '3'}\n", 0.6863},
+        {"valid_loss", "  epoch    train_loss    valid_loss     dur\n-------  ------------  ------------  ------\n"
+                       "      1        \033[36m0.7221\033[0m        \033[35m0.7089\033[0m  0.1028\n", 0.7089},
+        {"loss textcat", "E    #       LOSS TEXTCAT  SCORE \n---  ------  ------------  ------\n  0       0          0.25    1.00\n", 0.25},
+        {"train loss", "      Iter       Train Loss   Remaining Time \n         1           1.1882            0.10s\n", 1.1882},
+        {"loss", "epoch,loss,acc\n0,0.5,0.9\n1,0.4,0.8\n", 0.4},
+        {"loss", "epoch,loss,acc\n0,0.5,0.9\nall done\n1,2,3\n", 0.5},
+        {"average loss", "average  since     current\nloss     last       weight\n0.500000 0.200000      1.0\n", 0.5},
+        {"loss", "│ Trial name   status       iter     loss │\n├───┤\n│ a_00000   TERMINATED     10      0.5 │\n", 0.5},
+        {"map50", "      Class     Images      R      mAP50  mAP50-95): 100% ━━ 1/1 26.6it/s\n"
+                  "        all          8      0        0.7      0.4\n     person          8      0        0.1      0.2\n", 0.7},
+        {"box_loss", "   Epoch   GPU_mem   box_loss    Size\n     1/2        0G      2.153      64: 100% ━━ 2/2 7.8it/s\n"
+                     "   Class    Images      mAP50   other\n     all         8          9       7\n", 2.153},
+        {"rollout/reward", "| rollout/     |      |\n|    reward    | 12.3 |\n| train/       |      |\n|    reward    | 7    |\n", 12.3},
+        {"eval/a_very_long_name", "| eval/              |      |\n|    a_very_long... | 0.5 |\n", 0.5},
+        {"acc", "|acc |↑ |0.2872|± |0.0045|\n", 0.2872},
+        {"loss", "| loss | - | 0.5 |\n", NAN},
+        {"evaluation_loss", "the evaluation_loss = \n0.1374\n", 0.1374},
+        {"evaluation_loss", "the evaluation_loss = \n3 epochs were run\n", NAN},
+        {"time", "time:   [251.04 ns 255.65 ns 263.01 ns]\n", 255.65},
+        {"time", "  Time (mean ± σ):     101.4 ms ±   0.2 ms    [User: 0.7 ms]\n", 101.4},
+        {"time", "time 900ms\ntime 1.2s\n", NAN},
+        {"loss", "loss: [0.5, 0.6]\n", NAN},
+        {"accuracy", "accuracy: 0.5\naccuracy: 100%|██| 8/8\naccuracy: 100% ━━ 8/8\n", 0.5},
+        {"accuracy", "accuracy: 0.95\naccuracy: 91%\n", NAN},
+        {"accuracy", "Accuracy: 23/200 (12%)\n", NAN},
+        {"accuracy", "accuracy: 45 of 60\n", NAN},
+        {"loss", "loss: 1 234.5\n", NAN},
+        {"loss", "loss: 1'234.5\n", NAN},
+        {"mse", "mse: 1.25e-06\nwandb: Run summary:\nwandb: mse 0.0\n", 1.25e-06},
+        {"mse", "wandb: mse 0.25\n", 0.25},
+        {"loss", "loss: 0.1\n/a/t.py:3: UserWarning: hi\n  loss = 0.7\n", 0.1},
+        {"loss", "loss: 0.1\n[rank0]: Traceback (most recent call last):\n[rank0]:   File \"x\"\n[rank0]:     loss = 0.7\n", 0.1},
+        {"loss", "loss: 0.1\n╭── Traceback (most recent call last) ──╮\n│ ❱ 3 loss = 0.7 │\n╰──╯\nValueError: loss 0.6\n", 0.1},
+        {"loss", "Traceback (most recent call last):\n\n> File \"x\"\n    loss = 0.7\n\nValueError: a\nloss: 0.3\n", 0.3},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double got = last_printed(cases[i].name, cases[i].printed);
+        if (isnan(cases[i].wanted) ? !isnan(got) : got != cases[i].wanted)
+            fail_msg("%s is %g, not %g, in: %s", cases[i].name, got, cases[i].wanted, cases[i].printed);
     }
 }
 
@@ -797,6 +862,7 @@ int main(void)
         cmocka_unit_test(a_name_that_was_asked_for_is_read_anywhere),
         cmocka_unit_test(the_only_name_is_the_score),
         cmocka_unit_test(the_nearest_line_is_remembered),
+        cmocka_unit_test(numbers_below_their_names_are_read),
         cmocka_unit_test(every_end_has_a_label_and_a_reason),
         cmocka_unit_test(a_name_that_is_no_text_does_not_cost_the_row),
         cmocka_unit_test(telemetry_is_json_whatever_phases_are_called),

@@ -1,0 +1,494 @@
+/* printed_page.c: see printed_page.h. The separators are tried in the order of the enumeration. */
+#include "metrics/printed_page.h"
+
+#include <string.h>
+
+enum separator { BY_BORDER, BY_TAB, BY_SEMICOLON, BY_COMMA, BY_WIDE_BLANK, BY_BLANK, N_SEPARATORS };
+
+enum { CELLS_MAX = 64, NOT_HERE = -1, TWICE = -2 };
+
+/* A warning's message may have several lines, before the source line. */
+enum { WARNING_LINES = 16 };
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool begins_with(const char *line, size_t length, const char *word)
+{
+    return length >= strlen(word) && memcmp(line, word, strlen(word)) == 0;
+}
+
+static size_t indentation(const char *line, size_t length)
+{
+    size_t n = 0;
+    while (n < length && is_blank(line[n]))
+        n++;
+    return n;
+}
+
+/* ---- source code ---- */
+
+/* The prefix that torchrun puts before each line of a rank: `[rank0]:`. */
+static size_t rank_prefix(const char *line, size_t length)
+{
+    const char *end = length > 3 && line[0] == '[' && line[1] >= 'a' && line[1] <= 'z' ? memchr(line, ']', length) : NULL;
+    return end && end - line < 24 && is_digit(end[-1]) && end + 1 < line + length && end[1] == ':' ? (size_t)(end - line) + 2 : 0;
+}
+
+/* `train.py:12: UserWarning: message`, whose source line follows. */
+static bool is_warning(const char *line, size_t length)
+{
+    const char *at = memmem(line, length, "Warning: ", 9), *from = at;
+    while (from && from > line && from[-1] != ' ')
+        from--;
+    return from && from > line + 3 && from[-2] == ':' && is_digit(from[-3]);
+}
+
+static bool goes_on(struct printed_page *page, const char *line, size_t length)
+{
+    size_t indent = indentation(line, length);
+    switch (page->quotes) {
+    case PAGE_PLAIN: return false;
+    case PAGE_WARNING:
+        page->quoted++;
+        bool is_source = indent == 2 && length > 2 && (page->quoted == 1 || memchr(line, '(', length));
+        if (is_source || page->quoted == WARNING_LINES)
+            page->quotes = PAGE_PLAIN;
+        return is_source;
+    case PAGE_TRACEBACK: /* ends with the line of the exception, whose message may hold a number, too */
+        if (indent == 0 && length > 0 && line[0] != '>' && line[0] != '|' && line[0] != '+')
+            page->quotes = PAGE_PLAIN;
+        return true;
+    case PAGE_BOXED_TRACEBACK:
+        if (begins_with(line + indent, length - indent, "╰") || begins_with(line + indent, length - indent, "+--"))
+            page->quotes = PAGE_TRACEBACK;
+        return true;
+    }
+    return false;
+}
+
+bool printed_page_is_source(struct printed_page *page, const char *line, size_t length)
+{
+    size_t prefix = rank_prefix(line, length);
+    line += prefix;
+    length -= prefix;
+    if (memmem(line, length, "Traceback (most recent call last)", 33)) {
+        size_t indent = indentation(line, length);
+        bool boxed = begins_with(line + indent, length - indent, "╭") || begins_with(line + indent, length - indent, "+--");
+        page->quotes = boxed ? PAGE_BOXED_TRACEBACK : PAGE_TRACEBACK;
+        return true;
+    }
+    if (goes_on(page, line, length))
+        return true;
+    if (is_warning(line, length)) {
+        page->quotes = PAGE_WARNING;
+        page->quoted = 0;
+    }
+    return false;
+}
+
+/* ---- cells ---- */
+
+struct cells {
+    size_t n;
+    struct {
+        size_t at, length;   /* bytes of the line, without blanks around them */
+        size_t from, to;     /* characters of the line */
+    } cell[CELLS_MAX];
+};
+
+/* Returns the length in bytes of the separator at line[at]; 0 if there is none. */
+static size_t separator_length(enum separator by, const char *line, size_t at, size_t length)
+{
+    size_t n = 0;
+    switch (by) {
+    case BY_BORDER: return metric_scan_border(line + at, length - at);
+    case BY_TAB: return line[at] == '\t';
+    case BY_SEMICOLON: return line[at] == ';';
+    case BY_COMMA: return line[at] == ',';
+    default:
+        n = indentation(line + at, length - at);
+        return n >= 2 || by == BY_BLANK || line[at] == '\t' ? n : 0;
+    }
+}
+
+static void add_cell(struct cells *cells, const char *line, size_t from, size_t to)
+{
+    size_t characters = 0;
+    from += indentation(line + from, to - from);
+    while (to > from && is_blank(line[to - 1]))
+        to--;
+    if (cells->n == CELLS_MAX)
+        return;
+    for (size_t i = 0; i < from; i++)
+        characters += (line[i] & 0xc0) != 0x80;
+    cells->cell[cells->n].at = from;
+    cells->cell[cells->n].length = to - from;
+    cells->cell[cells->n].from = characters;
+    for (size_t i = from; i < to; i++)
+        characters += (line[i] & 0xc0) != 0x80;
+    cells->cell[cells->n++].to = characters;
+}
+
+/* Splits the line. Ignores blanks and vertical lines around the whole line. */
+static void split(struct cells *cells, enum separator by, const char *line, size_t length)
+{
+    size_t from = 0, border;
+    cells->n = 0;
+    while (from < length && (is_blank(line[from]) || metric_scan_border(line + from, length - from)))
+        from += is_blank(line[from]) ? 1 : metric_scan_border(line + from, length - from);
+    for (bool more = true; more;) {
+        more = false;
+        while (length > from && is_blank(line[length - 1]))
+            length--;
+        for (border = 1; border <= 3 && border <= length - from; border += 2)
+            if (metric_scan_border(line + length - border, border) == border) {
+                length -= border;
+                more = true;
+                break;
+            }
+    }
+    for (size_t at = from; from < length; at++) {
+        size_t n = at < length ? separator_length(by, line, at, length) : 1;
+        if (!n)
+            continue;
+        add_cell(cells, line, from, at < length ? at : length);
+        from = at + n;
+        at = from - 1;
+    }
+}
+
+static bool looks_like_number(const char *cell, size_t length)
+{
+    struct metric_found found = {.unit = ""};
+    return metric_scan_value(&found, cell, 0, length) ||
+           (length > 0 && is_digit(cell[length > 1 && (*cell == '-' || *cell == '+')]));
+}
+
+static size_t count_numbers(const struct cells *cells, const char *line)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < cells->n; i++)
+        n += looks_like_number(line + cells->cell[i].at, cells->cell[i].length);
+    return n;
+}
+
+/* ---- tables ---- */
+
+/* Whether the cell is this name. A unit, a colon or an arrow may follow: `loss (nats)`, `mAP50-95): 100% ━━`, `acc ↑`. */
+static bool is_named(const char *name, const char *cell, size_t length)
+{
+    bool cut;
+    size_t n = metric_scan_match(name, cell, length, &cut);
+    if (!n)
+        return false;
+    size_t blanks = indentation(cell + n, length - n);
+    return n == length || strchr(")(:[", cell[n + blanks]) || (blanks && (unsigned char)cell[n + blanks] >= 0x80);
+}
+
+static bool names_any(const struct metric_query *query, const struct cells *cells, const char *line)
+{
+    for (size_t i = 0; i < query->n_names; i++)
+        for (size_t k = 0; k < cells->n && strcmp(query->names[i], "step") != 0; k++)
+            if (is_named(query->names[i], line + cells->cell[k].at, cells->cell[k].length))
+                return true;
+    return false;
+}
+
+static void place_names(struct printed_page *page, const struct metric_query *query, const struct cells *cells, const char *line)
+{
+    for (size_t i = 0; i < query->n_names && i < PAGE_NAMES_MAX; i++) {
+        page->places[i].column = NOT_HERE;
+        for (size_t k = 0; k < cells->n; k++) {
+            if (!is_named(query->names[i], line + cells->cell[k].at, cells->cell[k].length))
+                continue;
+            page->places[i].column = page->places[i].column == NOT_HERE ? (int)k : TWICE;
+            page->places[i].from = cells->cell[k].from;
+            page->places[i].to = cells->cell[k].to;
+        }
+    }
+}
+
+/* Begins a table if the line names columns and has no numbers. */
+static bool name_columns(struct printed_page *page, const struct metric_query *query, const char *line, size_t length)
+{
+    struct cells cells;
+    for (int by = 0; by < N_SEPARATORS; by++) {
+        split(&cells, by, line, length);
+        if (cells.n < 2 || count_numbers(&cells, line) > 0 || !names_any(query, &cells, line))
+            continue;
+        place_names(page, query, &cells, line);
+        page->separator = by;
+        page->n_columns = cells.n;
+        page->label[0] = '\0';
+        return true;
+    }
+    return false;
+}
+
+/* A line of names in two halves: `average  since` above `loss  last` are `average loss` and `since last`. */
+static bool name_columns_below(struct printed_page *page, const struct metric_query *query, const char *line, size_t length)
+{
+    struct cells upper, lower;
+    char joined[2 * PAGE_TEXT_BYTES];
+    size_t n = 0;
+    split(&upper, BY_BLANK, page->above, page->above_length);
+    split(&lower, BY_BLANK, line, length);
+    if (length > PAGE_TEXT_BYTES - CELLS_MAX || upper.n < 2 || upper.n != lower.n)
+        return false;
+    for (size_t i = 0; i < upper.n; i++) {
+        memcpy(joined + n, page->above + upper.cell[i].at, upper.cell[i].length);
+        n += upper.cell[i].length;
+        joined[n++] = ' ';
+        memcpy(joined + n, line + lower.cell[i].at, lower.cell[i].length);
+        n += lower.cell[i].length;
+        joined[n++] = '\t';
+    }
+    if (!name_columns(page, query, joined, n))
+        return false;
+    page->separator = BY_BLANK;
+    return true;
+}
+
+static bool begin_table(struct printed_page *page, const struct metric_query *query, const char *line, size_t length)
+{
+    return name_columns(page, query, line, length) || (page->above_length && name_columns_below(page, query, line, length));
+}
+
+/* Whether the line looks like the names of another table, none of which was asked for. */
+static bool names_other_columns(const char *line, size_t length)
+{
+    struct cells cells;
+    split(&cells, BY_WIDE_BLANK, line, length);
+    return cells.n > 2 && count_numbers(&cells, line) == 0;
+}
+
+/* Finds the one word that is below or above the name; n if there is none. */
+static size_t below(const struct cells *cells, size_t from, size_t to)
+{
+    size_t found = cells->n;
+    for (size_t i = 0; i < cells->n; i++)
+        if (cells->cell[i].from < to && cells->cell[i].to > from) {
+            if (found < cells->n)
+                return cells->n;
+            found = i;
+        }
+    return found;
+}
+
+/*
+ * Splits a row as its line of names. Returns false if it is not a row. *by_position: its cells do not correspond one by one,
+ * because some are empty or a progress bar follows.
+ */
+static bool split_row(const struct printed_page *page, struct cells *cells, const char *line, size_t length, bool *by_position)
+{
+    split(cells, page->separator, line, length);
+    *by_position = false;
+    if (page->separator < BY_WIDE_BLANK)
+        return cells->n == page->n_columns;
+    bool same = cells->n == page->n_columns;
+    for (size_t i = 0; i < cells->n && same; i++) { /* `1.0 0.5` is two cells, however wide the other gaps are */
+        size_t n = 0, digits = 0;
+        for (size_t k = 0; k < cells->cell[i].length; k++) {
+            n += line[cells->cell[i].at + k] == ' ';
+            digits += line[cells->cell[i].at + k] >= 'A';
+        }
+        same = n == 0 || digits > 0;
+    }
+    if (!same)
+        split(cells, BY_BLANK, line, length);
+    *by_position = cells->n != page->n_columns;
+    return 2 * count_numbers(cells, line) + (cells->n > 2) > cells->n && (!*by_position || page->separator == BY_WIDE_BLANK);
+}
+
+/* Whether the row belongs to another thing than the row that was read: its label, a word, is another one. */
+static bool is_other_row(struct printed_page *page, const char *label, size_t length)
+{
+    if (length == 0 || looks_like_number(label, length))
+        return false;
+    size_t n = length < PAGE_LABEL_BYTES ? length : PAGE_LABEL_BYTES - 1;
+    if (page->label[0])
+        return strlen(page->label) != n || memcmp(page->label, label, n) != 0;
+    memcpy(page->label, label, n);
+    page->label[n] = '\0';
+    return false;
+}
+
+static bool read_row(struct printed_page *page, const struct metric_query *query, const char *line, size_t length,
+                     metric_found_fn *report, void *context)
+{
+    struct cells cells;
+    bool by_position, first = false;
+    if (!split_row(page, &cells, line, length, &by_position))
+        return false;
+    for (int pass = 0; pass < 2; pass++) { /* a row's label counts only if one of its numbers is read */
+        bool other = pass && first && is_other_row(page, line + cells.cell[0].at, cells.cell[0].length);
+        for (size_t i = 0; i < query->n_names && i < PAGE_NAMES_MAX && !other; i++) {
+            struct metric_found found = {.name = query->names[i], .name_length = strlen(query->names[i]),
+                                         .source = METRIC_BY_NAME, .unit = ""};
+            int column = page->places[i].column;
+            size_t k = by_position ? below(&cells, page->places[i].from, page->places[i].to) : column >= 0 ? (size_t)column : 0;
+            if (column == NOT_HERE || k == cells.n || !metric_scan_value(&found, line, cells.cell[k].at, cells.cell[k].at + cells.cell[k].length))
+                continue;
+            found.problem = column == TWICE ? METRIC_SEVERAL : found.problem;
+            found.doubtful = false;
+            first = true;
+            if (pass)
+                report(context, &found);
+        }
+    }
+    return first;
+}
+
+/* Whether the line separates a line of names from its rows, for example `-----  -----`, or is empty. */
+static bool is_rule(const char *line, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (!is_blank(line[i]) && !strchr("-=+|:", line[i]) && (unsigned char)line[i] < 0x80)
+            return false;
+    return true;
+}
+
+static bool must_follow(const struct printed_page *page)
+{
+    return page->n_columns == 2 || page->separator == BY_BLANK || page->separator == BY_COMMA || page->separator == BY_SEMICOLON;
+}
+
+static void look_for_table(struct printed_page *page, const struct metric_query *query, const char *line, size_t length,
+                           metric_found_fn *report, void *context)
+{
+    bool rule = is_rule(line, length);
+    if (page->n_columns && read_row(page, query, line, length, report, context))
+        return;
+    if (page->n_columns && !rule && must_follow(page))
+        page->n_columns = 0;
+    if (!rule && !begin_table(page, query, line, length) && names_other_columns(line, length))
+        page->n_columns = 0;
+    page->above_length = 0;
+    for (size_t i = 0; !rule && length <= PAGE_TEXT_BYTES - CELLS_MAX && i < length; i++)
+        if (is_digit(line[i]))
+            return;
+    if (!rule && length <= PAGE_TEXT_BYTES - CELLS_MAX) {
+        memcpy(page->above, line, length);
+        page->above_length = length;
+    }
+}
+
+/* ---- sections ---- */
+
+/* Copies the line with the section before its text. Returns the length of the copy; 0 if the line is in no section. */
+static size_t with_section(struct printed_page *page, char out[PAGE_TEXT_BYTES], const char *line, size_t length)
+{
+    size_t border = metric_scan_border(line, length), indent = border + indentation(line + border, length - border);
+    if (!page->section[0] || indent == length)
+        return 0;
+    if (indent <= page->indent || indent == border) {
+        page->section[0] = '\0';
+        return 0;
+    }
+    size_t n = strlen(page->section), rest = length - indent;
+    if (n + rest > PAGE_TEXT_BYTES)
+        return 0;
+    memcpy(out, page->section, n);
+    memcpy(out + n, line + indent, rest);
+    return n + rest;
+}
+
+/* Begins a section if the line, or its only cell, is a word that ends with '/' or ':'. */
+static void look_for_section(struct printed_page *page, const char *line, size_t length)
+{
+    struct cells cells;
+    size_t border = metric_scan_border(line, length), indent = border + indentation(line + border, length - border);
+    if (indent < length && line[indent] == '-') /* a rule ends the block */
+        page->section[0] = '\0';
+    split(&cells, BY_BORDER, line, length);
+    while (cells.n > 1 && cells.cell[cells.n - 1].length == 0)
+        cells.n--;
+    if (cells.n != 1 || cells.cell[0].length < 2 || cells.cell[0].length >= PAGE_LABEL_BYTES)
+        return;
+    const char *text = line + cells.cell[0].at, end = text[cells.cell[0].length - 1];
+    if ((end != '/' && end != ':') || memchr(text, ' ', cells.cell[0].length) || memchr(text, '(', cells.cell[0].length))
+        return;
+    memcpy(page->section, text, cells.cell[0].length);
+    page->section[cells.cell[0].length - 1] = '/';
+    page->section[cells.cell[0].length] = '\0';
+    page->indent = indent;
+}
+
+/* ---- broken lines ---- */
+
+/* Reads the number that the end of the previous line has announced. */
+static bool read_broken(struct printed_page *page, const struct metric_query *query, const char *line, size_t length,
+                        metric_found_fn *report, void *context)
+{
+    size_t broken = page->broken, at = indentation(line, length), end = at;
+    page->broken = 0;
+    if (!broken)
+        return false;
+    const char *name = query->names[broken - 1];
+    struct metric_found found = {.name = name, .name_length = strlen(name), .source = METRIC_BY_NAME, .unit = "",
+                                 .cut = page->broken_by_cut};
+    while (end < length && !is_blank(line[end]))
+        end++;
+    if (!page->broken_by_cut && end + indentation(line + end, length - end) < length)
+        return false; /* another sentence, which begins with a number */
+    if (!metric_scan_value(&found, line, at, end) || found.at + found.length + strlen(found.unit) < end)
+        return false;
+    report(context, &found);
+    return true;
+}
+
+/* Whether the line ends with a name that was asked for and with `:`, `=` or the mark of a name that was cut off. */
+static void look_for_break(struct printed_page *page, const struct metric_query *query, const char *line, size_t length)
+{
+    while (length > 0 && is_blank(line[length - 1]))
+        length--;
+    size_t end = length;
+    bool sign = end > 0 && (line[end - 1] == ':' || line[end - 1] == '=');
+    while (sign && end > 0 && (is_blank(line[end - 1]) || end == length))
+        end--;
+    for (size_t i = 0; i < query->n_names; i++)
+        for (size_t at = 0; at < end; at++) {
+            bool cut;
+            size_t n = at == 0 || is_blank(line[at - 1]) ? metric_scan_match(query->names[i], line + at, end - at, &cut) : 0;
+            if (n && at + n == end && cut != sign) {
+                page->broken = i + 1;
+                page->broken_by_cut = cut;
+            }
+        }
+}
+
+/* ---- all of them ---- */
+
+void printed_page_scan(struct printed_page *page, const struct metric_query *query, const char *line, size_t length,
+                       metric_found_fn *report, void *context)
+{
+    struct metric_query others = *query;
+    char whole[PAGE_TEXT_BYTES];
+    bool found = read_broken(page, query, line, length, report, context);
+    size_t n = with_section(page, whole, line, length);
+    if (n && metric_scan_names(query, whole, n, report, context)) {
+        found = true;
+        others.n_names = 0; /* the same number again, by a shorter name */
+    }
+    if (metric_scan_line(&others, line, length, report, context) || found || !query->n_names) {
+        page->above_length = 0;
+        look_for_break(page, query, line, length);
+        return;
+    }
+    look_for_section(page, line, length);
+    look_for_table(page, query, line, length, report, context);
+    look_for_break(page, query, line, length);
+}
+
+bool printed_page_expects(const struct printed_page *page)
+{
+    return page->quotes != PAGE_PLAIN || page->n_columns || page->above_length || page->section[0] || page->broken;
+}

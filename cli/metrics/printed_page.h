@@ -1,0 +1,56 @@
+/*
+ * printed_page.h: finds numbers with names in the lines that a program prints, where the name and the number are in
+ * different lines.
+ *
+ *     table          a line of names, then rows of numbers. Columns are separated by `|` or another vertical line, by
+ *                    tabs, by `;` or `,`, by two or more blanks, or by single blanks. A line is a row if it has as many
+ *                    cells as the line of names; a row with gaps is read by the positions of its cells. A line of names
+ *                    may consist of two lines (`average` above `loss`).
+ *     section        `rollout/` or `rollout:` alone in its line, above indented lines: `rollout/ep_rew_mean`
+ *     broken line    `loss =` at the end of a line and the number alone in the next one
+ *
+ * Rules against numbers that only look like the metric:
+ *
+ *     A table of two columns, or separated by commas, semicolons or single blanks, ends at the first line that is not a row.
+ *     If rows below one line of names have different labels (`all`, `person`), only the first is read.
+ *     Source lines that Python quotes below a warning or in a traceback are not read; also of rich, loguru and typer.
+ *
+ * Within one line, metric_scan.h decides.
+ */
+#ifndef CLI_PRINTED_PAGE_H
+#define CLI_PRINTED_PAGE_H
+
+#include "metrics/metric_scan.h"
+
+enum { PAGE_NAMES_MAX = 65, PAGE_TEXT_BYTES = 512, PAGE_LABEL_BYTES = 48 };
+
+/* What the previous lines say about the next one. A page of zero bytes ({0}) is valid. */
+struct printed_page {
+    enum { PAGE_PLAIN, PAGE_WARNING, PAGE_TRACEBACK, PAGE_BOXED_TRACEBACK } quotes;
+    size_t quoted;                    /* lines since the warning */
+    int separator;                    /* of the table's columns */
+    size_t n_columns;                 /* 0: no table */
+    struct {
+        int column;                   /* -1: not in the table; -2: two columns have this name */
+        size_t from, to;              /* of the name, in characters of its line */
+    } places[PAGE_NAMES_MAX];         /* of the names of the query */
+    char label[PAGE_LABEL_BYTES];     /* of the row that was read since the line of names; "": none, or numbers */
+    char above[PAGE_TEXT_BYTES];      /* the previous line, if it may be the upper half of a line of names */
+    size_t above_length;
+    char section[PAGE_LABEL_BYTES];   /* with its '/'; "": none */
+    size_t indent;                    /* of the section's line */
+    size_t broken;                    /* 1 + the index of the name whose number may be in the next line; 0: none */
+    bool broken_by_cut;               /* the name itself was cut off */
+};
+
+/* Whether the line is source code that Python quotes, or another line of a traceback. Call it once for each line. */
+bool printed_page_is_source(struct printed_page *page, const char *line, size_t length);
+
+/* As metric_scan_line, with what the previous lines say. The query's names are the same in each call. */
+void printed_page_scan(struct printed_page *page, const struct metric_query *query, const char *line, size_t length,
+                       metric_found_fn *found, void *context);
+
+/* Whether the next line may hold a number, or needs to be seen, although it has none of the names. */
+bool printed_page_expects(const struct printed_page *page);
+
+#endif
