@@ -5,6 +5,7 @@
 #include <lineage/text.h>
 
 #include "cli.h"
+#include "output/evidence_out.h"
 #include "output/sparkline.h"
 #include "output/show.h"
 
@@ -101,35 +102,53 @@ static void show_front(const struct cli_session *session, const struct lineage_f
     }
 }
 
-static void print_json(const struct lineage_trial *best, const struct lineage_config *config, const struct lineage_front *front)
+static void print_json(const struct lineage_trial *best, const struct lineage_config *config, const struct lineage_front *front,
+                       const struct lineage_evidence *evidence)
 {
-    json_t *object = cli_trial_json(best), *list = cli_front_json(front);
+    json_t *object = cli_trial_json(best), *setting = cli_answer_json(evidence);
     cli_json_set_margin(object, config, best);
-    json_object_set_new(object, "second", cli_json_text(config->second));
-    json_object_set_new(object, "front", list);
+    if (front->n) {
+        json_object_set_new(object, "second", cli_json_text(config->second));
+        json_object_set_new(object, "front", cli_front_json(front));
+    }
+    if (setting)
+        json_object_set_new(object, "setting", setting);
     cli_json_print(stdout, object, true);
     json_decref(object);
+}
+
+static int print_best(struct cli_session *session, const struct lineage_trial *best, const struct lineage_front *front,
+                      const struct lineage_evidence *evidence)
+{
+    char text[CLI_ANSWER_TEXT_MAX];
+    if (session->format == CLI_JSON)
+        return print_json(best, lineage_store_config(session->store), front, evidence), CLI_OK;
+    int status = cli_show_trial(best, lineage_store_config(session->store), session->format, &session->screen);
+    if (status != CLI_OK || session->format != CLI_TABLE)
+        return status;
+    if (*cli_answer_text(text, evidence, session->store))
+        cli_show_line(stdout, &session->screen, "setting", text, CLI_PLAIN);
+    show_front(session, front);
+    return CLI_OK;
 }
 
 /* Returns 1 if no trial has a rank yet. This is not an error, because scripts ask before their first trial. */
 static int work(struct cli_session *session, void *context)
 {
     struct lineage_trial trial = {0};
+    struct lineage_evidence evidence = {.sure = (double)NAN};
+    struct lineage_front front = {0};
     struct lineage_error err;
     (void)context;
-    enum lineage_status found = lineage_best(session->store, &trial, &err);
+    enum lineage_status found = lineage_best_of(session->store, &trial, &evidence, &err);
     if (found == LINEAGE_ENOTFOUND)
         return cli_error(CLI_NO, "%s", err.text);
     if (found != LINEAGE_OK)
         return cli_fail(&err);
-    struct lineage_front front = {0};
     int status = lineage_front_load(&front, session->store, &err) == LINEAGE_OK ? CLI_OK : cli_fail(&err);
-    if (status == CLI_OK && session->format == CLI_JSON && front.n)
-        print_json(&trial, lineage_store_config(session->store), &front);
-    else if (status == CLI_OK)
-        status = cli_show_trial(&trial, lineage_store_config(session->store), session->format, &session->screen);
-    if (status == CLI_OK && session->format == CLI_TABLE)
-        show_front(session, &front);
+    if (status == CLI_OK)
+        status = print_best(session, &trial, &front, &evidence);
+    lineage_evidence_release(&evidence);
     lineage_front_release(&front);
     lineage_trial_release(&trial);
     if (status == CLI_OK && session->screen.terminal && session->format == CLI_TABLE)
@@ -148,7 +167,11 @@ const struct cli_command cmd_best = {
     .name = "best",
     .arguments = "",
     .description = "Prints the kept or baseline trial with the best finite score, in the store's direction.\n"
-                   "If two trials tie, the earlier one wins. Exit status 1 if no trial has a score. In a store with\n"
+                   "If two trials tie, the earlier one wins. If trials ran more than once, it prints the setting with\n"
+                   "the best mean instead, kept or not: means are drawn to the middle of all as far as noise may\n"
+                   "explain the difference, so that one lucky run does not win against ten good ones. It says\n"
+                   "how many runs the setting had, its mean with the 95 % margin, and how likely it is better than\n"
+                   "the next one. Exit status 1 if no trial has a score. In a store with\n"
                    "a second score (`init --second`) it also prints the front: the kept trials that are best in\n"
                    "both scores (`query --front` lists them).",
     .examples = "  lineage best\n  lineage best --direction higher --format json | jq .exp_id",

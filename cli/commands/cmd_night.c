@@ -24,7 +24,7 @@ enum { NIGHT_REQUIREMENTS_MAX = 32, AGENT_TOKENS = 2000000 };
 
 struct night_options {
     struct cli_session session;
-    char *hours, *jobs, *lease, *stop_after, *retry, *method, *planner, *planner_seconds, *trials, *seed, *race, *confirm_runs;
+    char *hours, *jobs, *lease, *stop_after, *retry, *method, *planner, *planner_seconds, *trials, *seed, *race, *runs, *confirm_runs;
     char **slots, **require;
     char *prune, *sandbox;
     char *agent_endpoint, *agent_model, *agent_key_env, *agent_prompt, *agent_tokens, *agent_command;
@@ -237,9 +237,21 @@ static bool read_planning(struct night_options *o)
     if (!night->planning.on && night->list.sweep.space.n > 0 && night->list.sweep.n == 0)
         return cli_error(CLI_USAGE, "%s has ranges but no trials; give --propose METHOD or --planner COMMAND",
                          night->list.sweep.file), false;
-    if (night->planning.on && !o->list && night->planning.method != PROPOSE_GRID && !plan->trials && !o->hours)
-        return cli_error(CLI_USAGE, "--propose and --planner need --trials or --hours, which end the night"), false;
+    if (night->planning.on && !o->list && night->planning.method != PROPOSE_GRID && !plan->trials && !o->hours && !o->runs)
+        return cli_error(CLI_USAGE, "--propose and --planner need --trials, --runs or --hours, which end the night"), false;
     return true;
+}
+
+/* A proposer gets two thirds of the runs that the list leaves, if trials run again. */
+static void share_runs(struct night *night)
+{
+    struct propose_plan *plan = &night->list.sweep.plan;
+    const size_t runs = night->reruns.runs, listed = night->list.sweep.n;
+    if (!night->planning.on || !runs)
+        return;
+    const size_t left = runs > listed ? runs - listed : 0, most = night->reruns.confirm ? (2 * left + 2) / 3 : left;
+    if (!plan->trials || plan->trials > most)
+        plan->trials = most;
 }
 
 /* Options override the sweep file, which overrides the default. */
@@ -248,14 +260,19 @@ static bool read_reruns(struct night_options *o)
     struct night_reruns *reruns = &o->night.reruns;
     if (o->confirm && o->no_confirm)
         return cli_error(CLI_USAGE, "--confirm and --no-confirm exclude each other"), false;
-    if ((o->race && !cli_count_parse(&reruns->race, "race", o->race)) ||
+    if ((o->race && !cli_count_parse(&reruns->race, "race", o->race)) || (o->runs && !cli_count_parse(&reruns->runs, "runs", o->runs)) ||
         (o->confirm_runs && !cli_count_parse(&reruns->runs_max, "confirm-runs", o->confirm_runs)))
         return false;
     if (o->confirm_runs && (reruns->runs_max < 2 || reruns->runs_max > 10000))
         return cli_error(CLI_USAGE, "--confirm-runs %s: use 2 to 10000", o->confirm_runs), false;
+    if (o->runs && reruns->runs < 1)
+        return cli_error(CLI_USAGE, "--runs %s: use at least 1", o->runs), false;
+    if (o->runs && o->race)
+        return cli_error(CLI_USAGE, "--runs and --race exclude each other"), false;
     reruns->confirm = !o->no_confirm && (o->confirm || reruns->race || replicate_is_default(&o->night.list.sweep));
     if (o->no_confirm && reruns->race)
         return cli_error(CLI_USAGE, "--race runs trials again, which --no-confirm excludes"), false;
+    share_runs(&o->night);
     return true;
 }
 
@@ -267,6 +284,7 @@ static void collect_options(struct night_options *o)
     } given[] = {{"--propose", o->method}, {"--planner", o->planner}, {"--trials", o->trials},
                  {"--seed", o->seed},      {"--jobs", o->jobs},       {"--hours", o->hours},
                  {"--lease", o->lease},    {"--prune", o->prune},     {"--race", o->race},
+                 {"--runs", o->runs},
                  {"--confirm-runs", o->confirm_runs}, {"--sandbox", o->sandbox},
                  {"--agent-endpoint", o->agent_endpoint}, {"--agent-model", o->agent_model}, {"--agent-key-env", o->agent_key_env},
                  {"--agent-prompt", o->agent_prompt}, {"--agent-tokens", o->agent_tokens},
@@ -534,17 +552,19 @@ static int run_night(struct night_options *o, const struct cli_command *command,
                                     "tokens that it may use for this sweep, counting earlier nights and other workers; "
                                     "then the proposer takes over (default: 2000000)", "N"},
                                    {"trials", 0, POPT_ARG_STRING, &o->trials, 0,
-                                    "propose at most N trials, counting those of earlier nights", "N"},
+                                    "propose at most N trials, counting those of earlier nights; runs again are not counted", "N"},
                                    {"confirm", 0, POPT_ARG_NONE, &o->confirm, 0,
-                                    "run a trial that would be kept again on fresh seeds, until it is confirmed or refuted "
-                                    "(default: if the seed is a setting of the sweep)", NULL},
+                                    "run trials again on fresh seeds where that helps to find the best one, and keep none by a "
+                                    "single run (default: if the seed is a setting of the sweep)", NULL},
                                    {"no-confirm", 0, POPT_ARG_NONE, &o->no_confirm, 0,
                                     "keep and discard trials by their first run", NULL},
                                    {"confirm-runs", 0, POPT_ARG_STRING, &o->confirm_runs, 0,
                                     "run no trial more than N times (default: 64)", "N"},
+                                   {"runs", 0, POPT_ARG_STRING, &o->runs, 0,
+                                    "run at most N times in all, counting earlier nights (default: five runs for every three "
+                                    "trials)", "N"},
                                    {"race", 0, POPT_ARG_STRING, &o->race, 0,
-                                    "run near misses again, too, until there are N such runs in the store; implies "
-                                    "--confirm", "N"},
+                                    "run trials again N times at most beyond one run of each; implies --confirm", "N"},
                                    {"seed", 0, POPT_ARG_STRING, &o->seed, 0,
                                     "seed of the proposer (default: the sweep's, else 0)",
                                     "N"},

@@ -109,7 +109,7 @@ static int find_parent(struct run_options *o)
     const char *id = o->trial.identity.parent;
     if (!id)
         return CLI_GO_ON;
-    enum lineage_status status = strcmp(id, "best") == 0 ? lineage_best(o->session.store, &o->parent, &err)
+    enum lineage_status status = strcmp(id, "best") == 0 ? lineage_best_kept(o->session.store, &o->parent, &err)
                                                          : lineage_find(o->session.store, id, &o->parent, &err);
     if (status != LINEAGE_OK)
         return cli_fail(&err);

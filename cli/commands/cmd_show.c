@@ -74,7 +74,7 @@ static int print_evidence(struct cli_session *session, const struct lineage_tria
         return cli_fail(&err);
     if (!again)
         return CLI_OK;
-    if (lineage_evidence_load_for(&evidence, session->store, trial->exp_id, &err) != LINEAGE_OK)
+    if (lineage_evidence_load_for(&evidence, session->store, trial->exp_id, NULL, &err) != LINEAGE_OK)
         return cli_fail(&err);
     size_t i = lineage_evidence_find(&evidence, trial->exp_id);
     if (i < evidence.n && evidence.trials[i].again && *cli_evidence_text(text, &evidence, i))

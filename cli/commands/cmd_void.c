@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/evidence.h>
 #include <lineage/text.h>
 #include <lineage/voids.h>
 
@@ -73,6 +74,34 @@ static void say_best(struct lineage_store *store, const char *before)
     free(now);
 }
 
+/* A floor that came from this trial among others is measured again. */
+static int measure_noise(struct lineage_store *store, const char *id)
+{
+    struct lineage_trial trial = {0};
+    struct lineage_noise noise;
+    struct lineage_error err;
+    char said[LINEAGE_NOISE_TEXT_MAX + 80], text[LINEAGE_NOISE_TEXT_MAX];
+    const double before = lineage_store_config(store)->noise_std;
+    bool again = false;
+    enum lineage_status status = lineage_find(store, id, &trial, &err);
+    if (status == LINEAGE_OK)
+        status = lineage_ran_again(&again, store, &trial, &err);
+    again = again || lineage_score_runs(trial.notes) > 1;
+    lineage_trial_release(&trial);
+    if (status == LINEAGE_OK && again)
+        status = lineage_noise_measure(store, true, &err);
+    if (status != LINEAGE_OK)
+        return cli_fail(&err);
+    const struct lineage_config *config = lineage_store_config(store);
+    if (config->noise_std == before) /* both are written with the same digits */
+        return CLI_OK;
+    lineage_noise_of_config(&noise, config);
+    snprintf(said, sizeof said, "the noise floor is now %s; it was %.3g", config->noise_std > 0 ? lineage_noise_text(text, &noise) : "unknown",
+             before);
+    cli_say(said);
+    return CLI_OK;
+}
+
 /* Trials that started from the void trial keep it as their parent, because they did start from its files. */
 static void say_children(struct lineage_store *store, const char *id)
 {
@@ -114,6 +143,7 @@ static int append_one(struct cli_session *session, const struct void_options *o,
     struct lineage_trial row = {0};
     struct lineage_error err;
     char *before = best_id(session->store);
+    int status = CLI_OK;
     enum lineage_status done = o->undo ? lineage_void_take_back(session->store, id, o->reason, &row, &err)
                                        : lineage_void_append(session->store, id, o->reason, &row, &err);
     if (done == LINEAGE_OK) {
@@ -125,6 +155,7 @@ static int append_one(struct cli_session *session, const struct void_options *o,
         } else {
             puts(row.exp_id);
         }
+        status = measure_noise(session->store, row.parent_exp);
         say_best(session->store, before);
         if (o->undo) {
             code_ref_take_back(session->store, row.parent_exp);
@@ -135,7 +166,7 @@ static int append_one(struct cli_session *session, const struct void_options *o,
     }
     free(before);
     lineage_trial_release(&row);
-    return done == LINEAGE_OK ? CLI_OK : done == LINEAGE_EINVAL ? cli_error(CLI_USAGE, "void: %s", err.text) : cli_fail(&err);
+    return done == LINEAGE_OK ? status : done == LINEAGE_EINVAL ? cli_error(CLI_USAGE, "void: %s", err.text) : cli_fail(&err);
 }
 
 static int work(struct cli_session *session, void *context)

@@ -1,10 +1,10 @@
 /* after_trial.c: see after_trial.h. */
 #include "night/after_trial.h"
 
+#include <lineage/evidence.h>
 #include <lineage/query.h>
 #include <lineage/render.h>
 
-#include "night/rerun.h"
 #include "report/page_file.h"
 #include "sweep/forecast.h"
 #include "trial/run_and_append.h"
@@ -39,8 +39,10 @@ int night_after_trial(struct night *night, size_t i, int status, const struct ni
 {
     if (status != CLI_GO_ON && status != CLI_INTERRUPTED)
         return status;
-    if (night->list.trials[i].replicates && status == CLI_GO_ON && (status = rerun_update_noise(night->list.store)) != CLI_GO_ON)
-        return status;
+    struct lineage_error err;
+    if (night->list.trials[i].replicates && night->list.trials[i].recipe && status == CLI_GO_ON &&
+        lineage_noise_measure(night->list.store, false, &err) != LINEAGE_OK)
+        return cli_fail(&err);
     int written = night_write_knowledge(night);
     if (written != CLI_GO_ON)
         return written;

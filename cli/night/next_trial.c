@@ -136,10 +136,14 @@ int next_trial(struct night *night, size_t *i)
 {
     bool busy = false;
     struct other_workers others = {0};
-    int again = rerun_next(night, false, i); /* first, because later trials start from what is confirmed */
-    if (again != CLI_OK && again != CLAIM_WAIT)
-        return again;
-    int status = next_of_list(night, i, &busy);
+    int status = night->reruns.confirm || night->reruns.runs ? trial_rows_read(&night->list) : CLI_GO_ON; /* counts runs */
+    if (status != CLI_GO_ON)
+        return status;
+    if (night->reruns.runs && !rerun_runs_left(night))
+        return night->slots.at_work ? CLAIM_WAIT : CLI_OK;
+    status = rerun_is_due(night) ? rerun_next(night, i) : CLI_OK;
+    if (status == CLI_OK)
+        status = next_of_list(night, i, &busy);
     if (status == CLI_OK && night->planning.on) {
         status = other_workers_count(&others, &night->claims, NULL);
         if (status == CLI_GO_ON)
@@ -147,7 +151,7 @@ int next_trial(struct night *night, size_t *i)
         if (status == CLI_GO_ON)
             status = claim_proposed(night, i);
     }
-    if (status == CLI_OK && again == CLI_OK && night->reruns.race)
-        again = status = rerun_next(night, true, i);
-    return status == CLI_OK && (busy || again == CLAIM_WAIT || others.held > 0) ? CLAIM_WAIT : status;
+    if (status == CLI_OK && !busy && others.held == 0 && night->slots.at_work == 0) /* it compares all trials */
+        status = rerun_next(night, i);
+    return status == CLI_OK && (busy || others.held > 0) ? CLAIM_WAIT : status;
 }

@@ -15,6 +15,7 @@
 #include "night/night_jobs.h"
 #include "night/night_summary.h"
 #include "night/night_turn.h"
+#include "night/rerun.h"
 #include "share/sweep_version.h"
 #include "sweep/forecast.h"
 #include "sweep/trial_rows.h"
@@ -87,6 +88,16 @@ static int step(struct night *night, struct night_jobs *jobs)
     return night->slots.n > 1 ? night_jobs_begin(jobs, i, warms_up) : run_here(night, i, warms_up);
 }
 
+/* What the night will cost at most, before it begins. */
+static void say_plan(const struct night *night)
+{
+    const size_t trials = night->list.sweep.n + night->list.sweep.plan.trials, runs = rerun_budget(night);
+    if (night->quiet || !night->reruns.confirm || runs == SIZE_MAX)
+        return;
+    fprintf(stderr, "lineage: %zu runs at most: one of each of %zu trial%s, and %zu again where they decide which is the best\n", runs,
+            trials < runs ? trials : runs, trials == 1 ? "" : "s", trials < runs ? runs - trials : 0);
+}
+
 /*
  * The loop notices an interruption between two trials; the process that watches a trial notices an interruption during
  * it. Both end the night in the same way: the night waits for the running trials, which end by themselves. KNOWLEDGE.md
@@ -99,6 +110,7 @@ int night_run(struct night *night)
     int status = sweep_version_check(&night->claims);
     if (status == CLI_GO_ON)
         status = night_write_knowledge(night);
+    say_plan(night);
     while (status == CLI_GO_ON)
         status = step(night, &jobs);
     while (night->slots.at_work > 0) {

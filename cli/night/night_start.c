@@ -105,7 +105,7 @@ static int start_from_best(struct search *s)
 {
     struct lineage_trial best = {0};
     struct lineage_error err;
-    enum lineage_status status = lineage_best(s->night->list.store, &best, &err);
+    enum lineage_status status = lineage_best_kept(s->night->list.store, &best, &err);
     lineage_trial_release(&best);
     if (status == LINEAGE_ENOTFOUND)
         return CLI_GO_ON;

@@ -20,7 +20,7 @@ static int load(struct lineage_evidence *evidence, const struct night *night)
 {
     struct lineage_error err;
     const struct lineage_evidence_rule rule = {.runs_max = night->reruns.runs_max};
-    return lineage_evidence_load(evidence, night->list.store, &rule, &err) == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
+    return lineage_evidence_load_for(evidence, night->list.store, NULL, &rule, &err) == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
 }
 
 static bool is_at_work(const struct trial_list *list, const char *exp_id)
@@ -31,100 +31,77 @@ static bool is_at_work(const struct trial_list *list, const char *exp_id)
     return false;
 }
 
-static bool may_run(const struct night *night, const struct lineage_evidence_trial *trial)
+size_t rerun_budget(const struct night *night)
 {
-    return trial->failed < FAILURES_MAX && !is_at_work(&night->list, trial->exp_id);
+    const struct night_sweep *sweep = &night->list.sweep;
+    const size_t trials = sweep->n + sweep->plan.trials;
+    if (night->reruns.runs)
+        return night->reruns.runs;
+    if (!trials || (night->planning.on && !sweep->plan.trials))
+        return SIZE_MAX;
+    return trials + (!night->reruns.confirm ? 0 : night->reruns.race ? night->reruns.race : trials > 1 ? (2 * trials + 2) / 3 : 0);
 }
 
-static size_t race_left(const struct night *night)
+static size_t first_runs(const struct trial_list *list, bool planned)
 {
-    size_t used = night->list.n_again;
-    for (size_t i = 0; i < night->list.n; i++)
-        used += night->list.trials[i].at_work && night->list.trials[i].replicates;
-    return night->reruns.race > used ? night->reruns.race - used : 0;
+    size_t n = planned ? list->n_proposed : 0;
+    for (size_t i = 0; i < list->sweep.n; i++)
+        n += list->trials[i].exp_id != NULL;
+    return n;
 }
 
-/* A confirmed trial comes first: one more run brings its row. */
-static size_t pick(const struct night *night, const struct lineage_evidence *evidence, struct lineage_judgement *list, bool rest)
+size_t rerun_runs_left(const struct night *night)
 {
-    enum lineage_rerun which = !race_left(night) ? LINEAGE_RERUN_CANDIDATES : rest ? LINEAGE_RERUN_OPEN : LINEAGE_RERUN_NEAR;
-    const bool race_ended = night->reruns.race && !race_left(night);
-    size_t ready = SIZE_MAX;
-    for (size_t i = 0; i < evidence->n; i++) {
-        const struct lineage_evidence_trial *trial = &evidence->trials[i];
-        bool skipped = i == evidence->best || trial->kept_id || !may_run(night, trial) ||
-                       list[i].state == LINEAGE_EVIDENCE_REFUTED || (race_ended && !trial->suggested);
-        if (!skipped && lineage_evidence_is_ready(evidence, i))
-            ready = i;
-        if (skipped)
-            list[i].state = LINEAGE_EVIDENCE_REFUTED;
-    }
-    return ready != SIZE_MAX ? ready : lineage_evidence_next(list, evidence->n, which);
+    const size_t budget = rerun_budget(night);
+    size_t used = night->list.n_again + first_runs(&night->list, night->planning.on) + night->slots.at_work;
+    return budget > used ? budget - used : 0;
 }
 
-static int add_run(struct night *night, const struct lineage_evidence *evidence, size_t which, size_t *i)
+bool rerun_is_due(const struct night *night)
 {
-    char why[NIGHT_WHY_MAX] = "";
-    return replicate_trial_add(&night->list, evidence->trials[which].exp_id, evidence->trials[which].again, i, why);
+    const struct trial_list *list = &night->list;
+    const char *parent = json_string_value(json_object_get(list->sweep.root, "parent"));
+    bool builds = night->planning.on || (parent && strcmp(parent, "base") != 0);
+    return night->reruns.confirm && builds && 3 * list->n_again + 2 < 2 * first_runs(list, night->planning.on);
 }
 
 /* Trials of other sweeps and people cannot run again here, so they are passed over. */
-static int choose(struct night *night, const struct lineage_evidence *evidence, struct lineage_judgement *list, bool rest, size_t *i)
+static int choose(struct night *night, const struct lineage_evidence *evidence, bool *skip, size_t *i)
 {
-    const struct lineage_evidence_trial *best = &evidence->trials[evidence->best];
+    const size_t most = night->reruns.runs_max ? night->reruns.runs_max : LINEAGE_RUNS_MAX;
+    char why[NIGHT_WHY_MAX] = "";
+    for (size_t k = 0; k < evidence->n; k++)
+        skip[k] = evidence->trials[k].failed >= FAILURES_MAX || is_at_work(&night->list, evidence->trials[k].exp_id) ||
+                  evidence->trials[k].runs.n + evidence->trials[k].left_out >= most;
     for (;;) {
-        size_t next = pick(night, evidence, list, rest);
+        size_t next = lineage_evidence_next(evidence, skip);
         if (next == SIZE_MAX)
             return CLI_OK;
-        size_t before = night->list.n;
-        int status = add_run(night, evidence, next, i);
-        list[next].state = LINEAGE_EVIDENCE_REFUTED;
-        if (status == CLI_NO)
-            continue;
-        bool best_first = lineage_evidence_best_first(evidence->trials[next].runs.n, evidence->best_runs.n) &&
-                          !lineage_evidence_is_ready(evidence, next) && may_run(night, best);
-        if (status != CLI_GO_ON || !best_first)
+        int status = replicate_trial_add(&night->list, evidence->trials[next].exp_id, evidence->trials[next].again, i, why);
+        if (status != CLI_NO)
             return status;
-        if (night->list.n > before)
-            trial_list_forget(&night->list, *i);
-        status = add_run(night, evidence, evidence->best, i);
-        return status == CLI_NO ? add_run(night, evidence, next, i) : status; /* the best trial is of another sweep */
+        skip[next] = true;
     }
 }
 
-int rerun_next(struct night *night, bool rest, size_t *i)
+int rerun_next(struct night *night, size_t *i)
 {
     struct lineage_evidence evidence;
-    struct lineage_judgement *list = NULL;
-    if (!night->reruns.confirm)
+    if (!night->reruns.confirm || !rerun_runs_left(night))
         return CLI_OK;
     int status = load(&evidence, night);
     if (status != CLI_GO_ON)
         return status;
-    status = CLI_OK;
-    if (evidence.best < evidence.n && !(list = calloc(evidence.n, sizeof *list)))
-        status = cli_no_memory();
-    for (size_t k = 0; list && k < evidence.n; k++)
-        list[k] = evidence.trials[k].judgement;
-    if (list)
-        status = choose(night, &evidence, list, rest, i);
-    free(list);
+    bool *skip = calloc(evidence.n + 1, sizeof *skip);
+    status = skip ? choose(night, &evidence, skip, i) : cli_no_memory();
+    free(skip);
     lineage_evidence_release(&evidence);
     if (status == CLI_GO_ON)
         status = claims_take(&night->claims, i, 1, 0, i);
-    return status == CLAIM_AGAIN ? rerun_next(night, rest, i) : status; /* another worker was first, so there is a new row */
+    return status == CLAIM_AGAIN ? rerun_next(night, i) : status; /* another worker was first, so there is a new row */
 }
 
 /* ---- the row ---- */
-
-/* The digits that matter, because the mean of two scores has all seventeen. */
-static double shorten(double value)
-{
-    char text[32];
-    double shorter = value;
-    int n = snprintf(text, sizeof text, "%.10g", value);
-    return lineage_number_parse(&shorter, text, (size_t)n) ? shorter : value;
-}
 
 static void describe(char *out, size_t size, const struct lineage_evidence *evidence, size_t i)
 {
@@ -134,7 +111,7 @@ static void describe(char *out, size_t size, const struct lineage_evidence *evid
     if (evidence->best >= evidence->n)
         snprintf(out, size, "another run");
     else if (i == evidence->best)
-        snprintf(out, size, "another run of the best trial, for comparison: mean %.6g of %zu runs", evidence->best_runs.mean,
+        snprintf(out, size, "another run of the best trial: mean %.6g of %zu runs", evidence->best_runs.mean,
                  evidence->best_runs.n);
     else if (isnan(j->error))
         snprintf(out, size, "%s: mean %+.3g against %s, the noise is not known yet", lineage_evidence_state_name(j->state), gain,
@@ -145,8 +122,8 @@ static void describe(char *out, size_t size, const struct lineage_evidence *evid
                  j->odds);
 }
 
-static void settle_run(char *text, size_t size, const struct night *night, struct lineage_replicate *replicate,
-                       struct lineage_trial *row, struct lineage_append_options *options, char best_id[256])
+static void settle_run(char *text, size_t size, const struct night *night, const struct lineage_replicate *replicate,
+                       struct lineage_trial *row, struct lineage_append_options *options, char top_id[256])
 {
     struct lineage_evidence evidence;
     row->status = LINEAGE_DISCARD;
@@ -159,11 +136,9 @@ static void settle_run(char *text, size_t size, const struct night *night, struc
         describe(text, size, &evidence, i);
     }
     if (i < evidence.n && lineage_evidence_is_ready(&evidence, i)) {
-        replicate->score = row->core_metric;
-        row->core_metric.value = shorten(evidence.trials[i].fresh.mean);
         row->status = LINEAGE_KEEP;
-        snprintf(best_id, 256, "%s", evidence.best_id);
-        options->keep_against = best_id;
+        snprintf(top_id, 256, "%s", evidence.top_id);
+        options->keep_against = top_id;
     }
     lineage_evidence_release(&evidence);
 }
@@ -185,25 +160,4 @@ void rerun_settle(char notes[RERUN_NOTES_MAX], const struct night *night, const 
                      lineage_replicate_format(piece, &replicate), *text ? "; " : "", text);
     if (n > 0 && n < RERUN_NOTES_MAX - 256)
         row->notes = notes;
-}
-
-/* ---- noise ---- */
-
-int rerun_update_noise(struct lineage_store *store)
-{
-    struct lineage_evidence evidence;
-    struct lineage_error err;
-    const struct lineage_config *config = lineage_store_config(store);
-    if (config->noise_std > 0 && !config->noise_freedom)
-        return CLI_GO_ON;
-    if (lineage_evidence_load_for(&evidence, store, NULL, &err) != LINEAGE_OK)
-        return cli_fail(&err);
-    const struct lineage_noise noise = evidence.noise;
-    lineage_evidence_release(&evidence);
-    if (noise.estimated || isinf(noise.freedom) || !(noise.std > 0) || noise.freedom < 1 ||
-        (noise.std == config->noise_std && noise.freedom == config->noise_freedom))
-        return CLI_GO_ON;
-    enum lineage_status status =
-        lineage_store_measure_noise(store, shorten(noise.std), (unsigned)noise.freedom, (unsigned)noise.runs, &err);
-    return status == LINEAGE_OK || status == LINEAGE_EEXIST ? CLI_GO_ON : cli_fail(&err);
 }

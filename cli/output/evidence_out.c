@@ -3,6 +3,11 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include <lineage/query.h>
+#include <lineage/notes.h>
+#include <lineage/text.h>
 
 /* Signed like delta_vs_best: below 0 is better if a lower score is. */
 static double as_difference(const struct lineage_evidence *evidence, double gain)
@@ -97,4 +102,63 @@ const char *cli_evidence_text(char out[CLI_EVIDENCE_TEXT_MAX], const struct line
     if (is_worth_a_run(trial) && n > 0 && n < CLI_EVIDENCE_TEXT_MAX)
         snprintf(out + n, (size_t)(CLI_EVIDENCE_TEXT_MAX - n), "; worth another run");
     return out;
+}
+
+/* ---- the answer ---- */
+
+/* The parameters of a trial but its seed, or its id if it has none. */
+static void name_setting(char *out, size_t size, struct lineage_store *store, const char *exp_id)
+{
+    struct lineage_trial row = {0};
+    struct lineage_error err;
+    size_t used = 0;
+    char *id = cli_text_line(exp_id, 80);
+    if (lineage_find(store, exp_id, &row, &err) == LINEAGE_OK)
+        for (size_t i = 0; i < row.n_params && used + 1 < size; i++) {
+            const struct lineage_param *p = &row.params[i];
+            char number[LINEAGE_NUMBER_MAX], quoted[LINEAGE_PARAM_QUOTED_MAX];
+            if (strcmp(p->name, "seed") == 0 || strcmp(p->name, "proposer") == 0)
+                continue;
+            const char *value = p->text ? lineage_param_text_format(quoted, p->text) : lineage_number_format(number, p->value);
+            char *safe = cli_text_line(value, 40);
+            used += (size_t)snprintf(out + used, size - used, "%s%s=%s", used ? " " : "", p->name, safe ? safe : "");
+            free(safe);
+        }
+    if (!used || used >= size)
+        snprintf(out, size, "%s", id ? id : "");
+    free(id);
+    lineage_trial_release(&row);
+}
+
+const char *cli_answer_text(char out[CLI_ANSWER_TEXT_MAX], const struct lineage_evidence *evidence, struct lineage_store *store)
+{
+    char name[160], next[160], margin[48] = "", left_out[48] = "";
+    out[0] = '\0';
+    if (isnan(evidence->sure))
+        return out;
+    const struct lineage_evidence_trial *answer = &evidence->trials[evidence->answer];
+    const double half = lineage_noise_margin(&evidence->noise, answer->runs.n);
+    name_setting(name, sizeof name, store, answer->exp_id);
+    name_setting(next, sizeof next, store, evidence->trials[evidence->second].exp_id);
+    if (isfinite(half))
+        snprintf(margin, sizeof margin, " \xC2\xB1 %.2g", half);
+    if (answer->left_out)
+        snprintf(left_out, sizeof left_out, " and %zu that diverged", answer->left_out);
+    snprintf(out, CLI_ANSWER_TEXT_MAX, "%s: %.6g%s (%zu run%s%s), better than the next, %s, with probability %.2f%s", name, answer->runs.mean,
+             margin, answer->runs.n, answer->runs.n == 1 ? "" : "s", left_out, next, fmin(evidence->sure, 0.99),
+             answer->kept_id ? "" : "; not proven to be better than the kept trials");
+    return out;
+}
+
+json_t *cli_answer_json(const struct lineage_evidence *evidence)
+{
+    if (isnan(evidence->sure))
+        return NULL;
+    const struct lineage_evidence_trial *answer = &evidence->trials[evidence->answer];
+    const double half = lineage_noise_margin(&evidence->noise, answer->runs.n);
+    return json_pack("{s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:b}", "mean", cli_json_number(answer->runs.mean), "margin",
+                     isfinite(half) ? cli_json_number(half) : json_null(), "runs", (int)answer->runs.n, "left_out", (int)answer->left_out,
+                     "expected", cli_json_number(answer->expected), "next",
+                     cli_json_text(evidence->trials[evidence->second].exp_id), "probability", cli_json_number(evidence->sure), "kept",
+                     answer->kept_id != NULL);
 }

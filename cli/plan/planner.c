@@ -114,7 +114,7 @@ static int add_replicate(struct planning *planning, const json_t *proposal, size
     snprintf(why, NIGHT_WHY_MAX, "replicate must be the exp_id of a measured trial, with nothing beside it but proposer");
     if (!id || json_object_size(proposal) != 1 + (size_t)(json_object_get(proposal, "proposer") != NULL))
         return CLI_NO;
-    if (lineage_evidence_load_for(&evidence, list->store, id, &err) != LINEAGE_OK)
+    if (lineage_evidence_load_for(&evidence, list->store, id, NULL, &err) != LINEAGE_OK)
         return cli_fail(&err);
     size_t which = lineage_evidence_find(&evidence, id);
     int status = CLI_NO;

@@ -164,7 +164,7 @@ static int find_parent(struct judging *j)
     if (!parent || !*parent || strcmp(parent, "base") == 0 || strcmp(parent, "draw") == 0)
         return CLI_GO_ON;
     bool best = strcmp(parent, "best") == 0;
-    enum lineage_status status = best ? lineage_best(j->list->store, &found, &err)
+    enum lineage_status status = best ? lineage_best_kept(j->list->store, &found, &err)
                                       : lineage_find(j->list->store, parent, &found, &err);
     if (status == LINEAGE_OK)
         j->parent = strdup(found.exp_id);

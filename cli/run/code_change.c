@@ -23,7 +23,7 @@ static bool find_other(char id[LINEAGE_NAME_MAX], struct lineage_store *store, c
     bool found = parent && *parent;
     if (found)
         snprintf(id, LINEAGE_NAME_MAX, "%s", parent);
-    else if ((found = lineage_best(store, &best, &err) == LINEAGE_OK))
+    else if ((found = lineage_best_kept(store, &best, &err) == LINEAGE_OK))
         snprintf(id, LINEAGE_NAME_MAX, "%s", best.exp_id);
     lineage_trial_release(&best);
     return found;

@@ -7,7 +7,9 @@
  */
 #include "run/run_command.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
@@ -613,18 +615,86 @@ static void end_as(struct trial_outcome *outcome, struct trial_results *results,
     memcpy(results->phase, blamed->phase, sizeof results->phase);
 }
 
+/* The names in the work directory, a list. NULL when out of memory or if it cannot be read. */
+static json_t *names_in(const char *dir)
+{
+    json_t *names = json_array();
+    DIR *stream = opendir(dir);
+    for (struct dirent *entry; names && stream && (entry = readdir(stream));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            json_array_append_new(names, cli_json_text(entry->d_name));
+    if (stream)
+        closedir(stream);
+    return stream ? names : (json_decref(names), NULL);
+}
+
+static bool is_listed(const json_t *names, const char *name)
+{
+    bool listed = false;
+    for (size_t i = 0; i < json_array_size(names) && !listed; i++)
+        listed = strcmp(json_string_value(json_array_get(names, i)), name) == 0;
+    return listed;
+}
+
+/* Takes out of the work directory what was not there at the beginning: to the directory `aside`, or for good (-1). */
+static bool empty_workdir(int work, int aside, const char *path, const json_t *begin)
+{
+    json_t *left = names_in(path), *name;
+    bool ok = left != NULL;
+    size_t i;
+    json_array_foreach(left, i, name) {
+        const char *text = json_string_value(name);
+        if (!ok || is_listed(begin, text))
+            continue;
+        if (aside >= 0)
+            ok = renameat(work, text, aside, text) == 0;
+        else if (unlinkat(work, text, 0) != 0)
+            workdir_remove_tree(work, text);
+    }
+    json_decref(left);
+    return ok;
+}
+
+/*
+ * A program that finds what the seed before has left may go on from there, and would be measured only once. So each seed finds what
+ * the first one found (begin). What that one left waits beside the work directory until the last seed has ended
+ * (over), because it becomes the snapshot.
+ */
+static bool change_seed(const struct command_run *run, const json_t *begin, size_t i, bool over)
+{
+    char path[PATH_MAX + 16];
+    const json_t *none = NULL;
+    snprintf(path, sizeof path, "%s-first", run->workdir);
+    const int work = open(run->workdir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool ok = begin && work >= 0 && (i != 1 || mkdir(path, 0777) == 0);
+    const int aside = ok ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    ok = aside >= 0 && empty_workdir(work, i == 1 ? aside : -1, run->workdir, begin);
+    if (ok && over)
+        ok = empty_workdir(aside, work, path, none) && rmdir(path) == 0;
+    if (!ok)
+        cli_error(CLI_SYSTEM, "cannot empty %s for the next seed: %s", run->workdir, strerror(errno));
+    if (aside >= 0)
+        close(aside);
+    if (work >= 0)
+        close(work);
+    return ok;
+}
+
 /* The first seed that failed decides the label. The scores of the others are kept in the notes. */
 static bool run_seeds(struct command_run *run, struct trial_outcome *outcome, struct trial_results *results, size_t seeds)
 {
     const struct command_trial *t = run->trial;
     struct blamed_seed blamed = {.found = false};
-    bool stopped = false;
-    for (size_t i = 0; i < seeds && !stopped; i++) {
+    json_t *begin = seeds > 1 ? names_in(run->workdir) : NULL;
+    bool stopped = false, ran = true;
+    size_t i = 0;
+    for (; i < seeds && !stopped && ran; i++) {
         uint64_t seed = (t->has_seed ? t->first_seed : 1) + i;
         if (seeds > 1)
             trial_results_next_run(results, i + 1);
-        if (!run_seed(run, outcome, results, seed))
-            return false;
+        ran = (i == 0 || change_seed(run, begin, i, false)) && run_seed(run, outcome, results, seed);
+        if (!ran)
+            break;
         run->channel = results->score_channel;
         if (!has_failed(outcome) || seeds < 2)
             add_score(run, results, seed);
@@ -638,6 +708,10 @@ static bool run_seeds(struct command_run *run, struct trial_outcome *outcome, st
             run->last_lines = run_log_last_lines(&run->log);
         stopped = has_failed(outcome) && !goes_on_after(outcome, results);
     }
+    ran = ran && (i < 2 || change_seed(run, begin, i, true));
+    json_decref(begin);
+    if (!ran)
+        return false;
     if (blamed.found && outcome->end != TRIAL_INTERRUPTED && outcome->end != TRIAL_DISQUALIFIED)
         end_as(outcome, results, &blamed);
     return true;
@@ -783,20 +857,23 @@ static struct trial_plan make_plan(const struct command_trial *t, const struct m
 }
 
 /*
- * A baseline with several seeds shows how much the score varies by chance. The standard deviation of a single run
- * becomes the noise of the store, unless the owner has set the noise.
+ * A baseline with several seeds shows how much the score varies by chance, and so does a trial that runs again. From then on the
+ * floor of the store is that of all trials with several runs, unless the owner has set it.
  */
-static int set_noise(const struct command_run *run)
+static int set_noise(const struct command_run *run, const struct lineage_trial *row)
 {
     char said[LINEAGE_NOISE_TEXT_MAX + 48], text[LINEAGE_NOISE_TEXT_MAX];
     struct lineage_noise noise;
     struct lineage_error err;
-    double std = score_std(run);
-    if (!run->trial->identity.baseline || run->measured < 2 || run->measured != run->trial->seeds || !(std > 0) ||
-        lineage_store_config(run->store)->noise_std > 0)
+    struct lineage_replicate replicate;
+    const bool known = lineage_store_config(run->store)->noise_std > 0;
+    const bool again = lineage_replicate_parse(&replicate, row->notes), first = run->trial->identity.baseline && run->measured > 1;
+    if (!again && !first && !(run->measured > 1 && known))
         return CLI_GO_ON;
-    if (lineage_store_measure_noise(run->store, std, (unsigned)run->measured - 1, (unsigned)run->measured, &err) != LINEAGE_OK)
+    if (lineage_noise_measure(run->store, false, &err) != LINEAGE_OK)
         return cli_fail(&err);
+    if (known || !first || !(lineage_store_config(run->store)->noise_std > 0))
+        return CLI_GO_ON;
     lineage_noise_of_config(&noise, lineage_store_config(run->store));
     snprintf(said, sizeof said, "the noise floor of the store is now %s", lineage_noise_text(text, &noise));
     cli_say(said);
@@ -890,7 +967,7 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
             code_ref_drop(run->git);
     }
     if (status == CLI_GO_ON && !trial->dry && outcome->end == TRIAL_FINISHED)
-        status = set_noise(run);
+        status = set_noise(run, row);
     run_log_close(&run->log);
     protected_files_release(&run->protected);
     sealed_copy_release(&run->sealed);

@@ -181,7 +181,7 @@ bool trial_rows_need_baseline(const struct trial_list *list)
 {
     struct lineage_trial best = {0};
     struct lineage_error err;
-    enum lineage_status status = lineage_best(list->store, &best, &err);
+    enum lineage_status status = lineage_best_kept(list->store, &best, &err);
     lineage_trial_release(&best);
     return status == LINEAGE_ENOTFOUND;
 }

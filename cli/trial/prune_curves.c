@@ -99,7 +99,7 @@ static enum lineage_status read_one(struct prune_curves *curves, size_t *at, str
                                     const char *telemetry, const char *key, struct lineage_error *err)
 {
     struct lineage_trial row = {0};
-    enum lineage_status status = id ? lineage_find(store, id, &row, err) : lineage_best(store, &row, err);
+    enum lineage_status status = id ? lineage_find(store, id, &row, err) : lineage_best_kept(store, &row, err);
     if (status == LINEAGE_OK && !add(curves, at, telemetry, &row, key))
         status = LINEAGE_ENOMEM;
     lineage_trial_release(&row);

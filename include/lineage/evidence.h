@@ -118,7 +118,7 @@ struct lineage_judgement {
     double gain;     /* of its mean over that of the best */
     double error;    /* standard error of the gain; NAN if the noise is unknown */
     double odds;     /* E above, 1 if the noise is unknown; needed odds are trials / 0.05 */
-    double one_std;  /* the likelihood ratio for a gain of one standard deviation; which trial to run next goes by it */
+    double one_std;  /* the likelihood ratio for a gain of one standard deviation */
 };
 
 /* Judges a trial against the best one. Both have at least one run. */
@@ -129,22 +129,6 @@ LINEAGE_API void lineage_judge(struct lineage_judgement *judgement, const struct
 /* The 95 % interval of the gain, by Student's t; NAN and NAN if the noise is unknown. */
 LINEAGE_API void lineage_judgement_interval(double *low, double *high, const struct lineage_judgement *judgement,
                                             const struct lineage_noise *noise);
-
-/* Which open trials may run again. */
-enum lineage_rerun { LINEAGE_RERUN_CANDIDATES, LINEAGE_RERUN_NEAR, LINEAGE_RERUN_OPEN };
-
-/*
- * Picks the trial that runs again next: the open one with the largest ratio one_std among candidates, near misses or all.
- * This allocation needs the fewest runs to find one better trial among many (Cohen and
- * Zhao 2015, IEEE Trans. Inf. Theory 61:1432). Returns its index, or SIZE_MAX if nothing is to be run again.
- */
-LINEAGE_API size_t lineage_evidence_next(const struct lineage_judgement *judgements, size_t n, enum lineage_rerun which);
-
-/*
- * Whether the best trial should run again before a trial with this many runs does: all trials are compared with it, so
- * it gets four times as many runs as that trial, up to LINEAGE_RUNS_MAX (Dunnett 1955 gives a control more observations).
- */
-LINEAGE_API bool lineage_evidence_best_first(size_t trial_runs, size_t best_runs);
 
 /* ---- the evidence in a store ---- */
 
@@ -168,21 +152,32 @@ struct lineage_evidence_trial {
     struct lineage_judgement judgement; /* against the best trial; not filled in for the best one and without any. A trial
                                          * that runs again is a candidate until it is decided */
     bool suggested; /* its first row alone makes it a candidate */
+    size_t left_out; /* runs that are far worse than its others and than most trials; they count in nothing else */
+    double expected; /* the mean of its runs, drawn to the middle of all trials as far as noise may explain the difference */
+    double doubt;    /* standard deviation of the true mean around it */
 };
 
 struct lineage_evidence {
     struct lineage_evidence_trial *trials; /* [n] in the order of the log; trials without any score are left out */
     size_t n;
-    size_t best;           /* index of the best trial; n if there is none */
-    const char *best_id;   /* the row that makes it the best; NULL: none */
-    double best_score;     /* in that row */
+    size_t best;           /* index of the best of the kept trials, by its expected value; n if there is none */
+    const char *best_id;   /* its kept row; NULL: none */
     struct lineage_runs best_runs; /* that others are compared with: see lineage_evidence_load */
     struct lineage_noise noise;
     struct lineage_evidence_rule rule;
+    size_t answer; /* the trial with the best expected value, kept or not; n if there is none */
+    size_t second; /* the trial with the next best one; n if there is none */
+    double sure;   /* probability that the answer is better than the second; NAN if nothing ran more than once */
+    const char *top_id; /* the kept row with the best score of its own; NULL: none */
     void *memory;
 };
 
 /*
+ * Expected values. The trials' true means are taken as normal around the median of their means, with the variance of the
+ * better half (diverged trials are not to decide it) less the noise; the expected value is the posterior mean (Efron and
+ * Morris 1973, J. Am. Stat. Assoc. 68:117). So one lucky run does not win against ten good ones. Until the noise is measured well, a
+ * guess counts like PRIOR_FREEDOM degrees of freedom.
+ *
  * Collects the runs of every trial of the store and judges each against the best one. The noise is the one that the
  * owner has set; else it is pooled over all trials with several runs; else lineage.json's; else it is estimated from
  * replicas (lineage/replicas.h) among the newest 1000 trials. The first run of the best trial does not count against
@@ -194,11 +189,14 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_evidence_load(struct l
                                                                         const struct lineage_evidence_rule *rule,
                                                                         struct lineage_error *err);
 
-/* Like lineage_evidence_load without a rule, but collects only the trials that ran more than once, the best one, the newest one, and
- * the one that exp_id names (NULL: none), and perhaps others. What it says of these is the same. Takes time in proportion to the
- * rows that run a trial again, and not to all rows. */
+/*
+ * Like lineage_evidence_load. In a store of more than 1000 rows it collects only the trials that ran more than once, the one that
+ * exp_id names (NULL: none), the 100 best of the kept rows and the newest 100 rows, and takes time in proportion to these; what it
+ * expects is then drawn to the middle of these. lineage_best and a night use it.
+ */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_evidence_load_for(struct lineage_evidence *evidence,
                                                                             struct lineage_store *store, const char *exp_id,
+                                                                            const struct lineage_evidence_rule *rule,
                                                                             struct lineage_error *err);
 LINEAGE_API void lineage_evidence_release(struct lineage_evidence *evidence);
 
@@ -208,9 +206,37 @@ LINEAGE_API size_t lineage_evidence_find(const struct lineage_evidence *evidence
 /* Adds the run of a row that is about to be written, with a finite score, to trial i, and judges all trials again. */
 LINEAGE_API void lineage_evidence_add(struct lineage_evidence *evidence, size_t i, const struct lineage_trial *row);
 
-/* Whether trial i is confirmed and not kept yet, and the mean of its fresh runs (of all, if it has none) is better than the
- * score of the best row. */
+/*
+ * lineage_best (lineage/query.h) with the evidence for it: sure is NAN if no trial ran more than once, and then nothing else is
+ * set. Release both after use.
+ */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_best_of(struct lineage_store *store, struct lineage_trial *trial,
+                                                                  struct lineage_evidence *evidence, struct lineage_error *err);
+
+/*
+ * Replaces the measured noise floor in the store's settings by that of all runs that count, unless the owner has set one. clear: if
+ * no trial has several runs, the floor becomes unknown; else it then stays.
+ */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_noise_measure(struct lineage_store *store, bool clear,
+                                                                        struct lineage_error *err);
+
+/*
+ * Judges trials again by their runs, fresh, kept_id and status, and by the noise and the rule, which the caller may have filled in:
+ * sets all that follows from these. Returns false when out of memory.
+ */
+LINEAGE_API bool lineage_evidence_judge(struct lineage_evidence *evidence);
+
+/* Whether trial i is confirmed and not kept yet. */
 LINEAGE_API bool lineage_evidence_is_ready(const struct lineage_evidence *evidence, size_t i);
+
+/*
+ * Picks the trial that runs again next: the one whose next run improves the answer most, as far as can be expected
+ * (knowledge gradient: Frazier, Powell and Dayanik 2008, SIAM J. Control Optim. 47:2410). A single run far outside of all others is
+ * repeated first. When the answer is certain enough, it runs again until it is known whether it is
+ * better than the best of the kept trials. skip[i] excludes trial i. Returns its index, or SIZE_MAX if none is left or all is
+ * decided.
+ */
+LINEAGE_API size_t lineage_evidence_next(const struct lineage_evidence *evidence, const bool *skip);
 
 #ifdef __cplusplus
 }

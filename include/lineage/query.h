@@ -22,10 +22,18 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_find(struct lineage_store *store, const char *id, struct lineage_trial *trial,
              struct lineage_error *err);
 
-/* Loads the best trial: keep or baseline, with a finite score, in the store's direction; the first in the log wins a
- * tie. LINEAGE_ENOTFOUND if no trial qualifies. Release the trial after use. */
+/*
+ * Loads the best trial. If no trial ran more than once, that is the kept or baseline trial with the best finite score in the store's
+ * direction; the first in the log wins a tie. Else it is the trial with the best expected value, kept or not
+ * (lineage/evidence.h), as the row that is kept or else its first one; then this takes time in proportion to the rows of
+ * lineage_evidence_load_for. LINEAGE_ENOTFOUND if no trial qualifies. Release the trial after use.
+ */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_best(struct lineage_store *store, struct lineage_trial *trial, struct lineage_error *err);
+
+/* Like lineage_best, but among kept and baseline trials only: what a new trial starts from and is compared with. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_best_kept(struct lineage_store *store, struct lineage_trial *trial, struct lineage_error *err);
 
 /*
  * For the worker of a night whose trials are known: makes this handle read only the rows of a long log on a server that

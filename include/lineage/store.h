@@ -184,7 +184,7 @@ lineage_store_set_noise(struct lineage_store *store, double std, unsigned seeds,
 
 /*
  * Sets or replaces a noise floor that was measured from `runs` scores with this many degrees of freedom (lineage_noise_pool
- * in lineage/evidence.h), so that it improves with every trial that runs again. LINEAGE_EEXIST if the owner has set the
+ * in lineage/evidence.h), so that it improves with every trial that runs again; std 0 with a freedom of 0 removes it. LINEAGE_EEXIST if the owner has set the
  * noise floor, which measurements never replace; otherwise like lineage_store_set_noise.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status

@@ -323,15 +323,16 @@ static enum lineage_status write_settings(struct lineage_store *store, const str
 
 /* The settings are read again, because this handle may override them, and the owner may have changed them since. A floor
  * with degrees of freedom was measured, so a new measurement may replace it. */
-static enum lineage_status replace_noise(struct lineage_store *store, const struct lineage_config *noise, struct lineage_error *err)
+static enum lineage_status replace_noise(struct lineage_store *store, const struct lineage_config *noise, bool measured,
+                                         struct lineage_error *err)
 {
     struct lineage_config config;
     struct config_more more = {0};
     struct buf before = {0};
     enum lineage_status status = read_settings(store, &config, &more, &before, err);
-    if (status == LINEAGE_OK && config.noise_std > 0 && !(noise->noise_freedom && config.noise_freedom))
+    if (status == LINEAGE_OK && config.noise_std > 0 && !(measured && config.noise_freedom))
         status = store_fail(err, LINEAGE_EEXIST, PLACE_CONFIG " has a noise floor");
-    if (status == LINEAGE_OK && !(noise->noise_std > 0))
+    if (status == LINEAGE_OK && !(noise->noise_std > 0) && !(measured && noise->noise_std == 0))
         status = store_fail(err, LINEAGE_EINVAL, "noise_std must be above 0");
     config.noise_std = noise->noise_std;
     config.noise_seeds = noise->noise_seeds;
@@ -356,7 +357,7 @@ enum lineage_status lineage_store_set_noise(struct lineage_store *store, double 
                                             struct lineage_error *err)
 {
     const struct lineage_config noise = {.noise_std = std, .noise_seeds = seeds};
-    return replace_noise(store, &noise, err);
+    return replace_noise(store, &noise, false, err);
 }
 
 enum lineage_status lineage_store_measure_noise(struct lineage_store *store, double std, unsigned freedom, unsigned runs,
@@ -364,9 +365,9 @@ enum lineage_status lineage_store_measure_noise(struct lineage_store *store, dou
 {
     const struct lineage_config noise = {.noise_std = std, .noise_seeds = store->config.noise_seeds,
                                          .noise_freedom = freedom, .noise_runs = runs};
-    if (!freedom)
+    if (!freedom && std > 0)
         return store_fail(err, LINEAGE_EINVAL, "a measured noise floor needs at least one degree of freedom");
-    return replace_noise(store, &noise, err);
+    return replace_noise(store, &noise, true, err);
 }
 
 void lineage_store_plan_trials(struct lineage_store *store, size_t trials)

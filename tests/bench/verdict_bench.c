@@ -6,18 +6,19 @@
  *
  * A night has 100 trials of one seed each. The score of a run is its trial's true value plus normal noise of one standard
  * deviation, sigma, and more is better. The baseline has three seeds, from which the noise is estimated. A trial starts from
- * the best one, so its true value is that of the best one plus its effect. Three kinds of nights are simulated: without
+ * the best one so far, so its true value is that of the best one plus its effect. Three kinds of nights are simulated: without
  * any effect; with one trial whose effect is 1 sigma; with five of them. The rules:
  *
  *     better       keep what is better than the best
  *     two errors   keep what is better by 2 sqrt(2) times the estimated noise, the rule of version 0.2
  *     one score    keep what exceeds lineage_threshold
- *     confirm      candidates run again on fresh seeds until they are confirmed or refuted (night --confirm)
- *     race         as confirm, and near misses run again, until the night has used --runs runs (default 700)
+ *     confirm      when all have run, trials run again where that helps to find the best, two runs for every three trials
+ *                  (night --confirm); a trial is kept when it is confirmed
+ *     race         as confirm, until the night has used --runs runs (default 700)
  *
  * `better` and `two errors` are shown a second time with as many seeds a trial as the runs of `race` allow. A keep is false
  * if its true value is not above that of the best trial before it. `luck` is how much the score of the best row is above
- * its true value at the end of the night. No times are measured; the numbers are the same on every machine, up to the
+ * its true value at the end of the night. A better trial counts as found if it is kept or, with several runs, the best guess. No times are measured; the numbers are the same on every machine, up to the
  * last bits of libm.
  */
 #include <math.h>
@@ -47,7 +48,7 @@ struct night {
     const struct options *options;
     uint64_t random;
     struct arm arms[TRIALS_MAX + 1]; /* [n]; the first is the baseline */
-    size_t n, best, runs, seeds;
+    size_t n, best, named, runs, seeds; /* named: what `lineage best` names */
     double best_row; /* score of the best row */
     size_t false_keeps, found;
 };
@@ -75,15 +76,6 @@ static void run(struct night *night, struct arm *arm)
     if (arm->n++)
         arm->fresh += score;
     night->runs++;
-}
-
-/* The first run of a kept trial selected it, so it counts for the baseline only. */
-static struct lineage_runs best_runs(const struct night *night)
-{
-    const struct arm *best = &night->arms[night->best];
-    if (night->best == 0)
-        return (struct lineage_runs){best->n, best->sum / (double)best->n};
-    return (struct lineage_runs){best->n - 1, best->fresh / (double)(best->n - 1)};
 }
 
 static void find_noise(struct lineage_noise *noise, const struct night *night)
@@ -150,36 +142,33 @@ static void judge_score(struct night *night, int rule)
 
 /* ---- several runs a trial ---- */
 
-/* Runs trials again until nothing is left to decide, or the runs are used up. */
-static void run_again(struct night *night, enum lineage_rerun which, size_t runs)
+/* Runs trials again where that helps to find the best one, until that is certain or the runs are used up. */
+static void run_again(struct night *night, size_t runs)
 {
-    struct lineage_judgement list[TRIALS_MAX + 1];
-    const struct lineage_evidence_rule rule = {.trials = night->options->trials, .higher = true};
+    static struct lineage_evidence_trial list[TRIALS_MAX + 1];
+    static bool skip[TRIALS_MAX + 1];
+    struct lineage_evidence evidence = {.trials = list, .n = night->n, .rule = {.trials = night->options->trials, .higher = true}};
     while (night->runs < runs) {
-        struct lineage_noise noise;
-        struct lineage_runs best = best_runs(night);
-        find_noise(&noise, night);
-        size_t kept = 0;
+        find_noise(&evidence.noise, night);
         for (size_t i = 0; i < night->n; i++) {
             const struct arm *arm = &night->arms[i];
-            const struct lineage_runs runs_of = {arm->n, arm->sum / (double)arm->n};
-            list[i] = (struct lineage_judgement){.state = LINEAGE_EVIDENCE_REFUTED};
-            if (i == 0 || arm->kept)
-                continue;
-            lineage_judge(&list[i], &rule, &noise, &runs_of, &best);
-            list[i].candidate = list[i].candidate || arm->n > 1; /* it runs again until it is decided */
-            list[i].near = list[i].near || arm->n > 1;
-            if (list[i].state == LINEAGE_EVIDENCE_CONFIRMED && arm->fresh / (double)(arm->n - 1) > night->best_row)
-                kept = i;
+            const double fresh = arm->n > 1 ? arm->fresh / (double)(arm->n - 1) : 0;
+            list[i] = (struct lineage_evidence_trial){.exp_id = "", .kept_id = i == 0 || arm->kept ? "" : NULL,
+                                                      .status = i == 0 ? LINEAGE_BASELINE : LINEAGE_DISCARD, .again = arm->n - 1,
+                                                      .runs = {arm->n, arm->sum / (double)arm->n}, .fresh = {arm->n - 1, fresh}};
+            skip[i] = arm->n >= LINEAGE_RUNS_MAX;
         }
-        if (kept) {
-            keep(night, kept, night->arms[kept].fresh / (double)(night->arms[kept].n - 1));
-            continue;
-        }
-        size_t next = lineage_evidence_next(list, night->n, which);
+        if (!lineage_evidence_judge(&evidence))
+            exit(3);
+        night->best = evidence.best;
+        night->named = evidence.answer;
+        for (size_t i = 0; i < night->n; i++)
+            if (lineage_evidence_is_ready(&evidence, i))
+                keep(night, i, list[i].runs.mean);
+        size_t next = lineage_evidence_next(&evidence, skip);
         if (next == SIZE_MAX)
             return;
-        run(night, &night->arms[lineage_evidence_best_first(night->arms[next].n, best.n) ? night->best : next]);
+        run(night, &night->arms[next]);
     }
 }
 
@@ -200,12 +189,11 @@ static void simulate(struct night *night, int rule, size_t effects)
         start_trial(night, effect[i]);
         if (rule < RULE_CONFIRM)
             judge_score(night, rule);
-        else
-            run_again(night, rule == RULE_RACE ? LINEAGE_RERUN_NEAR : LINEAGE_RERUN_CANDIDATES,
-                      rule == RULE_RACE ? night->options->runs - (trials - i - 1) : SIZE_MAX);
     }
-    if (rule == RULE_RACE)
-        run_again(night, LINEAGE_RERUN_OPEN, night->options->runs);
+    if (rule >= RULE_CONFIRM)
+        run_again(night, rule == RULE_RACE ? night->options->runs : night->runs + 2 * trials / 3);
+    if (night->named && !night->arms[night->named].kept) /* the best guess, though it is not kept */
+        night->found += night->arms[night->named].truth > night->arms[night->best].truth + 1e-9;
 }
 
 static void measure(const struct options *options, int rule, size_t seeds, bool first)

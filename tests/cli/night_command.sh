@@ -202,7 +202,7 @@ must_have gate/results.tsv 'm=0.4; o=b'
 
 # ---- refused options ----
 
-must_fail 2 'need --trials or --hours' night space.json -C x
+must_fail 2 'need --trials, --runs or --hours' night space.json -C x
 must_fail 2 'has no ranges' night list.json -C x --propose tpe
 must_fail 2 'use auto, gp, tpe, sobol' night space.json -C x --propose bayes --trials 2
 must_fail 2 'give one --slot per job' night space.json -C x --trials 2 --jobs 2 --slot A=1

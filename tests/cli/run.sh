@@ -256,7 +256,7 @@ must_have f/results.tsv 'discarded: +2.5, needs more than 44.7'
 must_run run -C f -q --seeds 2 -- sh -c 'echo METRIC score=34'
 must_equal keep "$(field f 9)"
 must_run run -C f -q --baseline --seeds 2 -- sh -c 'echo METRIC score=7{seed}'
-must_equal 1.0 "$(json noise_std f/lineage.json)" "once"
+must_equal 0.7905678987 "$(json noise_std f/lineage.json)" "pooled over 3, 2 and 2 seeds"
 
 # ---- logs and status, while it runs and afterwards ----
 "$LINEAGE" run -C r --direction lower -q --specialist me --train-seconds 3000 -p a=2 -- sh -c \

@@ -200,7 +200,7 @@ must_equal 1 "$(cat n)" 'as many openings as ends'
 must_fail 2 'belong together' night space.json -C s --agent-endpoint http://x --trials 1
 must_fail 2 'exclude each other' night space.json -C s --agent-endpoint http://x --agent-model m --planner true --trials 1
 must_fail 2 'does not begin with http' night space.json -C s --agent-endpoint x --agent-model m --trials 1
-must_fail 2 'need --trials or --hours' night space.json -C s --agent-endpoint http://x --agent-model m
+must_fail 2 'need --trials, --runs or --hours' night space.json -C s --agent-endpoint http://x --agent-model m
 [ ! -e s ] || fail 'a refused night made a store'
 must_fail 2 "planner's request" agent -C good --endpoint http://x --model m
 key=sk-test-0123456789abcdef

@@ -156,16 +156,36 @@ static void a_score_has_a_margin(void **state)
     assert_int_equal(lineage_score_runs("mean of 5 seeds"), 1);
 }
 
-static void the_most_promising_trial_runs_next(void **state)
+/* Single runs and ten good ones: the lucky single run is drawn to the middle, and is the one to repeat. */
+static void runs_go_where_they_decide(void **state)
 {
-    const struct lineage_judgement list[] = {
-        {.state = LINEAGE_EVIDENCE_REFUTED, .one_std = 9, .candidate = true}, {.one_std = 2, .candidate = true, .near = true}, {.one_std = 5}};
+    struct lineage_evidence_trial list[] = {{.exp_id = "0", .runs = {1, 5.0}}, {.exp_id = "1", .kept_id = "1", .runs = {10, 1.1}},
+                                            {.exp_id = "2", .runs = {1, 1.0}}, {.exp_id = "3", .runs = {1, 3.0}},
+                                            {.exp_id = "4", .runs = {1, 1.9}}};
+    struct lineage_evidence evidence = {.trials = list, .n = 5, .noise = {.std = 0.5, .freedom = 9}};
+    const bool none[5] = {false}, skip[5] = {false, false, true};
     (void)state;
-    assert_int_equal(lineage_evidence_next(list, 3, LINEAGE_RERUN_CANDIDATES), 1);
-    assert_int_equal(lineage_evidence_next(list, 3, LINEAGE_RERUN_NEAR), 1);
-    assert_int_equal(lineage_evidence_next(list, 3, LINEAGE_RERUN_OPEN), 2);
-    assert_true(lineage_evidence_next(list, 1, LINEAGE_RERUN_OPEN) == SIZE_MAX);
-    assert_true(lineage_evidence_best_first(1, 3) && !lineage_evidence_best_first(1, 4) && !lineage_evidence_best_first(60, 64));
+    assert_true(lineage_evidence_judge(&evidence));
+    assert_int_equal(evidence.answer, 1);
+    assert_int_equal(evidence.second, 2);
+    assert_int_equal(evidence.best, 1);
+    assert_true(evidence.sure > 0.5 && evidence.sure < 0.9 && list[2].expected > list[1].expected && list[2].doubt > list[1].doubt);
+    assert_int_equal(lineage_evidence_next(&evidence, none), 2);
+    assert_int_equal(lineage_evidence_next(&evidence, skip), 4);
+    evidence.noise = (struct lineage_noise){.std = 0.001, .freedom = (double)INFINITY}; /* the single run is right; one more proves it */
+    assert_true(lineage_evidence_judge(&evidence));
+    assert_true(evidence.answer == 2 && evidence.sure > 0.999);
+    assert_int_equal(lineage_evidence_next(&evidence, none), 2);
+    list[2].runs.n = 2;
+    assert_true(lineage_evidence_judge(&evidence) && lineage_evidence_is_ready(&evidence, 2));
+    assert_int_equal(lineage_evidence_next(&evidence, none), 2); /* for its row */
+    list[2].kept_id = "2";
+    assert_true(lineage_evidence_judge(&evidence));
+    assert_true(lineage_evidence_next(&evidence, none) == SIZE_MAX);
+    list[0].runs.mean = 500; /* a run that may have diverged is repeated */
+    evidence.noise = (struct lineage_noise){.std = 0.5, .freedom = 9};
+    assert_true(lineage_evidence_judge(&evidence));
+    assert_int_equal(lineage_evidence_next(&evidence, none), 0);
 }
 
 int main(void)
@@ -175,7 +195,7 @@ int main(void)
         cmocka_unit_test(variances_are_pooled_by_their_freedom), cmocka_unit_test(a_contended_seed_is_left_out),
         cmocka_unit_test(scatter_limits_a_wide_threshold),    cmocka_unit_test(odds_are_those_of_the_formula),
         cmocka_unit_test(unknown_and_absent_noise),           cmocka_unit_test(a_score_has_a_margin),
-        cmocka_unit_test(the_most_promising_trial_runs_next),
+        cmocka_unit_test(runs_go_where_they_decide),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

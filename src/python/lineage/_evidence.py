@@ -39,14 +39,15 @@ class _Trial(ctypes.Structure):
     _fields_ = [
         ("exp_id", _text), ("kept_id", _text), ("seq", ctypes.c_uint64), ("status", ctypes.c_int), ("runs", _Runs),
         ("fresh", _Runs), ("again", _size), ("failed", _size), ("variance", _double), ("is_best", ctypes.c_bool),
-        ("judgement", _Judgement), ("suggested", ctypes.c_bool),
+        ("judgement", _Judgement), ("suggested", ctypes.c_bool), ("left_out", _size), ("expected", _double), ("doubt", _double),
     ]  # fmt: skip
 
 
 class _Evidence(ctypes.Structure):
     _fields_ = [
-        ("trials", ctypes.POINTER(_Trial)), ("n", _size), ("best", _size), ("best_id", _text), ("best_score", _double),
-        ("best_runs", _Runs), ("noise", _Noise), ("rule", _Rule), ("memory", ctypes.c_void_p),
+        ("trials", ctypes.POINTER(_Trial)), ("n", _size), ("best", _size), ("best_id", _text),
+        ("best_runs", _Runs), ("noise", _Noise), ("rule", _Rule), ("answer", _size), ("second", _size), ("sure", _double),
+        ("top_id", _text), ("memory", ctypes.c_void_p),
     ]  # fmt: skip
 
 

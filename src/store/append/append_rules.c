@@ -160,19 +160,16 @@ static enum lineage_status note_reason(struct appending *a, const char *reason, 
 }
 
 /* The caller has compared the trial with another best one, or with more runs of it than its row shows. */
-static enum lineage_status check_keep(struct appending *a, double difference, bool higher, struct lineage_error *err)
+static enum lineage_status check_keep(struct appending *a, struct lineage_error *err)
 {
     char reason[VERDICT_REASON_MAX];
     const struct append_state *state = a->store->append;
     bool same = state->has_best && strcmp(id_bare(state->best_id), id_bare(a->options->keep_against)) == 0;
-    if (same && verdict_is_keep(difference, 0, higher))
+    if (same)
         return LINEAGE_OK;
     a->trial.status = LINEAGE_DISCARD;
-    if (same)
-        snprintf(reason, sizeof reason, "discarded: confirmed, but the row of the best trial is better by %.3g", fabs(difference));
-    else
-        snprintf(reason, sizeof reason, "discarded: confirmed, but %.60s became the best meanwhile",
-                 state->has_best ? state->best_id : "no trial");
+    snprintf(reason, sizeof reason, "discarded: confirmed, but %.60s became the best meanwhile",
+             state->has_best ? state->best_id : "no trial");
     return note_reason(a, reason, err);
 }
 
@@ -187,7 +184,7 @@ static enum lineage_status compare_with_best(struct appending *a, struct lineage
     enum lineage_status status = LINEAGE_OK;
     char reason[VERDICT_REASON_MAX];
     if (a->trial.status == LINEAGE_KEEP && !a->options->auto_status && a->options->keep_against)
-        status = check_keep(a, difference, higher, err);
+        status = check_keep(a, err);
     if (a->options->auto_status) { /* the first trial with a score has nothing to beat, so it is kept */
         const char *dominated_by = NULL;
         const double most = a->options->unconfirmed ? (double)INFINITY : threshold(a);

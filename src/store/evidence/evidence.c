@@ -13,11 +13,13 @@
 #include <lineage/notes.h>
 #include <lineage/query.h>
 #include <lineage/replicas.h>
+#include <lineage/text.h>
 
 #include "../fail.h"
 #include "../format/arena.h"
 #include "../format/mean_note.h"
 #include "../questions/questions.h"
+#include "shrunk_means.h"
 
 enum { REPLICAS_FROM = 1000, FRESH_FROM = 3 };
 
@@ -26,12 +28,19 @@ struct row_id {
     size_t trial;
 };
 
+/* A score: the mean of that many seeds. */
+struct run {
+    size_t trial, seeds;
+    double score, std;
+    bool fresh;
+};
+
 struct collection {
     struct arena arena;
     struct lineage_evidence_trial *trials;
-    double *squares; /* [n] sum of squares of the runs of each trial */
-    struct row_id *ids; /* rows in the order of the log */
-    size_t n, capacity, n_ids, ids_capacity;
+    struct run *runs; /* in the order of the log */
+    struct row_id *ids; /* likewise */
+    size_t n, capacity, n_ids, ids_capacity, n_runs, runs_capacity;
     uint64_t last_seq;
 };
 
@@ -61,20 +70,56 @@ static bool grow(void **items, size_t *capacity, size_t n, size_t size)
     return true;
 }
 
-static void add_score(struct lineage_evidence_trial *trial, double *squares, double score, size_t seeds, double std, bool fresh)
+static void add_score(struct lineage_evidence_trial *trial, double *squares, const struct run *run)
 {
-    struct lineage_runs *to[] = {&trial->runs, fresh ? &trial->fresh : NULL};
+    struct lineage_runs *to[] = {&trial->runs, run->fresh ? &trial->fresh : NULL};
+    const double seeds = (double)run->seeds;
     for (size_t k = 0; k < 2; k++) {
         if (!to[k])
             continue;
-        to[k]->mean += (score - to[k]->mean) * (double)seeds / (double)(to[k]->n + seeds);
-        to[k]->n += seeds;
+        to[k]->n += run->seeds;
+        to[k]->mean += (run->score - to[k]->mean) * seeds / (double)to[k]->n;
     }
-    *squares += (double)(seeds - 1) * std * std + (double)seeds * score * score;
+    *squares += (seeds - 1) * run->std * run->std + seeds * run->score * run->score;
     double n = (double)trial->runs.n, spread = *squares - n * trial->runs.mean * trial->runs.mean;
     /* What is left by rounding is not a variance. */
     bool rounded = spread <= 1e-12 * *squares;
     trial->variance = n > 1 && !rounded ? spread / (n - 1) : 0;
+}
+
+/*
+ * Sums up the runs of each trial. A run that diverged says nothing about the mean of a trial with other runs: it is left out if it
+ * is far outside of all trials and of the best run of its own. Returns false when out of memory.
+ */
+static bool sum_runs(const struct lineage_evidence *evidence, const struct collection *c)
+{
+    const bool higher = evidence->rule.higher;
+    double middle, spread, *scratch = calloc(2 * c->n + 1, sizeof *scratch), *best = scratch + c->n;
+    if (!scratch)
+        return false;
+    for (size_t i = 0; i < c->n; i++) {
+        struct lineage_evidence_trial *trial = &c->trials[i];
+        trial->runs = trial->fresh = (struct lineage_runs){0};
+        trial->left_out = 0;
+        best[i] = (double)NAN;
+    }
+    for (size_t k = 0; k < c->n_runs; k++) {
+        const struct run *run = &c->runs[k];
+        best[run->trial] = higher ? fmax(best[run->trial], run->score) : fmin(best[run->trial], run->score);
+    }
+    memcpy(scratch, best, c->n * sizeof *scratch);
+    better_half(&middle, &spread, scratch, c->n, higher);
+    memset(scratch, 0, c->n * sizeof *scratch);
+    for (size_t k = 0; k < c->n_runs; k++) {
+        const struct run *run = &c->runs[k];
+        double ahead = higher ? fmin(middle, best[run->trial]) - run->score : run->score - fmax(middle, best[run->trial]);
+        if (spread > 0 && ahead > FAR_OUTSIDE * spread && best[run->trial] != run->score)
+            c->trials[run->trial].left_out += run->seeds;
+        else
+            add_score(&c->trials[run->trial], &scratch[run->trial], run);
+    }
+    free(scratch);
+    return true;
 }
 
 static bool add_id(struct collection *c, const char *exp_id, size_t trial)
@@ -90,17 +135,25 @@ static bool add_id(struct collection *c, const char *exp_id, size_t trial)
 
 static bool add_trial(struct collection *c, const struct lineage_trial *row)
 {
-    void *trials = c->trials, *squares = c->squares;
-    size_t capacity = c->capacity;
+    void *trials = c->trials;
     bool grown = grow(&trials, &c->capacity, c->n, sizeof *c->trials);
     c->trials = trials;
-    grown = grown && grow(&squares, &capacity, c->n, sizeof *c->squares);
-    c->squares = squares;
     if (!grown || !add_id(c, row->exp_id, c->n))
         return false;
-    c->squares[c->n] = 0;
     c->trials[c->n++] = (struct lineage_evidence_trial){.exp_id = c->ids[c->n_ids - 1].exp_id, .seq = row->seq, .status = row->status};
     return true;
+}
+
+static bool add_run(struct collection *c, size_t trial, double score, const char *notes, bool fresh)
+{
+    void *runs = c->runs;
+    bool grown = grow(&runs, &c->runs_capacity, c->n_runs, sizeof *c->runs);
+    struct run run = {.trial = trial, .score = score, .fresh = fresh};
+    c->runs = runs;
+    mean_note_parse(&run.seeds, &run.std, notes);
+    if (grown)
+        c->runs[c->n_runs++] = run;
+    return grown;
 }
 
 /* A row that names an unknown trial is a trial of its own, because its run is a result all the same. */
@@ -109,8 +162,7 @@ static bool take_row(struct collection *c, const struct lineage_trial *row)
     struct lineage_replicate replicate = {.score = {.present = false}};
     const bool scored = lineage_label_is_measured(row->status) && row->score.present && isfinite(row->score.value);
     const bool again = lineage_replicate_parse(&replicate, row->notes);
-    size_t seeds, i = again ? find_row(c, replicate.exp_id) : c->n;
-    double std;
+    size_t i = again ? find_row(c, replicate.exp_id) : c->n;
     c->last_seq = row->seq;
     if (row->status == LINEAGE_HARNESS_ABORT || (i == c->n && !scored))
         return true;
@@ -122,11 +174,7 @@ static bool take_row(struct collection *c, const struct lineage_trial *row)
     trial->failed += fresh && !scored;
     if (lineage_label_is_kept(row->status))
         trial->kept_id = c->ids[c->n_ids - 1].exp_id;
-    if (!scored)
-        return true;
-    mean_note_parse(&seeds, &std, row->notes);
-    add_score(trial, &c->squares[i], replicate.score.present ? replicate.score.value : row->score.value, seeds, std, fresh);
-    return true;
+    return !scored || add_run(c, i, replicate.score.present ? replicate.score.value : row->score.value, row->notes, fresh);
 }
 
 /* Takes the rows of the cursor, and closes it. */
@@ -198,11 +246,16 @@ static void judge_trial(const struct lineage_evidence *evidence, struct lineage_
         trial->judgement.candidate = trial->judgement.near = true;
 }
 
-static void judge_all(struct lineage_evidence *evidence)
+bool lineage_evidence_judge(struct lineage_evidence *evidence)
 {
+    if (!evidence_expect(evidence))
+        return false;
+    for (size_t i = 0; i < evidence->n; i++)
+        evidence->trials[i].is_best = i == evidence->best;
     if (evidence->best >= evidence->n)
-        return;
+        return true;
     const struct lineage_evidence_trial *best = &evidence->trials[evidence->best];
+    evidence->best_id = best->kept_id;
     const bool selected = best->status != LINEAGE_BASELINE && best->fresh.n >= FRESH_FROM;
     evidence->best_runs = selected ? best->fresh : best->runs;
     for (size_t i = 0; i < evidence->n; i++) {
@@ -210,26 +263,23 @@ static void judge_all(struct lineage_evidence *evidence)
         if (i != evidence->best)
             judge_trial(evidence, trial);
     }
+    return true;
 }
 
-static enum lineage_status find_best(struct lineage_evidence *evidence, struct collection *c, struct lineage_store *store,
-                                     struct lineage_error *err)
+/* The row with the best score of its own is what an append compares with. */
+static enum lineage_status find_top(struct lineage_evidence *evidence, struct collection *c, struct lineage_store *store,
+                                    struct lineage_error *err)
 {
-    struct lineage_trial best = {0};
+    struct lineage_trial top = {0};
     struct lineage_error none;
-    enum lineage_status status = lineage_best(store, &best, &none);
-    evidence->best = evidence->n;
+    enum lineage_status status = mirror_ask_top(store, &top, &none);
     if (status == LINEAGE_OK) {
-        evidence->best = find_row(c, best.exp_id);
-        evidence->best_score = best.score.value;
-        evidence->best_id = arena_text(&c->arena, best.exp_id, strlen(best.exp_id));
-        status = evidence->best_id ? LINEAGE_OK : store_no_memory(err);
+        evidence->top_id = arena_text(&c->arena, top.exp_id, strlen(top.exp_id));
+        status = evidence->top_id ? LINEAGE_OK : store_no_memory(err);
     } else if (status != LINEAGE_ENOTFOUND && err) {
         *err = none;
     }
-    lineage_trial_release(&best);
-    if (evidence->best < evidence->n)
-        evidence->trials[evidence->best].is_best = true;
+    lineage_trial_release(&top);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
@@ -255,7 +305,7 @@ static void release(struct collection *c)
 {
     arena_release(&c->arena);
     free(c->trials);
-    free(c->squares);
+    free(c->runs);
     free(c->ids);
     free(c);
 }
@@ -278,12 +328,12 @@ static enum lineage_status load(struct lineage_evidence *evidence, struct lineag
                                                     .runs_max = rule ? rule->runs_max : 0,
                                                     .higher = config->direction == LINEAGE_HIGHER};
     if (status == LINEAGE_OK)
-        status = find_best(evidence, c, store, err);
+        status = sum_runs(evidence, c) ? find_top(evidence, c, store, err) : store_no_memory(err);
     if (status == LINEAGE_OK)
         status = find_noise(evidence, store, c->last_seq, err);
-    if (status == LINEAGE_OK)
-        judge_all(evidence);
-    else
+    if (status == LINEAGE_OK && !lineage_evidence_judge(evidence))
+        status = store_no_memory(err);
+    if (status != LINEAGE_OK)
         lineage_evidence_release(evidence);
     return status;
 }
@@ -299,12 +349,12 @@ enum lineage_status lineage_evidence_load(struct lineage_evidence *evidence, str
 }
 
 enum lineage_status lineage_evidence_load_for(struct lineage_evidence *evidence, struct lineage_store *store, const char *exp_id,
-                                              struct lineage_error *err)
+                                              const struct lineage_evidence_rule *rule, struct lineage_error *err)
 {
     struct lineage_cursor *cursor;
     *evidence = (struct lineage_evidence){0};
     enum lineage_status status = mirror_runs_open(&cursor, store, exp_id, err);
-    return status == LINEAGE_OK ? load(evidence, store, cursor, NULL, err) : status;
+    return status == LINEAGE_OK ? load(evidence, store, cursor, rule, err) : status;
 }
 
 void lineage_evidence_release(struct lineage_evidence *evidence)
@@ -322,24 +372,96 @@ size_t lineage_evidence_find(const struct lineage_evidence *evidence, const char
 void lineage_evidence_add(struct lineage_evidence *evidence, size_t i, const struct lineage_trial *row)
 {
     struct collection *c = evidence->memory;
-    size_t seeds;
-    double std;
-    mean_note_parse(&seeds, &std, row->notes);
-    add_score(&evidence->trials[i], &c->squares[i], row->core_metric.value, seeds, std, true);
     evidence->trials[i].again++;
-    if (!isinf(evidence->noise.freedom) && !evidence->noise.estimated) {
-        struct lineage_noise before = evidence->noise;
-        if (!pool_runs(evidence) || evidence->noise.freedom < before.freedom)
-            evidence->noise = before;
+    if (add_run(c, i, row->core_metric.value, row->notes, true) && sum_runs(evidence, c)) {
+        if (!isinf(evidence->noise.freedom) && !evidence->noise.estimated) {
+            struct lineage_noise before = evidence->noise;
+            if (!pool_runs(evidence) || evidence->noise.freedom < before.freedom)
+                evidence->noise = before;
+        }
+        if (!lineage_evidence_judge(evidence))
+            evidence->best = evidence->n; /* nothing is confirmed without memory */
     }
-    judge_all(evidence);
 }
 
 bool lineage_evidence_is_ready(const struct lineage_evidence *evidence, size_t i)
 {
     const struct lineage_evidence_trial *trial = &evidence->trials[i];
-    if (i == evidence->best || trial->kept_id || trial->judgement.state != LINEAGE_EVIDENCE_CONFIRMED)
-        return false;
-    double mean = trial->fresh.n ? trial->fresh.mean : trial->runs.mean;
-    return evidence->rule.higher ? mean > evidence->best_score : mean < evidence->best_score;
+    return i != evidence->best && !trial->kept_id && trial->judgement.state == LINEAGE_EVIDENCE_CONFIRMED;
+}
+
+/* ---- the noise floor in the settings ---- */
+
+/* The digits that matter, because a pooled value has all seventeen. */
+static double shorten(double value)
+{
+    char text[32];
+    double shorter = value;
+    int n = snprintf(text, sizeof text, "%.10g", value);
+    return lineage_number_parse(&shorter, text, (size_t)n) ? shorter : value;
+}
+
+enum lineage_status lineage_noise_measure(struct lineage_store *store, bool clear, struct lineage_error *err)
+{
+    struct lineage_evidence evidence;
+    const struct lineage_config *config = lineage_store_config(store);
+    if (config->noise_std > 0 && !config->noise_freedom)
+        return LINEAGE_OK;
+    enum lineage_status status = lineage_evidence_load_for(&evidence, store, NULL, NULL, err);
+    if (status != LINEAGE_OK)
+        return status;
+    const bool pooled = pool_runs(&evidence);
+    const struct lineage_noise noise = evidence.noise;
+    lineage_evidence_release(&evidence);
+    if (!pooled)
+        return store_no_memory(err);
+    const bool known = noise.std > 0 && noise.freedom >= 1;
+    if ((!known && !clear) || (known ? shorten(noise.std) == config->noise_std && noise.freedom == config->noise_freedom : !config->noise_freedom))
+        return LINEAGE_OK;
+    status = lineage_store_measure_noise(store, known ? shorten(noise.std) : 0, known ? (unsigned)noise.freedom : 0,
+                                         known ? (unsigned)noise.runs : 0, err);
+    return status == LINEAGE_EEXIST ? LINEAGE_OK : status;
+}
+
+/* ---- the best trial ---- */
+
+/* Loads the row of the answer or of the best kept trial. With single runs only, both are the kept row with the best score. */
+static enum lineage_status load_best(struct lineage_store *store, bool kept, struct lineage_trial *trial,
+                                     struct lineage_evidence *evidence, struct lineage_error *err)
+{
+    bool again = false;
+    *trial = (struct lineage_trial){0};
+    *evidence = (struct lineage_evidence){.sure = (double)NAN};
+    enum lineage_status status = mirror_ask_any_again(&again, store, err);
+    if (status == LINEAGE_OK && again)
+        status = lineage_evidence_load_for(evidence, store, NULL, NULL, err);
+    if (status != LINEAGE_OK)
+        return status;
+    size_t i = kept ? evidence->best : evidence->answer;
+    if (isnan(evidence->sure) || i >= evidence->n)
+        return mirror_ask_top(store, trial, err);
+    const struct lineage_evidence_trial *best = &evidence->trials[i];
+    return lineage_find(store, best->kept_id ? best->kept_id : best->exp_id, trial, err);
+}
+
+enum lineage_status lineage_best_of(struct lineage_store *store, struct lineage_trial *trial, struct lineage_evidence *evidence,
+                                    struct lineage_error *err)
+{
+    return load_best(store, false, trial, evidence, err);
+}
+
+enum lineage_status lineage_best(struct lineage_store *store, struct lineage_trial *trial, struct lineage_error *err)
+{
+    struct lineage_evidence evidence;
+    enum lineage_status status = load_best(store, false, trial, &evidence, err);
+    lineage_evidence_release(&evidence);
+    return status;
+}
+
+enum lineage_status lineage_best_kept(struct lineage_store *store, struct lineage_trial *trial, struct lineage_error *err)
+{
+    struct lineage_evidence evidence;
+    enum lineage_status status = load_best(store, true, trial, &evidence, err);
+    lineage_evidence_release(&evidence);
+    return status;
 }

@@ -33,7 +33,14 @@ enum lineage_status mirror_find_damaged(struct mirror *mirror, const char *id, u
 enum lineage_status mirror_find_night(struct mirror *mirror, const struct lineage_night_link *night, int64_t *seq,
                                       struct lineage_error *err);
 
-/* Finds the best trial by the native rule (lineage_best); LINEAGE_ENOTFOUND without message. */
+/* Loads the kept row with the best score of its own (mirror_best), as a public question: the answer of lineage_best if nothing ran
+ * more than once. LINEAGE_ENOTFOUND with a message. Release the trial after use. */
+enum lineage_status mirror_ask_top(struct lineage_store *store, struct lineage_trial *trial, struct lineage_error *err);
+
+/* Whether some row is not the only run of its trial. false in a mirror that is a part. */
+enum lineage_status mirror_ask_any_again(bool *any, struct lineage_store *store, struct lineage_error *err);
+
+/* Finds the kept row with the best score of its own; LINEAGE_ENOTFOUND without message. */
 enum lineage_status mirror_best(struct mirror *mirror, int64_t *seq, double *score, struct lineage_error *err);
 
 /* The scatter of the newest measured scores, at most 100, as far as the mirror has read the log. */
@@ -118,9 +125,9 @@ enum lineage_status mirror_borrow_rows(struct mirror *mirror, const int64_t *seq
 enum lineage_status mirror_cursor_new(struct lineage_cursor **cursor, struct mirror *mirror, struct mirror_seqs *found,
                                       struct lineage_error *err);
 
-/* Lists, in the order of the log, every row that runs a trial again or is the mean of several runs, the rows with an id that such a
- * row names, and those with the id of the best trial or with `id` (NULL: none), in either spelling; and the last row of
- * the log. Rows beside these may be listed too. Close the cursor with lineage_cursor_close. */
+/* Lists rows in the order of the log: all if they are at most 1000; else every row that runs a trial again or is the mean of several
+ * runs, the rows with an id that such a row names or with `id` (NULL: none), in either spelling, the 100 best kept ones, and the
+ * newest 100. Rows beside these may be listed too. Close the cursor with lineage_cursor_close. */
 enum lineage_status mirror_runs_open(struct lineage_cursor **cursor, struct lineage_store *store, const char *id,
                                      struct lineage_error *err);
 

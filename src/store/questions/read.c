@@ -106,8 +106,7 @@ static enum lineage_status ask_best(void *question, struct lineage_error *err)
 
 /* The message names the score column, because a store may have a hundred rows without any kept row that has a finite
  * score. */
-enum lineage_status lineage_best(struct lineage_store *store, struct lineage_trial *trial,
-                                 struct lineage_error *err)
+enum lineage_status mirror_ask_top(struct lineage_store *store, struct lineage_trial *trial, struct lineage_error *err)
 {
     *trial = (struct lineage_trial){0};
     mirror_part_begin(store->mirror); /* it has all trials that may be kept, and all voids */

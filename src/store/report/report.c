@@ -87,13 +87,16 @@ static enum lineage_status load_chain(struct report_load *load, int64_t seq, enu
 /* It is not a failure if there is no best trial: a store that contains only crashes has a report, too. */
 static enum lineage_status load_best(struct report_load *load, struct lineage_error *err)
 {
-    int64_t seq;
-    double score;
-    struct lineage_trial *best;
+    struct lineage_trial *best, answer = {0};
+    struct lineage_error none;
     size_t first = load->options->chain / 4;
-    enum lineage_status status = mirror_best(load->store->mirror, &seq, &score, err);
+    enum lineage_status status = lineage_best(load->store, &answer, &none);
+    const int64_t seq = (int64_t)answer.seq;
+    lineage_trial_release(&answer);
     if (status == LINEAGE_ENOTFOUND)
         return LINEAGE_OK;
+    if (status != LINEAGE_OK)
+        *err = none;
     if (status == LINEAGE_OK)
         status = report_alloc(load, 1, sizeof *best, &best, err);
     if (status == LINEAGE_OK)

@@ -1,9 +1,9 @@
-/* odds.c: the evidence of a trial that ran several times, and which trial runs again next (lineage/evidence.h). */
+/* odds.c: the evidence of a trial that ran several times (lineage/evidence.h). */
 #include <lineage/evidence.h>
 
 #include <math.h>
-#include <stdint.h>
 
+#include "odds.h"
 #include "quantiles.h"
 
 /* Gains that the odds are a mixture over, in standard deviations. Most weight is on the smallest: large gains need few
@@ -11,9 +11,6 @@
 static const struct {
     double gain, weight;
 } mixture[] = {{1, 0.8}, {2, 0.1}, {4, 0.1}};
-
-/* The best trial's share of runs, per run of the trial that is compared with it. */
-enum { BEST_SHARE = 4 };
 
 const char *lineage_evidence_state_name(enum lineage_evidence_state state)
 {
@@ -24,9 +21,9 @@ const char *lineage_evidence_state_name(enum lineage_evidence_state state)
     return (unsigned)state < sizeof names / sizeof *names ? names[state] : NULL;
 }
 
-/* Wallace's normal value of Student's t. It keeps the sign and grows with the logarithm of t where df is small, so an
- * estimate from few runs can hardly confirm anything. */
-static double normal_of_t(double t, double df)
+/* It keeps the sign and grows with the logarithm of t where df is small, so an estimate from few runs can hardly confirm
+ * anything. */
+double normal_of_t(double t, double df)
 {
     if (isinf(df))
         return t;
@@ -81,24 +78,4 @@ void lineage_judgement_interval(double *low, double *high, const struct lineage_
     double half = quantile_t(0.025, noise->freedom) * judgement->error;
     *low = judgement->gain - half;
     *high = judgement->gain + half;
-}
-
-static bool may_run(const struct lineage_judgement *j, enum lineage_rerun which)
-{
-    return j->state == LINEAGE_EVIDENCE_OPEN &&
-           (which == LINEAGE_RERUN_OPEN || (which == LINEAGE_RERUN_NEAR ? j->near : j->candidate));
-}
-
-size_t lineage_evidence_next(const struct lineage_judgement *judgements, size_t n, enum lineage_rerun which)
-{
-    size_t next = SIZE_MAX;
-    for (size_t i = 0; i < n; i++)
-        if (may_run(&judgements[i], which) && (next == SIZE_MAX || judgements[i].one_std > judgements[next].one_std))
-            next = i;
-    return next;
-}
-
-bool lineage_evidence_best_first(size_t trial_runs, size_t best_runs)
-{
-    return best_runs < BEST_SHARE * trial_runs && best_runs < LINEAGE_RUNS_MAX;
 }

@@ -1,0 +1,17 @@
+/* shrunk_means.h: the value that each trial is expected to have, drawn to the middle of all. */
+#ifndef EVIDENCE_SHRUNK_MEANS_H
+#define EVIDENCE_SHRUNK_MEANS_H
+
+#include <lineage/evidence.h>
+
+/* Sets expected and doubt of each trial, best, answer, second and sure. Returns false when out of memory. */
+bool evidence_expect(struct lineage_evidence *evidence);
+
+/* Middle and spread of values, of which half are better: the median, and the root mean square of the distances of the better
+ * half from it. values is reordered. */
+void better_half(double *middle, double *spread, double *values, size_t n, bool higher);
+
+/* A score is far outside if it is worse than the middle by this many spreads. */
+#define FAR_OUTSIDE 7.0
+
+#endif

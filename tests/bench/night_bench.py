@@ -1,0 +1,87 @@
+"""night_bench.py: what the answer of a night is worth, on functions whose true scores are known.
+
+    LINEAGE=build/cli/lineage python3 tests/bench/night_bench.py grid|ranges NOISE NIGHTS [OPTION ..]
+    python3 tests/bench/night_bench.py single|halving|mean3 NOISE NIGHTS
+
+grid: 12 settings with losses from 1 to 1.45; ranges: two ranges, 40 trials, a bowl whose optimum differs each night. The loss has normal
+noise, by the seed and the setting. OPTION is passed to `lineage night`. The regret is the true loss of what `lineage best` names, minus
+the least true loss. The peers: one run each; one run each, then the best four once more, then the best two twice more; three runs each.
+"""
+import json
+import math
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+
+SETTINGS = 12
+
+
+def losses(night):
+    draw = random.Random("grid %d" % night)
+    return [1 + 0.45 * draw.random() for _ in range(SETTINGS)]
+
+
+def bowl(night, lr, mom):
+    draw = random.Random("bowl %d" % night)
+    at = draw.uniform(-3, -1), draw.uniform(0.2, 0.8)
+    return 1 + 0.25 * (math.log10(lr) - at[0]) ** 2 + 0.8 * (mom - at[1]) ** 2
+
+
+def noisy(true, noise, *key):
+    return true + noise * random.Random(repr(key)).gauss(0, 1)
+
+
+def peer(rule, night, noise):
+    true = losses(night)
+    scores = [[] for _ in true]
+
+    def run(settings, times):
+        for i in settings:
+            scores[i].extend(noisy(true[i], noise, night, i, len(scores[i]) + k) for k in range(times))
+        return sorted(settings, key=lambda i: statistics.mean(scores[i]))
+
+    best = run(range(SETTINGS), 3 if rule == "mean3" else 1)
+    if rule == "halving":
+        best = run(run(best[:4], 1)[:2], 2)
+    return true[best[0]] - min(true), sum(map(len, scores))
+
+
+def night_of(kind, night, noise, options):
+    lineage = os.environ.get("LINEAGE", "lineage")
+    with tempfile.TemporaryDirectory() as top:
+        words = ["{x}"] if kind == "grid" else ["{lr}", "{mom}"]
+        sweep = {"name": kind, "direction": "lower", "metrics": ["loss"],
+                 "command": [sys.executable, os.path.abspath(__file__), "--score", str(night), str(noise), "{seed}", *words]}  # fmt: skip
+        sweep.update({"grid": {"x": list(range(SETTINGS))}} if kind == "grid" else {"ranges": {"lr": "0.0001:1:log", "mom": "0:0.99"}})
+        with open(top + "/sweep.json", "w") as file:
+            json.dump(sweep, file)
+        env = dict(os.environ, XDG_STATE_HOME=top)
+        propose = [] if kind == "grid" else ["--propose", "gp", "--trials", "40", "--seed", str(night)]
+        subprocess.run([lineage, "night", "sweep.json", "-C", "s", "-q", *propose, *options], cwd=top, env=env, capture_output=True)
+        ask = lambda *what: json.loads(subprocess.run([lineage, *what, "-C", "s", "--format", "json"], cwd=top, env=env,
+                                                      capture_output=True, check=True).stdout)  # fmt: skip
+        params, rows = ask("best")["params"], len(ask("query", "--limit", "100000"))
+    if kind == "grid":
+        return losses(night)[int(params["x"])] - min(losses(night)), rows
+    return bowl(night, params["lr"], params["mom"]) - 1, rows
+
+
+def main():
+    if sys.argv[1:2] == ["--score"]:
+        night, noise, values = int(sys.argv[2]), float(sys.argv[3]), [float(v) for v in sys.argv[5:]]
+        true = losses(night)[int(values[0])] if len(values) == 1 else bowl(night, *values)
+        print("loss:", noisy(true, noise, night, sys.argv[4:]))
+        return
+    if len(sys.argv) < 4 or sys.argv[1] not in ("grid", "ranges", "single", "halving", "mean3"):
+        sys.exit(__doc__)
+    kind, noise, nights = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
+    found = [night_of(kind, k, noise, sys.argv[4:]) if kind in ("grid", "ranges") else peer(kind, k, noise) for k in range(nights)]
+    regret = [r for r, _ in found]
+    print("%s, noise %g, %d nights: mean regret %.4f (standard error %.4f), %.1f runs a night"
+          % (kind, noise, nights, statistics.mean(regret), statistics.pstdev(regret) / nights**0.5, statistics.mean(n for _, n in found)))  # fmt: skip
+
+
+main()
