@@ -10,6 +10,7 @@ known()
     cat <<'END'
 rooms store/ideas store/settings
 rooms store/append store/store
+files store/measured/collecting store/measured/diff_text store/measured/trees
 files store/ideas/idea_index store/ideas/idea_row store/ideas/ideas
 files store/ideas/ideas_store store/ideas/sql_changes store/settings/ask_settings store/settings/named_questions
 files store/report/board store/report/coverage store/report/differences store/report/failures store/report/report

@@ -19,6 +19,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <lineage/move.h>
 
@@ -483,40 +484,58 @@ static void quiet(void *context, const char *format, va_list args)
 
 /* ---- start and stop ---- */
 
-static struct MHD_Daemon *listen_on(struct server *server, unsigned port)
+/* Returns a socket that listens on `*port` of 127.0.0.1, and its port if that is 0; -1 with errno set if it cannot. The library could
+ * do this, too, but its version 1.0 replaces errno. SO_REUSEADDR lets a server take a port that was in use until just now; two
+ * servers cannot listen on one port with it (SO_REUSEPORT would let them). */
+static int listen_on(unsigned *port)
 {
     struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    /* MHD_OPTION_LISTENING_ADDRESS_REUSE stays off: with it two servers can listen on one port, and each gets some of the
-     * requests. A port that was in use until just now can be taken without it.
-     *
-     * poll instead of epoll: with epoll, version 0.9.75 does not notice a client that closed right after half a
-     * request, and 64 of those occupy all connections for IDLE_SECONDS. */
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)*port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    const int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
+        bind(fd, (const struct sockaddr *)&address, length) == 0 && listen(fd, SOMAXCONN) == 0 &&
+        getsockname(fd, (struct sockaddr *)&address, &length) == 0) {
+        *port = ntohs(address.sin_port);
+        return fd;
+    }
+    const int error = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = error;
+    return -1;
+}
+
+/* poll instead of epoll: with epoll, version 0.9.75 does not notice a client that closed right after half a request, and 64 of those
+ * occupy all connections for IDLE_SECONDS. */
+static struct MHD_Daemon *serve_on(struct server *server, int fd)
+{
     return server->http.start_daemon(
-        MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, (uint16_t)port, NULL,
-        NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, quiet, NULL, MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_BYTES, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_END);
+        MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, server,
+        MHD_OPTION_EXTERNAL_LOGGER, quiet, NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_END);
 }
 
 static int start(struct server *server)
 {
     const unsigned first = server->options->port;
     unsigned port = first;
-    while (!(server->daemon = listen_on(server, port)) && errno == EADDRINUSE && port + 1 < first + server->options->ports)
+    int fd;
+    while ((fd = listen_on(&port)) < 0 && errno == EADDRINUSE && port + 1 < first + server->options->ports)
         port++;
-    if (server->daemon && port > first) {
+    if (fd < 0)
+        return cli_error(CLI_SYSTEM, "serve: cannot listen on 127.0.0.1:%u: %s; choose another port with "
+                                     "--port, or 0 for any free one",
+                         first, strerror(errno));
+    if (!(server->daemon = serve_on(server, fd))) /* the command ends, and its socket with it */
+        return cli_error(CLI_SYSTEM, "serve: libmicrohttpd cannot serve 127.0.0.1:%u", port);
+    if (first && port > first) {
         char text[80];
         snprintf(text, sizeof text, "port %u is in use; this server takes %u", first, port);
         cli_say(text);
     }
-    if (!server->daemon)
-        return cli_error(CLI_SYSTEM, "serve: cannot listen on 127.0.0.1:%u: %s; choose another port with "
-                                     "--port, or 0 for any free one",
-                         server->options->port, strerror(errno));
-    const union MHD_DaemonInfo *info = server->http.get_daemon_info(server->daemon, MHD_DAEMON_INFO_BIND_PORT);
-    /* With port 0 the system has chosen the port, and only the library knows it. */
-    server->guard.port = info && info->port ? info->port : server->options->port;
+    server->guard.port = port;
     printf("http://127.0.0.1:%u/%s%s\n", server->guard.port, server->guard.token[0] ? "?token=" : "", server->guard.token);
     fflush(stdout);
     return CLI_GO_ON;

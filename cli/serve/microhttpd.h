@@ -8,7 +8,7 @@
 #include <microhttpd.h>
 
 #define MICROHTTPD_FUNCTIONS(X)                                                                              \
-    X(start_daemon) X(stop_daemon) X(get_daemon_info) X(queue_response) X(destroy_response)                  \
+    X(start_daemon) X(stop_daemon) X(queue_response) X(destroy_response)                  \
     X(create_response_from_buffer) X(create_response_from_callback) X(add_response_header)                   \
     X(lookup_connection_value) X(get_connection_values) X(suspend_connection) X(resume_connection)    \
     X(get_connection_info)

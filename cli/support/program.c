@@ -20,9 +20,9 @@
 
 #define TRAINER "lineage-train"
 
-/* Address space that the loader needs for the trainer's libraries before main, rounded up; measured with `ulimit
- * -v`. */
-enum { TRAINER_NEEDS_MIB = 64 };
+/* Address space that the loader needs for the trainer's libraries and OpenBLAS for its first buffer before main, rounded up;
+ * measured with `ulimit -v`: 0.3.21 needs 60 MiB, and 0.3.29 spins for ever with 147 MiB. */
+enum { TRAINER_NEEDS_MIB = 192 };
 
 bool program_self(char path[PATH_MAX])
 {
@@ -89,7 +89,7 @@ static bool has_room(const char *command)
         limit.rlim_cur >= (rlim_t)TRAINER_NEEDS_MIB << 20)
         return true;
     cli_error(CLI_SYSTEM,
-              "%s: the trainer needs %d MiB of address space before it begins, and the limit is %llu MiB; "
+              "%s: out of memory: the trainer needs %d MiB of address space before it begins, and the limit is %llu MiB; "
               "raise it (ulimit -v)",
               command, TRAINER_NEEDS_MIB, (unsigned long long)(limit.rlim_cur >> 20));
     return false;

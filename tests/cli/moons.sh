@@ -118,6 +118,11 @@ decisions() # STORE: hypothesis, parent's hypothesis, label, code, score to 4 di
 }
 decisions "$shipped" >wanted
 decisions night >got
+# Training with a rate that is too large for the data amplifies the last bits of NumPy's sums, which differ between its versions.
+if ! python3 -c 'import sys, numpy; sys.exit(not numpy.__version__.startswith("1.24."))' 2>/dev/null; then
+    echo 'left out: the scores, which another NumPy than 1.24 does not repeat'
+    for file in wanted got; do cut -f 1-4 $file >short && mv short $file; done
+fi
 must_match_file wanted got
 # No row names code that is gone, those that were cut off included, and every diff applies to its parent's files.
 for id in $(sed 1d night/results.tsv | cut -f 1); do

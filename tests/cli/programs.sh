@@ -153,7 +153,7 @@ if [ "$INSTRUMENTED" = no ]; then
     within 140000 eval tiny.json --set threads=4
     must_have err 'out of memory'
     # shellcheck disable=SC3045 # dash has it
-    (ulimit -v 120000 && exec timeout -s KILL 60 "$LINEAGE" train tiny.json -C tight -q --set threads=4) >out 2>err </dev/null
+    (ulimit -v 250000 && exec timeout -s KILL 60 "$LINEAGE" train tiny.json -C tight -q --set threads=4) >out 2>err </dev/null
     must_equal crash "$(field tight 9)"
     must_have tight/results.tsv 'out of memory: the limit on address space'
     within 60000 -C store best

@@ -605,6 +605,12 @@ int main(int argc, char **argv)
 {
     struct laboratory lab = {0}, killed = {0};
     struct plan plan;
+    /* Files are put back after each flip, without the copy of acknowledged rows, in whose place is a file. */
+    char *state = join(getenv("XDG_STATE_HOME"), "lineage"), *no_copies = join(state, "acknowledged");
+    mkdir(state, 0755);
+    write_file(no_copies, "", 0);
+    free(no_copies);
+    free(state);
     prepare(&lab);
     if (!read_plan(&plan, argc, argv, all_bytes(&lab), 3))
         return 2;

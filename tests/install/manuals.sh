@@ -9,7 +9,7 @@ pages=$BUILD/cli/man
 # The visible text of a page, with one blank between words and without bold type.
 plain()
 {
-    sed 's/\\f[BIRP]//g; s/\\-/-/g; s/\\(aq/'"'"'/g; s/\\(ga/`/g; s/\\(dq/"/g; s/\\(ha/^/g; s/\\(ti/~/g; s/\\e/\\/g; s/\\&//g' "$1" | squeezed
+    sed 's/\\f[BIRP]//g; s/\\f([A-Z][A-Z]//g; s/\\f\[[A-Z]*\]//g; s/\\-/-/g; s/\\(aq/'"'"'/g; s/\\(ga/`/g; s/\\(dq/"/g; s/\\(ha/^/g; s/\\(ti/~/g; s/\\e/\\/g; s/\\&//g' "$1" | squeezed
 }
 
 squeezed() { tr -s ' \n' '  '; }

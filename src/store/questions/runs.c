@@ -60,7 +60,6 @@ struct runs_question {
     struct lineage_store *store;
     const char *id;
     struct mirror_seqs rows;
-    bool few; /* not all rows */
 };
 
 /* A row that runs a trial again names it by the id of any of its rows, so all rows with a named id are listed. */
@@ -96,20 +95,20 @@ static enum lineage_status ask_runs(void *question, struct lineage_error *err)
         status = mirror_step(q->store->mirror, stmt, err);
     if (status != LINEAGE_OK)
         return status;
-    q->few = sqlite3_column_int(stmt, 0) != 0;
+    const bool many = sqlite3_column_int(stmt, 0) != 0;
     sqlite3_reset(stmt);
-    return q->few ? list_rows(q, err) : LINEAGE_OK;
+    if (many)
+        return list_rows(q, err);
+    status = mirror_prepare(q->store->mirror, &stmt, "SELECT seq FROM trials ORDER BY seq", err);
+    return status == LINEAGE_OK ? mirror_list_seqs(&q->rows, q->store->mirror, stmt, err) : status;
 }
 
 enum lineage_status mirror_runs_open(struct lineage_cursor **cursor, struct lineage_store *store, const char *id,
                                      struct lineage_error *err)
 {
-    const struct lineage_query all = {0};
     struct runs_question q = {.store = store, .id = id};
     enum lineage_status status = mirror_ask(store->mirror, ask_runs, &q, err);
     *cursor = NULL;
-    if (status == LINEAGE_OK && !q.few)
-        return lineage_query_open(cursor, store, &all, err);
     if (status == LINEAGE_OK)
         return mirror_cursor_new(cursor, store->mirror, &q.rows, err);
     free(q.rows.items);
