@@ -21,7 +21,7 @@ port_of()
 {
     sed -n 's|^http://127.0.0.1:\([0-9]*\)/.*|\1|p' "$1.out"
 }
-trap 'code=$?; kill ${servers-} 2>/dev/null; leave $code' EXIT
+trap 'code=$?; kill ${servers-} 2>/dev/null; leave_test $code' EXIT
 
 must_run append --create --hypothesis one --status keep --core-metric 1
 start first --port 0

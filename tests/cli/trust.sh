@@ -21,7 +21,7 @@ while True:
 END
 python3 listen.py &
 listener=$!
-trap 'code=$?; kill $listener 2>/dev/null; leave $code' EXIT
+trap 'code=$?; kill $listener 2>/dev/null; leave_test $code' EXIT
 i=0
 while [ ! -s port ] && [ $i -lt 3000 ]; do sleep 0.1; i=$((i + 1)); done
 server=postgres://reader@127.0.0.1:$(cat port)/trials/atpo

@@ -20,7 +20,7 @@ fi
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
 others=
-trap 'code=$?; kill -KILL $others 2>/dev/null; server_remove; leave $code' EXIT
+trap 'code=$?; kill -KILL $others 2>/dev/null; server_remove; leave_test $code' EXIT
 . "$SOURCE/tests/support/trainer.sh"
 ip link set lo up
 server_start "listen_addresses = '*'"

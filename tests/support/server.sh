@@ -16,7 +16,7 @@ fi
 # removes the server.
 server_test()
 {
-    trap 'code=$?; '"${1:+$1; }"'server_remove; leave $code' EXIT
+    trap 'code=$?; '"${1:+$1; }"'server_remove; leave_test $code' EXIT
     XDG_STATE_HOME=$PWD/state
     export XDG_STATE_HOME
 }

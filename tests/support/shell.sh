@@ -12,8 +12,8 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/lineage-test.XXXXXX") || exit 3
 # The state directory is beside the scratch directory, which may be a store itself.
 XDG_STATE_HOME=$scratch.state
 export XDG_STATE_HOME
-# leave STATUS: removes the scratch directory, or keeps it for whoever looks into a failure (tests/run.sh prints where).
-leave()
+# leave_test STATUS: removes the scratch directory, or keeps it for whoever looks into a failure (tests/run.sh prints where).
+leave_test()
 {
     chmod -R u+w "$scratch"
     case $1 in
@@ -25,7 +25,7 @@ leave()
     esac
     rm -rf "$scratch.state"
 }
-trap 'leave $?' EXIT
+trap 'leave_test $?' EXIT
 trap 'exit 3' HUP INT TERM
 cd "$scratch" || exit 3
 failures=0
