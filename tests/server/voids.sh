@@ -15,8 +15,8 @@ must_run append -C "$uri" --status auto --core-metric 1 --alpha 0.1
 must_run append -C "$uri" --status auto --core-metric 9 --alpha 0.9
 
 # A writer that stays open appends without a claim: it remembers the best, and the server tells it when that changed.
-mkfifo requests
-"$LINEAGE" mcp --allow-write -C "$uri" <requests >answers &
+mkfifo requests && : >answers
+"$LINEAGE" mcp --allow-write -C "$uri" <requests >>answers &
 server=$!
 exec 9>requests
 printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' >&9
