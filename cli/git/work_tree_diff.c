@@ -44,7 +44,7 @@ struct recording {
 };
 
 /* Adds to the text that says what was not recorded. */
-static void leave_out(const struct recording *r, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void leave_out(const struct recording *r, const char *format, ...)
 {
     const char *before = json_string_value(json_object_get(r->result, "left_out"));
     char text[400];

@@ -59,6 +59,7 @@ static pid_t start(struct night *night, size_t i, size_t slot, const int pipe_fd
 {
     pid_t parent = getpid();
     fflush(stdout);
+    interrupts_begin_passing();
     pid_t pid = fork();
     if (pid > 0)
         interrupts_pass_to(pid);

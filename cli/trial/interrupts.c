@@ -19,7 +19,7 @@ static const int signals[N_INTERRUPTS] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGX
 
 /* Global, because a signal handler gets no context. A receiver of 0 is a free place. */
 enum { RECEIVERS = 64 };
-static volatile sig_atomic_t write_end = -1, receivers[RECEIVERS];
+static volatile sig_atomic_t write_end = -1, receivers[RECEIVERS], missed; /* the last signal that found no receiver */
 
 static bool is_passed_on(int number)
 {
@@ -30,9 +30,12 @@ static bool is_passed_on(int number)
 static void on_signal(int number)
 {
     int before = errno;
+    bool passed = false;
     for (int i = 0; i < RECEIVERS && is_passed_on(number); i++)
         if (receivers[i] > 0)
-            kill(receivers[i], number);
+            passed |= kill(receivers[i], number) == 0;
+    if (is_passed_on(number) && !passed)
+        missed = number;
     ssize_t written = is_passed_on(number) ? 0 : write(write_end, "", 1); /* fails only if the pipe is full, and then it is readable anyway */
     (void)written;
     errno = before;
@@ -79,6 +82,11 @@ bool interrupts_include(int number)
     return false;
 }
 
+void interrupts_begin_passing(void)
+{
+    missed = 0;
+}
+
 void interrupts_pass_to(pid_t pid)
 {
     int i = 0;
@@ -86,6 +94,9 @@ void interrupts_pass_to(pid_t pid)
         i++;
     if (i < RECEIVERS)
         receivers[i] = pid;
+    if (missed)
+        kill(pid, missed);
+    missed = 0;
 }
 
 void interrupts_pass_no_more(pid_t pid)

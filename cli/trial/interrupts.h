@@ -30,6 +30,10 @@ bool interrupts_include(int number);
 /* Whether a signal has arrived. */
 bool interrupts_came(const struct interrupts *interrupts);
 
+/* Call it before a process is started that signals are passed to: one that comes before interrupts_pass_to is passed on then, and
+ * an earlier one, which was for nobody, is not. */
+void interrupts_begin_passing(void);
+
 /* Passes SIGUSR1 and SIGUSR2 on to this process from now on (at most 64 processes; each further one gets none), or no longer (0: to none of them). */
 void interrupts_pass_to(pid_t pid);
 void interrupts_pass_no_more(pid_t pid);

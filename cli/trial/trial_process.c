@@ -125,6 +125,7 @@ static int spawn_guarded(struct trial_process *p, char *const *environment, int 
                                        .group = p->group.dir,
                                        .grace = job->settings.grace_seconds,
                                        .sandbox = job->sandbox};
+    interrupts_begin_passing();
     int error = guardian_start(&p->guardian, &command);
     p->pid = p->guardian.pid;
     p->notice = p->guardian.report;

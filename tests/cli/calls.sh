@@ -78,7 +78,7 @@ done <<END
 10 show LAST --format json
 20 show 1000100
 40 similar MIDDLE
-5 query --limit 5
+10 query --limit 5
 5 query --since 2099-01-01
 5 query --status train_budget_overrun
 5 query --specialist nobody

@@ -16,6 +16,7 @@
  * DIR is a store directory whose lineage.json names the server by 127.0.0.1:PORT. The proxy is a separate process on
  * PORT of this machine; the server listens on SOCKET.
  */
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -210,8 +211,13 @@ static pid_t start_proxy(struct shared *s, unsigned short port, const char *path
     int one = 1, listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (bind(listener, (const struct sockaddr *)&address, sizeof address) != 0 || listen(listener, 16) != 0)
-        die("listen");
+    /* The proxy of before, if one was killed, still listens until the kernel has closed its socket. */
+    int tries = 0;
+    while (bind(listener, (const struct sockaddr *)&address, sizeof address) != 0 || listen(listener, 16) != 0)
+        if (errno != EADDRINUSE || tries++ == 3000)
+            die("listen");
+        else
+            poll(NULL, 0, 10);
     pid_t proxy = fork();
     if (proxy == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);

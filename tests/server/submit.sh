@@ -34,7 +34,7 @@ echo "METRIC loss=$1"
 END
 SEEN=$PWD
 export SEEN
-printf '{"name": "my sweep", "direction": "lower", "score": "loss", "grace_seconds": 1, "files": ["train.sh"], "command": "sh train.sh {x}", "grid": {"x": [1, 2, 3, 4, 5, 6]}}\n' >sweep.json
+printf '{"name": "my sweep", "direction": "lower", "score": "loss", "grace_seconds": 1, "files": ["train.sh"], "command": "sh {workdir}/train.sh {x}", "grid": {"x": [1, 2, 3, 4, 5, 6]}}\n' >sweep.json
 
 # ---- what is refused ----
 
@@ -128,7 +128,7 @@ must_exit 0
 must_equal 'a b@c' "$(echo $(cat hosts))"
 rows() { "$LINEAGE" query -C "$db" --format tsv 2>/dev/null | sed 1d | grep -cv harness_abort; }
 tries=0
-until [ "$(cat lineage-my-sweep-*-a.log lineage-my-sweep-*-b@c.log 2>/dev/null | grep -c 'all 6 trials have their rows')" -eq 2 ] || [ $tries -gt 3000 ]; do
+until [ "$(cat lineage-my-sweep-*-a.log lineage-my-sweep-*-b@c.log 2>/dev/null | grep -c 'all 6 trials have their rows')" -eq 2 ] || [ $tries -gt 600 ]; do
     tries=$((tries + 1)) && sleep 0.1
 done
 must_equal 6 "$(rows)" "by ssh: $(tail -n 2 lineage-my-sweep-*.log)"
