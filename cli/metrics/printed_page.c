@@ -221,7 +221,7 @@ static bool name_columns(struct printed_page *page, const struct metric_query *q
 {
     struct cells cells;
     for (int by = 0; by < N_SEPARATORS; by++) {
-        split(&cells, by, line, length);
+        split(&cells, (enum separator)by, line, length);
         if (cells.n < 2 || count_numbers(&cells, line) > 0 || !names_any(query, &cells, line))
             continue;
         place_names(page, query, &cells, line);
@@ -289,7 +289,7 @@ static size_t below(const struct cells *cells, size_t from, size_t to)
  */
 static bool split_row(const struct printed_page *page, struct cells *cells, const char *line, size_t length, bool *by_position)
 {
-    split(cells, page->separator, line, length);
+    split(cells, (enum separator)page->separator, line, length);
     *by_position = false;
     if (page->separator < BY_WIDE_BLANK)
         return cells->n == page->n_columns;
