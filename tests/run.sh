@@ -8,9 +8,8 @@
 # install: a browser, a database server, PyTorch, Node, Debian's tools for packages, an MPI (labels browser, server, pytorch, node,
 # package, mpi).
 #
-# long runs what takes many minutes: every single fault where the other commands test a sample, the tests in C and the shell tests
-# under sanitizers that the other commands run without, packages in a bare Debian (label long), 20000 kills of the marathon, and
-# bits flipped in stores for five minutes.
+# long runs what takes many minutes: every single fault where the other commands test a sample, packages in a bare Debian (label
+# long), 20000 kills of the marathon, and bits flipped in stores for five minutes.
 #
 # arm builds for aarch64 in a Debian root of its own and runs unit and golden tests under qemu (tests/arm.sh).
 set -eu
@@ -130,10 +129,6 @@ configure "$plain"
 ninja -C "$plain" # its own line says how far it is
 if [ "$which" = long ]; then
     run_tests "$plain" -L '^long$' "${@:---no-label-summary}"
-    configure "$sanitized" -DCMAKE_BUILD_TYPE=Sanitize -DCMAKE_C_FLAGS_SANITIZE=-O1 -DCMAKE_CXX_FLAGS_SANITIZE=-O1 \
-        -DLINEAGE_BUILD_BENCH=OFF "-DLINEAGE_SANITIZE=address;undefined"
-    ninja -C "$sanitized"
-    run_tests "$sanitized" -LE '^(slow|long)$' "${@:---no-label-summary}"
     report
     [ "$failed" -eq 0 ] || exit 1
     "$plain/tests/marathon" 20000 1 "$plain/cli/lineage"
