@@ -179,7 +179,7 @@ const struct cli_command cmd_verify = {
                    "that snapshots and telemetry exist, and outbox and queue. If the store has a signed head\n"
                    "(lineage sign), rows up to there must still have it. Prints one line per fault and, as a\n"
                    "table, a last line with what was checked and what cannot be known. Writes nothing into the\n"
-                   "store. Exit status 0 if no fault was found, 1 otherwise.",
+                   "store. Exit status 0 if no fault was found, 1 otherwise; notes do not count.",
     .examples = "  lineage verify\n  lineage verify --format json\n  lineage verify --digest",
     .run = run,
 };

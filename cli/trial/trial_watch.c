@@ -562,11 +562,12 @@ bool trial_watch(struct trial_outcome *outcome, const struct trial_job *job)
                       .phase_limit = job->settings.train_seconds,
                       .cpu_limit = job->settings.train_cpu_seconds};
     *outcome = (struct trial_outcome){0};
+    /* Before the start: on a busy machine the command may end before this process runs again. */
+    w.began = w.phase_began = w.heard = cli_now();
     if (!trial_process_start(&w.process, job))
         return false;
     peers_init(&w.peers);
     metric_lines_init(&w.metrics, &job->settings.metrics, job->settings.score);
-    w.began = w.phase_began = w.heard = cli_now();
     keep_watch(&w);
     bool ok = clear_away(&w);
     trial_process_release(&w.process);

@@ -10,9 +10,10 @@ extern "C" {
 
 /* One problem that a check found. kind is a short constant: row, status, id, parent, cycle, torn, mirror, snapshot,
  * ... */
+#define LINEAGE_NOTE "note"
 struct lineage_finding {
-    const char *kind;
-    uint64_t line; /* first physical line of the record, 0 if it does not concern a row */
+    const char *kind; /* LINEAGE_NOTE: an ordinary day leaves it, so it is not counted as a fault */
+    uint64_t line;    /* first physical line of the record, 0 if it does not concern a row */
     const char *exp_id; /* "" if unknown */
     const char *text;   /* "7 cells, header has 17"; valid during the call */
 };
@@ -25,7 +26,7 @@ lineage_findings(struct lineage_store *store, lineage_finding_fn *report, void *
                  struct lineage_error *err);
 
 /* Checks everything: format, ids, parents, cycles, labels, numbers, the mirror against results.tsv byte by byte, and
- * whether snapshots and telemetry exist. *n_findings counts what was reported; 0 means that the store is sound.
+ * whether snapshots and telemetry exist. *n_findings counts what was reported, but for notes; 0 means that the store is sound.
  * Writes nothing. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_verify(struct lineage_store *store, size_t *n_findings, lineage_finding_fn *report, void *context,

@@ -106,8 +106,7 @@ status=$?
 last='the night after the kills'
 must_exit 0
 # A kill between the telemetry and the row leaves the telemetry, whose id no other trial gets.
-run verify -C night
-must_equal '' "$(grep -v '^checked: \|telemetry without a row' out)" 'findings of verify'
+must_run verify -C night
 aborted=$(cut -f 9 night/results.tsv | grep -c harness_abort)
 echo "kills: $kills, trials that were cut off: $aborted, rows: $(sed 1d night/results.tsv | wc -l)"
 

@@ -246,6 +246,13 @@ must_run verify
 must_fail 2 'is not a digest' verify --head 12
 must_fail 2 'digest' verify --digest --format json
 
+# A kill between telemetry and row leaves telemetry, which verify notes without calling it a fault.
+mkdir killed && must_run -C killed append --create --status baseline --core-metric 1
+mkdir -p killed/telemetry && echo '{}' >killed/telemetry/001.json
+must_run -C killed verify
+must_have out 'note: 001: telemetry without a row'
+must_equal 002 "$("$LINEAGE" -C killed append --status keep --core-metric 0.5)" 'the next id'
+
 # Rows that are cut off together with their digests are found by the attribute of the log.
 mkdir attribute && must_run -C attribute append --create --status baseline --core-metric 1
 must_run -C attribute append --status keep --core-metric 0.5

@@ -186,8 +186,7 @@ def test_every_killed_trial_has_one_row(store):
     assert killed and all(row["params"]["alpha"] == 0.5 and "was killed" in row["notes"] for row in killed)
     assert not left(store)
     # A kill between the telemetry and the row leaves the telemetry, whose id nobody else gets.
-    findings = run_command("verify", "-C", store.path).stdout.splitlines()
-    assert [line for line in findings if "telemetry without a row" not in line and not line.startswith("checked: ")] == []
+    assert run_command("verify", "-C", store.path).returncode == 0
 
 
 def killed_in_block(store):

@@ -264,8 +264,10 @@ static void snapshots_and_telemetry_must_be_there(void **state)
     struct heard heard = {0};
     size_t n;
     assert_int_equal(lineage_verify(store, &n, hear_finding, &heard, &err), LINEAGE_OK);
-    assert_int_equal(n, 3);
-    assert_int_equal(strncmp(heard.kinds, "snapshot:2 telemetry:0 telemetry:0 ", 35), 0);
+    assert_int_equal(n, 2); /* telemetry/9.json, which a kill may leave, is a note */
+    assert_non_null(strstr(heard.kinds, "snapshot:2 "));
+    assert_non_null(strstr(heard.kinds, "telemetry:0 "));
+    assert_non_null(strstr(heard.kinds, "note:0 "));
     assert_string_equal(
         sql_value(store,
                   "SELECT exp_id || ' ' || step || ' ' || key || ' ' || value FROM step_metrics"),
