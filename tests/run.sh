@@ -8,8 +8,8 @@
 # install: a browser, a database server, PyTorch, Node, Debian's tools for packages, an MPI (labels browser, server, pytorch, node,
 # package, mpi).
 #
-# long runs what takes many minutes: every single fault where the other commands test a sample, packages in a bare Debian (label
-# long), 20000 kills of the marathon, and bits flipped in stores for five minutes.
+# long runs what takes many minutes: every single fault where the other commands test a sample, portable builds and packages in a
+# bare Debian (label long), threads of servers and trainer, 20000 kills of the marathon, and bits flipped in stores for five minutes.
 #
 # arm builds for aarch64 in a Debian root of its own and runs unit and golden tests under qemu (tests/arm.sh).
 set -eu
@@ -76,8 +76,8 @@ configure() # BUILD OPTION...
     cmake -S "$here" -B "$build" -G Ninja -DLINEAGE_WERROR=$errors -DLINEAGE_BUILD_TESTS=ON "$@" >/dev/null
 }
 
-# Twice the processors: many tests wait for a clock or for another process, and none depends on being alone.
-jobs=$((2 * $(nproc)))
+# Three times the processors: many tests wait for a clock or for another process, and none depends on being alone.
+jobs=$((3 * $(nproc)))
 failed=0
 logs=$plain/logs
 mkdir -p "$logs"
@@ -125,10 +125,26 @@ report()
     return 0
 }
 
-configure "$plain"
+# run_threaded TEST...: where threads or processes meet. Only clang's OpenMP tells the sanitizer what its barriers order (through
+# archer); to gcc's libgomp every parallel loop looks like a race.
+run_threaded()
+{
+    configure "$here/build-thread" -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=Sanitize \
+        "-DCMAKE_C_FLAGS_SANITIZE=-O1 -Wno-pass-failed" -DCMAKE_CXX_FLAGS_SANITIZE=-O1 -DLINEAGE_BUILD_BENCH=OFF -DLINEAGE_SANITIZE=thread
+    case $* in
+    *_hostile*) set -- "$@" lineage ;; # these tests start the command
+    esac
+    ninja -C "$here/build-thread" "$@"
+    OMP_TOOL_LIBRARIES=$(find /usr/lib/llvm-*/lib -name libarcher.so | head -n 1)
+    export OMP_TOOL_LIBRARIES TSAN_OPTIONS="ignore_noninstrumented_modules=1"
+    run_tests "$here/build-thread" -R "^($(echo "$@" | tr ' ' '|'))\$" --no-label-summary
+}
+
+configure "$plain" -DLINEAGE_TESTS_ONCE=$([ "$which" = all ] && [ $# -eq 0 ] && echo ON || echo OFF)
 ninja -C "$plain" # its own line says how far it is
 if [ "$which" = long ]; then
     run_tests "$plain" -L '^long$' "${@:---no-label-summary}"
+    [ $# -gt 0 ] || run_threaded mcp_hostile serve_hostile trainer_generate trainer_run
     report
     [ "$failed" -eq 0 ] || exit 1
     "$plain/tests/marathon" 20000 1 "$plain/cli/lineage"
@@ -139,26 +155,20 @@ if [ "$which" = core ]; then
     report
     exit $failed
 fi
-run_tests "$plain" -LE '^long$' "${@:---no-label-summary}"
+
+# Each test runs once: here those that sanitizers would disturb, and those whose numbers optimized code computes.
+if [ $# -gt 0 ]; then
+    run_tests "$plain" -LE '^long$' "$@"
+else
+    run_tests "$plain" -L '^(plain|numbers)$' -LE '^long$' --no-label-summary
+fi
 
 # -O1 and line numbers alone: with -O3 and full debugging information compiling takes three times as long. gcc sees texts
 # cut off there that are never that long; the build above has that warning.
 configure "$sanitized" -DCMAKE_BUILD_TYPE=Sanitize "-DCMAKE_C_FLAGS_SANITIZE=-O1 -Wno-format-truncation" -DCMAKE_CXX_FLAGS_SANITIZE=-O1 \
     -DLINEAGE_BUILD_BENCH=OFF "-DLINEAGE_SANITIZE=address;undefined"
 ninja -C "$sanitized"
-run_tests "$sanitized" -LE "^(slow|long|$large)\$" "${@:---no-label-summary}"
-
-# Where threads or processes meet. Only clang's OpenMP tells the sanitizer what its barriers order (through archer);
-# to gcc's libgomp every parallel loop looks like a race.
-threaded="writers lineage_rules lineage_cut_off lineage_mirror_changes mcp_hostile serve_hostile rlcore_loss rlcore_properties trainer_generate trainer_run"
-if [ $# -eq 0 ]; then
-    configure "$here/build-thread" -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=Sanitize \
-        "-DCMAKE_C_FLAGS_SANITIZE=-O1 -Wno-pass-failed" -DCMAKE_CXX_FLAGS_SANITIZE=-O1 -DLINEAGE_BUILD_BENCH=OFF -DLINEAGE_SANITIZE=thread
-    # shellcheck disable=SC2086
-    ninja -C "$here/build-thread" lineage $threaded
-    OMP_TOOL_LIBRARIES=$(find /usr/lib/llvm-*/lib -name libarcher.so | head -n 1)
-    export OMP_TOOL_LIBRARIES TSAN_OPTIONS="ignore_noninstrumented_modules=1"
-    run_tests "$here/build-thread" -R "^($(echo $threaded | tr ' ' '|'))\$" --no-label-summary
-fi
+run_tests "$sanitized" -LE "^(plain|long)\$" "${@:---no-label-summary}"
+[ $# -gt 0 ] || run_threaded writers lineage_rules lineage_cut_off lineage_mirror_changes rlcore_loss rlcore_properties
 report
 exit $failed

@@ -3,14 +3,15 @@
  * SQLite or SQL statements fails: first the first call, then a later one, and so on to the last.
  *
  * `operation_faults all` (sh tests/run.sh long, takes minutes) makes each call fail, and a dense sample where there are
- * thousands. Without `all`, the first 8 calls of a kind fail, and then calls whose number grows by an eighth each time.
- * On large stores it is the first 2, and then calls whose number grows by half each time.
+ * thousands. Without `all`, a call fails if its WAY_FRAMES innermost callers in this program made no call of this kind in that
+ * order before, in any operation: each way through the code to a call that can fail is taken once.
  *
  * After each fault: no crash and no leak (under sanitizers); the answer is right, or comes with a notice, or is an
  * error with a message; the store has its earlier rows, or the earlier and all added rows; and it answers the next
  * question correctly.
  */
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -46,9 +47,54 @@ static enum mode mode;
 static unsigned countdown;
 static bool hit, heard;
 
+/* The ways to calls that were taken so far, as hashes, and for the operation that runs without a fault which of its calls has a
+ * new one. */
+enum { WAY_FRAMES = 2, DEPTH = 64, WAYS = 1 << 18, CALLS_MAX = 20000 };
+static uint64_t ways[WAYS];
+static bool listing, is_new_way[CALLS_MAX];
+static unsigned n_calls;
+
+/* Hears of each call that could fail. */
+static void note_way(void)
+{
+    extern char __executable_start, etext; /* of the linker: where the code of this program is */
+    void *frames[DEPTH];
+    if (!listing || n_calls + 1 >= CALLS_MAX)
+        return;
+    listing = false; /* backtrace may allocate */
+    const int n = backtrace(frames, DEPTH);
+    listing = true;
+    uint64_t hash = (uint64_t)mode + 1;
+    for (int i = 3, own = 0; i < n && own < WAY_FRAMES; i++) /* without this function and those that count */
+        if ((char *)frames[i] > &__executable_start && (char *)frames[i] < &etext) {
+            hash = (hash ^ (uint64_t)(uintptr_t)frames[i]) * 0x9e3779b97f4a7c15;
+            own++;
+        }
+    size_t at = hash % WAYS;
+    while (ways[at] && ways[at] != hash)
+        at = (at + 1) % WAYS;
+    is_new_way[++n_calls] = !ways[at];
+    ways[at] = hash;
+}
+
+static void note_file_call(void)
+{
+    if (mode == SQLITE_CALLS || mode == SQLITE_FULL_DISK)
+        note_way();
+}
+
+static void note_statement(void)
+{
+    if (mode >= STATEMENTS)
+        note_way();
+}
+
 static bool strikes(enum mode of)
 {
-    if (of != mode || !countdown || --countdown)
+    if (of != mode)
+        return false;
+    note_way();
+    if (!countdown || --countdown)
         return false;
     return hit = true;
 }
@@ -490,16 +536,19 @@ static void check_after(const char *dir, const char *before, size_t length, cons
 
 static bool all;
 
-/* Returns the distance to the next fault. Even `all` only samples calls that come in thousands. */
+/* Returns the distance to the next fault. Even `all` only samples calls that come in thousands. The last step leads behind all
+ * calls. */
 static unsigned step_of(enum mode m, unsigned n, const struct subject *subject)
 {
     unsigned step = 1;
-    if (subject->large)
+    if (!all) {
+        while (n + step <= n_calls && !is_new_way[n + step])
+            step++;
+    } else if (subject->large)
         step = m == MEMORY ? 1 : m == STARTS ? 1 + n / 32 : 1 + n / 8;
     else if (m == PIECES || m == SQLITE_MEMORY)
         step = 1 + n / 64;
-    unsigned sample = subject->large ? 1 + n : 1 + n / 4;
-    return !all && step < sample ? sample : step;
+    return step;
 }
 
 static unsigned run_all(const struct question *question, enum mode m, const struct subject *subject)
@@ -508,11 +557,14 @@ static unsigned run_all(const struct question *question, enum mode m, const stru
     char *dir = make_store(subject), *path = join(dir, "results.tsv");
     size_t length;
     char *before = read_file(path, &length);
+    n_calls = 0;
+    listing = true;
     struct outcome sound = perform(dir, question, m, 0);
-    unsigned n = 1;
+    listing = false;
+    unsigned tried = 0;
     if (sound.status != LINEAGE_OK)
         broken(question, m, 0, "fails without a fault", sound.text);
-    for (; n < 20000; n += step_of(m, n, subject)) {
+    for (unsigned n = step_of(m, 0, subject); n < CALLS_MAX; n += step_of(m, n, subject)) {
         if (fresh) {
             remove_dir(dir);
             dir = make_store(subject);
@@ -533,12 +585,13 @@ static unsigned run_all(const struct question *question, enum mode m, const stru
         check_after(dir, before, length, question, m, n);
         if (over)
             break;
+        tried++;
     }
     free(sound.text);
     free(before);
     free(path);
     remove_dir(dir);
-    return n - 1;
+    return tried;
 }
 
 static void run_modes(const struct question *question, struct subject subject, const char *only)
@@ -581,6 +634,8 @@ int main(int argc, char **argv)
     install_sqlite_memory();
     sqlite_faults_install();
     fs_set_fault(strike, NULL);
+    sqlite_faults_watch(note_file_call);
+    statement_faults_watch(note_statement);
     for (size_t i = 0; i < sizeof writing / sizeof *writing; i++)
         run_modes(&writing[i], (struct subject){.make = make_asked_store, .torn = true, .with_mirror = true, .writes = true,
                                                 .first = i == 0}, only);

@@ -9,7 +9,8 @@
  *
  * In each new state the promises are checked (power_promises.h). The numbers of states are printed.
  *
- * usage: power_loss LINEAGE [all] [SERIES]          (`all` raises the limit and takes minutes)
+ * usage: power_loss LINEAGE [all] [SERIES]          (`all` raises the limit, repeats moments that were checked in like form, and
+ * takes minutes)
  *        power_loss act outbox|queue DIR            (a command that runs under ptrace)
  */
 #include <errno.h>
@@ -63,6 +64,9 @@ struct play {
     char *root, *store, *files;
     size_t limit;
     unsigned failures;
+    bool all;
+    uint64_t moments[4096]; /* [n_moments] hashes of the kinds of moments that were checked */
+    size_t n_moments;
 };
 
 /* ---- running commands ---- */
@@ -228,8 +232,32 @@ static void check_subsets(struct states *s, size_t end)
     }
 }
 
-/* The states of a power failure just before change `end`. */
-static void check_moment(struct states *s, size_t end)
+/*
+ * Whether no moment yet, of any series, had these changes open, by kind, file and name without digits, before this one. A further row
+ * repeats the moments of the row before it.
+ */
+static bool is_new_kind(const struct states *s, size_t end)
+{
+    struct play *play = s->play;
+    uint64_t hash = end < disk_n_changes(s->disk) ? 1 + (uint64_t)disk_change(s->disk, end)->kind : 0;
+    for (size_t i = 0; i < s->n_open; i++) {
+        const struct change *c = disk_change(s->disk, s->open[i]);
+        hash = (hash ^ (uint64_t)c->kind) * 0x9e3779b97f4a7c15;
+        hash = (hash ^ c->inode) * 0x9e3779b97f4a7c15;
+        for (const char *p = c->name ? c->name : ""; *p; p++)
+            if (*p < '0' || *p > '9')
+                hash = (hash ^ (unsigned char)*p) * 0x9e3779b97f4a7c15;
+    }
+    for (size_t i = 0; i < play->n_moments; i++)
+        if (play->moments[i] == hash)
+            return false;
+    if (play->n_moments < sizeof play->moments / sizeof *play->moments)
+        play->moments[play->n_moments++] = hash;
+    return true;
+}
+
+/* The states of a power failure just before change `end`. Returns whether they were checked. */
+static bool check_moment(struct states *s, size_t end)
 {
     s->n_open = s->n_of_mirror = 0;
     for (size_t i = 0; i < end; i++) {
@@ -241,7 +269,10 @@ static void check_moment(struct states *s, size_t end)
         else
             s->open[s->n_open++] = i;
     }
-    check_subsets(s, end);
+    bool is_new = is_new_kind(s, end);
+    if (is_new || s->play->all)
+        check_subsets(s, end);
+    return is_new || s->play->all;
 }
 
 static void check_moments(struct play *play, const struct disk *disk, const struct promises *promises, const char *name)
@@ -253,10 +284,8 @@ static void check_moments(struct play *play, const struct disk *disk, const stru
     if (!s.open || !s.of_mirror || !s.fate)
         exit(2);
     for (size_t end = 0; end <= n; end++)
-        if (end == n || disk_change(disk, end)->kind == CHANGE_SYNC || disk_change(disk, end)->kind == CHANGE_ANSWER) {
-            check_moment(&s, end);
-            moments++;
-        }
+        if (end == n || disk_change(disk, end)->kind == CHANGE_SYNC || disk_change(disk, end)->kind == CHANGE_ANSWER)
+            moments += check_moment(&s, end);
     printf("%-13s %4zu changes, %3zu moments (%zu sampled), %6zu states replayed, %5zu different ones checked\n", name, n, moments,
            s.n_sampled, s.n_replayed, s.n_seen);
     fflush(stdout);
@@ -308,7 +337,7 @@ int main(int argc, char **argv)
     struct play play = {.lineage = argc > 1 ? argv[1] : "", .self = "/proc/self/exe", .limit = LIMIT};
     if (argc == 4 && strcmp(argv[1], "act") == 0)
         return power_act(argv[2], argv[3]);
-    bool all = argc > 2 && strcmp(argv[2], "all") == 0;
+    const bool all = play.all = argc > 2 && strcmp(argv[2], "all") == 0;
     const char *only = argc > 2 + all ? argv[2 + all] : NULL;
     if (!power_trace_works()) {
         puts("skipped: this system does not let a process trace its child (ptrace)");

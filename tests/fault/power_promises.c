@@ -268,11 +268,11 @@ struct findings {
     size_t n;
 };
 
-/* A snapshot or telemetry without a row is what a kill may leave too; the next row of that name replaces it. */
+/* A note is about what a kill may leave too. */
 static void take_finding(void *context, const struct lineage_finding *finding)
 {
     struct findings *findings = context;
-    if (strcmp(finding->kind, "telemetry") == 0)
+    if (strcmp(finding->kind, LINEAGE_NOTE) == 0)
         return;
     if (findings->why && !findings->n)
         snprintf(findings->why, PROMISE_TEXT, "verify finds %s: %.300s", finding->kind, finding->text);

@@ -20,6 +20,7 @@ struct file {
 static sqlite3_vfs *real_vfs, shim;
 static unsigned countdown;
 static bool disk_full, kill_process, was_hit;
+static void (*watcher)(void);
 
 void sqlite_faults_arm(unsigned n, bool full, bool kill)
 {
@@ -29,6 +30,11 @@ void sqlite_faults_arm(unsigned n, bool full, bool kill)
     was_hit = false;
 }
 
+void sqlite_faults_watch(void (*call)(void))
+{
+    watcher = call;
+}
+
 bool sqlite_faults_hit(void)
 {
     return was_hit;
@@ -36,6 +42,8 @@ bool sqlite_faults_hit(void)
 
 static bool strikes(void)
 {
+    if (watcher)
+        watcher();
     if (!countdown || --countdown)
         return false;
     was_hit = true;

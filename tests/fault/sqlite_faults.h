@@ -13,6 +13,9 @@ void sqlite_faults_install(void);
  */
 void sqlite_faults_arm(unsigned n, bool full, bool kill);
 
+/* `call`, if not NULL, is told of each call that could fail. */
+void sqlite_faults_watch(void (*call)(void));
+
 /* Returns true if the armed call was reached. */
 bool sqlite_faults_hit(void);
 

@@ -9,6 +9,7 @@ static unsigned countdown;
 static int code;
 static bool starts_alone;
 static bool was_hit;
+static void (*watcher)(void);
 static bool failing; /* the wrapper let the last call fail, so SQLite has no message for it */
 
 void statement_faults_arm(unsigned n, int with, bool starts)
@@ -19,6 +20,11 @@ void statement_faults_arm(unsigned n, int with, bool starts)
     was_hit = failing = false;
 }
 
+void statement_faults_watch(void (*call)(void))
+{
+    watcher = call;
+}
+
 bool statement_faults_hit(void)
 {
     return was_hit;
@@ -26,6 +32,8 @@ bool statement_faults_hit(void)
 
 static bool strikes(void)
 {
+    if (watcher)
+        watcher();
     failing = countdown && !--countdown;
     was_hit = was_hit || failing;
     return failing;

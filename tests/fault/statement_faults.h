@@ -14,6 +14,9 @@
 void statement_faults_arm(unsigned n, int code, bool starts);
 bool statement_faults_hit(void);
 
+/* `call`, if not NULL, is told of each call that could fail. */
+void statement_faults_watch(void (*call)(void));
+
 /*
  * Begins a write transaction of another client, which the faults do not affect. The second function ends the
  * transaction.
