@@ -158,7 +158,7 @@ static size_t findings_that_matter;
 static void count_finding(void *context, const struct lineage_finding *finding)
 {
     /* Telemetry of an unwritten row may remain if the process was killed before it wrote the row. */
-    if (strcmp(finding->kind, "telemetry") != 0) {
+    if (strcmp(finding->kind, LINEAGE_NOTE) != 0) {
         printf("  %s: %s\n", finding->kind, finding->text);
         ++*(size_t *)context;
     }
