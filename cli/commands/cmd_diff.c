@@ -209,7 +209,8 @@ static int diff(const struct sides *sides, struct lineage_store *store, size_t l
     int status = commits ? diff_runs(sides, store, limit) : diff_directories(from, to, limit);
     if (status > CLI_NO || !files)
         return status;
-    if (commits && has_snapshot(&sides->from) && has_snapshot(&sides->to) && !(is_there(store, &sides->from) && is_there(store, &sides->to)))
+    if (commits && has_snapshot(&sides->from) && has_snapshot(&sides->to) &&
+        !(is_there(store, &sides->from) && is_there(store, &sides->to)))
         return status;
     int second = diff_files(sides, store, limit);
     return second == CLI_OK ? status : second;

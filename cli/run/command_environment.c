@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Number of variables that do not come from parameters: PARAMS, SEED, WORKDIR, PARENT_SNAPSHOT. */
+/* Number of variables that do not come from parameters: PARAMS, SEED, WORKDIR, PARENT_SNAPSHOT, COLUMNS. */
 enum { FIXED = 5 };
 
 static size_t count(const char *const *list)

@@ -8,12 +8,14 @@
 extern "C" {
 #endif
 
+/* The kind of what an ordinary day leaves, such as a kill; it is reported and not counted as a fault. */
+#define LINEAGE_NOTE "note"
+
 /* One problem that a check found. kind is a short constant: row, status, id, parent, cycle, torn, mirror, snapshot,
  * ... */
-#define LINEAGE_NOTE "note"
 struct lineage_finding {
-    const char *kind; /* LINEAGE_NOTE: an ordinary day leaves it, so it is not counted as a fault */
-    uint64_t line;    /* first physical line of the record, 0 if it does not concern a row */
+    const char *kind;
+    uint64_t line; /* first physical line of the record, 0 if it does not concern a row */
     const char *exp_id; /* "" if unknown */
     const char *text;   /* "7 cells, header has 17"; valid during the call */
 };

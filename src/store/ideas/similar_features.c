@@ -304,7 +304,5 @@ double similar_verdict(const struct similar_pair *pair)
     };
     double sum = -8.04;
     /* end of the table */
-    for (size_t i = 0; i < N_SIMILAR_FEATURES; i++)
-        sum += (double)weights[i] * (double)pair->features[i];
-    return sum;
+    return weighted_sum(sum, weights, pair->features, N_SIMILAR_FEATURES);
 }

@@ -93,6 +93,9 @@ typedef bool stated_is_metric(void *context, const char *name, size_t length);
 size_t stated_candidates(struct stated *candidates, const struct tokens *tokens, stated_is_metric *is_metric,
                          void *context);
 
+/* Adds features[i] * weights[i] of all n to sum, in their order. */
+double weighted_sum(double sum, const float *weights, const float *features, size_t n);
+
 /* Sets the features of candidate n of the list: name or value begin at token `first`, the value is in tokens [value,
  * value_end), and the whole ends before token `end`. */
 void stated_look(struct stated *list, size_t n, const struct tokens *tokens, size_t first, size_t value,

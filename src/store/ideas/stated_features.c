@@ -276,6 +276,13 @@ void stated_look_ahead(struct stated *list, size_t n, const struct tokens *t)
 
 /* ---- the decision ---- */
 
+double weighted_sum(double sum, const float *weights, const float *features, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        sum += (double)weights[i] * (double)features[i];
+    return sum;
+}
+
 /* The weights are a logistic regression on the labels of two released logs; positive sums are changes. tests/bench/ideas_fit.py
  * makes the table, and prints how well it decides on a log that was left out of the fit. */
 double stated_score(const struct stated *c)
@@ -333,7 +340,5 @@ double stated_score(const struct stated *c)
     };
     double sum = -1.49;
     /* end of the table */
-    for (size_t i = 0; i < N_STATED_FEATURES; i++)
-        sum += (double)weights[i] * (double)c->features[i];
-    return sum;
+    return weighted_sum(sum, weights, c->features, N_STATED_FEATURES);
 }
