@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include <sqlite3.h>
+#include <xxhash.h>
 
 #include <lineage/query.h>
 #include <lineage/remarks.h>
@@ -67,7 +68,7 @@ static void note_way(void)
     uint64_t hash = (uint64_t)mode + 1;
     for (int i = 3, own = 0; i < n && own < WAY_FRAMES; i++) /* without this function and those that count */
         if ((char *)frames[i] > &__executable_start && (char *)frames[i] < &etext) {
-            hash = (hash ^ (uint64_t)(uintptr_t)frames[i]) * 0x9e3779b97f4a7c15;
+            hash = XXH3_64bits_withSeed(&frames[i], sizeof frames[i], hash);
             own++;
         }
     size_t at = hash % WAYS;

@@ -20,6 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <xxhash.h>
+
 #include "power_acts.h"
 #include "power_disk.h"
 #include "power_promises.h"
@@ -242,11 +244,13 @@ static bool is_new_kind(const struct states *s, size_t end)
     uint64_t hash = end < disk_n_changes(s->disk) ? 1 + (uint64_t)disk_change(s->disk, end)->kind : 0;
     for (size_t i = 0; i < s->n_open; i++) {
         const struct change *c = disk_change(s->disk, s->open[i]);
-        hash = (hash ^ (uint64_t)c->kind) * 0x9e3779b97f4a7c15;
-        hash = (hash ^ c->inode) * 0x9e3779b97f4a7c15;
-        for (const char *p = c->name ? c->name : ""; *p; p++)
-            if (*p < '0' || *p > '9')
-                hash = (hash ^ (unsigned char)*p) * 0x9e3779b97f4a7c15;
+        hash = XXH3_64bits_withSeed(&c->kind, sizeof c->kind, hash);
+        hash = XXH3_64bits_withSeed(&c->inode, sizeof c->inode, hash);
+        for (const char *p = c->name ? c->name : ""; *p; p += strspn(p, "0123456789")) {
+            const size_t n = strcspn(p, "0123456789");
+            hash = XXH3_64bits_withSeed(p, n, hash);
+            p += n;
+        }
     }
     for (size_t i = 0; i < play->n_moments; i++)
         if (play->moments[i] == hash)
