@@ -285,6 +285,7 @@ void cli_json_print(FILE *out, const json_t *value, bool indent);
 char *cli_json_compact(const json_t *value, size_t *length); /* one line without blanks (free it); NULL: out of
                                                               * memory */
 json_t *cli_json_number(double value); /* nan and infinities become the strings that the store writes */
+json_t *cli_json_digits(const char *number); /* of a number as the store writes it; without a point it is an integer */
 json_t *cli_json_text(const char *text);
 /* A missing number becomes null, not 0: a trial with score 0 would win every comparison where lower is better. */
 json_t *cli_json_figure(struct lineage_number number);
@@ -334,7 +335,9 @@ struct cli_list;
 struct cli_list *cli_list_new(enum cli_format format, FILE *out, size_t n, const char *const *columns);
 void cli_list_text(struct cli_list *list, const char *text);
 void cli_list_number(struct cli_list *list, double value, bool present); /* not present: an empty cell, null in JSON */
+void cli_list_digits(struct cli_list *list, const char *number); /* a number as the store writes it; "": an empty cell */
 void cli_list_count(struct cli_list *list, size_t value);
+void cli_list_head(struct cli_list *list); /* names the columns of a table without rows, which prints nothing otherwise */
 /* Adds a statistic. A table shows four significant digits, or n/a if it is not present. TSV and JSON contain all
  * digits, or an empty cell and null. */
 void cli_list_figure(struct cli_list *list, double value, bool present);

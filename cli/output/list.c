@@ -108,6 +108,11 @@ void cli_list_number(struct cli_list *list, double value, bool present)
     add(list, strdup(text), true);
 }
 
+void cli_list_digits(struct cli_list *list, const char *number)
+{
+    add(list, strdup(number), true);
+}
+
 void cli_list_style(struct cli_list *list, enum cli_style style, size_t lead)
 {
     size_t base = waits(list) ? list->rows * list->n : 0;
@@ -176,18 +181,9 @@ static void print_tsv_row(const struct cli_list *list)
     }
 }
 
-/* Counts stay integers, because some readers treat 3 and "3.0" as different. */
 static json_t *cell_json(const struct fit_cell *cell)
 {
-    double value;
-    if (!cell->number)
-        return cli_json_text(cell->text);
-    if (!cell->text[0])
-        return json_null();
-    if (!strpbrk(cell->text, ".einfa"))
-        return json_integer(strtoll(cell->text, NULL, 10));
-    lineage_number_parse(&value, cell->text, strlen(cell->text));
-    return cli_json_number(value);
+    return !cell->number ? cli_json_text(cell->text) : cell->text[0] ? cli_json_digits(cell->text) : json_null();
 }
 
 static void print_json_row(const struct cli_list *list)
@@ -293,6 +289,12 @@ static void begin_fitted(struct cli_list *list)
     cli_screen_expect(list->screen, list->rows + (list->common ? 3 : 2));
     fit_print_head(list->screen, list->out, list->fit, list->n);
     print_table_rows(list, list->rows);
+}
+
+void cli_list_head(struct cli_list *list)
+{
+    for (size_t i = 0; list->format == CLI_TABLE && !list->failed && i < list->n; i++)
+        fprintf(list->out, "%s%s", list->columns[i], i + 1 < list->n ? "  " : "\n");
 }
 
 /* Prints the head of a table and the collected rows. Each title is aligned like the cells of its column, which the

@@ -162,8 +162,8 @@ enum lineage_status mirror_is_in_words(struct mirror *mirror, bool *in_words, st
 enum lineage_status mirror_sweep(struct mirror *mirror, const char *x, const char *y, struct lineage_sweep *sweep,
                                  struct lineage_error *err);
 
-/* Runs a user's read-only statement on the tables of schema/001_mirror.sql (lineage_sql). */
-enum lineage_status mirror_sql(struct mirror *mirror, const char *statement, lineage_sql_row *row, void *context,
+/* Runs a user's read-only statement on the tables of schema/001_mirror.sql (lineage_sql_typed). */
+enum lineage_status mirror_sql(struct mirror *mirror, const char *statement, lineage_sql_typed_row *row, void *context,
                                struct lineage_error *err);
 
 struct sqlite3; /* SQLite's header is included only where its functions are called */
@@ -186,7 +186,7 @@ enum lineage_status mirror_each_note(struct mirror *mirror, const char *text,
                                      struct lineage_error *err);
 
 /* Syncs, then runs the statement, again if lineage.db was damaged. It is lineage_sql without the tables of ideas. */
-enum lineage_status mirror_ask_sql(struct lineage_store *store, const char *statement, lineage_sql_row *row,
+enum lineage_status mirror_ask_sql(struct lineage_store *store, const char *statement, lineage_sql_typed_row *row,
                                    void *context, struct lineage_error *err);
 
 /* Visits the trials with a snapshot in the order of the log; only line, exp_id and snapshot_path are filled in. */

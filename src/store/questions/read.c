@@ -150,17 +150,17 @@ enum lineage_status lineage_chain_load(struct lineage_store *store, const char *
 struct sql_question {
     struct lineage_store *store;
     const char *statement;
-    lineage_sql_row *row;
+    lineage_sql_typed_row *row;
     void *context;
     bool began; /* rows were passed to the caller */
     enum lineage_status status;
 };
 
-static bool pass_row(void *context, size_t n, const char *const *names, const char *const *texts)
+static bool pass_row(void *context, size_t n, const char *const *names, const char *const *texts, const bool *numbers)
 {
     struct sql_question *q = context;
     q->began = true;
-    return q->row(q->context, n, names, texts);
+    return q->row(q->context, n, names, texts, numbers);
 }
 
 /* If a first try has passed rows to the caller, its failure is returned again, because those rows cannot be taken
@@ -178,7 +178,7 @@ static enum lineage_status ask_sql(void *question, struct lineage_error *err)
     return q->status;
 }
 
-enum lineage_status mirror_ask_sql(struct lineage_store *store, const char *statement, lineage_sql_row *row,
+enum lineage_status mirror_ask_sql(struct lineage_store *store, const char *statement, lineage_sql_typed_row *row,
                                    void *context, struct lineage_error *err)
 {
     struct sql_question question = {.store = store, .statement = statement, .row = row, .context = context};
