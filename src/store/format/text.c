@@ -186,6 +186,24 @@ char *lineage_text_visible(const char *text, size_t length, size_t n)
     return copy_harmless(text, length, n, true);
 }
 
+bool text_has_stand_in(const char *text)
+{
+    static const char *const signs[] = {"∣", "ˋ", "⏎", "⇥", "¶", "\xe2\x90" /* the control pictures */, "⟨U+"};
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (strstr(text, signs[i]))
+            return true;
+    return false;
+}
+
+bool text_is_shown_as(const char *text, const char *shown)
+{
+    char *safe = lineage_text_safe(text, strlen(text), 0), *again = lineage_text_safe(shown, strlen(shown), 0);
+    bool same = safe && again && strcmp(safe, again) == 0;
+    free(safe);
+    free(again);
+    return same;
+}
+
 void lineage_free(void *memory)
 {
     free(memory);

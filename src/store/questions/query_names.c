@@ -229,3 +229,42 @@ enum lineage_status mirror_is_in_words(struct mirror *mirror, bool *in_words, st
                     2 * (uint64_t)sqlite3_column_int64(stmt, 1) < mirror_position(mirror)->rows;
     return mirror_end_rows(stmt, status);
 }
+
+/* The statement of all values of the name, which it takes as ?1; false if they are no texts. */
+static bool value_sql(char sql[160], const struct named *named)
+{
+    if (named->kind == NAME_PARAM)
+        snprintf(sql, 160, "SELECT DISTINCT value FROM param_values WHERE key = ?1 AND typeof(value) = 'text'");
+    else if (named->kind == NAME_EXTRA)
+        snprintf(sql, 160, "SELECT DISTINCT value FROM extras WHERE name = ?1");
+    else if (named->kind == NAME_TEXT_COLUMN)
+        snprintf(sql, 160, "SELECT DISTINCT %s FROM trials WHERE ?1 <> ''", named->name);
+    else
+        return false;
+    return true;
+}
+
+enum lineage_status name_exact_text(const char **text, struct mirror *mirror, const char *name, struct arena *arena,
+                                    struct lineage_error *err)
+{
+    char sql[160];
+    struct named named;
+    sqlite3_stmt *stmt;
+    const char *found = NULL;
+    bool exact = false;
+    if (!text_has_stand_in(*text))
+        return LINEAGE_OK;
+    enum lineage_status status = find_name(mirror, name, &named, err);
+    if (status != LINEAGE_OK || !value_sql(sql, &named) || (status = mirror_prepare(mirror, &stmt, sql, err)) != LINEAGE_OK)
+        return status;
+    sqlite3_bind_text(stmt, 1, named.name, -1, SQLITE_STATIC);
+    while (!exact && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+        const char *value = mirror_text(stmt, 0);
+        exact = strcmp(value, *text) == 0;
+        if (!exact && !found && text_is_shown_as(value, *text) && !(found = arena_text(arena, value, strlen(value))))
+            return mirror_end_rows(stmt, store_no_memory(err));
+    }
+    if (found && !exact)
+        *text = found;
+    return mirror_end_rows(stmt, status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status);
+}

@@ -18,6 +18,12 @@
 #include "../mirror/mirror.h"
 #include "../mirror/seqs.h"
 
+/* Replaces *text by the value of the name (a parameter, an extra column or a column) that is shown as *text is, if no trial has
+ * *text itself: a value with a bar or a backquote is shown with a sign in its place, and copied from there. The new text is in
+ * the arena. */
+enum lineage_status name_exact_text(const char **text, struct mirror *mirror, const char *name, struct arena *arena,
+                                    struct lineage_error *err);
+
 /* ---- one trial ---- */
 
 /* Finds the last row with that id, in either spelling (exp_); LINEAGE_ENOTFOUND without message. */
