@@ -45,11 +45,18 @@ char *mcp_escape_tags(const char *text)
     return out;
 }
 
+/* A bar or a backquote harms no JSON, and a value must be found again by what is shown of it. Three backquotes end the fence
+ * that a client may put around an answer, and no value has them. */
+static char *harmless(const char *text, size_t max)
+{
+    return strstr(text, "```") ? lineage_text_safe(text, strlen(text), max) : lineage_text_visible(text, strlen(text), max);
+}
+
 /* A NULL text becomes an empty cell, so that callers need no special case for a missing column. A cell may be shown inside a
  * block, and a client may join cells to a text, so the tags are escaped in cells too. */
 json_t *mcp_cell(const char *text, size_t max)
 {
-    char *safe = lineage_text_visible(text ? text : "", text ? strlen(text) : 0, max);
+    char *safe = harmless(text ? text : "", max);
     char *escaped = safe ? mcp_escape_tags(safe) : NULL;
     json_t *cell = escaped ? json_string(escaped) : NULL;
     free(escaped);
@@ -78,7 +85,7 @@ void mcp_set_named(json_t *object, const char *name, json_t *value)
 
 bool mcp_is_plain(const char *text)
 {
-    char *safe = lineage_text_visible(text, strlen(text), 0);
+    char *safe = harmless(text, 0);
     bool plain = safe && strcmp(safe, text) == 0;
     for (const char *c = strchr(text, '<'); plain && c; c = strchr(c + 1, '<'))
         plain = !is_tag(c);

@@ -151,10 +151,28 @@ new_store zones
     row 003 'last night' a '' '' '' '' '' keep 1 '' '' '' '' '' '' ''
     row 004 '' a '' '' '' '' '' keep 1 '' '' '' '' '' '' ''
 } >>zones/results.tsv
+run -C zones verify
+must_have out "results.tsv:5: time: 003: timestamp 'last night' is not a date; --since and --until do not find the trial"
 finds '000 001 002' -C zones --since 2026-05-06
 finds '001' -C zones --since 2026-05-06T23:15Z
 finds '000 002' -C zones --until 2026-05-06T23:15Z
 finds '000 002' -C zones --since 2026-05-06T23:00:00Z --until 2026-05-06T23:00:01Z
+finds '000 002' -C zones --since '2026-05-06 23:00:00 UTC' --until '2026-05-07 01:00:01 +0200'
+# One moment as date +%z, DuckDB, Ruby, time.time() and Date.now() write it. 11 digits, or a date in words, are none.
+new_store moments
+for time in 2026-11-28T10:47:28+0100 '2026-11-28 09:47:28+00' '2026-11-28 09:47:28 UTC' '2026-11-28 10:47:28 +0100' 1795859248 \
+    1795859248.25 1795859248250; do
+    row "$(printf %03d "$(($(wc -l <moments/results.tsv) - 1))")" "$time" a '' '' '' '' '' keep 1 '' '' '' '' '' '' '' >>moments/results.tsv
+done
+must_run -C moments verify
+finds '000 001 002 003 004 005 006' -C moments --since 2026-11-28T09:47:28Z --until 2026-11-28T09:47:29Z
+finds '' -C moments --until 2026-11-28T09:47:28Z
+finds '' -C moments --since 2026-11-28T09:47:29Z
+row 007 17958592480 a '' '' '' '' '' keep 1 '' '' '' '' '' '' '' >>moments/results.tsv
+row 008 'Nov 28 2026' a '' '' '' '' '' keep 1 '' '' '' '' '' '' '' >>moments/results.tsv
+run -C moments verify
+must_equal '007 008' "$(sed -n 's/.*: time: \([0-9]*\):.*/\1/p' out | tr '\n' ' ' | sed 's/ $//')"
+finds '000 001 002 003 004 005 006' -C moments --since 2000
 
 # Words such as `yesterday` count from now.
 new_store words
