@@ -36,7 +36,7 @@ static const char instructions[] =
 
 static void fill_error(struct mcp_call *call, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
-/* Text from users and files must be valid in the answer. It is no table, so what it quotes stays as it is. */
+/* Text from users and files must be valid in the answer. What it quotes stays unchanged, because no table is around it. */
 static void fill_error(struct mcp_call *call, const char *format, va_list args)
 {
     char text[sizeof call->error];

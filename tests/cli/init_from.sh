@@ -89,8 +89,8 @@ must_equal '000 2.5' "$(json exp_id) $(json score)"
 must_run -C up query --format json --status discard
 must_have out '"parent_exp": "000"'
 
-# pandas writes parents as floats, because the first trial has none. They are found in a log that is read in place, too; an id that
-# has this form, and a number that is no id, stay. A time that cannot be read is named.
+# pandas writes parents as floats, because the first trial has none. They are found in a log that is read in place, too. Ids of
+# this form and numbers without a trial stay. A time that cannot be read is named.
 {
     printf 'exp_id\ttimestamp\tparent_exp\tstatus\tcore_metric\n0\t\t\tbaseline\t30\n1\t\t0.0\tkeep\t31\n2\tnoon\t1.0\tkeep\t32\n'
     printf '7.0\t\t2.0\tkeep\t33\n7\t\t2.0\tdiscard\t33\n8\t\t7.0\tkeep\t34\n9\t\t99.0\tdiscard\t1\n'

@@ -230,7 +230,7 @@ enum lineage_status mirror_is_in_words(struct mirror *mirror, bool *in_words, st
     return mirror_end_rows(stmt, status);
 }
 
-/* The statement of all values of the name, which it takes as ?1; false if they are no texts. */
+/* Writes the statement that selects all texts of the name (?1); false for numbers. */
 static bool value_sql(char sql[160], const struct named *named)
 {
     if (named->kind == NAME_PARAM)
