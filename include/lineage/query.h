@@ -79,6 +79,8 @@ struct lineage_chain {
     enum lineage_chain_end end;
     char *end_id; /* the missing or repeated id, "" for a root */
     size_t left_out; /* trials of the chain above trials[0] that were not loaded */
+    bool by_keeps;   /* no row of the log names a parent but to void it: the kept and baseline trials up to the trial stand for
+                        its chain */
     void *memory;
 };
 

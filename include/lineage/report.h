@@ -58,8 +58,8 @@ LINEAGE_API void lineage_report_options_init(struct lineage_report_options *opti
 
 /* ---- parts ---- */
 
-/* The best trial's chain as in lineage_chain, root first; the middle of a long chain is left out. If no row of the log names a
- * parent, the kept and baseline trials up to the best one stand for it (by_keeps). */
+/* The best trial's chain as in lineage_chain, root first; the middle of a long chain is left out. by_keeps as in
+ * lineage_chain. */
 struct lineage_report_chain {
     const struct lineage_trial *trials; /* [n] */
     const size_t *passed_over;          /* [n] trials passed over above each, as in lineage_chain */

@@ -206,7 +206,7 @@ static void add_limit(struct builder *b, size_t limit)
 static enum lineage_status resolve_sort(struct mirror *mirror, const char *sort,
                                         struct named *named, bool *down, struct lineage_error *err)
 {
-    *named = (struct named){NAME_UNKNOWN, NULL};
+    *named = (struct named){NAME_UNKNOWN, NULL, false};
     *down = sort && sort[0] == '-';
     return sort ? name_resolve(mirror, sort + *down, named, err) : LINEAGE_OK;
 }
@@ -409,7 +409,7 @@ static enum lineage_status find_narrow(struct builder *b, const struct lineage_q
     if (status == LINEAGE_OK && plan->lead.found && query->n_conditions > 1)
         status = find_meet(b, query, plan, err);
     if (plan->narrow.source)
-        plan->lead = (struct lead){.named = {NAME_UNKNOWN, NULL}, .limit = plan->lead.limit, .at = SIZE_MAX};
+        plan->lead = (struct lead){.named = {NAME_UNKNOWN, NULL, false}, .limit = plan->lead.limit, .at = SIZE_MAX};
     return status;
 }
 
@@ -562,6 +562,7 @@ static enum lineage_status want(struct lineage_condition *condition, struct name
                                             .range = {{true, wanted->value - slack}, {true, wanted->value + slack}},
                                             .texts = wanted->text ? &wanted->text : NULL,
                                             .n_texts = wanted->text != NULL};
+    query_as_declared(named, condition);
     return status;
 }
 
@@ -569,7 +570,7 @@ static enum lineage_status want(struct lineage_condition *condition, struct name
 static enum lineage_status build_tried(struct builder *b, const struct lineage_condition *conditions, const struct named *names,
                                        size_t n, struct lineage_error *err)
 {
-    struct lead lead = {.named = {NAME_UNKNOWN, NULL}, .limit = LIMIT_OF_COUNT, .at = SIZE_MAX};
+    struct lead lead = {.named = {NAME_UNKNOWN, NULL, false}, .limit = LIMIT_OF_COUNT, .at = SIZE_MAX};
     struct narrow meet = {NULL, SIZE_MAX};
     enum lineage_status status = LINEAGE_OK;
     for (size_t i = 0; status == LINEAGE_OK && i < n; i++)
@@ -577,7 +578,7 @@ static enum lineage_status build_tried(struct builder *b, const struct lineage_c
     if (status == LINEAGE_OK && lead.found && lead.n >= FEW)
         status = query_find_meet(&meet, b, conditions, names, n, err);
     if (meet.source)
-        lead = (struct lead){.named = {NAME_UNKNOWN, NULL}, .at = SIZE_MAX};
+        lead = (struct lead){.named = {NAME_UNKNOWN, NULL, false}, .at = SIZE_MAX};
     if (meet.source)
         buf_puts(&b->sql, meet.source);
     else

@@ -1,7 +1,8 @@
 /*
  * query_names.c: resolves names of columns, parameters, metrics and extra columns. An unknown name is an error whose message
  * lists the known names, because an agent that mistyped a parameter would take "no rows" for "never tried". A column
- * has precedence over a parameter with the same name, so that a parameter cannot hide a column that every store has.
+ * has precedence over a parameter with the same name, so that a parameter cannot hide a column that every store has; a
+ * condition is met by either.
  */
 #include "query_names.h"
 
@@ -122,26 +123,18 @@ const char *name_param_sql(struct mirror *mirror, char out[PARAM_SQL_MAX], const
     return out;
 }
 
+static const char param_sql[] = "SELECT 1 FROM param_rows WHERE key = ? LIMIT 1";
+
 static bool is_param(struct mirror *mirror, const char *param, enum lineage_status *status,
                      struct lineage_error *err)
 {
-    return is_usual(param) ||
-           name_exists(mirror, "SELECT 1 FROM param_rows WHERE key = ? LIMIT 1", param, status, err);
+    return is_usual(param) || name_exists(mirror, param_sql, param, status, err);
 }
 
 static bool is_setting(struct mirror *mirror, const char *name, enum lineage_status *status, struct lineage_error *err)
 {
     return mirror_store(mirror)->settings_on &&
            name_exists(mirror, "SELECT 1 FROM temp.setting_rows WHERE key = ? LIMIT 1", name, status, err);
-}
-
-enum lineage_status name_find_param(struct mirror *mirror, const char *name, struct named *out, struct lineage_error *err)
-{
-    enum lineage_status status = LINEAGE_OK;
-    *out = (struct named){NAME_PARAM, lineage_param_canonical(name)};
-    if (is_setting(mirror, name, &status, err))
-        *out = (struct named){NAME_SETTING, name};
-    return status;
 }
 
 const struct named_table *name_table(enum name_kind kind)
@@ -163,13 +156,13 @@ static enum lineage_status find_value(struct mirror *mirror, const char *name, s
     enum lineage_status status = LINEAGE_OK;
     bool prefixed = strncmp(name, "metrics.", 8) == 0 && name_exists(mirror, metric_sql, name + 8, &status, err);
     const char *param = lineage_param_canonical(name);
-    *out = (struct named){NAME_UNKNOWN, name};
+    *out = (struct named){NAME_UNKNOWN, name, false};
     if (prefixed)
-        *out = (struct named){NAME_METRIC, name + 8};
+        *out = (struct named){NAME_METRIC, name + 8, false};
     else if (status == LINEAGE_OK && is_setting(mirror, name, &status, err))
         out->kind = NAME_SETTING;
     else if (status == LINEAGE_OK && is_param(mirror, param, &status, err))
-        *out = (struct named){NAME_PARAM, param};
+        *out = (struct named){NAME_PARAM, param, false};
     else if (name_exists(mirror, metric_sql, name, &status, err))
         out->kind = NAME_METRIC;
     else if (status == LINEAGE_OK && is_extra(mirror, name))
@@ -187,16 +180,21 @@ enum lineage_status name_resolve_axis(struct mirror *mirror, const char *name, s
 /* The kind is NAME_UNKNOWN if the name is none of them. */
 static enum lineage_status find_name(struct mirror *mirror, const char *name, struct named *out, struct lineage_error *err)
 {
-    *out = (struct named){NAME_UNKNOWN, name};
-    if (is_number_column(name)) {
-        out->kind = NAME_NUMBER_COLUMN;
-        return LINEAGE_OK;
-    }
-    if (lineage_column_find(name) >= 0) {
-        out->kind = NAME_TEXT_COLUMN;
-        return LINEAGE_OK;
-    }
-    return find_value(mirror, name, out, err);
+    enum lineage_status status = LINEAGE_OK;
+    bool number = is_number_column(name);
+    if (!number && lineage_column_find(name) < 0)
+        return find_value(mirror, name, out, err);
+    *out = (struct named){number ? NAME_NUMBER_COLUMN : NAME_TEXT_COLUMN, name, false};
+    out->declared = name_exists(mirror, param_sql, name, &status, err);
+    return status;
+}
+
+enum lineage_status name_find_param(struct mirror *mirror, const char *name, struct named *out, struct lineage_error *err)
+{
+    enum lineage_status status = find_name(mirror, name, out, err);
+    if (out->kind == NAME_UNKNOWN)
+        *out = (struct named){NAME_PARAM, lineage_param_canonical(name), false};
+    return status;
 }
 
 enum lineage_status name_resolve(struct mirror *mirror, const char *name, struct named *out,
