@@ -50,24 +50,6 @@ void mcp_names_free(char **names)
     free(names);
 }
 
-/* The store's SQL has no bound parameters, so texts become literals. The only escape in an SQLite literal is a doubled
- * quote. NUL cannot occur, because arguments that contain NUL are refused. */
-char *mcp_sql_quote(const char *text)
-{
-    struct mcp_text quoted;
-    if (!mcp_text_open(&quoted))
-        return NULL;
-    fputc('\'', quoted.out);
-    for (; *text; text++) {
-        if (*text == '\'')
-            fputc('\'', quoted.out);
-        fputc(*text, quoted.out);
-    }
-    fputc('\'', quoted.out);
-    mcp_text_close(&quoted);
-    return quoted.data;
-}
-
 /* Steps through the index from one name to the next, because DISTINCT would read every value of every trial. */
 char **mcp_param_names(struct mcp_server *server, size_t max)
 {

@@ -25,8 +25,8 @@ lineage_findings(struct lineage_store *store, lineage_finding_fn *report, void *
                  struct lineage_error *err);
 
 /* Checks everything: format, ids, parents, cycles, labels, numbers, the mirror against results.tsv byte by byte, and
- * whether snapshots and telemetry exist. *n_findings counts what was reported; 0 means that the store is sound.
- * Writes nothing. */
+ * whether snapshots and telemetry exist. *n_findings counts what was reported but times that cannot be
+ * read (kind "time"); 0 means that the store is sound. Writes nothing. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_verify(struct lineage_store *store, size_t *n_findings, lineage_finding_fn *report, void *context,
                struct lineage_error *err);

@@ -327,7 +327,9 @@ must_lack out '```'
 tool trial '"id":"@4","fields":["exp_id","status"]'
 must_answer trial '{"exp_id":"003","status":"crash"}'
 tool trial '"id":"04"'
-must_trouble "no trial '04'; there is 000"
+must_answer trial.exp_id 004
+tool trial '"id":"09"'
+must_trouble "no trial '09' in .; there is 000"
 tool trial '"id":4'
 must_answer trial.exp_id 004
 

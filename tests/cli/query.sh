@@ -136,8 +136,26 @@ must_run tried --param lr=0.0001
 run tried --param lr=0.0002 --tolerance 0.4
 must_exit 1
 must_run tried --param lr=0.0002 --tolerance 0.6
-run tried --param beats=1
-must_exit 1
+must_fail 2 "no column or parameter 'beats'; known are" tried --param beats=1
+must_fail 1 "tried: lr 0.0001, 0.001" tried --param lr=0.0002
+# A parameter with the name of a column: both are found by both.
+new_store named
+must_run -C named append --status keep --core-metric 1 --param domain=math --param train_s=60
+must_run -C named append --status keep --core-metric 2 --domain math --train-s 60
+must_run -C named append --status keep --core-metric 3 --domain law --param lr=1
+for by in query tried; do
+    for what in domain=math train_s=60; do
+        must_run -C named $by --format tsv --param $what
+        must_equal '000 001 ' "$(sed 1d out | cut -f1 | tr '\n' ' ')"
+    done
+    must_run -C named $by --format tsv --param domain=law --param lr=1
+    must_equal '002 ' "$(sed 1d out | cut -f1 | tr '\n' ' ')"
+done
+# An id without its zeros, and those that are near one that is no id.
+must_run -C named show 2
+must_run -C named show exp_00001
+must_fail 2 "no trial '29' in named; there is 002" -C named show 29
+must_fail 2 "no trial '003' in named; there is 000, 001, 002" -C named show 003
 must_fail 2 "at least one parameter" tried
 must_fail 2 "not a number" tried --alpha 0.1:0.3
 must_fail 2 "tolerance" tried --alpha 0.3 --tolerance -1
