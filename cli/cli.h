@@ -83,7 +83,13 @@ const char *cli_style_off(const struct cli_screen *screen, enum cli_style style)
 
 /* ---- options ------------------------------------------------------------------------------------- */
 
-enum cli_format { CLI_TABLE, CLI_TSV, CLI_JSON };
+enum cli_format { CLI_TABLE, CLI_TSV, CLI_JSON, CLI_CSV };
+
+/* Whether the result is one line of cells for each row. */
+static inline bool cli_format_is_rows(enum cli_format format)
+{
+    return format == CLI_TSV || format == CLI_CSV;
+}
 
 /* The options of every command that opens a store. Zero the struct and put CLI_STORE_OPTIONS(&store) into the table. */
 struct cli_store_options {
@@ -104,7 +110,7 @@ struct cli_store_options {
 
 #define CLI_FORMAT_OPTION(text)                                                                                   \
     {                                                                                                             \
-        "format", 0, POPT_ARG_STRING, (text), 0, "how to print the result (default: table)", "table|tsv|json"     \
+        "format", 0, POPT_ARG_STRING, (text), 0, "how to print the result (default: table)", "table|tsv|csv|json" \
     }
 
 /* A parsed command line. The positional arguments and the option strings belong to it; release it when done. */

@@ -154,9 +154,9 @@ static int print_fitted(const struct lineage_chain *chain, struct cli_screen *sc
 
 /* Prints the rows only: a column for the number of skipped trials would make the columns differ from those of other
  * commands. */
-static int print_tsv(const struct lineage_chain *chain)
+static int print_rows(const struct lineage_chain *chain, enum cli_format format)
 {
-    struct cli_list *list = cli_trial_list_new(CLI_TSV, stdout, NULL);
+    struct cli_list *list = cli_trial_list_new(format, stdout, NULL);
     for (size_t i = 0; list && i < chain->n; i++)
         cli_trial_list_add(list, &chain->trials[i], NULL);
     return cli_list_finish(list);
@@ -164,8 +164,8 @@ static int print_tsv(const struct lineage_chain *chain)
 
 static int print_chain(const struct lineage_chain *chain, enum cli_format format, struct cli_screen *screen)
 {
-    if (format == CLI_TSV)
-        return print_tsv(chain);
+    if (cli_format_is_rows(format))
+        return print_rows(chain, format);
     if (format == CLI_JSON)
         return print_json(chain);
     return screen->terminal ? print_fitted(chain, screen) : print_lines(chain, screen);

@@ -205,6 +205,8 @@ static int make_here(const struct init_options *o, const struct lineage_config *
 {
     if (o->anew)
         lineage_store_forget(dir);
+    if (cli_is_store(dir) && !has_settings(o) && !o->json_columns)
+        return cli_say("this is a store already; its settings in lineage.json stay"), CLI_OK;
     int status = cli_store_create(dir, config);
     if (status != CLI_OK)
         return status;

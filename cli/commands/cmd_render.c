@@ -114,7 +114,7 @@ static int work(struct cli_session *session, void *context)
 
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
-    struct cli_session session = {.before_store = true}; /* an agent asks before the first trial too */
+    struct cli_session session = {0};
     struct render_options o = {0};
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&session.where),

@@ -257,7 +257,7 @@ void cli_args_release(struct cli_args *args)
 /* Called before the store is opened (see session.c), so that a misspelt format costs nothing. */
 bool cli_format_parse(enum cli_format *format, const char *text)
 {
-    static const char *const names[] = {"table", "tsv", "json", NULL};
+    static const char *const names[] = {"table", "tsv", "json", "csv", NULL};
     *format = CLI_TABLE;
     for (int i = 0; text && names[i]; i++)
         if (strcmp(names[i], text) == 0) {
@@ -265,7 +265,7 @@ bool cli_format_parse(enum cli_format *format, const char *text)
             return true;
         }
     if (text)
-        cli_error(CLI_USAGE, "--format '%s': use table, tsv or json", text);
+        cli_error(CLI_USAGE, "--format '%s': use table, tsv, csv or json", text);
     return !text;
 }
 

@@ -129,7 +129,8 @@ struct lineage_query {
     const struct lineage_condition *conditions; /* all must hold; `score` names the score column */
     size_t n_conditions;
     const char *sort; /* column, parameter, metric, extra column or score; leading `-` = descending; NULL = file order.
-                         Rows without a value are left out; ties keep file order. `-seq`: newest first. */
+                         Rows without a value are left out; ties keep file order. `-seq`: newest first. "best" and "newest",
+                         which no trial has as a name: the best score, or the newest, first. */
     uint64_t after;   /* seq of a trial: only those that come behind it in the sorted list, none if it has no
                          value to sort by; 0 = from the front. Rows are never taken out, so a page that begins
                          behind a trial begins there for ever. */

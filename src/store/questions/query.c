@@ -206,7 +206,14 @@ static void add_limit(struct builder *b, size_t limit)
 static enum lineage_status resolve_sort(struct mirror *mirror, const char *sort,
                                         struct named *named, bool *down, struct lineage_error *err)
 {
+    enum mirror_name kind = MIRROR_NAME_COLUMN;
+    enum lineage_status known = LINEAGE_OK;
+    const bool word = sort && (strcmp(sort, "best") == 0 || strcmp(sort, "newest") == 0);
     *named = (struct named){NAME_UNKNOWN, NULL, false};
+    if (word && (known = mirror_find_name(mirror, sort, &kind, err)) != LINEAGE_OK)
+        return known;
+    if (kind == MIRROR_NAME_UNKNOWN)
+        sort = *sort == 'n' ? "-seq" : mirror_store(mirror)->config.direction == LINEAGE_HIGHER ? "-score" : "score";
     *down = sort && sort[0] == '-';
     return sort ? name_resolve(mirror, sort + *down, named, err) : LINEAGE_OK;
 }
