@@ -157,6 +157,9 @@ bool cli_second_parse(struct lineage_config *config, const char *what, const cha
 /* Parses a number that is the whole text. Prints a message and returns false on failure. */
 bool cli_number_parse(double *value, const char *option, const char *text);
 bool cli_amount_parse(double *value, const char *option, const char *text); /* finite, at least 0 */
+/* A time or a size with an optional unit (30m, 500M); without one it is in seconds, hours or bytes, and so is *value. */
+enum cli_measure { CLI_SECONDS, CLI_HOURS, CLI_BYTES };
+bool cli_measure_parse(double *value, enum cli_measure measure, const char *option, const char *text);
 bool cli_count_parse(size_t *value, const char *option, const char *text);
 
 /* Parses a comma-separated list of labels into a bit set. Prints a message and returns false on an unknown label. */
