@@ -139,8 +139,6 @@ static int work(struct cli_session *session, void *context)
     if (found != LINEAGE_OK)
         return cli_fail(&err);
     int status = cli_print_cursor(cursor, lineage_store_settings(session->store), session->format, &session->screen, &n);
-    if (status == CLI_OK && session->screen.terminal && !o->sort && !o->text && n > 1)
-        fputs("oldest first; the newest or the best first: --sort newest, --sort best\n", stderr);
     /* An empty result gives exit status 1 only with --exit-status: it is a valid answer, and must not end a script that
      * runs under `set -e`. */
     return status == CLI_OK && o->exit_status && n == 0 ? CLI_NO : status;

@@ -63,19 +63,29 @@ static void make_conditions(struct lineage_condition conditions[MAX_WANTED], con
     }
 }
 
+static bool note_row(void *context, size_t n, const char *const *names, const char *const *texts)
+{
+    (void)n, (void)names, (void)texts;
+    *(bool *)context = true;
+    return false;
+}
+
 /* Trials with harness_abort taught nothing about the setting and do not count, but the user should know that somebody
- * tried it. A name that nothing has is an error, because a misspelt parameter is one that nobody tried; in a log without rows
- * nothing has a name yet. */
+ * tried it. A name that nothing has is an error, because a misspelt parameter is one that nobody tried; before the first trial with
+ * parameters nothing can be misspelt. */
 static int report_aborted(struct lineage_store *store, const struct tried_options *o, double tolerance)
 {
     struct lineage_condition conditions[MAX_WANTED];
     struct lineage_query query = {.labels = 1u << LINEAGE_HARNESS_ABORT, .conditions = conditions, .n_conditions = o->n};
-    const struct lineage_query all = {.labels = 0};
-    struct lineage_error err;
-    size_t n = 0, rows = 0;
+    struct lineage_error err, ignored;
+    size_t n = 0;
+    bool some = false;
     make_conditions(conditions, o, tolerance);
-    if (lineage_query_count(&n, store, &query, &err) != LINEAGE_OK)
-        return lineage_query_count(&rows, store, &all, NULL) == LINEAGE_OK && rows ? cli_fail(&err) : CLI_NO;
+    if (lineage_query_count(&n, store, &query, &err) != LINEAGE_OK) {
+        if (lineage_sql(store, "SELECT 1 FROM param_values LIMIT 1", note_row, &some, &ignored) != LINEAGE_OK || some)
+            return cli_fail(&err);
+        return cli_error(CLI_NO, "no trial has a parameter yet");
+    }
     if (n)
         fprintf(stderr, "lineage: %zu trial%s with this setting ended in harness_abort, which does not count as tried\n", n,
                 n > 1 ? "s" : "");

@@ -213,6 +213,9 @@ struct lineage_report {
     struct lineage_noise noise; /* the same noise with its interval */
     double needed;        /* an improvement larger than this is kept (lineage_threshold) */
 
+    bool in_words; /* trials of the lists may state settings in their hypotheses; one without a hypothesis and with parameters has
+                      those that it changed for one */
+
     /* Sizes. */
     uint64_t rows;
     uint64_t labels[LINEAGE_N_LABELS]; /* trials with each label */

@@ -138,7 +138,7 @@ for command in best chain tree query verify status "show 000" "sweep alpha" "tri
     # shellcheck disable=SC2086
     must_fail 2 'no store in none (no results.tsv, no lineage.json)' -C none $command
 done
-must_run -C none render
+must_fail 2 'no store in none (no results.tsv, no lineage.json)' -C none render
 must_equal '' "$(ls -A none)"
 
 # ---- a row that cannot be read is not a trial that nobody ran ----

@@ -320,6 +320,8 @@ must_equal 998 "$(sed -n 1000p deeper/board/tree.tsv | cut -f 4 | tr -cd / | wc 
 
 # An empty store.
 mkdir empty
+must_fail 2 'no store in empty' -C empty render --for optimizer
+must_run init empty
 must_run -C empty render --for optimizer
 must_run -C empty render --for optimizer --style fieldkit
 must_equal '# Session start — empty lineage' "$(cat out)"
