@@ -82,7 +82,8 @@ static int report_aborted(struct lineage_store *store, const struct tried_option
     bool some = false;
     make_conditions(conditions, o, tolerance);
     if (lineage_query_count(&n, store, &query, &err) != LINEAGE_OK) {
-        if (lineage_sql(store, "SELECT 1 FROM param_values LIMIT 1", note_row, &some, &ignored) != LINEAGE_OK || some)
+        if (lineage_sql(store, "SELECT 1 FROM param_values LIMIT 1", note_row, &some, &ignored) != LINEAGE_OK || some ||
+            strstr(err.text, "did you mean"))
             return cli_fail(&err);
         return cli_error(CLI_NO, "no trial has a parameter yet");
     }

@@ -1045,15 +1045,17 @@ class Store:
 
     def render(
         self, *, style: str = "native", specialist: str = "", timestamp: str = "", sections: Optional[str] = None,
-        max_bytes: int = 0,
+        max_bytes: Optional[int] = None,
     ) -> str:  # fmt: skip
-        """The session-start block that the next agent reads."""
+        """The session-start block that the next agent reads, of 12,000 bytes at most unless max_bytes says otherwise (0: all)."""
         if style not in _STYLES:
             raise ValueError(f"style is {style!r}, not 'native' or 'fieldkit'")
         options = _RenderOptions()
         _lib.lineage_render_options_init(ctypes.byref(options))
         options.style, options.specialist, options.timestamp = _STYLES.index(style), _bytes(specialist), _bytes(timestamp)
-        options.sections, options.max_bytes = _bytes(sections), max_bytes
+        options.sections = _bytes(sections)
+        if max_bytes is not None:
+            options.max_bytes = max_bytes
         return _rendered(self._handles.get(), options)
 
 
