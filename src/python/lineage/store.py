@@ -249,7 +249,7 @@ class _Similar(ctypes.Structure):
 
 
 class _SimilarList(ctypes.Structure):
-    _fields_ = [("items", ctypes.POINTER(_Similar)), ("n", ctypes.c_size_t), ("memory", ctypes.c_void_p)]
+    _fields_ = [("items", ctypes.POINTER(_Similar)), ("n", ctypes.c_size_t), ("remark", ctypes.c_char_p), ("memory", ctypes.c_void_p)]
 
 
 class _KnobTry(ctypes.Structure):
