@@ -157,9 +157,10 @@ static int report_bad_option(const struct cli_args *args, const struct cli_comma
         return cli_error(CLI_USAGE, "%s %s: unknown option; if it is a parameter, write --param %.*s=%s; see `lineage %s --help`",
                          command->name, bad, (int)strcspn(bad + 2, "="), bad + 2, value ? value : "VALUE", command->name);
     }
-    return cli_error(CLI_USAGE, "%s %s: %s%s%s%s; see `lineage %s --help`", command->name, bad,
+    const bool text = code == POPT_ERROR_BADOPT && (strstr(command->arguments, "TEXT") || strstr(command->arguments, "WORDS"));
+    return cli_error(CLI_USAGE, "%s %s: %s%s%s%s%s; see `lineage %s --help`", command->name, bad,
                      poptStrerror(code), near ? " (did you mean --" : "", near ? near : "",
-                     near ? "?)" : "", command->name);
+                     near ? "?)" : "", text ? "; a text that begins with - belongs behind --" : "", command->name);
 }
 
 /* Checks the number of arguments before anything is opened or created. Too many arguments are reported first: an extra

@@ -136,4 +136,7 @@ must_exit 0
 must_have err 'its parts were tried in 00'
 must_have err '; never together'
 must_run -C parts similar 'raise learning_rate from 0.1 to 0.2'
+must_fail 2 'a text that begins with - belongs behind --' -C parts similar '--qk-norm on'
+run -C parts similar -- '--dropout 0.3 to 0.1'
+must_exit 0
 finish
