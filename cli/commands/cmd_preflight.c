@@ -310,7 +310,7 @@ static int look(struct preflight *p, const char *path)
     char *end = NULL;
     if (!cli_format_parse(&p->format, p->format_text))
         return CLI_USAGE;
-    if (p->format == CLI_TSV)
+    if (cli_format_is_rows(p->format))
         return cli_error(CLI_USAGE, "preflight: --format must be table or json");
     p->capacity = p->capacity_text ? strtod(p->capacity_text, &end) * 1e9 : 0;
     if (p->capacity_text && (*end || !(p->capacity > 0) || isinf(p->capacity)))

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "git/repository.h"
@@ -125,6 +126,10 @@ static int report(const struct run_options *o, const struct trial_outcome *outco
         shown = cli_show_trial(row, NULL, o->session.format, NULL);
     else
         puts(row->exp_id);
+    if (row->seq == 1 && isatty(STDERR_FILENO))
+        fputs("next: lineage run --parent best -p NAME=VALUE -- COMMAND    tries a change\n"
+              "      lineage tried --param NAME=VALUE                      asks whether it was tried\n"
+              "      lineage render, lineage report                        what is known, for a model and for you\n", stderr);
     if (outcome->reason[0])
         cli_error(CLI_NO, "%s: %s", lineage_label_name(row->status), outcome->reason);
     if (outcome->end == TRIAL_PRUNED)

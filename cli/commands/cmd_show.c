@@ -164,7 +164,7 @@ static int show(struct cli_session *session, const struct lineage_trial *trial)
         lineage_hypothesis_of(trial, lineage_hypothesis_margin(lineage_store_config(session->store)));
     size_t at = SIZE_MAX;
     int status = CLI_OK;
-    if (session->format != CLI_TSV) {
+    if (!cli_format_is_rows(session->format)) {
         status = load_void(&entry, session, trial->exp_id);
         if (status == CLI_OK)
             status = cli_ideas_near(&ideas, session->store, trial->exp_id);

@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/render.h>
+#include <lineage/text.h>
+
 #include "mcp/mcp.h"
 #include "mcp/untrusted.h"
 
@@ -33,15 +36,15 @@ static const char instructions[] =
 
 static void fill_error(struct mcp_call *call, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
-/* Text from users and files must be valid in the answer. */
+/* Text from users and files must be valid in the answer. What it quotes stays unchanged, because no table is around it. */
 static void fill_error(struct mcp_call *call, const char *format, va_list args)
 {
     char text[sizeof call->error];
     vsnprintf(text, sizeof text, format, args);
-    char *line = cli_text_line(text, sizeof text / 4), *safe = line ? mcp_escape_tags(line) : NULL;
+    char *line = lineage_text_visible(text, strlen(text), sizeof text / 4), *safe = line ? mcp_escape_tags(line) : NULL;
     snprintf(call->error, sizeof call->error, "%s", safe ? safe : "out of memory");
     free(safe);
-    free(line);
+    lineage_free(line);
 }
 
 /* The code decides who sees the error: a JSON-RPC error goes to the client's program, which often does not show it to

@@ -52,7 +52,7 @@ static const struct command_setting settings[] = {
      "end a trial with a hopeless curve: median or halving, then warmup=STEPS, curves=N (default: 4), patience=N (3) or "
      "factor=X (3) after commas"},
     {"train_seconds", "train-seconds", 0, "train_seconds", SETTING_AMOUNT, AT(settings.train_seconds), SAME_TRIAL, NULL, "N",
-     "time limit of the training"},
+     "time limit of the training in seconds, also 10m, 2h"},
     {"eval_seconds", "eval-seconds", 0, "eval_seconds", SETTING_AMOUNT, AT(settings.eval_seconds), SAME_TRIAL, NULL, "N",
      "time limit of the evaluation"},
     {"train_cpu_seconds", "train-cpu-seconds", 0, "train_cpu_seconds", SETTING_AMOUNT, AT(settings.train_cpu_seconds),
@@ -62,7 +62,7 @@ static const struct command_setting settings[] = {
     {"silence_seconds", "silence", 0, "silence_seconds", SETTING_AMOUNT, AT(settings.silence_seconds), SAME_TRIAL, NULL,
      "SECONDS", "end a command that prints nothing for SECONDS"},
     {"memory_bytes", "memory", 0, "memory_bytes_limit", SETTING_AMOUNT, AT(settings.memory_bytes), SAME_TRIAL, NULL, "BYTES",
-     "memory limit of all its processes together"},
+     "memory limit of all its processes together, also 500M, 2G"},
     {"grace_seconds", "grace", 0, "grace_seconds", SETTING_AMOUNT, AT(settings.grace_seconds), SAME_TRIAL, NULL, "SECONDS",
      "seconds between TERM and KILL (default: 10)"},
     {"seeds", "seeds", 0, "seeds", SETTING_COUNT, AT(seeds), OTHER_TRIAL, NULL, "N",

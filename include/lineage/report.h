@@ -58,8 +58,8 @@ LINEAGE_API void lineage_report_options_init(struct lineage_report_options *opti
 
 /* ---- parts ---- */
 
-/* The best trial's chain as in lineage_chain, root first; the middle of a long chain is left out. If no row of the log names a
- * parent, the kept and baseline trials up to the best one stand for it (by_keeps). */
+/* The best trial's chain as in lineage_chain, root first; the middle of a long chain is left out. by_keeps as in
+ * lineage_chain. */
 struct lineage_report_chain {
     const struct lineage_trial *trials; /* [n] */
     const size_t *passed_over;          /* [n] trials passed over above each, as in lineage_chain */
@@ -212,6 +212,9 @@ struct lineage_report {
     unsigned night_trials; /* that the threshold is widened for, at least 1 */
     struct lineage_noise noise; /* the same noise with its interval */
     double needed;        /* an improvement larger than this is kept (lineage_threshold) */
+
+    bool in_words; /* trials of the lists may state settings in their hypotheses; one without a hypothesis and with parameters has
+                      those that it changed for one */
 
     /* Sizes. */
     uint64_t rows;

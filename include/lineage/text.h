@@ -46,9 +46,9 @@ LINEAGE_API bool lineage_text_is_utf8(const char *text, size_t length);
  */
 LINEAGE_API char *lineage_text_safe(const char *text, size_t length, size_t n);
 
-/* Like lineage_text_safe, for text that only goes to a terminal, such as a message: pipes and backticks stay. If there
- * is nothing to replace, the copy equals the text. */
-LINEAGE_API char *lineage_text_visible(const char *text, size_t length);
+/* Like lineage_text_safe, for text that goes where pipes and backticks do no harm, such as a message in a terminal or a
+ * value in JSON: they stay. If there is nothing to replace or cut, the copy equals the text. */
+LINEAGE_API char *lineage_text_visible(const char *text, size_t length, size_t n);
 
 #ifdef __cplusplus
 }

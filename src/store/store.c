@@ -6,6 +6,7 @@
  * lineage.json names the server, or, if the server was named directly, one in the user's state directory
  * (server_name.h).
  */
+#define _GNU_SOURCE /* memmem */
 #include <lineage/query.h>
 
 #include <dirent.h>
@@ -54,13 +55,40 @@ static enum lineage_status read_config(struct lineage_config *config, struct con
     return status;
 }
 
-static bool same_config(const struct lineage_config *a, const struct lineage_config *b)
+/* Adds the lines of the settings `a` that `b` lacks, `"direction": "lower"`. */
+static void add_missing_lines(struct buf *out, const char *a, const char *b)
 {
-    return a->direction == b->direction && strcmp(a->metric, b->metric) == 0 &&
-           strcmp(a->metric_label, b->metric_label) == 0 && a->min_delta == b->min_delta &&
-           a->noise_std == b->noise_std && a->noise_seeds == b->noise_seeds && a->noise_freedom == b->noise_freedom &&
-           a->noise_runs == b->noise_runs && a->night_trials == b->night_trials && strcmp(a->second, b->second) == 0 &&
-           a->second_direction == b->second_direction && a->second_noise_std == b->second_noise_std;
+    for (size_t n; *a; a += n + (a[n] == '\n')) {
+        n = strcspn(a, "\n");
+        size_t length = n - (n && a[n - 1] == ',');
+        const char *found = memmem(b, strlen(b), a, length);
+        if (length > 2 && !(found && strchr(",\n", found[length])))
+            buf_printf(out, "%s%.*s", out->length ? ", " : "", (int)length - 2, a + 2); /* without the indentation */
+    }
+}
+
+/* Whether both are the same; otherwise *err says what differs. */
+static enum lineage_status compare_configs(const struct lineage_config *there, const struct lineage_config *given,
+                                           const char *place, const char *remedy, struct lineage_error *err)
+{
+    struct buf a = {0}, b = {0}, has = {0}, wanted = {0};
+    enum lineage_status status = LINEAGE_OK;
+    config_write(&a, there, NULL);
+    config_write(&b, given, NULL);
+    if (!a.failed && !b.failed) {
+        add_missing_lines(&has, a.data, b.data);
+        add_missing_lines(&wanted, b.data, a.data);
+    }
+    if (a.failed || b.failed || has.failed || wanted.failed)
+        status = store_no_memory(err);
+    else if (has.length || wanted.length)
+        status = store_fail(err, LINEAGE_EEXIST, "%s is already there and has other settings: %s, not %s; %s", place,
+                            has.length ? has.data : "defaults", wanted.length ? wanted.data : "defaults", remedy);
+    buf_release(&a);
+    buf_release(&b);
+    buf_release(&has);
+    buf_release(&wanted);
+    return status;
 }
 
 /* Makes the name of a new directory durable; otherwise a power failure could remove the directory with all rows that were
@@ -97,9 +125,7 @@ static enum lineage_status write_config(int dir_fd, const struct lineage_config 
     struct stat st;
     if (fs_stat(dir_fd, PLACE_CONFIG, 0, &st) == 0) {
         status = read_config(&there, NULL, dir_fd, err);
-        if (status == LINEAGE_OK && !same_config(&there, config))
-            status = store_fail(err, LINEAGE_EEXIST, PLACE_CONFIG " is already there and says something else");
-        return status;
+        return status == LINEAGE_OK ? compare_configs(&there, config, PLACE_CONFIG, "edit it to change them", err) : status;
     }
     config_write(&text, config, NULL);
     if (text.failed)
@@ -130,8 +156,8 @@ static enum lineage_status create_on_server(const char *log, const struct lineag
     enum lineage_status status = text.failed ? store_no_memory(err) : log_postgres_create(log, text.data, &there, err);
     if (status == LINEAGE_OK)
         status = config_parse(&in_force, NULL, there, strlen(there), err);
-    if (status == LINEAGE_OK && !same_config(&in_force, config))
-        status = store_fail(err, LINEAGE_EEXIST, "%s is already there and has other settings", log);
+    if (status == LINEAGE_OK)
+        status = compare_configs(&in_force, config, log, "another name makes another store", err);
     free(there);
     buf_release(&text);
     return status;

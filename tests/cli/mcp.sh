@@ -284,6 +284,10 @@ tool query '"where":{"alpha":"high"}'
 must_trouble 'where.alpha'
 tool query '"limit":0'
 must_trouble 'limit must be a whole number from 1'
+tool knowledge '"max_bytes":1'
+must_trouble 'a whole number from 1000 to 200000'
+tool suggest
+must_trouble 'linear|log|integer'
 tool query '"limit":"2x"'
 must_trouble 'limit must be a whole number'
 tool query '"limit":2.5'
@@ -323,7 +327,9 @@ must_lack out '```'
 tool trial '"id":"@4","fields":["exp_id","status"]'
 must_answer trial '{"exp_id":"003","status":"crash"}'
 tool trial '"id":"04"'
-must_trouble "no trial '04'; there is 000"
+must_answer trial.exp_id 004
+tool trial '"id":"09"'
+must_trouble "no trial '09' in .; there is 000"
 tool trial '"id":4'
 must_answer trial.exp_id 004
 

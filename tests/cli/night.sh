@@ -181,7 +181,7 @@ must_have s/KNOWLEDGE.md 'exp_003'
 must_fail 2 'nowhere.json' night nowhere.json -C n
 printf '{"trials": [{"name": "x", "training": {"iteratons": 3}}]}' >typo.json
 must_fail 2 'iteratons' night typo.json -C n
-must_fail 2 'is not a finite number' night ladder.json -C n --hours -1
+must_fail 2 'is not a time of at least 0' night ladder.json -C n --hours -1
 # ---- a recipe's settings proposed: numbers, whole numbers and words, two at once, and by a planner ----
 cat >ranges.json <<'END'
 {"name": "r", "recipe": "tiny.json", "trials": [{"name": "grpo"}], "parent": "base",

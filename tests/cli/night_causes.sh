@@ -224,7 +224,7 @@ must_exit 1
 must_equal 'lineage: nearest: 002 has alpha=0.9, opt=adam, not gamma=0.7; discard, 0.5' "$(grep nearest err | head -n 1)"
 run tried -C n --alpha 7
 must_exit 1
-must_equal '' "$(cat err)"
+must_equal 'lineage: tried: alpha 0.9' "$(cat err)"
 
 printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' \
     '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"tried","arguments":{"params":{"alpha":0.9,"gamma":1}}}}' >in

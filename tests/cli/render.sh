@@ -320,7 +320,41 @@ must_equal 998 "$(sed -n 1000p deeper/board/tree.tsv | cut -f 4 | tr -cd / | wc 
 
 # An empty store.
 mkdir empty
+must_fail 2 'no store in empty' -C empty render --for optimizer
+must_run init empty
 must_run -C empty render --for optimizer
 must_run -C empty render --for optimizer --style fieldkit
 must_equal '# Session start — empty lineage' "$(cat out)"
+
+# Trials without a hypothesis are named by what they changed; what follows the first trial; why no trial ranks.
+mkdir night
+must_run init night --direction lower
+must_run -C night append --status crash --notes 'failed: NameError: lrr (a.py:3); x' --param lr=1
+must_run -C night render
+must_have out 'No trial ranks yet: 1 crash; the newest, exp_000: `failed: NameError: lrr (a.py:3)`. 1 trial.'
+must_have out 'Next: `lineage tried'
+must_run -C night append --status baseline --core-metric 3 --param lr=0.1 --param size=64
+must_run -C night append --status keep --core-metric 2 --param lr=0.2 --param opt=sgd --parent 001
+must_run -C night render
+must_lack out 'Next: '
+must_have out '| 002 | keep | 2 | `lr 0.1 → 0.2, opt=sgd, without size` |'
+must_lack out 'exp_002 against'
+
+# The default budget is of the block alone; a log of any size fits it and uses it.
+i=0
+while [ $i -lt 300 ]; do
+    trial "$(printf %03d $((i + 3)))" 001 discard "3.$i" "change $i: lr 0.1$i → 0.2$i because of warm-up, layers and heads" "lr=0.2$i"
+    i=$((i + 1))
+done >>night/results.tsv
+for budget in 1500 3000 5000; do
+    must_run -C night render --max-bytes $budget
+    [ "$(wc -c <out)" -le $budget ] && [ "$(wc -c <out)" -ge $((budget * 9 / 10)) ] || fail "$budget bytes: $(wc -c <out)"
+done
+must_run -C night render --max-bytes 12000
+cp out default
+must_run -C night render
+must_match_file default out
+must_run -C night render --output K.md
+printf 'by hand, %020000d\n' 1 >>night/K.md 2>/dev/null || printf 'by hand, %020000d\n' 1 >>K.md
+must_run -C night render --output K.md
 finish

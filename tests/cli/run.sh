@@ -14,7 +14,9 @@ must_fail 2 'belongs after --' run -C s --
 must_fail 2 'is not a store' run -C s -- true
 must_fail 2 "is not NAME=VALUE" run -C s --direction lower -p x -- true
 must_fail 2 "is not NAME=VALUE" run -C s --direction lower --env x -- true
-must_fail 2 'finite number' run -C s --direction lower --memory -1 -- true
+must_fail 2 'is not a number of bytes of at least 0; write 500M' run -C s --direction lower --memory -1 -- true
+must_fail 2 'is not a number of bytes' run -C s --direction lower --memory 5X -- true
+must_fail 2 'is not a time of at least 0; write 90, 90s, 30m' run -C s --direction lower --train-seconds 5M -- true
 must_fail 2 'nowhere' run -C s --direction lower --protect nowhere -- true
 must_fail 2 '--seeds' run -C s --direction lower --seeds 0 -- true
 must_equal 'err out' "$(echo *)" "left behind"

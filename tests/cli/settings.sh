@@ -78,10 +78,9 @@ must_have err 'ended in harness_abort'
 run tried --param work_mem=65
 must_exit 1
 run tried --param random_page_cots=1.1
-must_exit 1
+must_exit 2
 must_have err "random_page_cots: no trial has it; did you mean 'random_page_cost', a setting that trials changed?"
-run tried --param unheard_of=1
-must_exit 1
+must_fail 1 'no trial has a parameter yet' tried --param unheard_of=1
 must_lack err 'did you mean'
 
 # ---- sweep ----

@@ -23,7 +23,10 @@ import base64
 import contextlib
 import ctypes
 import errno
+import functools
+import hashlib
 import html
+import inspect
 import itertools
 import json
 import math
@@ -36,7 +39,7 @@ import threading
 import time
 import warnings
 import weakref
-from typing import Any, Iterator, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
 
 from . import _library, _rows, _running
 from ._rows import LAST_TEXTS as _LAST_TEXTS, NUMBERS as _NUMBERS, SCALES as _SCALES, TEXTS as _TEXTS
@@ -63,7 +66,7 @@ CAUSES = tuple(_names_of("lineage_cause_name"))
 #: Where a change of a setting was read from, most trusted first: the parameters of a row, the trial's program, its words.
 SOURCES = ("declared", "measured", "stated")
 
-Param = Union[float, int, bool, str]
+Param = Union[float, int, bool, str, None, Sequence[Any], Mapping[str, Any]]
 _STATUS = {
     -1: "invalid", -2: "no memory", -3: "system", -4: "corrupt", -5: "exists", -6: "not found", -7: "locked",
     -8: "database", -9: "limit", -10: "cancelled", -11: "away", -12: "refused",
@@ -158,7 +161,8 @@ class _AppendOptions(ctypes.Structure):
 class _Chain(ctypes.Structure):
     _fields_ = [
         ("trials", ctypes.POINTER(_Trial)), ("passed_over", ctypes.POINTER(ctypes.c_size_t)), ("n", ctypes.c_size_t),
-        ("end", ctypes.c_int), ("end_id", ctypes.c_char_p), ("left_out", ctypes.c_size_t), ("memory", ctypes.c_void_p),
+        ("end", ctypes.c_int), ("end_id", ctypes.c_char_p), ("left_out", ctypes.c_size_t),
+        ("by_keeps", ctypes.c_bool), ("memory", ctypes.c_void_p),
     ]  # fmt: skip
 
 
@@ -248,7 +252,7 @@ class _Similar(ctypes.Structure):
 
 
 class _SimilarList(ctypes.Structure):
-    _fields_ = [("items", ctypes.POINTER(_Similar)), ("n", ctypes.c_size_t), ("memory", ctypes.c_void_p)]
+    _fields_ = [("items", ctypes.POINTER(_Similar)), ("n", ctypes.c_size_t), ("remark", ctypes.c_char_p), ("memory", ctypes.c_void_p)]
 
 
 class _KnobTry(ctypes.Structure):
@@ -446,13 +450,48 @@ def _at_least(name: str, value: int, least: int) -> int:
     return value
 
 
+_TEXT_MAX = 128  # bytes of a parameter's text (LINEAGE_PARAM_TEXT_MAX)
+
+
+def _flat(params: Mapping[Any, Any], inside: str = "") -> "dict[str, float | str]":
+    """Parameters of a configuration as a row holds them: a mapping within becomes ``optimizer.lr``, and what is no number or text
+    becomes a text: true, false, none, and a list or another object in its JSON or as str() prints it."""
+    flat: "dict[str, float | str]" = {}
+    for key, value in params.items():
+        name = f"{inside}{key}"
+        if isinstance(value, Mapping):
+            flat.update(_flat(value, f"{name}."))
+        else:
+            flat[name] = _setting(value)
+    return flat
+
+
+def _setting(value: Any) -> "float | str":
+    with contextlib.suppress(AttributeError, TypeError, ValueError, RuntimeError):
+        value = value.item()  # a scalar of NumPy or PyTorch
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, str):
+        with contextlib.suppress(TypeError):
+            return _plain("value", value)
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, (set, frozenset)):
+        value = sorted(value, key=str)
+    text = json.dumps(value, default=str, separators=(",", ":")) if isinstance(value, (list, tuple)) else str(value)
+    text = "".join("," if c == ";" else c if c.isprintable() else " " for c in text) or "empty"
+    raw = text.encode("utf-8", "replace")
+    if len(raw) > _TEXT_MAX:  # the end tells long texts apart that begin alike
+        digest = hashlib.sha256(raw).hexdigest()[:8]
+        text = f"{raw[: _TEXT_MAX - 12].decode('utf-8', 'ignore')}…{digest}"
+    return text
+
+
 def _params(params: Mapping[str, Param], alive: "list[Any]") -> Any:
     array = (_Param * max(len(params), 1))()
     for slot, (name, value) in zip(array, params.items()):
         key = str(name).encode("utf-8", "surrogateescape")
         alive.append(key)
         slot.name = key
-        value = _plain(name, value)
         if isinstance(value, str):
             slot.value, slot.text = math.nan, _bytes(value)
         else:
@@ -504,7 +543,7 @@ def _c_trial(given: Mapping[str, Any], alive: "list[Any]") -> _Trial:
     for name in (*_NUMBERS, *_SCALES):
         setattr(out, name, _number(given.get(name)))
     out.status = _label(given.get("status", "baseline"))
-    params = dict(given.get("params") or {})
+    params = _flat(given.get("params") or {})
     out.params, out.n_params = _params(params, alive), len(params)
     turns = [_TurnStat(t["turn"], t["mean"], t["std"], t.get("count", 0)) for t in given.get("turns") or []]
     array = (_TurnStat * max(len(turns), 1))(*turns)
@@ -1021,7 +1060,7 @@ class Store:
     def tried(self, params: Optional[Mapping[str, Param]] = None, *, tolerance: float = 1e-9, **named: Param) -> "list[dict[str, Any]]":
         """Trials whose parameters have these values, within ``tolerance``: a share of the value (0.05 means 5 %), or an
         absolute difference if the value is 0. An empty list means that nobody has tried them."""
-        wanted = {**(params or {}), **named}
+        wanted = _flat({**(params or {}), **named})
         alive: "list[Any]" = []
         cursor, error = _handle(), _Error()
         status = _lib.lineage_tried(
@@ -1029,6 +1068,50 @@ class Store:
         )
         _check(status, error)
         return _drain(cursor)
+
+    def suggest(self, ranges: Mapping[str, "str | Sequence[Param]"], *, method: str = "auto", seed: int = 0) -> "dict[str, Any]":
+        """The setting to try next, learnt from the trials of the store, as `lineage suggest` chooses it: a range is a text such as
+        ``"1e-5:1e-2:log"``, or the values to choose from. :meth:`tell` records how it went. NotFound if all settings were tried."""
+        call = ["suggest", "--propose", method, "--seed", str(seed)]
+        for name, given in ranges.items():
+            values = given if isinstance(given, str) else ",".join(f"{_setting(value)}" for value in given)
+            call += ["--range", f"{name}={values}"]
+        answer = json.loads(_command(self.path, call))
+        if not answer["suggestions"]:
+            raise _not_found("every setting of the ranges was tried")
+        integers = {name for name, given in ranges.items() if isinstance(given, str) and "integer" in given}
+        return {name: int(value) if name in integers else value for name, value in answer["suggestions"][0].items()}
+
+    def tell(self, params: Mapping[str, Param], score: Optional[float], **columns: Any) -> "dict[str, Any]":
+        """Append a trial with this setting and score; None or a score that is not finite is a crash."""
+        measured = score is not None and math.isfinite(score)
+        row: "dict[str, Any]" = {"params": params, "status": "auto" if measured else "crash", **columns}
+        return self.append(score=score if measured else None, **row)
+
+    def record(self, function: "Optional[Callable[..., Any]]" = None, /, **plan: Any) -> Any:
+        """A decorator: each call of the function is a trial with the arguments of the call, defaults included, as parameters. What
+        it returns is the score, or a mapping with ``score`` and metrics::
+
+            @store.record(hypothesis="a longer warm-up")
+            def train(lr=1e-3, layers=4): ...
+        """
+        if function is None:
+            return functools.partial(self.record, **plan)
+        run, signature = function, inspect.signature(function)
+
+        @functools.wraps(run)
+        def recorded(*args: Any, **kwargs: Any) -> Any:
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            begin: "dict[str, Any]" = {**plan, "params": {**bound.arguments, **plan.get("params", {})}}
+            with self.trial(**begin) as trial:
+                result = run(*args, **kwargs)
+                numbers_by_name = dict(result) if isinstance(result, Mapping) else {"score": result}
+                if numbers_by_name.get("score") is not None:
+                    trial.score(numbers_by_name.pop("score"), **numbers_by_name)
+            return result
+
+        return recorded
 
     def sweep(self, x: str, y: Optional[str] = None) -> "list[dict[str, Any]]":
         """The values, or pairs of values, of parameters, metrics or extra columns that occurred: one dict per cell, with
@@ -1044,21 +1127,34 @@ class Store:
 
     def render(
         self, *, style: str = "native", specialist: str = "", timestamp: str = "", sections: Optional[str] = None,
-        max_bytes: int = 0,
+        max_bytes: Optional[int] = None,
     ) -> str:  # fmt: skip
-        """The session-start block that the next agent reads."""
+        """The session-start block that the next agent reads, of 12,000 bytes at most unless max_bytes says otherwise (0: all)."""
         if style not in _STYLES:
             raise ValueError(f"style is {style!r}, not 'native' or 'fieldkit'")
         options = _RenderOptions()
         _lib.lineage_render_options_init(ctypes.byref(options))
         options.style, options.specialist, options.timestamp = _STYLES.index(style), _bytes(specialist), _bytes(timestamp)
-        options.sections, options.max_bytes = _bytes(sections), max_bytes
+        options.sections = _bytes(sections)
+        if max_bytes is not None:
+            options.max_bytes = max_bytes
         return _rendered(self._handles.get(), options)
 
 
 def _is_numeric(name: str, values: "Sequence[Any]") -> bool:
     """Whether a column of Store._table has numbers, also if it has no values."""
     return name not in (*_TEXTS, *_LAST_TEXTS, "status") and not any(isinstance(value, str) for value in values)
+
+
+def _command(store: str, call: "list[str]") -> str:
+    """What a command of lineage says about the store; the package has no proposers of its own."""
+    command = shutil.which("lineage")
+    if command is None:
+        raise FileNotFoundError("the command `lineage` is not on PATH; it is in the wheel and in the packages")
+    done = subprocess.run([command, *call, "-C", store, "--format", "json"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode not in (0, 1) or not done.stdout:
+        raise ValueError(done.stderr.strip() or f"lineage {call[0]} failed")
+    return done.stdout
 
 
 def _picture(store: str, name: str) -> str:
@@ -1120,6 +1216,8 @@ def _knob(ideas: ctypes.c_void_p, knob: _Knob) -> "dict[str, Any]":
 
 def _condition(name: str, value: Any, alive: "list[Any]") -> _Condition:
     out = _Condition(name=name.encode())
+    if value is None or isinstance(value, bool):
+        value = str(value).lower()
     if isinstance(value, (int, float)):
         value = (value, value)
     if isinstance(value, tuple) and len(value) == 2 and not any(isinstance(end, str) for end in value):
@@ -1321,8 +1419,8 @@ class Trial:
         return f"<Trial in {self._store.path!r}: {state}, {len(self._steps)} steps>"
 
     def __enter__(self) -> "Trial":
-        for kind in ("params", "metrics"):
-            self._plan[kind] = {str(name): _plain(name, value) for name, value in (self._plan.get(kind) or {}).items()}
+        self._plan["params"] = _flat(self._plan.get("params") or {})
+        self._plan["metrics"] = {str(name): _plain(name, value) for name, value in (self._plan.get("metrics") or {}).items()}
         self._store._check(self._plan)
         plan = {("parent" if name == "parent_exp" else name): value for name, value in self._plan.items()}
         self._begun = time.monotonic()
@@ -1346,9 +1444,9 @@ class Trial:
 
     def param(self, name: str, value: Param) -> None:
         """Set a parameter that was not known at the start. An error if the store would refuse it."""
-        plain = _plain(name, value)
-        self._store._check({"params": {name: plain}})
-        self._plan["params"] = {**(self._plan.get("params") or {}), name: plain}
+        plain = _flat({name: value})
+        self._store._check({"params": plain})
+        self._plan["params"] = {**(self._plan.get("params") or {}), **plain}
         if self._running is not None and self._running.is_mine():
             self._running.write_plan(params=self._plan["params"])
 

@@ -16,6 +16,7 @@
 
 #include <lineage/notes.h>
 #include <lineage/text.h>
+#include <lineage/time.h>
 
 #include "../format/id.h"
 #include "../format/row.h"
@@ -316,6 +317,12 @@ static enum lineage_status import_row(struct importing *in, struct lineage_trial
     status = make_unique(in, trial, record, err);
     if (status != LINEAGE_OK)
         return status;
+    int64_t moment;
+    if (*trial->timestamp && !lineage_time_read(&moment, trial->timestamp)) {
+        char text[160];
+        snprintf(text, sizeof text, "timestamp '%.60s' is not a date; --since and --until will not find the trial", trial->timestamp);
+        tell(in, "time", record, trial->exp_id, text);
+    }
     compare_with_best(in, trial);
     /* Values that only the column `params` or `metrics` of the source has, and numbers of columns that the log does not
      * have, are written into the notes, which every store has. */

@@ -2,7 +2,11 @@
  * find.c: finds rows by id, by the best score, as a parent, as a trial of a night, or by snapshot. The answers are
  * seqs, from which load.c loads trials.
  */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include <lineage/text.h>
 
 #include "../format/id.h"
 #include "../mirror/statement.h"
@@ -79,6 +83,41 @@ enum lineage_status mirror_find(struct mirror *mirror, const char *id, int64_t *
         status = find_exact(mirror, id + 4, strlen(id) - 4, "", seq, err);
     if (status == LINEAGE_ENOTFOUND)
         status = find_exact(mirror, id, strlen(id), "exp_", seq, err);
+    return status;
+}
+
+enum lineage_status mirror_find_number(struct mirror *mirror, const char *id, int64_t *seq, struct lineage_error *err)
+{
+    char padded[24];
+    id = id_bare(id);
+    size_t zeros = strspn(id, "0"), digits = strspn(id + zeros, "0123456789");
+    enum lineage_status status = LINEAGE_ENOTFOUND;
+    if (digits > 15 || id[zeros + digits] || zeros + digits == 0)
+        return LINEAGE_ENOTFOUND;
+    for (int width = 1; width <= 6 && status == LINEAGE_ENOTFOUND; width++) {
+        int length = snprintf(padded, sizeof padded, "%0*lld", width, strtoll(id, NULL, 10));
+        status = length == width || width == 1 ? mirror_find(mirror, padded, seq, err) : LINEAGE_ENOTFOUND;
+    }
+    return status;
+}
+
+/* The ids that share all but the last character of the id; without one, the last id of the log. */
+enum lineage_status mirror_near_ids(char *near, size_t size, struct mirror *mirror, const char *id, struct lineage_error *err)
+{
+    static const char *const sql[] = {
+        "SELECT exp_id FROM trials WHERE exp_id >= ?1 AND exp_id < ?1 || char(1114111) ORDER BY exp_id LIMIT 5",
+        "SELECT exp_id FROM trials WHERE ?1 IS NOT NULL ORDER BY seq DESC LIMIT 1"};
+    size_t length = strlen(id), used = 0;
+    enum lineage_status status = LINEAGE_OK;
+    for (int i = 0; i < 2 && !used && status == LINEAGE_OK; i++) {
+        sqlite3_stmt *stmt;
+        status = mirror_prepare(mirror, &stmt, sql[i], err);
+        if (status == LINEAGE_OK)
+            sqlite3_bind_text(stmt, 1, id, (int)lineage_text_prefix(id, length - (length > 1), 80), SQLITE_TRANSIENT);
+        while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK && used + 50 < size)
+            used += (size_t)snprintf(near + used, size - used, "%s%.40s", used ? ", " : "", mirror_text(stmt, 0));
+        status = mirror_end_rows(stmt, status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status);
+    }
     return status;
 }
 

@@ -358,6 +358,12 @@ static void add_changes(struct buf *out, const struct lineage_report_full *full)
     }
 }
 
+/* Whether Recent Activity gives the changes of parameters as the hypothesis (report_describe). */
+static bool is_told(const struct lineage_report_full *full)
+{
+    return !*full->trial.hypothesis && full->n_changes && !full->code[0];
+}
+
 static bool has_changes(const struct lineage_report_full *full)
 {
     return full->compared_with[0] || full->n_changes || full->code[0];
@@ -474,7 +480,7 @@ static void add_trial(struct buf *out, const struct native *n, const struct line
 /* Whether the changes alone say something. */
 static bool adds_something(const struct lineage_report_full *full)
 {
-    return has_changes(full) || full->trial.expected_delta[0] || full->remark[0] ||
+    return (has_changes(full) && !is_told(full)) || full->trial.expected_delta[0] || full->remark[0] ||
            code_points(full->trial.hypothesis) > RECENT_FULL;
 }
 

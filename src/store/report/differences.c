@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <lineage/code.h>
+#include <lineage/text.h>
 
 #include "report_parts.h"
 
@@ -136,6 +137,66 @@ static enum lineage_status fill(struct report_load *load, struct lineage_report_
         }
     full->remark = notes_remark(trial->notes, &load->arena);
     return full->remark ? fill_code(load, full, found ? &other : NULL, is_parent, err) : store_no_memory(err);
+}
+
+/* Whether a hypothesis may state a change: `lr 3e-4 → 1e-4`, `jit=off`, `from 4 to 8`. Much cheaper than reading it. */
+static bool may_state(const char *hypothesis)
+{
+    if (strstr(hypothesis, "→") || strstr(hypothesis, "->") || strchr(hypothesis, '='))
+        return true;
+    for (const char *to = strstr(hypothesis, " to "); to; to = strstr(to + 4, " to "))
+        if (to[4] >= '0' && to[4] <= '9')
+            return true;
+    return false;
+}
+
+static void add_value(struct buf *out, struct lineage_number number, const char *text)
+{
+    char short_form[LINEAGE_NUMBER_MAX];
+    size_t length = strlen(lineage_number_format(short_form, number.value));
+    if (length > 2 && strcmp(short_form + length - 2, ".0") == 0)
+        short_form[length - 2] = '\0';
+    buf_puts(out, text ? text : short_form);
+}
+
+/* Writes `lr 0.1 → 0.2, wd=0, without seed`. */
+static void add_changes(struct buf *out, const struct lineage_report_full *full)
+{
+    enum { SHOWN = 8 };
+    for (size_t i = 0; i < full->n_changes && i < SHOWN; i++) {
+        const struct lineage_report_change *change = &full->changes[i];
+        buf_printf(out, "%s%s%s", i ? ", " : "", change->after.present ? "" : "without ", change->name);
+        if (change->after.present && change->before.present) {
+            buf_puts(out, " ");
+            add_value(out, change->before, change->before_text);
+            buf_puts(out, " → ");
+        } else if (change->after.present) {
+            buf_puts(out, "=");
+        }
+        if (change->after.present)
+            add_value(out, change->after, change->after_text);
+    }
+    if (full->n_changes > SHOWN)
+        buf_printf(out, " and %zu more", full->n_changes - SHOWN);
+}
+
+enum lineage_status report_describe(struct report_load *load, struct lineage_trial *trials, size_t n, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && i < n; i++) {
+        struct lineage_report_full full = {.trial = trials[i]};
+        struct buf text = {0};
+        load->report.in_words = load->report.in_words || may_state(trials[i].hypothesis);
+        if (*trials[i].hypothesis || !trials[i].n_params)
+            continue;
+        status = fill(load, &full, err);
+        if (status == LINEAGE_OK)
+            add_changes(&text, &full);
+        if (text.failed || (text.length && !(trials[i].hypothesis = arena_text(&load->arena, text.data, text.length))))
+            status = store_no_memory(err);
+        buf_release(&text);
+    }
+    return status;
 }
 
 enum lineage_status report_against_parents(struct report_load *load, struct lineage_error *err)

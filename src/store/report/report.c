@@ -63,6 +63,8 @@ static enum lineage_status list(struct report_load *load, enum mirror_order orde
     *n = 0;
     enum lineage_status status =
         limit ? mirror_list(load->store->mirror, order, limit, &found, n, &load->arena, err) : LINEAGE_OK;
+    if (status == LINEAGE_OK && load->options->rules == LINEAGE_RULES_NATIVE)
+        status = report_describe(load, found, *n, err);
     *trials = found;
     return status;
 }
@@ -74,6 +76,8 @@ static enum lineage_status load_chain(struct report_load *load, int64_t seq, enu
     struct mirror_chain_ends ends;
     enum lineage_status status =
         mirror_chain_ends(load->store->mirror, seq, rule, first, last, &ends, &load->arena, err);
+    if (status == LINEAGE_OK && rule == MIRROR_CHAIN_KEPT)
+        status = report_describe(load, ends.trials, ends.n, err);
     if (status == LINEAGE_OK)
         load->report.chain = (struct lineage_report_chain){
             .trials = ends.trials, .passed_over = ends.passed_over, .n = ends.n, .total = ends.total,
@@ -149,6 +153,8 @@ static enum lineage_status load_native(struct report_load *load, struct lineage_
     if (status == LINEAGE_OK && report->best && !(o->without & LINEAGE_REPORT_NEAR_MISSES))
         status = mirror_near_misses(load->store->mirror, report->best->score.value, report->needed, NEAR_MISSES, &near_misses,
                                     &report->n_near_misses, &load->arena, err);
+    for (size_t i = 0; status == LINEAGE_OK && i < report->n_near_misses; i++)
+        status = report_describe(load, &near_misses[i].trial, 1, err);
     report->near_misses = near_misses;
     if (status == LINEAGE_OK)
         status = mirror_two_scores(load->store->mirror, &front, &report->n_front, &load->arena, err);

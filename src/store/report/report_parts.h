@@ -30,6 +30,9 @@ enum lineage_status report_failures(struct report_load *load, struct lineage_err
 /* differences.c: the score of each recent trial minus the score of its parent. Needs recent. */
 enum lineage_status report_against_parents(struct report_load *load, struct lineage_error *err);
 
+/* differences.c: gives trials without a hypothesis, such as those of a night, the parameters that they changed for one. */
+enum lineage_status report_describe(struct report_load *load, struct lineage_trial *trials, size_t n, struct lineage_error *err);
+
 /* differences.c: the newest trials and what each changed. Needs params, which say what is constant. */
 enum lineage_status report_full(struct report_load *load, struct lineage_error *err);
 
