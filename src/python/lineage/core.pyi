@@ -463,6 +463,9 @@ def distillation(
     horizon: int,
     normalise: bool,
     kd_coef: float,
+    pass_rate: Optional[Array] = None,
+    eligible_tokens: Optional[int] = None,
+    dp_size: Optional[float] = None,
     cu_seqlens: Optional[Array] = None,
 ) -> Result: ...
 def distill_cut(
