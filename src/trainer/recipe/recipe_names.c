@@ -233,9 +233,9 @@ static enum trainer_status unknown(const char *setting, struct trainer_error *er
     char nearest[PATH_SIZE] = "", path[PATH_SIZE];
     unsigned best = UINT_MAX;
     const struct recipe_foreign *foreign = recipe_foreign_find(sought);
+    char said[RECIPE_FOREIGN_SIZE];
     if (foreign)
-        return trainer_fail(err, TRAINER_EINVAL, "unknown setting '%.80s'; what %s calls %s is %s here", setting,
-                            foreign->of, foreign->name, foreign->path);
+        return trainer_fail(err, TRAINER_EINVAL, "unknown setting '%.80s'; %s", setting, recipe_foreign_say(said, foreign));
     for (size_t t = 0; t < 2; t++)
         for (size_t i = 0; i < tables[t]->n; i++) {
             const struct recipe_field *field = &tables[t]->fields[i];
