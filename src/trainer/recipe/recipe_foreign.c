@@ -154,11 +154,11 @@ static const struct recipe_foreign table[] = {
     {"num_substeps", "tinker-cookbook", "training.minibatch"},
     {"flash_reinforce", "OpenRLHF", NULL},
     {"m2po", "AReaL", NULL},
-    {"prompt_mean", "AReaL", NULL},
-    {"iw_opd", "prime-rl", NULL},
+    {"prompt_mean", "SkyRL", NULL},
+    {"iw_opd", "TRL", NULL},
     {"sdpo", "TRL", NULL},
-    {"sdft", "TRL", NULL},
-    {"a2po", "SkyRL", NULL},
+    {"sdft", "tinker-cookbook", NULL},
+    {"a2po", "TRL", NULL},
 };
 
 const struct recipe_foreign *recipe_foreign_at(size_t i)
