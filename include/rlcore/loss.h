@@ -68,7 +68,8 @@ enum rl_agg_mode {
 /*
  * Aggregation over a batch that may be one of several of a data-parallel step. Zero-initialised:
  * token-mean over this batch. The first three modes multiply by dp_size, because their counts are
- * global and gradients are averaged over the workers afterwards.
+ * global and gradients are averaged over the workers afterwards. RL_EINVAL for a number of the
+ * global batch that is smaller than that of this batch.
  */
 struct rl_agg {
     enum rl_agg_mode mode;
@@ -160,7 +161,7 @@ RL_API RL_NODISCARD enum rl_status rl_ppo_lossf(const struct rl_batch *batch,
 /*
  * GSPO: one ratio per row, s = exp(min(mean of l over the row, 10)), straight-through to each token
  * (d s / d log_prob_t = s for the token itself; 0 beyond the limit).
- *   L = max(-A s, -A clip(s, 1 - lo, 1 + hi)). Always seq-mean-token-mean: agg.mode is ignored.
+ *   L = max(-A s, -A clip(s, 1 - lo, 1 + hi)). The paper's aggregation is seq-mean-token-mean.
  * pg_clipfrac = mm([second > first]), ppo_kl = mm(-l) without a limit.
  */
 RL_API RL_NODISCARD enum rl_status rl_gspo_loss(const struct rl_batch *batch,

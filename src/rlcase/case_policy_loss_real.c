@@ -38,6 +38,16 @@ static void put_metrics(struct case_call *call, const struct rl_loss_result *out
     }
 }
 
+/* The definitions of two losses fix the aggregation. */
+static void warn_of_sizes(struct case_call *call, const struct rl_agg *agg, policy_loss *loss)
+{
+    const char *fixed = loss == rl_sapo_loss ? "sapo" : loss == rl_geo_mean_loss ? "geo_mean" : NULL;
+    if (fixed && agg->mode != RL_AGG_SEQ_MEAN_TOKEN_MEAN)
+        case_warn(call, "inputs.loss_agg_mode has no effect: %s is always seq-mean-token-mean", fixed);
+    if (loss == rl_geo_mean_loss && (agg->dp_size > 1 || agg->global_batch_size > 0))
+        case_warn(call, "dp_size and global_batch_size have no effect: geo_mean is a mean over the rows of its part");
+}
+
 static void run(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};
@@ -61,6 +71,7 @@ static void run(struct case_call *call)
     if (call->failed)
         return;
     put_metrics(call, &out, losses[loss].metrics);
+    warn_of_sizes(call, &options.agg, losses[loss].run);
     case_put_reals(call, "d_log_prob", d_log_prob, b.n, t.n);
 }
 

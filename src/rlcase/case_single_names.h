@@ -55,6 +55,7 @@
 #define rl_remax rl_remaxf
 #define rl_rollout_correction rl_rollout_correctionf
 #define rl_sapo_loss rl_sapo_lossf
+#define rl_batch_check_rewards rl_batch_check_rewardsf
 #define rl_stream_count rl_stream_countf
 #define rl_stream_loss rl_stream_lossf
 #define rl_streams rl_streamsf

@@ -250,4 +250,14 @@ must_have out '10010              a_wide_specialist'
 must_equal 10020 "$(tail -n +2 out | awk '$NF == $1' | wc -l)"
 must_run query -C long --limit 10000
 must_equal 10001 "$(wc -l <out)"
+
+# The settings of a later environment of a run were tried, too, but not together with those of the first.
+must_run init mixed --direction higher
+must_run append -C mixed --status keep --core-metric 1 --param alpha=0.3 --param env1.alpha=0.9 --param env1.lr=3
+must_run tried -C mixed --alpha 0.9
+must_run tried -C mixed --alpha 0.9 --param lr=3
+for setting in '--alpha 0.3 --param lr=3' '--alpha 0.8'; do
+    run tried -C mixed $setting
+    must_exit 1
+done
 finish

@@ -42,6 +42,7 @@
 #define rl_agg_loss rl_agg_lossf
 #define rl_algorithm_rows rl_algorithm_rowsf
 #define rl_batch_check_reals rl_batch_check_realsf
+#define rl_batch_check_rewards rl_batch_check_rewardsf
 #define rl_batch_stream_count rl_batch_stream_countf
 #define rl_batch_stream_loss rl_batch_stream_lossf
 #define rl_bypass_loss rl_bypass_lossf
@@ -77,6 +78,7 @@
 
 /* Functions shared between the files of rlcore. */
 #define rl_grid_check_reals rl_grid_check_realsf
+#define rl_grid_check_rewards rl_grid_check_rewardsf
 #define rl_loss_begin rl_loss_beginf
 #define rl_loss_end rl_loss_endf
 #define rl_loss_entropy rl_loss_entropyf

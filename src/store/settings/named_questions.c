@@ -3,7 +3,9 @@
  * extra column, or a setting in words.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ask_settings.h"
 
@@ -133,6 +135,28 @@ static enum lineage_status ask_tried(void *question, struct lineage_error *err)
     return status == LINEAGE_OK ? mirror_tried(q->store->mirror, meant, q->n_wanted, q->tolerance, &q->found, err) : status;
 }
 
+enum { ENVIRONMENTS = 4, TRIED_MAX = 64 }; /* environments of a run; names that are looked for in the later ones */
+
+/* Looks for the wanted values in one environment of a run. Rows name the settings of the second one "env1.alpha". */
+static enum lineage_status ask_environment(struct question *q, size_t environment, const struct lineage_param *wanted,
+                                           struct lineage_error *err)
+{
+    char texts[TRIED_MAX][LINEAGE_NAME_MAX];
+    const char *names[TRIED_MAX];
+    struct lineage_param own[TRIED_MAX];
+    for (size_t i = 0; i < q->n_wanted; i++) {
+        if (strchr(wanted[i].name, '.') || snprintf(texts[i], sizeof texts[i], "env%zu.%s", environment, wanted[i].name) >= LINEAGE_NAME_MAX)
+            return LINEAGE_OK;
+        own[i] = wanted[i];
+        own[i].name = names[i] = texts[i];
+    }
+    q->wanted = own;
+    enum lineage_status status = ask_settings(q->store, &(struct named_question){.ask = ask_tried, .question = q, .n = q->n_wanted,
+                                                                                 .untold = true, .names = names}, err);
+    q->wanted = wanted;
+    return status;
+}
+
 enum lineage_status lineage_tried(struct lineage_cursor **cursor, struct lineage_store *store,
                                   const struct lineage_param *wanted, size_t n_wanted, double tolerance,
                                   struct lineage_error *err)
@@ -152,6 +176,8 @@ enum lineage_status lineage_tried(struct lineage_cursor **cursor, struct lineage
     named.names = names;
     enum lineage_status status = ask_settings(store, &named, err);
     free(names);
+    for (size_t k = 1; status == LINEAGE_OK && !q.found.n && n_wanted <= TRIED_MAX && k < ENVIRONMENTS; k++)
+        status = ask_environment(&q, k, wanted, err);
     return give(cursor, &q, status, err);
 }
 
