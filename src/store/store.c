@@ -20,6 +20,7 @@
 #include "mirror/mirror.h"
 #include "append/acknowledged.h"
 #include "append/append_state.h"
+#include "append/judge_again.h"
 #include "append/receipts.h"
 #include "files/fs.h"
 #include "files/places.h"
@@ -522,7 +523,7 @@ enum lineage_status lineage_store_open(struct lineage_store **out, const char *d
         status = apply_options(store, options, err);
     store->configured_trials = store->config.night_trials;
     if (status == LINEAGE_OK)
-        status = mirror_open(&store->mirror, store, err);
+        status = mirror_open(&store->mirror, store, judge_rows_again, err);
     if (status == LINEAGE_OK && server)
         tell_missing(store);
     else if (status == LINEAGE_OK)

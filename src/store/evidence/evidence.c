@@ -387,7 +387,8 @@ void lineage_evidence_add(struct lineage_evidence *evidence, size_t i, const str
 bool lineage_evidence_is_ready(const struct lineage_evidence *evidence, size_t i)
 {
     const struct lineage_evidence_trial *trial = &evidence->trials[i];
-    return i != evidence->best && !trial->kept_id && trial->judgement.state == LINEAGE_EVIDENCE_CONFIRMED;
+    return i != evidence->best && !trial->kept_id && trial->judgement.state == LINEAGE_EVIDENCE_CONFIRMED &&
+           !evidence_best_is_stray(evidence);
 }
 
 /* ---- the noise floor in the settings ---- */

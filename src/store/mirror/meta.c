@@ -71,6 +71,7 @@ static void read_meta(struct mirror *mirror, sqlite3_stmt *stmt)
     meta->next_id = meta->at.next_id = (uint64_t)sqlite3_column_int64(stmt, 11);
     meta->id_width = meta->at.id_width = (size_t)sqlite3_column_int64(stmt, 12);
     meta->provisional = sqlite3_column_int64(stmt, 13);
+    meta->judged = sqlite3_column_int64(stmt, 15);
     if (meta->provisional)
         row_note_id(mirror_text(stmt, 14), &meta->at.next_id, &meta->at.id_width);
 }
@@ -86,7 +87,7 @@ enum lineage_status mirror_load_meta(struct mirror *mirror, char metric[LINEAGE_
         mirror, &stmt,
         "SELECT metric, header, watermark, line, rows, device, inode, size, mtime_ns, last_offset,"
         " last_digest, next_id, id_width, provisional,"
-        " (SELECT exp_id FROM trials WHERE seq = provisional) FROM meta",
+        " (SELECT exp_id FROM trials WHERE seq = provisional), (SELECT settings FROM judged_with) FROM meta",
         err);
     if (status == LINEAGE_OK)
         status = mirror_step(mirror, stmt, err);

@@ -28,8 +28,27 @@
 
 struct mirror;
 
+/*
+ * Judges trials again that were compared with a trial that is void now, or is not void any more: calls mirror_judge_row for each
+ * that changes. seqs are the measured trials before the last row that voids a trial or takes it back, those before `first` only if
+ * they are kept. The rules of verdicts are above the mirror, so its owner passes this function.
+ */
+struct mirror_seqs;
+typedef enum lineage_status mirror_judge_fn(struct lineage_store *store, const struct mirror_seqs *seqs, int64_t first, int64_t last,
+                                            struct lineage_error *err);
+
 /* Opens the mirror of a store whose log is open. The store must outlive the mirror. This does not read the log yet. */
-enum lineage_status mirror_open(struct mirror **mirror, struct lineage_store *store, struct lineage_error *err);
+enum lineage_status mirror_open(struct mirror **mirror, struct lineage_store *store, mirror_judge_fn *judge,
+                                struct lineage_error *err);
+
+/* For mirror_judge_fn: gives the trial another label, difference and baseline_exp, and remembers its own. */
+enum lineage_status mirror_judge_row(struct mirror *mirror, const struct lineage_trial *trial, struct lineage_error *err);
+
+/* For mirror_judge_fn: whether the trial with that id was ever void, or has got another label. */
+enum lineage_status mirror_is_moved(struct mirror *mirror, const char *exp_id, bool *moved, struct lineage_error *err);
+
+/* Whether some void trial is a baseline by its own row. */
+enum lineage_status mirror_has_void_baseline(struct mirror *mirror, bool *found, struct lineage_error *err);
 void mirror_close(struct mirror *mirror); /* NULL is allowed */
 
 /* The store for which the mirror was opened. */

@@ -145,14 +145,17 @@ enum lineage_status mirror_best(struct mirror *mirror, int64_t *seq, double *sco
     return status;
 }
 
-enum lineage_status mirror_scatter(struct mirror *mirror, struct lineage_scatter *scatter, struct lineage_error *err)
+enum lineage_status mirror_scatter(struct mirror *mirror, int64_t before, struct lineage_scatter *scatter,
+                                   struct lineage_error *err)
 {
-    static const char sql[] = "SELECT score FROM trials WHERE status IN ('keep', 'discard', 'baseline')"
+    static const char sql[] = "SELECT score FROM trials WHERE status IN ('keep', 'discard', 'baseline') AND seq < ?1"
                               " AND score > -9e999 AND score < 9e999 ORDER BY seq DESC LIMIT 100";
     double scores[100];
     size_t n = 0;
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
+    if (status == LINEAGE_OK)
+        sqlite3_bind_int64(stmt, 1, before);
     while (status == LINEAGE_OK && n < sizeof scores / sizeof *scores && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
         scores[n++] = sqlite3_column_double(stmt, 0);
     if (status == LINEAGE_OK)

@@ -55,8 +55,10 @@ enum lineage_status mirror_ask_any_again(bool *any, struct lineage_store *store,
 /* Finds the kept row with the best score of its own; LINEAGE_ENOTFOUND without message. */
 enum lineage_status mirror_best(struct mirror *mirror, int64_t *seq, double *score, struct lineage_error *err);
 
-/* The scatter of the newest measured scores, at most 100, as far as the mirror has read the log. */
-enum lineage_status mirror_scatter(struct mirror *mirror, struct lineage_scatter *scatter, struct lineage_error *err);
+/* The scatter of the newest measured scores before that seq (INT64_MAX: of all), at most 100, as far as the mirror has read the
+ * log. */
+enum lineage_status mirror_scatter(struct mirror *mirror, int64_t before, struct lineage_scatter *scatter,
+                                   struct lineage_error *err);
 
 /* Loads the row with that seq, with its text in arena; LINEAGE_ENOTFOUND without message. */
 enum lineage_status mirror_borrow(struct mirror *mirror, int64_t seq, struct lineage_trial *trial, struct arena *arena,

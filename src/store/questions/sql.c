@@ -52,7 +52,7 @@ static const char *const functions[] = {
 /* The readable tables, sorted: those of the schema. Other things that SQLite can read (pragma_*, other virtual tables)
  * reveal facts about the machine, or about more than the store. */
 static const char *const readable[] = {
-    "calibration", "calibration_before", "change_rows", "changes", "citation_rows", "citations", "extras", "findings", "label_counts",
+    "calibration", "calibration_before", "change_rows", "changes", "citation_rows", "citations", "extras", "findings", "judged", "judged_with", "label_counts",
     "label_counts_before", "measured_changes", "measured_lines", "measured_rows", "meta", "metric_rows", "metrics", "night_rows",
     "param_rows", "param_values", "param_values_before", "params",
     "reading_words", "readings", "sqlite_master", "sqlite_schema", "step_metrics", "text_params", "trials", "turn_stats",

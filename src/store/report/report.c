@@ -50,7 +50,7 @@ static enum lineage_status take_settings(struct report_load *load, struct lineag
     struct lineage_scatter scatter = {0};
     enum lineage_status status = report->metric ? LINEAGE_OK : store_no_memory(err);
     if (status == LINEAGE_OK && config->noise_freedom)
-        status = mirror_scatter(load->store->mirror, &scatter, err);
+        status = mirror_scatter(load->store->mirror, INT64_MAX, &scatter, err);
     report->needed = lineage_threshold(config, &scatter);
     return status;
 }
