@@ -80,6 +80,7 @@ void line_reader_last(struct line_reader *reader, line_reader_take *take, void *
 {
     if (reader->length && !reader->overlong)
         take(context, reader->bytes, reader->length);
+    reader->length = 0;
 }
 
 void line_reader_skip(struct line_reader *reader)

@@ -265,6 +265,8 @@ static bool run_job(struct command_run *run, struct trial_outcome *outcome, cons
     outcome->peak_bytes = fmax(outcome->peak_bytes, before.peak_bytes);
     outcome->peak_gpu_bytes = fmax(outcome->peak_gpu_bytes, before.peak_gpu_bytes);
     outcome->unseen = outcome->unseen ? outcome->unseen : before.unseen;
+    if (!outcome->others[0])
+        memcpy(outcome->others, before.others, sizeof before.others);
     return true;
 }
 
@@ -320,6 +322,19 @@ static void judge_last_words(struct command_run *run, struct trial_outcome *outc
         return;
     outcome->end = TRIAL_FAILED;
     outcome->unexplained = true;
+}
+
+/*
+ * A program that forks its training and returns at once does not wait for its score: what the training printed until it was
+ * ended is not what it would have reached.
+ */
+static void judge_others(struct trial_outcome *outcome, const struct trial_results *results)
+{
+    if (outcome->end != TRIAL_FINISHED || !results->score_from[0] || !outcome->others[0])
+        return;
+    outcome->end = TRIAL_FAILED;
+    outcome->lacks = true;
+    snprintf(outcome->text, sizeof outcome->text, "its score was printed by the process %s after the command had ended: let the command wait for it", results->score_from);
 }
 
 static bool has_failed(const struct trial_outcome *outcome)
@@ -548,6 +563,7 @@ static bool run_seed(struct command_run *run, struct trial_outcome *outcome, str
     if (!run_words(run, outcome, job, &(struct stage){t->argv, run->environment}, seed))
         return false;
     judge_last_words(run, outcome, results);
+    judge_others(outcome, results);
     if ((t->eval || t->sealed_eval) && results->train_s < 0)
         run->train_s += outcome->total_s - before;
     if (t->sealed_eval || (t->eval && !has_failed(outcome)))
@@ -776,6 +792,8 @@ static void remark(void *context, const struct trial_results *results, const str
     if (results->score.present && run->channel)
         n += (size_t)snprintf(out, size, "score by %s%s", channels[run->channel],
                               run->trial->sealed_eval ? " of the sealed evaluation" : "");
+    if (n && results->score_from[0])
+        n += (size_t)snprintf(out + n, size - n, ", printed by the process %s after the command had ended", results->score_from);
     if (n && results->scored.rule.take != METRIC_TAKE_LAST)
         n += (size_t)snprintf(out + n, size - n, ", %s of %" PRIu64 " values", metric_rule_text(how, &results->scored.rule),
                               results->scored.count);
@@ -792,6 +810,8 @@ static void remark(void *context, const struct trial_results *results, const str
             *c = *c == ';' ? ',' : *c; /* a semicolon ends a piece of notes */
         n += (size_t)snprintf(out + n, size - n, "%sits output ends with %s, although its exit status is 0", n ? ", " : "", run->last_words);
     }
+    if (outcome->others[0] && (has_failed(outcome) || results->score.present))
+        n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "", outcome->others);
     if (outcome->unseen > 0)
         n += (size_t)snprintf(out + n, size - n, ", %d processes could not be ended", outcome->unseen);
     if (outcome->unseen < 0)

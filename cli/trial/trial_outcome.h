@@ -10,7 +10,7 @@
 #include "metrics/event_lines.h"
 
 #define TRIAL_TEXT_MAX 512
-enum { TRIAL_EVIDENCE_MAX = 320 };
+enum { TRIAL_EVIDENCE_MAX = 320, TRIAL_OTHERS_MAX = 160 };
 
 enum trial_end {
     TRIAL_FINISHED,
@@ -44,6 +44,7 @@ struct trial_outcome {
                            limit */
     bool out_of_memory; /* with TRIAL_MEMORY_OVERRUN: the kernel killed it; details in text */
     int unseen;         /* number of processes that could not be ended; -1: unknown */
+    char others[TRIAL_OTHERS_MAX]; /* which processes ran on after the command, or had been stopped by a signal; "": none */
     bool has_seed;      /* the trial ran with several seeds, and failed with this one */
     uint64_t seed;
     bool unexplained;   /* with TRIAL_FAILED: the trial did not report why, so text says only how it exited */

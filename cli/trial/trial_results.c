@@ -36,6 +36,7 @@ static void reset_score(struct trial_results *results)
 {
     results->score = (struct lineage_number){0};
     results->score_channel = TRIAL_CHANNEL_NONE;
+    results->score_from[0] = '\0';
     metric_value_reset(&results->scored);
 }
 
@@ -208,6 +209,7 @@ static void take_score(struct trial_results *results, const struct trial_event *
         results->lost_score = !finite && !event->unreadable;
         results->unreadable_score = !finite && event->unreadable;
         results->score_step = results->step;
+        snprintf(results->score_from, sizeof results->score_from, "%s", event->after_end ? event->after_end : "");
         results->score_decided = true;
     }
     json_t *object = results->final ? results->final : step_object(results);

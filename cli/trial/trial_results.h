@@ -12,6 +12,7 @@
 
 #include "metrics/event_lines.h"
 #include "metrics/metric_values.h"
+#include "trial/process_tree.h"
 #include "trial/trial_plan.h"
 
 enum { TRIAL_TURNS_MAX = 64, TRIAL_PHASE_MAX = 32, TRIAL_NOTES_MAX = 4096, TRIAL_KERNELS_MAX = 128, TRIAL_INERT_MAX = 512 };
@@ -31,6 +32,7 @@ struct trial_results {
     enum trial_channel score_channel;
     bool score_decided; /* the latest event decided the score */
     int64_t score_step;
+    char score_from[PROCESS_NAME_MAX]; /* the process that printed it after the command had ended; "": printed before that */
     uint64_t n_steps; /* steps of this phase so far */
     uint64_t stride;  /* every stride-th step is kept */
     size_t run;       /* number of the run, from 1, if the trial has several runs; else 0 */

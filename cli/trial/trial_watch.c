@@ -53,6 +53,12 @@ enum { PIPE_READS = 16 };
 /* How far apart the signals for the processes of one job may arrive on a busy machine. */
 enum { TOGETHER_MS = 1000 };
 
+/*
+ * How long processes that the command leaves behind may take to end by themselves. In `exec > >(tee log)`, what the training
+ * printed last arrives a moment after the shell has ended.
+ */
+enum { AFTER_MS = 1000 };
+
 /* A shell exits with this number plus that of the signal that ended its command. */
 enum { SHELL_SIGNAL = 128 };
 
@@ -74,6 +80,9 @@ struct watch {
     bool stop;       /* there is a verdict */
     bool impatient;  /* the user has interrupted twice */
     size_t read;     /* bytes of output in this round */
+    char left[PROCESS_NAME_MAX]; /* a process that ran on after the command; "": none */
+    bool after;      /* such a process has printed or reported something */
+    bool told;       /* the processes that are left were told to end, and nothing that they report counts */
 };
 
 /* Sets the verdict. The trial is then ended. */
@@ -154,8 +163,9 @@ static void change_phase(struct watch *w, const struct trial_event *event)
     }
 }
 
-static void take_event(struct watch *w, const struct trial_event *event)
+static void take_event(struct watch *w, struct trial_event *event)
 {
+    event->after_end = w->after ? w->left : NULL;
     w->ending = w->ending || event->failed || (event->phase && strcmp(event->phase, TRIAL_PHASE_DONE) == 0);
     peers_watch(&w->peers, event->peers);
     if (event->failed) {
@@ -176,14 +186,14 @@ static void take_event(struct watch *w, const struct trial_event *event)
 }
 
 /*
- * Lines after a verdict are ignored, because the last lines of a stopped trial would otherwise change the reason. Lines
- * that are not events are also ignored, because a script may print anything there.
+ * Lines after a verdict or after TERM are ignored, because the last lines of a stopped trial would otherwise change the reason
+ * and the score. Lines that are not events are also ignored, because a script may print anything there.
  */
 static void take_event_line(void *context, const char *text, size_t length)
 {
     struct watch *w = context;
     struct trial_event event;
-    json_t *line = w->stop ? NULL : event_line_read(&event, text, length, w->job->settings.score);
+    json_t *line = w->stop || w->told ? NULL : event_line_read(&event, text, length, w->job->settings.score);
     if (!line)
         return;
     take_event(w, &event);
@@ -196,7 +206,7 @@ static void take_printed_line(void *context, const char *text, size_t length)
     struct trial_event event;
     if (w->job->line)
         w->job->line(w->job->context, text, length);
-    if (!w->stop && metric_lines_read(&w->metrics, &event, text, length))
+    if (!w->stop && !w->told && metric_lines_read(&w->metrics, &event, text, length))
         take_event(w, &event);
 }
 
@@ -209,6 +219,7 @@ static bool read_events(struct watch *w)
     size_t n = w->process.events >= 0 ? line_reader_read(&w->events, &w->process.events) : 0;
     if (n) {
         w->heard = cli_now();
+        w->after = w->left[0] != '\0';
         line_reader_each(&w->events, take_event_line, w);
     }
     return n > 0;
@@ -225,6 +236,7 @@ static bool read_output(struct watch *w)
     if (!n)
         return false;
     w->heard = cli_now();
+    w->after = w->left[0] != '\0';
     w->job->output(w->job->context, reader->bytes + reader->length - n, n);
     if (metric_lines_may_be_in(&w->metrics, reader->bytes, reader->length) || w->job->line)
         line_reader_each_printed(reader, take_printed_line, w);
@@ -526,6 +538,45 @@ static bool is_impatient(const struct watch *w)
 }
 
 /*
+ * Notes which processes are left, or, if a verdict ends the trial, which of them do nothing because a signal has stopped them.
+ * The first one names all. A name may hold any byte, and is printed and written into notes.
+ */
+static void look_at_others(struct watch *w)
+{
+    struct process_tree tree;
+    const struct process *first = NULL;
+    size_t n = 0, size = sizeof w->outcome->others;
+    process_tree_read(&tree, w->process.pid);
+    for (size_t i = 0; i < tree.n; i++) {
+        if (tree.at[i].ended || (w->stop && !tree.at[i].halted))
+            continue;
+        first = first ? first : &tree.at[i];
+        n++;
+    }
+    w->outcome->others[0] = '\0';
+    if (n) {
+        const char *are = n > 1 ? "were" : "was", *many = n > 1 ? "es" : "", *halted = first->halted ? ", stopped by a signal" : "";
+        snprintf(w->left, sizeof w->left, "%s", first->name);
+        for (char *c = w->left; *c; c++)
+            *c = *c < ' ' || *c > '~' || *c == ';' ? '?' : *c;
+        if (w->stop)
+            snprintf(w->outcome->others, size, "%zu process%s (%s) %s stopped by a signal", n, many, w->left, are);
+        else
+            snprintf(w->outcome->others, size, "%zu process%s (%s%s) outlived the command and %s ended", n, many, w->left, halted, are);
+    }
+    process_tree_release(&tree);
+}
+
+/* Lets processes that the command has left end by themselves, for a moment. The guardian ends them only when it is told to. */
+static void wait_for_others(struct watch *w)
+{
+    bool interrupted = true;
+    double end = cli_now() + 1e-3 * AFTER_MS;
+    for (look_at_others(w); w->outcome->others[0] && !w->stop && cli_now() < end; look_at_others(w))
+        wait_for_news(w, &interrupted, EXIT_INTERVAL_MS);
+}
+
+/*
  * Ends the remaining processes of the trial. Their output is still read, because a process that gets TERM may print
  * something and would block at a full pipe.
  */
@@ -533,6 +584,10 @@ static bool clear_away(struct watch *w)
 {
     bool interrupted = true; /* do not poll the interrupt descriptor again: it stays readable */
     double ended = cli_now();
+    if (w->job->guarded)
+        wait_for_others(w);
+    take_last_lines(w);
+    w->told = true;
     trial_process_end(&w->process, false);
     for (trial_process_look(&w->process); !w->process.gone; trial_process_look(&w->process)) {
         wait_for_news(w, &interrupted, EXIT_INTERVAL_MS);
@@ -545,7 +600,6 @@ static bool clear_away(struct watch *w)
     }
     for (int i = 0; i < PIPE_READS && read_output(w); i++)
         continue;
-    take_last_lines(w);
     if (w->process.lost)
         return cli_error(CLI_SYSTEM, "the trial was lost: %s", strerror(errno)), false;
     w->outcome->total_s = (w->stop ? cli_now() : ended) - w->began;
