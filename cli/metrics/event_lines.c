@@ -10,7 +10,9 @@
 #include <string.h>
 
 /* Names of numbers that have a meaning of their own and are therefore not metrics. */
-static const char *const reserved[] = {"step", "steps", "score", "train_s", "eval_s", "status", NULL};
+static const char *const reserved[] = {"step", "score", "steps", "train_s", "eval_s", "status"};
+
+enum { N_RESERVED = sizeof reserved / sizeof *reserved, N_RESERVED_PRINTED = 2 };
 
 static const char *const failures[] = {"other", "input", "size"};
 
@@ -22,12 +24,15 @@ const char *trial_failure_name(enum trial_failure failure)
 }
 
 /* Every other number is a metric; nothing has to be declared. */
-bool event_is_metric(const char *name, const json_t *value)
+bool event_is_metric(const struct trial_event *event, const char *name, const json_t *value, const struct metric_query *asked)
 {
-    for (size_t i = 0; reserved[i]; i++)
-        if (strcmp(reserved[i], name) == 0)
-            return false;
-    return json_is_number(value); /* numbers in JSON are finite */
+    const size_t n = event->channel == TRIAL_CHANNEL_EVENTS ? N_RESERVED : N_RESERVED_PRINTED;
+    bool is_reserved = false, is_asked = false;
+    for (size_t i = 0; i < n; i++)
+        is_reserved = is_reserved || strcmp(reserved[i], name) == 0;
+    for (size_t i = 0; is_reserved && asked && i < asked->n_names; i++)
+        is_asked = is_asked || strcmp(asked->names[i], name) == 0;
+    return json_is_number(value) && (!is_reserved || is_asked); /* numbers in JSON are finite */
 }
 
 static enum trial_failure failure_of(const char *kind)

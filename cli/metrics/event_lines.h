@@ -21,6 +21,8 @@
 
 #include <jansson.h>
 
+#include "metrics/metric_scan.h"
+
 /* "eval" begins the evaluation and "done" ends it; phases of other names belong to the training. */
 #define TRIAL_PHASE_TRAIN "train"
 #define TRIAL_PHASE_EVAL "eval"
@@ -78,8 +80,11 @@ struct trial_event {
  */
 json_t *event_line_read(struct trial_event *event, const char *line, size_t length, const char *score_name);
 
-/* Whether the member is a metric: a number without a meaning of its own. */
-bool event_is_metric(const char *name, const json_t *value);
+/*
+ * Whether the member is a metric: a number without a meaning of its own, or one that was asked for by name (NULL: none were).
+ * In a printed line, only `step` and `score` have a meaning of their own.
+ */
+bool event_is_metric(const struct trial_event *event, const char *name, const json_t *value, const struct metric_query *asked);
 
 /* The value of the member "kind" of a line with "failed". */
 const char *trial_failure_name(enum trial_failure failure);

@@ -90,7 +90,7 @@ static void take_event(struct dry_metrics *dry, const struct trial_event *event)
     if (dry->results.score_decided)
         dry->score = dry->now;
     json_object_foreach((json_t *)(uintptr_t)event->line, name, value)
-        if (event_is_metric(name, value) || strcmp(name, "score") == 0)
+        if (event_is_metric(event, name, value, &dry->plan->settings.metrics) || strcmp(name, "score") == 0)
             take_value(dry, name, json_number_value(value));
     if (event->not_finite)
         take_value(dry, event->not_finite, (double)NAN);

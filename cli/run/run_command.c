@@ -774,8 +774,9 @@ static void remark(void *context, const struct trial_results *results, const str
     char how[64];
     out[0] = '\0';
     if (results->score.present && run->channel)
-        n += (size_t)snprintf(out, size, "score by %s%s", channels[run->channel],
-                              run->trial->sealed_eval ? " of the sealed evaluation" : "");
+        n += (size_t)snprintf(out, size, "score by %s%s%s", channels[run->channel],
+                              run->trial->sealed_eval ? " of the sealed evaluation" : "",
+                              run->channel == TRIAL_CHANNEL_NAMED && outcome->doubt ? outcome->doubt : "");
     if (n && results->scored.rule.take != METRIC_TAKE_LAST)
         n += (size_t)snprintf(out + n, size - n, ", %s of %" PRIu64 " values", metric_rule_text(how, &results->scored.rule),
                               results->scored.count);

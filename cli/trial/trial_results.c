@@ -121,23 +121,19 @@ static json_t *step_object(struct trial_results *results)
     return json_integer_value(json_object_get(last, "step")) == results->step ? last : NULL;
 }
 
-static void copy_metrics(json_t *object, const json_t *line)
+/* Copies the metrics of the event's line to the object; NULL: only counts them. Returns their number. */
+static size_t copy_metrics(json_t *object, const struct trial_results *results, const struct trial_event *event)
 {
     const char *name;
     json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)line, name, value)
-        if (event_is_metric(name, value))
-            json_object_set_new(object, name, json_deep_copy(value)); /* the line's object may be reused */
-}
-
-static bool has_metrics(const json_t *line)
-{
-    const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)line, name, value)
-        if (event_is_metric(name, value))
-            return true;
-    return false;
+    size_t n = 0;
+    json_object_foreach((json_t *)(uintptr_t)event->line, name, value)
+        if (event_is_metric(event, name, value, &results->plan->settings.metrics)) {
+            n++;
+            if (object)
+                json_object_set_new(object, name, json_deep_copy(value)); /* the line's object may be reused */
+        }
+    return n;
 }
 
 /*
@@ -212,7 +208,7 @@ static void take_score(struct trial_results *results, const struct trial_event *
     }
     json_t *object = results->final ? results->final : step_object(results);
     const char *key = results->plan->score_key ? results->plan->score_key : "score";
-    if (object && event->has_score)
+    if (object && event->has_score && strcmp(key, "step") != 0) /* the object has its step, a whole number */
         json_object_set_new(object, key, cli_json_number(event->score));
 }
 
@@ -261,7 +257,7 @@ static void take_values(struct trial_results *results, const struct trial_event 
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)event->line, name, value)
-        if (event_is_metric(name, value))
+        if (event_is_metric(event, name, value, &results->plan->settings.metrics))
             metric_values_add(&results->values, name, json_number_value(value), NULL);
     if (event->not_finite)
         metric_values_add(&results->values, event->not_finite, (double)NAN, NULL);
@@ -286,11 +282,11 @@ void trial_results_event(struct trial_results *results, const struct trial_event
     if (results->plan->record_metrics)
         take_values(results, event);
     json_t *object = results->final;
-    bool of_a_step = !object && event->has_step && has_metrics(event->line);
+    bool of_a_step = !object && event->has_step && copy_metrics(NULL, results, event);
     if (of_a_step)
         object = step_object(results);
     if (object)
-        copy_metrics(object, event->line);
+        copy_metrics(object, results, event);
     results->skipped = of_a_step && !object && !event->phase && !event->text && !event->failed;
     take_statistics(results, event);
     if (event->inert)

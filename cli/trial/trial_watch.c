@@ -573,9 +573,11 @@ bool trial_watch(struct trial_outcome *outcome, const struct trial_job *job)
     trial_process_release(&w.process);
     outcome->unseen = w.process.unseen;
     metric_lines_describe(&w.metrics, outcome->looked, sizeof outcome->looked);
-    char given_up[256];
-    if (metric_lines_gave_up(&w.metrics, given_up, sizeof given_up))
-        cli_say(given_up);
+    char remark[512];
+    for (size_t i = 0; metric_lines_remark(&w.metrics, i, remark, sizeof remark); i++)
+        if (remark[0])
+            cli_say(remark);
+    outcome->doubt = metric_lines_doubt(&w.metrics);
     metric_lines_release(&w.metrics);
     gpu_memory_release(&w.gpu);
     peers_release(&w.peers);

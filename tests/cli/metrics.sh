@@ -64,6 +64,30 @@ run run -C forms -q -m loss -- echo 'METRIC score=3 acc: 4'
 must_exit 1
 must_have err 'exit 0 without a score: looked for `loss`, saw `METRIC score`, nearest line: METRIC score=3 acc: 4'
 
+# Names with a meaning in events are metrics like others if they are asked for, and steps come from the same line.
+must_run run -C names --direction lower -q -m val_loss -m steps -m step -m train_s -- echo 'val_loss 0.5 steps 10 step 7 train_s 9'
+must_have names/results.tsv 'metrics val_loss=0.5, steps=10.0, train_s=9.0, step=7.0;'
+must_equal 7 "$(json steps.0.step names/telemetry/000.json)"
+must_run run -C names1 --direction lower -q -m step -- echo 'step 7'
+must_equal 7.0 "$(field names1 10)"
+must_run run -C names2 --direction lower -q -m loss -m steps -- sh -c 'echo "{\"steps\": 10, \"step\": 2, \"loss\": 0.5}" >"$LINEAGE_EVENTS"'
+must_have names2/results.tsv 'steps=10.0'
+
+# Two candidates in one line, a name that was cut off and a number that is refused are reported with the first such line.
+run run -C doubts --direction lower -q -m loss -m acc -- sh -c 'for i in 1 2; do echo "loss 0.5 (0.45)"; echo "acc: 45/60"; done'
+must_exit 0
+must_have err 'loss: a line has two numbers, of which the first counts: loss 0.5 (0.45) (--metric-regex says which digits count)'
+must_have err 'acc: 2 lines are not read, because the number is a fraction: acc: 45/60'
+must_have doubts/results.tsv 'score by a name that was asked for, the first of two numbers in its line'
+run run -C doubts -q -m loss -- echo 'train loss 0.5, test loss 0.4'
+must_have err 'loss: a line has the name twice, and the last number counts: train loss 0.5, test loss 0.4'
+must_equal 0.4 "$(field doubts 10)"
+run run -C doubts1 --direction lower -q -m val_mean_absolute_error -- echo 'val_mean_abs... 0.4'
+must_have err 'val_mean_absolute_error: the program has cut the name off: val_mean_abs... 0.4'
+run run -C doubts2 --direction higher -q -m acc -- sh -c 'echo acc 0.9; echo acc 91%; echo acc 0.92'
+must_have err 'acc: 1 lines are not read, because the number has another unit than before: acc 91%'
+must_equal 0.92 "$(field doubts2 10)"
+
 # ---- patterns ----
 cat >train.sh <<'END'
 for i in 3 1 2; do echo "step $i train loss: 2.1$i test loss: 2.2$i acc 0.$i"; done
