@@ -26,12 +26,23 @@ static bool has_pattern(const struct metric_query *query, const char *name)
     return false;
 }
 
+static bool is_score(const struct metric_lines *lines, const char *name)
+{
+    return strcmp(name, lines->score ? lines->score : "score") == 0;
+}
+
+/* Whether only a pattern reads the name: always if it has one, except for the score of an evaluation until the pattern matches. */
+static bool is_by_pattern(const struct metric_lines *lines, const char *name)
+{
+    return has_pattern(&lines->query, name) && !(lines->query.any_form && !lines->pattern_matched && is_score(lines, name));
+}
+
 void metric_lines_init(struct metric_lines *lines, const struct metric_query *query, const char *score)
 {
     *lines = (struct metric_lines){.query = *query, .score = score, .line = json_object()};
     size_t n = 0;
     for (size_t i = 0; i < query->n_names && n < METRIC_NAMES_MAX; i++) {
-        if (has_pattern(query, query->names[i]))
+        if (has_pattern(query, query->names[i]) && !(query->any_form && is_score(lines, query->names[i])))
             continue;
         lines->step_asked = lines->step_asked || strcmp(query->names[i], "step") == 0;
         lines->names[n++] = query->names[i];
@@ -158,11 +169,6 @@ static void count_step(struct reading *r, const char *name, bool by_keyword)
     lines->n_seen += i == lines->n_seen;
 }
 
-static bool is_score(const struct metric_lines *lines, const char *name)
-{
-    return strcmp(name, lines->score ? lines->score : "score") == 0;
-}
-
 /* Returns how far a value with this name is trusted as the score; TRIAL_CHANNEL_NONE if it is another metric. */
 static enum trial_channel score_channel(const struct metric_lines *lines, const char *name, enum trial_channel channel)
 {
@@ -197,7 +203,7 @@ static void take(void *context, const struct metric_found *found)
     memcpy(name, found->name, found->name_length);
     name[found->name_length] = '\0';
     bool is_step = strcmp(name, "step") == 0;
-    if (is_step != r->steps || (found->source != METRIC_BY_PATTERN && has_pattern(&r->lines->query, name)))
+    if (is_step != r->steps || (found->source != METRIC_BY_PATTERN && is_by_pattern(r->lines, name)))
         return;
     if (is_step) {
         event->names_step = (found->problem == METRIC_READ || found->problem == METRIC_FRACTION) && found->value >= 0 && found->value <= 9e15;
@@ -212,6 +218,7 @@ static void take(void *context, const struct metric_found *found)
     if (r->lines->footer && found->source == METRIC_BY_NAME && find_seen(r->lines, name) < r->lines->n_seen)
         return; /* rounded to five decimals: 1.13e-06 is 0.0 there */
     enum trial_channel as_score = score_channel(r->lines, name, channel);
+    r->lines->pattern_matched = r->lines->pattern_matched || (as_score && found->source == METRIC_BY_PATTERN);
     if (as_score)
         event->channel = as_score;
     else

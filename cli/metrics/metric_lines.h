@@ -6,7 +6,8 @@
  * these lines name only one metric.
  *
  * A metric with a pattern (`--metric-regex`) is read by its pattern alone: `loss=test loss: (\S+)` must not be
- * overwritten by the training loss in the same line.
+ * overwritten by the training loss in the same line. What an evaluation prints as the score counts in any form, because it is
+ * another program than the training, for which the pattern was written.
  *
  * A line may say which step it belongs to (`step 20 loss 0.3`, `METRIC step=20 loss=0.3`). Otherwise steps are counted:
  * when a name occurs for the second time within a step, the next step begins.
@@ -43,6 +44,7 @@ struct metric_lines {
     size_t n_seen;
     int64_t step;
     struct printed_page page;                  /* tables, sections and source lines */
+    bool pattern_matched;                      /* the pattern of the score has matched a line */
     bool step_asked;                           /* the caller's names include "step", which is then a metric, too */
     bool footer;                               /* the line belongs to wandb, whose footer repeats rounded values */
     char lost[METRIC_NAME_BYTES];              /* event.not_finite points here */

@@ -12,6 +12,7 @@
  *   run_command               runs the trial: preflight, training and evaluation for each seed, and the row
  *   command_environment       the words and the environment of one run; placeholders
  *   dry_metrics               shows which metric is read from which line, without a row
+ *   metric_files              metrics in files that the trial leaves
  *   command_artifacts         the files that the command has to leave
  *   protected_files           the files that must not change
  *   sealed_copy               a copy of them that no trial can change, for the sealed evaluation
@@ -60,6 +61,7 @@ struct command_trial {
     size_t n_artifacts;
     const char *const *metric_regex; /* NAME=REGEX, ended by NULL; NULL: none (metrics/metric_rules.h) */
     const char *const *metric_take;  /* NAME=min, max, last or mean:N, ended by NULL; NULL: none */
+    const char *const *metric_file;  /* NAME=PATH[#KEY], ended by NULL; NULL: none (metric_files.h) */
     size_t seeds;        /* number of runs, whose mean score counts; 0 is 1 */
     bool has_seed;       /* first_seed was set; it becomes a parameter of the row if there is only one run */
     uint64_t first_seed; /* the runs use consecutive seeds from this number; from 1 without has_seed */

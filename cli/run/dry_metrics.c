@@ -15,7 +15,7 @@
 
 enum { SHOWN_BYTES = 200 };
 
-/* Where a value came from. Stream 0: a line of LINEAGE_EVENTS; 1: a printed line. */
+/* Where a value came from. Stream 0: a line of LINEAGE_EVENTS; 1: a printed line; 2: a file. */
 struct place {
     int stream;
     uint64_t line;
@@ -28,7 +28,7 @@ struct dry_metrics {
     struct metric_values values;          /* of all metrics */
     struct place places[METRIC_VALUES_MAX]; /* of the value that counts of each of them */
     struct place score;
-    uint64_t n_lines[2];                  /* per stream */
+    uint64_t n_lines[3];                  /* per stream */
     struct place now;                     /* the line whose events arrive */
     bool is_log;
     struct metric_lines lines;            /* of a saved log; a command's lines are read by its watcher */
@@ -72,12 +72,12 @@ static void set_place(struct dry_metrics *dry, int stream, const char *text, siz
 static void take_value(struct dry_metrics *dry, const char *name, double value)
 {
     bool decides;
-    const struct metric_value *metric = metric_values_add(&dry->values, name, value, &decides);
+    const struct metric_value *metric = metric_values_add(&dry->values, name, (struct metric_place){0, 0}, value, &decides);
     if (metric && decides)
         dry->places[metric - dry->values.metrics] = dry->now;
 }
 
-static void take_event(struct dry_metrics *dry, const struct trial_event *event)
+void dry_metrics_event(struct dry_metrics *dry, const struct trial_event *event)
 {
     const char *name;
     json_t *value;
@@ -85,6 +85,11 @@ static void take_event(struct dry_metrics *dry, const struct trial_event *event)
         char *text = json_dumps(event->line, JSON_COMPACT);
         set_place(dry, 0, text ? text : "", text ? strlen(text) : 0);
         free(text);
+    }
+    if (event->file) {
+        set_place(dry, 2, event->file, strlen(event->file));
+        json_object_foreach((json_t *)(uintptr_t)event->line, name, value)
+            metric_values_forget(&dry->values, name);
     }
     trial_results_event(&dry->results, event);
     if (dry->results.score_decided)
@@ -104,7 +109,7 @@ static void on_line(void *context, const char *text, size_t length)
 static void on_event(void *context, const struct trial_event *event)
 {
     struct dry_metrics *dry = context;
-    take_event(dry, event);
+    dry_metrics_event(dry, event);
     dry->inner.event(dry->inner.context, event);
 }
 
@@ -139,7 +144,7 @@ static void take_log_line(void *context, const char *text, size_t length)
     struct trial_event event;
     set_place(dry, 1, text, length);
     if (metric_lines_read(&dry->lines, &event, text, length))
-        take_event(dry, &event);
+        dry_metrics_event(dry, &event);
 }
 
 int dry_metrics_read_log(struct dry_metrics *dry, const char *path)
@@ -181,6 +186,7 @@ static void explain(const struct dry_metrics *dry, char *text, size_t size)
         [TRIAL_CHANNEL_METRIC] = "a METRIC line",
         [TRIAL_CHANNEL_PATTERN] = "its pattern",
         [TRIAL_CHANNEL_EVENTS] = "LINEAGE_EVENTS",
+        [TRIAL_CHANNEL_FILE] = "its file",
     };
     const struct trial_settings *settings = &dry->plan->settings;
     const struct metric_query *query = &settings->metrics;
@@ -196,17 +202,15 @@ static void explain(const struct dry_metrics *dry, char *text, size_t size)
     snprintf(text, size, "%s; found by %s", why, channels[dry->results.score_channel]);
 }
 
-/* The name of the score: as the caller gave it, or the only name after METRIC. */
 static const char *score_name(const struct dry_metrics *dry)
 {
-    if (dry->plan->settings.score)
-        return dry->plan->settings.score;
-    return dry->results.score_channel == TRIAL_CHANNEL_ONLY && dry->values.n ? dry->values.metrics[0].rule.name : "score";
+    const char *name = trial_results_score_name(&dry->results);
+    return name ? name : "score";
 }
 
 static void place_text(const struct dry_metrics *dry, const struct place *place, char *out, size_t size)
 {
-    static const char *const streams[] = {"LINEAGE_EVENTS", "output"};
+    static const char *const streams[] = {"LINEAGE_EVENTS", "output", "file"};
     if (dry->is_log)
         snprintf(out, size, "%llu", (unsigned long long)place->line);
     else

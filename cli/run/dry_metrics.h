@@ -22,6 +22,9 @@ void dry_metrics_free(struct dry_metrics *dry);
  * time. */
 void dry_metrics_attach(struct dry_metrics *dry, struct trial_job *job);
 
+/* Takes the value of a metric in a file. */
+void dry_metrics_event(struct dry_metrics *dry, const struct trial_event *event);
+
 /* Reads a saved log; "-" is standard input. Returns CLI_GO_ON, or an exit status after printing the error. */
 int dry_metrics_read_log(struct dry_metrics *dry, const char *path);
 

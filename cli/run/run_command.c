@@ -29,6 +29,7 @@
 #include "run/command_sandbox.h"
 #include "run/dry_metrics.h"
 #include "run/failure_evidence.h"
+#include "run/metric_files.h"
 #include "run/files_beside_row.h"
 #include "run/protected_files.h"
 #include "run/provenance.h"
@@ -71,6 +72,7 @@ struct command_run {
     char scores[TRIAL_TEXT_MAX]; /* "seed 1 scored 0.5, seed 3 scored 0.6", cut off if there are too many */
     double train_s;
     enum trial_channel channel;
+    char file_score[METRIC_NAME_BYTES]; /* the metric of the first --metric-file */
     struct dry_metrics *dry; /* NULL: a trial that gets a row */
     bool watched;            /* the trial ran to its end, with success or not */
     char not_started[TRIAL_TEXT_MAX]; /* why the files could not be put into the work directory */
@@ -265,6 +267,8 @@ static bool run_job(struct command_run *run, struct trial_outcome *outcome, cons
     outcome->peak_bytes = fmax(outcome->peak_bytes, before.peak_bytes);
     outcome->peak_gpu_bytes = fmax(outcome->peak_gpu_bytes, before.peak_gpu_bytes);
     outcome->unseen = outcome->unseen ? outcome->unseen : before.unseen;
+    if (!outcome->unreadable[0])
+        memcpy(outcome->unreadable, before.unreadable, sizeof outcome->unreadable);
     return true;
 }
 
@@ -378,6 +382,7 @@ static struct trial_job begin_evaluation(const struct command_run *run)
     if (line)
         job.event(job.context, &event);
     json_decref(line);
+    job.settings.metrics.any_form = true;
     job.settings.train_seconds = job.settings.eval_seconds;
     job.settings.train_cpu_seconds = job.settings.eval_cpu_seconds;
     return job;
@@ -537,12 +542,40 @@ static bool evaluate(struct command_run *run, struct trial_outcome *outcome, uin
     return true;
 }
 
+static void on_file_event(void *context, const struct trial_event *event)
+{
+    struct command_run *run = context;
+    if (run->dry)
+        dry_metrics_event(run->dry, event);
+    run->job.event(run->job.context, event);
+}
+
+/* Reads files that the training has left, or the evaluation if there is one: files that were written since then. */
+static void read_files(struct command_run *run, struct trial_outcome *outcome, struct trial_results *results,
+                       const struct command_values *values, double since)
+{
+    const struct command_trial *t = run->trial;
+    const struct metric_files files = {.plan = run->plan, .given = t->metric_file, .dir = t->dir, .since = since, .event = on_file_event,
+                                       .store = run->store ? lineage_store_dir(run->store) : NULL, .context = run};
+    char why[TRIAL_TEXT_MAX] = "";
+    if (has_failed(outcome))
+        return;
+    if (!metric_files_read(&files, values, why, sizeof why)) {
+        forget_score(run, results);
+        memcpy(outcome->looked, why, sizeof outcome->looked);
+    } else if (!t->eval && !t->sealed_eval && results->score_channel < TRIAL_CHANNEL_EVENTS) {
+        metric_files_discover(&files, values, &results->score);
+    }
+}
+
 /* Runs training and evaluation for one seed. Returns false if a command could not be started or watched. */
 static bool run_seed(struct command_run *run, struct trial_outcome *outcome, struct trial_results *results, uint64_t seed)
 {
     const struct command_trial *t = run->trial;
     double before = outcome->total_s;
+    const struct command_values values = {t->params, t->n_params, seed, run->workdir};
     struct trial_job job = run->job;
+    double since = metric_files_now();
     if (run->dry && (t->eval || t->sealed_eval))
         job.event = NULL; /* what the training prints does not count */
     if (!run_words(run, outcome, job, &(struct stage){t->argv, run->environment}, seed))
@@ -552,9 +585,11 @@ static bool run_seed(struct command_run *run, struct trial_outcome *outcome, str
         run->train_s += outcome->total_s - before;
     if (t->sealed_eval || (t->eval && !has_failed(outcome)))
         forget_score(run, results);
+    since = t->eval ? metric_files_now() : since;
     if (!is_disqualified(run, outcome) && !evaluate(run, outcome, seed))
         return false;
-    command_artifacts_judge(outcome, t, &(struct command_values){t->params, t->n_params, seed, run->workdir});
+    read_files(run, outcome, results, &values, since);
+    command_artifacts_judge(outcome, t, &values);
     return true;
 }
 
@@ -717,6 +752,20 @@ static bool run_seeds(struct command_run *run, struct trial_outcome *outcome, st
     return true;
 }
 
+/*
+ * The store remembers the name of its first score. Only a trial that nobody gave a name, or one that ran beside the first, has another
+ * name here; command_trial_run refuses the others before they run.
+ */
+static void name_score(const struct command_run *run, struct trial_outcome *outcome, struct trial_results *results)
+{
+    const char *name = trial_results_score_name(results);
+    struct lineage_error err;
+    if (!run->store || has_failed(outcome) || !results->score.present || !name || lineage_store_name_score(run->store, name, &err) == LINEAGE_OK)
+        return;
+    snprintf(outcome->looked, sizeof outcome->looked, "%s", err.text);
+    results->score.present = false;
+}
+
 static bool watch(void *context, struct trial_outcome *outcome, struct trial_job *job, struct trial_results *results)
 {
     struct command_run *run = context;
@@ -733,6 +782,9 @@ static bool watch(void *context, struct trial_outcome *outcome, struct trial_job
     if (run->train_s > 0)
         results->train_s = run->train_s;
     finish_seeds(run, results, seeds);
+    if (results->order.note[0])
+        cli_say(results->order.note);
+    name_score(run, outcome, results);
     run->watched = true;
     return true;
 }
@@ -768,13 +820,14 @@ static void remark(void *context, const struct trial_results *results, const str
         [TRIAL_CHANNEL_METRIC] = "METRIC lines",
         [TRIAL_CHANNEL_PATTERN] = "a pattern",
         [TRIAL_CHANNEL_EVENTS] = "events",
+        [TRIAL_CHANNEL_FILE] = "the file ",
     };
     struct command_run *run = context;
     size_t size = TRIAL_REMARK_MAX, n = 0;
     char how[64];
     out[0] = '\0';
     if (results->score.present && run->channel)
-        n += (size_t)snprintf(out, size, "score by %s%s%s", channels[run->channel],
+        n += (size_t)snprintf(out, size, "score by %s%s%s%s", channels[run->channel], run->channel == TRIAL_CHANNEL_FILE ? results->score_file : "",
                               run->trial->sealed_eval ? " of the sealed evaluation" : "",
                               run->channel == TRIAL_CHANNEL_NAMED && outcome->doubt ? outcome->doubt : "");
     if (n && results->scored.rule.take != METRIC_TAKE_LAST)
@@ -793,6 +846,12 @@ static void remark(void *context, const struct trial_results *results, const str
             *c = *c == ';' ? ',' : *c; /* a semicolon ends a piece of notes */
         n += (size_t)snprintf(out + n, size - n, "%sits output ends with %s, although its exit status is 0", n ? ", " : "", run->last_words);
     }
+    if (outcome->unreadable[0])
+        n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "", outcome->unreadable);
+    if (results->order.note[0])
+        n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "", results->order.note);
+    if (results->n_late)
+        n += (size_t)snprintf(out + n, size - n, "%s%" PRIu64 " lines of events came after the end and do not count", n ? ", " : "", results->n_late);
     if (outcome->unseen > 0)
         n += (size_t)snprintf(out + n, size - n, ", %d processes could not be ended", outcome->unseen);
     if (outcome->unseen < 0)
@@ -827,21 +886,27 @@ static size_t count_names(const struct command_trial *t)
 }
 
 /*
- * Without --score and --metric, the first pattern's metric is the score. A score that --score names is looked for like
+ * Without --score and --metric, the first pattern's metric is the score, then that of the first file, then the store's. A score that --score names is looked for like
  * the names of --metric. names has room for all of them and for the score.
  */
-static struct trial_plan make_plan(const struct command_trial *t, const struct metric_rules *rules, const char **names,
+static struct trial_plan make_plan(const struct command_run *run, const struct metric_rules *rules, const char **names,
                                    const struct lineage_param *params, size_t n)
 {
+    const struct command_trial *t = run->trial;
     struct trial_plan plan = {.identity = t->identity, .settings = t->settings, .params = params, .n_params = n};
     struct metric_query *metrics = &plan.settings.metrics;
-    bool score_is_listed = !t->settings.score;
+    const bool any_name = t->settings.score || count_names(t) || rules->n_patterns;
+    if (!any_name && t->metric_file && t->metric_file[0])
+        plan.settings.score = run->file_score;
+    else if (!any_name && run->store)
+        plan.settings.score = lineage_store_score_name(run->store);
+    bool score_is_listed = !plan.settings.score;
     for (; t->settings.metrics.names && t->settings.metrics.names[metrics->n_names]; metrics->n_names++) {
         names[metrics->n_names] = t->settings.metrics.names[metrics->n_names];
-        score_is_listed = score_is_listed || strcmp(names[metrics->n_names], t->settings.score) == 0;
+        score_is_listed = score_is_listed || strcmp(names[metrics->n_names], plan.settings.score) == 0;
     }
     if (!score_is_listed)
-        names[metrics->n_names++] = t->settings.score;
+        names[metrics->n_names++] = plan.settings.score;
     metrics->names = names;
     metrics->patterns = rules->patterns;
     metrics->n_patterns = rules->n_patterns;
@@ -914,6 +979,19 @@ static int run_dry(struct command_run *run, const struct trial_request *request,
     return status;
 }
 
+/* Whether the score may have this name, which is asked before the command runs. */
+static bool may_compare(struct lineage_store *store, const char *name)
+{
+    const char *known = store && name ? lineage_store_score_name(store) : NULL;
+    struct lineage_error err;
+    if (!known || strcmp(known, name) == 0 || lineage_store_name_score(store, name, &err) == LINEAGE_OK)
+        return true;
+    struct lineage_error said = err;
+    snprintf(said.text, sizeof said.text, "nothing was run: %.490s", err.text);
+    cli_fail(&said);
+    return false;
+}
+
 int command_trial_run(struct lineage_store *store, const struct command_trial *trial, struct trial_outcome *outcome,
                       struct lineage_trial *row)
 {
@@ -942,10 +1020,12 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
     }
     run->trial = trial;
     run->store = store;
+    if (trial->metric_file && trial->metric_file[0])
+        metric_files_name(run->file_score, trial->metric_file[0]);
     run->log.fd = -1;
     run->protected.fd = -1;
     run->sealed.above = -1;
-    struct trial_request request = {.plan = make_plan(trial, &rules, names, params, n_params),
+    struct trial_request request = {.plan = make_plan(run, &rules, names, params, n_params),
                                     .refused = trial->refused,
                                     .not_started = run->not_started,
                                     .prepare = prepare,
@@ -961,6 +1041,10 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
                                     .quiet = trial->quiet,
                                     .interrupts = trial->interrupts};
     run->plan = &request.plan;
+    if (!may_compare(store, request.plan.settings.score)) {
+        status = CLI_USAGE;
+        goto done;
+    }
     status = trial->dry ? run_dry(run, &request, outcome) : abandoned_trials_record(store);
     if (status == CLI_GO_ON && !trial->dry) {
         status = trial_run_and_append(store, &request, outcome, row);

@@ -74,6 +74,7 @@ struct watch {
     bool stop;       /* there is a verdict */
     bool impatient;  /* the user has interrupted twice */
     size_t read;     /* bytes of output in this round */
+    uint64_t unreadable, first_unreadable; /* lines of events that cannot be read, and the number of the first of them */
 };
 
 /* Sets the verdict. The trial is then ended. */
@@ -175,17 +176,27 @@ static void take_event(struct watch *w, const struct trial_event *event)
     }
 }
 
+static bool is_blank_line(const char *text, size_t length)
+{
+    while (length > 0 && strchr(" \t\r", text[length - 1]))
+        length--;
+    return length == 0;
+}
+
 /*
  * Lines after a verdict are ignored, because the last lines of a stopped trial would otherwise change the reason. Lines
- * that are not events are also ignored, because a script may print anything there.
+ * that are not events are counted: a score or a failure may have been in them.
  */
 static void take_event_line(void *context, const char *text, size_t length)
 {
     struct watch *w = context;
     struct trial_event event;
     json_t *line = w->stop ? NULL : event_line_read(&event, text, length, w->job->settings.score);
-    if (!line)
+    if (!line) {
+        if (!w->stop && !is_blank_line(text, length) && w->unreadable++ == 0)
+            w->first_unreadable = w->events.n_lines;
         return;
+    }
     take_event(w, &event);
     json_decref(line);
 }
@@ -555,6 +566,22 @@ static bool clear_away(struct watch *w)
     return true;
 }
 
+/* The sum over all stages is for the row. */
+static void report_unreadable(struct watch *w)
+{
+    const uint64_t n = w->unreadable + w->events.n_skipped;
+    char text[96];
+    uint64_t first = w->unreadable ? w->first_unreadable : w->events.first_skipped;
+    if (w->events.n_skipped && w->events.first_skipped < first)
+        first = w->events.first_skipped;
+    if (n == 0)
+        return;
+    snprintf(text, sizeof text, "%llu line%s of events cannot be read, first at line %llu", (unsigned long long)n, n > 1 ? "s" : "",
+             (unsigned long long)first);
+    cli_say(text);
+    snprintf(w->outcome->unreadable, sizeof w->outcome->unreadable, "%s", text);
+}
+
 bool trial_watch(struct trial_outcome *outcome, const struct trial_job *job)
 {
     struct watch w = {.job = job,
@@ -567,6 +594,7 @@ bool trial_watch(struct trial_outcome *outcome, const struct trial_job *job)
     if (!trial_process_start(&w.process, job))
         return false;
     peers_init(&w.peers);
+    w.events.most = LINE_READER_EVENT_MAX;
     metric_lines_init(&w.metrics, &job->settings.metrics, job->settings.score);
     keep_watch(&w);
     bool ok = clear_away(&w);
@@ -578,6 +606,7 @@ bool trial_watch(struct trial_outcome *outcome, const struct trial_job *job)
         if (remark[0])
             cli_say(remark);
     outcome->doubt = metric_lines_doubt(&w.metrics);
+    report_unreadable(&w);
     metric_lines_release(&w.metrics);
     gpu_memory_release(&w.gpu);
     peers_release(&w.peers);
