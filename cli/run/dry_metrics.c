@@ -191,7 +191,9 @@ static void explain(const struct dry_metrics *dry, char *text, size_t size)
     const struct trial_settings *settings = &dry->plan->settings;
     const struct metric_query *query = &settings->metrics;
     const char *why = "it is called score";
-    if (dry->results.score_channel == TRIAL_CHANNEL_ONLY)
+    if (dry->results.score_channel == TRIAL_CHANNEL_FILE)
+        why = "--metric-file names it";
+    else if (dry->results.score_channel == TRIAL_CHANNEL_ONLY)
         why = "it is the only metric after METRIC";
     else if (settings->score && query->n_names && strcmp(query->names[0], settings->score) == 0)
         why = "it is the first --metric";
@@ -211,7 +213,9 @@ static const char *score_name(const struct dry_metrics *dry)
 static void place_text(const struct dry_metrics *dry, const struct place *place, char *out, size_t size)
 {
     static const char *const streams[] = {"LINEAGE_EVENTS", "output", "file"};
-    if (dry->is_log)
+    if (place->stream == 2)
+        snprintf(out, size, "file");
+    else if (dry->is_log)
         snprintf(out, size, "%llu", (unsigned long long)place->line);
     else
         snprintf(out, size, "%s:%llu", streams[place->stream], (unsigned long long)place->line);

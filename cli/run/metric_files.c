@@ -129,7 +129,7 @@ static void take_metric(struct found *found, const json_t *run, const char *pref
         take_value(found, name, json_is_number(last) ? json_number_value(last) : (double)NAN);
 }
 
-/* Of a history with several runs, those that ended since then count. Event files in directories below are told apart by them. */
+/* If a history has several runs, those that ended since then count. Event files in directories below are told apart by them. */
 static void take_runs(struct found *found, const json_t *history, double since)
 {
     const json_t *runs = json_object_get(history, "runs");
@@ -285,7 +285,7 @@ static size_t kind_of(const char *name)
     return i;
 }
 
-/* Of several checkpoints, the newest has the longest history; event files are of different parts of a training. */
+/* The newest of several checkpoints has the longest history; event files are of different parts of a training. */
 static void add_candidate(struct search *search, const char *path, size_t kind, double time)
 {
     size_t i = 0;

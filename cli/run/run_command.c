@@ -547,7 +547,14 @@ static void on_file_event(void *context, const struct trial_event *event)
     struct command_run *run = context;
     if (run->dry)
         dry_metrics_event(run->dry, event);
-    run->job.event(run->job.context, event);
+    if (run->job.event) /* not if a saved log is read */
+        run->job.event(run->job.context, event);
+}
+
+static struct metric_files files_of(struct command_run *run, double since)
+{
+    return (struct metric_files){.plan = run->plan, .given = run->trial->metric_file, .dir = run->trial->dir, .since = since,
+                                 .event = on_file_event, .store = run->store ? lineage_store_dir(run->store) : NULL, .context = run};
 }
 
 /* Reads files that the training has left, or the evaluation if there is one: files that were written since then. */
@@ -555,8 +562,7 @@ static void read_files(struct command_run *run, struct trial_outcome *outcome, s
                        const struct command_values *values, double since)
 {
     const struct command_trial *t = run->trial;
-    const struct metric_files files = {.plan = run->plan, .given = t->metric_file, .dir = t->dir, .since = since, .event = on_file_event,
-                                       .store = run->store ? lineage_store_dir(run->store) : NULL, .context = run};
+    const struct metric_files files = files_of(run, since);
     char why[TRIAL_TEXT_MAX] = "";
     if (has_failed(outcome))
         return;
@@ -959,7 +965,11 @@ static int run_dry(struct command_run *run, const struct trial_request *request,
     if (!(run->dry = dry_metrics_new(&request->plan)))
         return cli_no_memory();
     if (dry->log) {
+        const struct metric_files files = files_of(run, -INFINITY);
+        char why[TRIAL_TEXT_MAX];
         status = dry_metrics_read_log(run->dry, dry->log);
+        if (status == CLI_GO_ON && !metric_files_read(&files, &(struct command_values){.workdir = ""}, why, sizeof why))
+            status = cli_error(CLI_NO, "%s", why);
     } else {
         int n = snprintf(dir, sizeof dir, "%s/lineage-dry-XXXXXX", above && *above ? above : "/tmp");
         if (n < 0 || (size_t)n >= sizeof dir || !mkdtemp(dir)) {

@@ -35,8 +35,8 @@ enum step_move {
  * Takes a value of the metric. known: the value that it had at this step before; NULL: none is known. A value that is repeated is no
  * news. Metrics that do not fit into the table go forward.
  *
- * printed: the step stands in a printed line. A printed counter that begins again counts the steps of an epoch more often than it tells
- * of a restart, and what is printed twice for one step are often two states of a progress bar, so both are no news there.
+ * printed: a printed line has the step. A printed counter that begins again counts the steps of an epoch more often than it tells of a
+ * restart, and two values that are printed for one step are often two states of a progress bar, so both count as forward.
  */
 enum step_move step_order_take(struct step_order *order, const char *name, struct metric_place place, double value, const double *known,
                                bool printed);

@@ -34,7 +34,7 @@ done
 # A second restart, after a stretch of steps; another metric that only the dead attempt had stays until it is reported again.
 say --metric-take loss=min -- "$(steps 1:5 2:4 3:1 4:1 2:3.9 3:3.8 4:3.7 5:3.6 6:0.1 5:3.5 6:3.4)"
 must_equal 3.4 "$(field s 10)"
-# The same values again are no restart: every process reports the mean.
+# The same values again do not count as a restart: every process reports the mean.
 say --metric-take loss=min -- "$(steps 1:3 2:2 1:3 3:1 2:2 3:1)"
 must_exit 0
 must_equal '' "$(cat err)"

@@ -237,7 +237,7 @@ run run -C nan --direction lower -q --metric-file loss=f.jsonl -- sh -c 'printf 
 must_exit 1
 must_have err 'its score is not a finite number'
 must_run run -C files --dry-metrics -q --metric-file eval_loss=left/trainer_state.json --format json -- python3 leave.py 0.7
-must_equal '0.686312345 file:1' "$(json score.value) $(json score.line)"
+must_equal '0.686312345 file' "$(json score.value) $(json score.line)"
 
 # rerun repeats patterns and rules, and provenance records them.
 must_run run -C r --direction lower -q --metric-regex 'loss=test loss: ([\d.e+-]+)' --metric-take loss=min -- sh "$PWD/train.sh"
