@@ -11,6 +11,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cli.h"
+
 /* How close a line came to printing the score: it contains a digit, the name of the score, or a number that cannot be
  * read. */
 enum { NEAR_DIGIT = 1, NEAR_NAME, NEAR_NUMBER };
@@ -415,6 +417,14 @@ bool metric_lines_remark(const struct metric_lines *lines, size_t i, char *text,
     else if (!is_score(lines, name) || (k < lines->n_seen && lines->seen[k].unit))
         snprintf(text, size, "%s: %llu lines are not read, because %s: %s", name, n, problems[lines->remarks[i].problem], line);
     return true;
+}
+
+void metric_lines_say(const struct metric_lines *lines)
+{
+    char remark[512];
+    for (size_t i = 0; metric_lines_remark(lines, i, remark, sizeof remark); i++)
+        if (remark[0])
+            cli_say(remark);
 }
 
 const char *metric_lines_doubt(const struct metric_lines *lines)

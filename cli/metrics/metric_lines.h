@@ -87,6 +87,9 @@ void metric_lines_describe(const struct metric_lines *lines, char *text, size_t 
  */
 bool metric_lines_remark(const struct metric_lines *lines, size_t i, char *text, size_t size);
 
+/* Prints all of them on standard error. */
+void metric_lines_say(const struct metric_lines *lines);
+
 /* What the row says about how its score was read; "" if there is nothing to say. */
 const char *metric_lines_doubt(const struct metric_lines *lines);
 

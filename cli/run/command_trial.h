@@ -38,6 +38,15 @@ struct command_artifact {
 struct command_dry {
     const char *log; /* a saved log to read; NULL: run the command */
     enum cli_format format;
+    size_t lines; /* end the command after this many lines; 0: not */
+};
+
+/* `lineage rescore`: a trial that finished is read again, and not run. */
+struct command_rescore {
+    const struct lineage_trial *was;
+    const char *log;      /* what its command printed */
+    const char *work;     /* its work directory, which becomes the snapshot; NULL: it was not kept */
+    double began, ended;  /* in seconds since 1970: only files that were written in this time are its own */
 };
 
 /* Zero is the default of each member. Everything is borrowed, or owned by the trial (command_trial_own). */
@@ -83,6 +92,7 @@ struct command_trial {
     void *fill_context;
     struct trial_alive alive;
     const struct command_dry *dry; /* run nothing, or leave no row: only show what is read; NULL: a trial */
+    const struct command_rescore *rescore; /* run nothing, and read the score of this trial again; NULL: a trial */
     bool quiet;
     const struct interrupts *interrupts;
 

@@ -30,17 +30,19 @@ struct dry_metrics {
     struct place score;
     uint64_t n_lines[3];                  /* per stream */
     struct place now;                     /* the line whose events arrive */
+    uint64_t most;                        /* printed lines; 0: all */
     bool is_log;
     struct metric_lines lines;            /* of a saved log; a command's lines are read by its watcher */
     struct trial_job inner;               /* the job's own callbacks */
 };
 
-struct dry_metrics *dry_metrics_new(const struct trial_plan *plan)
+struct dry_metrics *dry_metrics_new(const struct trial_plan *plan, size_t lines)
 {
     struct dry_metrics *dry = calloc(1, sizeof *dry);
     if (!dry)
         return NULL;
     dry->plan = plan;
+    dry->most = lines;
     dry->values = (struct metric_values){.rules = plan->settings.takes, .n_rules = plan->settings.n_takes};
     trial_results_init(&dry->results, plan);
     return dry;
@@ -101,9 +103,11 @@ void dry_metrics_event(struct dry_metrics *dry, const struct trial_event *event)
         take_value(dry, event->not_finite, (double)NAN);
 }
 
-static void on_line(void *context, const char *text, size_t length)
+static bool on_line(void *context, const char *text, size_t length)
 {
-    set_place(context, 1, text, length);
+    struct dry_metrics *dry = context;
+    set_place(dry, 1, text, length);
+    return dry->most == 0 || dry->n_lines[1] < dry->most;
 }
 
 static void on_event(void *context, const struct trial_event *event)
@@ -143,8 +147,11 @@ static void take_log_line(void *context, const char *text, size_t length)
     struct dry_metrics *dry = context;
     struct trial_event event;
     set_place(dry, 1, text, length);
-    if (metric_lines_read(&dry->lines, &event, text, length))
-        dry_metrics_event(dry, &event);
+    if (!metric_lines_read(&dry->lines, &event, text, length))
+        return;
+    dry_metrics_event(dry, &event);
+    if (dry->inner.event)
+        dry->inner.event(dry->inner.context, &event);
 }
 
 int dry_metrics_read_log(struct dry_metrics *dry, const char *path)
@@ -172,6 +179,13 @@ int dry_metrics_read_log(struct dry_metrics *dry, const char *path)
     line_reader_last(&reader, take_log_line, dry);
     line_reader_release(&reader);
     return wrong ? cli_error(CLI_USAGE, "cannot read %s: %s", path, strerror(wrong)) : CLI_GO_ON;
+}
+
+void dry_metrics_describe(const struct dry_metrics *dry, struct trial_outcome *outcome)
+{
+    metric_lines_describe(&dry->lines, outcome->looked, sizeof outcome->looked);
+    metric_lines_say(&dry->lines);
+    outcome->doubt = metric_lines_doubt(&dry->lines);
 }
 
 /* ---- what was read ---- */
@@ -260,7 +274,7 @@ int dry_metrics_print(const struct dry_metrics *dry, const struct trial_outcome 
     for (size_t i = 0; i < dry->plan->settings.n_takes; i++)
         if (!metric_values_find(&dry->values, dry->plan->settings.takes[i].name))
             cli_error(CLI_NO, "--metric-take %s: no value of that name was read", dry->plan->settings.takes[i].name);
-    bool finished = !outcome || outcome->end == TRIAL_FINISHED;
+    bool finished = !outcome || outcome->end == TRIAL_FINISHED || (outcome->end == TRIAL_PRUNED && dry->most > 0);
     if (!finished)
         cli_error(CLI_NO, "the command did not finish%s%s", outcome->text[0] ? ": " : "", outcome->text);
     if (format == CLI_JSON)

@@ -18,7 +18,7 @@
 #include "metrics/step_file.h"
 #include "support/running_files.h"
 
-enum { FILE_BYTES = 256 << 20, NAME_BYTES = 256, DEPTH_MAX = 6, ENTRIES_MAX = 20000, CANDIDATES_MAX = 64 };
+enum { FILE_BYTES = 256 << 20, NAME_BYTES = 256, DEPTH_MAX = 6, ENTRIES_MAX = 20000, CANDIDATES_MAX = 64, SHOWN_MAX = PATH_MAX + 16 };
 
 /* A clock of the kernel that may be a few milliseconds behind sets the times of files. */
 #define CLOCK_LAG 0.02
@@ -188,6 +188,15 @@ static bool is_score(const struct metric_files *files, const char *name)
     return strcmp(name, files->plan->settings.score ? files->plan->settings.score : "score") == 0;
 }
 
+/* Writes the path as the user would: the work directory has another name in each trial. */
+static const char *shown_path(char out[SHOWN_MAX], const char *path, const struct command_values *values)
+{
+    const size_t n = strlen(values->workdir);
+    const bool below = n > 0 && strncmp(path, values->workdir, n) == 0 && path[n] == '/';
+    snprintf(out, SHOWN_MAX, "%s%.*s", below ? "{workdir}" : "", PATH_MAX - 1, below ? path + n : path);
+    return out;
+}
+
 static void give(const struct metric_files *files, const char *name, const char *path, double value)
 {
     const bool finite = isfinite(value), score = is_score(files, name);
@@ -203,7 +212,7 @@ static void give(const struct metric_files *files, const char *name, const char 
 /* ---- files that the caller named ---- */
 
 /* The newest file that the pattern matches; "" if the trial has written none. The times of directories say nothing. */
-static void newest_match(char path[PATH_MAX], const char *pattern, double since)
+static void newest_match(char path[PATH_MAX], const char *pattern, const struct metric_files *files)
 {
     glob_t found = {0};
     double newest = -INFINITY;
@@ -211,7 +220,8 @@ static void newest_match(char path[PATH_MAX], const char *pattern, double since)
     path[0] = '\0';
     if (glob(pattern, GLOB_NOCHECK, NULL, &found) == 0)
         for (size_t i = 0; i < found.gl_pathc; i++)
-            if (stat(found.gl_pathv[i], &st) == 0 && (S_ISDIR(st.st_mode) || time_of(&st) >= since) && time_of(&st) > newest) {
+            if (stat(found.gl_pathv[i], &st) == 0 && (S_ISDIR(st.st_mode) || (time_of(&st) >= files->since && (files->until == 0 || time_of(&st) <= files->until))) &&
+                time_of(&st) > newest) {
                 newest = time_of(&st);
                 snprintf(path, PATH_MAX, "%s", found.gl_pathv[i]);
             }
@@ -220,7 +230,7 @@ static void newest_match(char path[PATH_MAX], const char *pattern, double since)
 
 static bool read_given(const struct metric_files *files, const struct command_values *values, const char *given, char why[HISTORY_WHY_MAX])
 {
-    char name[METRIC_NAME_BYTES], path[PATH_MAX], pattern[PATH_MAX];
+    char name[METRIC_NAME_BYTES], path[PATH_MAX], pattern[PATH_MAX], shown[SHOWN_MAX];
     metric_files_name(name, given);
     char *place = placeholders_replace(strchr(given, '=') + 1, values);
     char *key = place ? strrchr(place, '#') : NULL;
@@ -229,11 +239,11 @@ static bool read_given(const struct metric_files *files, const struct command_va
     struct found found = begin(files, name, key && *key ? key : name);
     snprintf(pattern, sizeof pattern, "%s%s%s", place && *place != '/' && files->dir ? files->dir : "",
              place && *place != '/' && files->dir ? "/" : "", place ? place : "");
-    newest_match(path, pattern, files->since);
+    newest_match(path, pattern, files);
     snprintf(why, HISTORY_WHY_MAX, "the trial did not write %.400s", pattern);
     bool good = place && path[0] && read_file(&found, path, files->since, why);
     if (good)
-        give(files, name, path, found.value.value);
+        give(files, name, shown_path(shown, path, values), found.value.value);
     metric_value_release(&found.value);
     free(place);
     return good;
@@ -259,7 +269,7 @@ bool metric_files_read(const struct metric_files *files, const struct command_va
 /* ---- files of usual names ---- */
 
 struct candidate {
-    char path[PATH_MAX];
+    char path[SHOWN_MAX];
     size_t kind;
     double time, value;
 };
@@ -358,9 +368,10 @@ static bool agrees(const struct candidate *candidate, double printed)
            (candidate->kind != TENSORBOARD || digits < 6);
 }
 
-/* Keeps the candidates that have the score, with their values. */
-static void read_candidates(struct search *search, const struct metric_files *files, const char *score)
+/* Keeps the candidates that have the score, with their values, and writes their paths for people. */
+static void read_candidates(struct search *search, const struct metric_files *files, const char *score, const struct command_values *values)
 {
+    char path[SHOWN_MAX];
     size_t n = 0;
     for (size_t i = 0; i < search->n; i++) {
         char why[HISTORY_WHY_MAX];
@@ -368,6 +379,7 @@ static void read_candidates(struct search *search, const struct metric_files *fi
         bool has = read_file(&found, search->list[i].path, search->since, why) && isfinite(found.value.value);
         if (has) {
             search->list[n] = search->list[i];
+            strcpy(search->list[n].path, shown_path(path, search->list[i].path, values));
             search->list[n++].value = found.value.value;
         }
         metric_value_release(&found.value);
@@ -417,7 +429,7 @@ void metric_files_discover(const struct metric_files *files, const struct comman
         if (printed->present || !others_run(files->store))
             search_below(&search, files->dir ? files->dir : ".", has_store ? &store : NULL);
         search_below(&search, values->workdir, NULL);
-        read_candidates(&search, files, score);
+        read_candidates(&search, files, score, values);
         const struct candidate *chosen = choose(&search, printed);
         if (search.n && !(chosen && printed->present && chosen->value == printed->value))
             report(&search, score, printed, chosen);

@@ -17,7 +17,7 @@ struct metric_files {
     const char *const *given; /* NAME=PATH[#KEY], ended by NULL; NULL: none */
     const char *dir;          /* where the command works; NULL: where this process works */
     const char *store;        /* directory of the store, in which other trials work; NULL: none */
-    double since;             /* only files written since then count, in seconds since 1970 */
+    double since, until;      /* only files written in this time count, in seconds since 1970; until 0: now */
     void (*event)(void *context, const struct trial_event *event); /* gets each value */
     void *context;
 };

@@ -18,6 +18,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <lineage/evidence.h>
 
@@ -74,6 +75,7 @@ struct command_run {
     enum trial_channel channel;
     char file_score[METRIC_NAME_BYTES]; /* the metric of the first --metric-file */
     struct dry_metrics *dry; /* NULL: a trial that gets a row */
+    bool unscored;           /* the trial finished without a score, so its work directory is kept */
     bool watched;            /* the trial ran to its end, with success or not */
     char not_started[TRIAL_TEXT_MAX]; /* why the files could not be put into the work directory */
     json_t *git; /* the repository as provenance recorded it; NULL: nothing was recorded */
@@ -195,6 +197,8 @@ static void beside(void *context, const char *exp_id)
     struct command_run *run = context;
     run_log_close(&run->log);
     files_beside_row_put(run->store, run->dir, exp_id);
+    if (run->unscored)
+        files_beside_row_put_work(run->store, run->dir, exp_id);
 }
 
 static void recorded(void *context, const char *exp_id)
@@ -582,6 +586,8 @@ static bool run_seed(struct command_run *run, struct trial_outcome *outcome, str
     const struct command_values values = {t->params, t->n_params, seed, run->workdir};
     struct trial_job job = run->job;
     double since = metric_files_now();
+    if (t->eval || t->sealed_eval) /* the evaluation prints it */
+        job.settings.score_minutes = 0;
     if (run->dry && (t->eval || t->sealed_eval))
         job.event = NULL; /* what the training prints does not count */
     if (!run_words(run, outcome, job, &(struct stage){t->argv, run->environment}, seed))
@@ -817,6 +823,15 @@ static size_t note_printed(const struct command_run *run, const struct trial_res
                             printed->value);
 }
 
+/* Whether the work directory has more than the parameters. */
+static bool has_files(const struct command_run *run)
+{
+    json_t *names = names_in(run->workdir);
+    const bool has = json_array_size(names) > 1;
+    json_decref(names);
+    return has;
+}
+
 static void remark(void *context, const struct trial_results *results, const struct trial_outcome *outcome, char *out)
 {
     static const char *const channels[] = {
@@ -832,6 +847,7 @@ static void remark(void *context, const struct trial_results *results, const str
     size_t size = TRIAL_REMARK_MAX, n = 0;
     char how[64];
     out[0] = '\0';
+    run->unscored = !run->trial->rescore && !has_failed(outcome) && !results->score.present && !results->lost_score && has_files(run);
     if (results->score.present && run->channel)
         n += (size_t)snprintf(out, size, "score by %s%s%s%s", channels[run->channel], run->channel == TRIAL_CHANNEL_FILE ? results->score_file : "",
                               run->trial->sealed_eval ? " of the sealed evaluation" : "",
@@ -962,7 +978,7 @@ static int run_dry(struct command_run *run, const struct trial_request *request,
     const char *above = getenv("TMPDIR");
     char dir[PATH_MAX];
     int status = CLI_GO_ON;
-    if (!(run->dry = dry_metrics_new(&request->plan)))
+    if (!(run->dry = dry_metrics_new(&request->plan, dry->lines)))
         return cli_no_memory();
     if (dry->log) {
         const struct metric_files files = files_of(run, -INFINITY);
@@ -987,6 +1003,80 @@ static int run_dry(struct command_run *run, const struct trial_request *request,
     dry_metrics_free(run->dry);
     run->dry = NULL;
     return status;
+}
+
+/* ---- a trial that is read again ---- */
+
+static bool prepare_rescore(void *context, const struct workdir *dir, struct trial_job *job)
+{
+    (void)context;
+    (void)dir;
+    (void)job;
+    return true;
+}
+
+/* Other trials may have worked in the same directory since, so only that of the trial itself is searched. */
+static bool watch_rescore(void *context, struct trial_outcome *outcome, struct trial_job *job, struct trial_results *results)
+{
+    struct command_run *run = context;
+    const struct command_rescore *again = run->trial->rescore;
+    struct metric_files files = files_of(run, again->began), own = files;
+    const struct command_values values = {run->plan->params, run->plan->n_params, run->trial->first_seed, again->work ? again->work : ""};
+    struct dry_metrics *log = dry_metrics_new(run->plan, 0);
+    char why[TRIAL_TEXT_MAX] = "";
+    *outcome = (struct trial_outcome){.total_s = again->was->total_s.value};
+    run->job = *job;
+    if (!log)
+        return cli_no_memory(), false;
+    dry_metrics_attach(log, job);
+    bool good = dry_metrics_read_log(log, again->log) == CLI_GO_ON;
+    dry_metrics_describe(log, outcome);
+    dry_metrics_free(log);
+    files.until = again->ended;
+    own.dir = own.store = NULL;
+    if (!metric_files_read(&files, &values, why, sizeof why)) {
+        trial_results_forget_score(results);
+        memcpy(outcome->looked, why, sizeof outcome->looked);
+    } else if (again->work && results->score_channel < TRIAL_CHANNEL_EVENTS) {
+        own.dir = again->work;
+        metric_files_discover(&own, &values, &results->score);
+    }
+    run->channel = results->score_channel;
+    name_score(run, outcome, results);
+    return good;
+}
+
+static void settle_rescore(void *context, struct lineage_trial *row, struct lineage_append_options *options)
+{
+    const struct command_run *run = context;
+    (void)row;
+    options->snapshot_dir = run->trial->rescore->work;
+}
+
+/* The log is that of the trial, under the id of the new row as well. */
+static void link_log(void *context, const char *exp_id)
+{
+    const struct command_run *run = context;
+    const char *log = run->trial->rescore->log, *slash = strrchr(log, '/');
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%.*s/%.64s.log", (int)(slash - log), log, exp_id);
+    if (n > 0 && n < PATH_MAX && link(log, path) != 0)
+        cli_error(CLI_SYSTEM, "cannot keep %s: %s", path, strerror(errno));
+}
+
+static void request_rescore(struct command_run *run, struct trial_request *request)
+{
+    request->prepare = prepare_rescore;
+    request->watch = watch_rescore;
+    request->output = NULL;
+    request->beside = link_log;
+    request->recorded = NULL;
+    request->snapshot = NULL; /* settle_rescore names it */
+    request->quiet = true;
+    request->plan.identity.settle = settle_rescore;
+    request->plan.identity.settle_context = run;
+    request->plan.params = run->trial->rescore->was->params;
+    request->plan.n_params = run->trial->rescore->was->n_params;
 }
 
 /* Whether the score may have this name, which is asked before the command runs. */
@@ -1051,6 +1141,8 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
                                     .quiet = trial->quiet,
                                     .interrupts = trial->interrupts};
     run->plan = &request.plan;
+    if (trial->rescore)
+        request_rescore(run, &request);
     if (!may_compare(store, request.plan.settings.score)) {
         status = CLI_USAGE;
         goto done;

@@ -72,6 +72,7 @@ struct watch {
     bool evaluating; /* the evaluation has begun */
     bool ending;     /* the trial has reported that it is done or has failed */
     bool stop;       /* there is a verdict */
+    bool scored;     /* a value of the score was read, or its absence was reported */
     bool impatient;  /* the user has interrupted twice */
     size_t read;     /* bytes of output in this round */
     uint64_t unreadable, first_unreadable; /* lines of events that cannot be read, and the number of the first of them */
@@ -157,6 +158,7 @@ static void change_phase(struct watch *w, const struct trial_event *event)
 
 static void take_event(struct watch *w, const struct trial_event *event)
 {
+    w->scored = w->scored || event->has_score || event->lost_score;
     w->ending = w->ending || event->failed || (event->phase && strcmp(event->phase, TRIAL_PHASE_DONE) == 0);
     peers_watch(&w->peers, event->peers);
     if (event->failed) {
@@ -205,10 +207,11 @@ static void take_printed_line(void *context, const char *text, size_t length)
 {
     struct watch *w = context;
     struct trial_event event;
-    if (w->job->line)
-        w->job->line(w->job->context, text, length);
+    const bool enough = w->job->line && !w->stop && !w->job->line(w->job->context, text, length);
     if (!w->stop && metric_lines_read(&w->metrics, &event, text, length))
         take_event(w, &event);
+    if (enough && !w->stop)
+        finish(w, TRIAL_PRUNED);
 }
 
 /*
@@ -291,6 +294,8 @@ static int sample_interval(const struct watch *w)
 static int patience(const struct watch *w)
 {
     int most = sooner(sample_interval(w), sooner(time_left(w), silence_left(w)));
+    if (!w->scored)
+        most = sooner(most, milliseconds_left(w->began, 60 * w->job->settings.score_minutes));
     if (w->job->turn_seconds > 0)
         most = sooner(most, (int)(fmin(w->job->turn_seconds, 1e6) * 1000) + 1);
     return w->process.notice < 0 ? sooner(most, EXIT_INTERVAL_MS) : most;
@@ -359,8 +364,21 @@ static bool wait_for_news(struct watch *w, bool *interrupted, int milliseconds)
     return true;
 }
 
+/* A name that the program does not print is otherwise only noticed after hours. */
+static void warn_without_score(struct watch *w)
+{
+    char looked[TRIAL_TEXT_MAX], text[TRIAL_TEXT_MAX + 100];
+    if (w->scored || milliseconds_left(w->began, 60 * w->job->settings.score_minutes) != 0)
+        return;
+    w->scored = true;
+    metric_lines_describe(&w->metrics, looked, sizeof looked);
+    snprintf(text, sizeof text, "no value of the score after %g minutes: %s", w->job->settings.score_minutes, looked);
+    cli_say(text);
+}
+
 static void judge_time(struct watch *w)
 {
+    warn_without_score(w);
     if (time_left(w) == 0)
         finish_overrun(w, w->evaluating ? TRIAL_EVAL_OVERRUN : TRIAL_TRAIN_OVERRUN, false, 0);
     else if (silence_left(w) == 0)
@@ -601,10 +619,7 @@ bool trial_watch(struct trial_outcome *outcome, const struct trial_job *job)
     trial_process_release(&w.process);
     outcome->unseen = w.process.unseen;
     metric_lines_describe(&w.metrics, outcome->looked, sizeof outcome->looked);
-    char remark[512];
-    for (size_t i = 0; metric_lines_remark(&w.metrics, i, remark, sizeof remark); i++)
-        if (remark[0])
-            cli_say(remark);
+    metric_lines_say(&w.metrics);
     outcome->doubt = metric_lines_doubt(&w.metrics);
     report_unreadable(&w);
     metric_lines_release(&w.metrics);
