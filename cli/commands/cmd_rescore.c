@@ -46,7 +46,7 @@ static int check(const struct rescore *o, const struct command_trial *t)
     if (!finished(&o->was))
         return cli_error(CLI_NO, "%s did not finish, so what it printed last is not its score", id);
     if (t->sealed_eval)
-        return cli_error(CLI_NO, "%s has a sealed evaluation, whose score cannot be told from what the training printed; run it again", id);
+        return cli_error(CLI_NO, "%s has a sealed evaluation, and its log does not say where the training ends; run it again", id);
     if (t->seeds > 1)
         return cli_error(CLI_NO, "%s ran with %zu seeds, and its log does not say where each begins; run it again", id, t->seeds);
     if (t->eval && !o->regexes && !o->files)
@@ -259,7 +259,7 @@ const struct cli_command cmd_rescore = {
     .arguments = "[ID...]",
     .description = "Reads the score of a trial that finished from its log and from the files that it left, by\n"
                    "other names, patterns or files, and appends a row that says so. Nothing is run. The trial's\n"
-                   "own row stays. Without options the log is read as it was then. Files count only if they\n"
+                   "own row stays. Without options the same names as then are looked for. Files count only if they\n"
                    "were written while the trial ran; if it had no score, its work directory was kept and may\n"
                    "become the snapshot. A trial of a night is then done. Exit status: 0 all have a score, 1 not.",
     .examples = "  lineage rescore 004 -m eval_loss\n"

@@ -129,7 +129,7 @@ static void take_metric(struct found *found, const json_t *run, const char *pref
         take_value(found, name, json_is_number(last) ? json_number_value(last) : (double)NAN);
 }
 
-/* If a history has several runs, those that ended since then count. Event files in directories below are told apart by them. */
+/* Only runs that ended since then count. Event files in directories below are told apart by them. */
 static void take_runs(struct found *found, const json_t *history, double since)
 {
     const json_t *runs = json_object_get(history, "runs");
@@ -138,7 +138,7 @@ static void take_runs(struct found *found, const json_t *history, double since)
         const json_t *run = json_array_get(runs, i), *ended = json_object_get(run, "ended");
         const char *key = json_string_value(json_object_get(run, "key")), *metric;
         json_t *last;
-        if (json_array_size(runs) > 1 && json_is_number(ended) && json_number_value(ended) < since - 1)
+        if (json_is_number(ended) && json_number_value(ended) < since - 1)
             continue;
         json_object_foreach(json_object_get(run, "metrics"), metric, last)
             take_metric(found, run, tool && key && strcmp(tool, "tensorboard") == 0 && strcmp(key, ".") != 0 ? key : "", metric, last);

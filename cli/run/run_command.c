@@ -573,7 +573,7 @@ static void read_files(struct command_run *run, struct trial_outcome *outcome, s
     if (!metric_files_read(&files, values, why, sizeof why)) {
         forget_score(run, results);
         memcpy(outcome->looked, why, sizeof outcome->looked);
-    } else if (!t->eval && !t->sealed_eval && results->score_channel < TRIAL_CHANNEL_EVENTS) {
+    } else if (!t->eval && !t->sealed_eval && results->score_channel < TRIAL_CHANNEL_EVENTS && !results->lost_score) {
         metric_files_discover(&files, values, &results->score);
     }
 }
@@ -766,13 +766,14 @@ static bool run_seeds(struct command_run *run, struct trial_outcome *outcome, st
 
 /*
  * The store remembers the name of its first score. Only a trial that nobody gave a name, or one that ran beside the first, has another
- * name here; command_trial_run refuses the others before they run.
+ * name here; command_trial_run refuses the others before they run. A name that cannot be remembered, for example because the server
+ * cannot be reached, takes nothing from the score.
  */
 static void name_score(const struct command_run *run, struct trial_outcome *outcome, struct trial_results *results)
 {
     const char *name = trial_results_score_name(results);
     struct lineage_error err;
-    if (!run->store || has_failed(outcome) || !results->score.present || !name || lineage_store_name_score(run->store, name, &err) == LINEAGE_OK)
+    if (!run->store || has_failed(outcome) || !results->score.present || !name || lineage_store_name_score(run->store, name, &err) != LINEAGE_EEXIST)
         return;
     snprintf(outcome->looked, sizeof outcome->looked, "%s", err.text);
     results->score.present = false;
@@ -1037,7 +1038,7 @@ static bool watch_rescore(void *context, struct trial_outcome *outcome, struct t
     if (!metric_files_read(&files, &values, why, sizeof why)) {
         trial_results_forget_score(results);
         memcpy(outcome->looked, why, sizeof outcome->looked);
-    } else if (again->work && results->score_channel < TRIAL_CHANNEL_EVENTS) {
+    } else if (again->work && results->score_channel < TRIAL_CHANNEL_EVENTS && !results->lost_score) {
         own.dir = again->work;
         metric_files_discover(&own, &values, &results->score);
     }

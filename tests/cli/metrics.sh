@@ -222,6 +222,9 @@ must_exit 1
 must_have err 'exit 0 without a score'
 must_run run -C files -q -m eval_loss --metric-file 'eval_loss=l*t/trainer_state.json' --metric-take eval_loss=max -- python3 leave.py 0.7
 must_equal 0.9 "$(field files 10)"
+run run -C diverged --direction lower -q -m eval_loss -- sh -c 'python3 leave.py -; echo eval_loss nan'
+must_exit 1
+must_have err 'its score is not a finite number' # also if a file has an earlier value
 files --metric-file eval_loss=none.json -- python3 leave.py 0.7
 must_exit 1
 must_have err 'exit 0 without a score: --metric-file eval_loss: the trial did not write none.json'
@@ -238,6 +241,14 @@ must_exit 1
 must_have err 'its score is not a finite number'
 must_run run -C files --dry-metrics -q --metric-file eval_loss=left/trainer_state.json --format json -- python3 leave.py 0.7
 must_equal '0.686312345 file' "$(json score.value) $(json score.line)"
+
+# A sweep names the file by its key, and each trial has its own in {workdir}.
+printf '{"name": "n", "direction": "lower", "command": "python3 leave.py - {workdir}/{x}", "metric_file": ["eval_loss={workdir}/*/trainer_state.json"], "grid": {"x": [1, 2]}}' >file.json
+must_run night file.json -C sweep -q
+must_equal 0.686312345 "$(field sweep 10)"
+must_have sweep/results.tsv 'score by the file {workdir}/2/trainer_state.json'
+sed 's/eval_loss=/eval_loss/' file.json >wrong.json
+must_fail 2 "is not NAME=PATH" night wrong.json -C sweep2 -q
 
 # rerun repeats patterns and rules, and provenance records them.
 must_run run -C r --direction lower -q --metric-regex 'loss=test loss: ([\d.e+-]+)' --metric-take loss=min -- sh "$PWD/train.sh"

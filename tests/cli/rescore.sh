@@ -15,7 +15,7 @@ END
 run run -C s --direction lower -q -m val_loss --specialist me -p x=1 --hypothesis why -- python3 train.py 0.9
 must_exit 1
 must_have err 'its log and files are kept: `lineage rescore -C s 000 -m NAME` reads the score without running it again'
-run rescore -C s 000 # as it was looked for then
+run rescore -C s 000 # the same name
 must_exit 1
 must_have err 'exit 0 without a score: looked for `val_loss`'
 must_run rescore -C s 000 -m acc -m loss
