@@ -89,7 +89,7 @@ cli/propose                propose.h propose_ranges.h propose_past.h propose_ans
 cli/metrics                *                           include/lineage cli/cli.h
 cli/git                    *                           cli/cli.h cli/support cli/trial
 cli/trial                  *                           include/lineage cli/cli.h cli/support cli/output cli/metrics
-cli/run                    *                           include/lineage cli/cli.h cli/support cli/output cli/metrics cli/trial cli/git
+cli/run                    *                           include/lineage cli/cli.h cli/support cli/output cli/metrics cli/trial cli/git cli/histories
 cli/judge                  answer.h chat.h endpoint.h judge.h judge_case.h request_digest.h score_cache.h trajectory.h wording.h   include/trainer cli/cli.h
 cli/agent                  agent.h agent_prompt.h      include/lineage cli/cli.h cli/support cli/judge cli/plan
 cli/recipe                 *                           include/lineage include/rlcore include/trainer cli/cli.h cli/support cli/output cli/metrics cli/trial cli/judge cli/propose
@@ -115,7 +115,7 @@ libraries()
 {
     cat <<'END'
 sqlite3.h    src/store/mirror src/store/questions src/store/verify src/store/search src/store/ideas src/store/measured cli/histories
-csv.h        src/store/format cli/histories cli/recipe
+csv.h        src/store/format cli/histories cli/metrics cli/recipe
 utf8proc.h   src/store/format src/store/search cli/output
 uthash.h     src/store/append src/store/ideas src/store/code src/store/compare cli/judge
 sha2.h       src/store/redact src/store/log src/store/blobs src/store/code src/store/append

@@ -171,6 +171,7 @@ static int import_history(struct cli_session *session, const struct import_optio
     int status = CLI_GO_ON;
     if (o->take && strcmp(o->take, "last") != 0 && strcmp(o->take, "min") != 0 && strcmp(o->take, "max") != 0)
         return cli_error(CLI_USAGE, "--take '%.40s': use last, min or max", o->take);
+    struct lineage_error err;
     json_t *history = history_read(path, &options, why), *known = NULL;
     if (!history)
         return cli_error(CLI_USAGE, "%s", why);
@@ -181,6 +182,10 @@ static int import_history(struct cli_session *session, const struct import_optio
     const struct history_mapping mapping = {o->metric, o->take, o->specialist, lineage_store_harmless_names(session->store), known};
     if (status == CLI_GO_ON && !history_rows_make(&rows, history, &mapping, why))
         status = cli_error(CLI_USAGE, "%s", why);
+    /* A tool that names its score only `value` says nothing about what it is. */
+    const bool named = status == CLI_GO_ON && (o->metric || !json_object_get(history, "score"));
+    if (named && rows.n > rows.n_without_score && lineage_store_name_score(session->store, rows.score, &err) != LINEAGE_OK)
+        status = cli_fail(&err);
     if (status == CLI_GO_ON)
         status = append_rows(session->store, &rows);
     history_rows_release(&rows);

@@ -18,6 +18,7 @@ struct run_options {
     const char *const *command; /* the words after -- */
     char *again, *again_notes;
     int baseline, quiet, check_tried, dry_metrics;
+    char *dry_lines;
     struct command_dry dry;
     struct command_options settings;
     struct command_trial trial;
@@ -64,7 +65,9 @@ static int show_metrics(struct run_options *o)
     const char *file = o->session.args.n_positional ? o->session.args.positional[0] : "-";
     if (o->command && o->session.args.n_positional)
         return cli_error(CLI_USAGE, "run: --dry-metrics reads either the file '%s' or the command after --", file);
-    o->dry = (struct command_dry){o->command ? NULL : file, o->session.format};
+    o->dry = (struct command_dry){.log = o->command ? NULL : file, .format = o->session.format};
+    if (o->dry_lines && !cli_count_parse(&o->dry.lines, "dry-lines", o->dry_lines))
+        return CLI_USAGE;
     t->dry = &o->dry;
     t->identity.parent = NULL;
     if (!o->command)
@@ -99,6 +102,8 @@ static int read_options(struct cli_session *session, void *context)
             return cli_no_memory();
         t->identity.notes = o->again_notes;
     }
+    if (o->dry_lines && !o->dry_metrics)
+        return cli_error(CLI_USAGE, "run: --dry-lines belongs to --dry-metrics");
     return o->dry_metrics ? show_metrics(o) : make_store(session);
 }
 
@@ -132,6 +137,9 @@ static int report(const struct run_options *o, const struct trial_outcome *outco
               "      lineage render, lineage report                        what is known, for a model and for you\n", stderr);
     if (outcome->reason[0])
         cli_error(CLI_NO, "%s: %s", lineage_label_name(row->status), outcome->reason);
+    if (outcome->end == TRIAL_FINISHED && row->status == LINEAGE_HARNESS_ABORT && !o->trial.sealed_eval && o->trial.seeds < 2)
+        cli_error(CLI_NO, "its log and files are kept: `lineage rescore -C %s %s -m NAME` reads the score without running it again",
+                  lineage_store_dir(o->session.store), row->exp_id);
     if (outcome->end == TRIAL_PRUNED)
         return shown;
     if (outcome->end == TRIAL_INTERRUPTED)
@@ -193,6 +201,7 @@ static int run_run(struct run_options *o, const struct cli_command *command, int
         {"again", 0, POPT_ARG_STRING, &o->again, 0, "why the trial repeats an earlier one; kept in notes", "REASON"},
         {"dry-metrics", 0, POPT_ARG_NONE, &o->dry_metrics, 0,
          "show which metric is read from which line of the command's output or of a saved log; no store, no row", NULL},
+        {"dry-lines", 0, POPT_ARG_STRING, &o->dry_lines, 0, "with --dry-metrics: end the command after its first N lines (default: let it finish)", "N"},
         {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "show no progress, and nothing that the command prints", NULL},
         POPT_TABLEEND};
     struct poptOption options[sizeof before / sizeof *before + COMMAND_SETTINGS_MAX + sizeof after / sizeof *after];

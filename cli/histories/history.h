@@ -35,4 +35,7 @@ const char *history_tool_of(const char *path);
 /* Returns the history with its runs in the order in which they started, or NULL with the reason, which names the file. */
 json_t *history_read(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX]);
 
+/* Reads a text file of at most most_bytes. Returns it (free), or NULL with the reason, which names the file. */
+char *history_file_text(const char *path, size_t most_bytes, size_t *length, char why[HISTORY_WHY_MAX]);
+
 #endif

@@ -99,6 +99,7 @@ static const struct {
     {"optuna", DATABASE, is_optuna, read_optuna},
     {"mlflow", DATABASE, is_mlflow_database, read_mlflow_database},
     {"trackio", DATABASE, is_trackio, read_trackio},
+    {"tensorboard", TEXT, is_tensorboard, read_tensorboard}, /* one event file */
     {"csv", TEXT, is_table, read_table},
     {"wandb", TEXT, is_wandb, read_wandb},
 };

@@ -45,9 +45,6 @@ void history_add_point(json_t *run, const char *name, int64_t step, double value
  * local time or UTC); nan if it is none. */
 double history_time(const char *text, bool local);
 
-/* Reads a text file of at most most_bytes. Returns NULL with the reason. */
-char *history_file_text(const char *path, size_t most_bytes, size_t *length, char why[HISTORY_WHY_MAX]);
-
 json_t *history_fail(char why[HISTORY_WHY_MAX], const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- history_database.c: SQLite files of strangers ---- */

@@ -155,6 +155,7 @@ bool command_options_read(struct command_trial *trial, struct command_options *o
     const struct command_setting *setting;
     bool good = true;
     trial->settings.grace_seconds = COMMAND_GRACE_SECONDS;
+    trial->settings.score_minutes = COMMAND_SCORE_MINUTES;
     for (size_t i = 0; good && (setting = command_setting_at(i)); i++) {
         void *member = command_setting_member(trial, setting);
         char *text = options->given[i].text, **list = options->given[i].list;

@@ -55,6 +55,8 @@ struct trial_outcome {
     bool timed;         /* the command is `timeout`, whose status 124 is a time limit */
     char evidence[TRIAL_EVIDENCE_MAX]; /* error and place that a failed command printed (run/failure_evidence.h); "": none */
     char looked[TRIAL_TEXT_MAX]; /* for a trial that printed no score: what was looked for, and what was found */
+    char unreadable[96]; /* "2 lines of events cannot be read, first at line 2"; "": all can be read */
+    const char *doubt; /* how the row qualifies "score by a name that was asked for"; NULL or "": not at all */
     char reason[TRIAL_TEXT_MAX + 128]; /* why it did not finish; "" if it finished. Set when its row is made */
 };
 

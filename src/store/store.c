@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE /* memmem */
 #include <lineage/query.h>
+#include <lineage/text.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -380,6 +381,40 @@ static enum lineage_status replace_noise(struct lineage_store *store, const stru
     return status;
 }
 
+static enum lineage_status keep_score_name(struct lineage_store *store, const char *name, struct lineage_error *err)
+{
+    char *copy = arena_text(&store->more->arena, name, strlen(name));
+    if (!copy)
+        return store_no_memory(err);
+    store->more->score = copy;
+    return LINEAGE_OK;
+}
+
+enum lineage_status lineage_store_name_score(struct lineage_store *store, const char *name, struct lineage_error *err)
+{
+    struct lineage_config config;
+    struct config_more more = {0};
+    struct buf before = {0};
+    if (!*name || strlen(name) >= LINEAGE_NAME_MAX || !lineage_text_is_utf8(name, strlen(name)))
+        return store_fail(err, LINEAGE_EINVAL, "the name of a score is UTF-8 of 1 to 63 bytes");
+    if (store->more->score && strcmp(store->more->score, name) == 0)
+        return LINEAGE_OK;
+    enum lineage_status status = read_settings(store, &config, &more, &before, err);
+    if (status == LINEAGE_OK && more.score && strcmp(more.score, name) != 0)
+        status = store_fail(err, LINEAGE_EEXIST, "the score of this store is `%s` (" PLACE_CONFIG "), and scores of another name, `%s`, are not "
+                            "compared with it: name the score with --score %s, or use another store; if both names mean the same, "
+                            "change \"score\" in " PLACE_CONFIG, more.score, name, more.score);
+    if (status == LINEAGE_OK && !more.score) {
+        more.score = name;
+        status = write_settings(store, &before, &config, &more, err);
+    }
+    if (status == LINEAGE_OK)
+        status = keep_score_name(store, name, err);
+    config_more_release(&more);
+    buf_release(&before);
+    return status;
+}
+
 enum lineage_status lineage_store_set_noise(struct lineage_store *store, double std, unsigned seeds,
                                             struct lineage_error *err)
 {
@@ -567,6 +602,11 @@ const char *const *lineage_store_secret_files(const struct lineage_store *store)
 const char *const *lineage_store_harmless_names(const struct lineage_store *store)
 {
     return store->more ? store->more->harmless_names : NULL;
+}
+
+const char *lineage_store_score_name(const struct lineage_store *store)
+{
+    return store->more ? store->more->score : NULL;
 }
 
 const char *lineage_store_dir(const struct lineage_store *store)

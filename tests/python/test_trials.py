@@ -445,3 +445,31 @@ def test_a_fit_of_lightning_is_a_trial(store):
     callback.on_fit_start(trainer, module)
     callback.on_exception(trainer, module, RuntimeError("CUDA out of memory"))
     assert store.query(sort="newest", limit=1)[0]["status"] == "crash"
+# ---- several processes of one training ----
+
+
+@pytest.mark.parametrize(
+    "environment, recorded",
+    [
+        ({"RANK": "1", "WORLD_SIZE": "4"}, False),
+        ({"SLURM_PROCID": "3", "WORLD_SIZE": "4"}, False),
+        ({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}, False),
+        ({"RANK": "0", "WORLD_SIZE": "4"}, True),
+        ({"RANK": "1"}, True),
+        ({"RANK": "1", "WORLD_SIZE": "1"}, True),
+        ({"SLURM_PROCID": "3"}, True),
+        ({"RANK": "x", "WORLD_SIZE": "4"}, True),
+    ],
+)
+def test_rank_0_alone_records(store, monkeypatch, recwarn, environment, recorded):
+    for name in ("RANK", "WORLD_SIZE", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with store.trial(params={"lr": 0.1}) as trial:
+        trial.log(1, loss=0.5)
+        trial.param("late", 2)
+        trial.score(0.5)
+    assert len(store.query()) == 1 + recorded and not left(store)
+    assert (trial.row is not None) == recorded
+    assert [next(iter(environment)) in str(w.message) for w in recwarn] == [True] * (not recorded)

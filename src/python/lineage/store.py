@@ -1390,6 +1390,15 @@ def _is_accepted(store: Store, columns: "dict[str, Any]") -> bool:
     return True
 
 
+def _other_rank() -> Optional[str]:
+    """`RANK=1` if this process is one of several of one training and not the first; None otherwise."""
+    for rank, size in (("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")):
+        texts = os.environ.get(rank, ""), os.environ.get(size, "")
+        if all(text.isdigit() for text in texts):
+            return f"{rank}={texts[0]}" if int(texts[0]) > 0 and int(texts[1]) > 1 else None
+    return None
+
+
 class Trial:
     """A running trial, from :meth:`Store.trial`. The end of the ``with`` block appends its row.
 
@@ -1404,6 +1413,10 @@ class Trial:
     process is killed, the next :class:`Store` of this directory, or the next `lineage run`, `night` or `train`, appends
     the row as harness_abort with the parameters and steps so far; until then `lineage verify` reports the trial. In a
     child that was forked within the block, the end of the block does nothing.
+
+    One training has one row: in a process whose environment says that it is another than rank 0 of several (``RANK`` and
+    ``WORLD_SIZE`` of torchrun, or those of Slurm and Open MPI), the block runs and records nothing, with a warning that names
+    the variable; ``row`` stays None.
     """
 
     def __init__(self, store: Store, plan: Mapping[str, Any]) -> None:
@@ -1422,6 +1435,10 @@ class Trial:
         self._plan["params"] = _flat(self._plan.get("params") or {})
         self._plan["metrics"] = {str(name): _plain(name, value) for name, value in (self._plan.get("metrics") or {}).items()}
         self._store._check(self._plan)
+        rank = _other_rank()
+        if rank is not None:
+            warnings.warn(f"{rank}: rank 0 records this trial; this process records nothing", stacklevel=2)
+            return self
         plan = {("parent" if name == "parent_exp" else name): value for name, value in self._plan.items()}
         self._begun = time.monotonic()
         self._running = _running.Running(self._store._handles.directory(), plan)
