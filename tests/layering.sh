@@ -28,7 +28,7 @@ src/store/questions        questions.h                 include/lineage src/store
 src/store/settings         ask_settings.h              include/lineage src/store/internal.h src/store/log src/store/mirror src/store/questions
 src/store/search           -                           include/lineage src/store/internal.h src/store/format src/store/mirror src/store/questions src/store/settings
 src/store/code             code_offer.h code_check.h   include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/blobs
-src/store/statistics       student.h odds.h            include/lineage src/store/fail.h src/store/format
+src/store/statistics       student.h odds.h quantiles.h  include/lineage src/store/fail.h src/store/format
 src/store/evidence         -                           include/lineage src/store/fail.h src/store/format src/store/questions src/store/statistics
 src/store/append           acknowledged.h append_state.h judge_again.h outbox_file.h receipts.h  include/lineage src/store/internal.h src/store/clock.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/blobs src/store/code
 src/store/blobs            blobs.h                     include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/postgres src/store/mirror src/store/questions

@@ -83,7 +83,7 @@ struct watch {
     size_t read;     /* bytes of output in this round */
     char left[PROCESS_NAME_MAX]; /* a process that ran on after the command; "": none */
     bool after;      /* such a process has printed or reported something */
-    bool told;       /* the processes that are left were told to end, and nothing that they report counts */
+    bool told;       /* the processes that are left got TERM, and nothing that they report counts */
     uint64_t unreadable, first_unreadable; /* lines of events that cannot be read, and the number of the first of them */
 };
 
@@ -597,7 +597,7 @@ static void look_at_others(struct watch *w)
     process_tree_release(&tree);
 }
 
-/* Lets processes that the command has left end by themselves, for a moment. The guardian ends them only when it is told to. */
+/* Lets processes that the command has left end by themselves, for a moment. The guardian ends them only at an order. */
 static void wait_for_others(struct watch *w)
 {
     bool interrupted = true;

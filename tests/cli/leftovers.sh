@@ -79,7 +79,7 @@ must_have row 'harness_abort -'
 must_have err 'let the command wait for it'
 last_row -- sh -c 'sleep 300 & exit 0'
 must_have row 'exit 0 without a score: looked for `loss`, but 1 process (sleep) outlived the command and was ended'
-# A score of the command itself stays, whatever its child prints when it is told to end.
+# A score of the command itself stays, whatever its child prints at TERM.
 last_row -- sh -c 'sh -c "trap \"echo loss 0.1; exit\" TERM; : >ready; while :; do sleep 0.1; done" & until [ -e ready ]; do sleep 0.01; done; echo loss 0.9'
 must_have row 'keep 0.9'
 must_have row 'outlived the command'

@@ -151,7 +151,7 @@ for by in query tried; do
     must_run -C named $by --format tsv --param domain=law --param lr=1
     must_equal '002 ' "$(sed 1d out | cut -f1 | tr '\n' ' ')"
 done
-# An id without its zeros, and those that are near one that is no id.
+# An id without its zeros, and those near one that does not exist.
 must_run -C named show 2
 must_run -C named show exp_00001
 must_fail 2 "no trial '29' in named; there is 002" -C named show 29
@@ -189,7 +189,7 @@ finds '' -C moments --since 2026-11-28T09:47:29Z
 row 007 17958592480 a '' '' '' '' '' keep 1 '' '' '' '' '' '' '' >>moments/results.tsv
 row 008 'Nov 28 2026' a '' '' '' '' '' keep 1 '' '' '' '' '' '' '' >>moments/results.tsv
 run -C moments verify
-must_equal '007 008' "$(sed -n 's/.*: time: \([0-9]*\):.*/\1/p' out | tr '\n' ' ' | sed 's/ $//')"
+must_equal '007 008' "$(sed -n 's/.*: note: \([0-9]*\):.*/\1/p' out | tr '\n' ' ' | sed 's/ $//')"
 finds '000 001 002 003 004 005 006' -C moments --since 2000
 
 # Words such as `yesterday` count from now.

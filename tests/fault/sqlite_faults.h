@@ -13,7 +13,7 @@ void sqlite_faults_install(void);
  */
 void sqlite_faults_arm(unsigned n, bool full, bool kill);
 
-/* `call`, if not NULL, is told of each call that could fail. */
+/* `call`, if not NULL, hears of each call that could fail. */
 void sqlite_faults_watch(void (*call)(void));
 
 /* Returns true if the armed call was reached. */

@@ -14,7 +14,7 @@
 void statement_faults_arm(unsigned n, int code, bool starts);
 bool statement_faults_hit(void);
 
-/* `call`, if not NULL, is told of each call that could fail. */
+/* `call`, if not NULL, hears of each call that could fail. */
 void statement_faults_watch(void (*call)(void));
 
 /*

@@ -454,8 +454,8 @@ _TEXT_MAX = 128  # bytes of a parameter's text (LINEAGE_PARAM_TEXT_MAX)
 
 
 def _flat(params: Mapping[Any, Any], inside: str = "") -> "dict[str, float | str]":
-    """Parameters of a configuration as a row holds them: a mapping within becomes ``optimizer.lr``, and what is no number or text
-    becomes a text: true, false, none, and a list or another object in its JSON or as str() prints it."""
+    """Parameters of a configuration as a row holds them: a mapping within becomes ``optimizer.lr``, and all but numbers
+    become texts: true, false, none, and a list or another object in its JSON or as str() prints it."""
     flat: "dict[str, float | str]" = {}
     for key, value in params.items():
         name = f"{inside}{key}"

@@ -123,12 +123,16 @@ const char *name_param_sql(struct mirror *mirror, char out[PARAM_SQL_MAX], const
     return out;
 }
 
+/* The settings of a later environment of a run: env1.lr is an lr, too (lineage_tried). */
+static const char environment_sql[] =
+    "SELECT 1 FROM param_values WHERE key > 'env' AND key < 'enw' AND key GLOB 'env[0-9]*.' || ? LIMIT 1";
 static const char param_sql[] = "SELECT 1 FROM param_rows WHERE key = ? LIMIT 1";
 
 static bool is_param(struct mirror *mirror, const char *param, enum lineage_status *status,
                      struct lineage_error *err)
 {
-    return is_usual(param) || name_exists(mirror, param_sql, param, status, err);
+    return is_usual(param) || name_exists(mirror, param_sql, param, status, err) ||
+           (!strchr(param, '.') && name_exists(mirror, environment_sql, param, status, err));
 }
 
 static bool is_setting(struct mirror *mirror, const char *name, enum lineage_status *status, struct lineage_error *err)
