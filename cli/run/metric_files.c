@@ -18,7 +18,7 @@
 #include "metrics/step_file.h"
 #include "support/running_files.h"
 
-enum { FILE_BYTES = 256 << 20, NAME_BYTES = 256, DEPTH_MAX = 6, ENTRIES_MAX = 20000, CANDIDATES_MAX = 64, SHOWN_MAX = PATH_MAX + 16 };
+enum { FILE_BYTES = 256 << 20, NAME_BYTES = 256, DEPTH_MAX = 6, ENTRIES_MAX = 8000, CANDIDATES_MAX = 64, SHOWN_MAX = PATH_MAX + 16 };
 
 /* A clock of the kernel that may be a few milliseconds behind sets the times of files. */
 #define CLOCK_LAG 0.02
@@ -220,7 +220,7 @@ static void newest_match(char path[PATH_MAX], const char *pattern, const struct 
     path[0] = '\0';
     if (glob(pattern, GLOB_NOCHECK, NULL, &found) == 0)
         for (size_t i = 0; i < found.gl_pathc; i++)
-            if (stat(found.gl_pathv[i], &st) == 0 && (S_ISDIR(st.st_mode) || (time_of(&st) >= files->since && (files->until == 0 || time_of(&st) <= files->until))) &&
+            if (stat(found.gl_pathv[i], &st) == 0 && (S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && time_of(&st) >= files->since && (files->until == 0 || time_of(&st) <= files->until))) &&
                 time_of(&st) > newest) {
                 newest = time_of(&st);
                 snprintf(path, PATH_MAX, "%s", found.gl_pathv[i]);
