@@ -64,7 +64,7 @@ static const struct command_setting settings[] = {
      NULL, "N", "limit of the evaluation in processor seconds"},
     {"silence_seconds", "silence", 0, "silence_seconds", SETTING_AMOUNT, AT(settings.silence_seconds), SAME_TRIAL, NULL,
      "SECONDS", "end a command that prints nothing for SECONDS"},
-    {"score_minutes", "score-minutes", 0, NULL, SETTING_AMOUNT, AT(settings.score_minutes), SAME_TRIAL, NULL, "MINUTES",
+    {"score_minutes", "score-minutes", 0, "score_minutes", SETTING_AMOUNT, AT(settings.score_minutes), SAME_TRIAL, NULL, "MINUTES",
      "warn if no value of the score was read after MINUTES (default: 10; 0: never)"},
     {"memory_bytes", "memory", 0, "memory_bytes_limit", SETTING_AMOUNT, AT(settings.memory_bytes), SAME_TRIAL, NULL, "BYTES",
      "memory limit of all its processes together, also 500M, 2G"},

@@ -18,7 +18,7 @@
 #include "metrics/step_file.h"
 #include "support/running_files.h"
 
-enum { FILE_BYTES = 256 << 20, NAME_BYTES = 256, DEPTH_MAX = 6, ENTRIES_MAX = 20000, CANDIDATES_MAX = 64, SHOWN_MAX = PATH_MAX + 16 };
+enum { FILE_BYTES = 256 << 20, NAME_BYTES = 256, DEPTH_MAX = 6, ENTRIES_MAX = 8000, CANDIDATES_MAX = 64, SHOWN_MAX = PATH_MAX + 16 };
 
 /* A clock of the kernel that may be a few milliseconds behind sets the times of files. */
 #define CLOCK_LAG 0.02
@@ -134,14 +134,19 @@ static void take_runs(struct found *found, const json_t *history, double since)
 {
     const json_t *runs = json_object_get(history, "runs");
     const char *tool = json_string_value(json_object_get(history, "tool"));
+    const bool events = tool && strcmp(tool, "tensorboard") == 0;
+    size_t n = 0;
     for (size_t i = 0; i < json_array_size(runs); i++) {
         const json_t *run = json_array_get(runs, i), *ended = json_object_get(run, "ended");
         const char *key = json_string_value(json_object_get(run, "key")), *metric;
         json_t *last;
         if (json_is_number(ended) && json_number_value(ended) < since - 1)
             continue;
+        const uint64_t before = found->value.count;
         json_object_foreach(json_object_get(run, "metrics"), metric, last)
-            take_metric(found, run, tool && key && strcmp(tool, "tensorboard") == 0 && strcmp(key, ".") != 0 ? key : "", metric, last);
+            take_metric(found, run, events && key && strcmp(key, ".") != 0 ? key : "", metric, last);
+        n += found->value.count != before;
+        found->several = found->several || (!events && n > 1);
     }
 }
 
@@ -172,7 +177,7 @@ static bool read_file(struct found *found, const char *path, double since, char 
     }
     if (found->rank != NO_MATCH && !found->several)
         return true;
-    snprintf(why, HISTORY_WHY_MAX, found->several ? "%.300s has several names that end with %.100s; write NAME=PATH#KEY" : "%.300s has no %.100s",
+    snprintf(why, HISTORY_WHY_MAX, found->several ? "%.300s has several runs or names with %.100s; write NAME=PATH#KEY" : "%.300s has no %.100s",
              path, found->asked);
     return false;
 }
@@ -220,7 +225,7 @@ static void newest_match(char path[PATH_MAX], const char *pattern, const struct 
     path[0] = '\0';
     if (glob(pattern, GLOB_NOCHECK, NULL, &found) == 0)
         for (size_t i = 0; i < found.gl_pathc; i++)
-            if (stat(found.gl_pathv[i], &st) == 0 && (S_ISDIR(st.st_mode) || (time_of(&st) >= files->since && (files->until == 0 || time_of(&st) <= files->until))) &&
+            if (stat(found.gl_pathv[i], &st) == 0 && (S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && time_of(&st) >= files->since && (files->until == 0 || time_of(&st) <= files->until))) &&
                 time_of(&st) > newest) {
                 newest = time_of(&st);
                 snprintf(path, PATH_MAX, "%s", found.gl_pathv[i]);
@@ -295,11 +300,23 @@ static size_t kind_of(const char *name)
     return i;
 }
 
-/* The newest of several checkpoints has the longest history; event files are of different parts of a training. */
+/* Length of the name of the directory two levels above the file: of `out` in out/checkpoint-8/trainer_state.json. */
+static size_t length_above(const char *path)
+{
+    size_t n = strlen(path);
+    for (int level = 0; level < 2; level++)
+        while (n > 0 && path[--n] != '/')
+            continue;
+    return n;
+}
+
+/* The newest of several checkpoints of one training has the longest history. Other files of one kind may be of other trainings. */
 static void add_candidate(struct search *search, const char *path, size_t kind, double time)
 {
+    const size_t above = length_above(path);
     size_t i = 0;
-    while (i < search->n && (kind == TENSORBOARD || search->list[i].kind != kind))
+    while (i < search->n && (kind != 0 || search->list[i].kind != kind || length_above(search->list[i].path) != above ||
+                             strncmp(search->list[i].path, path, above) != 0))
         i++;
     if (i == CANDIDATES_MAX || (i < search->n && time < search->list[i].time))
         return;
@@ -419,22 +436,41 @@ static void report(const struct search *search, const char *score, const struct 
     cli_say(text);
 }
 
+/* Files beside those of other trials are not taken, but named. */
+static void report_foreign(struct search *search, const struct metric_files *files, const char *score, const struct command_values *values)
+{
+    char text[1200];
+    read_candidates(search, files, score, values);
+    if (search->n == 0)
+        return;
+    snprintf(text, sizeof text, "%s is in %.300s, but other trials run and may have written it; say which file is the trial's own, for example "
+             "--metric-file %s=%.300s", score, search->list[0].path, score, search->list[0].path);
+    cli_say(text);
+}
+
 void metric_files_discover(const struct metric_files *files, const struct command_values *values, const struct lineage_number *printed)
 {
-    const char *score = files->plan->settings.score;
+    const char *score = files->plan->settings.score, *dir = files->dir ? files->dir : ".";
     struct search search = {.since = files->since, .list = calloc(CANDIDATES_MAX, sizeof *search.list)};
     struct stat store;
-    bool has_store = files->store && stat(files->store, &store) == 0;
-    if (score && search.list) {
-        if (printed->present || !others_run(files->store))
-            search_below(&search, files->dir ? files->dir : ".", has_store ? &store : NULL);
-        search_below(&search, values->workdir, NULL);
-        read_candidates(&search, files, score, values);
-        const struct candidate *chosen = choose(&search, printed);
-        if (search.n && !(chosen && printed->present && chosen->value == printed->value))
-            report(&search, score, printed, chosen);
-        if (chosen && !(printed->present && chosen->value == printed->value))
-            give(files, score, chosen->path, chosen->value);
+    const bool has_store = files->store && stat(files->store, &store) == 0, alone = printed->present || !others_run(files->store);
+    if (!score || !search.list) {
+        free(search.list);
+        return;
+    }
+    search_below(&search, values->workdir, NULL);
+    if (alone)
+        search_below(&search, dir, has_store ? &store : NULL);
+    read_candidates(&search, files, score, values);
+    const struct candidate *chosen = choose(&search, printed);
+    const bool same = chosen && printed->present && chosen->value == printed->value;
+    if (search.n && !same)
+        report(&search, score, printed, chosen);
+    if (chosen && !same)
+        give(files, score, chosen->path, chosen->value);
+    if (!search.n && !alone) {
+        search_below(&search, dir, has_store ? &store : NULL);
+        report_foreign(&search, files, score, values);
     }
     free(search.list);
 }

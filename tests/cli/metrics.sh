@@ -215,6 +215,13 @@ must_have err 'deep/trainer_state.json, which the trial has written (printed: no
 files -- python3 leave.py 0.7
 must_have err 'eval_loss 0.7 counts as printed, although left/trainer_state.json has 0.686312345'
 must_equal 0.7 "$(field files 10)"
+# The newest of several checkpoints counts; files of different trainings are not chosen from.
+files -- sh -c 'for n in 1 2; do mkdir -p many/checkpoint-$n; echo "{\"eval_loss\": $n}" >many/checkpoint-$n/trainer_state.json; sleep 0.05; done'
+must_exit 0
+must_equal 2.0 "$(field files 10)"
+files -- sh -c 'for n in 1 2; do mkdir -p many$n/c; echo "{\"eval_loss\": $n}" >many$n/c/trainer_state.json; done'
+must_exit 1
+must_have err '2 files have a eval_loss, and they differ; say which counts, for example --metric-file eval_loss=many'
 files -- true
 must_exit 1 # the file is older than this trial
 files --eval true -- python3 leave.py -

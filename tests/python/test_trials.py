@@ -473,3 +473,12 @@ def test_rank_0_alone_records(store, monkeypatch, recwarn, environment, recorded
     assert len(store.query()) == 1 + recorded and not left(store)
     assert (trial.row is not None) == recorded
     assert [next(iter(environment)) in str(w.message) for w in recwarn] == [True] * (not recorded)
+
+
+def test_a_metric_that_ended_as_nan_is_not_its_last_finite_value(store):
+    with store.trial() as trial:
+        trial.log(1, loss=0.5, acc=0.1, late=1.0, **{"eval/top 1": 0.5})
+        trial.log(2, loss=float("nan"), **{"eval/top 1": float("nan")}, acc=float("inf"), late=float("nan"))
+        trial.log(3, acc=0.2)
+        trial.score(0.5, late=2.0)
+    assert trial.row["metrics"] == {"acc": 0.2, "late": 2.0}

@@ -1422,6 +1422,7 @@ class Trial:
     def __init__(self, store: Store, plan: Mapping[str, Any]) -> None:
         self._store, self._plan = store, dict(plan)
         self._steps: "list[dict[str, float]]" = []
+        self._lost: "set[str]" = set()
         self._final: "dict[str, Any]" = {}
         self._score: Optional[float] = None
         self._running: Optional[_running.Running] = None
@@ -1449,7 +1450,9 @@ class Trial:
 
     def log(self, step: int, /, **metrics: float) -> None:
         """Record metrics of a step by name. `lineage status` shows them at once, and telemetry keeps them. Values that are
-        not finite are dropped, because JSON cannot represent them."""
+        not finite are dropped, because JSON cannot represent them; the row leaves out a metric whose last value was one of them."""
+        for name, value in metrics.items():
+            (self._lost.discard if math.isfinite(float(value)) else self._lost.add)(_metric_name(name))
         entry = {name: float(value) for name, value in metrics.items() if math.isfinite(float(value))}
         self._steps.append({"step": int(step), **entry})
         if self._running is not None:
@@ -1485,7 +1488,9 @@ class Trial:
         else:
             trial["status"], cause = reason
             trial["notes"] = "; ".join(part for part in (str(trial.get("notes") or ""), cause) if part)
-        trial["metrics"] = {**_last_metrics([*self._steps, self._final]), **(trial.get("metrics") or {})}
+        lost = self._lost - {_metric_name(name) for name in self._final}
+        last = {name: value for name, value in _last_metrics([*self._steps, self._final]).items() if name not in lost}
+        trial["metrics"] = {**last, **(trial.get("metrics") or {})}
         telemetry: "dict[str, Any]" = {"steps": self._steps} if self._steps else {}
         if self._final:
             telemetry["final"] = self._final
