@@ -294,6 +294,7 @@ void cli_json_print(FILE *out, const json_t *value, bool indent);
 char *cli_json_compact(const json_t *value, size_t *length); /* one line without blanks (free it); NULL: out of
                                                               * memory */
 json_t *cli_json_number(double value); /* nan and infinities become the strings that the store writes */
+json_t *cli_json_setting(double value); /* of a parameter */
 json_t *cli_json_digits(const char *number); /* of a number as the store writes it; without a point it is an integer */
 json_t *cli_json_text(const char *text);
 /* A missing number becomes null, not 0: a trial with score 0 would win every comparison where lower is better. */
@@ -301,6 +302,7 @@ json_t *cli_json_figure(struct lineage_number number);
 json_t *cli_json_column(const struct lineage_trial *trial, size_t i); /* a number, a label or a text; i as in
                                                                        * lineage_column */
 json_t *cli_json_params(const struct lineage_param *params, size_t n); /* an object: numbers and texts by name */
+json_t *cli_json_metrics(const struct lineage_param *metrics, size_t n); /* what was measured keeps its point */
 
 /* Reads a JSON file, or stdin for `-`. Prints a message and returns NULL on failure. */
 json_t *cli_json_load(const char *path);

@@ -9,6 +9,18 @@ CREATE TABLE judged (
     baseline_exp TEXT NOT NULL,
     special INTEGER NOT NULL
 );
+-- As in version 6, and with the difference of the void trial's own row; in `trials` it has none.
+DROP TABLE voided;
+CREATE TABLE voided (
+    seq INTEGER PRIMARY KEY REFERENCES trials(seq),
+    exp_id TEXT NOT NULL,
+    void_seq INTEGER NOT NULL,    -- the row that voids it
+    status TEXT NOT NULL,         -- label and score as in its own row
+    score REAL,
+    special INTEGER NOT NULL,
+    delta_vs_best REAL
+);
+
 -- What the judgement covers; no row before the first void.
 CREATE TABLE judged_with (
     id INTEGER PRIMARY KEY CHECK (id = 0),

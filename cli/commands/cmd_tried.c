@@ -85,7 +85,7 @@ static int report_aborted(struct lineage_store *store, const struct tried_option
         if (lineage_sql(store, "SELECT 1 FROM param_values LIMIT 1", note_row, &some, &ignored) != LINEAGE_OK || some ||
             strstr(err.text, "did you mean"))
             return cli_fail(&err);
-        return cli_error(CLI_NO, "no trial has a parameter yet");
+        return cli_error(CLI_NO, "%s", err.text);
     }
     if (n)
         fprintf(stderr, "lineage: %zu trial%s with this setting ended in harness_abort, which does not count as tried\n", n,

@@ -233,7 +233,7 @@ bool mcp_fields_choose(struct mcp_fields *fields, struct mcp_call *call, const c
 
 static json_t *param_json(const struct lineage_param *param)
 {
-    return param->text ? mcp_cell(param->text, 0) : cli_json_number(param->value);
+    return param->text ? mcp_cell(param->text, 0) : cli_json_setting(param->value);
 }
 
 static json_t *params_json(const struct lineage_trial *trial)
@@ -311,7 +311,7 @@ json_t *mcp_field(const struct lineage_trial *trial, const char *name, size_t ma
     if (strcmp(name, "params") == 0)
         return params_json(trial);
     if (strcmp(name, "metrics") == 0)
-        return cli_json_params(trial->metrics, trial->n_metrics);
+        return cli_json_metrics(trial->metrics, trial->n_metrics);
     if (strcmp(name, "turns") == 0)
         return turns_json(trial);
     if (strcmp(name, "ig_clip_scale_mean") == 0)

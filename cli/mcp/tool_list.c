@@ -430,7 +430,8 @@ static json_t *call_best(struct mcp_call *call)
     json_t *result = one_trial(call, &best, "exp_id,timestamp,specialist,parent_exp,hypothesis,status,score,margin,"
                                             "delta_vs_best,train_s,total_s,notes,params,turns");
     if (result) {
-        json_object_set_new(result, "metric", mcp_cell(lineage_store_metric(call->server->store), 80));
+        const char *name = lineage_store_score_name(call->server->store);
+        json_object_set_new(result, "metric", mcp_cell(name ? name : lineage_store_metric(call->server->store), 80));
         json_object_set_new(result, "better", json_string(config->direction == LINEAGE_HIGHER ? "higher" : "lower"));
         add_front(result, call->server->store);
     }

@@ -119,7 +119,7 @@ static void name_setting(char *out, size_t size, struct lineage_store *store, co
             char number[LINEAGE_NUMBER_MAX], quoted[LINEAGE_PARAM_QUOTED_MAX];
             if (strcmp(p->name, "seed") == 0 || strcmp(p->name, "proposer") == 0)
                 continue;
-            const char *value = p->text ? lineage_param_text_format(quoted, p->text) : lineage_number_format(number, p->value);
+            const char *value = p->text ? lineage_param_text_format(quoted, p->text) : lineage_setting_format(number, p->value);
             char *safe = cli_text_line(value, 40);
             used += (size_t)snprintf(out + used, size - used, "%s%s=%s", used ? " " : "", p->name, safe ? safe : "");
             free(safe);

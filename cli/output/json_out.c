@@ -181,12 +181,27 @@ json_t *cli_json_text(const char *text)
     return string;
 }
 
+/* A whole number of a parameter stays whole: a program that reads it may want an integer. */
+json_t *cli_json_setting(double value)
+{
+    char text[LINEAGE_NUMBER_MAX];
+    return cli_json_digits(lineage_setting_format(text, value));
+}
+
 json_t *cli_json_params(const struct lineage_param *params, size_t n)
 {
     json_t *object = json_object();
     for (size_t i = 0; i < n; i++)
         json_object_set_new(object, params[i].name,
-                            params[i].text ? cli_json_text(params[i].text) : cli_json_number(params[i].value));
+                            params[i].text ? cli_json_text(params[i].text) : cli_json_setting(params[i].value));
+    return object;
+}
+
+json_t *cli_json_metrics(const struct lineage_param *metrics, size_t n)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < n; i++)
+        json_object_set_new(object, metrics[i].name, cli_json_number(metrics[i].value));
     return object;
 }
 

@@ -204,7 +204,7 @@ struct lineage_board {
 
 struct lineage_report {
     /* Settings of the store. */
-    const char *metric; /* name of the score column */
+    const char *metric; /* name of the score (lineage_store_score_name), else of its column */
     enum lineage_direction direction;
     double min_delta, noise_std;
     unsigned noise_seeds; /* at least 1 */

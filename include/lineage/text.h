@@ -22,6 +22,9 @@ extern "C" {
  * "1e-05", "-0.0", "nan", "inf". Returns out. */
 LINEAGE_API const char *lineage_number_format(char out[LINEAGE_NUMBER_MAX], double value);
 
+/* Like lineage_number_format, for the value of a parameter: a whole number has no ".0", as people and programs write it. */
+LINEAGE_API const char *lineage_setting_format(char out[LINEAGE_NUMBER_MAX], double value);
+
 /* Reads a number as CPython's float() does: optional ASCII blanks around it, sign, digits with an optional point,
  * optional exponent, inf/infinity/nan in any case; overflow gives an infinity, underflow zero. The whole of
  * text[0..length) must be the number. Otherwise returns false and leaves *value unchanged. */

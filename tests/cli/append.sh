@@ -66,7 +66,7 @@ id=$(cat out)
 must_equal 1 "$(tail -n 1 results.tsv | grep -c 'ig_clip_scale mean=1.014 std=0.087')"
 rm -f lineage.db*
 must_run show "$id" --format json
-must_equal '{"alpha":0.4,"gamma":1.0,"lr":0.0001}' "$(json params)"
+must_equal '{"alpha":0.4,"gamma":1,"lr":0.0001}' "$(json params)"
 must_equal 1.014 "$(json ig_clip_scale_mean)"
 must_equal 0.087 "$(json ig_clip_scale_std)"
 must_equal 1 "$(json notes | grep -c 'as planned')"

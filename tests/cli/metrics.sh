@@ -388,7 +388,7 @@ must_fail 2 'metric train_loss is set to another value' append -C cols --status 
 must_run append -C cols --status discard --core-metric 5 --notes 'metrics look=1 good; lr=5'
 must_run append -C cols --status discard --core-metric 5 --notes 'metrics seen=1; lr=5; prose; metrics late=2'
 must_run show -C cols 006 --format json
-must_equal '1.0 2.0 5.0' "$(json metrics.seen) $(json metrics.late) $(json params.lr)"
+must_equal '1.0 2.0 5' "$(json metrics.seen) $(json metrics.late) $(json params.lr)"
 must_run show -C cols 005 --format json
 must_equal '{} ' "$(json params) $(json metrics 2>/dev/null)"
 must_run append -C cols --status discard --core-metric 5 --notes 'reverted: lr=5 was silly; batch=9'
@@ -450,7 +450,7 @@ must_equal 'x1 ' "$(sed 1d out | cut -f 1 | tr '\n' ' ')"
 must_run sweep -C json lr deep --format tsv
 must_equal '2' "$(sed 1d out | wc -l | tr -d ' ')"
 must_run show -C json x2 --format json
-must_equal '{"deep": 8.0, "lr": 0.6} {"loss": 9.0}' "$(python3 -c 'import json
+must_equal '{"deep": 8, "lr": 0.6} {"loss": 9.0}' "$(python3 -c 'import json
 t = json.load(open("out")); print(json.dumps(t["params"]), json.dumps(t["metrics"]))')"
 must_run verify -C json
 must_run export -C json
@@ -463,7 +463,7 @@ sed -i 's/^00[01]/y&/' other.tsv
 run import -C plain other.tsv
 must_exit 0
 must_run show -C plain x1 --format json
-must_equal '7.0 sgd 0.75' "$(json params.deep) $(json params.opt) $(json metrics.acc)"
+must_equal '7 sgd 0.75' "$(json params.deep) $(json params.opt) $(json metrics.acc)"
 
 # ---- GPU memory, by a library that stands in for the driver's ----
 if "$CC" -shared -fPIC -o libnvidia-ml.so.1 "$SOURCE/tests/support/fake_nvml.c" 2>cc.err; then

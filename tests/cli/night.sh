@@ -198,7 +198,7 @@ must_equal 5 "$(cut -f 17 pr/results.tsv | sed 's/.*trial tiny \(.*\), key .*/\1
 run night ranges.json -C pr --trials 6 --planner 'echo "{\"params\": {\"lr\": 5e-3, \"algorithm\": \"rloo\"}, \"parent\": \"best\"}"'
 must_exit 0
 must_run show -C pr 006 --format json
-must_equal '0.005 rloo 4.0 planner' "$(json params.lr) $(json params.algorithm) $(json params.group_size) $(json params.proposer)"
+must_equal '0.005 rloo 4 planner' "$(json params.lr) $(json params.algorithm) $(json params.group_size) $(json params.proposer)"
 checks=$((checks + 1))
 [ -n "$(json parent_exp)" ] || fail 'the planner asked for the best as its parent'
 sed 's/1e-4:1e-2:log/1:0/' ranges.json >wrong.json

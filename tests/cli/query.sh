@@ -67,7 +67,7 @@ finds '000 001 002 003 004' --limit 100
 must_run query --alpha 0.3 --format json
 must_equal 1 "$(json '#')"
 must_equal 001 "$(json 0.exp_id)"
-must_equal '{"alpha":0.3,"gamma":1.0,"lr":0.0001}' "$(json 0.params)"
+must_equal '{"alpha":0.3,"gamma":1,"lr":0.0001}' "$(json 0.params)"
 must_equal 0.96 "$(json 0.extras.accuracy)"
 must_run query --metric 99: --format json
 must_equal '[]' "$(cat out)"

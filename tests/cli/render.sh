@@ -357,4 +357,20 @@ must_match_file default out
 must_run -C night render --output K.md
 printf 'by hand, %020000d\n' 1 >>night/K.md 2>/dev/null || printf 'by hand, %020000d\n' 1 >>K.md
 must_run -C night render --output K.md
+
+# The score has the name that its program prints; whole numbers stay whole.
+mkdir named
+must_run init named --direction lower
+must_run -C named run -q -m val_loss -p HIDDEN=64 -- sh -c 'echo "val_loss: 0.5"'
+must_run -C named render
+must_have out '(val_loss=0.5, lower is better)'
+must_have out '| exp | val_loss |'
+must_have out 'HIDDEN=64'
+must_lack out 'core_metric'
+must_run -C named query
+must_have out 'HIDDEN=64 '
+must_run -C named query --format json
+must_have out '"HIDDEN": 64}'
+must_run -C named render --style fieldkit
+must_have out 'core_metric'
 finish

@@ -80,7 +80,7 @@ must_exit 1
 run tried --param random_page_cots=1.1
 must_exit 2
 must_have err "random_page_cots: no trial has it; did you mean 'random_page_cost', a setting that trials changed?"
-must_fail 1 'no trial has a parameter yet' tried --param unheard_of=1
+must_fail 1 "no column or parameter 'unheard_of'" tried --param unheard_of=1
 must_lack err 'did you mean'
 
 # ---- sweep ----

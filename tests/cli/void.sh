@@ -186,4 +186,17 @@ must_exit 0
 must_equal 'baseline 1.0 003' "$(tail -n 1 n/results.tsv | cut -f '1,9,10' | awk -F '\t' '{print $2, $3, $1}')"
 must_equal 5 "$(wc -l <n/results.tsv | tr -d ' ')"
 same_everywhere n
+
+# The difference of a void trial is shown nowhere, and is there again when it counts again.
+must_run init delta --direction higher
+must_run -C delta append --status baseline --core-metric 30
+must_run -C delta append --status keep --core-metric 35 --param lr=0.9 --parent 000
+run -C delta void 001 --reason leak
+must_run -C delta query --format json
+must_equal 'null' "$(json 1.delta_vs_best)"
+must_run -C delta verify
+run -C delta void --undo 001 --reason fine
+must_run -C delta query --format json
+must_equal '5.0' "$(json 1.delta_vs_best)"
+must_run -C delta verify
 finish

@@ -21,8 +21,8 @@
 #include "specialist_sums.h"
 #include "statement.h"
 
-/* Bits of `special` of the score: not a number, and negative zero. */
-#define SCORE_BITS "(32 | 32 * 256)"
+/* Bits of `special` of the score and of delta_vs_best: not a number, and negative zero. */
+#define SCORE_BITS "(4 | 4 * 256 | 32 | 32 * 256)"
 
 bool void_rows_note(struct void_rows *rows, const struct lineage_trial *trial)
 {
@@ -78,9 +78,9 @@ static enum lineage_status find_target(struct mirror *mirror, int64_t by, int64_
 static enum lineage_status make_void(struct mirror *mirror, int64_t seq, int64_t by, struct lineage_error *err)
 {
     enum lineage_status status = run(mirror,
-        "INSERT OR IGNORE INTO voided SELECT seq, exp_id, ?2, status, score, special FROM trials WHERE seq = ?1", seq, by, err);
+        "INSERT OR IGNORE INTO voided SELECT seq, exp_id, ?2, status, score, special, delta_vs_best FROM trials WHERE seq = ?1", seq, by, err);
     if (status == LINEAGE_OK)
-        status = run(mirror, "UPDATE trials SET status = 'harness_abort', score = NULL, special = special & ~" SCORE_BITS
+        status = run(mirror, "UPDATE trials SET status = 'harness_abort', score = NULL, delta_vs_best = NULL, special = special & ~" SCORE_BITS
                      " WHERE seq = ?1", seq, 0, err);
     return status == LINEAGE_OK ? run(mirror, "DELETE FROM night_rows WHERE seq = ?1", seq, 0, err) : status;
 }
@@ -109,7 +109,7 @@ static enum lineage_status restore_night(struct mirror *mirror, int64_t seq, str
 static enum lineage_status take_back(struct mirror *mirror, int64_t seq, struct lineage_error *err)
 {
     enum lineage_status status = run(mirror,
-        "UPDATE trials SET (status, score, special) = (SELECT status, score, special FROM voided WHERE seq = ?1)"
+        "UPDATE trials SET (status, score, special, delta_vs_best) = (SELECT status, score, special, delta_vs_best FROM voided WHERE seq = ?1)"
         " WHERE seq = ?1 AND EXISTS (SELECT 1 FROM voided WHERE seq = ?1)", seq, 0, err);
     if (status == LINEAGE_OK)
         status = run(mirror, "DELETE FROM voided WHERE seq = ?1", seq, 0, err);

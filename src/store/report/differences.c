@@ -153,10 +153,7 @@ static bool may_state(const char *hypothesis)
 static void add_value(struct buf *out, struct lineage_number number, const char *text)
 {
     char short_form[LINEAGE_NUMBER_MAX];
-    size_t length = strlen(lineage_number_format(short_form, number.value));
-    if (length > 2 && strcmp(short_form + length - 2, ".0") == 0)
-        short_form[length - 2] = '\0';
-    buf_puts(out, text ? text : short_form);
+    buf_puts(out, text ? text : lineage_setting_format(short_form, number.value));
 }
 
 /* Writes `lr 0.1 → 0.2, wd=0, without seed`. */

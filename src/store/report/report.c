@@ -36,7 +36,9 @@ static enum lineage_status take_settings(struct report_load *load, struct lineag
 {
     const struct lineage_config *config = &load->store->config;
     struct lineage_report *report = &load->report;
-    const char *metric = lineage_store_metric(load->store);
+    /* A reader knows the score by the name that its program prints; fieldkit's files name the column. */
+    const char *name = load->options->rules == LINEAGE_RULES_NATIVE ? lineage_store_score_name(load->store) : NULL;
+    const char *metric = name ? name : lineage_store_metric(load->store);
     report->metric = arena_text(&load->arena, metric, strlen(metric));
     report->direction = config->direction;
     report->min_delta = config->min_delta;

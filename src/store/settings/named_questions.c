@@ -137,22 +137,21 @@ static enum lineage_status ask_tried(void *question, struct lineage_error *err)
 
 enum { ENVIRONMENTS = 4, TRIED_MAX = 64 }; /* environments of a run; names that are looked for in the later ones */
 
-/* Looks for the wanted values in one environment of a run. Rows name the settings of the second one "env1.alpha". */
+/* Looks for the wanted values in one environment of a run. Rows name the settings of the second one "env1.alpha"; texts do not, and
+ * words that resemble such a name would be mistaken for it. */
 static enum lineage_status ask_environment(struct question *q, size_t environment, const struct lineage_param *wanted,
                                            struct lineage_error *err)
 {
     char texts[TRIED_MAX][LINEAGE_NAME_MAX];
-    const char *names[TRIED_MAX];
     struct lineage_param own[TRIED_MAX];
     for (size_t i = 0; i < q->n_wanted; i++) {
         if (strchr(wanted[i].name, '.') || snprintf(texts[i], sizeof texts[i], "env%zu.%s", environment, wanted[i].name) >= LINEAGE_NAME_MAX)
             return LINEAGE_OK;
         own[i] = wanted[i];
-        own[i].name = names[i] = texts[i];
+        own[i].name = texts[i];
     }
     q->wanted = own;
-    enum lineage_status status = ask_settings(q->store, &(struct named_question){.ask = ask_tried, .question = q, .n = q->n_wanted,
-                                                                                 .untold = true, .names = names}, err);
+    enum lineage_status status = mirror_ask(q->store->mirror, ask_tried, q, err);
     q->wanted = wanted;
     return status;
 }
