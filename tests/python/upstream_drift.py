@@ -1,8 +1,8 @@
-"""How far our functions are from the trainers' own: values and gradients on random batches, per upstream commit.
+"""How far our functions are from the trainers' own: values and gradients on random batches, per release.
 
-    LINEAGE_UPSTREAM=FOLDER python3 tests/python/upstream_drift.py [--batches 500] [--write]
+    python3 tests/python/upstream_drift.py [--batches 500] [--write]     with the Python of sh tests/python/upstream.sh
 
-FOLDER as upstream_sources.py fetched it. --write replaces the tables of schema/UPSTREAM.md. One project per process, since
+--write replaces the tables of schema/UPSTREAM.md. One project per process, since
 the stubs are for the whole process: the script starts itself with --project NAME. Exit status 1 if a difference is
 above the limit. All batches are in double precision; a difference is relative to the largest value of upstream's result,
 and to 1 where that is smaller.
@@ -146,9 +146,10 @@ def verl(batches):
             if name == "remax":
                 given["reward_baselines"] = random.normal(b.rows)
             function = getattr(core_algos, f"compute_{theirs}")
-            # verl's functions write into their rewards, and the core takes no reward at a masked token as a number
-            found = function(token_level_rewards=rewards.clone(), **given)
-            own = adapter.ESTIMATORS[f"lineage_{name}"](token_level_rewards=rewards.clone(), **given)
+            # verl's functions write into their rewards, and some lose those at masked tokens, which ours move
+            used = rewards * b.mask if name in adapter._AT_RESPONSES else rewards
+            found = function(token_level_rewards=used.clone(), **given)
+            own = adapter.ESTIMATORS[f"lineage_{name}"](token_level_rewards=used.clone(), **given)
             table.value(f"advantage, {name}", found[0] * b.mask, own[0] * b.mask)
         verl_replaced(core_algos, adapter, random, b, algorithm, table)
     return table.rows
@@ -158,7 +159,7 @@ def verl_replaced(core_algos, adapter, random, b, algorithm, table):
     """The estimators that take the place of verl's, with the arguments that verl's trainer passes. Returns are compared, too."""
     mask = b.mask.clone()
     mask[0, :2] = 1  # whitening needs two tokens
-    rewards = random.normal(b.rows, b.width) * 0.3
+    rewards = random.normal(b.rows, b.width) * 0.3 * mask
     algorithm.gdpo_reward_keys, algorithm.gdpo_reward_weights = ["format", "accuracy", "length"], random.pick((None, [1.0, 0.5, 2.0]))
     parts = {key: random.normal(b.rows).float().double().numpy() for key in algorithm.gdpo_reward_keys}
     prompts = torch.ones((b.rows, 2), dtype=torch.long)
@@ -200,8 +201,9 @@ def trl_accelerator():
 def trl_settings(random, loss, loss_type, level):
     """The attributes that GRPOTrainer's _compute_loss reads, at random."""
     high = 3.0 if loss_type == "cispo" else 0.28
+    parts = random.pick((1, 4))
     args = types.SimpleNamespace(
-        delta=random.pick((None, 1.5, 4.0)) if loss == "vanilla" else None, sapo_temperature_pos=random.uniform(0.5, 2),
+        steps_per_generation=random.pick((parts, 2 * parts)), delta=random.pick((None, 1.5, 4.0)) if loss == "vanilla" else None, sapo_temperature_pos=random.uniform(0.5, 2),
         sapo_temperature_neg=random.uniform(0.5, 2), use_bias_correction_kl=False,
     )  # fmt: skip
     coefficient = random.pick((0.0, 0.01))
@@ -211,7 +213,7 @@ def trl_settings(random, loss, loss_type, level):
         off_policy_mask_threshold=random.pick((None, 0.05)), top_entropy_quantile=random.pick((1.0, 0.5)),
         entropy_coef=coefficient, _entropy_bonus_enabled=coefficient != 0.0, use_adaptive_entropy=False,
         aux_loss_enabled=random.pick((True, False)), router_aux_loss_coef=0.1, use_liger_kernel=False,
-        current_gradient_accumulation_steps=random.pick((1, 4)), accelerator=trl_accelerator(),
+        current_gradient_accumulation_steps=parts, accelerator=trl_accelerator(),
         model=types.SimpleNamespace(training=random.pick((True, False))),
     )  # fmt: skip
 
@@ -303,7 +305,7 @@ def prime(batches):
         streams = {name: random.normal(total).abs() * random.pick((0.0, 1.0)) for name in ("rl_weights", "ce_weights", "ref_kl_weights")}
         if random.pick((True, False)):
             streams = {"rl_weights": None, "ce_weights": None, "ref_kl_weights": None}
-        scales = dict(rl_scale=7, ce_scale=5, ref_kl_scale=3)
+        scales = dict(rl_scale=97, ce_scale=85, ref_kl_scale=83)
         options = dict(dppo_mask_low=0.2, dppo_mask_high=0.2, adv_tau=random.uniform(0.5, 2), kl_tau=random.uniform(0, 0.1))
         for name, function in (("default", theirs.default_loss_fn), ("ipo", theirs.ipo_loss_fn)):
             used = dict(options) if name == "default" else dict(
@@ -333,12 +335,16 @@ def prime(batches):
 PROJECTS = {"verl": verl, "trl": trl, "prime-rl": prime}
 
 
+def there():
+    """The projects that can be compared here."""
+    return [project for project in PROJECTS if upstream_sources.folder(project) is not None]
+
+
 def page(found):
     """The tables as text."""
     lines = []
     for project, rows in found.items():
-        url, commit = upstream_sources.SOURCES[project]
-        lines += [f"### {project}", "", f"[{commit[:7]}]({url}/tree/{commit})", ""]
+        lines += [f"### {project} {upstream_sources.release(project)}", ""]
         lines += ["| function | batches | values | gradients |", "|---|--:|--:|--:|"]
         for name, row in rows.items():
             gradient = "-" if row["gradient"] is None else f"{row['gradient']:.1e}"
@@ -370,12 +376,15 @@ def main():
     if given.project:
         print(json.dumps(PROJECTS[given.project](given.batches)))
         return 0
-    found = {project: measure(project, given.batches) for project in PROJECTS}
+    found = {project: measure(project, given.batches) for project in there()}
     text = page(found)
     print(text)
-    if given.write:
-        head, _, _ = PAGE.read_text().partition("### verl")
-        PAGE.write_text(head + text.rstrip() + "\n")
+    if given.write:  # tables of projects that are not here stay
+        for section in text.split("### ")[1:]:
+            old = PAGE.read_text()
+            at = old.index("### " + section.split()[0])
+            after = old.find("\n### ", at)
+            PAGE.write_text(old[:at] + "### " + section.rstrip() + "\n" + (old[after:] if after >= 0 else ""))
     return int(any(far(name, row) for table in found.values() for name, row in table.items()))
 
 
