@@ -100,11 +100,13 @@ def verl_config(random, actor, b):
         info = dict(dp_size=ranks, batch_num_tokens=int(b.mask.sum()) * ranks + 3, global_batch_size=b.rows * ranks)
         info["loss_scale_factor"] = random.pick((None, 100))
     low = random.pick((None, 0.1, 0.2))
-    return actor(
+    made = actor(
         strategy="fsdp", rollout_n=1, ppo_micro_batch_size_per_gpu=1, clip_ratio=0.25, clip_ratio_low=low, clip_ratio_high=0.3,
         clip_ratio_c=random.uniform(1.5, 4), tau_pos=random.uniform(0.5, 2), tau_neg=random.uniform(0.5, 2),
         loss_agg_mode=random.pick(MODES), global_batch_info=info,
     )  # fmt: skip
+    object.__setattr__(made.policy_loss, "dro_beta", random.uniform(0.1, 1))
+    return made
 
 
 def verl(batches):
@@ -122,6 +124,8 @@ def verl(batches):
         config = verl_config(random, ActorConfig, b)
         weights = random.pick((None, (0.3 * random.normal(b.rows, b.width)).exp()))
         for name, theirs in upstream_verl.LOSSES.items():
+            if not hasattr(core_algos, f"compute_{theirs}"):
+                continue  # dro, which 0.9.0 lacks
             given = dict(
                 old_log_prob=b.old, advantages=b.advantages.expand(b.rows, b.width), response_mask=b.mask,
                 loss_agg_mode=config.loss_agg_mode, config=config, rollout_is_weights=weights,
@@ -188,7 +192,8 @@ def verl_replaced(core_algos, adapter, random, b, algorithm, table):
 #: (lineage_loss, loss_type, importance_sampling_level) that mean the same as TRL's own loss.
 SAME = [("vanilla", kind, "token") for kind in ("grpo", "bnpo", "dr_grpo", "dapo")]
 SAME += [("gspo", kind, "sequence") for kind in ("grpo", "bnpo", "dr_grpo", "dapo")]
-SAME += [("cispo", "cispo", "token"), ("sapo", "sapo", "token")]
+SAME += [("cispo", "cispo", "token"), ("sapo", "sapo", "token"), ("vespo", "vespo", "token"), ("vanilla", "luspo", "token")]
+SAME += [("gspo", "luspo", "sequence")]
 
 
 def trl_accelerator():
@@ -205,6 +210,7 @@ def trl_settings(random, loss, loss_type, level):
     args = types.SimpleNamespace(
         steps_per_generation=random.pick((parts, 2 * parts)), delta=random.pick((None, 1.5, 4.0)) if loss == "vanilla" else None, sapo_temperature_pos=random.uniform(0.5, 2),
         sapo_temperature_neg=random.uniform(0.5, 2), use_bias_correction_kl=False,
+        **{name: random.uniform(1, 3) for name in ("vespo_k_pos", "vespo_lambda_pos", "vespo_k_neg", "vespo_lambda_neg")},
     )  # fmt: skip
     coefficient = random.pick((0.0, 0.01))
     return dict(
@@ -224,7 +230,7 @@ def trl_inputs(random, b):
         prompt_ids=prompt, prompt_mask=prompt, completion_ids=torch.ones((b.rows, b.width), dtype=torch.long),
         completion_mask=torch.ones((b.rows, b.width), dtype=torch.long), tool_mask=b.mask.long(),
         advantages=b.advantages[:, 0], num_items_in_batch=torch.tensor(float(4 * b.rows * b.width)),
-        importance_sampling_ratio=random.normal(b.rows, b.width).exp(), sampling_per_token_logps=b.old,
+        importance_sampling_ratio=torch.where(b.mask != 0, random.normal(b.rows, b.width).exp(), 1.0), sampling_per_token_logps=b.old,
     )  # fmt: skip
     if random.pick((True, False)):
         inputs["old_per_token_logps"] = b.old
@@ -244,6 +250,7 @@ def trl_trainers(own_log_probs=False):
     class Trainer:
         get_off_policy_mask = staticmethod(theirs.get_off_policy_mask)
         get_high_entropy_mask = theirs.get_high_entropy_mask
+        get_gamma_weights = staticmethod(theirs.get_gamma_weights)
 
         def _get_per_token_logps_and_entropies(self, model, ids, mask, keep, **_):
             return model, -model * 0.5, (model**2).mean()  # stand-ins for entropies and the router's loss

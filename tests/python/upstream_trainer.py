@@ -29,7 +29,8 @@ WORDS = ["<pad>", "<eos>", "<unk>"] + [f"w{i}" for i in range(29)]
 #: (lineage_loss, loss_type, further settings)
 LOSSES = [("vanilla", kind, {}) for kind in ("grpo", "bnpo", "dr_grpo", "dapo")]
 LOSSES += [("gspo", kind, {"importance_sampling_level": "sequence"}) for kind in ("grpo", "dapo")]
-LOSSES += [("cispo", "cispo", {"epsilon_high": 3.0}), ("sapo", "sapo", {})]
+LOSSES += [("cispo", "cispo", {"epsilon_high": 3.0}), ("sapo", "sapo", {}), ("vespo", "vespo", {}), ("vanilla", "luspo", {})]
+LOSSES += [("gspo", "luspo", {"importance_sampling_level": "sequence"})]
 
 
 class Ours(LineageLossMixin, trl.GRPOTrainer):
