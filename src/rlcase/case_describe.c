@@ -76,9 +76,13 @@ static const struct input *find(const char *name)
     return NULL;
 }
 
-/* A misspelt name that was ignored would give the result of the default. */
+/* A misspelt name that was ignored would give the result of the default. Words for the reader are free. */
 static void check_name(struct case_call *call, const struct case_kernel *kernel, const char *name)
 {
+    static const char *const words[] = {"comment", "note", "notes", "description"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i], name) == 0)
+            return;
     char nearest[64] = "";
     const char *list = kernel->inputs;
     for (struct entry entry; (list = next_entry(&entry, list));) {

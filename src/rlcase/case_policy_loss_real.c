@@ -21,10 +21,12 @@ static const struct {
     enum metrics metrics;
 } losses[] = {{rl_ppo_loss, ALL},     {rl_gspo_loss, ALL}, {rl_cispo_loss, ALL},
               {rl_sapo_loss, ALL},    {rl_gpg_loss, NONE}, {rl_reinforce_loss, KL_ONLY},
-              {rl_geo_mean_loss, ALL}};
+              {rl_geo_mean_loss, ALL}, {rl_dppo_tv_loss, ALL}, {rl_dppo_kl_loss, ALL},
+              {rl_dro_loss, KL_ONLY}, {rl_vespo_loss, KL_ONLY}};
 
 static const char *const names[] = {"vanilla", "gspo",      "cispo",    "sapo",
-                                    "gpg",     "reinforce", "geo_mean", NULL};
+                                    "gpg",     "reinforce", "geo_mean", "dppo_tv",
+                                    "dppo_kl", "dro",       "vespo",    NULL};
 
 static void put_metrics(struct case_call *call, const struct rl_loss_result *out,
                         enum metrics metrics)
@@ -78,11 +80,12 @@ static void run(struct case_call *call)
 const struct case_kernel case_policy_loss = {
     .family = "policy_loss",
     .summary =
-        "policy losses with metrics and gradient: PPO, GSPO, CISPO, SAPO, GPG, REINFORCE, GMPO",
+        "policy losses with metrics and gradient: PPO, GSPO, CISPO, SAPO, GPG, REINFORCE, GMPO, DPPO, DRO, VESPO",
     .inputs =
-        "loss (vanilla|gspo|cispo|sapo|gpg|reinforce|geo_mean), loss_agg_mode, "
+        "loss (vanilla|gspo|cispo|sapo|gpg|reinforce|geo_mean|dppo_tv|dppo_kl|dro|vespo), loss_agg_mode, "
         "response_mask, log_prob, old_log_prob?, advantages, rollout_is_weights?, "
         "ig_clip_scale?, clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, tau_pos?, tau_neg?, "
+        "dro_beta?, vespo_k_pos?, vespo_lambda_pos?, vespo_k_neg?, vespo_lambda_neg?, "
         "dp_size?, batch_num_tokens?, global_batch_size?, loss_scale_factor?",
     .outputs =
         "loss, ppo_kl, pg_clipfrac, pg_clipfrac_lower, d_log_prob [B][T]",

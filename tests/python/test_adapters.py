@@ -509,7 +509,7 @@ def test_trl_without_trainable_tokens(loss_type):
 
 REFUSED = [
     (dict(beta=0.1), "beta"), (dict(use_liger_kernel=True), "use_liger_kernel"), (dict(loss_type="vespo"), "vespo"),
-    (dict(loss_type="luspo"), "luspo"), (dict(use_adaptive_entropy=True), "adaptive"),
+    (dict(loss_type="ppo"), "loss_type"), (dict(use_adaptive_entropy=True), "adaptive"),
     (dict(importance_sampling_level="sequence"), "gspo"), (dict(loss_type="cispo"), "names another loss"),
     (dict(args=types.SimpleNamespace(delta=1.1)), "delta"), (dict(importance_sampling_level="turn"), "turn"),
     (dict(lineage_loss="cispo", args=types.SimpleNamespace(delta=4.0)), "delta"),

@@ -27,7 +27,7 @@ def run_kernel(family: str, /, *, cu_seqlens: Optional[Array] = None, **given: A
 def turns_from_mask(response_mask: Array) -> Any: ...
 def policy_loss(
     *,
-    loss: Literal['vanilla', 'gspo', 'cispo', 'sapo', 'gpg', 'reinforce', 'geo_mean'],
+    loss: Literal['vanilla', 'gspo', 'cispo', 'sapo', 'gpg', 'reinforce', 'geo_mean', 'dppo_tv', 'dppo_kl', 'dro', 'vespo'],
     loss_agg_mode: Literal['token-mean', 'seq-mean-token-sum', 'seq-mean-token-mean', 'seq-mean-token-sum-norm'],
     response_mask: Array,
     log_prob: Array,
@@ -40,6 +40,11 @@ def policy_loss(
     clip_ratio_c: Optional[float] = None,
     tau_pos: Optional[float] = None,
     tau_neg: Optional[float] = None,
+    dro_beta: Optional[float] = None,
+    vespo_k_pos: Optional[float] = None,
+    vespo_lambda_pos: Optional[float] = None,
+    vespo_k_neg: Optional[float] = None,
+    vespo_lambda_neg: Optional[float] = None,
     dp_size: Optional[float] = None,
     batch_num_tokens: Optional[float] = None,
     global_batch_size: Optional[float] = None,

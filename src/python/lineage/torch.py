@@ -128,7 +128,8 @@ MEANS_PER_ROW = ("gspo", "sapo", "geo_mean")
 
 
 class PolicyLoss(_Loss):
-    """PPO ("vanilla", with dual clip), "gspo", "cispo", "sapo", "gpg", "reinforce", "geo_mean" (rlcore/loss.h).
+    """PPO ("vanilla", with dual clip), "gspo", "cispo", "sapo", "gpg", "reinforce", "geo_mean", "dppo_tv", "dppo_kl",
+    "dro", "vespo" (rlcore/loss.h). LUSPO is gspo with "seq-mean-token-sum".
 
     loss_agg_mode: "seq-mean-token-mean" for :data:`MEANS_PER_ROW`, else "token-mean"."""
 

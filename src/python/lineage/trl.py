@@ -161,7 +161,9 @@ class LineageCallback(_Callback):
 
 
 #: How TRL's loss_type aggregates token losses. cispo and sapo also name the token loss.
-_LOSS_TYPES = ("grpo", "sapo", "bnpo", "dr_grpo", "dapo", "cispo")
+_LOSS_TYPES = ("grpo", "sapo", "bnpo", "dr_grpo", "dapo", "cispo", "luspo", "vespo")
+#: loss types that are also the name of the loss
+_NAMED = ("cispo", "sapo", "vespo")
 _MODEL_INPUTS = (
     "pixel_values", "image_grid_thw", "num_images", "pixel_attention_mask", "spatial_shapes", "num_tiles", "image_sizes",
     "token_type_ids", "mm_token_type_ids", "image_position_ids",
@@ -174,13 +176,13 @@ class LineageLossMixin:
     """A base class before GRPOTrainer that replaces its token loss by a policy loss of the core.
 
     Class attributes: ``lineage_loss`` (vanilla, gspo, cispo, ...), ``lineage_settings`` for it, and
-    ``lineage_loss_agg_mode``, which replaces the aggregation of the trainer's ``loss_type`` (grpo, bnpo, dr_grpo, dapo; also
-    cispo and sapo, if that is the loss) by a mean over each micro-batch.
+    ``lineage_loss_agg_mode``, which replaces the aggregation of the trainer's ``loss_type`` (grpo, bnpo, dr_grpo, dapo, luspo; also
+    cispo, sapo and vespo, if that is the loss) by a mean over each micro-batch.
 
     Everything else is as the trainer's configuration says: clip range, ``delta``, vLLM's importance weights,
     ``off_policy_mask_threshold``, ``top_entropy_quantile``, a constant ``entropy_coef``, the router's auxiliary loss, and
     accumulation, which does not divide an evaluation loss. Settings without an implementation here raise ValueError when
-    the trainer is made: ``beta``, ``use_liger_kernel`` (it would bypass the mixin), the loss types luspo and vespo, an adaptive
+    the trainer is made: ``beta``, ``use_liger_kernel`` (it would bypass the mixin), an adaptive
     ``entropy_coef``, and combinations of loss and setting that contradict each other."""
 
     lineage_loss = "vanilla"
@@ -237,13 +239,13 @@ def _refuse(me: Any) -> None:
     loss_type, level = getattr(me, "loss_type", None), getattr(me, "importance_sampling_level", "token")
     delta, high = getattr(args, "delta", None), float(getattr(me, "epsilon_high", 0.2))
     own = me.lineage_loss_agg_mode
-    by_tokens = own in ("token-mean", "token-sum", "seq-mean-token-sum-norm") or (own is None and loss_type not in (None, "grpo", "sapo"))
+    by_tokens = own in ("token-mean", "token-sum", "seq-mean-token-sum-norm") or (own is None and loss_type not in (None, "grpo", "sapo", "luspo"))
     problems = (
         (getattr(me, "beta", 0.0), "does not support a KL term; set beta to 0"),
         (getattr(me, "use_liger_kernel", False), "cannot replace the loss of Liger's kernel; set use_liger_kernel to False"),
         (own is None and loss_type is not None and loss_type not in _LOSS_TYPES,
          f"does not support loss_type={loss_type!r}; use one of {', '.join(_LOSS_TYPES)}"),
-        (loss_type in ("cispo", "sapo") and loss != loss_type,
+        (loss_type in _NAMED and loss != loss_type,
          f"has lineage_loss={loss!r}, but loss_type={loss_type!r} names another loss; set both to the same or loss_type to 'dapo'"),
         (level not in ("token", "sequence"), f"does not support importance_sampling_level={level!r}"),
         (level == "sequence" and loss != "gspo",
@@ -299,6 +301,8 @@ def _aggregation(me: Any, inputs: Mapping[str, Any], mask: torch.Tensor, trainin
         return me.lineage_loss_agg_mode or "token-mean", 0.0
     if loss_type in ("grpo", "sapo"):
         return "seq-mean-token-mean", float(mask.shape[0]) * parts
+    if loss_type == "luspo":
+        return "seq-mean-token-sum", float(mask.shape[0]) * parts
     if loss_type == "bnpo":
         return "token-mean", max(float(mask.sum()), 1.0) * parts
     if loss_type == "dr_grpo":
@@ -324,6 +328,9 @@ def _clip_settings(me: Any) -> "dict[str, Any]":
         for ours, theirs in (("tau_pos", "sapo_temperature_pos"), ("tau_neg", "sapo_temperature_neg")):
             if getattr(args, theirs, None) is not None:
                 settings[ours] = float(getattr(args, theirs))
+    if me.lineage_loss == "vespo":
+        names = ("vespo_k_pos", "vespo_lambda_pos", "vespo_k_neg", "vespo_lambda_neg")
+        settings.update({name: float(getattr(args, name)) for name in names if getattr(args, name, None) is not None})
     return {**settings, **me.lineage_settings}
 
 
@@ -342,7 +349,7 @@ def _weights(
         ))  # fmt: skip
     if chosen is not None:
         found.append(chosen)
-    if getattr(me, "use_vllm", False) and getattr(me, "vllm_importance_sampling_correction", False):
+    if me.lineage_loss != "vespo" and getattr(me, "use_vllm", False) and getattr(me, "vllm_importance_sampling_correction", False):
         found.append(inputs["importance_sampling_ratio"])
     if not found:
         return None
@@ -365,6 +372,13 @@ def _token_loss(
         advantages = advantages.unsqueeze(1)
     advantages = advantages.expand_as(log_prob)
     weights = _weights(me, inputs, log_prob, old, mask, chosen)
+    if me.lineage_loss == "vespo":
+        # Its weights are ratios to the sampler, so that what leaves a token out acts on its advantage.
+        advantages = advantages if weights is None else advantages * weights
+        weights = inputs.get("importance_sampling_ratio")
+        if weights is not None and weights.shape != log_prob.shape:  # one per row: its logarithm enters the row's sum once
+            first = torch.zeros_like(log_prob).scatter_(1, (mask != 0).long().argmax(dim=1, keepdim=True), 1.0)
+            weights = torch.where(first > 0, weights, torch.ones_like(log_prob))
     if me.lineage_loss == "sapo" and mode == "token-mean":
         # A mean over rows, each weighted by its length, is the sum over tokens of a mean over rows.
         share = mask.sum(dim=1, keepdim=True) * float((mask != 0).any(dim=1).sum()) / float(mask.sum())

@@ -7,7 +7,7 @@ Load the module in every process of the run, through the environment::
 
 Advantage estimators: ``lineage_a2tgpo``, ``lineage_gdpo``, and ``lineage_`` + each estimator of ``lineage.core.advantage``
 (grpo, rloo, opo, gpg, reinforce_plus_plus, remax, gae, optimal_token_baseline, ...). Policy losses: ``lineage_`` + ppo, gspo, cispo,
-sapo, gpg, reinforce or geo_mean, and ``lineage_turn`` (A2TGPO's). Settings that verl's configuration does not have are
+sapo, gpg, reinforce, geo_mean, dppo_tv, dppo_kl or dro, and ``lineage_turn`` (A2TGPO's). Settings that verl's configuration does not have are
 read from the mappings ``algorithm.lineage`` and ``actor.policy_loss.lineage`` (``+algorithm.lineage.alpha=0.3``).
 verl's class for ``actor.policy_loss`` has no field for the second one, so name ours in its place::
 
@@ -92,7 +92,7 @@ _NO_VALUES = (
 )  # fmt: skip
 _LOSS_NAMES = {
     "ppo": "vanilla", "gspo": "gspo", "cispo": "cispo", "sapo": "sapo", "gpg": "gpg", "reinforce": "reinforce",
-    "geo_mean": "geo_mean",
+    "geo_mean": "geo_mean", "dppo_tv": "dppo_tv", "dppo_kl": "dppo_kl", "dro": "dro",
 }  # fmt: skip
 
 
@@ -410,6 +410,8 @@ def _policy(name: str) -> Any:
         for setting in ("clip_ratio_c",) + (("tau_pos", "tau_neg") if name == "sapo" else ()):
             if _get(config, setting) is not None:
                 settings[setting] = float(_get(config, setting))
+        if name == "dro" and _get(_get(config, "policy_loss"), "dro_beta") is not None:
+            settings["dro_beta"] = float(_get(_get(config, "policy_loss"), "dro_beta"))
         settings.update(_settings(config))
         mode = str(settings.pop("loss_agg_mode", None) or loss_agg_mode)
         # verl's geo_mean is the mean of the rows of its part

@@ -47,6 +47,9 @@
 #define rl_batch_stream_loss rl_batch_stream_lossf
 #define rl_bypass_loss rl_bypass_lossf
 #define rl_cispo_loss rl_cispo_lossf
+#define rl_dppo_kl_loss rl_dppo_kl_lossf
+#define rl_dppo_tv_loss rl_dppo_tv_lossf
+#define rl_dro_loss rl_dro_lossf
 #define rl_compose_loss rl_compose_lossf
 #define rl_decoupled_loss rl_decoupled_lossf
 #define rl_diagnose rl_diagnosef
@@ -74,6 +77,7 @@
 #define rl_turn_rewards rl_turn_rewardsf
 #define rl_turn_spread rl_turn_spreadf
 #define rl_value_loss rl_value_lossf
+#define rl_vespo_loss rl_vespo_lossf
 #define rl_whiten rl_whitenf
 
 /* Functions shared between the files of rlcore. */
