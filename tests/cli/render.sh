@@ -145,7 +145,7 @@ must_equal 1 "$(grep -c 'steps=300' out)" "a constant is printed once"
 must_lack out '300.0'
 must_have out 'against exp_000: alpha 0.1 → 0.3'
 must_have out 'against exp_001: alpha 0.3 → 0.9, beta=0.5, gamma 1 → 0.9, seed 1 → 3'
-must_have out 'against exp_001: without alpha, gamma 1 → 0.9, seed 1 → 3'
+must_have out 'against exp_001: gamma 1 → 0.9, seed 1 → 3'
 must_equal 1 "$(grep -c 'warm start was cold' out)"
 must_equal 0 "$(sed -n '/^## Last Trials/,/^## Sweep/p' out | grep -c info_gain)" "statistics repeated from notes"
 must_have out 'untried alpha × gamma (3 of 6): 0.1×0.9, 0.3×0.9, 0.9×1'
