@@ -145,6 +145,10 @@ inside|void|000 002|cp -r . ../../other; cd ../../other
 inside|void|000 001 002|cp -r . ../../other; (cd ../../other; "$LINEAGE" void -C runs 002 --reason x; "$LINEAGE" refs -C runs --remove --all); store=/tmp/none
 inside|void|000 001 002|cp -r runs ../../other; store=../../other
 outside|void|000 002|git worktree add -q ../wt; cd ../wt
+outside|refs|3|git init -q ../../other/p; (cd ../../other/p; git commit -q --allow-empty -m o); cp -r ../S ../../other/S; store=../../other/S
+outside|void|000 001 002|git init -q ../../other/p; (cd ../../other/p; git commit -q --allow-empty -m o); cp -r ../S ../../other/S; store=../../other/S
+outside|code|2 1|git init -q ../../other/p; (cd ../../other/p; git commit -q --allow-empty -m o); cp -r ../S ../../other/S; store=../../other/S
+outside|code|2 1|git clone -q --mirror . ../../other; git -C ../../other fetch -q "$PWD" 'refs/lineage/*:refs/lineage/*'; git clone -q ../../other ../../other/c; cd ../../other/c; git fetch -q .. 'refs/lineage/*:refs/lineage/*'; rm -rf ../../w/p; store=../../w/S
 inside|known|003|git reset -q --hard HEAD~2
 outside|known|003|git checkout -q -b old HEAD~1
 END
