@@ -183,7 +183,7 @@ numpy.zeros(99999).tofile("/dev/full")'
     ! "$python" -c 'import torch' 2>probe || full 'unexpected pos' "$python" -c 'import torch
 torch.save(torch.zeros(99999), "/dev/full")'
 done
-# Numbers that are no report of a write stay what they are.
+# Other numbers of that form do not report a write.
 run run -C full --direction lower -m loss --no-refs -q -- sh -c 'echo "RuntimeError: 4 GPUs requested and 2 available" >&2; exit 1'
 must_equal crash "$("$LINEAGE" sql -C full 'SELECT status FROM trials' --format tsv | tail -n 1)"
 

@@ -337,7 +337,7 @@ must_run -C night append --status baseline --core-metric 3 --param lr=0.1 --para
 must_run -C night append --status keep --core-metric 2 --param lr=0.2 --param opt=sgd --parent 001
 must_run -C night render
 must_lack out 'Next: '
-must_have out '| 002 | keep | 2 | `lr 0.1 → 0.2, opt=sgd, without size` |'
+must_have out '| 002 | keep | 2 | `lr 0.1 → 0.2, opt=sgd` |'
 must_lack out 'exp_002 against'
 
 # The default budget is of the block alone; a log of any size fits it and uses it.

@@ -1,6 +1,6 @@
 #!/bin/sh
 # settings.sh: `query`, `tried`, `sweep` and `suggest` by settings that trials state in words, beside parameters.
-# shellcheck disable=SC2034,SC2154
+# shellcheck disable=SC2016,SC2034,SC2154
 . "$SOURCE/tests/support/shell.sh"
 
 columns()
@@ -225,8 +225,8 @@ inherits() # STORE
     must_equal '0.1 64.0 000|0.2 64.0 001|' "$(sed 1d out | cut -f 1,2,5 | tr '\t\n' ' |')"
     must_run render -C "$1"
     must_have out '**parameters**: HIDDEN=64, LR=0.2, MOMENTUM=0.9'
-    must_have out 'exp_001 against exp_000: LR 0.1 → 0.2'
-    must_have out 'exp_003 against exp_002: OPT=adam'
+    must_have out '| 001 | keep | 2 | `LR 0.1 → 0.2` |'
+    must_have out '| 4 | `OPT=adam` |'
     must_lack out 'without '
     must_run verify -C "$1"
 }
