@@ -226,4 +226,16 @@ must_fail 2 'lineage restore -C runs' init runs --direction lower
 must_fail 2 'was a store of 1 trial, gone' best -C runs
 must_run init runs --direction lower --anew
 must_equal 000 "$(trial runs)"
+
+# ---- what the state directory repeats goes away as the guide says ----
+HOME=$scratch/home
+mkdir -p "$HOME/.local/state"
+XDG_STATE_HOME=$HOME/.local/state
+for name in here gone; do
+    must_run init "$HOME/$name" --direction lower
+    must_run append -C "$HOME/$name" --status keep --core-metric 1
+done
+rm -r "$HOME/gone"
+eval "$(sed -n 's/^`\(for c in .*done\)`\.$/\1/p' "$SOURCE/cli/man/nights.md")"
+must_equal "$(cd "$HOME/here" && pwd -P)" "$(cat "$HOME"/.local/state/lineage/acknowledged/*/store)" 'the copy of the store that is there stays'
 finish
