@@ -72,6 +72,26 @@ static bool take_if_known(char out[PATH_MAX], const json_t *git, const char *dir
     return known;
 }
 
+/*
+ * git filter-repo gives commits new ids, moves the refs of trials along, and lists both ids in a file. The commits of the trial
+ * become the new ones.
+ */
+static void follow_rewriting(json_t *git, const char *place)
+{
+    static const char *const files[] = {".git/filter-repo/commit-map", "filter-repo/commit-map"}, *const keys[] = {"code", "commit"};
+    char path[PATH_MAX], line[4 * REPOSITORY_COMMIT_MAX], was[REPOSITORY_COMMIT_MAX], is[REPOSITORY_COMMIT_MAX];
+    FILE *in = NULL;
+    for (size_t i = 0; !in && i < 2; i++)
+        if (snprintf(path, sizeof path, "%s/%s", place, files[i]) < PATH_MAX)
+            in = fopen(path, "re");
+    while (in && fgets(line, sizeof line, in))
+        for (size_t k = 0; k < 2; k++)
+            if (sscanf(line, "%79s %79s", was, is) == 2 && strcmp(was, text_of(git, keys[k])) == 0 && strspn(is, "0") != strlen(is))
+                json_object_set_new(git, keys[k], json_string(is));
+    if (in)
+        fclose(in);
+}
+
 void trial_place_find(json_t *git, const char *store)
 {
     const char *top = text_of(git, "top"), *common = text_of(git, "common"), *was = text_of(git, "store");
@@ -93,6 +113,8 @@ void trial_place_find(json_t *git, const char *store)
     others = others && moved;
     if (!found && moved)
         found = others = take(place, top, common);
+    if (found)
+        follow_rewriting(git, place);
     json_object_set_new(git, "place", found ? json_string(place) : json_null());
     if (others)
         json_object_set_new(git, "others", json_true());

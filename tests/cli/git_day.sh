@@ -215,6 +215,21 @@ trial ../S --parent 002 >/dev/null
 must_equal 1 "$(grep -c 'HEAD does not contain the code of 002' "$scratch/err")" 'a picked commit has the code'
 cd ../..
 
+# ---- a history that git filter-repo rewrote: it moves the refs, and lists the old and new ids ----
+begin outside
+cd w/p || exit 3
+mkdir -p .git/filter-repo
+echo 'old                                      new' >.git/filter-repo/commit-map
+for id in 000 001 002; do
+    old=$(git rev-parse refs/lineage/$id)
+    new=$(git commit-tree -m rewritten "$old^{tree}")
+    echo "$old $new" >>.git/filter-repo/commit-map
+    git update-ref refs/lineage/$id "$new"
+done
+git checkout -q --orphan rewritten && git commit -qm all && git branch -qD master && git reflog expire --expire=now --all && git gc -q --prune=now
+must_equal '3|2 1|0 1.0' "$(store=../S && refs)|$(store=../S && code | tr '\n' ' ' | sed 's/ $//')|$(store=../S && again)"
+cd ../..
+
 # ---- a store that is tracked, or begun anew, says so ----
 git init -q t && cd t || exit 3
 run init runs --direction lower --tracked
