@@ -145,7 +145,7 @@ must_equal 1 "$(grep -c 'steps=300' out)" "a constant is printed once"
 must_lack out '300.0'
 must_have out 'against exp_000: alpha 0.1 → 0.3'
 must_have out 'against exp_001: alpha 0.3 → 0.9, beta=0.5, gamma 1 → 0.9, seed 1 → 3'
-must_have out 'against exp_001: without alpha, gamma 1 → 0.9, seed 1 → 3'
+must_have out 'against exp_001: gamma 1 → 0.9, seed 1 → 3'
 must_equal 1 "$(grep -c 'warm start was cold' out)"
 must_equal 0 "$(sed -n '/^## Last Trials/,/^## Sweep/p' out | grep -c info_gain)" "statistics repeated from notes"
 must_have out 'untried alpha × gamma (3 of 6): 0.1×0.9, 0.3×0.9, 0.9×1'
@@ -337,7 +337,7 @@ must_run -C night append --status baseline --core-metric 3 --param lr=0.1 --para
 must_run -C night append --status keep --core-metric 2 --param lr=0.2 --param opt=sgd --parent 001
 must_run -C night render
 must_lack out 'Next: '
-must_have out '| 002 | keep | 2 | `lr 0.1 → 0.2, opt=sgd, without size` |'
+must_have out '| 002 | keep | 2 | `lr 0.1 → 0.2, opt=sgd` |'
 must_lack out 'exp_002 against'
 
 # The default budget is of the block alone; a log of any size fits it and uses it.

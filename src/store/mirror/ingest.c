@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <xxhash.h>
+
 #include "../files/fs.h"
 #include "../files/places.h"
 #include "ancestors.h"
@@ -129,6 +131,18 @@ static enum lineage_status name_float_parents(struct mirror *mirror, uint64_t fr
     return mirror_run(mirror, stmt, err);
 }
 
+/* Notes the names of the parameters of a trial in meta.names (schema/011_names.sql). */
+static void note_names(struct mirror *mirror, const struct lineage_trial *trial)
+{
+    uint64_t digest = 0;
+    for (size_t i = 0; i < trial->n_params; i++)
+        digest ^= XXH3_64bits(trial->params[i].name, strlen(trial->params[i].name));
+    if (trial->n_params)
+        digest = digest > 1 ? digest : 2;
+    if (digest && mirror->meta.at.names != (int64_t)digest)
+        mirror->meta.at.names = mirror->meta.at.names ? 1 : (int64_t)digest;
+}
+
 /* The row is inserted before the rows that refer to it, and the sums are updated last. The server has checked the ids of a
  * part when it was made (log_history); later rows must have larger ones. */
 static enum lineage_status add_row(struct ingest *in, struct parsed_record *parsed, struct lineage_error *err)
@@ -142,6 +156,7 @@ static enum lineage_status add_row(struct ingest *in, struct parsed_record *pars
     trial->seq = ++mirror->meta.at.rows;
     trial->line = parsed->record.line;
     in->float_parents = in->float_parents || is_float(trial->parent_exp);
+    note_names(mirror, trial);
     if (status == LINEAGE_OK)
         status = insert(in, parsed, err);
     if (status == LINEAGE_OK && in->telemetry)

@@ -107,6 +107,8 @@ static enum lineage_status load_best(struct report_load *load, struct lineage_er
         status = report_alloc(load, 1, sizeof *best, &best, err);
     if (status == LINEAGE_OK)
         status = mirror_borrow(load->store->mirror, seq, best, &load->arena, err);
+    if (status == LINEAGE_OK)
+        status = report_add_inherited(load, best, err);
     if (status != LINEAGE_OK)
         return status;
     load->report.best = best;
