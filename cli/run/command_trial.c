@@ -40,7 +40,7 @@ static bool is_in_force(const struct lineage_param *params, size_t n, const char
     for (size_t i = 0; i < n; i++)
         if (strcmp(params[i].name, name) == 0)
             return true;
-    return strcmp(name, "seed") == 0 || strcmp(name, "proposer") == 0;
+    return lineage_param_is_seed(name) || strcmp(name, "proposer") == 0;
 }
 
 /* Adds what the ancestor has set and no nearer trial. */
