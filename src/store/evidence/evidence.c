@@ -234,7 +234,7 @@ static bool add_setting(struct collection *c, uint64_t digest, size_t trial)
 }
 
 /*
- * The trial that the row is another seed of, or c->n. The same seed again is no replicate: it says nothing new about the noise, or its
+ * The trial that the row is another seed of, or c->n. The same seed again does not count as one: it says nothing new about the noise, or its
  * code is another one. *ok becomes false when out of memory.
  */
 static size_t find_other_seed(struct collection *c, const struct lineage_trial *row, bool *ok)
