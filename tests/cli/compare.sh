@@ -132,5 +132,5 @@ run run -C ignores --direction lower -q -m loss --baseline --seeds 3 -- echo los
 must_exit 0
 must_have err 'all seeds have the same score'
 must_run render -C ignores
-must_have out 'the noise is unknown, so a better score may be luck'
+must_have out 'noise unknown: `lineage run --baseline --seeds 3`'
 finish

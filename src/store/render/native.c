@@ -109,7 +109,7 @@ static void add_threshold(struct buf *out, const struct lineage_report *report)
                    report->night_trials);
     } else {
         buf_puts(out, report->min_delta > 0 ? " (min_delta; " : " (");
-        buf_puts(out, "the noise is unknown, so a better score may be luck; `lineage run --baseline --seeds 3 -- COMMAND` measures it).\n");
+        buf_puts(out, "noise unknown: `lineage run --baseline --seeds 3`).\n");
     }
 }
 
