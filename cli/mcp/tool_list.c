@@ -16,6 +16,7 @@
 #include "mcp/page.h"
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"
+#include "output/evidence_out.h"
 #include "output/nearest_tried.h"
 
 /* ---- query ---- */
@@ -423,9 +424,10 @@ static void add_front(json_t *result, struct lineage_store *store)
 static json_t *call_best(struct mcp_call *call)
 {
     struct lineage_trial best = {0};
+    struct lineage_evidence evidence;
     struct lineage_error err;
     const struct lineage_config *config = lineage_store_config(call->server->store);
-    if (lineage_best(call->server->store, &best, &err) != LINEAGE_OK)
+    if (lineage_best_of(call->server->store, &best, &evidence, &err) != LINEAGE_OK)
         return mcp_store_trouble(call, &err);
     json_t *result = one_trial(call, &best, "exp_id,timestamp,specialist,parent_exp,hypothesis,status,score,margin,"
                                             "delta_vs_best,train_s,total_s,notes,params,turns");
@@ -434,7 +436,12 @@ static json_t *call_best(struct mcp_call *call)
         json_object_set_new(result, "metric", mcp_cell(name ? name : lineage_store_metric(call->server->store), 80));
         json_object_set_new(result, "better", json_string(config->direction == LINEAGE_HIGHER ? "higher" : "lower"));
         add_front(result, call->server->store);
+        if (!isnan(evidence.sure)) {
+            json_object_set_new(result, "setting", cli_answer_json(&evidence));
+            json_object_set_new(result, "settings", cli_ranked_json(&evidence, call->server->store, 10));
+        }
     }
+    lineage_evidence_release(&evidence);
     lineage_trial_release(&best);
     return result;
 }

@@ -965,8 +965,16 @@ static struct trial_plan make_plan(const struct command_run *run, const struct m
     return plan;
 }
 
+static bool declares_seed(const struct lineage_trial *row)
+{
+    for (size_t i = 0; i < row->n_params; i++)
+        if (lineage_param_is_seed(row->params[i].name))
+            return true;
+    return false;
+}
+
 /*
- * A baseline with several seeds shows how much the score varies by chance, and so does a trial that runs again. From then on the
+ * A baseline with several seeds shows how much the score varies by chance, and so do a trial that runs again and its seeds. From then on the
  * floor of the store is that of all trials with several runs, unless the owner has set it.
  */
 static int set_noise(const struct command_run *run, const struct lineage_trial *row)
@@ -976,11 +984,14 @@ static int set_noise(const struct command_run *run, const struct lineage_trial *
     struct lineage_error err;
     struct lineage_replicate replicate;
     const bool known = lineage_store_config(run->store)->noise_std > 0;
-    const bool again = lineage_replicate_parse(&replicate, row->notes), first = run->trial->identity.baseline && run->measured > 1;
+    const bool again = lineage_replicate_parse(&replicate, row->notes) || declares_seed(row);
+    const bool first = run->trial->identity.baseline && run->measured > 1;
     if (!again && !first && !(run->measured > 1 && known))
         return CLI_GO_ON;
     if (lineage_noise_measure(run->store, false, &err) != LINEAGE_OK)
         return cli_fail(&err);
+    if (first && score_std(run) == 0)
+        cli_say("all seeds have the same score, which says nothing about the noise; does the command use {seed} or LINEAGE_SEED?");
     if (known || !first || !(lineage_store_config(run->store)->noise_std > 0))
         return CLI_GO_ON;
     lineage_noise_of_config(&noise, lineage_store_config(run->store));

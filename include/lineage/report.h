@@ -200,6 +200,13 @@ struct lineage_board {
     } best;
 };
 
+/* A setting by its runs (lineage/evidence.h). */
+struct lineage_report_setting {
+    const char *exp_id; /* of its first row */
+    size_t runs;
+    double mean, margin; /* margin: half of the 95 % interval of the mean, NAN if the noise is unknown */
+};
+
 /* ---- all of it ---- */
 
 struct lineage_report {
@@ -250,6 +257,11 @@ struct lineage_report {
     size_t n_calibration;
     const struct lineage_report_proposer *proposers; /* most trials first */
     size_t n_proposers;
+
+    const struct lineage_report_setting *settings; /* best first, at most 5; none if nothing ran more than once */
+    size_t n_settings;
+    double sure; /* probability that the first setting is the best; NAN without settings */
+    bool proven; /* it is kept */
 
     const struct lineage_board *board; /* NULL except with LINEAGE_RULES_BOARD */
 

@@ -1042,6 +1042,14 @@ class Store:
         rule = _at_least("trials", trials, 0), _at_least("runs_max", runs_max, 0)
         return _evidence.load(self._handles.get(), *rule)[1]
 
+    def settings(self) -> "list[dict[str, Any]]":
+        """What :meth:`evidence` returns, the best setting first: by ``expected``, the ``mean`` of its ``n`` runs drawn to the middle of
+        all as far as noise may explain the difference. ``margin`` is half of the 95 % interval of the mean, None while the noise is
+        unknown. The runs of a setting are rows that run it again, and rows that differ in the parameter seed or random_seed alone."""
+        from . import _evidence
+
+        return _evidence.load(self._handles.get(), 0, 0, in_order=True)[1]
+
     def noise(self) -> "dict[str, Any]":
         """The standard deviation of a score between equal trials: ``std`` with its 95 % interval ``low`` to ``high``, its
         degrees of ``freedom`` (0: nothing is known; infinity: set by the owner), the number of ``runs`` it was computed from,

@@ -76,6 +76,11 @@ static bool is_better(const struct lineage_evidence *evidence, size_t a, size_t 
     return evidence->rule.higher ? x > y : x < y;
 }
 
+static bool comes_later(const struct lineage_evidence *evidence, size_t a, size_t b)
+{
+    return is_better(evidence, b, a) || (!is_better(evidence, a, b) && a > b);
+}
+
 /* The better of two; the earlier one if they are equal. */
 static size_t best_of(const struct lineage_evidence *evidence, bool kept, size_t without)
 {
@@ -167,6 +172,33 @@ bool evidence_expect(struct lineage_evidence *evidence)
     evidence->second = best_of(evidence, false, evidence->answer);
     evidence->sure = again && evidence->second < evidence->n ? answer_certainty(evidence) : (double)NAN;
     return true;
+}
+
+/* Heap sort, because qsort has no argument for the evidence. Sifts item `at` down among the first n. */
+static void sift(size_t *order, const struct lineage_evidence *evidence, size_t at, size_t n)
+{
+    for (size_t child; (child = 2 * at + 1) < n; at = child) {
+        child += child + 1 < n && comes_later(evidence, order[child + 1], order[child]);
+        if (!comes_later(evidence, order[child], order[at]))
+            return;
+        size_t item = order[at];
+        order[at] = order[child];
+        order[child] = item;
+    }
+}
+
+void lineage_evidence_order(size_t *order, const struct lineage_evidence *evidence)
+{
+    for (size_t i = 0; i < evidence->n; i++)
+        order[i] = i;
+    for (size_t i = evidence->n / 2; i-- > 0;)
+        sift(order, evidence, i, evidence->n);
+    for (size_t n = evidence->n; n-- > 1;) {
+        size_t last = order[0];
+        order[0] = order[n];
+        order[n] = last;
+        sift(order, evidence, 0, n);
+    }
 }
 
 /* ---- which trial runs again ---- */

@@ -84,7 +84,7 @@ bool lineage_param_name_ok(const char *name)
 
 bool lineage_param_is_inherited(const char *name)
 {
-    return strcmp(name, "seed") != 0 && strcmp(name, "proposer") != 0;
+    return !lineage_param_is_seed(name) && strcmp(name, "proposer") != 0;
 }
 
 /* A semicolon would end the piece, and a control character could break the line that shows it. Neither can be escaped

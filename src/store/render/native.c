@@ -108,7 +108,8 @@ static void add_threshold(struct buf *out, const struct lineage_report *report)
         buf_printf(out, "; %u seed%s a score; %u trials a night).\n", report->noise_seeds, report->noise_seeds == 1 ? "" : "s",
                    report->night_trials);
     } else {
-        buf_puts(out, report->min_delta > 0 ? " (min_delta; no noise floor is set).\n" : " (no noise floor is set).\n");
+        buf_puts(out, report->min_delta > 0 ? " (min_delta; " : " (");
+        buf_puts(out, "noise unknown: `lineage run --baseline --seeds 3`).\n");
     }
 }
 

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/evidence.h>
+
 #include "../mirror/statement.h"
 #include "report_parts.h"
 
@@ -90,14 +92,47 @@ static enum lineage_status load_chain(struct report_load *load, int64_t seq, enu
 
 /* ---- native rules ---- */
 
+enum { SETTINGS = 5 };
+
+static enum lineage_status take_ranking(struct report_load *load, const struct lineage_evidence *evidence, struct lineage_error *err)
+{
+    struct lineage_report *report = &load->report;
+    struct lineage_report_setting *list;
+    size_t *order;
+    report->sure = evidence->sure;
+    if (isnan(evidence->sure))
+        return LINEAGE_OK;
+    enum lineage_status status = report_alloc(load, evidence->n, sizeof *order, &order, err);
+    if (status == LINEAGE_OK)
+        status = report_alloc(load, SETTINGS, sizeof *list, &list, err);
+    if (status != LINEAGE_OK)
+        return status;
+    lineage_evidence_order(order, evidence);
+    report->settings = list;
+    report->proven = evidence->trials[evidence->answer].kept_id != NULL;
+    for (; report->n_settings < SETTINGS && report->n_settings < evidence->n; report->n_settings++) {
+        const struct lineage_evidence_trial *trial = &evidence->trials[order[report->n_settings]];
+        const char *id = arena_text(&load->arena, trial->exp_id, strlen(trial->exp_id));
+        if (!id)
+            return store_no_memory(err);
+        list[report->n_settings] = (struct lineage_report_setting){id, trial->runs.n, trial->runs.mean,
+                                                                   lineage_noise_margin(&evidence->noise, trial->runs.n)};
+    }
+    return LINEAGE_OK;
+}
+
 /* It is not a failure if there is no best trial: a store that contains only crashes has a report, too. */
 static enum lineage_status load_best(struct report_load *load, struct lineage_error *err)
 {
     struct lineage_trial *best, answer = {0};
     struct lineage_error none;
     size_t first = load->options->chain / 4;
-    enum lineage_status status = lineage_best(load->store, &answer, &none);
+    struct lineage_evidence evidence;
+    enum lineage_status status = lineage_best_of(load->store, &answer, &evidence, &none);
     const int64_t seq = (int64_t)answer.seq;
+    if (status == LINEAGE_OK)
+        status = take_ranking(load, &evidence, &none);
+    lineage_evidence_release(&evidence);
     lineage_trial_release(&answer);
     if (status == LINEAGE_ENOTFOUND)
         return LINEAGE_OK;
