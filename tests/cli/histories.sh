@@ -78,7 +78,8 @@ must_fail 2 'which metric is the score? Choose one by --metric: val/loss, accura
 run import -C m mlflow.db --metric val/loss --take min
 must_exit 0
 must_have out '3 runs imported: 2 keep, 1 crash'
-must_have out 'score: val.loss'
+must_have out 'score: val.loss, the min of its curve, a lower one is better, says the store'
+must_have out '1 deleted runs are left out'
 must_have out '1 runs have not ended'
 must_have out '1 values are left out, because they are nan or infinite'
 must_have out 'parameter hf_token is left out, because it looks like a secret'
@@ -125,7 +126,7 @@ new t lower
 run import -C t trackio.db --metric loss
 must_exit 0
 must_equal '2026-11-01T10:00:00Z dainty-sunset-1 keep 1.25 60.0' "$(cells t 2,7,9,10,14 | head -n 1)"
-must_equal 'brave-river-2 discard 1.5' "$(cells t 7,9,10 | tail -n 1)"
+must_equal 'brave-river-2 crash ' "$(cells t 7,9,10 | tail -n 1)"
 must_have t/results.tsv 'lr=0.001; model.width=64.0; model.act=gelu; metrics epoch=1.0'
 must_have t/results.tsv "amp=true; sizes='[1,2]'"
 must_lack t/results.tsv Username
@@ -139,7 +140,7 @@ lunar-sea-7 keep 0.71
 crisp-wind-8 crash ' "$(cells w 7,9,10)"
 must_equal '2026-10-02T08:00:00Z 120.5 wandb:3xk2p' "$(cells w 2,14,15 | sed -n 2p)"
 must_have w/results.tsv 'lr=0.001; batch_size=32.0; model.name=small; metrics train_loss=0.4; as recorded: baseline, as in the paper'
-must_have w/telemetry/001.json '{"step":1,"val_acc":0.72999999999999998}'
+must_have w/telemetry/001.json '{"step":1,"val_acc":0.73}'
 new max higher
 run import -C max "$from/wandb.json" --metric val_acc --take max --specialist sweep
 must_equal 'sweep 0.73' "$(cells max 3,10 | sed -n 2p)"
@@ -147,8 +148,14 @@ new api higher
 run import -C api "$from/wandb-api.json" --metric val_acc
 must_equal 'lunar-sea-7 keep 0.71 120.5 wandb:3xk2p
 crisp-wind-8 harness_abort   wandb:9fjd1' "$(cells api 7,9,10,14,15)"
+# A run that ended differently since then: its old row is void, and the new one counts.
 run import -C api "$from/wandb.json" --metric val_acc
-must_have out '2 runs were here already'
+must_have out '1 runs were here already'
+must_have out '1 of them replace earlier rows, which are void now: 001 by 004'
+must_equal 'old-pond-6 discard
+crisp-wind-8 crash' "$(cells api 7,9 | tail -n 2)"
+run import -C api "$from/wandb.json" --metric val_acc
+must_have out '3 runs were here already'
 
 # ---- tables ----
 new c higher
