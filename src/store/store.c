@@ -532,11 +532,27 @@ static enum lineage_status find_dir(struct lineage_store *store, const char *dir
     return store->dir ? LINEAGE_OK : store_no_memory(err);
 }
 
+/* Without lineage.json a store of higher scores would be one of lower scores, so the copy of the settings is put back. */
+static enum lineage_status find_settings(struct lineage_store *store, bool *found, struct lineage_error *err)
+{
+    struct buf text = {0};
+    struct stat st;
+    enum lineage_status status = LINEAGE_OK;
+    *found = fs_stat(store->dir_fd, PLACE_CONFIG, 0, &st) != 0 && errno == ENOENT && acknowledged_settings(store, &text);
+    if (*found)
+        status = config_parse(&store->config, store->more, text.data, text.length, err);
+    if (*found && status == LINEAGE_OK)
+        (void)!fs_replace(store->dir_fd, PLACE_CONFIG, text.data, text.length, true, NULL); /* a reader may not write */
+    buf_release(&text);
+    return status;
+}
+
 enum lineage_status lineage_store_open(struct lineage_store **out, const char *dir,
                                        const struct lineage_open_options *options, struct lineage_error *err)
 {
     struct lineage_store *store = calloc(1, sizeof *store);
     char *server = NULL;
+    bool found = false;
     *out = NULL;
     if (!store)
         return store_no_memory(err);
@@ -554,8 +570,13 @@ enum lineage_status lineage_store_open(struct lineage_store **out, const char *d
         status = store_no_memory(err);
     if (status == LINEAGE_OK)
         status = open_log(store, server, err);
+    if (status == LINEAGE_OK && !server)
+        status = find_settings(store, &found, err);
     if (status == LINEAGE_OK)
         status = apply_options(store, options, err);
+    if (status == LINEAGE_OK && found)
+        store_notice(store, 0, "lineage.json was gone from %s; it is back as this user's state directory repeats it: a %s score is better",
+                     store->dir, store->config.direction == LINEAGE_HIGHER ? "higher" : "lower");
     store->configured_trials = store->config.night_trials;
     if (status == LINEAGE_OK)
         status = mirror_open(&store->mirror, store, judge_rows_again, err);
