@@ -25,6 +25,7 @@ struct import_options {
     char *metric; /* of the imported file, not of the store */
     char *from, *study, *take, *specialist, **map;
     int exact, dry_run, replace;
+    char *made; /* the directory that this command made for the rows of a log; NULL: none */
 };
 
 static int import_exact(struct lineage_store *store, const char *path)
@@ -88,7 +89,7 @@ static json_t *known_jobs(struct lineage_store *store)
     return NULL;
 }
 
-/* ---- what is said before anything is written ---- */
+/* ---- the first lines ---- */
 
 enum { NAMES_MAX = 60 };
 
@@ -438,14 +439,41 @@ static int check_from(const struct import_options *o)
     return o->from ? cli_error(CLI_USAGE, "--from '%.40s': use wandb, mlflow, optuna, tensorboard, trackio, ray, aide, openevolve, shinka or csv", o->from) : CLI_GO_ON;
 }
 
+/*
+ * The rows go to a store in a temporary directory, with the settings of this one, so that it says what an import would say.
+ * Ids that are in this store are not compared.
+ */
+static int try_import(const struct lineage_config *config, const struct import_options *o, char *path)
+{
+    const struct lineage_open_options options = {.no_mirror = true};
+    char dir[PATH_MAX];
+    const char *base = getenv("TMPDIR");
+    struct lineage_store *store = NULL;
+    struct lineage_import_stats stats = {0};
+    struct lineage_error err;
+    int n = snprintf(dir, sizeof dir, "%s/lineage-XXXXXX", base && *base ? base : "/tmp");
+    if (n < 0 || n >= PATH_MAX || !mkdtemp(dir))
+        return cli_error(CLI_SYSTEM, "cannot make a temporary directory: %s", strerror(errno));
+    enum lineage_status status = lineage_store_create(dir, config, &err);
+    if (status == LINEAGE_OK)
+        status = lineage_store_open(&store, dir, &options, &err);
+    if (status == LINEAGE_OK)
+        status = lineage_import(store, path, o->metric, &stats, finding_print_import, path, &err);
+    lineage_store_close(store);
+    workdir_remove_tree(AT_FDCWD, dir);
+    if (status != LINEAGE_OK)
+        return cli_fail(&err);
+    printf("nothing is written: %zu rows would be imported, %zu left out\n", stats.n_rows, stats.n_left_out);
+    return CLI_OK;
+}
+
 /* Before the store is made: a file that cannot be read must not leave an empty store. */
 static int before_open(struct cli_session *session, void *context)
 {
-    const struct import_options *o = context;
+    struct import_options *o = context;
     const char *path = session->args.positional[0], *dir = session->where.dir ? session->where.dir : ".";
-    if (o->exact && o->metric)
-        return cli_error(CLI_USAGE, "--exact copies the file without reading it and cannot be used with "
-                                    "--metric");
+    if (o->exact && (o->metric || o->dry_run))
+        return cli_error(CLI_USAGE, "--exact copies the file without reading it and cannot be used with %s", o->metric ? "--metric" : "--dry-run");
     if (check_from(o) != CLI_GO_ON)
         return CLI_USAGE;
     const bool history = !o->exact && is_history(o, path);
@@ -457,6 +485,11 @@ static int before_open(struct cli_session *session, void *context)
         return import_history(NULL, o, path);
     if (history && !cli_is_store(dir))
         return cli_error(CLI_USAGE, "%s is not a store; say first which score is better: lineage init %s --direction lower|higher", dir, dir);
+    const struct lineage_config fresh = {0};
+    if (!history && o->dry_run && !cli_is_store(dir))
+        return try_import(&fresh, o, (char *)(uintptr_t)path);
+    if (!history && !lineage_is_server(dir) && mkdir(dir, 0777) == 0)
+        o->made = strdup(dir);
     return CLI_GO_ON;
 }
 
@@ -472,6 +505,8 @@ static int work(struct cli_session *session, void *context)
         return import_history(session->store, o, session->args.positional[0]);
     /* The callback's context is not const, but the path is only read. */
     char *path = (char *)(uintptr_t)session->args.positional[0];
+    if (o->dry_run)
+        return try_import(lineage_store_config(session->store), o, path);
     if (lineage_import(session->store, path, o->metric, &stats, finding_print_import, path, &err) != LINEAGE_OK)
         return cli_fail(&err);
     printf("%zu rows imported, %zu left out\n", stats.n_rows, stats.n_left_out);
@@ -487,8 +522,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
          "the store (default: the current directory or a parent)", "DIR"},
         {"metric", 0, POPT_ARG_STRING, &o.metric, 0,
          "score column of FILE (default: core_metric or val_bpb), or the metric that is the score of runs", "NAME"},
-        {"from", 0, POPT_ARG_STRING, &o.from, 0, "tool that wrote FILE (default: found out)",
-         "wandb|mlflow|optuna|tensorboard|trackio|ray|aide|openevolve|shinka|csv"},
+        {"from", 0, POPT_ARG_STRING, &o.from, 0, "tool that wrote FILE: wandb, mlflow, optuna, tensorboard, trackio, ray, aide, openevolve, shinka or csv (default: found out)",
+         "TOOL"},
         {"study", 0, POPT_ARG_STRING, &o.study, 0, "the study, experiment or project, if FILE has several", "NAME"},
         {"take", 0, POPT_ARG_STRING, &o.take, 0, "which value of a curve is the score (default: last)", "last|min|max"},
         {"map", 0, POPT_ARG_ARGV, &o.map, 0,
@@ -499,7 +534,11 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"dry-run", 0, POPT_ARG_NONE, &o.dry_run, 0, "say what would be imported, and write nothing", NULL},
         {"exact", 0, POPT_ARG_NONE, &o.exact, 0, "copy every byte, into a store that has no other rows", NULL},
         POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 1, 1, argc, argv, work, &o);
+    int status = cli_on_store(&session, command, options, 1, 1, argc, argv, work, &o);
+    if (o.made && status != CLI_OK)
+        rmdir(o.made); /* unless something is in it */
+    free(o.made);
+    return status;
 }
 
 const struct cli_command cmd_import = {
@@ -514,18 +553,30 @@ const struct cli_command cmd_import = {
                    "store gets FILE byte for byte, damaged rows included, and has the same digests. If the\n"
                    "store already holds the beginning of FILE, only the rest is copied.\n"
                    "\n"
-                   "FILE may also be what another tool has recorded: JSON of Weights & Biases, a directory\n"
-                   "mlruns or the SQLite file of MLflow, the SQLite file of Optuna or trackio, a directory\n"
-                   "with event files of TensorBoard, or a table (.csv). Its runs become rows in the order in\n"
-                   "which they started, and the store's rules decide what is kept. Failed runs are crashes,\n"
-                   "killed ones harness_abort, pruned ones discards without a score; a run that has not ended\n"
-                   "is left out. Curves become telemetry, at most 2,000 steps each. Settings that look like\n"
-                   "secrets are left out. A second import adds the runs that are not there yet.",
+                   "FILE may also be what another tool has recorded: run logs (run-ID.wandb, or the folder\n"
+                   "wandb) and JSON of Weights & Biases, a directory mlruns or the SQLite file of MLflow, the\n"
+                   "SQLite file or the journal of Optuna, a directory with event files of TensorBoard, the\n"
+                   "SQLite file of trackio, the folder of a Ray Tune experiment, the journal.json of AIDE, a\n"
+                   "database of OpenEvolve or ShinkaEvolve, or a table (.csv, .tsv). The first lines say what\n"
+                   "it is: runs by state, metrics, the score and its direction, and what is left out; with\n"
+                   "--dry-run nothing else happens. If no finished run has the score, or the tool recorded\n"
+                   "another direction, nothing is written.\n"
+                   "\n"
+                   "Runs become rows in the order in which they started, and the store's rules decide what is\n"
+                   "kept. Failed runs, and those whose score is not finite, are crashes; killed ones, and\n"
+                   "finished ones without a score, harness_abort; those that break a constraint disqualified;\n"
+                   "pruned ones discards without a score. A run that has not ended is left out. Parents and\n"
+                   "code of AIDE, OpenEvolve and ShinkaEvolve are kept. Curves become telemetry, at most\n"
+                   "2,000 steps each. Settings that look like secrets are left out.\n"
+                   "\n"
+                   "A second import adds the runs that are not there yet. A run that ended differently since\n"
+                   "then gets a new row, and its old one becomes void; --replace does so with every run.",
     .examples = "  lineage -C new import old/results.tsv\n"
                 "  lineage export | lineage -C ../copy import --exact /dev/stdin\n"
                 "  lineage -C cifar import blackboard/results.tsv --metric train_s\n"
                 "  lineage -C cifar import optuna.db\n"
                 "  lineage -C cifar import mlruns --study cifar --metric val/loss --take min\n"
-                "  lineage -C cifar import wandb.csv --metric val_acc --map val_acc=metric",
+                "  lineage -C cifar import wandb --metric val_acc --dry-run\n"
+                "  lineage -C cifar import runs.csv --metric val_acc",
     .run = run,
 };

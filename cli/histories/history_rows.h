@@ -51,7 +51,7 @@ struct history_rows {
 
 /*
  * Returns false with the reason: the score is not known or is ambiguous, no finished run has it, or rows that are there have another
- * score. The counts and names are then filled in as far as they are known. Call history_rows_release in either case.
+ * score. The counts and names that are known by then are filled in. Call history_rows_release in either case.
  */
 bool history_rows_make(struct history_rows *rows, const json_t *history, const struct history_mapping *mapping, char why[HISTORY_WHY_MAX]);
 void history_rows_release(struct history_rows *rows);

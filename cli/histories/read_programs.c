@@ -120,7 +120,7 @@ static bool take_program(void *context, json_t *program)
     return true;
 }
 
-/* Of the checkpoints of a run the last one has all programs. */
+/* The last checkpoint of a run has all programs. */
 static bool newest_checkpoint(char path[PATH_MAX])
 {
     char why[HISTORY_WHY_MAX], best[PATH_MAX] = "";

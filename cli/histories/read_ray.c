@@ -71,11 +71,25 @@ static bool take_report(void *context, json_t *report)
     return true;
 }
 
+/* A trial that died before its first report has its id in the name of its folder only: f_80ee5_00002_2_k=2_2026-11-28_10-00-16. */
+static const char *id_of_folder(char out[32], const char *name)
+{
+    for (const char *at = name; (at = strchr(at, '_')); at++) {
+        const size_t hex = strspn(at + 1, "0123456789abcdef"), digits = at[1 + hex] == '_' ? strspn(at + 2 + hex, "0123456789") : 0;
+        if (hex >= 5 && hex <= 8 && digits == 5 && at[2 + hex + digits] == '_') {
+            snprintf(out, 32, "%.*s", (int)(hex + 1 + digits), at + 1);
+            return out;
+        }
+    }
+    return name;
+}
+
 static bool take_params(void *context, json_t *params)
 {
     struct trial *trial = context;
+    char id[32];
     if (!trial->run)
-        trial->run = history_add_run(trial->history, trial->key);
+        trial->run = history_add_run(trial->history, id_of_folder(id, trial->key));
     json_object_clear(json_object_get(trial->run, "params"));
     history_add_param(trial->run, "", json_incref(params));
     return true;
