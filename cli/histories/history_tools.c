@@ -338,6 +338,10 @@ json_t *history_read(const char *path, const struct history_options *options, ch
     if (options->map && options->map[0] && read != read_table)
         return history_fail(why, "--map is for tables; %.300s is of %s", path, tool);
     json_t *history = read(path, options, why);
+    if (history && options->study && !json_object_get(history, "study") && read != read_wandb_logs) {
+        json_decref(history);
+        return history_fail(why, "--study is for histories with several studies; %.300s of %s has none", path, tool);
+    }
     if (history && !sort_runs(history)) {
         json_decref(history);
         return history_fail(why, "out of memory");

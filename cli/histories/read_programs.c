@@ -24,6 +24,31 @@ static void set_parent(json_t *run, const char *parent)
     history_set_text(run, "parent", parent);
 }
 
+#define COPIES "copies" /* of the history: originals by the ids of their copies */
+
+/* A copy that moved to another island was not measured again; what descends from it descends from the original. */
+static void add_copy(json_t *history, const char *id, const char *original)
+{
+    if (!json_object_get(history, COPIES))
+        json_object_set_new(history, COPIES, json_object());
+    json_object_set_new(json_object_get(history, COPIES), id, json_string(original));
+    history_leave_out(history, "copies of programs on other islands");
+}
+
+static void find_originals(json_t *history)
+{
+    const json_t *copies = json_object_get(history, COPIES);
+    json_t *run;
+    size_t i;
+    json_array_foreach(json_object_get(history, "runs"), i, run) {
+        json_t *original = json_object_get(copies, json_string_value(json_object_get(run, "parent")));
+        for (size_t k = 0; original && k < json_object_size(copies); k++) {
+            json_object_set(run, "parent", original);
+            original = json_object_get(copies, json_string_value(original));
+        }
+    }
+}
+
 static const char *text_of(const json_t *object, const char *member)
 {
     return json_string_value(json_object_get(object, member));
@@ -108,8 +133,10 @@ static bool take_program(void *context, json_t *program)
     json_t *history = context, *metrics = json_object_get(program, "metrics"), *metadata = json_object_get(program, "metadata");
     const char *changes = text_of(program, "changes_description"), *id = text_of(program, "id");
     const json_t *error = json_object_get(metrics, "error");
+    if (id && json_is_true(json_object_get(metadata, "migrant")) && text_of(program, "parent_id"))
+        return add_copy(history, id, text_of(program, "parent_id")), true;
     json_t *run = history_add_run(history, id ? id : "");
-    history_set_text(run, "name", changes && *changes ? changes : text_of(metadata, "changes"));
+    history_set_text(run, "name", changes && *changes ? changes : text_of(metadata, "changes") ? text_of(metadata, "changes") : id);
     history_set_time(run, "started", number_of(program, "timestamp"));
     history_set_text(run, "state", json_is_string(error) || (error && !json_object_get(metrics, SCORE)) ? "failed" : "finished");
     history_set_text(run, "notes", json_string_value(error));
@@ -158,6 +185,7 @@ json_t *read_openevolve(const char *path, const struct history_options *options,
         fts_close(tree);
     if (good && !json_array_size(json_object_get(history, "runs")))
         good = history_fail(why, "%.300s has no programs/ID.json of OpenEvolve", path);
+    find_originals(history);
     history_set_direction(history, SCORE, true);
     history_set_text(history, "score", SCORE);
     return history_done(history, NULL, NULL, good);
@@ -168,7 +196,13 @@ json_t *read_openevolve(const char *path, const struct history_options *options,
 /* A program that is not correct has failed, whatever its score. */
 static void take_row(json_t *history, sqlite3_stmt *stmt)
 {
-    json_t *run = history_add_run(history, history_column(stmt, 0)), *metadata = history_json(history_column(stmt, 8));
+    json_t *metadata = history_json(history_column(stmt, 8));
+    if (text_of(metadata, "_original_program_id")) {
+        add_copy(history, history_column(stmt, 0), text_of(metadata, "_original_program_id"));
+        json_decref(metadata);
+        return;
+    }
+    json_t *run = history_add_run(history, history_column(stmt, 0));
     json_t *metrics = history_json(history_column(stmt, 7)), *island = json_integer(sqlite3_column_int64(stmt, 4)), *generation = json_integer(sqlite3_column_int64(stmt, 3));
     const char *name = text_of(metadata, "patch_name"), *about = text_of(metadata, "patch_description");
     char file[64];
@@ -201,6 +235,7 @@ json_t *read_shinka(const char *path, const struct history_options *options, cha
     while (good && history_next(stmt, path, &failed, why))
         take_row(history, stmt);
     sqlite3_finalize(stmt);
+    find_originals(history);
     history_set_direction(history, SCORE, true);
     history_set_text(history, "score", SCORE);
     return history_done(history, NULL, db, good && !failed);

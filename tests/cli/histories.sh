@@ -375,9 +375,11 @@ must_have evolve/results.tsv 'island=1.0; generation=0.0; metrics speed=2.0'
 sqlite3 shinka.db "CREATE TABLE programs (id TEXT PRIMARY KEY, code TEXT, language TEXT, parent_id TEXT, generation INTEGER, timestamp REAL, combined_score REAL,
     public_metrics TEXT, metadata TEXT, correct BOOLEAN, text_feedback TEXT, island_idx INTEGER);
     INSERT INTO programs VALUES ('a', 'x=1', 'python', NULL, 0, 1795860000.0, 1.5, '{\"speed\": 2}', '{\"patch_name\": \"seed\"}', 1, '', 0),
-    ('b', 'x=2', 'python', 'a', 1, 1795860001.0, 9.5, '{}', '{}', 0, 'wrong', 1)"
+    ('a2', 'x=1', 'python', NULL, 0, 1795860000.0, 1.5, '{}', '{\"_is_island_copy\": true, \"_original_program_id\": \"a\"}', 1, '', 1),
+    ('b', 'x=2', 'python', 'a2', 1, 1795860001.0, 9.5, '{}', '{}', 0, 'wrong', 1)"
 new shinka higher
 run import -C shinka shinka.db
+must_have out '1 copies of programs on other islands are left out'
 must_equal '000  seed keep 1.5
 001 000 b crash ' "$(cells shinka 1,4,7,9,10)"
 
@@ -447,6 +449,7 @@ echo hello >words.txt
 must_fail 2 'words.txt' import -C h words.txt --study x
 must_fail 2 "--from 'neptune': use wandb, mlflow" import -C h words.txt --from neptune
 must_fail 2 'optuna.db is not what trackio writes' import -C h optuna.db --from trackio
+must_fail 2 '--study is for histories with several studies' import -C w "$from/wandb.json" --study x --metric val_acc
 must_fail 2 '--map is for tables' import -C h optuna.db --study cifar --map x=metric
 must_fail 2 "--take 'mean': use last, min or max" import -C w "$from/wandb.json" --metric val_acc --take mean
 must_fail 2 'cannot open nowhere' import -C h nowhere --from csv
