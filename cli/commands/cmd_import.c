@@ -427,7 +427,8 @@ static int import_history(struct lineage_store *store, const struct import_optio
 
 static bool is_history(const struct import_options *o, const char *path)
 {
-    return o->from || o->map || history_tool_of(path);
+    struct stat st;
+    return o->from || o->map || history_tool_of(path) || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
 }
 
 static int check_from(const struct import_options *o)

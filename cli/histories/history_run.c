@@ -223,12 +223,13 @@ const char *history_state(const char *word)
     } words[] = {{"", "finished"}, {"finished", "finished"}, {"complete", "finished"}, {"completed", "finished"}, {"success", "finished"},
                  {"succeeded", "finished"}, {"done", "finished"}, {"ok", "finished"}, {"terminated", "finished"}, {"keep", "finished"},
                  {"kept", "finished"}, {"baseline", "finished"}, {"discard", "finished"}, {"discarded", "finished"}, {"improved", "finished"},
-                 {"accepted", "finished"}, {"rejected", "finished"}, {"failed", "failed"}, {"fail", "failed"}, {"failure", "failed"},
+                 {"accept", "finished"}, {"accepted", "finished"}, {"reject", "finished"}, {"rejected", "finished"}, {"revert", "finished"},
+                 {"reverted", "finished"}, {"improvement", "finished"}, {"passed", "finished"}, {"finalized", "finished"}, {"failed", "failed"}, {"fail", "failed"}, {"failure", "failed"},
                  {"error", "failed"}, {"errored", "failed"}, {"crashed", "failed"}, {"crash", "failed"}, {"timeout", "failed"},
                  {"memoryout", "failed"}, {"oom", "failed"}, {"invalid", "failed"}, {"killed", "killed"}, {"preempted", "killed"},
                  {"interrupted", "killed"}, {"cancelled", "killed"}, {"canceled", "killed"}, {"aborted", "killed"}, {"abandoned", "killed"},
                  {"harness_abort", "killed"}, {"pruned", "pruned"}, {"running", "running"}, {"waiting", "running"}, {"scheduled", "running"},
-                 {"pending", "running"}, {"paused", "running"}, {"queued", "running"}, {"preempting", "running"}, {"started", "running"}};
+                 {"pending", "running"}, {"paused", "running"}, {"queued", "running"}, {"open", "running"}, {"preempting", "running"}, {"started", "running"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcasecmp(word, words[i].word) == 0)
             return words[i].state;

@@ -2,6 +2,7 @@
  * read_programs.c: agents that search for programs: the journal of AIDE, a database of OpenEvolve (a folder with programs/ID.json), and
  * the SQLite file of ShinkaEvolve. Their runs are lineages: parents and code are kept.
  */
+#include <ctype.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -214,6 +215,8 @@ static void take_row(json_t *history, sqlite3_stmt *stmt)
     set_parent(run, history_column(stmt, 2));
     set_island(run, sqlite3_column_type(stmt, 4) == SQLITE_NULL ? NULL : island, generation);
     snprintf(file, sizeof file, "program.%.20s", history_column(stmt, 11));
+    for (char *c = file + 8; *c; c++)
+        *c = isalnum((unsigned char)*c) ? *c : '_'; /* a stranger's word becomes the name of a file */
     set_code(run, file, history_column(stmt, 1));
     if (sqlite3_column_type(stmt, 6) != SQLITE_NULL)
         history_set_metric(run, SCORE, sqlite3_column_double(stmt, 6));

@@ -420,6 +420,8 @@ static enum lineage_status import_records(struct importing *in, struct lineage_e
             tell_progress(in, &scanner);
     }
     tsv_reader_free(reader);
+    if (status == LINEAGE_OK && !in->has_layout)
+        return store_fail(err, LINEAGE_EINVAL, "there is nothing to import: the file has no header");
     return status == LINEAGE_OK ? check_scores(in, err) : status;
 }
 
