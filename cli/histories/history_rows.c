@@ -361,7 +361,7 @@ static bool is_same(const struct lineage_trial *trial, bool by_score, const json
                     : label == trial->status && !score;
 }
 
-static enum verdict compare(const struct history_rows *rows, const struct history_mapping *mapping, const json_t *known, bool weak)
+static enum verdict compare(const struct history_rows *rows, const struct history_mapping *mapping, const json_t *known, const json_t *run)
 {
     const bool is_void = json_object_get(known, "void") != NULL;
     const char *take = json_string_value(json_object_get(known, "take"));
@@ -373,7 +373,9 @@ static enum verdict compare(const struct history_rows *rows, const struct histor
         return SAME;
     if (is_void)
         return NEW;
-    const bool other = strcmp(take ? take : "last", rows->take) != 0 || json_object_get(json_object_get(known, "metrics"), rows->score) || weak;
+    /* A row has all metrics but its score, so a metric that the run has and the row lacks is the score of the row. */
+    const bool same_name = json_object_get(json_object_get(run, "metrics"), rows->metric) && !json_object_get(json_object_get(known, "metrics"), rows->score);
+    const bool other = !same_name || strcmp(take ? take : "last", rows->take) != 0 || json_object_get(run, "weak");
     return json_object_get(known, "score") && other ? OTHER_SCORE : REPLACES;
 }
 
@@ -387,7 +389,7 @@ static bool add_row(struct history_rows *rows, const json_t *run, const char *to
     set_label(rows, trial, &rows->by_score[rows->n], run, tool, reason);
     if (strcmp(state_of(run), "finished") == 0 && !json_object_get(json_object_get(run, "metrics"), rows->metric))
         json_object_update(rows->instead, json_object_get(run, "metrics"));
-    const enum verdict verdict = compare(rows, mapping, known, json_object_get(run, "weak") != NULL);
+    const enum verdict verdict = compare(rows, mapping, known, run);
     rows->n_known += verdict == SAME && !json_object_get(known, "void");
     rows->n_void += verdict == SAME && json_object_get(known, "void");
     *n_other += verdict == OTHER_SCORE;

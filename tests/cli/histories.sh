@@ -327,6 +327,7 @@ must_have out '1 of them replace earlier rows, which are void now: 002 by 004'
 "$LINEAGE" best -C say --format json >best.json
 must_equal 004 "$("$JSON_GET" exp_id <best.json)"
 must_fail 2 'runs are here already with another score; --replace imports them again with loss' import -C say later.json --metric loss
+must_fail 2 '3 runs are here already with another score; --replace imports them again with val.loss-' import -C say later.json --metric val/loss
 run import -C say later.json --metric loss --replace
 must_have out '3 of them replace earlier rows'
 must_equal 0.5 "$("$LINEAGE" best -C say --format json | "$JSON_GET" core_metric)"
