@@ -61,7 +61,7 @@ static void know_row(json_t *known, const json_t *voids, const struct lineage_tr
         json_object_set_new(entry, "score", cli_json_number(row->score.value));
     if (take)
         json_object_set_new(entry, "take", json_stringn(take + strlen(HISTORY_TAKE_NOTE), 3));
-    json_object_set_new(known, row->job_name, entry);
+    json_object_set_new(known, row->job_name && *row->job_name ? row->job_name : row->exp_id, entry);
 }
 
 /* Returns the rows of the store by job_name, for struct history_mapping; NULL after printing an error. */
@@ -76,7 +76,7 @@ static json_t *known_jobs(struct lineage_store *store)
     if (status == LINEAGE_OK)
         status = lineage_new_trials(&cursor, store, 0, &n, &err);
     while (status == LINEAGE_OK && (status = lineage_cursor_next(cursor, &row, &err)) == LINEAGE_OK) {
-        if (row.job_name && *row.job_name)
+        if (!lineage_is_void_row(&row, NULL))
             know_row(known, voids, &row);
         lineage_trial_release(&row);
     }
@@ -378,14 +378,28 @@ static bool has_direction(const json_t *history, const struct history_rows *rows
     return false;
 }
 
+/* Whether every row with a score becomes void, so that the store's score may get another name. */
+static bool replaces_all(const struct history_rows *rows, const json_t *known)
+{
+    size_t n_scored = 0, n_replaced = 0;
+    const char *job;
+    json_t *entry;
+    json_object_foreach((json_t *)(uintptr_t)known, job, entry)
+        n_scored += json_object_get(entry, "score") && !json_object_get(entry, "void");
+    for (size_t i = 0; i < rows->n; i++)
+        n_replaced += rows->replaces[i] && json_object_get(json_object_get(known, rows->trials[i].job_name), "score");
+    return n_replaced == n_scored;
+}
+
 /* A tool that names its score only `value` says nothing about what it is. */
-static int name_score(struct lineage_store *store, const struct import_options *o, const json_t *history, const struct history_rows *rows)
+static int name_score(struct lineage_store *store, const struct import_options *o, const json_t *history, const struct history_rows *rows, const json_t *known)
 {
     const char *name = lineage_store_score_name(store);
     struct lineage_error err;
-    if ((!o->metric && json_object_get(history, "score")) || !rows->n_scored || (o->dry_run && !name))
+    const bool renames = name && o->replace && replaces_all(rows, known);
+    if ((!o->metric && json_object_get(history, "score")) || !rows->n_scored || (o->dry_run && (!name || renames)))
         return CLI_GO_ON;
-    return lineage_store_name_score(store, rows->score, &err) == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
+    return (renames ? lineage_store_rename_score : lineage_store_name_score)(store, rows->score, &err) == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
 }
 
 /* The store may be missing (NULL) in a dry run. */
@@ -409,10 +423,10 @@ static int import_history(struct lineage_store *store, const struct import_optio
         status = CLI_USAGE;
     else if (!made)
         status = cli_error(CLI_USAGE, "%s", why);
-    else
-        describe(history, &rows, store);
     if (status == CLI_GO_ON && store)
-        status = name_score(store, o, history, &rows);
+        status = name_score(store, o, history, &rows, known);
+    if (status == CLI_GO_ON)
+        describe(history, &rows, store);
     if (status == CLI_GO_ON && o->dry_run)
         status = (printf("nothing is written: %zu runs would be imported\n", rows.n), CLI_OK);
     else if (status == CLI_GO_ON)

@@ -390,7 +390,7 @@ static enum lineage_status keep_score_name(struct lineage_store *store, const ch
     return LINEAGE_OK;
 }
 
-enum lineage_status lineage_store_name_score(struct lineage_store *store, const char *name, struct lineage_error *err)
+static enum lineage_status set_score_name(struct lineage_store *store, const char *name, bool rename, struct lineage_error *err)
 {
     struct lineage_config config;
     struct config_more more = {0};
@@ -400,11 +400,11 @@ enum lineage_status lineage_store_name_score(struct lineage_store *store, const 
     if (store->more->score && strcmp(store->more->score, name) == 0)
         return LINEAGE_OK;
     enum lineage_status status = read_settings(store, &config, &more, &before, err);
-    if (status == LINEAGE_OK && more.score && strcmp(more.score, name) != 0)
+    if (status == LINEAGE_OK && !rename && more.score && strcmp(more.score, name) != 0)
         status = store_fail(err, LINEAGE_EEXIST, "the score of this store is `%s` (" PLACE_CONFIG "), and scores of another name, `%s`, are not "
                             "compared with it: name the score with --score %s, or use another store; if both names mean the same, "
                             "change \"score\" in " PLACE_CONFIG, more.score, name, more.score);
-    if (status == LINEAGE_OK && !more.score) {
+    if (status == LINEAGE_OK && (!more.score || rename)) {
         more.score = name;
         status = write_settings(store, &before, &config, &more, err);
     }
@@ -413,6 +413,16 @@ enum lineage_status lineage_store_name_score(struct lineage_store *store, const 
     config_more_release(&more);
     buf_release(&before);
     return status;
+}
+
+enum lineage_status lineage_store_name_score(struct lineage_store *store, const char *name, struct lineage_error *err)
+{
+    return set_score_name(store, name, false, err);
+}
+
+enum lineage_status lineage_store_rename_score(struct lineage_store *store, const char *name, struct lineage_error *err)
+{
+    return set_score_name(store, name, true, err);
 }
 
 enum lineage_status lineage_store_set_noise(struct lineage_store *store, double std, unsigned seeds,
