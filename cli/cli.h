@@ -223,6 +223,7 @@ struct cli_session {
     int (*before_open)(struct cli_session *session, void *context); /* optional; returns CLI_GO_ON or an exit status */
     bool before_store;    /* the command works before there is a store (`append --create`); every other command refuses a
                            * directory without a store */
+    bool appends;         /* --direction must be the store's, because rows are kept by it */
     bool may_create;      /* the command has the option --create, which the refusal then names */
     bool wait_for_server; /* wait while the store's server is away, instead of going on without it; before_open may set it */
     const uint64_t *night_keys; /* [n_night_keys] see lineage_store_follow_night; NULL: all rows are read. before_open may set it */

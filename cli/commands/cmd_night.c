@@ -452,6 +452,17 @@ static int check_second(const struct night *night)
                      config->second[0] ? ":" : "", !config->second[0] ? "" : config->second_direction == LINEAGE_HIGHER ? "higher" : "lower");
 }
 
+/* So must the direction, by which the night searches. */
+static int check_direction(const struct night *night)
+{
+    const char *direction = json_string_value(json_object_get(night->list.sweep.root, "direction"));
+    const bool higher = lineage_store_config(night->list.store)->direction == LINEAGE_HIGHER;
+    if (!direction || strcmp(direction, higher ? "higher" : "lower") == 0)
+        return CLI_GO_ON;
+    return cli_error(CLI_USAGE, "%s: the sweep says that a %s score is better, but in %s a %s one is (lineage.json)", night->list.sweep.file,
+                     direction, lineage_store_dir(night->list.store), higher ? "higher" : "lower");
+}
+
 /* Takes the lock before it reads rows; otherwise a row that another night appends in between would be run a second
  * time. Trials that an earlier night left unfinished get their rows first. A night with several jobs opens the store
  * again, so the handle to close afterwards is the night's. */
@@ -464,6 +475,8 @@ static int work(struct cli_session *session, void *context)
         status = night_open(night, session->store);
     if (status == CLI_GO_ON)
         status = check_second(night);
+    if (status == CLI_GO_ON)
+        status = check_direction(night);
     if (status == CLI_GO_ON && !o->list) {
         cli_deliver_waiting(session->store);
         status = night_lock(night);

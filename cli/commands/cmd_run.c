@@ -210,6 +210,7 @@ static int run_run(struct run_options *o, const struct cli_command *command, int
     n += command_options_list(options + n, &o->settings);
     memcpy(options + n, after, sizeof after);
     o->session.before_open = read_options;
+    o->session.appends = true;
     return cli_on_store(&o->session, command, options, 0, 1, find_command(o, argc, argv), argv, work, o);
 }
 

@@ -188,6 +188,10 @@ LINEAGE_API const char *lineage_store_score_name(const struct lineage_store *sto
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_store_name_score(struct lineage_store *store, const char *name, struct lineage_error *err);
 
+/* Like lineage_store_name_score, for a store whose scores are all replaced by those of another name. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_store_rename_score(struct lineage_store *store, const char *name, struct lineage_error *err);
+
 /*
  * Sets the noise floor of a store that has none: the standard deviation of the score between seeds, and the number of
  * seeds that each score averages. lineage.json is replaced atomically with its other settings unchanged, and

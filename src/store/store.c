@@ -390,7 +390,7 @@ static enum lineage_status keep_score_name(struct lineage_store *store, const ch
     return LINEAGE_OK;
 }
 
-enum lineage_status lineage_store_name_score(struct lineage_store *store, const char *name, struct lineage_error *err)
+static enum lineage_status set_score_name(struct lineage_store *store, const char *name, bool rename, struct lineage_error *err)
 {
     struct lineage_config config;
     struct config_more more = {0};
@@ -400,11 +400,11 @@ enum lineage_status lineage_store_name_score(struct lineage_store *store, const 
     if (store->more->score && strcmp(store->more->score, name) == 0)
         return LINEAGE_OK;
     enum lineage_status status = read_settings(store, &config, &more, &before, err);
-    if (status == LINEAGE_OK && more.score && strcmp(more.score, name) != 0)
+    if (status == LINEAGE_OK && !rename && more.score && strcmp(more.score, name) != 0)
         status = store_fail(err, LINEAGE_EEXIST, "the score of this store is `%s` (" PLACE_CONFIG "), and scores of another name, `%s`, are not "
                             "compared with it: name the score with --score %s, or use another store; if both names mean the same, "
                             "change \"score\" in " PLACE_CONFIG, more.score, name, more.score);
-    if (status == LINEAGE_OK && !more.score) {
+    if (status == LINEAGE_OK && (!more.score || rename)) {
         more.score = name;
         status = write_settings(store, &before, &config, &more, err);
     }
@@ -413,6 +413,16 @@ enum lineage_status lineage_store_name_score(struct lineage_store *store, const 
     config_more_release(&more);
     buf_release(&before);
     return status;
+}
+
+enum lineage_status lineage_store_name_score(struct lineage_store *store, const char *name, struct lineage_error *err)
+{
+    return set_score_name(store, name, false, err);
+}
+
+enum lineage_status lineage_store_rename_score(struct lineage_store *store, const char *name, struct lineage_error *err)
+{
+    return set_score_name(store, name, true, err);
 }
 
 enum lineage_status lineage_store_set_noise(struct lineage_store *store, double std, unsigned seeds,
@@ -532,11 +542,27 @@ static enum lineage_status find_dir(struct lineage_store *store, const char *dir
     return store->dir ? LINEAGE_OK : store_no_memory(err);
 }
 
+/* Without lineage.json a store of higher scores would be one of lower scores, so the copy of the settings is put back. */
+static enum lineage_status find_settings(struct lineage_store *store, bool *found, struct lineage_error *err)
+{
+    struct buf text = {0};
+    struct stat st;
+    enum lineage_status status = LINEAGE_OK;
+    *found = fs_stat(store->dir_fd, PLACE_CONFIG, 0, &st) != 0 && errno == ENOENT && acknowledged_settings(store, &text);
+    if (*found)
+        status = config_parse(&store->config, store->more, text.data, text.length, err);
+    if (*found && status == LINEAGE_OK)
+        (void)!fs_replace(store->dir_fd, PLACE_CONFIG, text.data, text.length, true, NULL); /* a reader may not write */
+    buf_release(&text);
+    return status;
+}
+
 enum lineage_status lineage_store_open(struct lineage_store **out, const char *dir,
                                        const struct lineage_open_options *options, struct lineage_error *err)
 {
     struct lineage_store *store = calloc(1, sizeof *store);
     char *server = NULL;
+    bool found = false;
     *out = NULL;
     if (!store)
         return store_no_memory(err);
@@ -554,8 +580,13 @@ enum lineage_status lineage_store_open(struct lineage_store **out, const char *d
         status = store_no_memory(err);
     if (status == LINEAGE_OK)
         status = open_log(store, server, err);
+    if (status == LINEAGE_OK && !server)
+        status = find_settings(store, &found, err);
     if (status == LINEAGE_OK)
         status = apply_options(store, options, err);
+    if (status == LINEAGE_OK && found)
+        store_notice(store, 0, "lineage.json was gone from %s; it is back as this user's state directory repeats it: a %s score is better",
+                     store->dir, store->config.direction == LINEAGE_HIGHER ? "higher" : "lower");
     store->configured_trials = store->config.night_trials;
     if (status == LINEAGE_OK)
         status = mirror_open(&store->mirror, store, judge_rows_again, err);
