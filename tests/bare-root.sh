@@ -26,7 +26,7 @@ esac
 debian_root "$root" "$suite" || { echo "bare-root.sh: $lacks" >&2 && exit 2; }
 
 # Clients of registries are set up as on this machine.
-for file in /etc/pip.conf /root/.npmrc; do
+for file in /etc/pip.conf /root/.npmrc /usr/local/share/ca-certificates/*.crt; do
     [ ! -e "$file" ] || install -D -m 644 "$file" "$root$file"
 done
 src=$root/srv/lineage
