@@ -83,7 +83,13 @@ const char *cli_style_off(const struct cli_screen *screen, enum cli_style style)
 
 /* ---- options ------------------------------------------------------------------------------------- */
 
-enum cli_format { CLI_TABLE, CLI_TSV, CLI_JSON };
+enum cli_format { CLI_TABLE, CLI_TSV, CLI_JSON, CLI_CSV };
+
+/* Whether the result is one line of cells for each row. */
+static inline bool cli_format_is_rows(enum cli_format format)
+{
+    return format == CLI_TSV || format == CLI_CSV;
+}
 
 /* The options of every command that opens a store. Zero the struct and put CLI_STORE_OPTIONS(&store) into the table. */
 struct cli_store_options {
@@ -104,7 +110,7 @@ struct cli_store_options {
 
 #define CLI_FORMAT_OPTION(text)                                                                                   \
     {                                                                                                             \
-        "format", 0, POPT_ARG_STRING, (text), 0, "how to print the result (default: table)", "table|tsv|json"     \
+        "format", 0, POPT_ARG_STRING, (text), 0, "how to print the result (default: table)", "table|tsv|csv|json" \
     }
 
 /* A parsed command line. The positional arguments and the option strings belong to it; release it when done. */
@@ -151,6 +157,9 @@ bool cli_second_parse(struct lineage_config *config, const char *what, const cha
 /* Parses a number that is the whole text. Prints a message and returns false on failure. */
 bool cli_number_parse(double *value, const char *option, const char *text);
 bool cli_amount_parse(double *value, const char *option, const char *text); /* finite, at least 0 */
+/* A time or a size with an optional unit (30m, 500M); without one it is in seconds, hours or bytes, and so is *value. */
+enum cli_measure { CLI_SECONDS, CLI_HOURS, CLI_BYTES };
+bool cli_measure_parse(double *value, enum cli_measure measure, const char *option, const char *text);
 bool cli_count_parse(size_t *value, const char *option, const char *text);
 
 /* Parses a comma-separated list of labels into a bit set. Prints a message and returns false on an unknown label. */
@@ -214,6 +223,7 @@ struct cli_session {
     int (*before_open)(struct cli_session *session, void *context); /* optional; returns CLI_GO_ON or an exit status */
     bool before_store;    /* the command works before there is a store (`append --create`); every other command refuses a
                            * directory without a store */
+    bool appends;         /* --direction must be the store's, because rows are kept by it */
     bool may_create;      /* the command has the option --create, which the refusal then names */
     bool wait_for_server; /* wait while the store's server is away, instead of going on without it; before_open may set it */
     const uint64_t *night_keys; /* [n_night_keys] see lineage_store_follow_night; NULL: all rows are read. before_open may set it */
@@ -285,12 +295,15 @@ void cli_json_print(FILE *out, const json_t *value, bool indent);
 char *cli_json_compact(const json_t *value, size_t *length); /* one line without blanks (free it); NULL: out of
                                                               * memory */
 json_t *cli_json_number(double value); /* nan and infinities become the strings that the store writes */
+json_t *cli_json_setting(double value); /* of a parameter */
+json_t *cli_json_digits(const char *number); /* of a number as the store writes it; without a point it is an integer */
 json_t *cli_json_text(const char *text);
 /* A missing number becomes null, not 0: a trial with score 0 would win every comparison where lower is better. */
 json_t *cli_json_figure(struct lineage_number number);
 json_t *cli_json_column(const struct lineage_trial *trial, size_t i); /* a number, a label or a text; i as in
                                                                        * lineage_column */
 json_t *cli_json_params(const struct lineage_param *params, size_t n); /* an object: numbers and texts by name */
+json_t *cli_json_metrics(const struct lineage_param *metrics, size_t n); /* what was measured keeps its point */
 
 /* Reads a JSON file, or stdin for `-`. Prints a message and returns NULL on failure. */
 json_t *cli_json_load(const char *path);
@@ -334,7 +347,9 @@ struct cli_list;
 struct cli_list *cli_list_new(enum cli_format format, FILE *out, size_t n, const char *const *columns);
 void cli_list_text(struct cli_list *list, const char *text);
 void cli_list_number(struct cli_list *list, double value, bool present); /* not present: an empty cell, null in JSON */
+void cli_list_digits(struct cli_list *list, const char *number); /* a number as the store writes it; "": an empty cell */
 void cli_list_count(struct cli_list *list, size_t value);
+void cli_list_head(struct cli_list *list); /* names the columns of a table without rows, which prints nothing otherwise */
 /* Adds a statistic. A table shows four significant digits, or n/a if it is not present. TSV and JSON contain all
  * digits, or an empty cell and null. */
 void cli_list_figure(struct cli_list *list, double value, bool present);

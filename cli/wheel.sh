@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes a wheel of the Python package with its libraries inside, so that `pip install lineage-*.whl` needs nothing else. Installs
+# Makes a wheel of the Python package with its libraries inside, so that `pip install lineage_trials-*.whl` needs nothing else. Installs
 # what is missing for that.
 #
 # usage: sh cli/wheel.sh [x86_64|aarch64] [DIRECTORY]      (default: build-wheel; a build is kept there and goes on)
@@ -84,11 +84,11 @@ tag=py3-none-manylinux_2_${glibc#GLIBC_2.}_$machine
     cd "$build/wheels"
     /usr/bin/python3 -m wheel unpack ./*.whl >&2
     rm ./*.whl
-    package=$(basename lineage-*)
+    package=$(basename lineage_trials-*)
     mkdir -p "$package/$package.data/scripts"
     install -m 755 "$command" "$package/$package.data/scripts/lineage"
-    sed -i "s/^Root-Is-Purelib:.*/Root-Is-Purelib: false/; s/^Tag:.*/Tag: $tag/" lineage-*/lineage-*.dist-info/WHEEL
-    /usr/bin/python3 -m wheel pack lineage-* >&2
-    rm -r lineage-*/
+    sed -i "s/^Root-Is-Purelib:.*/Root-Is-Purelib: false/; s/^Tag:.*/Tag: $tag/" lineage_trials-*/lineage_trials-*.dist-info/WHEEL
+    /usr/bin/python3 -m wheel pack lineage_trials-* >&2
+    rm -r lineage_trials-*/
 )
 ls "$build"/wheels/*.whl

@@ -28,9 +28,9 @@ src/store/questions        questions.h                 include/lineage src/store
 src/store/settings         ask_settings.h              include/lineage src/store/internal.h src/store/log src/store/mirror src/store/questions
 src/store/search           -                           include/lineage src/store/internal.h src/store/format src/store/mirror src/store/questions src/store/settings
 src/store/code             code_offer.h code_check.h   include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/blobs
-src/store/statistics       student.h odds.h            include/lineage src/store/fail.h src/store/format
+src/store/statistics       student.h odds.h quantiles.h  include/lineage src/store/fail.h src/store/format
 src/store/evidence         -                           include/lineage src/store/fail.h src/store/format src/store/questions src/store/statistics
-src/store/append           acknowledged.h append_state.h outbox_file.h receipts.h  include/lineage src/store/internal.h src/store/clock.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/blobs src/store/code
+src/store/append           acknowledged.h append_state.h judge_again.h outbox_file.h receipts.h  include/lineage src/store/internal.h src/store/clock.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/blobs src/store/code
 src/store/blobs            blobs.h                     include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/postgres src/store/mirror src/store/questions
 src/store/queue            -                           include/lineage src/store/fail.h src/store/internal.h src/store/clock.h src/store/format src/store/files src/store/log src/store/postgres
 src/store/ideas            -                           include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/mirror src/store/questions src/store/measured
@@ -89,7 +89,7 @@ cli/propose                propose.h propose_ranges.h propose_past.h propose_ans
 cli/metrics                *                           include/lineage cli/cli.h
 cli/git                    *                           cli/cli.h cli/support cli/trial
 cli/trial                  *                           include/lineage cli/cli.h cli/support cli/output cli/metrics
-cli/run                    *                           include/lineage cli/cli.h cli/support cli/output cli/metrics cli/trial cli/git
+cli/run                    *                           include/lineage cli/cli.h cli/support cli/output cli/metrics cli/trial cli/git cli/histories
 cli/judge                  answer.h chat.h endpoint.h judge.h judge_case.h request_digest.h score_cache.h trajectory.h wording.h   include/trainer cli/cli.h
 cli/agent                  agent.h agent_prompt.h      include/lineage cli/cli.h cli/support cli/judge cli/plan
 cli/recipe                 *                           include/lineage include/rlcore include/trainer cli/cli.h cli/support cli/output cli/metrics cli/trial cli/judge cli/propose
@@ -115,12 +115,12 @@ libraries()
 {
     cat <<'END'
 sqlite3.h    src/store/mirror src/store/questions src/store/verify src/store/search src/store/ideas src/store/measured cli/histories
-csv.h        src/store/format cli/histories cli/recipe
+csv.h        src/store/format cli/histories cli/metrics cli/recipe
 utf8proc.h   src/store/format src/store/search cli/output
 uthash.h     src/store/append src/store/ideas src/store/code src/store/compare cli/judge
 sha2.h       src/store/redact src/store/log src/store/blobs src/store/code src/store/append
 libpq-fe.h   src/store/postgres
-xxhash.h     src/store/append src/store/compare src/store/ideas src/store/measured src/store/mirror src/store/verify src/store/postgres src/store/render src/trainer/policy src/trainer/recipe src/trainer/run cli/sweep cli/recipe_night cli/run cli/judge cli/git
+xxhash.h     src/store/append src/store/compare src/store/evidence src/store/ideas src/store/measured src/store/mirror src/store/verify src/store/postgres src/store/render src/trainer/policy src/trainer/recipe src/trainer/run cli/sweep cli/recipe_night cli/run cli/judge cli/git
 jansson.h    src/store/redact src/store/blobs src/store/format src/store/files src/store/append src/store/measured src/store/mirror src/store/queue src/store/report src/store/verify src/trainer/recipe src/trainer/rollout cli/cli.h cli/support cli/output cli/propose cli/metrics cli/git cli/trial cli/run cli/judge cli/agent cli/recipe cli/ranks cli/sweep cli/share cli/plan cli/submit cli/mcp cli/report cli/serve cli/histories cli/commands src/rlcase
 microhttpd.h cli/serve
 curl/curl.h  cli/judge

@@ -35,7 +35,7 @@ if [ $# -eq 0 ]; then
 fi
 git ls-files -co --exclude-standard -- "$@" |
     grep -E '\.(c|h|def|sh|py|md|7|1|txt|cmake|sql|css|js|awk|fish|bash|json)$|/_lineage$' |
-    grep -vE '^tests/(fuzz/corpus/|voice\.sh$)|^schema/(VOICE|CHANGELOG)\.md$|^fixtures/.*\.(json|txt|sh|py)$|^fixtures/(cases|golden|edge|experiments/[^/]*)/.*\.md$' |
+    grep -vE '^tests/(fuzz/corpus/|voice\.sh$)|^schema/(VOICE|CHANGELOG)\.md$|^fixtures/.*\.(json|txt|sh|py)$|^fixtures/real/histories/|^fixtures/(cases|golden|edge|experiments/[^/]*)/.*\.md$' |
     while IFS= read -r path; do [ -f "$path" ] && printf '%s\n' "$path"; done >"${TMPDIR:-/tmp}/voice.$$"
 trap 'rm -f "${TMPDIR:-/tmp}/voice.$$"' EXIT
 patterns | PATHS="${TMPDIR:-/tmp}/voice.$$" perl -CSD -e '

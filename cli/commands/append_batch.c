@@ -38,10 +38,27 @@ static bool has_settings(const json_t *inputs, const char *path)
     return true;
 }
 
+/* The members of a dump that a kernel takes; a dump may have others, and settings of another kernel. */
+static json_t *inputs_of(const char *family, const json_t *dump)
+{
+    json_t *list = core_kernels(), *out = json_object(), *kernel, *input;
+    size_t i, k;
+    json_array_foreach(list, i, kernel)
+        if (strcmp(json_string_value(json_object_get(kernel, "family")), family) == 0)
+            json_array_foreach(json_object_get(kernel, "inputs"), k, input) {
+                const char *name = json_string_value(json_object_get(input, "name"));
+                if (json_object_get(dump, name))
+                    json_object_set(out, name, json_object_get(dump, name));
+            }
+    json_decref(list);
+    return out;
+}
+
 /* Runs a kernel and returns its results. Prints a message and returns NULL on failure. */
-static json_t *run_kernel(const char *family, const json_t *inputs, const char *path)
+static json_t *run_kernel(const char *family, const json_t *dump, const char *path)
 {
     size_t length = 0;
+    json_t *inputs = inputs_of(family, dump);
     char *values = cli_json_compact(inputs, &length);
     struct rl_case *done = NULL;
     struct rl_error err = {RL_EINVAL, "out of memory"};
@@ -52,6 +69,7 @@ static json_t *run_kernel(const char *family, const json_t *inputs, const char *
         cli_error(CLI_USAGE, "append: %s: %s", path, err.text);
     rl_case_release(done);
     free(values);
+    json_decref(inputs);
     return results;
 }
 

@@ -64,4 +64,7 @@ bool append_take_next(struct append_request *request);
 typedef bool append_batch_fn(struct append_request *request, const char *path);
 extern append_batch_fn *const append_take_batch;
 
+/* Description of the kernels (rl_case_describe). Prints a message and returns NULL when out of memory. Where batches are taken. */
+json_t *core_kernels(void);
+
 #endif

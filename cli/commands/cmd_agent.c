@@ -29,7 +29,7 @@ static int read_settings(struct agent_options *o)
         return cli_error(CLI_USAGE, "--endpoint '%s' does not begin with http:// or https://", o->endpoint);
     if (strlen(o->endpoint) > 1000)
         return cli_error(CLI_USAGE, "--endpoint: more than 1000 bytes");
-    if ((o->seconds && !cli_amount_parse(&s->seconds, "seconds", o->seconds)) ||
+    if ((o->seconds && !cli_measure_parse(&s->seconds, CLI_SECONDS, "seconds", o->seconds)) ||
         (o->backoff && !cli_amount_parse(&s->backoff, "backoff", o->backoff)) ||
         (o->tokens && !cli_count_parse(&s->tokens, "tokens", o->tokens)) ||
         (o->rounds && !cli_count_parse(&s->rounds, "rounds", o->rounds)))

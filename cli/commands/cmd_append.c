@@ -311,7 +311,7 @@ static size_t add_columns(struct append_options *o, struct poptOption *options)
 static int run_append(struct append_options *o, const struct cli_command *command, int argc, const char **argv)
 {
     struct cli_session *session = &o->session;
-    session->may_create = true;
+    session->appends = session->may_create = true;
     const struct poptOption others[] = {
         {"metric", 0, POPT_ARG_STRING, &o->metric, 0, "the score, or the name of the score column", "NUMBER|COLUMN"},
         {"alpha", 0, POPT_ARG_STRING, &o->alpha, 0, "parameter alpha", "NUMBER"},
@@ -349,7 +349,7 @@ static int run_append(struct append_options *o, const struct cli_command *comman
         {"direction", 0, POPT_ARG_STRING, &session->where.direction, 0,
          "which score is better (default: the store's setting)", "lower|higher"},
         {"format", 0, POPT_ARG_STRING, &session->format_text, 0, "print the whole row instead of its id",
-         "table|tsv|json"},
+         "table|tsv|csv|json"},
         CLI_INPUT_OPTION, POPT_TABLEEND};
     struct poptOption options[N_COLUMN_OPTIONS + sizeof others / sizeof *others];
     memcpy(options + add_columns(o, options), others, sizeof others);

@@ -41,6 +41,8 @@ static int print_json(const struct lineage_chain *chain)
     if (chain->left_out)
         json_object_set_new(object, "left_out", json_integer((json_int_t)chain->left_out));
     json_object_set_new(object, "ended", ended_json(chain));
+    if (chain->by_keeps)
+        json_object_set_new(object, "by_keeps", json_true());
     cli_json_print(stdout, object, true);
     json_decref(object);
     return CLI_OK;
@@ -69,6 +71,8 @@ static void print_end(const struct lineage_chain *chain)
         printf("!! %s: %s\n", end_name(chain->end), end_id);
     if (chain->left_out)
         printf("    (%zu ancestors not shown)\n", chain->left_out);
+    if (chain->by_keeps && chain->n > 1)
+        puts("    (no row names a parent: the keeps up to the trial)");
     free(end_id);
 }
 
@@ -150,9 +154,9 @@ static int print_fitted(const struct lineage_chain *chain, struct cli_screen *sc
 
 /* Prints the rows only: a column for the number of skipped trials would make the columns differ from those of other
  * commands. */
-static int print_tsv(const struct lineage_chain *chain)
+static int print_rows(const struct lineage_chain *chain, enum cli_format format)
 {
-    struct cli_list *list = cli_trial_list_new(CLI_TSV, stdout, NULL);
+    struct cli_list *list = cli_trial_list_new(format, stdout, NULL);
     for (size_t i = 0; list && i < chain->n; i++)
         cli_trial_list_add(list, &chain->trials[i], NULL);
     return cli_list_finish(list);
@@ -160,8 +164,8 @@ static int print_tsv(const struct lineage_chain *chain)
 
 static int print_chain(const struct lineage_chain *chain, enum cli_format format, struct cli_screen *screen)
 {
-    if (format == CLI_TSV)
-        return print_tsv(chain);
+    if (cli_format_is_rows(format))
+        return print_rows(chain, format);
     if (format == CLI_JSON)
         return print_json(chain);
     return screen->terminal ? print_fitted(chain, screen) : print_lines(chain, screen);
@@ -217,7 +221,8 @@ const struct cli_command cmd_chain = {
     .arguments = "[ID]",
     .description = "Prints a trial (default: the best) and its kept or baseline ancestors, root first.\n"
                    "Ancestors with another status are skipped and counted in place. If a parent is missing\n"
-                   "or the parents form a cycle, the chain ends there with a remark.",
+                   "or the parents form a cycle, the chain ends there with a remark. If no row names a parent,\n"
+                   "the kept trials up to the trial stand for its ancestors.",
     .examples = "  lineage chain\n  lineage chain --limit 10\n  lineage chain 014 --format json | jq -r '.chain[].exp_id'",
     .run = run,
 };

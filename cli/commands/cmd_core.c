@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "commands/append_request.h"
 #include <rlcase/case.h>
 
 struct core_options {
@@ -10,7 +10,7 @@ struct core_options {
 };
 
 /* Returns the description of all kernels as JSON. Prints a message and returns NULL when out of memory. */
-static json_t *description(void)
+json_t *core_kernels(void)
 {
     struct rl_case *done;
     struct rl_error err;
@@ -56,7 +56,7 @@ static void print_kernel(const json_t *kernel)
 
 static int print_list(bool as_json)
 {
-    json_t *list = description(), *kernel;
+    json_t *list = core_kernels(), *kernel;
     size_t i;
     if (!list)
         return CLI_SYSTEM;
@@ -73,7 +73,7 @@ static int print_list(bool as_json)
 static bool is_known(const char *family)
 {
     const char *names[256] = {0};
-    json_t *list = description();
+    json_t *list = core_kernels();
     bool known = false;
     for (size_t i = 0; i < json_array_size(list) && i < 255; i++) {
         names[i] = text(json_array_get(list, i), "family");
@@ -98,6 +98,11 @@ static int run_kernel(const char *family, bool single, const char *values)
     rl_case_release(done);
     if (!results)
         return cli_error(CLI_SYSTEM, "core %s: out of memory", family);
+    const json_t *warning, *warnings = json_object_get(results, "warnings");
+    size_t i;
+    json_array_foreach(warnings, i, warning)
+        cli_error(CLI_OK, "core %s: warning: %s", family, json_string_value(warning));
+    json_object_del(results, "warnings");
     cli_json_print(stdout, results, true);
     json_decref(results);
     return CLI_OK;
@@ -160,7 +165,7 @@ static const char *choices(const char *name, char *out, size_t size)
     size_t at = 0;
     if (strcmp(name, "FAMILY") != 0)
         return NULL;
-    json_t *list = description();
+    json_t *list = core_kernels();
     for (size_t i = 0; i < json_array_size(list) && at < size; i++)
         at += (size_t)snprintf(out + at, size - at, "%s ", text(json_array_get(list, i), "family"));
     json_decref(list);

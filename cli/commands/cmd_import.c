@@ -1,6 +1,7 @@
 /* cmd_import.c: `lineage import`: appends the rows of another tool's results.tsv, or the runs that another tool has recorded. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -8,19 +9,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <lineage/code.h>
 #include <lineage/move.h>
 #include <lineage/notes.h>
 #include <lineage/query.h>
 #include <lineage/render.h>
+#include <lineage/voids.h>
 
 #include "cli.h"
 #include "histories/history_rows.h"
 #include "output/finding.h"
+#include "trial/workdir.h"
 
 struct import_options {
     char *metric; /* of the imported file, not of the store */
     char *from, *study, *take, *specialist, **map;
-    int exact;
+    int exact, dry_run, replace;
+    char *made; /* the directory that this command made for the rows of a log; NULL: none */
 };
 
 static int import_exact(struct lineage_store *store, const char *path)
@@ -33,28 +38,181 @@ static int import_exact(struct lineage_store *store, const char *path)
     return CLI_OK;
 }
 
-/* ---- the runs of another tool ---- */
+/* ---- the rows that are there ---- */
 
-/* Returns an object whose names are the job_names of the store's rows; NULL after printing an error. */
+static bool note_void(void *context, const struct lineage_void *entry)
+{
+    json_t *row = json_pack("{s:s, s:s}", "id", entry->exp_id, "status", lineage_label_name(entry->label));
+    if (row && entry->score.present)
+        json_object_set_new(row, "score", cli_json_number(entry->score.value));
+    json_object_set_new(context, entry->exp_id, row);
+    return true;
+}
+
+/* A void trial reads as harness_abort, so what its own row says comes from the voids. The last row of a job counts. */
+static void know_row(json_t *known, const json_t *voids, const struct lineage_trial *row)
+{
+    const char *take = strstr(row->notes ? row->notes : "", HISTORY_TAKE_NOTE);
+    json_t *entry = json_incref(json_object_get(voids, row->exp_id));
+    if (entry)
+        json_object_set_new(entry, "void", json_true());
+    else if ((entry = json_pack("{s:s, s:s, s:o}", "id", row->exp_id, "status", lineage_label_name(row->status), "metrics",
+                                cli_json_params(row->metrics, row->n_metrics))) && row->score.present)
+        json_object_set_new(entry, "score", cli_json_number(row->score.value));
+    if (take)
+        json_object_set_new(entry, "take", json_stringn(take + strlen(HISTORY_TAKE_NOTE), 3));
+    json_object_set_new(known, row->job_name && *row->job_name ? row->job_name : row->exp_id, entry);
+}
+
+/* Returns the rows of the store by job_name, for struct history_mapping; NULL after printing an error. */
 static json_t *known_jobs(struct lineage_store *store)
 {
     struct lineage_cursor *cursor = NULL;
     struct lineage_trial row = {0};
     struct lineage_error err;
-    uint64_t rows;
-    json_t *known = json_object();
-    enum lineage_status status = lineage_new_trials(&cursor, store, 0, &rows, &err);
+    uint64_t n;
+    json_t *known = json_object(), *voids = json_object();
+    enum lineage_status status = lineage_voids_read(store, NULL, note_void, voids, &err);
+    if (status == LINEAGE_OK)
+        status = lineage_new_trials(&cursor, store, 0, &n, &err);
     while (status == LINEAGE_OK && (status = lineage_cursor_next(cursor, &row, &err)) == LINEAGE_OK) {
-        if (row.job_name && *row.job_name)
-            json_object_set_new(known, row.job_name, json_true());
+        if (!lineage_is_void_row(&row, NULL))
+            know_row(known, voids, &row);
         lineage_trial_release(&row);
     }
     lineage_cursor_close(cursor);
+    json_decref(voids);
     if (status == LINEAGE_ENOTFOUND)
         return known;
     cli_fail(&err);
     json_decref(known);
     return NULL;
+}
+
+/* ---- the first lines ---- */
+
+enum { NAMES_MAX = 60 };
+
+/* Prints the names, and behind each its count if they have counts. */
+static void print_names(const char *what, const json_t *names)
+{
+    const char *name, *comma = "";
+    json_t *value;
+    size_t n = 0;
+    if (!json_object_size(names))
+        return;
+    printf("%s: ", what);
+    json_object_foreach((json_t *)(uintptr_t)names, name, value) {
+        if (n++ == NAMES_MAX)
+            break;
+        printf("%s%s", comma, name);
+        if (json_is_integer(value))
+            printf(" %" JSON_INTEGER_FORMAT, json_integer_value(value));
+        comma = ", ";
+    }
+    printf(n > NAMES_MAX ? ", and %zu more\n" : "\n", json_object_size(names) - NAMES_MAX);
+}
+
+static json_t *parameters_of(const struct history_rows *rows)
+{
+    json_t *names = json_object();
+    for (size_t i = 0; i < rows->n; i++)
+        for (size_t k = 0; k < rows->trials[i].n_params; k++)
+            json_object_set_new(names, rows->trials[i].params[k].name, json_true());
+    return names;
+}
+
+static const char *direction_of(const json_t *history, const struct history_rows *rows)
+{
+    return rows->metric ? json_string_value(json_object_get(json_object_get(history, "directions"), rows->metric)) : NULL;
+}
+
+static void print_score(const json_t *history, const struct history_rows *rows, struct lineage_store *store)
+{
+    const char *direction = direction_of(history, rows), *tool = json_string_value(json_object_get(history, "tool"));
+    const bool higher = store ? lineage_store_config(store)->direction == LINEAGE_HIGHER : direction && strcmp(direction, "maximize") == 0;
+    if (!rows->metric)
+        return;
+    printf("score: %s", rows->score);
+    if (strcmp(rows->take, "last") != 0)
+        printf(", the %s of its curve", rows->take);
+    if (store || direction)
+        printf(", a %s one is better, says %s%s%s", higher ? "higher" : "lower", store ? "the store" : "",
+               direction && store ? " as does " : "", direction ? tool : "");
+    printf("\n");
+}
+
+static void print_left_out(const json_t *history, const struct history_rows *rows)
+{
+    const char *name;
+    json_t *value;
+    char names[HISTORY_NAMES_MAX];
+    if (rows->metric && rows->n_finished > rows->n_scored)
+        printf("%zu finished runs have no %s; their metrics: %s\n", rows->n_finished - rows->n_scored, rows->metric,
+               history_names(names, rows->instead));
+    if (rows->n_running)
+        printf("%zu runs have not ended and are left out; import again later\n", rows->n_running);
+    if (rows->n_groups)
+        printf("%zu runs are left out, because they only group other runs\n", rows->n_groups);
+    json_object_foreach(json_object_get(history, "left_out"), name, value)
+        printf("%" JSON_INTEGER_FORMAT " %s are left out\n", json_integer_value(value), name);
+    if (rows->n_not_finite)
+        printf("%zu values are left out, because they are nan or infinite\n", rows->n_not_finite);
+    if (rows->n_cut)
+        printf("%zu texts of parameters are cut to %d bytes, with a digest at the end\n", rows->n_cut, LINEAGE_PARAM_TEXT_MAX);
+    json_object_foreach(rows->left_out, name, value)
+        printf("parameter %s is left out, because it looks like a secret\n", name);
+    if (rows->n_known)
+        printf("%zu runs were here already\n", rows->n_known);
+    if (rows->n_void)
+        printf("%zu runs are here and void, and stay so; --replace imports them again\n", rows->n_void);
+}
+
+static void describe(const json_t *history, const struct history_rows *rows, struct lineage_store *store)
+{
+    const char *version = json_string_value(json_object_get(history, "version")), *study = json_string_value(json_object_get(history, "study"));
+    char text[64];
+    json_t *parameters = parameters_of(rows);
+    printf("%s%s%s%s%s, %zu runs", json_string_value(json_object_get(history, "tool")), version ? " " : "", version ? version : "",
+           study ? ", " : "", study ? study : "", json_array_size(json_object_get(history, "runs")));
+    print_names("", rows->states);
+    snprintf(text, sizeof text, "metrics of %zu finished runs", rows->n_finished);
+    print_names(text, rows->metrics);
+    print_score(history, rows, store);
+    print_names("parameters", parameters);
+    print_left_out(history, rows);
+    json_decref(parameters);
+}
+
+/* ---- writing ---- */
+
+/* Keeps the files of a run, and puts the piece that names them in front of the row's notes. */
+static enum lineage_status keep_code(struct lineage_store *store, struct history_rows *rows, size_t i, struct lineage_error *err)
+{
+    json_t *code = json_object_get(rows->runs[i], "code"), *text;
+    const char *name, *notes = rows->trials[i].notes, *base = getenv("TMPDIR");
+    char dir[PATH_MAX], path[PATH_MAX + 256], note[LINEAGE_CODE_NOTE_MAX], *joined = NULL;
+    int n = snprintf(dir, sizeof dir, "%s/lineage-XXXXXX", base && *base ? base : "/tmp");
+    if (!json_object_size(code))
+        return LINEAGE_OK;
+    bool good = n > 0 && n < PATH_MAX && mkdtemp(dir);
+    const bool made = good;
+    json_object_foreach(code, name, text) {
+        snprintf(path, sizeof path, "%s/%s", dir, name);
+        FILE *out = good && !strchr(name, '/') ? fopen(path, "wxe") : NULL;
+        good = out && fwrite(json_string_value(text), 1, json_string_length(text), out) == json_string_length(text);
+        good = out && fclose(out) == 0 && good;
+    }
+    const struct lineage_code_source source = {.dir = dir};
+    enum lineage_status status = good ? lineage_code_keep(note, store, &source, err) : LINEAGE_EIO;
+    if (!good)
+        *err = (struct lineage_error){.status = LINEAGE_EIO, .text = "cannot write the code of a run to a temporary directory"};
+    if (status == LINEAGE_OK && asprintf(&joined, "%s%s%s", note, notes && *notes ? "; " : "", notes ? notes : "") > 0)
+        rows->trials[i].notes = history_own_text(rows, joined);
+    free(joined);
+    if (made)
+        workdir_remove_tree(AT_FDCWD, dir);
+    return status;
 }
 
 /* The curves are written behind the rows, because they are named after the rows' ids, and before the mirror reads the rows. A
@@ -67,7 +225,7 @@ static void write_curves(struct lineage_store *store, const struct history_rows 
     if (lineage_store_path(&dir, store, LINEAGE_PLACE_TELEMETRY, &err) != LINEAGE_OK)
         return;
     for (size_t i = 0; i < rows->n; i++) {
-        char *text = history_telemetry(rows->runs[i]), path[PATH_MAX];
+        char *text = history_telemetry(rows, i), path[PATH_MAX];
         int n = snprintf(path, sizeof path, "%s/%s.json", dir, written[i].exp_id);
         if (text && (mkdir(dir, 0777) == 0 || errno == EEXIST) && n > 0 && n < PATH_MAX) {
             FILE *out = fopen(path, "wxe");
@@ -81,108 +239,198 @@ static void write_curves(struct lineage_store *store, const struct history_rows 
     lineage_free(dir);
 }
 
-static void print_names(const char *what, const struct history_rows *rows, bool metrics)
+/* Before the new rows, which are judged without the old ones. */
+static enum lineage_status void_replaced(struct lineage_store *store, const struct history_rows *rows,
+                                         const struct lineage_append_options *options, struct lineage_error *err)
 {
-    json_t *names = json_object(), *one;
-    const char *name;
-    const char *comma = "";
-    for (size_t i = 0; i < rows->n; i++) {
-        const struct lineage_trial *trial = &rows->trials[i];
-        const struct lineage_param *list = metrics ? trial->metrics : trial->params;
-        for (size_t k = 0; k < (metrics ? trial->n_metrics : trial->n_params); k++)
-            json_object_set_new(names, list[k].name, json_true());
+    struct lineage_trial *voids = calloc(rows->n + 1, sizeof *voids);
+    size_t n = 0;
+    for (size_t i = 0; voids && i < rows->n; i++)
+        if (rows->replaces[i])
+            voids[n++] = (struct lineage_trial){.specialist = rows->trials[i].specialist, .parent_exp = rows->replaces[i],
+                                                .hypothesis = "imported again: the run ended differently, or another score was chosen",
+                                                .status = LINEAGE_HARNESS_ABORT, .job_name = LINEAGE_VOID_JOB};
+    enum lineage_status status = voids ? lineage_store_append_many(store, voids, n, NULL, options, NULL, err) : LINEAGE_ENOMEM;
+    if (!voids)
+        *err = (struct lineage_error){.status = LINEAGE_ENOMEM, .text = "out of memory"};
+    free(voids);
+    return status;
+}
+
+/* Returns how many rows from `from` on can be written at once: up to the first one whose parent is among them. Rows of a parent
+ * that was written, now or by an earlier import, get its id. */
+static size_t next_batch(struct history_rows *rows, const json_t *history, json_t *ids, size_t from)
+{
+    json_t *batch = json_object();
+    size_t to = from;
+    for (; to < rows->n; to++) {
+        const char *parent = json_string_value(json_object_get(rows->runs[to], "parent"));
+        char *job = parent ? history_job(history, parent) : NULL;
+        const bool waits = job && json_object_get(batch, job);
+        if (job && !waits)
+            rows->trials[to].parent_exp = json_string_value(json_object_get(ids, job));
+        free(job);
+        if (waits)
+            break;
+        json_object_set_new(batch, rows->trials[to].job_name, json_true());
     }
-    if (json_object_size(names))
-        printf("%s: ", what);
-    json_object_foreach(names, name, one) {
-        printf("%s%s", comma, name);
-        comma = ", ";
+    json_decref(batch);
+    return to - from;
+}
+
+static enum lineage_status append_rows(struct lineage_store *store, const json_t *history, struct history_rows *rows, const json_t *known,
+                                       struct lineage_trial *written, struct lineage_error *err)
+{
+    struct lineage_append_options options;
+    json_t *ids = json_object(), *entry;
+    const char *job;
+    lineage_append_options_init(&options);
+    options.no_mirror_sync = true;
+    json_object_foreach((json_t *)(uintptr_t)known, job, entry)
+        json_object_set(ids, job, json_object_get(entry, "id"));
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && i < rows->n; i++)
+        status = keep_code(store, rows, i, err);
+    if (status == LINEAGE_OK)
+        status = void_replaced(store, rows, &options, err);
+    for (size_t from = 0, n; status == LINEAGE_OK && from < rows->n; from += n) {
+        n = next_batch(rows, history, ids, from);
+        status = lineage_store_append_many(store, rows->trials + from, n, rows->by_score + from, &options, written + from, err);
+        for (size_t i = from; status == LINEAGE_OK && i < from + n; i++)
+            json_object_set_new(ids, rows->trials[i].job_name, json_string(written[i].exp_id));
     }
-    fputs(json_object_size(names) ? "\n" : "", stdout);
-    json_decref(names);
+    json_decref(ids);
+    return status;
 }
 
 static void print_imported(const struct history_rows *rows, const struct lineage_trial *written)
 {
-    size_t labels[LINEAGE_N_LABELS] = {0};
-    const char *name, *comma = ": ";
-    json_t *value;
-    for (size_t i = 0; i < rows->n; i++)
+    size_t labels[LINEAGE_N_LABELS] = {0}, n_replaced = 0;
+    const char *comma = ": ";
+    for (size_t i = 0; i < rows->n; i++) {
         labels[written[i].status]++;
+        n_replaced += rows->replaces[i] != NULL;
+    }
     printf("%zu runs imported", rows->n);
     for (int label = 0; label < LINEAGE_N_LABELS; label++)
         if (labels[label]) {
             printf("%s%zu %s", comma, labels[label], lineage_label_name((enum lineage_label)label));
             comma = ", ";
         }
-    printf("\nscore: %s\n", rows->score);
-    print_names("parameters", rows, false);
-    print_names("metrics", rows, true);
-    if (rows->n_known)
-        printf("%zu runs were here already\n", rows->n_known);
-    if (rows->n_running)
-        printf("%zu runs have not ended and are left out; import again later\n", rows->n_running);
-    if (rows->n_not_finite)
-        printf("%zu values are left out, because they are nan or infinite\n", rows->n_not_finite);
-    if (rows->n_cut)
-        printf("%zu texts of parameters are cut to %d bytes\n", rows->n_cut, LINEAGE_PARAM_TEXT_MAX);
-    json_object_foreach(rows->left_out, name, value)
-        printf("parameter %s is left out, because it looks like a secret\n", name);
+    printf("\n");
+    if (n_replaced)
+        printf("%zu of them replace earlier rows, which are void now:", n_replaced);
+    for (size_t i = 0, shown = 0; i < rows->n && shown < n_replaced; i++)
+        if (rows->replaces[i] && shown++ < NAMES_MAX)
+            printf(" %s by %s%s", rows->replaces[i], written[i].exp_id, shown < n_replaced ? "," : "\n");
+    if (n_replaced > NAMES_MAX)
+        printf(" ..\n");
 }
 
-static int append_rows(struct lineage_store *store, struct history_rows *rows)
+/* Whether two finished runs have the same settings, seeds aside. Without them nothing is known about the noise. */
+static bool has_repeats(const struct history_rows *rows)
 {
-    struct lineage_append_options options;
+    json_t *seen = json_object();
+    bool any = false;
+    for (size_t i = 0; i < rows->n && !any; i++) {
+        json_t *settings = cli_json_params(rows->trials[i].params, rows->trials[i].n_params);
+        json_object_del(settings, "seed");
+        char *text = rows->by_score[i] && json_object_size(settings) ? json_dumps(settings, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
+        any = text && json_object_get(seen, text);
+        if (text)
+            json_object_set_new(seen, text, json_true());
+        free(text);
+        json_decref(settings);
+    }
+    json_decref(seen);
+    return any;
+}
+
+static int write_rows(struct lineage_store *store, const json_t *history, struct history_rows *rows, const json_t *known)
+{
     struct lineage_trial *written = calloc(rows->n + 1, sizeof *written);
     struct lineage_error err;
     int status = CLI_OK;
-    lineage_append_options_init(&options);
-    options.no_mirror_sync = true;
     if (!written)
         return cli_no_memory();
-    if (lineage_store_append_many(store, rows->trials, rows->n, rows->by_score, &options, written, &err) != LINEAGE_OK)
+    if (append_rows(store, history, rows, known, written, &err) != LINEAGE_OK)
         status = cli_fail(&err);
     else
         write_curves(store, rows, written);
     if (status == CLI_OK)
         print_imported(rows, written);
+    if (status == CLI_OK && rows->n && lineage_store_config(store)->noise_std <= 0 && !has_repeats(rows))
+        printf("noise: unknown, because no setting ran twice; a small gain may be chance\n");
     for (size_t i = 0; i < rows->n; i++)
         lineage_trial_release(&written[i]);
     free(written);
     return status;
 }
 
-/* The tool may have recorded which score is better; keep and discard would be decided the wrong way round. */
-static bool has_direction(const json_t *history, const struct lineage_store *store)
+/* The tool may have recorded which value is better; keep and discard would be decided the wrong way round. */
+static bool has_direction(const json_t *history, const struct history_rows *rows, const struct lineage_store *store)
 {
-    const char *direction = json_string_value(json_object_get(history, "direction"));
-    const bool higher = lineage_store_config(store)->direction == LINEAGE_HIGHER;
-    if (!direction || higher == (strcmp(direction, "maximize") == 0))
+    const char *direction = direction_of(history, rows);
+    const bool higher = store && lineage_store_config(store)->direction == LINEAGE_HIGHER;
+    if (!store || !direction || higher == (strcmp(direction, "maximize") == 0))
         return true;
-    cli_error(CLI_USAGE, "the study is to %s its value, but in this store a %s score is better", direction, higher ? "higher" : "lower");
+    cli_error(CLI_USAGE, "the study is to %s its %s, but in this store a %s score is better", direction, rows->metric, higher ? "higher" : "lower");
     return false;
 }
 
-static int import_history(struct cli_session *session, const struct import_options *o, const char *path)
+/* Whether every row with a score becomes void, so that the store's score may get another name. */
+static bool replaces_all(const struct history_rows *rows, const json_t *known)
 {
-    const struct history_options options = {o->from, o->study, (const char *const *)o->map};
-    struct history_rows rows = {.n = 0};
+    size_t n_scored = 0, n_replaced = 0;
+    const char *job;
+    json_t *entry;
+    json_object_foreach((json_t *)(uintptr_t)known, job, entry)
+        n_scored += json_object_get(entry, "score") && !json_object_get(entry, "void");
+    for (size_t i = 0; i < rows->n; i++)
+        n_replaced += rows->replaces[i] && json_object_get(json_object_get(known, rows->trials[i].job_name), "score");
+    return n_replaced == n_scored;
+}
+
+/* A tool that names its score only `value` says nothing about what it is. */
+static int name_score(struct lineage_store *store, const struct import_options *o, const json_t *history, const struct history_rows *rows, const json_t *known)
+{
+    const char *name = lineage_store_score_name(store);
+    struct lineage_error err;
+    const bool renames = name && o->replace && replaces_all(rows, known);
+    if ((!o->metric && json_object_get(history, "score")) || !rows->n_scored || (o->dry_run && (!name || renames)))
+        return CLI_GO_ON;
+    return (renames ? lineage_store_rename_score : lineage_store_name_score)(store, rows->score, &err) == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
+}
+
+/* The store may be missing (NULL) in a dry run. */
+static int import_history(struct lineage_store *store, const struct import_options *o, const char *path)
+{
+    const struct history_options options = {o->from, o->study, o->metric, (const char *const *)o->map};
+    struct history_rows rows;
     char why[HISTORY_WHY_MAX] = "out of memory";
+    json_t *history = history_read(path, &options, why), *known = history && store ? known_jobs(store) : NULL;
     int status = CLI_GO_ON;
-    if (o->take && strcmp(o->take, "last") != 0 && strcmp(o->take, "min") != 0 && strcmp(o->take, "max") != 0)
-        return cli_error(CLI_USAGE, "--take '%.40s': use last, min or max", o->take);
-    json_t *history = history_read(path, &options, why), *known = NULL;
     if (!history)
         return cli_error(CLI_USAGE, "%s", why);
-    if (!has_direction(history, session->store))
+    if (store && !known) {
+        json_decref(history);
+        return CLI_SYSTEM;
+    }
+    const struct history_mapping mapping = {.metric = o->metric, .take = o->take, .specialist = o->specialist, .replace = o->replace, .known = known,
+                                            .harmless = store ? lineage_store_harmless_names(store) : NULL};
+    const bool made = history_rows_make(&rows, history, &mapping, why);
+    if (!has_direction(history, &rows, store))
         status = CLI_USAGE;
-    else if (!(known = known_jobs(session->store)))
-        status = CLI_SYSTEM;
-    const struct history_mapping mapping = {o->metric, o->take, o->specialist, lineage_store_harmless_names(session->store), known};
-    if (status == CLI_GO_ON && !history_rows_make(&rows, history, &mapping, why))
+    else if (!made)
         status = cli_error(CLI_USAGE, "%s", why);
+    if (status == CLI_GO_ON && store)
+        status = name_score(store, o, history, &rows, known);
     if (status == CLI_GO_ON)
-        status = append_rows(session->store, &rows);
+        describe(history, &rows, store);
+    if (status == CLI_GO_ON && o->dry_run)
+        status = (printf("nothing is written: %zu runs would be imported\n", rows.n), CLI_OK);
+    else if (status == CLI_GO_ON)
+        status = write_rows(store, history, &rows, known);
     history_rows_release(&rows);
     json_decref(known);
     json_decref(history);
@@ -193,7 +441,8 @@ static int import_history(struct cli_session *session, const struct import_optio
 
 static bool is_history(const struct import_options *o, const char *path)
 {
-    return o->from || o->map || history_tool_of(path);
+    struct stat st;
+    return o->from || o->map || history_tool_of(path) || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
 }
 
 static int check_from(const struct import_options *o)
@@ -202,24 +451,60 @@ static int check_from(const struct import_options *o)
     for (size_t i = 0; o->from && (tool = history_tool_at(i)); i++)
         if (strcmp(o->from, tool) == 0)
             return CLI_GO_ON;
-    return o->from ? cli_error(CLI_USAGE, "--from '%.40s': use wandb, mlflow, optuna, tensorboard, trackio or csv", o->from) : CLI_GO_ON;
+    return o->from ? cli_error(CLI_USAGE, "--from '%.40s': use wandb, mlflow, optuna, tensorboard, trackio, ray, aide, openevolve, shinka or csv", o->from) : CLI_GO_ON;
+}
+
+/*
+ * The rows go to a store in a temporary directory, with the settings of this one, so that it says what an import would say.
+ * Ids that are in this store are not compared.
+ */
+static int try_import(const struct lineage_config *config, const struct import_options *o, char *path)
+{
+    const struct lineage_open_options options = {.no_mirror = true};
+    char dir[PATH_MAX];
+    const char *base = getenv("TMPDIR");
+    struct lineage_store *store = NULL;
+    struct lineage_import_stats stats = {0};
+    struct lineage_error err;
+    int n = snprintf(dir, sizeof dir, "%s/lineage-XXXXXX", base && *base ? base : "/tmp");
+    if (n < 0 || n >= PATH_MAX || !mkdtemp(dir))
+        return cli_error(CLI_SYSTEM, "cannot make a temporary directory: %s", strerror(errno));
+    enum lineage_status status = lineage_store_create(dir, config, &err);
+    if (status == LINEAGE_OK)
+        status = lineage_store_open(&store, dir, &options, &err);
+    if (status == LINEAGE_OK)
+        status = lineage_import(store, path, o->metric, &stats, finding_print_import, path, &err);
+    lineage_store_close(store);
+    workdir_remove_tree(AT_FDCWD, dir);
+    if (status != LINEAGE_OK)
+        return cli_fail(&err);
+    printf("nothing is written: %zu rows would be imported, %zu left out\n", stats.n_rows, stats.n_left_out);
+    return CLI_OK;
 }
 
 /* Before the store is made: a file that cannot be read must not leave an empty store. */
 static int before_open(struct cli_session *session, void *context)
 {
-    const struct import_options *o = context;
+    struct import_options *o = context;
     const char *path = session->args.positional[0], *dir = session->where.dir ? session->where.dir : ".";
-    if (o->exact && o->metric)
-        return cli_error(CLI_USAGE, "--exact copies the file without reading it and cannot be used with "
-                                    "--metric");
+    if (o->exact && (o->metric || o->dry_run))
+        return cli_error(CLI_USAGE, "--exact copies the file without reading it and cannot be used with %s", o->metric ? "--metric" : "--dry-run");
     if (check_from(o) != CLI_GO_ON)
         return CLI_USAGE;
     const bool history = !o->exact && is_history(o, path);
-    if (!history && (o->study || o->take || o->specialist))
-        return cli_error(CLI_USAGE, "--study, --take and --specialist are for histories of other tools; %s is none that is known", path);
+    if (!history && (o->study || o->take || o->specialist || o->replace))
+        return cli_error(CLI_USAGE, "--study, --take, --specialist and --replace are for histories of other tools; %s is none that is known", path);
+    if (o->take && strcmp(o->take, "last") != 0 && strcmp(o->take, "min") != 0 && strcmp(o->take, "max") != 0)
+        return cli_error(CLI_USAGE, "--take '%.40s': use last, min or max", o->take);
+    if (history && o->dry_run && !cli_is_store(dir))
+        return import_history(NULL, o, path);
     if (history && !cli_is_store(dir))
         return cli_error(CLI_USAGE, "%s is not a store; say first which score is better: lineage init %s --direction lower|higher", dir, dir);
+    const struct lineage_config fresh = {0};
+    if (!history && o->dry_run && !cli_is_store(dir))
+        return try_import(&fresh, o, (char *)(uintptr_t)path);
+    if (!history && !lineage_is_server(dir) && mkdir(dir, 0777) == 0)
+        o->made = strdup(dir);
     return CLI_GO_ON;
 }
 
@@ -232,9 +517,11 @@ static int work(struct cli_session *session, void *context)
         return import_exact(session->store, session->args.positional[0]);
     cli_deliver_waiting(session->store);
     if (is_history(o, session->args.positional[0]))
-        return import_history(session, o, session->args.positional[0]);
+        return import_history(session->store, o, session->args.positional[0]);
     /* The callback's context is not const, but the path is only read. */
     char *path = (char *)(uintptr_t)session->args.positional[0];
+    if (o->dry_run)
+        return try_import(lineage_store_config(session->store), o, path);
     if (lineage_import(session->store, path, o->metric, &stats, finding_print_import, path, &err) != LINEAGE_OK)
         return cli_fail(&err);
     printf("%zu rows imported, %zu left out\n", stats.n_rows, stats.n_left_out);
@@ -250,17 +537,23 @@ static int run(const struct cli_command *command, int argc, const char **argv)
          "the store (default: the current directory or a parent)", "DIR"},
         {"metric", 0, POPT_ARG_STRING, &o.metric, 0,
          "score column of FILE (default: core_metric or val_bpb), or the metric that is the score of runs", "NAME"},
-        {"from", 0, POPT_ARG_STRING, &o.from, 0, "tool that wrote FILE (default: found out)",
-         "wandb|mlflow|optuna|tensorboard|trackio|csv"},
+        {"from", 0, POPT_ARG_STRING, &o.from, 0, "tool that wrote FILE: wandb, mlflow, optuna, tensorboard, trackio, ray, aide, openevolve, shinka or csv (default: found out)",
+         "TOOL"},
         {"study", 0, POPT_ARG_STRING, &o.study, 0, "the study, experiment or project, if FILE has several", "NAME"},
         {"take", 0, POPT_ARG_STRING, &o.take, 0, "which value of a curve is the score (default: last)", "last|min|max"},
         {"map", 0, POPT_ARG_ARGV, &o.map, 0,
          "what a column of a table is: key, name, notes, state, started, ended, seconds, param, metric or skip; may be repeated",
          "COLUMN=ROLE"},
         {"specialist", 0, POPT_ARG_STRING, &o.specialist, 0, "specialist of the rows (default: the tool)", "NAME"},
+        {"replace", 0, POPT_ARG_NONE, &o.replace, 0, "import runs again whose rows are there; the old rows become void", NULL},
+        {"dry-run", 0, POPT_ARG_NONE, &o.dry_run, 0, "say what would be imported, and write nothing", NULL},
         {"exact", 0, POPT_ARG_NONE, &o.exact, 0, "copy every byte, into a store that has no other rows", NULL},
         POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 1, 1, argc, argv, work, &o);
+    int status = cli_on_store(&session, command, options, 1, 1, argc, argv, work, &o);
+    if (o.made && status != CLI_OK)
+        rmdir(o.made); /* unless something is in it */
+    free(o.made);
+    return status;
 }
 
 const struct cli_command cmd_import = {
@@ -275,18 +568,30 @@ const struct cli_command cmd_import = {
                    "store gets FILE byte for byte, damaged rows included, and has the same digests. If the\n"
                    "store already holds the beginning of FILE, only the rest is copied.\n"
                    "\n"
-                   "FILE may also be what another tool has recorded: JSON of Weights & Biases, a directory\n"
-                   "mlruns or the SQLite file of MLflow, the SQLite file of Optuna or trackio, a directory\n"
-                   "with event files of TensorBoard, or a table (.csv). Its runs become rows in the order in\n"
-                   "which they started, and the store's rules decide what is kept. Failed runs are crashes,\n"
-                   "killed ones harness_abort, pruned ones discards without a score; a run that has not ended\n"
-                   "is left out. Curves become telemetry, at most 2,000 steps each. Settings that look like\n"
-                   "secrets are left out. A second import adds the runs that are not there yet.",
+                   "FILE may also be what another tool has recorded: run logs (run-ID.wandb, or the folder\n"
+                   "wandb) and JSON of Weights & Biases, a directory mlruns or the SQLite file of MLflow, the\n"
+                   "SQLite file or the journal of Optuna, a directory with event files of TensorBoard, the\n"
+                   "SQLite file of trackio, the folder of a Ray Tune experiment, the journal.json of AIDE, a\n"
+                   "database of OpenEvolve or ShinkaEvolve, or a table (.csv, .tsv). The first lines say what\n"
+                   "it is: runs by state, metrics, the score and its direction, and what is left out; with\n"
+                   "--dry-run nothing else happens. If no finished run has the score, or the tool recorded\n"
+                   "another direction, nothing is written.\n"
+                   "\n"
+                   "Runs become rows in the order in which they started, and the store's rules decide what is\n"
+                   "kept. Failed runs, and those whose score is not finite, are crashes; killed ones, and\n"
+                   "finished ones without a score, harness_abort; those that break a constraint disqualified;\n"
+                   "pruned ones discards without a score. A run that has not ended is left out. Parents and\n"
+                   "code of AIDE, OpenEvolve and ShinkaEvolve are kept. Curves become telemetry, at most\n"
+                   "2,000 steps each. Settings that look like secrets are left out.\n"
+                   "\n"
+                   "A second import adds the runs that are not there yet. A run that ended differently since\n"
+                   "then gets a new row, and its old one becomes void; --replace does so with every run.",
     .examples = "  lineage -C new import old/results.tsv\n"
                 "  lineage export | lineage -C ../copy import --exact /dev/stdin\n"
                 "  lineage -C cifar import blackboard/results.tsv --metric train_s\n"
                 "  lineage -C cifar import optuna.db\n"
                 "  lineage -C cifar import mlruns --study cifar --metric val/loss --take min\n"
-                "  lineage -C cifar import wandb.csv --metric val_acc --map val_acc=metric",
+                "  lineage -C cifar import wandb --metric val_acc --dry-run\n"
+                "  lineage -C cifar import runs.csv --metric val_acc",
     .run = run,
 };

@@ -205,6 +205,16 @@ static int make_here(const struct init_options *o, const struct lineage_config *
 {
     if (o->anew)
         lineage_store_forget(dir);
+    struct lineage_store *store = NULL;
+    char config_path[PATH_MAX];
+    snprintf(config_path, sizeof config_path, "%s/lineage.json", dir);
+    if (!has_settings(o) && !o->json_columns && access(config_path, F_OK) == 0) {
+        struct lineage_error err;
+        if (lineage_store_open(&store, dir, NULL, &err) != LINEAGE_OK)
+            return cli_fail(&err);
+        lineage_store_close(store);
+        return cli_say("this is a store already; its settings in lineage.json stay"), CLI_OK;
+    }
     int status = cli_store_create(dir, config);
     if (status != CLI_OK)
         return status;

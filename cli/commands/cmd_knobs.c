@@ -210,7 +210,7 @@ static int work(struct cli_session *session, void *context)
     struct lineage_ideas *ideas = NULL;
     struct lineage_knobs knobs = {0};
     struct lineage_error err;
-    size_t least = 1, newest = session->format == CLI_TSV ? 0 : NEWEST; /* TSV has no place to say what is missing */
+    size_t least = 1, newest = cli_format_is_rows(session->format) ? 0 : NEWEST; /* TSV has no place to say what is missing */
     if ((o->min && !cli_count_parse(&least, "min", o->min)) || (o->limit && !cli_count_parse(&newest, "limit", o->limit)))
         return CLI_USAGE;
     /* With all lines of a setting, reading all texts at once is faster than one by one. */

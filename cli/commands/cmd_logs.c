@@ -47,7 +47,7 @@ static bool print_visible(const char *text, size_t length)
         size_t n = 0;
         while (at + n < length && text[at + n] != '\n' && text[at + n] != '\t')
             n++;
-        char *line = lineage_text_visible(text + at, n);
+        char *line = lineage_text_visible(text + at, n, 0);
         ok = line && fputs(line, stdout) >= 0;
         lineage_free(line);
         at += n;

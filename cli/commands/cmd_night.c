@@ -124,7 +124,7 @@ static bool read_slots(struct night_options *o)
 /* A lease that ends before it can be renewed would be useless. */
 static bool read_lease(struct night_options *o)
 {
-    if (o->lease && !cli_amount_parse(&o->night.claims.lease, "lease", o->lease))
+    if (o->lease && !cli_measure_parse(&o->night.claims.lease, CLI_SECONDS, "lease", o->lease))
         return false;
     return o->night.claims.lease >= 1 || (cli_error(CLI_USAGE, "--lease %s: use at least 1 second", o->lease), false);
 }
@@ -400,8 +400,8 @@ static int read_sweep(struct cli_session *session, void *context)
     night->report = o->report;
     night->claims.shared = o->worker;
     session->wait_for_server = o->worker && !o->list;
-    if ((o->hours && !cli_amount_parse(&night->hours.limit, "hours", o->hours)) || !read_lease(o) ||
-        (o->planner_seconds && !cli_amount_parse(&night->planning.planner_seconds, "planner-seconds", o->planner_seconds)) ||
+    if ((o->hours && !cli_measure_parse(&night->hours.limit, CLI_HOURS, "hours", o->hours)) || !read_lease(o) ||
+        (o->planner_seconds && !cli_measure_parse(&night->planning.planner_seconds, CLI_SECONDS, "planner-seconds", o->planner_seconds)) ||
         (o->stop_after && !cli_count_parse(&night->failures.stop_after, "stop-after", o->stop_after)) || !read_slots(o) ||
         !read_retry(o) || !read_walls(o))
         return CLI_USAGE;
@@ -452,6 +452,17 @@ static int check_second(const struct night *night)
                      config->second[0] ? ":" : "", !config->second[0] ? "" : config->second_direction == LINEAGE_HIGHER ? "higher" : "lower");
 }
 
+/* So must the direction, by which the night searches. */
+static int check_direction(const struct night *night)
+{
+    const char *direction = json_string_value(json_object_get(night->list.sweep.root, "direction"));
+    const bool higher = lineage_store_config(night->list.store)->direction == LINEAGE_HIGHER;
+    if (!direction || strcmp(direction, higher ? "higher" : "lower") == 0)
+        return CLI_GO_ON;
+    return cli_error(CLI_USAGE, "%s: the sweep says that a %s score is better, but in %s a %s one is (lineage.json)", night->list.sweep.file,
+                     direction, lineage_store_dir(night->list.store), higher ? "higher" : "lower");
+}
+
 /* Takes the lock before it reads rows; otherwise a row that another night appends in between would be run a second
  * time. Trials that an earlier night left unfinished get their rows first. A night with several jobs opens the store
  * again, so the handle to close afterwards is the night's. */
@@ -464,6 +475,8 @@ static int work(struct cli_session *session, void *context)
         status = night_open(night, session->store);
     if (status == CLI_GO_ON)
         status = check_second(night);
+    if (status == CLI_GO_ON)
+        status = check_direction(night);
     if (status == CLI_GO_ON && !o->list) {
         cli_deliver_waiting(session->store);
         status = night_lock(night);
@@ -491,7 +504,7 @@ static int run_night(struct night_options *o, const struct cli_command *command,
 {
     struct poptOption options[] = {CLI_SESSION_OPTIONS(&o->session),
                                    {"hours", 0, POPT_ARG_STRING, &o->hours, 0,
-                                    "start no trial that would end more than H hours from now", "H"},
+                                    "start no trial that would end more than H hours from now; also 30m, 2d", "H"},
                                    {"list", 0, POPT_ARG_NONE, &o->list, 0,
                                     "only list the trials and their results", NULL},
                                    {"jobs", 'j', POPT_ARG_STRING, &o->jobs, 0,

@@ -244,7 +244,7 @@ static int write_rates(const struct passk_options *o, const struct passk_selecti
         return CLI_GO_ON;
     if (!out)
         return cli_error(CLI_USAGE, "--rates: cannot write %s: %s", o->rates_file, strerror(errno));
-    int status = passk_rates_print(selection, out, o->format == CLI_JSON ? CLI_JSON : CLI_TSV);
+    int status = passk_rates_print(selection, out, o->format == CLI_JSON || o->format == CLI_CSV ? o->format : CLI_TSV);
     bool written = !ferror(out);
     written = fclose(out) == 0 && written;
     if (status == CLI_OK && !written)

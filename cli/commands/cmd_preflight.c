@@ -30,6 +30,7 @@ struct preflight {
     size_t n_advice;
     double parts[RL_ENVELOPE_PARTS]; /* bytes */
     struct rl_envelope envelope;
+    bool unplanned; /* a change was refused, so that there is no plan of what was asked for */
     char refused[TRAINER_ERROR_TEXT_MAX]; /* why the recipe would be refused; "": it would run */
 };
 
@@ -44,7 +45,7 @@ static void refuse(struct preflight *p, const char *why)
 /*
  * The recipe is parsed twice: strictly, which tells whether it would be refused, and as the recipe of an earlier trial, so
  * that the rest can be printed even if something in it is not read. A recipe that cannot be parsed at all is a usage
- * error.
+ * error. Without a change that is refused there is no plan: the plan of the rest is not the one that was asked for.
  */
 static int read_recipe(struct preflight *p, const char *path)
 {
@@ -57,13 +58,12 @@ static int read_recipe(struct preflight *p, const char *path)
     if (recipe_source_parse(&p->source, &p->recipe, &err) == TRAINER_OK)
         return CLI_GO_ON;
     refuse(p, err.text);
-    size_t changes = p->source.n;
     p->source.recorded = true;
-    enum trainer_status status = recipe_source_parse(&p->source, &p->recipe, &err);
-    for (; status != TRAINER_OK && p->source.n > 0; status = recipe_source_parse(&p->source, &p->recipe, &err))
-        p->source.n--; /* a change that nothing reads is refused in any case; the others are still shown */
-    p->source.n = changes;
-    return status == TRAINER_OK ? CLI_GO_ON : cli_error(CLI_USAGE, "%s", p->refused);
+    if (recipe_source_parse(&p->source, &p->recipe, &err) == TRAINER_OK)
+        return CLI_GO_ON;
+    p->unplanned = p->source.n > 0;
+    p->source.n = 0;
+    return recipe_source_parse(&p->source, &p->recipe, &err) == TRAINER_OK ? CLI_GO_ON : cli_error(CLI_USAGE, "%s", p->refused);
 }
 
 /* ---- memory ------------------------------------------------------------------------------- */
@@ -236,6 +236,10 @@ static int print_advice(const struct preflight *p)
 
 static int print_text(const struct preflight *p)
 {
+    if (p->unplanned) {
+        printf("Refused: %s\n", p->refused);
+        return CLI_OK;
+    }
     print_plan(p);
     print_memory(p);
     print_lists(p);
@@ -292,11 +296,12 @@ static json_t *lists_json(const struct preflight *p)
 
 static int print_json(const struct preflight *p)
 {
-    json_t *root = lists_json(p);
+    json_t *root = p->unplanned ? json_object() : lists_json(p);
     if (!root)
         return cli_no_memory();
-    json_object_set_new(root, "plan", plan_json(p));
-    json_object_set_new(root, "memory", memory_json(p));
+    json_object_set_new(root, "plan", p->unplanned ? json_null() : plan_json(p));
+    if (!p->unplanned)
+        json_object_set_new(root, "memory", memory_json(p));
     json_object_set_new(root, "refused", p->refused[0] ? cli_json_text(p->refused) : json_null());
     cli_json_print(stdout, root, true);
     json_decref(root);
@@ -310,7 +315,7 @@ static int look(struct preflight *p, const char *path)
     char *end = NULL;
     if (!cli_format_parse(&p->format, p->format_text))
         return CLI_USAGE;
-    if (p->format == CLI_TSV)
+    if (cli_format_is_rows(p->format))
         return cli_error(CLI_USAGE, "preflight: --format must be table or json");
     p->capacity = p->capacity_text ? strtod(p->capacity_text, &end) * 1e9 : 0;
     if (p->capacity_text && (*end || !(p->capacity > 0) || isinf(p->capacity)))

@@ -176,7 +176,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
          "timestamp at or after DATE: 2026-05-07, yesterday, 3 days ago", "DATE"},
         {"until", 0, POPT_ARG_STRING, &o.until, 0, "timestamp before DATE", "DATE"},
         {"sort", 0, POPT_ARG_STRING, &o.sort, 0,
-         "sort by a column, parameter or metric; -NAME: descending (default: file order)", "[-]NAME"},
+         "sort by a column, parameter or metric; -NAME: descending; best first, or newest first (default: file order, the newest last)",
+         "[-]NAME|best|newest"},
         {"limit", 0, POPT_ARG_STRING, &o.limit, 0, "print at most N trials (default: all)", "N"},
         {"front", 0, POPT_ARG_NONE, &o.front, 0, "a kept trial that no other kept trial beats in both scores of the store", NULL},
         {"exit-status", 0, POPT_ARG_NONE, &o.exit_status, 0, "exit with 1 if nothing matches", NULL},
@@ -210,7 +211,8 @@ const struct cli_command cmd_query = {
                    "(yesterday 18:00). Times are UTC unless they name an offset. 07.05.2026 and 05/07/2026\n"
                    "are refused, because day and month cannot be told apart.",
     .examples = "  lineage query --alpha 0.1:0.5 --gamma :1.0\n"
-                "  lineage query --status keep,discard --sort -core_metric --limit 5\n"
+                "  lineage query --status keep,discard --sort best --limit 5\n"
+                "  lineage query --sort newest --limit 20 --format csv\n"
                 "  lineage query --param lr=1e-4: --metric :1.08 --format json\n"
                 "  lineage query --param optimizer=adam,sgd --sort optimizer",
     .run = run,

@@ -114,7 +114,7 @@ static int work(struct cli_session *session, void *context)
 
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
-    struct cli_session session = {.before_store = true}; /* an agent asks before the first trial too */
+    struct cli_session session = {0};
     struct render_options o = {0};
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&session.where),
@@ -127,7 +127,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"timestamp", 0, POPT_ARG_STRING, &o.timestamp, 0, "time in the title (default: now, UTC)", "TEXT"},
         {"sections", 0, POPT_ARG_STRING, &o.sections, 0, "only these sections (native style)", "NAME,..."},
         {"max-bytes", 0, POPT_ARG_STRING, &o.max_bytes, 0,
-         "fit the block into N bytes by leaving out the least useful rows (native style)",
+         "fit the block into N bytes by leaving out the least useful rows (native style; default: 12000; 0: print all)",
          "N"},
         {"output", 'o', POPT_ARG_STRING, &o.output, 0,
          "replace the block in FILE; text below it that was written by hand is kept", "FILE"},

@@ -70,7 +70,7 @@ static int work(void *context, const char *what)
         (o->n && !cli_count_parse(&n, "n", o->n)) ||
         (o->seed && !cli_count_parse(&seed, "seed", o->seed)))
         return CLI_USAGE;
-    if (o->format == CLI_TSV)
+    if (cli_format_is_rows(o->format))
         return cli_error(CLI_USAGE, "rollout: --format must be table, json or jsonl");
     if (n < 1 || n > 65536)
         return cli_error(CLI_USAGE, "--n '%s' is not a number from 1 to 65536", o->n);

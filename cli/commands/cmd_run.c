@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "git/repository.h"
@@ -17,6 +18,7 @@ struct run_options {
     const char *const *command; /* the words after -- */
     char *again, *again_notes;
     int baseline, quiet, check_tried, dry_metrics;
+    char *dry_lines;
     struct command_dry dry;
     struct command_options settings;
     struct command_trial trial;
@@ -63,7 +65,9 @@ static int show_metrics(struct run_options *o)
     const char *file = o->session.args.n_positional ? o->session.args.positional[0] : "-";
     if (o->command && o->session.args.n_positional)
         return cli_error(CLI_USAGE, "run: --dry-metrics reads either the file '%s' or the command after --", file);
-    o->dry = (struct command_dry){o->command ? NULL : file, o->session.format};
+    o->dry = (struct command_dry){.log = o->command ? NULL : file, .format = o->session.format};
+    if (o->dry_lines && !cli_count_parse(&o->dry.lines, "dry-lines", o->dry_lines))
+        return CLI_USAGE;
     t->dry = &o->dry;
     t->identity.parent = NULL;
     if (!o->command)
@@ -98,6 +102,8 @@ static int read_options(struct cli_session *session, void *context)
             return cli_no_memory();
         t->identity.notes = o->again_notes;
     }
+    if (o->dry_lines && !o->dry_metrics)
+        return cli_error(CLI_USAGE, "run: --dry-lines belongs to --dry-metrics");
     return o->dry_metrics ? show_metrics(o) : make_store(session);
 }
 
@@ -125,8 +131,15 @@ static int report(const struct run_options *o, const struct trial_outcome *outco
         shown = cli_show_trial(row, NULL, o->session.format, NULL);
     else
         puts(row->exp_id);
+    if (row->seq == 1 && isatty(STDERR_FILENO))
+        fputs("next: lineage run --parent best -p NAME=VALUE -- COMMAND    tries a change\n"
+              "      lineage tried --param NAME=VALUE                      asks whether it was tried\n"
+              "      lineage render, lineage report                        what is known, for a model and for you\n", stderr);
     if (outcome->reason[0])
         cli_error(CLI_NO, "%s: %s", lineage_label_name(row->status), outcome->reason);
+    if (outcome->end == TRIAL_FINISHED && row->status == LINEAGE_HARNESS_ABORT && !o->trial.sealed_eval && o->trial.seeds < 2)
+        cli_error(CLI_NO, "its log and files are kept: `lineage rescore -C %s %s -m NAME` reads the score without running it again",
+                  lineage_store_dir(o->session.store), row->exp_id);
     if (outcome->end == TRIAL_PRUNED)
         return shown;
     if (outcome->end == TRIAL_INTERRUPTED)
@@ -188,6 +201,7 @@ static int run_run(struct run_options *o, const struct cli_command *command, int
         {"again", 0, POPT_ARG_STRING, &o->again, 0, "why the trial repeats an earlier one; kept in notes", "REASON"},
         {"dry-metrics", 0, POPT_ARG_NONE, &o->dry_metrics, 0,
          "show which metric is read from which line of the command's output or of a saved log; no store, no row", NULL},
+        {"dry-lines", 0, POPT_ARG_STRING, &o->dry_lines, 0, "with --dry-metrics: end the command after its first N lines (default: let it finish)", "N"},
         {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "show no progress, and nothing that the command prints", NULL},
         POPT_TABLEEND};
     struct poptOption options[sizeof before / sizeof *before + COMMAND_SETTINGS_MAX + sizeof after / sizeof *after];
@@ -196,6 +210,7 @@ static int run_run(struct run_options *o, const struct cli_command *command, int
     n += command_options_list(options + n, &o->settings);
     memcpy(options + n, after, sizeof after);
     o->session.before_open = read_options;
+    o->session.appends = true;
     return cli_on_store(&o->session, command, options, 0, 1, find_command(o, argc, argv), argv, work, o);
 }
 
@@ -227,7 +242,10 @@ const struct cli_command cmd_run = {
         "Metrics are read from four channels; the first one with a score counts. They are: JSON\n"
         "lines in the file that LINEAGE_EVENTS names (schema/events.schema.json); the match of a\n"
         "--metric-regex; `METRIC NAME=VALUE` in the output; each --metric NAME with a number behind\n"
-        "it, anywhere in a line. The last score counts, unless --metric-take says otherwise. A\n"
+        "it, anywhere in a line. The last score counts, unless --metric-take says otherwise. A file\n"
+        "that --metric-file names counts before all of them, and files of usual names that the\n"
+        "command writes (trainer_state.json, metrics.csv, ..) give the score if it was not printed,\n"
+        "or its other digits (`lineage help frameworks`). The score of a store has one name. A\n"
         "pattern gives up on a line after backtracking 100,000 times. With --dry-metrics nothing is\n"
         "recorded: it shows which value is read from which line of the command, of the file LOG, or\n"
         "of standard input. Exit status: 0 there is a score, 1 there is none.\n"

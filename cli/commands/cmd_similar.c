@@ -97,7 +97,9 @@ static int work(struct cli_session *session, void *context)
         status = cli_fail(&err);
     else {
         status = session->format == CLI_JSON ? print_json(ideas, &list) : print_list(session, ideas, &list);
-        if (status == CLI_OK && !list.n)
+        if (status == CLI_OK && list.remark)
+            status = cli_error(list.n ? CLI_OK : CLI_NO, "similar: %s", list.remark);
+        else if (status == CLI_OK && !list.n)
             status = CLI_NO;
         lineage_similar_release(&list);
     }
@@ -129,7 +131,8 @@ const struct cli_command cmd_similar = {
                    "verdict is `same` for a trial that already made the whole change, alone or together "
                    "with\n"
                    "others, and `related` for all others; --strictness sets how sure that must be. Running\n"
-                   "trials are listed too. Exit status 0 if there is one, 1 if nothing resembles it or the\n"
+                   "trials are listed too. Standard error says if nothing is like the idea, which of its words\n"
+                   "no trial has, and if only its parts were tried. Exit status 0 if there is one, 1 if nothing resembles it or the\n"
                    "trial does not exist.",
     .examples = "  lineage similar 'raise grad_clip_norm from 0.3 to 0.5'\n"
                 "  lineage similar 120 --before --limit 5 --format json\n"

@@ -6,18 +6,22 @@ struct sql_print {
     struct cli_list *list;
 };
 
-/* Creates the list at the first row, because the columns are known only then. */
-static bool print_row(void *context, size_t n, const char *const *names, const char *const *texts)
+/* Creates the list at the first call, because the columns are known only then. */
+static bool print_row(void *context, size_t n, const char *const *names, const char *const *texts, const bool *numbers)
 {
     struct sql_print *print = context;
     if (!print->list && !(print->list = cli_list_new(print->format, stdout, n, names)))
         return false;
+    if (!texts) {
+        cli_list_head(print->list);
+        return true;
+    }
     /* NULL is printed as an absent number, because that is null in JSON; a text cell would be "". */
     for (size_t i = 0; i < n; i++)
-        if (texts[i])
+        if (texts[i] && !numbers[i])
             cli_list_text(print->list, texts[i]);
         else
-            cli_list_number(print->list, 0, false);
+            cli_list_digits(print->list, texts[i] ? texts[i] : "");
     return cli_list_end_row(print->list);
 }
 
@@ -29,13 +33,10 @@ static int work(struct cli_session *session, void *context)
     struct lineage_error err;
     (void)context;
     enum lineage_status status =
-        lineage_sql(session->store, session->args.positional[0], print_row, &print, &err);
+        lineage_sql_typed(session->store, session->args.positional[0], print_row, &print, &err);
     int result = CLI_OK;
     if (print.list)
         result = cli_list_finish(print.list);
-    /* Without a row the list was not created, but a reader of JSON needs an array. */
-    else if (status == LINEAGE_OK && session->format == CLI_JSON)
-        puts("[]");
     if (status == LINEAGE_ELIMIT)
         return cli_error(CLI_USAGE, "%s; raise the limit with --max-seconds, --max-memory or --max-rows", err.text);
     return status == LINEAGE_OK ? result : cli_fail(&err);
@@ -81,7 +82,8 @@ const struct cli_command cmd_sql = {
     .description = "Runs one SELECT on lineage.db, which is brought up to date first. The tables are "
                    "described\n"
                    "in schema/. Statements that could write are refused, and so are functions that do more\n"
-                   "than compute. Values are printed as text; NULL is an empty cell, or null in JSON. A\n"
+                   "than compute. A number is printed as the shortest decimal that reads back as itself; NULL\n"
+                   "is an empty cell, or null in JSON. Without a row the columns are still named. A\n"
                    "statement that exceeds a limit ends with exit status 2 and names the limit; the rows\n"
                    "found until then are printed. A value has 2 MiB at most.",
     .examples = "  lineage sql 'SELECT status, count(*) FROM trials GROUP BY status'\n"

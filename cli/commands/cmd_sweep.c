@@ -195,8 +195,8 @@ static int print_sweep(struct cli_session *session, const struct lineage_sweep *
     const struct lineage_settings *settings = lineage_store_settings(session->store);
     if (session->format == CLI_JSON)
         return print_json(sweep, settings, x, y);
-    if (session->format == CLI_TSV)
-        return print_cells(sweep, x, y, CLI_TSV, &session->screen);
+    if (cli_format_is_rows(session->format))
+        return print_cells(sweep, x, y, session->format, &session->screen);
     bool map = session->screen.terminal && !session->format_text && y && heat_map_suits(sweep);
     int status = map ? heat_map_print(sweep, x, y, lineage_store_config(session->store)->direction, &session->screen)
                      : print_cells(sweep, x, y, CLI_TABLE, &session->screen);

@@ -63,64 +63,34 @@ static void make_conditions(struct lineage_condition conditions[MAX_WANTED], con
     }
 }
 
+static bool note_row(void *context, size_t n, const char *const *names, const char *const *texts)
+{
+    (void)n, (void)names, (void)texts;
+    *(bool *)context = true;
+    return false;
+}
+
 /* Trials with harness_abort taught nothing about the setting and do not count, but the user should know that somebody
- * tried it. Returns whether there are any. */
-static bool report_aborted(struct lineage_store *store, const struct tried_options *o, double tolerance)
+ * tried it. A name that nothing has is an error, because a misspelt parameter is one that nobody tried; before the first trial with
+ * parameters nothing can be misspelt. */
+static int report_aborted(struct lineage_store *store, const struct tried_options *o, double tolerance)
 {
     struct lineage_condition conditions[MAX_WANTED];
     struct lineage_query query = {.labels = 1u << LINEAGE_HARNESS_ABORT, .conditions = conditions, .n_conditions = o->n};
-    struct lineage_error err;
+    struct lineage_error err, ignored;
     size_t n = 0;
+    bool some = false;
     make_conditions(conditions, o, tolerance);
-    /* an unknown name is an error of the query, which means that the setting was never tried */
-    if (lineage_query_count(&n, store, &query, &err) != LINEAGE_OK)
-        return false;
+    if (lineage_query_count(&n, store, &query, &err) != LINEAGE_OK) {
+        if (lineage_sql(store, "SELECT 1 FROM param_values LIMIT 1", note_row, &some, &ignored) != LINEAGE_OK || some ||
+            strstr(err.text, "did you mean"))
+            return cli_fail(&err);
+        return cli_error(CLI_NO, "%s", err.text);
+    }
     if (n)
         fprintf(stderr, "lineage: %zu trial%s with this setting ended in harness_abort, which does not count as tried\n", n,
                 n > 1 ? "s" : "");
-    return n > 0;
-}
-
-/* ---- misspelt names ---- */
-
-/* The names of parameters, ended by NULL. */
-struct known_names {
-    char *names[400];
-    size_t n;
-};
-
-static bool take_name(void *context, size_t n, const char *const *columns, const char *const *texts)
-{
-    struct known_names *known = context;
-    (void)n, (void)columns;
-    known->names[known->n] = texts[0] ? strdup(texts[0]) : NULL;
-    known->n += known->names[known->n] != NULL;
-    return known->n + 1 < sizeof known->names / sizeof *known->names;
-}
-
-/* Steps through the index from one name to the next, because DISTINCT would read every value of every parameter. */
-static const char names_sql[] = "WITH RECURSIVE k(x) AS (SELECT min(key) FROM param_values UNION ALL SELECT (SELECT min(key)"
-                                " FROM param_values WHERE key > x) FROM k WHERE x IS NOT NULL) SELECT x FROM k WHERE x IS NOT NULL";
-
-/* A misspelt parameter is one that nobody tried, which would send a planner to a place that is known. */
-static void report_misspelt(struct lineage_store *store, const struct tried_options *o)
-{
-    struct known_names known = {.n = 0};
-    struct lineage_error err;
-    if (lineage_sql(store, names_sql, take_name, &known, &err) != LINEAGE_OK)
-        known.n = 0;
-    for (size_t i = 0; i < o->n; i++) {
-        const char *near = NULL;
-        bool exact = false;
-        for (size_t k = 0; k < known.n; k++)
-            exact = exact || strcmp(known.names[k], o->names[i]) == 0;
-        if (!exact && known.n)
-            near = cli_nearest(o->names[i], (const char *const *)known.names);
-        if (near)
-            fprintf(stderr, "lineage: no trial has a parameter '%s'; did you mean '%s'?\n", o->names[i], near);
-    }
-    for (size_t k = 0; k < known.n; k++)
-        free(known.names[k]);
+    return n ? CLI_NO : CLI_GO_ON;
 }
 
 /* ---- the nearest evidence ---- */
@@ -142,6 +112,25 @@ static void write_settings(char *out, size_t size, const struct tried_options *o
                 snprintf(out + n, size - n, "%s%s=%s", n ? ", " : "", wanted->name,
                          wanted->text ? wanted->text : lineage_number_format(number, wanted->value));
         }
+}
+
+/* Names the tried values next to those that were wanted. */
+static void report_values(struct lineage_store *store, const struct tried_options *o)
+{
+    for (size_t i = 0; i < o->n; i++) {
+        size_t k;
+        json_t *value, *values = cli_nearest_values(store, o->names[i], o->wanted[i].text ? NULL : &o->wanted[i].value);
+        json_array_foreach(values, k, value) {
+            char number[LINEAGE_NUMBER_MAX];
+            char *text = json_is_string(value) ? cli_text_line(json_string_value(value), 60) : NULL;
+            fprintf(stderr, "%s%s", k ? ", " : "lineage: tried: ", k ? "" : o->names[i]);
+            fprintf(stderr, "%s%s", k ? "" : " ", text ? text : lineage_number_format(number, json_number_value(value)));
+            free(text);
+        }
+        if (k)
+            fputc('\n', stderr);
+        json_decref(values);
+    }
 }
 
 /* A part of the setting may have failed by itself, which says more about the whole than that nobody tried the whole. */
@@ -180,9 +169,10 @@ static int work(struct cli_session *session, void *context)
     int status = cli_print_cursor(cursor, lineage_store_settings(session->store), session->format, &session->screen, &n);
     if (status != CLI_OK || n > 0)
         return status;
-    if (!report_aborted(session->store, o, tolerance))
-        report_nearest(session->store, o, tolerance);
-    report_misspelt(session->store, o);
+    if ((status = report_aborted(session->store, o, tolerance)) != CLI_GO_ON)
+        return status;
+    report_values(session->store, o);
+    report_nearest(session->store, o, tolerance);
     return CLI_NO;
 }
 
@@ -210,7 +200,8 @@ const struct cli_command cmd_tried = {
                    "tolerance, texts exactly. Exit status 0 if there is one, 1 if the setting was not tried. "
                    "A\n"
                    "trial that ended in harness_abort does not count. If no trial has all of them, standard\n"
-                   "error names the trials that have most of them, failures first, with their outcomes.\n"
+                   "error names the nearest values that were tried, and the trials that have most of them,\n"
+                   "failures first, with their outcomes. A name that nothing has is an error (status 2).\n"
                    "\n"
                    "A name that no trial declares as a parameter is looked up among the settings that trials\n"
                    "changed in words (`lineage knobs`).",

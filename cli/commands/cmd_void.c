@@ -14,7 +14,7 @@ struct void_options {
     int undo;
 };
 
-enum { IDS_MAX = 1000 };
+enum { IDS_MAX = 1000, SAID_MAX = 6 };
 
 /* ---- list ---- */
 
@@ -72,6 +72,43 @@ static void say_best(struct lineage_store *store, const char *before)
     if (!same)
         cli_say(said);
     free(now);
+}
+
+/* ---- what changed ---- */
+
+/* The trials whose label is not that of their row, as {id: label}. Returns an object of its own. */
+static bool take_judged(void *context, size_t n, const char *const *names, const char *const *texts)
+{
+    (void)n;
+    (void)names;
+    return json_object_set_new(context, texts[0] ? texts[0] : "", cli_json_text(texts[1] ? texts[1] : "")) == 0;
+}
+
+static json_t *judged(struct lineage_store *store)
+{
+    struct lineage_error err;
+    json_t *labels = json_object();
+    if (labels && lineage_sql(store, "SELECT j.exp_id, t.status FROM judged j JOIN trials t ON t.seq = j.seq WHERE t.status <> j.status"
+                                     " ORDER BY j.seq", take_judged, labels, &err) != LINEAGE_OK)
+        json_object_clear(labels);
+    return labels;
+}
+
+/* Names the trials of `of` that have another label, or none, in `other`. */
+static void say_judged(json_t *of, const json_t *other, bool back)
+{
+    const char *id;
+    json_t *label;
+    size_t n = 0, used = 0;
+    char said[400] = "";
+    json_object_foreach(of, id, label)
+        if ((back ? !json_object_get(other, id) : !json_equal(label, json_object_get(other, id))) && ++n <= SAID_MAX && used < sizeof said)
+            used += (size_t)snprintf(said + used, sizeof said - used, "%s%.40s%s%.20s", n > 1 ? ", " : "judged again: ", id,
+                                     back ? " as in its row" : " is now ", back ? "" : json_string_value(label));
+    if (n > SAID_MAX && used < sizeof said)
+        snprintf(said + used, sizeof said - used, " and %zu more (`lineage sql 'SELECT * FROM judged'`)", n - SAID_MAX);
+    if (n)
+        cli_say(said);
 }
 
 /* A floor that came from this trial among others is measured again. */
@@ -143,6 +180,7 @@ static int append_one(struct cli_session *session, const struct void_options *o,
     struct lineage_trial row = {0};
     struct lineage_error err;
     char *before = best_id(session->store);
+    json_t *labels = judged(session->store), *now = NULL;
     int status = CLI_OK;
     enum lineage_status done = o->undo ? lineage_void_take_back(session->store, id, o->reason, &row, &err)
                                        : lineage_void_append(session->store, id, o->reason, &row, &err);
@@ -157,6 +195,9 @@ static int append_one(struct cli_session *session, const struct void_options *o,
         }
         status = measure_noise(session->store, row.parent_exp);
         say_best(session->store, before);
+        now = judged(session->store);
+        say_judged(now, labels, false);
+        say_judged(labels, now, true);
         if (o->undo) {
             code_ref_take_back(session->store, row.parent_exp);
         } else {
@@ -164,6 +205,8 @@ static int append_one(struct cli_session *session, const struct void_options *o,
             say_children(session->store, row.parent_exp);
         }
     }
+    json_decref(labels);
+    json_decref(now);
     free(before);
     lineage_trial_release(&row);
     return done == LINEAGE_OK ? status : done == LINEAGE_EINVAL ? cli_error(CLI_USAGE, "void: %s", err.text) : cli_fail(&err);

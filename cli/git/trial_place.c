@@ -47,15 +47,22 @@ static bool take(char out[PATH_MAX], const char *top, const char *common)
     return true;
 }
 
+/* A repository is known by the commits that it has and not by its path: another one may be where it was, or beside a copy of the
+ * store. Writes the repository around dir. */
+static bool knows_trial(struct repository *r, const json_t *git, const char *dir)
+{
+    const char *code = text_of(git, "code");
+    char commit[REPOSITORY_COMMIT_MAX];
+    return repository_find(r, dir) && repository_commit(commit, r, *code ? code : text_of(git, "commit"));
+}
+
 /* A repository that may be another one must have the commit. If it is the recorded one, it belongs to the store of then, which may
  * still be there. */
 static bool take_if_known(char out[PATH_MAX], const json_t *git, const char *dir, bool *others)
 {
     const char *common = text_of(git, "common"), *was = text_of(git, "store");
-    const char *code = text_of(git, "code");
-    char commit[REPOSITORY_COMMIT_MAX];
     struct repository *r = calloc(1, sizeof *r);
-    bool known = r && repository_find(r, dir) && repository_commit(commit, r, *code ? code : text_of(git, "commit"));
+    bool known = r && knows_trial(r, git, dir);
     if (known) {
         size_t n = strlen(r->objects) - strlen("/objects");
         snprintf(out, PATH_MAX, "%s", r->top);
@@ -63,6 +70,26 @@ static bool take_if_known(char out[PATH_MAX], const json_t *git, const char *dir
     }
     free(r);
     return known;
+}
+
+/*
+ * git filter-repo gives commits new ids, moves the refs of trials along, and lists both ids in a file. The commits of the trial
+ * become the new ones.
+ */
+static void follow_rewriting(json_t *git, const char *place)
+{
+    static const char *const files[] = {".git/filter-repo/commit-map", "filter-repo/commit-map"}, *const keys[] = {"code", "commit"};
+    char path[PATH_MAX], line[4 * REPOSITORY_COMMIT_MAX], was[REPOSITORY_COMMIT_MAX], is[REPOSITORY_COMMIT_MAX];
+    FILE *in = NULL;
+    for (size_t i = 0; !in && i < 2; i++)
+        if (snprintf(path, sizeof path, "%s/%s", place, files[i]) < PATH_MAX)
+            in = fopen(path, "re");
+    while (in && fgets(line, sizeof line, in))
+        for (size_t k = 0; k < 2; k++)
+            if (sscanf(line, "%79s %79s", was, is) == 2 && strcmp(was, text_of(git, keys[k])) == 0 && strspn(is, "0") != strlen(is))
+                json_object_set_new(git, keys[k], json_string(is));
+    if (in)
+        fclose(in);
 }
 
 void trial_place_find(json_t *git, const char *store)
@@ -73,8 +100,12 @@ void trial_place_find(json_t *git, const char *store)
     if (!*top || !realpath(store, now))
         return;
     bool moved = *was && strcmp(was, now) != 0;
+    struct repository *r = calloc(1, sizeof *r);
+    if (!r)
+        return;
     if (moved)
-        found = take(place, move_along(moved_top, top, was, now) ? moved_top : "", move_along(moved_common, common, was, now) ? moved_common : "");
+        found = take(place, move_along(moved_top, top, was, now) ? moved_top : "", move_along(moved_common, common, was, now) ? moved_common : "") &&
+                knows_trial(r, git, place);
     else if (*was || (strncmp(now, top, strlen(top)) == 0 && now[strlen(top)] == '/'))
         found = take(place, top, common);
     found = found || take_if_known(place, git, now, &others) || (!*was && take(place, top, common)) ||
@@ -82,9 +113,12 @@ void trial_place_find(json_t *git, const char *store)
     others = others && moved;
     if (!found && moved)
         found = others = take(place, top, common);
+    if (found)
+        follow_rewriting(git, place);
     json_object_set_new(git, "place", found ? json_string(place) : json_null());
     if (others)
         json_object_set_new(git, "others", json_true());
+    free(r);
 }
 
 const char *trial_place_of(const json_t *git)

@@ -1,15 +1,18 @@
 /*
- * history.h: reads what other tools have recorded about runs: Weights & Biases, MLflow, Optuna, TensorBoard, trackio, and tables.
+ * history.h: reads what other tools have recorded about runs: trackers, sweeps, agents that search for programs, and tables.
  *
  * Every reader gives the same form, a JSON object, so that one piece of code makes rows of it (history_rows.h):
  *
- *   {"tool": "optuna", "study": "cifar", "direction": "maximize", "score": "value", "runs": [
- *     {"key": "7", "name": "trial 7", "notes": "..", "state": "finished", "started": 1.7e9, "ended": 1.7e9,
+ *   {"tool": "optuna", "version": "5.0.0", "study": "cifar", "directions": {"value": "maximize"}, "score": "value",
+ *    "aliases": {"value_0": "value"}, "left_out": {"deleted runs": 2}, "runs": [
+ *     {"key": "7", "name": "trial 7", "notes": "..", "state": "finished", "started": 1.7e9, "ended": 1.7e9, "parent": "3",
+ *      "code": {"main.py": ".."}, "broken": "constraint memory is 0.1 above 0",
  *      "params": {"lr": 0.1, "opt": "adam"}, "metrics": {"value": 0.5}, "curves": {"loss": [[0, 2.5], [1, 2.1]]}}]}
  *
- * state is finished, failed, killed, pruned or running; times are seconds since 1970; metrics are the last values, curves those
- * of steps. direction and score are missing where the tool does not record them, and so are other members. `left_out` of a run or
- * of the whole counts what could not be read.
+ * state is finished, failed, killed, pruned or running; times are seconds since 1970; metrics are the last values, "nan", "inf" or
+ * "-inf" if they are not finite, and curves the finite values of steps. A run that is `broken` does not meet a constraint, and one
+ * that `groups` others is a trial only if it has a score; a `weak` key may be that of another run. Members are missing where the tool does not record them. `left_out` of a
+ * run counts values that are not finite.
  */
 #ifndef CLI_HISTORY_H
 #define CLI_HISTORY_H
@@ -23,6 +26,7 @@ enum { HISTORY_WHY_MAX = 512 };
 struct history_options {
     const char *tool;       /* one of history_tool_at; NULL: found out from the content */
     const char *study;      /* name of the study, experiment or project; NULL: the only one */
+    const char *metric;     /* the score: a column of a table with this name is a metric; NULL: not known */
     const char *const *map; /* of a table, COLUMN=ROLE each, ended by NULL (read_table.c); NULL: none */
 };
 
@@ -34,5 +38,8 @@ const char *history_tool_of(const char *path);
 
 /* Returns the history with its runs in the order in which they started, or NULL with the reason, which names the file. */
 json_t *history_read(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX]);
+
+/* Reads a text file of at most most_bytes. Returns it (free), or NULL with the reason, which names the file. */
+char *history_file_text(const char *path, size_t most_bytes, size_t *length, char why[HISTORY_WHY_MAX]);
 
 #endif

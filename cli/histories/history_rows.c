@@ -3,6 +3,7 @@
 #include "histories/history_rows.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +15,11 @@
 #include "cli.h"
 #include "support/secrets.h"
 
-enum { STEPS = 2000, PROSE = 2000, NAMES_SHOWN = 12 };
+enum { STEPS = 2000, PROSE = 2000, NAMES_SHOWN = 12, REASON = 240 };
 
 /* ---- memory ---- */
 
-static const char *own_text(struct history_rows *rows, const char *text)
+const char *history_own_text(struct history_rows *rows, const char *text)
 {
     json_t *copy = cli_json_text(text);
     return copy && json_array_append_new(rows->texts, copy) == 0 ? json_string_value(copy) : NULL;
@@ -53,70 +54,152 @@ static void row_name(char out[LINEAGE_NAME_MAX], const char *name)
         snprintf(out, LINEAGE_NAME_MAX, "%s", canonical);
 }
 
-/* A setting's text has at most 128 bytes, no semicolon and no control character. */
-static const char *row_text(struct history_rows *rows, const char *text)
+/* FNV-1a. */
+static uint64_t digest_of(const char *text)
 {
-    char copy[LINEAGE_PARAM_TEXT_MAX + 1];
-    size_t n = strlen(text);
-    if (n > LINEAGE_PARAM_TEXT_MAX)
-        for (n = LINEAGE_PARAM_TEXT_MAX, rows->n_cut++; n && ((unsigned char)text[n] & 0xc0) == 0x80;)
-            n--;
-    for (size_t i = 0; i < n; i++)
-        copy[i] = text[i] == ';' ? ',' : (unsigned char)text[i] < 0x20 || text[i] == 0x7f ? ' ' : text[i];
-    copy[n] = '\0';
-    return lineage_param_text_ok(copy) ? own_text(rows, copy) : NULL;
+    uint64_t digest = 0xcbf29ce484222325u;
+    for (; *text; text++)
+        digest = (digest ^ (unsigned char)*text) * 0x100000001b3u;
+    return digest;
 }
 
-/* Prose of a run, as one piece of notes that sets nothing. */
-static void prose(char out[PROSE + 1], const char *text)
+/*
+ * Returns the names in rows, by the names in the runs' member. Of names that would become the same, such as val/loss and val.loss,
+ * those that change get a digest, which is the same in every import.
+ */
+static json_t *names_of(const json_t *runs, const char *member)
+{
+    json_t *names = json_object(), *owners = json_object(), *value;
+    const json_t *run;
+    const char *raw;
+    char name[LINEAGE_NAME_MAX];
+    size_t i;
+    json_array_foreach(runs, i, run)
+        json_object_foreach(json_object_get(run, member), raw, value)
+            if (!json_object_get(names, raw)) {
+                row_name(name, raw);
+                json_object_set_new(names, raw, json_string(name));
+                json_object_set_new(owners, name, json_boolean(json_object_get(owners, name) != NULL)); /* whether it has several */
+            }
+    json_object_foreach(names, raw, value)
+        if (json_is_true(json_object_get(owners, json_string_value(value))) && strcmp(raw, json_string_value(value)) != 0) {
+            snprintf(name, sizeof name, "%.50s-%08x", json_string_value(value), (unsigned)digest_of(raw));
+            json_string_set(value, name);
+        }
+    json_decref(owners);
+    return names;
+}
+
+/* Copies at most `most` bytes of text, without semicolons and control characters, and returns their number. */
+static size_t one_piece(char *out, const char *text, size_t most)
 {
     size_t n = strlen(text);
-    if (n > PROSE)
-        for (n = PROSE; n && ((unsigned char)text[n] & 0xc0) == 0x80;)
+    if (n > most)
+        for (n = most; n && ((unsigned char)text[n] & 0xc0) == 0x80;)
             n--;
     for (size_t i = 0; i < n; i++)
         out[i] = text[i] == ';' ? ',' : (unsigned char)text[i] < 0x20 || text[i] == 0x7f ? ' ' : text[i];
     out[n] = '\0';
+    return n;
 }
 
-static bool has_name(const struct lineage_param *list, size_t n, const char *name)
+/* A setting's text has at most 128 bytes; a longer one ends with the digest of the whole, so that two settings stay two. */
+static const char *row_text(struct history_rows *rows, const char *text)
 {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(list[i].name, name) == 0)
-            return true;
-    return false;
+    char copy[LINEAGE_PARAM_TEXT_MAX + 1];
+    const bool is_long = strlen(text) > LINEAGE_PARAM_TEXT_MAX;
+    const size_t n = one_piece(copy, text, LINEAGE_PARAM_TEXT_MAX - (is_long ? 17 : 0));
+    if (is_long)
+        snprintf(copy + n, sizeof copy - n, "#%016" PRIx64, digest_of(text));
+    rows->n_cut += is_long;
+    return lineage_param_text_ok(copy) ? history_own_text(rows, copy) : NULL;
 }
 
 /* ---- the score ---- */
 
-/* Returns the only metric that the runs have, or NULL with the reason, which names them. */
-static const char *only_metric(const json_t *history, char why[HISTORY_WHY_MAX])
+static const char *state_of(const json_t *run)
 {
-    json_t *names = json_object();
-    const json_t *run;
-    json_t *value;
-    size_t i, length = 0, n = 0;
-    const char *name, *only = NULL;
-    char text[HISTORY_WHY_MAX - 100] = "";
-    json_array_foreach(json_object_get(history, "runs"), i, run)
-        json_object_foreach(json_object_get(run, "metrics"), name, value)
-            if (!json_object_get(names, name)) {
-                json_object_set(names, name, value);
-                only = name; /* of the history, which lives on */
-                if (n++ < NAMES_SHOWN && length < sizeof text)
-                    length += (size_t)snprintf(text + length, sizeof text - length, "%s%.60s", length ? ", " : "", name);
-            }
-    json_decref(names);
-    if (n == 1)
-        return only;
-    if (n)
-        snprintf(why, HISTORY_WHY_MAX, "which metric is the score? Choose one by --metric: %s%s", text, n > NAMES_SHOWN ? ", .." : "");
-    else
-        snprintf(why, HISTORY_WHY_MAX, "the runs have no metric");
-    return NULL;
+    return json_string_value(json_object_get(run, "state"));
 }
 
-static struct lineage_number last_of(const json_t *curve, const char *take)
+static void add_one(json_t *counts, const char *name, bool counts_it)
+{
+    json_object_set_new(counts, name, json_integer(json_integer_value(json_object_get(counts, name)) + counts_it));
+}
+
+static void count_runs(struct history_rows *rows, const json_t *runs)
+{
+    const json_t *run;
+    json_t *value;
+    const char *name;
+    size_t i;
+    json_array_foreach(runs, i, run) {
+        const bool finished = strcmp(state_of(run), "finished") == 0;
+        const bool groups = json_object_get(run, "groups") && !json_object_size(json_object_get(run, "metrics"));
+        rows->n_finished += finished && !groups;
+        add_one(rows->states, state_of(run), true);
+        json_object_foreach(json_object_get(run, "metrics"), name, value)
+            add_one(rows->metrics, name, finished);
+    }
+}
+
+const char *history_names(char out[HISTORY_NAMES_MAX], const json_t *names)
+{
+    size_t length = 0, n = 0;
+    const char *name;
+    json_t *value;
+    snprintf(out, HISTORY_NAMES_MAX, "%s", json_object_size(names) ? "" : "none");
+    json_object_foreach((json_t *)(uintptr_t)names, name, value)
+        if (n++ < NAMES_SHOWN && length < HISTORY_NAMES_MAX - 10)
+            length += (size_t)snprintf(out + length, HISTORY_NAMES_MAX - length, "%s%.60s", length ? ", " : "", name);
+    if (n > NAMES_SHOWN && length < HISTORY_NAMES_MAX - 10)
+        snprintf(out + length, HISTORY_NAMES_MAX - length, ", ..");
+    return out;
+}
+
+/* The metric that the user names as the tool does; or as rows do, or without the group in front of a slash, if only one fits. */
+static const char *metric_named(const struct history_rows *rows, const json_t *history, const char *wanted)
+{
+    const char *alias = json_string_value(json_object_get(json_object_get(history, "aliases"), wanted)), *name, *found = NULL;
+    json_t *value;
+    size_t n = 0;
+    if (json_object_get(rows->metrics, wanted))
+        return wanted;
+    json_object_foreach(rows->metric_names, name, value) {
+        const char *slash = strrchr(name, '/');
+        if (strcmp(json_string_value(value), wanted) == 0 || (slash && strcmp(slash + 1, wanted) == 0))
+            found = name, n++;
+    }
+    return alias ? alias : n == 1 ? found : NULL;
+}
+
+/* Sets rows->metric. Returns false with the reason, which names the metrics that there are. */
+static bool choose_metric(struct history_rows *rows, const json_t *history, const char *wanted, char why[HISTORY_WHY_MAX])
+{
+    char names[HISTORY_NAMES_MAX];
+    const char *known = wanted ? wanted : json_string_value(json_object_get(history, "score"));
+    if (!known && json_object_size(rows->metrics) == 1)
+        known = json_object_iter_key(json_object_iter(rows->metrics));
+    history_names(names, rows->metrics);
+    if (!known && !json_object_size(rows->metrics))
+        return snprintf(why, HISTORY_WHY_MAX, "the runs have no metric"), false;
+    if (!known)
+        return snprintf(why, HISTORY_WHY_MAX, "which metric is the score? Choose one by --metric: %s", names), false;
+    rows->metric = metric_named(rows, history, known);
+    rows->n_scored = rows->metric ? (size_t)json_integer_value(json_object_get(rows->metrics, rows->metric)) : 0;
+    if (!rows->n_scored && rows->n_finished)
+        return snprintf(why, HISTORY_WHY_MAX, "no finished run has %.60s; choose one of these by --metric: %s", known, names), false;
+    if (!rows->metric)
+        rows->metric = known;
+    const char *name = json_string_value(json_object_get(rows->metric_names, rows->metric));
+    if (name)
+        snprintf(rows->score, sizeof rows->score, "%s", name);
+    else
+        row_name(rows->score, rows->metric);
+    return true;
+}
+
+static struct lineage_number extreme_of(const json_t *curve, const char *take)
 {
     struct lineage_number best = {false, 0};
     size_t i;
@@ -134,9 +217,9 @@ static struct lineage_number score_of(const json_t *run, const char *metric, con
 {
     const json_t *value = json_object_get(json_object_get(run, "metrics"), metric);
     const json_t *curve = json_object_get(json_object_get(run, "curves"), metric);
-    if (take && strcmp(take, "last") != 0 && json_array_size(curve))
-        return last_of(curve, take);
-    return (struct lineage_number){value != NULL, json_number_value(value)};
+    if (strcmp(take, "last") != 0 && json_array_size(curve))
+        return extreme_of(curve, take);
+    return (struct lineage_number){value != NULL, json_is_number(value) ? json_number_value(value) : (double)NAN};
 }
 
 /* ---- one row ---- */
@@ -146,24 +229,20 @@ static bool add_params(struct history_rows *rows, struct lineage_trial *trial, c
     json_t *params = json_object_get(run, "params"), *value;
     struct lineage_param *list = own_array(rows, json_object_size(params), sizeof *list);
     const char *raw;
-    char name[LINEAGE_NAME_MAX];
     size_t n = 0;
     if (!list)
         return false;
     json_object_foreach(params, raw, value) {
-        row_name(name, raw);
-        struct lineage_param param = {NULL, json_is_number(value) ? json_number_value(value) : (double)NAN, NULL};
+        const char *name = json_string_value(json_object_get(rows->param_names, raw));
+        struct lineage_param param = {name, json_is_number(value) ? json_number_value(value) : (double)NAN, NULL};
         if (json_is_string(value) && !(param.text = row_text(rows, json_string_value(value))))
             continue;
-        param.name = name;
-        if (!lineage_param_name_ok(name) || has_name(list, n, name) || (!param.text && !isfinite(param.value)))
+        if (!lineage_param_name_ok(name) || (!param.text && !isfinite(param.value)))
             continue;
         if (secret_param(&param, harmless)) {
             json_object_set_new(rows->left_out, name, json_true());
             continue;
         }
-        if (!(param.name = own_text(rows, name)))
-            return false;
         list[n++] = param;
     }
     trial->params = list;
@@ -171,22 +250,19 @@ static bool add_params(struct history_rows *rows, struct lineage_trial *trial, c
     return true;
 }
 
+/* A row without a score has the value, if it is finite, among its metrics. */
 static bool add_metrics(struct history_rows *rows, struct lineage_trial *trial, const json_t *run)
 {
     json_t *metrics = json_object_get(run, "metrics"), *value;
     struct lineage_param *list = own_array(rows, json_object_size(metrics), sizeof *list);
     const char *raw;
-    char name[LINEAGE_NAME_MAX];
     size_t n = 0;
     if (!list)
         return false;
     json_object_foreach(metrics, raw, value) {
-        row_name(name, raw);
-        if (strcmp(name, rows->score) == 0 || !lineage_param_name_ok(name) || has_name(list, n, name))
-            continue;
-        if (!(list[n].name = own_text(rows, name)))
-            return false;
-        list[n++].value = json_number_value(value);
+        const char *name = json_string_value(json_object_get(rows->metric_names, raw));
+        if (json_is_number(value) && lineage_param_name_ok(name) && !(trial->core_metric.present && strcmp(raw, rows->metric) == 0))
+            list[n++] = (struct lineage_param){.name = name, .value = json_number_value(value)};
     }
     trial->metrics = list;
     trial->n_metrics = n;
@@ -208,24 +284,32 @@ static int64_t last_step(const json_t *run)
 
 /* Decides the label, and writes what the notes say about it. */
 static void set_label(struct history_rows *rows, struct lineage_trial *trial, bool *by_score, const json_t *run, const char *tool,
-                      char reason[160])
+                      char reason[REASON])
 {
-    const char *state = json_string_value(json_object_get(run, "state"));
+    const char *state = state_of(run), *broken = json_string_value(json_object_get(run, "broken"));
+    const bool finished = strcmp(state, "finished") == 0, scored = trial->core_metric.present && isfinite(trial->core_metric.value);
     reason[0] = '\0';
-    *by_score = strcmp(state, "finished") == 0 && trial->core_metric.present;
+    *by_score = finished && scored && !broken;
     trial->status = LINEAGE_DISCARD;
     if (*by_score)
         return;
     if (strcmp(state, "pruned") == 0) {
-        snprintf(reason, 160, "pruned at step %lld: as %s recorded", (long long)last_step(run), tool);
+        snprintf(reason, REASON, "pruned at step %lld: as %s recorded", (long long)last_step(run), tool);
     } else if (strcmp(state, "killed") == 0) {
         trial->status = LINEAGE_HARNESS_ABORT;
-        snprintf(reason, 160, "killed, as %s recorded", tool);
-    } else {
-        const bool finished = strcmp(state, "finished") == 0;
+        snprintf(reason, REASON, "killed, as %s recorded", tool);
+    } else if (!finished) {
         trial->status = LINEAGE_CRASH;
-        rows->n_without_score += finished;
-        snprintf(reason, 160, finished ? "failed: it finished without %s" : "failed: as %s recorded", finished ? rows->score : tool);
+        snprintf(reason, REASON, "failed: as %s recorded", tool);
+    } else if (broken) {
+        trial->status = LINEAGE_DISQUALIFIED;
+        snprintf(reason, REASON, "disqualified: %.200s", broken);
+    } else if (trial->core_metric.present) {
+        trial->status = LINEAGE_CRASH;
+        snprintf(reason, REASON, "its score is not a finite number");
+    } else {
+        trial->status = LINEAGE_HARNESS_ABORT;
+        snprintf(reason, REASON, "finished without a score: no %s", rows->score);
     }
     trial->core_metric.present = false;
 }
@@ -242,70 +326,130 @@ static bool set_times(struct history_rows *rows, struct lineage_trial *trial, co
     const time_t time = (time_t)json_number_value(started);
     if (!gmtime_r(&time, &tm) || strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
         return true;
-    return (trial->timestamp = own_text(rows, text)) != NULL;
+    return (trial->timestamp = history_own_text(rows, text)) != NULL;
 }
 
 static bool set_texts(struct history_rows *rows, struct lineage_trial *trial, const json_t *run, const char *tool, const char *reason)
 {
     const char *name = json_string_value(json_object_get(run, "name")), *notes = json_string_value(json_object_get(run, "notes"));
+    const char *take = strcmp(rows->take, "last") != 0 && trial->core_metric.present ? rows->take : "";
     char words[PROSE + 1], *text = NULL;
-    prose(words, notes ? notes : "");
-    int n = asprintf(&text, "%s%s%s%s", reason, *reason && *words ? "; " : "", *words ? "as recorded: " : "", words);
-    trial->notes = n > 0 ? own_text(rows, text) : NULL;
+    one_piece(words, notes ? notes : "", PROSE);
+    int n = asprintf(&text, "%s%s%s%s%s%s%s", reason, *reason && *words ? "; " : "", *words ? "as recorded: " : "", words,
+                     *take && (*reason || *words) ? "; " : "", *take ? HISTORY_TAKE_NOTE : "", take);
+    trial->notes = n > 0 ? history_own_text(rows, text) : NULL;
     bool good = n >= 0 && (n == 0 || trial->notes);
     if (n >= 0)
         free(text);
     text = NULL;
-    prose(words, name ? name : "");
-    trial->hypothesis = *words ? own_text(rows, words) : own_text(rows, tool);
+    one_piece(words, name ? name : "", PROSE);
+    trial->hypothesis = *words ? history_own_text(rows, words) : history_own_text(rows, tool);
     return good && trial->hypothesis;
 }
 
-static bool add_row(struct history_rows *rows, const json_t *run, const char *tool, const char *job, const char *metric,
-                    const struct history_mapping *mapping)
+/* ---- rows that are there ---- */
+
+enum verdict { NEW, SAME, REPLACES, OTHER_SCORE };
+
+static bool is_same(const struct lineage_trial *trial, bool by_score, const json_t *known)
+{
+    enum lineage_label label = LINEAGE_N_LABELS;
+    const json_t *score = json_object_get(known, "score");
+    if (!lineage_label_parse(&label, json_string_value(json_object_get(known, "status"))))
+        return false;
+    return by_score ? lineage_label_is_measured(label) && score && json_number_value(score) == trial->core_metric.value
+                    : label == trial->status && !score;
+}
+
+static enum verdict compare(const struct history_rows *rows, const struct history_mapping *mapping, const json_t *known, const json_t *run)
+{
+    const bool is_void = json_object_get(known, "void") != NULL;
+    const char *take = json_string_value(json_object_get(known, "take"));
+    if (!known || (mapping->replace && is_void))
+        return NEW;
+    if (mapping->replace)
+        return REPLACES;
+    if (is_same(&rows->trials[rows->n], rows->by_score[rows->n], known))
+        return SAME;
+    if (is_void)
+        return NEW;
+    /* A row has all metrics but its score, so a metric that the run has and the row lacks is the score of the row. */
+    const bool same_name = json_object_get(json_object_get(run, "metrics"), rows->metric) && !json_object_get(json_object_get(known, "metrics"), rows->score);
+    const bool other = !same_name || strcmp(take ? take : "last", rows->take) != 0 || json_object_get(run, "weak");
+    return json_object_get(known, "score") && other ? OTHER_SCORE : REPLACES;
+}
+
+static bool add_row(struct history_rows *rows, const json_t *run, const char *tool, const char *job, const struct history_mapping *mapping,
+                    size_t *n_other)
 {
     struct lineage_trial *trial = &rows->trials[rows->n];
-    char reason[160];
-    trial->core_metric = score_of(run, metric, mapping->take);
+    const json_t *known = json_object_get(mapping->known, job);
+    char reason[REASON];
+    trial->core_metric = score_of(run, rows->metric, rows->take);
     set_label(rows, trial, &rows->by_score[rows->n], run, tool, reason);
+    if (strcmp(state_of(run), "finished") == 0 && !json_object_get(json_object_get(run, "metrics"), rows->metric))
+        json_object_update(rows->instead, json_object_get(run, "metrics"));
+    const enum verdict verdict = compare(rows, mapping, known, run);
+    rows->n_known += verdict == SAME && !json_object_get(known, "void");
+    rows->n_void += verdict == SAME && json_object_get(known, "void");
+    *n_other += verdict == OTHER_SCORE;
+    if (verdict == SAME || verdict == OTHER_SCORE)
+        return true;
+    rows->replaces[rows->n] = verdict == REPLACES ? json_string_value(json_object_get(known, "id")) : NULL;
     rows->n_not_finite += (size_t)json_integer_value(json_object_get(run, "left_out"));
     rows->runs[rows->n] = run;
-    trial->specialist = own_text(rows, mapping->specialist ? mapping->specialist : tool);
-    trial->job_name = own_text(rows, job);
+    trial->specialist = history_own_text(rows, mapping->specialist ? mapping->specialist : tool);
+    trial->job_name = history_own_text(rows, job);
     bool good = trial->specialist && trial->job_name && add_params(rows, trial, run, mapping->harmless) && add_metrics(rows, trial, run) &&
                 set_times(rows, trial, run) && set_texts(rows, trial, run, tool, reason);
     rows->n += good;
     return good;
 }
 
-bool history_rows_make(struct history_rows *rows, const json_t *history, const struct history_mapping *mapping, char why[HISTORY_WHY_MAX])
+char *history_job(const json_t *history, const char *key)
 {
-    const json_t *runs = json_object_get(history, "runs"), *run;
     const char *tool = json_string_value(json_object_get(history, "tool")), *study = json_string_value(json_object_get(history, "study"));
-    const char *metric = mapping->metric ? mapping->metric : json_string_value(json_object_get(history, "score"));
-    const size_t n = json_array_size(runs);
-    size_t i;
-    *rows = (struct history_rows){.trials = calloc(n + 1, sizeof *rows->trials), .by_score = calloc(n + 1, sizeof *rows->by_score),
-                                  .runs = calloc(n + 1, sizeof *rows->runs), .left_out = json_object(), .texts = json_array()};
-    if (!metric && !(metric = only_metric(history, why)))
-        return false;
-    row_name(rows->score, metric);
-    bool good = rows->trials && rows->by_score && rows->runs && rows->left_out && rows->texts;
-    json_array_foreach(runs, i, run) {
-        char *job = NULL;
-        if (good)
-            good = asprintf(&job, "%s:%s%s%s", tool, study ? study : "", study ? "/" : "", json_string_value(json_object_get(run, "key"))) > 0;
-        if (good && strcmp(json_string_value(json_object_get(run, "state")), "running") == 0)
+    char *job = NULL;
+    return asprintf(&job, "%s:%s%s%s", tool, study ? study : "", study ? "/" : "", key) > 0 ? job : NULL;
+}
+
+static bool make_rows(struct history_rows *rows, const json_t *history, const struct history_mapping *mapping, char why[HISTORY_WHY_MAX])
+{
+    const char *tool = json_string_value(json_object_get(history, "tool"));
+    const json_t *run;
+    size_t i, n_other = 0;
+    bool good = true;
+    json_array_foreach(json_object_get(history, "runs"), i, run) {
+        char *job = history_job(history, json_string_value(json_object_get(run, "key")));
+        good = good && job;
+        if (good && strcmp(state_of(run), "running") == 0)
             rows->n_running++;
-        else if (good && json_object_get(mapping->known, job))
-            rows->n_known++;
+        else if (good && json_object_get(run, "groups") && !json_object_get(json_object_get(run, "metrics"), rows->metric))
+            rows->n_groups++;
         else if (good)
-            good = add_row(rows, run, tool, job, metric, mapping);
+            good = add_row(rows, run, tool, job, mapping, &n_other);
         free(job);
     }
     if (!good)
-        snprintf(why, HISTORY_WHY_MAX, "out of memory");
-    return good;
+        return snprintf(why, HISTORY_WHY_MAX, "out of memory"), false;
+    if (n_other)
+        snprintf(why, HISTORY_WHY_MAX, "%zu runs are here already with another score; --replace imports them again with %s", n_other, rows->score);
+    return !n_other;
+}
+
+bool history_rows_make(struct history_rows *rows, const json_t *history, const struct history_mapping *mapping, char why[HISTORY_WHY_MAX])
+{
+    const json_t *runs = json_object_get(history, "runs");
+    const size_t n = json_array_size(runs);
+    *rows = (struct history_rows){.trials = calloc(n + 1, sizeof *rows->trials), .by_score = calloc(n + 1, sizeof *rows->by_score),
+                                  .runs = calloc(n + 1, sizeof *rows->runs), .replaces = calloc(n + 1, sizeof *rows->replaces),
+                                  .instead = json_object(), .left_out = json_object(), .texts = json_array(), .states = json_object(), .metrics = json_object(),
+                                  .param_names = names_of(runs, "params"), .metric_names = names_of(runs, "metrics"),
+                                  .take = mapping->take ? mapping->take : "last"};
+    if (!rows->trials || !rows->by_score || !rows->runs || !rows->replaces)
+        return snprintf(why, HISTORY_WHY_MAX, "out of memory"), false;
+    count_runs(rows, runs);
+    return choose_metric(rows, history, mapping->metric, why) && make_rows(rows, history, mapping, why);
 }
 
 void history_rows_release(struct history_rows *rows)
@@ -316,6 +460,12 @@ void history_rows_release(struct history_rows *rows)
     free(rows->trials);
     free(rows->by_score);
     free(rows->runs);
+    free(rows->replaces);
+    json_decref(rows->states);
+    json_decref(rows->metrics);
+    json_decref(rows->param_names);
+    json_decref(rows->metric_names);
+    json_decref(rows->instead);
     json_decref(rows->left_out);
     json_decref(rows->texts);
     *rows = (struct history_rows){.n = 0};
@@ -358,26 +508,25 @@ static json_int_t *steps_of(const json_t *curves, size_t *n)
     return steps;
 }
 
-char *history_telemetry(const json_t *run)
+char *history_telemetry(const struct history_rows *rows, size_t row)
 {
-    const json_t *curves = json_object_get(run, "curves"), *point;
+    const json_t *curves = json_object_get(rows->runs[row], "curves"), *point;
     json_t *list = json_array(), *telemetry = json_pack("{s:O}", "steps", list), *curve;
-    char name[LINEAGE_NAME_MAX];
     const char *raw;
-    size_t n = 0, i;
+    size_t n = 0, i, length;
     json_int_t *steps = steps_of(curves, &n);
     for (i = 0; steps && i < n; i++)
         json_array_append_new(list, json_pack("{s:I}", "step", steps[i]));
     json_object_foreach((json_t *)(uintptr_t)curves, raw, curve) {
-        row_name(name, raw);
+        const char *name = json_string_value(json_object_get(rows->metric_names, raw));
         json_array_foreach(curve, i, point) {
             const json_int_t step = json_integer_value(json_array_get(point, 0));
             const json_int_t *at = steps && n ? bsearch(&step, steps, n, sizeof *steps, by_number) : NULL;
-            if (at && strcmp(name, "step") != 0)
+            if (at && name && strcmp(name, "step") != 0)
                 json_object_set(json_array_get(list, (size_t)(at - steps)), name, json_array_get(point, 1));
         }
     }
-    char *text = n ? json_dumps(telemetry, JSON_COMPACT) : NULL;
+    char *text = n ? cli_json_compact(telemetry, &length) : NULL;
     free(steps);
     json_decref(list);
     json_decref(telemetry);

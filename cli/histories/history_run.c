@@ -1,5 +1,5 @@
 /* history_run.c: the form that every reader gives; see history.h. */
-#define _GNU_SOURCE /* timegm */
+#define _GNU_SOURCE /* timegm, asprintf */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@
 #include "cli.h"
 #include "histories/readers.h"
 
-enum { DEPTH = 16, NAME_BYTES = 256 };
+enum { DEPTH = 16, FILE_BYTES = 1 << 30 };
 
 json_t *history_fail(char why[HISTORY_WHY_MAX], const char *format, ...)
 {
@@ -35,13 +36,13 @@ json_t *history_text(const char *text)
 
 json_t *history_new(const char *tool)
 {
-    return json_pack("{s:s, s:[], s:i}", "tool", tool, "runs", "left_out", 0);
+    return json_pack("{s:s, s:[], s:{}, s:{}, s:{}}", "tool", tool, "runs", "directions", "aliases", "left_out");
 }
 
 json_t *history_add_run(json_t *history, const char *key)
 {
-    json_t *run = json_pack("{s:o, s:s, s:{}, s:{}, s:{}, s:i}", "key", history_text(key), "state", "finished", "params", "metrics",
-                            "curves", "left_out", 0);
+    json_t *run = json_pack("{s:o, s:s, s:{}, s:{}, s:{}, s:{}, s:i}", "key", history_text(key), "state", "finished", "params", "metrics",
+                            "curves", "steps", "left_out", 0);
     return json_array_append_new(json_object_get(history, "runs"), run) == 0 ? run : NULL;
 }
 
@@ -65,9 +66,61 @@ void history_set_time(json_t *run, const char *member, double seconds)
         json_object_set_new(run, member, json_real(seconds));
 }
 
-static void leave_out(json_t *run)
+void history_leave_out(json_t *history, const char *reason)
 {
-    json_object_set_new(run, "left_out", json_integer(json_integer_value(json_object_get(run, "left_out")) + 1));
+    json_t *counts = json_object_get(history, "left_out");
+    json_object_set_new(counts, reason, json_integer(json_integer_value(json_object_get(counts, reason)) + 1));
+}
+
+void history_set_direction(json_t *history, const char *metric, bool maximize)
+{
+    json_object_set_new(json_object_get(history, "directions"), metric, json_string(maximize ? "maximize" : "minimize"));
+}
+
+/* ---- JSON that Python writes ---- */
+
+/* Python's json writes NaN and infinities as bare words, which are not JSON: they become texts, as W&B itself writes them. */
+char *history_json_quoted(const char *text, size_t *length)
+{
+    static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
+    char *out = malloc(2 * *length + 3);
+    size_t n = 0, word;
+    bool in_text = false;
+    for (const char *at = text, *end = text + *length; out && at < end; at++) {
+        for (word = 0; !in_text && word < 3; word++)
+            if ((size_t)(end - at) >= strlen(words[word]) && strncmp(at, words[word], strlen(words[word])) == 0)
+                break;
+        if (!in_text && word < 3) {
+            n += (size_t)sprintf(out + n, "\"%s\"", words[word]);
+            at += strlen(words[word]) - 1;
+            continue;
+        }
+        if (in_text && *at == '\\' && at + 1 < end)
+            out[n++] = *at++;
+        else if (*at == '"')
+            in_text = !in_text;
+        out[n++] = *at;
+    }
+    if (out)
+        out[*length = n] = '\0';
+    return out;
+}
+
+json_t *history_json(const char *text)
+{
+    size_t length = strlen(text);
+    char *quoted = history_json_quoted(text, &length);
+    json_t *value = quoted ? json_loadb(quoted, length, JSON_DECODE_ANY, NULL) : NULL;
+    free(quoted);
+    return value;
+}
+
+bool history_number(double *number, const json_t *value)
+{
+    const char *text = json_string_value(value);
+    if (json_is_number(value))
+        return *number = json_number_value(value), true;
+    return text && lineage_number_parse(number, text, strlen(text)) && !isfinite(*number);
 }
 
 /* ---- settings and metrics ---- */
@@ -76,16 +129,19 @@ static void add_param(json_t *run, const char *name, json_t *value, int depth)
 {
     const char *member;
     json_t *inner;
+    size_t length;
     if (json_is_object(value) && depth < DEPTH) {
         json_object_foreach(value, member, inner) {
-            char path[NAME_BYTES];
-            snprintf(path, sizeof path, "%s%s%s", name, *name ? "." : "", member);
+            char *path = NULL;
+            if (asprintf(&path, "%s%s%s", name, *name ? "." : "", member) < 0)
+                return;
             add_param(run, path, inner, depth + 1);
+            free(path);
         }
     } else if (json_is_string(value)) {
         history_add_param_text(run, name, json_string_value(value));
     } else if (json_is_array(value) || json_is_object(value)) {
-        char *text = json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS);
+        char *text = cli_json_compact(value, &length);
         history_set_text(json_object_get(run, "params"), name, text);
         free(text);
     } else if (json_is_boolean(value)) {
@@ -113,17 +169,20 @@ void history_add_param_text(json_t *run, const char *name, const char *text)
 
 void history_set_metric(json_t *run, const char *name, double value)
 {
-    if (isfinite(value))
-        json_object_set_new(json_object_get(run, "metrics"), name, json_real(value));
-    else
-        leave_out(run);
+    json_object_set_new(json_object_get(run, "metrics"), name, cli_json_number(value));
 }
 
+/* Several writers, and runs that were resumed, leave steps in any order. */
 void history_add_point(json_t *run, const char *name, int64_t step, double value)
 {
-    json_t *curves = json_object_get(run, "curves"), *curve = json_object_get(curves, name);
+    json_t *curves = json_object_get(run, "curves"), *curve = json_object_get(curves, name), *steps = json_object_get(run, "steps");
+    const json_t *last = json_object_get(steps, name);
+    if (!last || step >= json_integer_value(last)) {
+        history_set_metric(run, name, value);
+        json_object_set_new(steps, name, json_integer(step));
+    }
     if (!isfinite(value)) {
-        leave_out(run);
+        json_object_set_new(run, "left_out", json_integer(json_integer_value(json_object_get(run, "left_out")) + 1));
         return;
     }
     if (!curve) {
@@ -132,10 +191,66 @@ void history_add_point(json_t *run, const char *name, int64_t step, double value
             return;
     }
     json_array_append_new(curve, json_pack("[I, f]", (json_int_t)step, value));
-    history_set_metric(run, name, value);
+}
+
+void history_drop_points(json_t *run, int64_t from)
+{
+    json_t *curves = json_object_get(run, "curves"), *metrics = json_object_get(run, "metrics"), *steps = json_object_get(run, "steps"), *step;
+    const char *name;
+    void *next;
+    json_object_foreach_safe(steps, next, name, step) {
+        json_t *curve = json_object_get(curves, name);
+        for (size_t i = json_array_size(curve); i-- > 0;)
+            if (json_integer_value(json_array_get(json_array_get(curve, i), 0)) >= from)
+                json_array_remove(curve, i);
+        const json_t *end = json_array_get(curve, json_array_size(curve) - 1);
+        if (json_integer_value(step) >= from && end) {
+            history_set_metric(run, name, json_number_value(json_array_get(end, 1)));
+            json_object_set(steps, name, json_array_get(end, 0));
+        } else if (json_integer_value(step) >= from) {
+            json_object_del(metrics, name);
+            json_object_del(steps, name);
+        }
+    }
+}
+
+/* ---- words of tools ---- */
+
+const char *history_state(const char *word)
+{
+    static const struct {
+        const char *word, *state;
+    } words[] = {{"", "finished"}, {"finished", "finished"}, {"complete", "finished"}, {"completed", "finished"}, {"success", "finished"},
+                 {"succeeded", "finished"}, {"done", "finished"}, {"ok", "finished"}, {"terminated", "finished"}, {"keep", "finished"},
+                 {"kept", "finished"}, {"baseline", "finished"}, {"discard", "finished"}, {"discarded", "finished"}, {"improved", "finished"},
+                 {"accept", "finished"}, {"accepted", "finished"}, {"reject", "finished"}, {"rejected", "finished"}, {"revert", "finished"},
+                 {"reverted", "finished"}, {"improvement", "finished"}, {"passed", "finished"}, {"finalized", "finished"}, {"failed", "failed"}, {"fail", "failed"}, {"failure", "failed"},
+                 {"error", "failed"}, {"errored", "failed"}, {"crashed", "failed"}, {"crash", "failed"}, {"timeout", "failed"},
+                 {"memoryout", "failed"}, {"oom", "failed"}, {"invalid", "failed"}, {"killed", "killed"}, {"preempted", "killed"},
+                 {"interrupted", "killed"}, {"cancelled", "killed"}, {"canceled", "killed"}, {"aborted", "killed"}, {"abandoned", "killed"},
+                 {"harness_abort", "killed"}, {"pruned", "pruned"}, {"running", "running"}, {"waiting", "running"}, {"scheduled", "running"},
+                 {"pending", "running"}, {"paused", "running"}, {"queued", "running"}, {"open", "running"}, {"preempting", "running"}, {"started", "running"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcasecmp(word, words[i].word) == 0)
+            return words[i].state;
+    return NULL;
 }
 
 /* ---- times and files ---- */
+
+double history_seconds(const char *text)
+{
+    double hours, minutes, seconds;
+    char *rest;
+    if (lineage_number_parse(&seconds, text, strlen(text)))
+        return seconds;
+    double days = strtod(text, &rest);
+    if (strncmp(rest, " day", 4) == 0)
+        rest += 4 + strspn(rest + 4, "s, ");
+    else
+        rest = (char *)(uintptr_t)text, days = 0;
+    return sscanf(rest, "%lf:%lf:%lf", &hours, &minutes, &seconds) == 3 ? ((days * 24 + hours) * 60 + minutes) * 60 + seconds : (double)NAN;
+}
 
 double history_time(const char *text, bool local)
 {
@@ -150,9 +265,10 @@ double history_time(const char *text, bool local)
         fraction = strtod(rest, &end);
         rest = end;
     }
-    if (*rest == 'Z' || *rest == '+' || *rest == '-')
+    rest += strspn(rest, " ");
+    if (*rest == 'Z' || *rest == '+' || *rest == '-' || strcmp(rest, "UTC") == 0)
         local = false;
-    if ((*rest == '+' || *rest == '-') && sscanf(rest + 1, "%2d:%2d", &hours, &minutes) < 1)
+    if ((*rest == '+' || *rest == '-') && sscanf(rest + 1, "%2d:%2d", &hours, &minutes) < 2 && sscanf(rest + 1, "%2d%2d", &hours, &minutes) < 1)
         return (double)NAN;
     const double offset = (*rest == '-' ? -1 : 1) * (hours * 3600.0 + minutes * 60.0);
     const time_t seconds = local ? mktime(&tm) : timegm(&tm);
@@ -187,4 +303,41 @@ char *history_file_text(const char *path, size_t most_bytes, size_t *length, cha
     if (fd >= 0)
         close(fd);
     return text;
+}
+
+static int by_name(const FTSENT **a, const FTSENT **b)
+{
+    return strcmp((*a)->fts_name, (*b)->fts_name);
+}
+
+FTS *history_tree(const char *path, char why[HISTORY_WHY_MAX])
+{
+    char *const paths[] = {(char *)(uintptr_t)path, NULL};
+    FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR | FTS_COMFOLLOW, by_name);
+    if (!tree)
+        history_fail(why, "cannot read %.300s: %s", path, strerror(errno));
+    return tree;
+}
+
+bool history_each_value(const char *path, bool (*take)(void *context, json_t *value), void *context, char why[HISTORY_WHY_MAX])
+{
+    size_t length, at = 0, line = 1;
+    json_error_t error = {.line = 0};
+    char *raw = history_file_text(path, FILE_BYTES, &length, why), *text = raw ? history_json_quoted(raw, &length) : NULL;
+    bool good = text != NULL || (raw && history_fail(why, "out of memory"));
+    free(raw);
+    while (good && at + strspn(text + at, " \t\r\n") < length) {
+        json_t *value = json_loadb(text + at, length - at, JSON_DISABLE_EOF_CHECK, &error);
+        if (value)
+            good = take(context, value);
+        else if (at && text[length - 1] != '\n')
+            break; /* the last line was cut off: its writer was killed, or is still writing */
+        else
+            good = history_fail(why, "%.300s:%zu: %.150s", path, line + (size_t)(error.line > 0 ? error.line - 1 : 0), error.text);
+        json_decref(value);
+        for (size_t end = at + (size_t)error.position; good && at < end; at++)
+            line += text[at] == '\n';
+    }
+    free(text);
+    return good;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "histories/readers.h"
 
@@ -55,34 +56,147 @@ static bool is_mlflow(const char *path)
     return any;
 }
 
-static bool is_tensorboard(const char *path)
+/* Whether a file at most `levels` below the directory is one. */
+static bool tree_has(const char *path, int levels, bool (*is)(const FTSENT *file))
 {
-    char *const paths[] = {(char *)(uintptr_t)path, NULL};
-    FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR | FTS_COMFOLLOW, NULL);
+    char why[HISTORY_WHY_MAX];
+    FTS *tree = history_tree(path, why);
     bool any = false;
-    for (FTSENT *entry; tree && !any && (entry = fts_read(tree));)
-        any = entry->fts_info == FTS_F && strstr(entry->fts_name, ".tfevents.");
+    for (FTSENT *entry; tree && !any && (entry = fts_read(tree));) {
+        any = entry->fts_info == FTS_F && is(entry);
+        if (entry->fts_info == FTS_D && entry->fts_level >= levels)
+            fts_set(tree, entry, FTS_SKIP);
+    }
     if (tree)
         fts_close(tree);
     return any;
 }
 
-static bool is_wandb(const char *path)
+static bool ends_with(const char *name, const char *end)
 {
-    FILE *in = fopen(path, "re");
-    char head[64] = "";
-    if (in) {
-        head[fread(head, 1, sizeof head - 1, in)] = '\0';
-        fclose(in);
-    }
-    const char first = head[strspn(head, " \t\r\n\xef\xbb\xbf")];
-    return first == '{' || first == '[';
+    const size_t n = strlen(name), k = strlen(end);
+    return n >= k && strcmp(name + n - k, end) == 0;
 }
 
+static bool is_event_file(const FTSENT *file)
+{
+    return strstr(file->fts_name, ".tfevents.") != NULL;
+}
+
+static bool is_tensorboard(const char *path)
+{
+    return tree_has(path, INT_MAX, is_event_file);
+}
+
+static bool is_run_log(const FTSENT *file)
+{
+    return ends_with(file->fts_name, ".wandb");
+}
+
+static bool is_wandb_folder(const char *path)
+{
+    return tree_has(path, INT_MAX, is_run_log);
+}
+
+static bool is_ray_trial(const FTSENT *file)
+{
+    char path[PATH_MAX];
+    const int n = (int)(file->fts_pathlen - file->fts_namelen);
+    if (strcmp(file->fts_name, "params.json") != 0)
+        return false;
+    snprintf(path, sizeof path, "%.*sresult.json", n, file->fts_path);
+    if (access(path, F_OK) == 0)
+        return true;
+    snprintf(path, sizeof path, "%.*serror.txt", n, file->fts_path);
+    return access(path, F_OK) == 0;
+}
+
+static bool is_ray(const char *path)
+{
+    return tree_has(path, 2, is_ray_trial);
+}
+
+static bool is_program_file(const FTSENT *file)
+{
+    return strcmp(file->fts_parent->fts_name, "programs") == 0 && ends_with(file->fts_name, ".json");
+}
+
+static bool is_openevolve(const char *path)
+{
+    return tree_has(path, 4, is_program_file);
+}
+
+static bool is_shinka(const char *path)
+{
+    return has_table(path, "programs", "combined_score");
+}
+
+enum { HEAD = 65536 };
+
+/* Whether all of the words are in the first bytes of the file, which begin with the first one of them, blanks aside. */
+static bool head_has(const char *path, const char *first, const char *second, const char *third)
+{
+    FILE *in = fopen(path, "re");
+    char *head = calloc(1, HEAD + 1), *at = head;
+    bool has = in && head && fread(head, 1, HEAD, in) > 0;
+    for (; has && *first; first++) {
+        at += strspn(at, " \t\r\n");
+        has = *at++ == *first;
+    }
+    has = has && strstr(head, second) && strstr(head, third);
+    free(head);
+    if (in)
+        fclose(in);
+    return has;
+}
+
+static bool is_wandb_log(const char *path)
+{
+    return head_has(path, ":W&B", "", "");
+}
+
+static bool is_journal(const char *path)
+{
+    return head_has(path, "{\"op_code\":", "", "");
+}
+
+static bool is_ray_result(const char *path)
+{
+    return head_has(path, "{", "\"training_iteration\":", "\"trial_id\":");
+}
+
+static bool is_aide(const char *path)
+{
+    return head_has(path, "{\"nodes\":[", "\"code\":", "\"plan\":");
+}
+
+static bool is_wandb(const char *path)
+{
+    return head_has(path, "{", "", "") || head_has(path, "[", "", "") || head_has(path, "\xef\xbb\xbf{", "", "") || head_has(path, "\xef\xbb\xbf[", "", "");
+}
+
+static bool has_word(const char *line, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *at = line; (at = strstr(at, word)); at += n)
+        if ((at == line || strchr("\t,\"", at[-1])) && (!at[n] || strchr("\t,\"", at[n])))
+            return true;
+    return false;
+}
+
+/* A table, but for the logs that lineage_import reads: with exp_id or, without a column for the metric's name, with commit. */
 static bool is_table(const char *path)
 {
-    const char *dot = strrchr(path, '.');
-    return dot && strcmp(dot, ".csv") == 0;
+    FILE *in = ends_with(path, ".csv") ? NULL : fopen(path, "re");
+    char line[4096] = "";
+    bool is = ends_with(path, ".csv");
+    if (in && fgets(line, sizeof line, in)) {
+        line[strcspn(line, "\r\n")] = '\0';
+        is = strlen(line) > 0 && strpbrk(line, "\t,") && !has_word(line, "exp_id") && (!has_word(line, "commit") || has_word(line, "metric_value"));
+    }
+    if (in)
+        fclose(in);
+    return is;
 }
 
 enum kind { DIRECTORY, DATABASE, TEXT };
@@ -95,18 +209,27 @@ static const struct {
     history_reader *read;
 } tools[] = {
     {"mlflow", DIRECTORY, is_mlflow, read_mlflow},
+    {"ray", DIRECTORY, is_ray, read_ray},
+    {"openevolve", DIRECTORY, is_openevolve, read_openevolve},
+    {"wandb", DIRECTORY, is_wandb_folder, read_wandb_logs},
     {"tensorboard", DIRECTORY, is_tensorboard, read_tensorboard},
     {"optuna", DATABASE, is_optuna, read_optuna},
     {"mlflow", DATABASE, is_mlflow_database, read_mlflow_database},
     {"trackio", DATABASE, is_trackio, read_trackio},
-    {"csv", TEXT, is_table, read_table},
+    {"tensorboard", TEXT, is_tensorboard, read_tensorboard}, /* one event file */
+    {"shinka", DATABASE, is_shinka, read_shinka},
+    {"wandb", TEXT, is_wandb_log, read_wandb_logs},
+    {"optuna", TEXT, is_journal, read_optuna_journal},
+    {"ray", TEXT, is_ray_result, read_ray_result},
+    {"aide", TEXT, is_aide, read_aide},
     {"wandb", TEXT, is_wandb, read_wandb},
+    {"csv", TEXT, is_table, read_table},
 };
 enum { N_TOOLS = sizeof tools / sizeof *tools };
 
 const char *history_tool_at(size_t i)
 {
-    static const char *const names[] = {"wandb", "mlflow", "optuna", "tensorboard", "trackio", "csv"};
+    static const char *const names[] = {"wandb", "mlflow", "optuna", "tensorboard", "trackio", "ray", "aide", "openevolve", "shinka", "csv"};
     return i < sizeof names / sizeof *names ? names[i] : NULL;
 }
 
@@ -134,15 +257,19 @@ static const char *find(const char *path, const char *tool, history_reader **rea
     enum kind kind;
     if (!kind_of(&kind, path))
         return NULL;
-    errno = 0;
-    for (size_t i = 0; i < N_TOOLS; i++)
-        if (tools[i].kind == kind && (tool ? strcmp(tool, tools[i].name) == 0 : tools[i].is(path)) &&
-            !(tool && kind == DATABASE && !tools[i].is(path))) {
+    const char *found = NULL;
+    for (size_t i = 0; i < N_TOOLS; i++) {
+        const bool named = tools[i].kind == kind && (!tool || strcmp(tool, tools[i].name) == 0);
+        const bool is = named && tools[i].is(path);
+        if (is || (named && tool && kind != DATABASE)) { /* the user may know better, and the reader says what is missing */
             *read = tools[i].read;
-            return tools[i].name;
+            found = tools[i].name;
         }
+        if (is)
+            break;
+    }
     errno = 0;
-    return NULL;
+    return found;
 }
 
 const char *history_tool_of(const char *path)
@@ -183,6 +310,21 @@ static bool sort_runs(json_t *history)
     return json_object_set_new(history, "runs", sorted) == 0 && good;
 }
 
+/* Two runs with one key would be taken for one that ended differently. */
+static void tell_keys_apart(json_t *history)
+{
+    json_t *seen = json_object(), *run;
+    size_t i;
+    json_array_foreach(json_object_get(history, "runs"), i, run) {
+        const char *key = json_string_value(json_object_get(run, "key"));
+        const json_int_t n = json_integer_value(json_object_get(seen, key)) + 1;
+        json_object_set_new(seen, key, json_integer(n));
+        if (n > 1)
+            json_object_set_new(run, "key", json_sprintf("%s#%" JSON_INTEGER_FORMAT, key, n));
+    }
+    json_decref(seen);
+}
+
 json_t *history_read(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
 {
     history_reader *read = NULL;
@@ -192,13 +334,18 @@ json_t *history_read(const char *path, const struct history_options *options, ch
     if (!tool && options->tool)
         return history_fail(why, "%.300s is not what %s writes", path, options->tool);
     if (!tool)
-        return history_fail(why, "%.300s is neither a results.tsv nor a history of W&B (JSON), MLflow, Optuna, TensorBoard or trackio, nor a .csv", path);
+        return history_fail(why, "%.300s is neither a results.tsv nor a table, nor a history of W&B, MLflow, Optuna, TensorBoard, trackio, Ray Tune, AIDE, OpenEvolve or ShinkaEvolve", path);
     if (options->map && options->map[0] && read != read_table)
         return history_fail(why, "--map is for tables; %.300s is of %s", path, tool);
     json_t *history = read(path, options, why);
+    if (history && options->study && !json_object_get(history, "study") && read != read_wandb_logs) {
+        json_decref(history);
+        return history_fail(why, "--study is for histories with several studies; %.300s of %s has none", path, tool);
+    }
     if (history && !sort_runs(history)) {
         json_decref(history);
         return history_fail(why, "out of memory");
     }
+    tell_keys_apart(history);
     return history;
 }

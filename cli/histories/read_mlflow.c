@@ -2,7 +2,7 @@
  * read_mlflow.c: what MLflow records, as a directory (mlruns) and as an SQLite file.
  *
  * In a directory, mlruns/EXPERIMENT/RUN/ has meta.yaml, a file for each of params/, tags/ and metrics/, and slashes in names are
- * directories. A line of a metric is "MILLISECONDS VALUE STEP". Deleted runs and experiments are left out.
+ * directories. Deleted runs and experiments are left out.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,14 +22,16 @@ enum { META_BYTES = 1 << 20, METRIC_BYTES = 64 << 20 };
 
 #define NAME_TAG "mlflow.runName"
 #define NOTE_TAG "mlflow.note.content"
+#define LARGEST 1.7976931348623157e308 /* what MLflow stores for an infinity */
+#define PARENT_TAG "mlflow.parentRunId"
 
+/* In directories a status is a number. */
 static const char *state_of(const char *status)
 {
-    static const char *const states[][3] = {{"FINISHED", "3", "finished"}, {"FAILED", "4", "failed"}, {"KILLED", "5", "killed"}};
-    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
-        if (strcmp(status, states[i][0]) == 0 || strcmp(status, states[i][1]) == 0)
-            return states[i][2];
-    return "running";
+    static const char *const numbers[] = {"", "RUNNING", "SCHEDULED", "FINISHED", "FAILED", "KILLED"};
+    const bool is_number = status[0] >= '1' && status[0] <= '5' && !status[1];
+    const char *state = history_state(is_number ? numbers[status[0] - '0'] : status);
+    return state ? state : "running";
 }
 
 static double milliseconds(const char *text)
@@ -44,6 +46,22 @@ static void set_tag(json_t *run, const char *name, const char *value)
         history_set_text(run, "name", value);
     else if (strcmp(name, NOTE_TAG) == 0)
         history_set_text(run, "notes", value);
+    else if (strcmp(name, PARENT_TAG) == 0)
+        history_set_text(run, "nested", value);
+}
+
+/* A run that others name as their parent, as searches of scikit-learn and loops over settings make it. */
+static void mark_groups(json_t *history)
+{
+    json_t *runs = json_object_get(history, "runs"), *parents = json_object(), *run;
+    size_t i;
+    json_array_foreach(runs, i, run)
+        if (json_object_get(run, "nested"))
+            json_object_set_new(parents, json_string_value(json_object_get(run, "nested")), json_true());
+    json_array_foreach(runs, i, run)
+        if (json_object_get(parents, json_string_value(json_object_get(run, "key"))))
+            json_object_set_new(run, "groups", json_true());
+    json_decref(parents);
 }
 
 /* ---- a directory ---- */
@@ -66,23 +84,48 @@ static void yaml_value(char out[256], const char *text, const char *key)
     }
 }
 
-static void add_metric_lines(json_t *run, const char *name, char *text)
+struct point {
+    double time, value;
+    int64_t step;
+};
+
+/* As MLflow itself finds the last value. */
+static int by_step(const void *a, const void *b)
 {
-    char *rest = text, *line;
-    while ((line = strsep(&rest, "\n"))) {
-        double time, value;
-        long long step = 0;
-        char word[64];
-        int fields = sscanf(line, "%lf %63s %lld", &time, word, &step);
-        if (fields >= 2 && lineage_number_parse(&value, word, strlen(word)))
-            history_add_point(run, name, step, value);
-    }
+    const struct point *x = a, *y = b;
+    return x->step != y->step ? (x->step < y->step ? -1 : 1) : x->time != y->time ? (x->time < y->time ? -1 : 1) : (x->value > y->value) - (x->value < y->value);
 }
 
-/* The same settings give the same row on every file system. */
-static int by_name(const FTSENT **a, const FTSENT **b)
+/* A line is "MILLISECONDS VALUE STEP", in old files without the step, and may end with the name and digest of a data set. */
+static bool read_point(struct point *point, const char *line)
 {
-    return strcmp((*a)->fts_name, (*b)->fts_name);
+    char word[64], *end;
+    int used = 0;
+    if (sscanf(line, "%lf %63s%n", &point->time, word, &used) < 2 || !lineage_number_parse(&point->value, word, strlen(word)))
+        return false;
+    line += used + (int)strspn(line + used, " ");
+    point->step = *line ? strtoll(line, &end, 10) : 0;
+    return !*line || (end > line && (!*end || *end == ' '));
+}
+
+/* A last line without a line end was cut off. Any other line that cannot be read is refused, as MLflow does. */
+static bool add_metric_lines(json_t *run, const char *path, const char *name, char *text, char why[HISTORY_WHY_MAX])
+{
+    size_t n = 0, number = 0;
+    char *rest = text, *line;
+    struct point *points = malloc((strlen(text) / 3 + 1) * sizeof *points);
+    bool good = points != NULL || history_fail(why, "out of memory");
+    while (good && (line = strsep(&rest, "\n")) && rest) {
+        number++;
+        good = read_point(&points[n], line) || history_fail(why, "%.300s:%zu: '%.60s' is not MILLISECONDS VALUE STEP; mend or remove the line", path, number, line);
+        n += good;
+    }
+    if (good)
+        qsort(points, n, sizeof *points, by_step);
+    for (size_t i = 0; good && i < n; i++)
+        history_add_point(run, name, points[i].step, points[i].value);
+    free(points);
+    return good;
 }
 
 /* Reads every file below the run's directory `kind`. */
@@ -90,8 +133,7 @@ static bool read_files(json_t *run, const char *dir, const char *kind, char why[
 {
     char path[PATH_MAX];
     int n = snprintf(path, sizeof path, "%s/%s", dir, kind);
-    char *const paths[] = {path, NULL};
-    FTS *tree = n > 0 && n < PATH_MAX ? fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, by_name) : NULL;
+    FTS *tree = n > 0 && n < PATH_MAX ? history_tree(path, why) : NULL;
     bool good = true;
     for (FTSENT *entry; tree && good && (entry = fts_read(tree));) {
         size_t length;
@@ -101,7 +143,7 @@ static bool read_files(json_t *run, const char *dir, const char *kind, char why[
         const char *name = entry->fts_path + n + 1;
         good = text != NULL;
         if (good && strcmp(kind, "metrics") == 0)
-            add_metric_lines(run, name, text);
+            good = add_metric_lines(run, entry->fts_path, name, text, why);
         else if (good && strcmp(kind, "params") == 0)
             history_add_param_text(run, name, text);
         else if (good)
@@ -117,6 +159,8 @@ static bool read_run(json_t *history, const char *dir, const char *meta, char wh
 {
     char value[256];
     yaml_value(value, meta, "run_id");
+    if (!value[0])
+        return history_leave_out(history, "runs with a damaged meta.yaml"), true;
     json_t *run = history_add_run(history, value);
     yaml_value(value, meta, "run_name");
     history_set_text(run, "name", value);
@@ -227,10 +271,9 @@ json_t *read_mlflow(const char *path, const struct history_options *options, cha
     else if (good && !e.n_found)
         good = history_fail(why, "%.150s has no experiment%s%.60s with runs%s%.200s", path, e.wanted ? " " : "", e.wanted ? e.wanted : "",
                             e.names[0] ? ", but: " : "", e.names);
-    if (good && each_dir(e.chosen, visit_run, e.history, why))
-        return e.history;
-    json_decref(e.history);
-    return NULL;
+    good = good && each_dir(e.chosen, visit_run, e.history, why);
+    mark_groups(e.history);
+    return history_done(e.history, NULL, NULL, good);
 }
 
 /* ---- an SQLite file ---- */
@@ -239,9 +282,13 @@ static bool read_runs(json_t *history, json_t *index, sqlite3 *db, const char *p
 {
     bool failed = false;
     sqlite3_stmt *stmt = history_query(db, path, why,
-                                       "SELECT run_uuid, name, status, start_time, end_time FROM runs WHERE experiment_id = ?1"
-                                       " AND lifecycle_stage = 'active' ORDER BY start_time, run_uuid", experiment, NULL);
+                                       "SELECT run_uuid, name, status, start_time, end_time, lifecycle_stage = 'active' FROM runs WHERE experiment_id = ?1"
+                                       " ORDER BY start_time, run_uuid", experiment, NULL);
     while (history_next(stmt, path, &failed, why)) {
+        if (!sqlite3_column_int(stmt, 5)) {
+            history_leave_out(history, "deleted runs");
+            continue;
+        }
         json_t *run = history_run_of(history, index, history_column(stmt, 0));
         history_set_text(run, "name", history_column(stmt, 1));
         history_set_text(run, "state", state_of(history_column(stmt, 2)));
@@ -274,8 +321,10 @@ static void take_param(json_t *run, sqlite3_stmt *stmt)
 
 static void take_metric(json_t *run, sqlite3_stmt *stmt)
 {
+    const double value = sqlite3_column_double(stmt, 2), infinite = (double)INFINITY;
     const bool is_nan = sqlite3_column_int(stmt, 4) != 0;
-    history_add_point(run, history_column(stmt, 1), sqlite3_column_int64(stmt, 3), is_nan ? (double)NAN : sqlite3_column_double(stmt, 2));
+    history_add_point(run, history_column(stmt, 1), sqlite3_column_int64(stmt, 3),
+                      is_nan ? (double)NAN : value >= LARGEST ? infinite : value <= -LARGEST ? -infinite : value);
 }
 
 static void take_tag(json_t *run, sqlite3_stmt *stmt)
@@ -293,7 +342,8 @@ json_t *read_mlflow_database(const char *path, const struct history_options *opt
                                      " (SELECT 1 FROM runs r WHERE r.experiment_id = e.experiment_id) ORDER BY experiment_id", options, why);
     good = good && read_runs(history, index, db, path, experiment, why) &&
            read_rows(index, db, path, "SELECT run_uuid, key, value FROM params ORDER BY key", take_param, why) &&
-           read_rows(index, db, path, "SELECT run_uuid, key, value, step, is_nan FROM metrics ORDER BY run_uuid, key, step, timestamp", take_metric, why) &&
+           read_rows(index, db, path, "SELECT run_uuid, key, value, step, is_nan FROM metrics ORDER BY run_uuid, key, step, timestamp, value", take_metric, why) &&
            read_rows(index, db, path, "SELECT run_uuid, key, value FROM tags", take_tag, why);
+    mark_groups(history);
     return history_done(history, index, db, good);
 }

@@ -1,121 +1,407 @@
 /*
- * read_optuna.c: the SQLite storage of Optuna (tables of its versions 2 to 4). A categorical setting is stored as the index of a
- * choice, and the choices in the JSON of its distribution.
+ * read_optuna.c: what Optuna stores: an SQLite file (tables of its versions 2 to 5), or the journal of JournalFileBackend, which has
+ * a JSON object a line. A categorical setting is stored as the index of a choice, and the choices in the JSON of its distribution.
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "histories/readers.h"
 
 #define VALUE "value" /* the name of the score; further objectives are value_1, value_2 .. */
 #define STEPS "intermediate"
+#define CONSTRAINT "constraints"
+#define METRIC_NAMES "study:metric_names"
 
-static const char *state_of(const char *state)
+/* ---- what both stores have ---- */
+
+/* The name of an objective: of set_metric_names, or value, value_1 .. */
+static const char *objective_name(char out[64], const json_t *history, size_t objective)
 {
-    return strcmp(state, "COMPLETE") == 0 ? "finished"
-           : strcmp(state, "PRUNED") == 0 ? "pruned"
-           : strcmp(state, "FAIL") == 0   ? "failed"
-                                          : "running";
+    const char *alias;
+    snprintf(out, 64, objective ? VALUE "_%zu" : VALUE, objective);
+    alias = json_string_value(json_object_get(json_object_get(history, "aliases"), out));
+    return alias ? alias : out;
 }
 
-static bool read_trials(json_t *history, json_t *index, sqlite3 *db, const char *path, const char *study, char why[HISTORY_WHY_MAX])
+/* Called before directions and values are set, so that all of them have these names. */
+static void set_names(json_t *history, const json_t *names)
 {
-    bool failed = false;
     char name[64];
-    sqlite3_stmt *stmt = history_query(db, path, why,
-                                       "SELECT trial_id, number, state, datetime_start, datetime_complete FROM trials"
-                                       " WHERE study_id = ?1 ORDER BY number", study, NULL);
-    while (history_next(stmt, path, &failed, why)) {
-        json_t *run = history_run_of(history, index, history_column(stmt, 0));
-        snprintf(name, sizeof name, "trial %.40s", history_column(stmt, 1));
-        history_set_text(run, "name", name);
-        history_set_text(run, "key", history_column(stmt, 1));
-        history_set_text(run, "state", state_of(history_column(stmt, 2)));
-        history_set_time(run, "started", history_time(history_column(stmt, 3), true));
-        history_set_time(run, "ended", history_time(history_column(stmt, 4), true));
+    size_t i;
+    json_t *alias;
+    json_array_foreach((json_t *)(uintptr_t)names, i, alias) {
+        objective_name(name, NULL, i);
+        json_object_set(json_object_get(history, "aliases"), name, alias);
     }
-    sqlite3_finalize(stmt);
-    return !failed;
 }
 
-static void add_setting(json_t *run, sqlite3_stmt *stmt)
+/* With several objectives the user says which one is the score. */
+static void set_objective(json_t *history, size_t objective, bool maximize)
 {
-    const char *name = history_column(stmt, 1);
-    json_t *distribution = json_loads(history_column(stmt, 3), 0, NULL);
-    json_t *choices = json_object_get(json_object_get(distribution, "attributes"), "choices");
-    json_t *choice = json_array_get(choices, (size_t)sqlite3_column_int64(stmt, 2));
-    history_add_param(run, name, choice ? json_incref(choice) : json_real(sqlite3_column_double(stmt, 2)));
-    json_decref(distribution);
+    char out[64];
+    const char *name = objective_name(out, history, objective);
+    history_set_direction(history, name, maximize);
+    if (objective == 0)
+        history_set_text(history, "score", name);
+    else
+        json_object_del(history, "score");
 }
 
-static bool read_settings(json_t *index, sqlite3 *db, const char *path, const char *study, char why[HISTORY_WHY_MAX])
+static void set_value(json_t *history, json_t *run, size_t objective, double value)
+{
+    char out[64];
+    history_set_metric(run, objective_name(out, history, objective), value);
+}
+
+static void add_setting(json_t *run, const char *name, double value, const char *distribution)
+{
+    json_t *shape = history_json(distribution), *choices = json_object_get(json_object_get(shape, "attributes"), "choices");
+    json_t *choice = value >= 0 ? json_array_get(choices, (size_t)value) : NULL;
+    if (json_is_null(choice))
+        history_add_param_text(run, name, "None");
+    else
+        history_add_param(run, name, choice ? json_incref(choice) : json_real(value));
+    json_decref(shape);
+}
+
+/* A list of numbers under the key `constraints` (constraints_func), or one number under `constraints:NAME` (set_constraint of
+ * version 5). A value above 0 is a violation. */
+static void add_attribute(json_t *run, const char *key, const json_t *value)
+{
+    char text[200];
+    const json_t *one;
+    size_t i;
+    double number;
+    if (strncmp(key, CONSTRAINT, sizeof CONSTRAINT - 1) != 0 || (key[sizeof CONSTRAINT - 1] && key[sizeof CONSTRAINT - 1] != ':'))
+        return;
+    json_array_foreach(value, i, one)
+        add_attribute(run, key, one);
+    if (!history_number(&number, value) || number <= 0)
+        return;
+    snprintf(text, sizeof text, "the constraint%s%.60s is not met (%.6g, at most 0 is allowed)", key[sizeof CONSTRAINT - 1] ? " " : "",
+             key + sizeof CONSTRAINT - 1 + (key[sizeof CONSTRAINT - 1] == ':'), number);
+    history_set_text(run, "broken", text);
+}
+
+static void set_number(json_t *run, const char *number)
+{
+    char name[64];
+    snprintf(name, sizeof name, "trial %.40s", number);
+    history_set_text(run, "name", name);
+    history_set_text(run, "key", number);
+}
+
+static void set_state(json_t *run, const char *word)
+{
+    const char *state = history_state(word);
+    history_set_text(run, "state", state ? state : "running");
+}
+
+/* ---- an SQLite file ---- */
+
+struct study {
+    sqlite3 *db;
+    const char *path;
+    json_t *history, *index;
+    char id[64];
+    char *why;
+    bool local; /* times are local; they are UTC since version 5 */
+};
+
+/* Calls take with each row of a query about the study; the first column is the id of a trial. */
+static bool each_row(struct study *s, const char *sql, void (*take)(struct study *s, json_t *run, sqlite3_stmt *stmt))
 {
     bool failed = false;
-    sqlite3_stmt *stmt = history_query(db, path, why,
-                                       "SELECT p.trial_id, param_name, param_value, distribution_json FROM trial_params p"
-                                       " JOIN trials t ON t.trial_id = p.trial_id WHERE study_id = ?1 ORDER BY p.param_id", study, NULL);
-    while (history_next(stmt, path, &failed, why))
-        add_setting(json_object_get(index, history_column(stmt, 0)), stmt);
+    sqlite3_stmt *stmt = history_query(s->db, s->path, s->why, sql, s->id, NULL);
+    while (history_next(stmt, s->path, &failed, s->why))
+        take(s, json_object_get(s->index, history_column(stmt, 0)), stmt);
     sqlite3_finalize(stmt);
     return !failed;
+}
+
+static void take_version(struct study *s, json_t *run, sqlite3_stmt *stmt)
+{
+    (void)run;
+    history_set_text(s->history, "version", history_column(stmt, 1));
+    s->local = atoi(history_column(stmt, 1)) < 5;
+}
+
+static void take_names(struct study *s, json_t *run, sqlite3_stmt *stmt)
+{
+    json_t *names = history_json(history_column(stmt, 1));
+    (void)run;
+    set_names(s->history, names);
+    json_decref(names);
+}
+
+static void take_direction(struct study *s, json_t *run, sqlite3_stmt *stmt)
+{
+    (void)run;
+    set_objective(s->history, (size_t)sqlite3_column_int64(stmt, 2), strcmp(history_column(stmt, 1), "MAXIMIZE") == 0);
+}
+
+static void take_trial(struct study *s, json_t *run, sqlite3_stmt *stmt)
+{
+    run = history_run_of(s->history, s->index, history_column(stmt, 0));
+    set_number(run, history_column(stmt, 1));
+    set_state(run, history_column(stmt, 2));
+    history_set_time(run, "started", history_time(history_column(stmt, 3), s->local));
+    history_set_time(run, "ended", history_time(history_column(stmt, 4), s->local));
+}
+
+static void take_setting(struct study *s, json_t *run, sqlite3_stmt *stmt)
+{
+    (void)s;
+    add_setting(run, history_column(stmt, 1), sqlite3_column_double(stmt, 2), history_column(stmt, 3));
 }
 
 /* From version 3 on infinite values are words in a column of their own. */
 static double value_of(sqlite3_stmt *stmt)
 {
-    bool none = sqlite3_column_type(stmt, 2) == SQLITE_NULL;
-    return none || strncmp(history_column(stmt, 3), "INF", 3) == 0 ? (double)NAN : sqlite3_column_double(stmt, 2);
+    const char *kind = history_column(stmt, 3);
+    if (strncmp(kind, "INF", 3) == 0)
+        return strcmp(kind, "INF_NEG") == 0 ? -(double)INFINITY : (double)INFINITY;
+    return sqlite3_column_type(stmt, 2) == SQLITE_NULL ? (double)NAN : sqlite3_column_double(stmt, 2);
 }
 
-static bool read_values(json_t *index, sqlite3 *db, const char *path, const char *study, char why[HISTORY_WHY_MAX])
+static void take_value(struct study *s, json_t *run, sqlite3_stmt *stmt)
 {
-    const bool typed = history_has_column(db, "trial_values", "value_type");
-    bool failed = false;
-    char name[64];
-    sqlite3_stmt *stmt = history_query(db, path, why,
-                                       typed ? "SELECT v.trial_id, objective, value, value_type FROM trial_values v"
-                                               " JOIN trials t ON t.trial_id = v.trial_id WHERE study_id = ?1"
-                                             : "SELECT v.trial_id, objective, value, '' FROM trial_values v"
-                                               " JOIN trials t ON t.trial_id = v.trial_id WHERE study_id = ?1", study, NULL);
-    while (history_next(stmt, path, &failed, why)) {
-        snprintf(name, sizeof name, sqlite3_column_int(stmt, 1) ? VALUE "_%d" : VALUE, sqlite3_column_int(stmt, 1));
-        history_set_metric(json_object_get(index, history_column(stmt, 0)), name, value_of(stmt));
-    }
-    sqlite3_finalize(stmt);
-    return !failed;
+    set_value(s->history, run, (size_t)sqlite3_column_int64(stmt, 1), value_of(stmt));
 }
 
-static bool read_steps(json_t *index, sqlite3 *db, const char *path, const char *study, char why[HISTORY_WHY_MAX])
+static void take_step(struct study *s, json_t *run, sqlite3_stmt *stmt)
 {
-    bool failed = false;
-    if (!history_has_column(db, "trial_intermediate_values", "step"))
-        return true;
-    sqlite3_stmt *stmt = history_query(db, path, why,
-                                       "SELECT v.trial_id, step, intermediate_value, '' FROM trial_intermediate_values v"
-                                       " JOIN trials t ON t.trial_id = v.trial_id WHERE study_id = ?1 ORDER BY v.trial_id, step", study, NULL);
-    while (history_next(stmt, path, &failed, why)) {
-        json_t *run = json_object_get(index, history_column(stmt, 0));
-        history_add_point(run, STEPS, sqlite3_column_int64(stmt, 1), value_of(stmt));
-    }
-    sqlite3_finalize(stmt);
-    return !failed;
+    (void)s;
+    history_add_point(run, STEPS, sqlite3_column_int64(stmt, 1), value_of(stmt));
+}
+
+static void take_attribute(struct study *s, json_t *run, sqlite3_stmt *stmt)
+{
+    json_t *value = history_json(history_column(stmt, 2));
+    (void)s;
+    add_attribute(run, history_column(stmt, 1), value);
+    json_decref(value);
+}
+
+#define OF_STUDY " JOIN trials t USING (trial_id) WHERE study_id = ?1"
+
+static bool read_tables(struct study *s)
+{
+    const char *value = !history_has_column(s->db, "trial_values", "objective")  ? "SELECT trial_id, 0, value, '' FROM trial_values" OF_STUDY
+                        : history_has_column(s->db, "trial_values", "value_type") ? "SELECT trial_id, objective, value, value_type FROM trial_values" OF_STUDY
+                                                                                  : "SELECT trial_id, objective, value, '' FROM trial_values" OF_STUDY;
+    const char *step = history_has_column(s->db, "trial_intermediate_values", "intermediate_value_type")
+                           ? "SELECT trial_id, step, intermediate_value, intermediate_value_type FROM trial_intermediate_values" OF_STUDY " ORDER BY trial_id, step"
+                           : "SELECT trial_id, step, intermediate_value, '' FROM trial_intermediate_values" OF_STUDY " ORDER BY trial_id, step";
+    const bool steps = history_has_column(s->db, "trial_intermediate_values", "step");
+    s->local = true;
+    return (!history_has_column(s->db, "version_info", "library_version") ||
+            each_row(s, "SELECT 0, library_version FROM version_info WHERE ?1 IS NOT NULL", take_version)) &&
+           (!history_has_column(s->db, "study_system_attributes", "key") ||
+            each_row(s, "SELECT 0, value_json FROM study_system_attributes WHERE study_id = ?1 AND key = '" METRIC_NAMES "'", take_names)) &&
+           each_row(s, "SELECT 0, direction, objective FROM study_directions WHERE study_id = ?1 ORDER BY objective", take_direction) &&
+           each_row(s, "SELECT trial_id, number, state, datetime_start, datetime_complete FROM trials WHERE study_id = ?1 ORDER BY number", take_trial) &&
+           each_row(s, "SELECT trial_id, param_name, param_value, distribution_json FROM trial_params" OF_STUDY " ORDER BY param_id", take_setting) &&
+           each_row(s, value, take_value) && (!steps || each_row(s, step, take_step)) &&
+           (!history_has_column(s->db, "trial_system_attributes", "key") ||
+            each_row(s, "SELECT trial_id, key, value_json FROM trial_system_attributes" OF_STUDY, take_attribute));
 }
 
 json_t *read_optuna(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
 {
-    char study[64];
-    bool failed = false;
-    sqlite3 *db = history_database(path, why);
-    json_t *history = history_new("optuna"), *index = json_object();
-    bool good = db && history_choose(study, history, db, path, "study", "SELECT study_id, study_name FROM studies ORDER BY study_id", options, why);
-    sqlite3_stmt *stmt = good ? history_query(db, path, why, "SELECT direction FROM study_directions WHERE study_id = ?1 AND objective = 0",
-                                              study, NULL) : NULL;
-    if (good && history_next(stmt, path, &failed, why))
-        history_set_text(history, "direction", strcmp(history_column(stmt, 0), "MAXIMIZE") == 0 ? "maximize" : "minimize");
-    sqlite3_finalize(stmt);
-    history_set_text(history, "score", VALUE);
-    good = good && !failed && read_trials(history, index, db, path, study, why) && read_settings(index, db, path, study, why) &&
-           read_values(index, db, path, study, why) && read_steps(index, db, path, study, why);
-    return history_done(history, index, db, good);
+    struct study s = {.db = history_database(path, why), .path = path, .history = history_new("optuna"), .index = json_object(), .why = why};
+    bool good = s.db && history_choose(s.id, s.history, s.db, path, "study", "SELECT study_id, study_name FROM studies ORDER BY study_id", options, why) &&
+                read_tables(&s);
+    return history_done(s.history, s.index, s.db, good);
+}
+
+/* ---- a journal ---- */
+
+enum { CREATE_STUDY, DELETE_STUDY, STUDY_USER, STUDY_SYSTEM, CREATE_TRIAL, SET_PARAM, SET_STATE, SET_STEP, TRIAL_USER, TRIAL_SYSTEM };
+
+struct journal {
+    json_t *history;
+    json_t *studies; /* a list by id; each is {"name": .., "trials": n}, or null if it was deleted */
+    json_t *trials;  /* a list of runs by id; null for those of other studies */
+    const char *wanted;
+    long long chosen; /* id of the study; -1: not found yet */
+    char names[256];
+};
+
+static const char *const states[] = {"RUNNING", "COMPLETE", "PRUNED", "FAIL", "WAITING"};
+
+static void journal_study(struct journal *j, const json_t *line)
+{
+    const char *name = json_string_value(json_object_get(line, "study_name"));
+    const json_t *direction, *study;
+    size_t i;
+    json_array_foreach(j->studies, i, study)
+        if (name && json_is_string(json_object_get(study, "name")) && strcmp(json_string_value(json_object_get(study, "name")), name) == 0)
+            return; /* a process that lost the race to make the study */
+    json_array_append_new(j->studies, json_pack("{s:s, s:i}", "name", name ? name : "", "trials", 0));
+    if (j->wanted ? !name || strcmp(name, j->wanted) != 0 : j->chosen >= 0)
+        return;
+    j->chosen = (long long)json_array_size(j->studies) - 1;
+    history_set_text(j->history, "study", name);
+    json_array_foreach(json_object_get(line, "directions"), i, direction)
+        set_objective(j->history, i, json_integer_value(direction) == 2);
+}
+
+static void set_values(json_t *history, json_t *run, const json_t *values)
+{
+    const json_t *value;
+    size_t i;
+    double number;
+    json_array_foreach(values, i, value)
+        if (history_number(&number, value))
+            set_value(history, run, i, number);
+}
+
+static void journal_state(json_t *history, json_t *run, const json_t *line)
+{
+    const json_int_t state = json_integer_value(json_object_get(line, "state"));
+    if (state >= 0 && state < (json_int_t)(sizeof states / sizeof *states))
+        set_state(run, states[state]);
+    history_set_time(run, "started", history_time(json_string_value(json_object_get(line, "datetime_start")), true));
+    history_set_time(run, "ended", history_time(json_string_value(json_object_get(line, "datetime_complete")), true));
+    set_values(history, run, json_object_get(line, "values"));
+}
+
+static void journal_attributes(json_t *run, const json_t *attributes)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)attributes, key, value)
+        add_attribute(run, key, value);
+}
+
+/* A trial that was added whole (add_trial, enqueue_trial) has all of it in this line. */
+static void journal_trial(struct journal *j, const json_t *line)
+{
+    const json_t *study = json_array_get(j->studies, (size_t)json_integer_value(json_object_get(line, "study_id")));
+    const json_int_t n = json_integer_value(json_object_get(study, "trials"));
+    const char *name, *step;
+    json_t *run = NULL, *value, *distributions = json_object_get(line, "distributions");
+    char number[32];
+    double one;
+    if (!json_is_object(study))
+        return;
+    json_object_set_new((json_t *)(uintptr_t)study, "trials", json_integer(n + 1));
+    if (json_integer_value(json_object_get(line, "study_id")) == j->chosen) {
+        snprintf(number, sizeof number, "%lld", (long long)n);
+        run = history_add_run(j->history, number);
+        set_number(run, number);
+        history_set_text(run, "state", "running");
+        journal_state(j->history, run, line);
+        if (history_number(&one, json_object_get(line, "value")))
+            set_value(j->history, run, 0, one);
+        json_object_foreach(json_object_get(line, "params"), name, value) {
+            const char *shape = json_string_value(json_object_get(distributions, name));
+            if (json_is_number(value))
+                add_setting(run, name, json_number_value(value), shape ? shape : "");
+        }
+        json_object_foreach(json_object_get(line, "intermediate_values"), step, value)
+            if (history_number(&one, value))
+                history_add_point(run, STEPS, strtoll(step, NULL, 10), one);
+        journal_attributes(run, json_object_get(line, "system_attrs"));
+    }
+    json_array_append_new(j->trials, run ? json_incref(run) : json_null());
+}
+
+/* Optuna ignores lines about a trial that has ended, and the second of two workers that take the same waiting trial. */
+static void journal_change(struct journal *j, int code, const json_t *line)
+{
+    json_t *run = json_array_get(j->trials, (size_t)json_integer_value(json_object_get(line, "trial_id")));
+    const char *name = json_string_value(json_object_get(line, "param_name")), *shape = json_string_value(json_object_get(line, "distribution"));
+    double number;
+    if (!json_is_object(run) || strcmp(json_string_value(json_object_get(run, "state")), "running") != 0)
+        return;
+    if (code == SET_PARAM && name && history_number(&number, json_object_get(line, "param_value_internal")))
+        add_setting(run, name, number, shape ? shape : "");
+    else if (code == SET_STATE)
+        journal_state(j->history, run, line);
+    else if (code == SET_STEP && history_number(&number, json_object_get(line, "intermediate_value")))
+        history_add_point(run, STEPS, json_integer_value(json_object_get(line, "step")), number);
+    else if (code == TRIAL_SYSTEM)
+        journal_attributes(run, json_object_get(line, "system_attr"));
+}
+
+static void journal_delete(struct journal *j, size_t study)
+{
+    json_array_set_new(j->studies, study, json_null());
+    if ((long long)study != j->chosen)
+        return;
+    j->chosen = -1;
+    json_array_clear(json_object_get(j->history, "runs"));
+    json_object_clear(json_object_get(j->history, "aliases"));
+    json_object_clear(json_object_get(j->history, "directions"));
+}
+
+static bool take_line(void *context, json_t *line)
+{
+    struct journal *j = context;
+    const int code = (int)json_integer_value(json_object_get(line, "op_code"));
+    const size_t study = (size_t)json_integer_value(json_object_get(line, "study_id"));
+    if (code == CREATE_STUDY)
+        journal_study(j, line);
+    else if (code == DELETE_STUDY)
+        journal_delete(j, study);
+    else if (code == STUDY_SYSTEM && (long long)study == j->chosen)
+        set_names(j->history, json_object_get(json_object_get(line, "system_attr"), METRIC_NAMES));
+    else if (code == CREATE_TRIAL)
+        journal_trial(j, line);
+    else
+        journal_change(j, code, line);
+    return true;
+}
+
+/* Names that a study gets after its first trials are those of all its values. */
+static void rename_objectives(json_t *history)
+{
+    json_t *aliases = json_object_get(history, "aliases"), *value, *run, *alias, *directions = json_object_get(history, "directions");
+    const char *name, *score = json_string_value(json_object_get(history, "score"));
+    size_t i;
+    json_object_foreach(aliases, name, alias) {
+        if ((value = json_object_get(directions, name))) {
+            json_object_set(directions, json_string_value(alias), value);
+            json_object_del(directions, name);
+        }
+        if (score && strcmp(score, name) == 0)
+            json_object_set(history, "score", alias);
+        json_array_foreach(json_object_get(history, "runs"), i, run)
+            if ((value = json_object_get(json_object_get(run, "metrics"), name))) {
+                json_object_set(json_object_get(run, "metrics"), json_string_value(alias), value);
+                json_object_del(json_object_get(run, "metrics"), name);
+            }
+    }
+}
+
+static bool check_studies(struct journal *j, const char *path, char why[HISTORY_WHY_MAX])
+{
+    const json_t *study;
+    size_t i, n = 0, length = 0;
+    json_array_foreach(j->studies, i, study)
+        if (json_is_object(study) && length < sizeof j->names)
+            n++, length += (size_t)snprintf(j->names + length, sizeof j->names - length, "%s%.60s", length ? ", " : "",
+                                            json_string_value(json_object_get(study, "name")));
+    if (n > 1 && !j->wanted)
+        history_fail(why, "%.150s has several; choose one by --study: %.250s", path, j->names);
+    else if (j->chosen < 0 || !json_is_object(json_array_get(j->studies, (size_t)j->chosen)))
+        history_fail(why, "%.150s has no study%s%.60s%s%.200s", path, j->wanted ? " " : "", j->wanted ? j->wanted : "", n ? ", but: " : "", j->names);
+    else
+        return true;
+    return false;
+}
+
+json_t *read_optuna_journal(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
+{
+    struct journal j = {.history = history_new("optuna"), .studies = json_array(), .trials = json_array(), .wanted = options->study, .chosen = -1};
+    const bool good = history_each_value(path, take_line, &j, why) && check_studies(&j, path, why);
+    if (good)
+        rename_objectives(j.history);
+    json_decref(j.studies);
+    json_decref(j.trials);
+    return history_done(j.history, NULL, NULL, good);
 }

@@ -1,9 +1,9 @@
 /*
  * read_table.c: a table with one run a line and the names of the columns in its first line, separated by commas or tabs, such as
- * the export of a table of Weights & Biases.
+ * exports of Weights & Biases, Optuna (trials_dataframe) and Ray (get_dataframe), and logs that agents keep.
  *
- * What a column is, its name says, or COLUMN=ROLE: key, name, notes, state, started, ended, seconds, param, metric, or skip. A
- * column that neither describes is a setting.
+ * What a column is, its name says, or COLUMN=ROLE: key, name, notes, state, started, ended, seconds, param, metric, or skip. The
+ * column that is named as the score is a metric. A column that none of these describes is a setting. Several keys are joined.
  */
 #include <csv.h>
 #include <math.h>
@@ -19,18 +19,24 @@
 
 enum { FILE_BYTES = 1 << 30 };
 
-enum role { KEY, NAME, NOTES, STATE, STARTED, ENDED, SECONDS, PARAM, METRIC, SKIP, N_ROLES };
+enum role { KEY, NAME, NOTES, STATE, STARTED, ENDED, SECONDS, PARAM, METRIC, SKIP, N_ROLES, METRIC_NAME = N_ROLES, METRIC_VALUE };
 static const char *const role_names[N_ROLES] = {"key", "name", "notes", "state", "started", "ended", "seconds", "param", "metric", "skip"};
 
-/* Usual names of columns, among them those of a table that W&B exports. */
+/* Usual names of columns. */
 static const struct {
     const char *name;
     enum role role;
-} usual[] = {{"id", KEY},          {"run_id", KEY},     {"key", KEY},          {"name", NAME},       {"run_name", NAME},  {"hypothesis", NAME},
-             {"notes", NOTES},     {"note", NOTES},     {"comment", NOTES},    {"state", STATE},     {"status", STATE},   {"created", STARTED},
-             {"started", STARTED}, {"start_time", STARTED}, {"timestamp", STARTED}, {"ended", ENDED}, {"end_time", ENDED}, {"runtime", SECONDS},
-             {"duration", SECONDS}, {"seconds", SECONDS}, {"user", SKIP},       {"tags", SKIP},       {"sweep", SKIP},     {"group", SKIP},
-             {"job type", SKIP},   {"updated", SKIP},   {"end time", ENDED},   {"hostname", SKIP},   {"github", SKIP}};
+} usual[] = {{"id", KEY}, {"run_id", KEY}, {"key", KEY}, {"trial_id", KEY}, {"exp_id", KEY}, {"experiment_id", KEY}, {"episode_id", KEY}, {"iter", KEY},
+             {"iteration", KEY}, {"name", NAME}, {"run_name", NAME}, {"hypothesis", NAME}, {"description", NAME}, {"title", NAME}, {"idea", NAME},
+             {"notes", NOTES}, {"note", NOTES}, {"comment", NOTES}, {"state", STATE}, {"status", STATE}, {"created", STARTED}, {"created_at", STARTED},
+             {"started", STARTED}, {"started_at", STARTED}, {"start_time", STARTED}, {"timestamp", STARTED}, {"datetime_start", STARTED}, {"ended", ENDED},
+             {"end_time", ENDED}, {"end time", ENDED}, {"ended_at", ENDED}, {"datetime_complete", ENDED}, {"runtime", SECONDS}, {"duration", SECONDS},
+             {"seconds", SECONDS}, {"time_total_s", SECONDS}, {"metric_name", METRIC_NAME}, {"metric_value", METRIC_VALUE}, {"memory_gb", METRIC},
+             {"peak_vram_mb", METRIC}, {"max_staleness_steps", METRIC}, {"mean_staleness_steps", METRIC}, {"user", SKIP}, {"tags", SKIP}, {"sweep", SKIP},
+             {"group", SKIP}, {"job type", SKIP}, {"updated", SKIP}, {"updated_at", SKIP}, {"hostname", SKIP}, {"github", SKIP}, {"commit", SKIP},
+             {"checkpoint_dir_name", SKIP}, {"done", SKIP}, {"training_iteration", SKIP}, {"date", SKIP}, {"time_this_iter_s", SKIP}, {"pid", SKIP},
+             {"node_ip", SKIP}, {"time_since_restore", SKIP}, {"iterations_since_restore", SKIP}, {"logdir", SKIP}, {"budget_mode", SKIP},
+             {"budget_s", SKIP}, {"hardware_fingerprint", SKIP}, {"comparable", SKIP}, {"non_comparable_reason", SKIP}};
 
 struct table {
     json_t *history;
@@ -39,8 +45,10 @@ struct table {
     char **columns;
     enum role *roles;
     size_t n_columns, column, line;
+    const char *metric; /* the column that is the score; NULL: not named */
     json_t *run;
-    bool failed, has_key;
+    bool failed, has_key, run_has_key, has_value; /* has_value: there is a column metric_value */
+    char metric_name[128], metric_value[64];
 };
 
 static bool fail(struct table *t, const char *message, const char *what)
@@ -53,20 +61,61 @@ static bool fail(struct table *t, const char *message, const char *what)
 
 /* ---- the first line ---- */
 
-static bool role_of(struct table *t, enum role *role, const char *column)
+static bool has_column(const struct table *t, const char *name)
 {
-    *role = column[0] ? PARAM : SKIP; /* a table of pandas begins with a column without a name */
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (strcmp(t->columns[i], name) == 0)
+            return true;
+    return false;
+}
+
+static enum role usual_role(const struct table *t, const char *column)
+{
+    const bool is_optuna = has_column(t, "number") && has_column(t, "state");
+    if (is_optuna && strcmp(column, "number") == 0)
+        return KEY;
+    if (is_optuna && (strcmp(column, "value") == 0 || strncmp(column, "values_", 7) == 0))
+        return METRIC;
+    if (strncmp(column, "system_attrs_", 13) == 0 || strncmp(column, "user_attrs_", 11) == 0)
+        return SKIP;
+    if (has_column(t, "metric_value") && strcmp(column, "score") == 0)
+        return SKIP; /* of autoresearch-rl: the negative value */
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
         if (strcasecmp(column, usual[i].name) == 0)
-            *role = usual[i].role;
+            return usual[i].role;
+    if (has_column(t, "training_iteration") && has_column(t, "trial_id") && strncmp(column, "config/", 7) != 0)
+        return METRIC; /* of Ray */
+    return column[0] ? PARAM : SKIP; /* a table of pandas begins with a column without a name */
+}
+
+/* Called when all columns are known. */
+static enum role role_of(const struct table *t, const char *column)
+{
+    enum role role = t->metric && strcmp(column, t->metric) == 0 ? METRIC : usual_role(t, column);
     for (const char *const *map = t->map; map && *map; map++) {
         const char *equals = strrchr(*map, '=');
         if ((size_t)(equals - *map) == strlen(column) && strncmp(*map, column, strlen(column)) == 0)
             for (size_t i = 0; i < N_ROLES; i++)
                 if (strcmp(equals + 1, role_names[i]) == 0)
-                    *role = (enum role)i;
+                    role = (enum role)i;
     }
-    return true;
+    return role;
+}
+
+/* A column that is there twice, and two that would be the same of a run, are not chosen from. */
+static void check_roles(struct table *t)
+{
+    for (size_t i = 0; i < t->n_columns && !t->failed; i++)
+        for (size_t k = 0; k < i && !t->failed; k++) {
+            const enum role role = t->roles[i];
+            char text[240];
+            snprintf(text, sizeof text, "%.60s and %.60s are both the %s; leave one out by --map %.30s=skip", t->columns[k], t->columns[i],
+                     role < N_ROLES ? role_names[role] : "metric", t->columns[i]);
+            if (role != SKIP && t->roles[k] != SKIP && t->columns[i][0] && strcmp(t->columns[i], t->columns[k]) == 0)
+                fail(t, "the column is there twice; rename one of them: ", t->columns[i]);
+            else if (role == t->roles[k] && role != KEY && role != PARAM && role != METRIC && role != SKIP && role != NOTES)
+                fail(t, text, "");
+        }
 }
 
 static void add_column(struct table *t, const char *name)
@@ -80,8 +129,6 @@ static void add_column(struct table *t, const char *name)
         fail(t, "out of memory", "");
         return;
     }
-    role_of(t, &t->roles[t->n_columns], copy);
-    t->has_key = t->has_key || t->roles[t->n_columns] == KEY;
     t->columns[t->n_columns++] = copy;
 }
 
@@ -103,59 +150,127 @@ static bool check_map(struct table *t)
     return !t->failed;
 }
 
-/* ---- the runs ---- */
-
-static const char *state_of(const char *state)
+/* A table without a known score is refused with its columns, and with the option that would name the score. */
+static void check_score(struct table *t)
 {
-    static const char *const states[][2] = {{"finished", "finished"}, {"complete", "finished"}, {"completed", "finished"}, {"success", "finished"},
-                                            {"done", "finished"},     {"ok", "finished"},       {"", "finished"},          {"failed", "failed"},
-                                            {"fail", "failed"},       {"error", "failed"},      {"crashed", "failed"},     {"crash", "failed"},
-                                            {"killed", "killed"},     {"pruned", "pruned"},     {"running", "running"}};
-    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
-        if (strcasecmp(state, states[i][0]) == 0)
-            return states[i][1];
-    return NULL;
+    char names[330] = "";
+    size_t length = 0;
+    bool any = false;
+    for (size_t i = 0; i < t->n_columns; i++) {
+        any = any || t->roles[i] == METRIC || t->roles[i] == METRIC_VALUE;
+        if (length < sizeof names && t->columns[i][0])
+            length += (size_t)snprintf(names + length, sizeof names - length, "%s%.40s", length ? ", " : "", t->columns[i]);
+    }
+    if (!any && !t->failed && t->metric)
+        t->failed = !history_fail(t->why, "%.100s has no column %.40s; its columns are: %.200s; name the score by --map COLUMN=metric", t->path, t->metric, names);
+    else if (!any && !t->failed)
+        t->failed = !history_fail(t->why, "%.100s: which column is the score? Name it by --map COLUMN=metric; the columns are: %.200s", t->path, names);
 }
+
+/* The only column that the user calls a metric is the score. */
+static void set_mapped_score(struct table *t)
+{
+    size_t n = 0;
+    const char *found = NULL;
+    for (const char *const *map = t->map; map && *map && !t->failed; map++)
+        if (strcmp(strrchr(*map, '='), "=metric") == 0)
+            found = *map, n++;
+    if (n == 1)
+        json_object_set_new(t->history, "score", json_stringn(found, (size_t)(strrchr(found, '=') - found)));
+}
+
+static void take_header(struct table *t)
+{
+    for (size_t i = 0; i < t->n_columns; i++) {
+        t->roles[i] = role_of(t, t->columns[i]);
+        t->has_key = t->has_key || t->roles[i] == KEY;
+        t->has_value = t->has_value || t->roles[i] == METRIC_VALUE;
+    }
+    /* A commit that several lines have is not a key, but better than none. */
+    for (size_t i = 0; i < t->n_columns && !t->has_key; i++)
+        if (strcmp(t->columns[i], "commit") == 0 && t->roles[i] == SKIP)
+            t->roles[i] = KEY, t->has_key = true;
+    if (check_map(t))
+        check_roles(t);
+    check_score(t);
+    set_mapped_score(t);
+}
+
+/* ---- the runs ---- */
 
 static void take_number(struct table *t, const char *column, const char *text)
 {
     double value;
-    const bool none = !*text || strcasecmp(text, "none") == 0 || strcasecmp(text, "null") == 0;
+    const bool none = !*text || strcasecmp(text, "none") == 0 || strcasecmp(text, "null") == 0 || strcmp(text, "-") == 0;
     if (none)
         return;
+    char more[200];
+    snprintf(more, sizeof more, "%.60s; leave the column out by --map %.60s=skip", text, column);
     if (!lineage_number_parse(&value, text, strlen(text)))
-        fail(t, "a metric is not a number: ", text);
+        fail(t, "a metric is not a number: ", more);
     else
         history_set_metric(t->run, column, value);
 }
 
+/* As text, or as seconds or milliseconds since 1970. */
+static void take_time(struct table *t, const char *member, const char *column, const char *text)
+{
+    double time = history_time(text, false), number;
+    char more[200];
+    if (lineage_number_parse(&number, text, strlen(text)) && number >= 1e8)
+        time = number >= 1e11 ? number / 1000 : number;
+    if (*text && isnan(time)) {
+        snprintf(more, sizeof more, "%.60s; leave the column out by --map %.60s=skip", text, column);
+        fail(t, "a time is not written as 2026-11-23T15:38:17Z or seconds since 1970: ", more);
+    }
+    history_set_time(t->run, member, time);
+}
+
+static void take_state(struct table *t, const char *column, const char *text)
+{
+    char more[200];
+    if (history_state(text)) {
+        history_set_text(t->run, "state", history_state(text));
+        return;
+    }
+    snprintf(more, sizeof more, "%.60s; leave the column out by --map %.60s=skip", text, column);
+    fail(t, "the state is none of finished, failed, killed, pruned and running: ", more);
+}
+
+static void take_key(struct table *t, const char *text)
+{
+    const char *before = t->run_has_key ? json_string_value(json_object_get(t->run, "key")) : NULL;
+    char key[256];
+    snprintf(key, sizeof key, "%.120s%s%.120s", before ? before : "", before ? "/" : "", text);
+    history_set_text(t->run, "key", key);
+    t->run_has_key = t->run_has_key || *text;
+}
+
+/* The settings of Optuna are params_NAME, those of Ray config/NAME. */
+static const char *setting_name(const char *column)
+{
+    return strncmp(column, "params_", 7) == 0 && column[7] ? column + 7 : strncmp(column, "config/", 7) == 0 && column[7] ? column + 7 : column;
+}
+
 static void take_cell(struct table *t, enum role role, const char *column, const char *text)
 {
-    double number;
     switch (role) {
-    case KEY: history_set_text(t->run, "key", text); break;
+    case KEY: take_key(t, text); break;
     case NAME: history_set_text(t->run, "name", text); break;
     case NOTES: history_set_text(t->run, "notes", strcmp(text, "-") == 0 ? "" : text); break; /* W&B's empty cell */
-    case STATE:
-        if (state_of(text))
-            history_set_text(t->run, "state", state_of(text));
-        else
-            fail(t, "the state is none of finished, failed, killed, pruned and running: ", text);
-        break;
-    case STARTED:
-    case ENDED:
-        if (*text && isnan(history_time(text, false)))
-            fail(t, "a time is not written as 2026-11-23T15:38:17Z: ", text);
-        history_set_time(t->run, role == STARTED ? "started" : "ended", history_time(text, false));
-        break;
+    case STATE: take_state(t, column, text); break;
+    case STARTED: take_time(t, "started", column, text); break;
+    case ENDED: take_time(t, "ended", column, text); break;
     case SECONDS:
-        if (lineage_number_parse(&number, text, strlen(text)))
-            history_set_time(t->run, "seconds", number);
+        if (*text && isnan(history_seconds(text)))
+            fail(t, "a duration is neither seconds nor 00:01:02: ", text);
+        history_set_time(t->run, "seconds", history_seconds(text));
         break;
-    case PARAM: history_add_param_text(t->run, column, text); break;
+    case PARAM: history_add_param_text(t->run, setting_name(column), text); break;
     case METRIC: take_number(t, column, text); break;
-    case SKIP:
-    case N_ROLES: break;
+    case METRIC_NAME: snprintf(t->metric_name, sizeof t->metric_name, "%s", text); break;
+    case METRIC_VALUE: snprintf(t->metric_value, sizeof t->metric_value, "%s", text); break;
+    case SKIP: break;
     }
 }
 
@@ -185,28 +300,51 @@ static void on_cell(void *cell, size_t length, void *context)
     free(text);
 }
 
-/* Without a column of keys, name and start tell runs apart, also after lines were added to the table; else the line does. */
+/* Keys of a column tell runs apart, but for numbers that each study of Optuna counts anew. Those, or else names, do with the start,
+ * also after lines were added to the table. Without a start, a name may be that of another run, and a line is one of this file. */
 static void make_key(struct table *t)
 {
-    const char *name = json_string_value(json_object_get(t->run, "name"));
+    const char *name = json_string_value(json_object_get(t->run, "name")), *key = json_string_value(json_object_get(t->run, "key"));
+    const char *slash = strrchr(t->path, '/');
     const json_t *started = json_object_get(t->run, "started");
-    char key[256];
-    if (t->has_key || !name)
+    const bool is_number = has_column(t, "number");
+    char text[400];
+    if (t->has_key && !is_number)
         return;
-    int n = snprintf(key, sizeof key, "%.200s", name);
-    if (started)
-        snprintf(key + n, sizeof key - (size_t)n, "@%.0f", json_number_value(started));
-    history_set_text(t->run, "key", key);
+    if (started && (t->has_key || name))
+        snprintf(text, sizeof text, "%.200s@%.0f", t->has_key ? key : name, json_number_value(started));
+    else if (!t->has_key && name)
+        snprintf(text, sizeof text, "%.200s", name);
+    else
+        snprintf(text, sizeof text, "%.200s/%.150s", slash ? slash + 1 : t->path, key);
+    if (!started)
+        json_object_set_new(t->run, "weak", json_true());
+    history_set_text(t->run, "key", text);
+}
+
+static void end_run(struct table *t)
+{
+    const char *name = t->metric_name[0] ? t->metric_name : "metric_value", *score = json_string_value(json_object_get(t->history, "score"));
+    if (t->has_value) {
+        take_number(t, name, t->metric_value);
+        if (!score && !json_object_get(t->history, "several"))
+            history_set_text(t->history, "score", name);
+        else if (score && strcmp(score, name) != 0) /* the user says which one */
+            json_object_del(t->history, "score"), json_object_set_new(t->history, "several", json_true());
+    }
+    make_key(t);
+    t->metric_name[0] = t->metric_value[0] = '\0';
+    t->run_has_key = false;
 }
 
 static void on_line(int end, void *context)
 {
     struct table *t = context;
     (void)end;
-    if (t->run)
-        make_key(t);
+    if (t->run && !t->failed)
+        end_run(t);
     if (t->line == 1 && !t->failed)
-        check_map(t);
+        take_header(t);
     t->column = 0;
     t->run = NULL;
     t->line++;
@@ -222,7 +360,7 @@ json_t *read_table(const char *path, const struct history_options *options, char
 {
     size_t length;
     struct csv_parser parser;
-    struct table t = {.path = path, .map = options->map, .why = why, .line = 1};
+    struct table t = {.path = path, .map = options->map, .metric = options->metric, .why = why, .line = 1};
     char *text = history_file_text(path, FILE_BYTES, &length, why);
     t.history = text ? history_new("csv") : NULL;
     if (t.history && csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI) == 0) {

@@ -1,11 +1,12 @@
 /*
- * read_tensorboard.c: event files of TensorBoard. Each directory with event files below the path is a run.
+ * read_tensorboard.c: event files of TensorBoard. Each directory with event files below the path is a run, but for those that libraries
+ * make below the directory of a run: torch's add_hparams one with the settings, named after the time, and Keras train/ and validation/.
  *
  * A file is a sequence of records: length (8 bytes), its checksum, the data, its checksum. The checksum is CRC-32C, rotated and
  * with a constant added (TFRecord). The data is a protocol buffer (tensorflow/core/util/event.proto): scalars are in
  * summary.value, as simple_value or as a tensor of one number, and settings in the plug-in data of hparams.
  */
-#include <errno.h>
+#include <dirent.h>
 #include <fts.h>
 #include <limits.h>
 #include <math.h>
@@ -13,112 +14,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli.h"
 #include "histories/readers.h"
 
 enum { FILE_BYTES = 1 << 30, PREFIX = 12, SUFFIX = 4 };
 
 #define EVENTS ".tfevents."
 
-/* ---- bytes ---- */
-
-static uint32_t crc32c(const uint8_t *bytes, size_t n)
-{
-    uint32_t crc = ~0u;
-    for (size_t i = 0; i < n; i++) {
-        crc ^= bytes[i];
-        for (int bit = 0; bit < 8; bit++)
-            crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78u : 0);
-    }
-    return ~crc;
-}
-
-static uint64_t little_endian(const uint8_t *bytes, int n)
-{
-    uint64_t value = 0;
-    while (n-- > 0)
-        value = value << 8 | bytes[n];
-    return value;
-}
-
 static bool is_intact(const uint8_t *bytes, size_t n)
 {
-    const uint32_t crc = crc32c(bytes, n), masked = (crc >> 15 | crc << 17) + 0xa282ead8u;
+    const uint32_t crc = crc32_of(0, 0x82f63b78u, bytes, n), masked = (crc >> 15 | crc << 17) + 0xa282ead8u;
     return masked == (uint32_t)little_endian(bytes + n, 4);
-}
-
-struct bytes {
-    const uint8_t *at, *end;
-};
-
-static bool varint(uint64_t *value, struct bytes *from)
-{
-    *value = 0;
-    for (int shift = 0; shift < 64 && from->at < from->end; shift += 7) {
-        uint8_t byte = *from->at++;
-        *value |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80))
-            return true;
-    }
-    return false;
-}
-
-/* One field of a message. number holds a varint or the bits of a fixed width, part the bytes of a length-delimited field. */
-struct field {
-    uint64_t id, number;
-    enum { VARINT = 0, FIXED64 = 1, PART = 2, FIXED32 = 5 } wire;
-    struct bytes part;
-};
-
-static bool next_field(struct field *field, struct bytes *from)
-{
-    uint64_t tag, length;
-    if (!varint(&tag, from))
-        return false;
-    field->id = tag >> 3;
-    field->part = (struct bytes){from->at, from->at};
-    const size_t left = (size_t)(from->end - from->at);
-    switch (tag & 7) {
-    case VARINT: field->wire = VARINT; return varint(&field->number, from);
-    case FIXED64:
-    case FIXED32: {
-        const int n = (tag & 7) == FIXED64 ? 8 : 4;
-        if (left < (size_t)n)
-            return false;
-        field->wire = n == 8 ? FIXED64 : FIXED32;
-        field->number = little_endian(from->at, n);
-        from->at += n;
-        return true;
-    }
-    case PART:
-        if (!varint(&length, from) || length > (uint64_t)(from->end - from->at))
-            return false;
-        field->wire = PART;
-        field->part = (struct bytes){from->at, from->at + length};
-        from->at += length;
-        return true;
-    default: return false;
-    }
-}
-
-static double as_double(const struct field *field)
-{
-    double value;
-    float single;
-    const uint32_t bits = (uint32_t)field->number;
-    if (field->wire == FIXED64) {
-        memcpy(&value, &field->number, sizeof value);
-        return value;
-    }
-    memcpy(&single, &bits, sizeof single);
-    return field->wire == FIXED32 ? (double)single : (double)NAN;
-}
-
-static void copy_text(char *out, size_t size, struct bytes from)
-{
-    size_t n = (size_t)(from.end - from.at);
-    n = n < size ? n : size - 1;
-    memcpy(out, from.at, n);
-    out[n] = '\0';
 }
 
 /* ---- hparams ---- */
@@ -127,12 +33,11 @@ static void copy_text(char *out, size_t size, struct bytes from)
 static json_t *setting_of(struct bytes value)
 {
     struct field field;
-    char text[512];
     while (next_field(&field, &value)) {
         if (field.id == 2 && field.wire == FIXED64)
-            return json_real(isfinite(as_double(&field)) ? as_double(&field) : 0);
+            return cli_json_number(as_double(&field));
         if (field.id == 3 && field.wire == PART)
-            return copy_text(text, sizeof text, field.part), history_text(text);
+            return text_of_bytes(field.part);
         if (field.id == 4 && field.wire == VARINT)
             return json_boolean(field.number != 0);
     }
@@ -173,13 +78,13 @@ static void add_hparams(json_t *run, struct bytes content)
 
 /* ---- events ---- */
 
-/* A tensor with one number. */
-static double scalar_of(struct bytes tensor)
+/* Whether the tensor is one number; pictures and texts are tensors, too. */
+static bool scalar_of(double *value, struct bytes tensor)
 {
     enum { FLOAT = 1, DOUBLE = 2 };
     struct field field;
     uint64_t type = 0;
-    double value = (double)NAN;
+    bool found = false;
     while (next_field(&field, &tensor)) {
         const size_t n = (size_t)(field.part.end - field.part.at);
         struct field inner = {.wire = FIXED32};
@@ -188,21 +93,23 @@ static double scalar_of(struct bytes tensor)
         else if ((field.id == 4 || field.id == 5 || field.id == 6) && field.wire == PART && (n == 4 || n == 8)) {
             const bool is_double = n == 8 && (field.id == 6 || type == DOUBLE);
             if (n == 8 && !is_double)
-                return (double)NAN;
+                return false;
             inner.wire = is_double ? FIXED64 : FIXED32;
             inner.number = little_endian(field.part.at, (int)n);
-            value = as_double(&inner);
+            *value = as_double(&inner);
+            found = true;
         } else if ((field.id == 5 && field.wire == FIXED32) || (field.id == 6 && field.wire == FIXED64)) {
-            value = as_double(&field);
+            *value = as_double(&field);
+            found = true;
         }
     }
-    return type == FLOAT || type == DOUBLE ? value : (double)NAN;
+    return found && (type == FLOAT || type == DOUBLE);
 }
 
-static void add_value(json_t *run, int64_t step, struct bytes value)
+static void add_value(json_t *run, const char *prefix, int64_t step, struct bytes value)
 {
     struct field field, inner, plugin;
-    char tag[256] = "", name[32] = "";
+    char tag[256] = "", name[32] = "", path[300];
     double number = (double)NAN;
     struct bytes content = {NULL, NULL};
     bool any = false;
@@ -212,7 +119,7 @@ static void add_value(json_t *run, int64_t step, struct bytes value)
         else if (field.id == 2 && field.wire == FIXED32)
             number = as_double(&field), any = true;
         else if (field.id == 8 && field.wire == PART)
-            number = scalar_of(field.part), any = !isnan(number); /* pictures and texts are tensors, too */
+            any = scalar_of(&number, field.part);
         else if (field.id == 9 && field.wire == PART)
             while (next_field(&inner, &field.part))
                 while (inner.id == 1 && inner.wire == PART && next_field(&plugin, &inner.part)) {
@@ -222,18 +129,29 @@ static void add_value(json_t *run, int64_t step, struct bytes value)
                         content = plugin.part;
                 }
     }
+    snprintf(path, sizeof path, "%s%s", prefix, tag);
     if (strcmp(name, "hparams") == 0 && content.at)
         add_hparams(run, content);
     else if (any && tag[0])
-        history_add_point(run, tag, step, number);
+        history_add_point(run, path, step, number);
 }
 
-static void add_event(json_t *run, struct bytes event)
+/* Whether the event begins a session: a writer that goes on from a checkpoint, as torch's purge_step and TensorFlow say it. */
+static bool is_start(struct bytes session)
+{
+    struct field field;
+    while (next_field(&field, &session))
+        if (field.id == 1 && field.wire == VARINT)
+            return field.number == 1;
+    return false;
+}
+
+static void add_event(json_t *run, const char *prefix, struct bytes event)
 {
     struct field field, value;
     double time = (double)NAN;
     int64_t step = 0;
-    struct bytes summary = {NULL, NULL};
+    struct bytes summary = {NULL, NULL}, session = {NULL, NULL};
     while (next_field(&field, &event)) {
         if (field.id == 1 && field.wire == FIXED64)
             time = as_double(&field);
@@ -241,17 +159,23 @@ static void add_event(json_t *run, struct bytes event)
             step = (int64_t)field.number;
         else if (field.id == 5 && field.wire == PART)
             summary = field.part;
+        else if (field.id == 7 && field.wire == PART)
+            session = field.part;
     }
-    if (!json_object_get(run, "started"))
+    const json_t *started = json_object_get(run, "started"), *ended = json_object_get(run, "ended");
+    if (!started || time < json_number_value(started))
         history_set_time(run, "started", time);
-    history_set_time(run, "ended", time);
+    if (!ended || time > json_number_value(ended))
+        history_set_time(run, "ended", time);
+    if (session.at && !*prefix && is_start(session))
+        history_drop_points(run, step);
     while (summary.at && next_field(&value, &summary))
         if (value.id == 1 && value.wire == PART)
-            add_value(run, step, value.part);
+            add_value(run, prefix, step, value.part);
 }
 
 /* A record that is not complete ends the file: its writer was killed, or is still writing. */
-static bool read_events(json_t *run, const char *path, char why[HISTORY_WHY_MAX])
+static bool read_events(json_t *run, const char *prefix, const char *path, char why[HISTORY_WHY_MAX])
 {
     size_t length, at = 0;
     uint8_t *data = (uint8_t *)history_file_text(path, FILE_BYTES, &length, why);
@@ -265,7 +189,7 @@ static bool read_events(json_t *run, const char *path, char why[HISTORY_WHY_MAX]
         } else if (!is_intact(data + at + PREFIX, (size_t)n)) {
             good = history_fail(why, "%.300s: the record at byte %zu is damaged", path, at);
         } else {
-            add_event(run, (struct bytes){data + at + PREFIX, data + at + PREFIX + n});
+            add_event(run, prefix, (struct bytes){data + at + PREFIX, data + at + PREFIX + n});
             at += PREFIX + (size_t)n + SUFFIX;
         }
     }
@@ -273,38 +197,65 @@ static bool read_events(json_t *run, const char *path, char why[HISTORY_WHY_MAX]
     return good;
 }
 
-static int by_name(const FTSENT **a, const FTSENT **b)
+static bool has_events(const char *dir, size_t length)
 {
-    return strcmp((*a)->fts_name, (*b)->fts_name);
+    char path[PATH_MAX];
+    bool any = false;
+    snprintf(path, sizeof path, "%.*s", (int)length, dir);
+    DIR *in = opendir(path);
+    for (struct dirent *entry; in && !any && (entry = readdir(in));)
+        any = strstr(entry->d_name, EVENTS) != NULL;
+    if (in)
+        closedir(in);
+    return any;
+}
+
+/* Whether a directory is named after the time, as add_hparams does it below a run's own events. */
+static bool is_hparams(const char *dir, const char *name)
+{
+    const size_t digits = strspn(name, "0123456789");
+    return digits >= 9 && name[digits] == '.' && !name[digits + 1 + strspn(name + digits + 1, "0123456789")] &&
+           has_events(dir, strlen(dir) - strlen(name));
+}
+
+/* Cuts the last directory from the key of a run, if it is one that a library made. Returns the prefix that its metrics get. */
+static const char *cut_key(char *key, const char *dir)
+{
+    static const char *const parts[] = {"train/", "validation/", "val/", "eval/", "test/"};
+    char *slash = strrchr(key, '/'), *last = slash ? slash + 1 : key;
+    const char *prefix = is_hparams(dir, last) ? "" : NULL;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strncmp(last, parts[i], strlen(last)) == 0 && strlen(last) + 1 == strlen(parts[i]))
+            prefix = parts[i];
+    if (prefix)
+        strcpy(slash ? slash : key, slash ? "" : ".");
+    return prefix ? prefix : "";
 }
 
 /* The files of a directory are read in the order of their names, which begin with the time. */
 json_t *read_tensorboard(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
 {
-    char *const paths[] = {(char *)(uintptr_t)path, NULL};
-    FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR | FTS_COMFOLLOW, by_name);
+    FTS *tree = history_tree(path, why);
     json_t *history = history_new("tensorboard"), *index = json_object();
     const size_t root = strlen(path);
-    bool good = tree != NULL || history_fail(why, "cannot read %.300s: %s", path, strerror(errno));
+    bool good = tree != NULL;
     (void)options;
     for (FTSENT *entry; good && (entry = fts_read(tree));) {
         if (entry->fts_info != FTS_F || !strstr(entry->fts_name, EVENTS))
             continue;
-        char key[PATH_MAX];
+        char key[PATH_MAX], dir[PATH_MAX];
         const size_t end = strlen(entry->fts_path) - entry->fts_namelen;
         const size_t skip = root < end ? root + strspn(entry->fts_path + root, "/") : end;
         snprintf(key, sizeof key, "%.*s", end > skip + 1 ? (int)(end - skip - 1) : 1, end > skip + 1 ? entry->fts_path + skip : ".");
+        snprintf(dir, sizeof dir, "%.*s", end > 1 ? (int)end - 1 : (int)end, entry->fts_path);
+        const char *prefix = cut_key(key, dir);
         json_t *run = history_run_of(history, index, key);
         history_set_text(run, "name", key);
-        good = run && read_events(run, entry->fts_path, why);
+        good = run && read_events(run, prefix, entry->fts_path, why);
     }
     if (tree)
         fts_close(tree);
-    json_decref(index);
-    if (good && json_array_size(json_object_get(history, "runs")))
-        return history;
-    if (good)
-        history_fail(why, "%.300s has no event files of TensorBoard", path);
-    json_decref(history);
-    return NULL;
+    if (good && !json_array_size(json_object_get(history, "runs")))
+        good = history_fail(why, "%.300s has no event files of TensorBoard", path);
+    return history_done(history, index, NULL, good);
 }

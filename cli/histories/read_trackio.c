@@ -8,44 +8,54 @@
 
 #include "histories/readers.h"
 
-static void add_log(json_t *run, int64_t step, const char *text)
+/* Metrics may be objects, and infinities and nan are texts. */
+static void add_log(json_t *run, const char *prefix, int64_t step, json_t *object)
 {
-    json_t *object = json_loads(text, 0, NULL), *value;
+    json_t *value;
     const char *name;
-    json_object_foreach(object, name, value)
-        if (json_is_number(value))
-            history_add_point(run, name, step, json_number_value(value));
-    json_decref(object);
+    double number;
+    json_object_foreach(object, name, value) {
+        char path[256];
+        snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "." : "", name);
+        if (history_number(&number, value))
+            history_add_point(run, path, step, number);
+        else if (json_is_object(value) && !json_object_get(value, "_type")) /* pictures and tables have one */
+            add_log(run, path, step, value);
+    }
 }
 
-static bool read_logs(json_t *history, json_t *index, sqlite3 *db, const char *path, const char *project, char why[HISTORY_WHY_MAX])
+/* Two runs may have the same name. Since there are ids, they tell runs apart. */
+static bool read_logs(json_t *history, json_t *index, sqlite3 *db, const char *path, const char *id, const char *project, char why[HISTORY_WHY_MAX])
 {
+    char sql[200];
     bool failed = false;
-    sqlite3_stmt *stmt = history_query(db, path, why,
-                                       project ? "SELECT run_name, step, metrics, timestamp FROM metrics WHERE project_name = ?1 ORDER BY run_name, step, id"
-                                               : "SELECT run_name, step, metrics, timestamp FROM metrics ORDER BY run_name, step, id",
-                                       project, NULL);
+    snprintf(sql, sizeof sql, "SELECT %s, step, metrics, timestamp, run_name FROM metrics%s ORDER BY 1, step, id", id,
+             project ? " WHERE project_name = ?1" : "");
+    sqlite3_stmt *stmt = history_query(db, path, why, sql, project, NULL);
     while (history_next(stmt, path, &failed, why)) {
-        json_t *run = history_run_of(history, index, history_column(stmt, 0));
+        json_t *run = history_run_of(history, index, history_column(stmt, 0)), *log = history_json(history_column(stmt, 2));
         const double time = history_time(history_column(stmt, 3), true);
-        history_set_text(run, "name", history_column(stmt, 0));
+        history_set_text(run, "name", history_column(stmt, 4));
         if (!json_object_get(run, "started"))
             history_set_time(run, "started", time);
         history_set_time(run, "ended", time);
-        add_log(run, sqlite3_column_int64(stmt, 1), history_column(stmt, 2));
+        add_log(run, "", sqlite3_column_int64(stmt, 1), log);
+        json_decref(log);
     }
     sqlite3_finalize(stmt);
     return !failed;
 }
 
-static bool read_configs(json_t *index, sqlite3 *db, const char *path, char why[HISTORY_WHY_MAX])
+static bool read_configs(json_t *index, sqlite3 *db, const char *path, const char *id, char why[HISTORY_WHY_MAX])
 {
+    char sql[100];
     bool failed = false;
     if (!history_has_column(db, "configs", "config"))
         return true;
-    sqlite3_stmt *stmt = history_query(db, path, why, "SELECT run_name, config FROM configs", NULL, NULL);
+    snprintf(sql, sizeof sql, "SELECT %s, config FROM configs", id);
+    sqlite3_stmt *stmt = history_query(db, path, why, sql, NULL, NULL);
     while (history_next(stmt, path, &failed, why)) {
-        json_t *run = json_object_get(index, history_column(stmt, 0)), *config = json_loads(history_column(stmt, 1), 0, NULL), *value;
+        json_t *run = json_object_get(index, history_column(stmt, 0)), *config = history_json(history_column(stmt, 1)), *value;
         const char *name;
         json_object_foreach(config, name, value)
             if (run && name[0] != '_') /* what trackio itself records */
@@ -62,8 +72,11 @@ json_t *read_trackio(const char *path, const struct history_options *options, ch
     sqlite3 *db = history_database(path, why);
     json_t *history = history_new("trackio"), *index = json_object();
     const bool several = db && history_has_column(db, "metrics", "project_name");
+    const char *id = db && history_has_column(db, "metrics", "run_id") ? "coalesce(run_id, run_name)" : "run_name";
+    const char *config = db && history_has_column(db, "configs", "run_id") ? "coalesce(run_id, run_name)" : "run_name";
     bool good = db && (!several || history_choose(project, history, db, path, "project",
                                                   "SELECT DISTINCT project_name, project_name FROM metrics", options, why));
-    good = good && read_logs(history, index, db, path, several ? project : NULL, why) && read_configs(index, db, path, why);
+    good = good && read_logs(history, index, db, path, id, several ? project : NULL, why) &&
+           read_configs(index, db, path, config, why);
     return history_done(history, index, db, good);
 }

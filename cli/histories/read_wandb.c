@@ -1,12 +1,14 @@
 /*
- * read_wandb.c: JSON of Weights & Biases: answers of its GraphQL API, and what programs write from its Python API: a list of runs,
- * an object with such a list, or one run a line.
+ * read_wandb.c: Weights & Biases: the run logs that its library writes, and JSON: answers of its GraphQL API, and what programs write
+ * from its Python API, which is a list of runs, an object with such a list, or one run a line.
  *
  * A config is an object or, in answers of the API, the text of one, with {"value": .., "desc": ..} for each setting. Names that
  * begin with an underscore are those of W&B itself; of them only _runtime is read. A `history` of a run is a list of objects, or
  * of their texts, with _step.
  */
+#define _GNU_SOURCE /* asprintf */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,17 +34,13 @@ static const char *text_of(const json_t *run, const char *const *names)
 static json_t *structure_of(const json_t *run, const char *const *names)
 {
     const json_t *value = member_of(run, names);
-    return json_is_string(value) ? json_loadb(json_string_value(value), json_string_length(value), 0, NULL) : json_incref((json_t *)(uintptr_t)value);
+    return json_is_string(value) ? history_json(json_string_value(value)) : json_incref((json_t *)(uintptr_t)value);
 }
 
-static const char *state_of(const char *state)
+static const char *state_of(const char *word)
 {
-    static const char *const states[][2] = {{"finished", "finished"}, {"failed", "failed"}, {"crashed", "failed"}, {"killed", "killed"},
-                                            {"preempted", "killed"}};
-    for (size_t i = 0; state && i < sizeof states / sizeof *states; i++)
-        if (strcmp(state, states[i][0]) == 0)
-            return states[i][1];
-    return state ? "running" : "finished";
+    const char *state = history_state(word ? word : "");
+    return state ? state : "running";
 }
 
 static void add_config(json_t *run, json_t *config)
@@ -57,20 +55,20 @@ static void add_config(json_t *run, json_t *config)
     }
 }
 
-static void add_summary(json_t *run, const char *prefix, json_t *summary, int depth)
+static void add_summary(json_t *run, const char *name, json_t *value, int depth)
 {
-    const char *name;
-    json_t *value;
-    json_object_foreach(summary, name, value) {
-        char path[256];
-        snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "." : "", name);
-        if (name[0] == '_')
-            continue;
-        if (json_is_number(value))
-            history_set_metric(run, path, json_number_value(value));
-        else if (json_is_object(value) && depth < DEPTH && !json_object_get(value, "_type")) /* pictures and tables have one */
-            add_summary(run, path, value, depth + 1);
-    }
+    const char *member;
+    json_t *inner;
+    double number;
+    if (history_number(&number, value))
+        history_set_metric(run, name, number);
+    else if (!json_object_get(value, "_type") && depth < DEPTH) /* pictures and tables have one */
+        json_object_foreach(value, member, inner) {
+            char *path = NULL;
+            if (member[0] != '_' && asprintf(&path, "%s%s%s", name, *name ? "." : "", member) > 0)
+                add_summary(run, path, inner, depth + 1);
+            free(path);
+        }
 }
 
 static void add_step(json_t *run, json_t *step, size_t i)
@@ -78,9 +76,10 @@ static void add_step(json_t *run, json_t *step, size_t i)
     const json_t *number = json_object_get(step, "_step");
     const char *name;
     json_t *value;
+    double point;
     json_object_foreach(step, name, value)
-        if (name[0] != '_' && json_is_number(value))
-            history_add_point(run, name, json_is_integer(number) ? json_integer_value(number) : (json_int_t)i, json_number_value(value));
+        if (name[0] != '_' && history_number(&point, value))
+            history_add_point(run, name, json_is_number(number) ? (int64_t)json_number_value(number) : (int64_t)i, point);
 }
 
 static void add_history(json_t *run, json_t *history)
@@ -88,7 +87,7 @@ static void add_history(json_t *run, json_t *history)
     size_t i;
     json_t *step;
     json_array_foreach(history, i, step) {
-        json_t *read = json_is_string(step) ? json_loads(json_string_value(step), 0, NULL) : json_incref(step);
+        json_t *read = json_is_string(step) ? history_json(json_string_value(step)) : json_incref(step);
         add_step(run, read, i);
         json_decref(read);
     }
@@ -149,31 +148,267 @@ static void add_runs(json_t *history, const json_t *value, int depth)
     }
 }
 
+static bool take_value(void *context, json_t *value)
+{
+    add_runs(context, value, 0);
+    return true;
+}
+
 json_t *read_wandb(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
 {
-    size_t length, at = 0, line = 1;
-    json_error_t error = {.line = 0};
-    char *text = history_file_text(path, FILE_BYTES, &length, why);
-    json_t *history = text ? history_new("wandb") : NULL;
+    json_t *history = history_new("wandb");
     (void)options;
-    while (text && history && at + strspn(text + at, " \t\r\n") < length) {
-        json_t *value = json_loadb(text + at, length - at, JSON_DISABLE_EOF_CHECK, &error);
-        if (!value) {
-            history_fail(why, "%.300s:%zu: %.150s", path, line + (size_t)(error.line > 0 ? error.line - 1 : 0), error.text);
-            json_decref(history);
-            history = NULL;
-            break;
+    bool good = history_each_value(path, take_value, history, why);
+    if (good && !json_array_size(json_object_get(history, "runs")))
+        good = history_fail(why, "%.300s has no run: an object with an id or a name, and a config or a summary", path);
+    return history_done(history, NULL, NULL, good);
+}
+
+/*
+ * ---- run logs ----
+ *
+ * run-ID.wandb has a header of 7 bytes and blocks of 32,768 bytes. A record is CRC-32 (4 bytes, of the type and the data), length (2
+ * bytes), type (1 byte: whole, first, middle or last part) and data; fewer than 7 bytes at the end of a block are not used. The data
+ * is a protocol buffer (wandb_internal.proto, Record).
+ */
+
+enum { HEADER = 7, BLOCK = 32768, WHOLE = 1, FIRST, MIDDLE, LAST, RECORD_HISTORY = 2, RECORD_SUMMARY = 3, RECORD_CONFIG = 5,
+       RECORD_METRIC = 12, RECORD_RUN = 17, RECORD_EXIT = 18, RECORD_HEADER = 21, JSON_TEXT = 16 };
+
+#define PROJECT "the project" /* in the index, where no id has a blank */
+
+struct run_log {
+    json_t *history, *index, *run; /* run: NULL until its record was read */
+    const char *path, *study;
+    bool skipped; /* the run is of another project */
+};
+
+/* Calls take with the name and the value of an item: a key, or the parts of a nested one, and JSON. */
+static void take_item(json_t *run, struct bytes item, void (*take)(json_t *run, const char *name, json_t *value, int64_t step), int64_t step)
+{
+    struct field field;
+    char name[512] = "";
+    json_t *text = NULL;
+    while (next_field(&field, &item))
+        if ((field.id == 1 || field.id == 2) && field.wire == PART) {
+            const size_t n = strlen(name);
+            snprintf(name + n, sizeof name - n, "%s%.*s", n ? "." : "", (int)(field.part.end - field.part.at), (const char *)field.part.at);
+        } else if (field.id == JSON_TEXT && field.wire == PART && !text) {
+            text = text_of_bytes(field.part);
         }
-        add_runs(history, value, 0);
-        json_decref(value);
-        for (size_t end = at + (size_t)error.position; at < end; at++)
-            line += text[at] == '\n';
+    json_t *value = text && *name && name[0] != '_' ? history_json(json_string_value(text)) : NULL;
+    if (value)
+        take(run, name, value, step);
+    json_decref(value);
+    json_decref(text);
+}
+
+static void take_config(json_t *run, const char *name, json_t *value, int64_t step)
+{
+    (void)step;
+    history_add_param(run, name, json_incref(value));
+}
+
+static void take_summary(json_t *run, const char *name, json_t *value, int64_t step)
+{
+    (void)step;
+    add_summary(run, name, value, 0);
+}
+
+static void take_point(json_t *run, const char *name, json_t *value, int64_t step)
+{
+    double number;
+    const char *member;
+    json_t *inner;
+    if (history_number(&number, value))
+        history_add_point(run, name, step, number);
+    else if (!json_object_get(value, "_type"))
+        json_object_foreach(value, member, inner) { /* log({"val": {"loss": 1}}) */
+            char path[512];
+            snprintf(path, sizeof path, "%s.%s", name, member);
+            take_point(run, path, inner, step);
+        }
+}
+
+static void take_items(json_t *run, struct bytes record, void (*take)(json_t *run, const char *name, json_t *value, int64_t step))
+{
+    struct field field, inner;
+    struct bytes again = record;
+    int64_t step = 0;
+    while (next_field(&field, &again))
+        while (take == take_point && field.id == 2 && field.wire == PART && next_field(&inner, &field.part))
+            step = inner.id == 1 ? (int64_t)inner.number : step;
+    while (next_field(&field, &record))
+        if (field.id == 1 && field.wire == PART)
+            take_item(run, field.part, take, step);
+}
+
+/* A run that was resumed has several logs; the last one says how it ended. */
+static bool take_run(struct run_log *log, struct bytes record, char why[HISTORY_WHY_MAX])
+{
+    struct field field, inner;
+    struct bytes config = {NULL, NULL};
+    char id[128] = "", project[128] = "", name[256] = "";
+    double started = (double)NAN;
+    json_t *text = NULL;
+    while (next_field(&field, &record)) {
+        if (field.wire != PART)
+            continue;
+        if (field.id == 1)
+            copy_text(id, sizeof id, field.part);
+        else if (field.id == 3)
+            copy_text(project, sizeof project, field.part);
+        else if (field.id == 4)
+            config = field.part;
+        else if (field.id == 8)
+            copy_text(name, sizeof name, field.part);
+        else if (field.id == 9 && !text)
+            text = text_of_bytes(field.part);
+        else if (field.id == 17)
+            while (next_field(&inner, &field.part))
+                started = inner.id == 1 ? (double)inner.number : inner.id == 2 ? started + (double)inner.number / 1e9 : started;
     }
-    free(text);
-    if (history && !json_array_size(json_object_get(history, "runs"))) {
-        history_fail(why, "%.300s has no run: an object with an id or a name, and a config or a summary", path);
-        json_decref(history);
-        history = NULL;
+    const char *other = json_string_value(json_object_get(log->index, PROJECT));
+    log->skipped = log->study && strcmp(log->study, project) != 0;
+    if (!log->skipped && other && strcmp(other, project) != 0) {
+        json_decref(text);
+        return history_fail(why, "%.150s has several; choose one by --study: %.100s, %.100s", log->path, other, project);
     }
-    return history;
+    if (!log->skipped && !log->run) {
+        json_object_set_new(log->index, PROJECT, json_string(project));
+        log->run = history_run_of(log->history, log->index, id);
+        history_set_text(log->run, "name", name[0] ? name : id);
+        history_set_text(log->run, "state", "running");
+        if (!json_object_get(log->run, "started"))
+            history_set_time(log->run, "started", started);
+        json_object_set_new(log->run, "began", json_real(isfinite(started) ? started : 0));
+    }
+    if (log->run && text)
+        history_set_text(log->run, "notes", json_string_value(text));
+    if (log->run && config.at)
+        take_items(log->run, config, take_config);
+    json_decref(text);
+    return true;
+}
+
+static void take_exit(json_t *run, struct bytes record)
+{
+    struct field field;
+    bool failed = false;
+    while (next_field(&field, &record)) {
+        if (field.id == 1 && field.wire == VARINT)
+            failed = field.number != 0;
+        if (field.id == 2 && field.wire == VARINT)
+            history_set_time(run, "ended", json_number_value(json_object_get(run, "began")) + (double)(int64_t)field.number);
+    }
+    history_set_text(run, "state", failed ? "failed" : "finished");
+}
+
+/* define_metric(NAME, goal="maximize") */
+static void take_metric(json_t *history, struct bytes record)
+{
+    struct field field;
+    char name[256] = "";
+    uint64_t goal = 0;
+    while (next_field(&field, &record))
+        if (field.id == 1 && field.wire == PART)
+            copy_text(name, sizeof name, field.part);
+        else if (field.id == 8 && field.wire == VARINT)
+            goal = field.number;
+    if (name[0] && (goal == 1 || goal == 2))
+        history_set_direction(history, name, goal == 2);
+}
+
+static void take_version(json_t *history, struct bytes record)
+{
+    struct field field, inner;
+    char version[64] = "";
+    while (next_field(&field, &record))
+        while (field.id == 1 && field.wire == PART && next_field(&inner, &field.part))
+            if (inner.id == 1 && inner.wire == PART)
+                copy_text(version, sizeof version, inner.part);
+    version[strcspn(version, "+")] = '\0';
+    history_set_text(history, "version", version);
+}
+
+static bool take_record(struct run_log *log, struct bytes record, char why[HISTORY_WHY_MAX])
+{
+    struct field field;
+    bool good = true;
+    while (good && next_field(&field, &record)) {
+        if (field.wire != PART)
+            continue;
+        if (field.id == RECORD_HEADER)
+            take_version(log->history, field.part);
+        else if (field.id == RECORD_RUN)
+            good = take_run(log, field.part, why);
+        else if (!log->run || log->skipped)
+            continue;
+        else if (field.id == RECORD_HISTORY)
+            take_items(log->run, field.part, take_point);
+        else if (field.id == RECORD_SUMMARY)
+            take_items(log->run, field.part, take_summary);
+        else if (field.id == RECORD_CONFIG)
+            take_items(log->run, field.part, take_config);
+        else if (field.id == RECORD_METRIC)
+            take_metric(log->history, field.part);
+        else if (field.id == RECORD_EXIT)
+            take_exit(log->run, field.part);
+    }
+    return good;
+}
+
+/* Puts the parts of records together in place. A log that ends within a record is of a run that was killed or goes on. */
+static bool read_blocks(struct run_log *log, uint8_t *data, size_t length, char why[HISTORY_WHY_MAX])
+{
+    size_t at = HEADER, start = 0, whole = 0;
+    bool good = true;
+    while (good && at + HEADER <= length) {
+        const size_t left = BLOCK - at % BLOCK, n = (size_t)little_endian(data + at + 4, 2);
+        const uint8_t type = data[at + 6];
+        if (left < HEADER || (type == 0 && n == 0)) {
+            at += left;
+            continue;
+        }
+        if (at + HEADER + n > length)
+            break;
+        if (n + HEADER > left || type < WHOLE || type > LAST || crc32_of(0, 0xedb88320u, data + at + 6, n + 1) != (uint32_t)little_endian(data + at, 4))
+            return history_fail(why, "%.300s: the record at byte %zu is damaged", log->path, at);
+        if (type == WHOLE || type == FIRST)
+            start = at + HEADER, whole = 0;
+        memmove(data + start + whole, data + at + HEADER, n);
+        whole += n;
+        if (type == WHOLE || type == LAST)
+            good = take_record(log, (struct bytes){data + start, data + start + whole}, why);
+        at += HEADER + n;
+    }
+    return good;
+}
+
+static bool read_log(json_t *history, json_t *index, const char *path, const char *study, char why[HISTORY_WHY_MAX])
+{
+    struct run_log log = {.history = history, .index = index, .path = path, .study = study};
+    size_t length;
+    uint8_t *data = (uint8_t *)history_file_text(path, FILE_BYTES, &length, why);
+    bool good = data && (length >= HEADER && memcmp(data, ":W&B\xe1\xbe", 6) == 0 ? read_blocks(&log, data, length, why)
+                         : length ? history_fail(why, "%.300s is not a run log of W&B", path) != NULL : true);
+    free(data);
+    return good;
+}
+
+json_t *read_wandb_logs(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
+{
+    FTS *tree = history_tree(path, why);
+    json_t *history = history_new("wandb"), *index = json_object();
+    bool good = tree != NULL;
+    for (FTSENT *entry; good && (entry = fts_read(tree));) {
+        const char *dot = strrchr(entry->fts_name, '.');
+        if (entry->fts_info == FTS_F && dot && strcmp(dot, ".wandb") == 0)
+            good = read_log(history, index, entry->fts_path, options->study, why);
+    }
+    if (tree)
+        fts_close(tree);
+    if (good && !json_array_size(json_object_get(history, "runs")))
+        good = history_fail(why, "%.300s has no run log of W&B%s%.60s", path, options->study ? " of the project " : "", options->study ? options->study : "");
+    return history_done(history, index, NULL, good);
 }

@@ -5,13 +5,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <fts.h>
 #include <sqlite3.h>
 
 #include "histories/history.h"
 
 typedef json_t *history_reader(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX]);
 
-history_reader read_wandb, read_mlflow, read_mlflow_database, read_optuna, read_tensorboard, read_trackio, read_table;
+history_reader read_wandb, read_wandb_logs, read_mlflow, read_mlflow_database, read_optuna, read_optuna_journal, read_tensorboard, read_trackio,
+    read_table, read_ray, read_ray_result, read_aide, read_openevolve, read_shinka;
 
 /* ---- history_run.c: the form ---- */
 
@@ -35,20 +37,69 @@ void history_add_param(json_t *run, const char *name, json_t *value);
 /* Adds a setting that a tool stores as text: a number if it reads as one. */
 void history_add_param_text(json_t *run, const char *name, const char *text);
 
-/* Sets the last value of a metric. What is not finite is counted as left out. */
+/* Sets the last value of a metric: a number, or the text "nan", "inf" or "-inf". */
 void history_set_metric(json_t *run, const char *name, double value);
 
-/* Adds a value to the curve of a metric, and makes it the last value. */
+/* Adds a value to the curve of a metric, and makes it the last value if no higher step was added. What is not finite is left out of
+ * the curve and counted. */
 void history_add_point(json_t *run, const char *name, int64_t step, double value);
+
+/* Removes the points from that step on: a run that restarts from a checkpoint writes them again. */
+void history_drop_points(json_t *run, int64_t from);
+
+/* Adds one to the count of what was left out of the history for that reason. */
+void history_leave_out(json_t *history, const char *reason);
+
+/* Sets which value of a metric is better ("maximize" or "minimize"), as the tool recorded it. */
+void history_set_direction(json_t *history, const char *metric, bool maximize);
+
+/* A copy of the text (free), of *length bytes, in which the bare words NaN, Infinity and -Infinity are quoted, as Python's json
+ * writes them; NULL if out of memory. */
+char *history_json_quoted(const char *text, size_t *length);
+json_t *history_json(const char *text); /* any value; NULL if the text is not JSON */
+
+/* Reads a number, or one of those words as a text. Returns false for anything else. */
+bool history_number(double *number, const json_t *value);
 
 /* Seconds since 1970 of "2026-11-23T15:38:17.858", with a blank for the T, with Z or an offset, or without (then as `local` says,
  * local time or UTC); nan if it is none. */
 double history_time(const char *text, bool local);
 
-/* Reads a text file of at most most_bytes. Returns NULL with the reason. */
-char *history_file_text(const char *path, size_t most_bytes, size_t *length, char why[HISTORY_WHY_MAX]);
-
 json_t *history_fail(char why[HISTORY_WHY_MAX], const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The state that a tool's word for it means, in any case of letters, or NULL if the word is unknown. */
+const char *history_state(const char *word);
+
+/* Seconds of "3.5", "00:01:02.5" or "0 days 00:01:02.5"; nan if it is none. */
+double history_seconds(const char *text);
+
+/* Opens the tree in the order of its names, so that the same files give the same rows on every file system; NULL with the reason. */
+FTS *history_tree(const char *path, char why[HISTORY_WHY_MAX]);
+
+/* Reads a file of JSON values, one after another, and calls take with each until it returns false, having set the reason. */
+bool history_each_value(const char *path, bool (*take)(void *context, json_t *value), void *context, char why[HISTORY_WHY_MAX]);
+
+/* ---- protobuf.c ---- */
+
+struct bytes {
+    const uint8_t *at, *end;
+};
+
+/* One field of a message. number holds a varint or the bits of a fixed width, part the bytes of a length-delimited field. */
+struct field {
+    uint64_t id, number;
+    enum { VARINT = 0, FIXED64 = 1, PART = 2, FIXED32 = 5 } wire;
+    struct bytes part;
+};
+
+bool next_field(struct field *field, struct bytes *from); /* false at the end, or where the bytes are not a field */
+double as_double(const struct field *field);              /* of a fixed width; else nan */
+void copy_text(char *out, size_t size, struct bytes from);
+json_t *text_of_bytes(struct bytes from);
+uint64_t little_endian(const uint8_t *bytes, int n);
+
+/* A CRC of 32 bits, bits reversed; crc is 0 or that of the bytes before. */
+uint32_t crc32_of(uint32_t crc, uint32_t polynomial, const uint8_t *bytes, size_t n);
 
 /* ---- history_database.c: SQLite files of strangers ---- */
 

@@ -50,24 +50,6 @@ void mcp_names_free(char **names)
     free(names);
 }
 
-/* The store's SQL has no bound parameters, so texts become literals. The only escape in an SQLite literal is a doubled
- * quote. NUL cannot occur, because arguments that contain NUL are refused. */
-char *mcp_sql_quote(const char *text)
-{
-    struct mcp_text quoted;
-    if (!mcp_text_open(&quoted))
-        return NULL;
-    fputc('\'', quoted.out);
-    for (; *text; text++) {
-        if (*text == '\'')
-            fputc('\'', quoted.out);
-        fputc(*text, quoted.out);
-    }
-    fputc('\'', quoted.out);
-    mcp_text_close(&quoted);
-    return quoted.data;
-}
-
 /* Steps through the index from one name to the next, because DISTINCT would read every value of every trial. */
 char **mcp_param_names(struct mcp_server *server, size_t max)
 {
@@ -145,7 +127,8 @@ bool mcp_knows_param(json_t **near, struct mcp_call *call, const char *name)
 {
     char **params = mcp_param_names(call->server, MAX_NAMES);
     const char *spelling = NULL, *setting = NULL;
-    bool known = !params || contains(params, lineage_param_canonical(name)) || is_setting(call, name, &setting);
+    bool known = !params || lineage_column_find(name) >= 0 || contains(params, lineage_param_canonical(name)) ||
+                 is_setting(call, name, &setting);
     if (!known)
         spelling = cli_nearest(name, (const char *const *)params);
     *near = known ? NULL : spelling ? mcp_cell(spelling, 80) : setting ? mcp_cell(setting, 80) : json_null();
@@ -250,7 +233,7 @@ bool mcp_fields_choose(struct mcp_fields *fields, struct mcp_call *call, const c
 
 static json_t *param_json(const struct lineage_param *param)
 {
-    return param->text ? mcp_cell(param->text, 0) : cli_json_number(param->value);
+    return param->text ? mcp_cell(param->text, 0) : cli_json_setting(param->value);
 }
 
 static json_t *params_json(const struct lineage_trial *trial)
@@ -328,7 +311,7 @@ json_t *mcp_field(const struct lineage_trial *trial, const char *name, size_t ma
     if (strcmp(name, "params") == 0)
         return params_json(trial);
     if (strcmp(name, "metrics") == 0)
-        return cli_json_params(trial->metrics, trial->n_metrics);
+        return cli_json_metrics(trial->metrics, trial->n_metrics);
     if (strcmp(name, "turns") == 0)
         return turns_json(trial);
     if (strcmp(name, "ig_clip_scale_mean") == 0)
@@ -376,29 +359,6 @@ static enum lineage_status find_row(struct mcp_found *found, struct mcp_call *ca
     return status == LINEAGE_OK && found->trial.seq != row ? LINEAGE_ENOTFOUND : status;
 }
 
-/* Suggests ids with the same beginning, or else the newest id. */
-static void say_what_is_near(struct mcp_call *call, const char *id)
-{
-    char prefix[LONG_ID], sql[400], near[300];
-    size_t used = 0, length = strlen(id) < LONG_ID ? strlen(id) : LONG_ID - 1;
-    snprintf(prefix, sizeof prefix, "%.*s", (int)lineage_text_prefix(id, length - (length > 1), LONG_ID), id);
-    char *quoted = mcp_sql_quote(prefix), **ids = NULL;
-    snprintf(sql, sizeof sql, "SELECT exp_id FROM trials WHERE exp_id >= %s AND exp_id < %s || char(1114111) "
-             "ORDER BY exp_id LIMIT 5", quoted ? quoted : "''", quoted ? quoted : "''");
-    if (quoted && strlen(quoted) < 2 * LONG_ID)
-        ids = mcp_sql_texts(call->server, sql, 5);
-    if (!ids || !ids[0]) {
-        mcp_names_free(ids);
-        ids = mcp_sql_texts(call->server, "SELECT exp_id FROM trials ORDER BY seq DESC LIMIT 1", 1);
-    }
-    near[0] = '\0';
-    for (size_t i = 0; ids && ids[i] && used < 200; i++)
-        used += (size_t)snprintf(near + used, sizeof near - used, "%s%.*s", used ? ", " : "", 40, ids[i]);
-    mcp_trouble(call, "no trial '%.80s'; %s%s", id, used ? "there is " : "the store has no trial yet", near);
-    mcp_names_free(ids);
-    free(quoted);
-}
-
 bool mcp_find(struct mcp_found *found, struct mcp_call *call, const char *id)
 {
     struct lineage_error err;
@@ -411,12 +371,7 @@ bool mcp_find(struct mcp_found *found, struct mcp_call *call, const char *id)
     if (status == LINEAGE_OK)
         return true;
     mcp_found_release(found);
-    if (status == LINEAGE_ENOTFOUND && strstr(err.text, " is damaged "))
-        mcp_trouble(call, "%s", err.text); /* another id would be no help */
-    else if (status == LINEAGE_ENOTFOUND)
-        say_what_is_near(call, id);
-    else
-        mcp_store_trouble(call, &err);
+    mcp_store_trouble(call, &err);
     return false;
 }
 

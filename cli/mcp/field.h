@@ -59,7 +59,4 @@ void mcp_found_release(struct mcp_found *found);
  * failure. */
 char **mcp_sql_texts(struct mcp_server *server, const char *statement, size_t max);
 
-/* Returns text as an SQL literal in single quotes; free it. */
-char *mcp_sql_quote(const char *text);
-
 #endif

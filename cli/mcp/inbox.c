@@ -136,22 +136,17 @@ static bool is_cancellation(const struct mcp_message *message)
     return message->kind == MCP_NOTIFICATION && strcmp(message->method, "notifications/cancelled") == 0;
 }
 
-/* If memory runs out, the message is dropped without an answer, because its id is known only after parsing. */
-static void take_line(void *context, enum mcp_line_kind kind, const char *text, size_t length)
+/* Puts a message into the queue. If memory runs out, it is dropped without an answer. bytes: of its text. */
+static void take(struct mcp_inbox *inbox, struct mcp_message message, size_t bytes)
 {
-    struct mcp_inbox *inbox = context;
     struct waiting *waiting = calloc(1, sizeof *waiting);
     if (!waiting) {
         fputs("lineage mcp: out of memory: a message was dropped\n", stderr);
+        mcp_message_release(&message);
         return;
     }
-    waiting->bytes = sizeof *waiting + 2 * length; /* parsed JSON needs more memory than its text */
-    if (kind == MCP_LINE_WHOLE) {
-        mcp_message_read(&waiting->message, text, length);
-    } else {
-        mcp_message_dropped(&waiting->message, text,
-                            kind == MCP_LINE_TOO_LONG ? "a message has 1048576 bytes at most" : "no memory for the message");
-    }
+    waiting->bytes = sizeof *waiting + 2 * bytes; /* parsed JSON needs more memory than its text */
+    waiting->message = message;
     pthread_mutex_lock(&inbox->lock);
     /* A cancellation skips the queue, because at the end of the queue it would come after the answer that it should
      * prevent. Unknown ids are ignored, as the protocol requires, because answer and cancellation may cross. */
@@ -163,6 +158,30 @@ static void take_line(void *context, enum mcp_line_kind kind, const char *text, 
         enqueue(inbox, waiting);
     }
     pthread_mutex_unlock(&inbox->lock);
+}
+
+/* The requests of a batch are answered one by one, each with its id, so that a long one does not delay the others. */
+static void take_line(void *context, enum mcp_line_kind kind, const char *text, size_t length)
+{
+    struct mcp_message message, part;
+    json_t *root;
+    size_t i;
+    if (kind == MCP_LINE_WHOLE)
+        mcp_message_read(&message, text, length);
+    else
+        mcp_message_dropped(&message, text,
+                            kind == MCP_LINE_TOO_LONG ? "a message has 1048576 bytes at most" : "no memory for the message");
+    if (message.kind != MCP_BATCH) {
+        take(context, message, length);
+        return;
+    }
+    json_array_foreach(message.root, i, root) {
+        /* A batch within a batch is refused as null would be. */
+        mcp_message_take(&part, json_is_array(root) ? json_null() : json_incref(root));
+        part.batched = true;
+        take(context, part, length / json_array_size(message.root));
+    }
+    mcp_message_release(&message);
 }
 
 /* What a long request must not delay: answers to pings, and notices of its progress. The progress value is the number of

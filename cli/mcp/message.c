@@ -4,6 +4,8 @@
  */
 #include "message.h"
 
+#include "id_scan.h"
+
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -59,6 +61,26 @@ static json_t *parse(struct mcp_message *message, const char *text, size_t lengt
     return root;
 }
 
+/* Takes the id from its JSON text, so that the client learns which of its requests was refused. Returns false if it is none. */
+static bool take_id(struct mcp_message *message, const char *id)
+{
+    json_t *value = json_loads(id, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    message->root = json_object();
+    if ((json_is_string(value) || json_is_integer(value)) && json_object_set(message->root, "id", value) == 0)
+        message->id = value;
+    json_decref(value); /* the root holds it */
+    return message->id != NULL;
+}
+
+/* Programs write NaN and half a surrogate pair, which are not JSON, into the params of requests that wait for an answer. */
+static void refuse_text(struct mcp_message *message, const char *text, size_t length)
+{
+    struct mcp_id_scan scan = {.depth = 0};
+    mcp_id_scan_feed(&scan, text, length);
+    if (take_id(message, mcp_id_scan_result(&scan)) && message->code == MCP_PARSE_ERROR)
+        message->code = MCP_INVALID_PARAMS;
+}
+
 /* Refuses an id that is neither a string nor an integer, because it cannot be sent back. */
 static bool read_id(struct mcp_message *message)
 {
@@ -98,13 +120,19 @@ static void classify(struct mcp_message *message)
 void mcp_message_read(struct mcp_message *message, const char *text, size_t length)
 {
     *message = (struct mcp_message){.kind = MCP_INVALID};
-    message->root = parse(message, text, length);
-    if (!message->root)
-        return;
-    /* The protocol allowed batches in one revision (2025-03-26) and removed them again. */
-    if (json_is_array(message->root))
-        refuse(message, MCP_INVALID_REQUEST, "Invalid request: send one message per line, not a batch");
-    else if (!json_is_object(message->root))
+    json_t *root = parse(message, text, length);
+    if (root)
+        mcp_message_take(message, root);
+    else
+        refuse_text(message, text, length);
+}
+
+void mcp_message_take(struct mcp_message *message, json_t *root)
+{
+    *message = (struct mcp_message){.kind = MCP_INVALID, .root = root};
+    if (json_array_size(root))
+        message->kind = MCP_BATCH;
+    else if (!json_is_object(root))
         refuse(message, MCP_INVALID_REQUEST, "Invalid request: not an object");
     else if (read_id(message))
         classify(message);
@@ -114,11 +142,7 @@ void mcp_message_dropped(struct mcp_message *message, const char *id, const char
 {
     *message = (struct mcp_message){.kind = MCP_INVALID};
     refuse(message, MCP_INVALID_REQUEST, "Invalid request: %s", why);
-    json_t *value = json_loads(id, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-    message->root = json_object();
-    if ((json_is_string(value) || json_is_integer(value)) && json_object_set(message->root, "id", value) == 0)
-        message->id = value;
-    json_decref(value); /* the root holds it */
+    take_id(message, id);
 }
 
 void mcp_message_release(struct mcp_message *message)

@@ -6,6 +6,7 @@
 #define MCP_MESSAGE_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #define MCP_DEPTH_MAX 32 /* nested objects and lists; the protocol needs about 8 */
@@ -25,7 +26,8 @@ enum mcp_kind {
     MCP_REQUEST,
     MCP_NOTIFICATION,
     MCP_RESPONSE, /* ignored, because this server sends no requests */
-    MCP_INVALID   /* answered with code and error; id is set if it could be read */
+    MCP_INVALID,  /* answered with code and error; id is set if it could be read */
+    MCP_BATCH     /* the root is a list of messages */
 };
 
 struct mcp_message {
@@ -34,12 +36,16 @@ struct mcp_message {
     json_t *id;         /* a string, an integer, or NULL */
     const char *method; /* of requests and notifications */
     json_t *params;     /* an object, or NULL */
+    bool batched;       /* from a batch, which only one revision has */
     enum mcp_code code; /* of MCP_INVALID */
     char error[160];
 };
 
 /* text[length] must be NUL. Release the message after use, whatever its kind. */
 void mcp_message_read(struct mcp_message *message, const char *text, size_t length);
+
+/* Reads a value that is parsed already, and steals it. */
+void mcp_message_take(struct mcp_message *message, json_t *root);
 
 /* A message that was not kept. Its answer names the request if `id`, as JSON text, is one. Release it likewise. */
 void mcp_message_dropped(struct mcp_message *message, const char *id, const char *why);

@@ -11,6 +11,7 @@
 #include "mcp/field.h"
 #include "mcp/knowledge.h"
 #include "mcp/untrusted.h"
+#include "output/nearest_tried.h"
 
 /* The protocol allows at most 100 values in one answer. */
 enum { COMPLETIONS = 100, ARGUMENT_MAX = 200, MAX_TRIALS = 1000 };
@@ -171,7 +172,7 @@ static json_t *completion(char **names, const char *prefix)
  * also means newest first. */
 static char **ids_with_prefix(struct mcp_server *server, const char *prefix)
 {
-    char *quoted = mcp_sql_quote(prefix), *sql = NULL, **ids = NULL;
+    char *quoted = cli_sql_quote(prefix), *sql = NULL, **ids = NULL;
     size_t length;
     FILE *out = quoted ? open_memstream(&sql, &length) : NULL;
     if (out) {

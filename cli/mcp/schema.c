@@ -158,7 +158,7 @@ static bool check_texts(struct mcp_call *call, const struct mcp_argument *argume
 /* Accepts 20.0 as a whole number, because JSON has one type of number and some clients write all of them so. */
 static bool check_number(struct mcp_call *call, const struct mcp_argument *argument, const json_t *value)
 {
-    char text[120], low[LINEAGE_NUMBER_MAX], high[LINEAGE_NUMBER_MAX];
+    char text[120];
     bool whole = argument->type == MCP_COUNT, bounded = argument->max > argument->min;
     double number = json_number_value(value);
     bool ok = whole ? json_is_integer(value) || (json_is_real(value) && floor(number) == number)
@@ -167,8 +167,7 @@ static bool check_number(struct mcp_call *call, const struct mcp_argument *argum
         return true;
     if (!bounded)
         return wrong(call, argument, whole ? "a whole number" : "a number");
-    snprintf(text, sizeof text, "a %snumber from %s to %s", whole ? "whole " : "",
-             lineage_number_format(low, argument->min), lineage_number_format(high, argument->max));
+    snprintf(text, sizeof text, "a %snumber from %.15g to %.15g", whole ? "whole " : "", argument->min, argument->max);
     return wrong(call, argument, text);
 }
 

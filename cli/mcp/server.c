@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/render.h>
+#include <lineage/text.h>
+
 #include "mcp/mcp.h"
 #include "mcp/untrusted.h"
 
@@ -33,15 +36,15 @@ static const char instructions[] =
 
 static void fill_error(struct mcp_call *call, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
-/* Text from users and files must be valid in the answer. */
+/* Text from users and files must be valid in the answer. What it quotes stays unchanged, because no table is around it. */
 static void fill_error(struct mcp_call *call, const char *format, va_list args)
 {
     char text[sizeof call->error];
     vsnprintf(text, sizeof text, format, args);
-    char *line = cli_text_line(text, sizeof text / 4), *safe = line ? mcp_escape_tags(line) : NULL;
+    char *line = lineage_text_visible(text, strlen(text), sizeof text / 4), *safe = line ? mcp_escape_tags(line) : NULL;
     snprintf(call->error, sizeof call->error, "%s", safe ? safe : "out of memory");
     free(safe);
-    free(line);
+    lineage_free(line);
 }
 
 /* The code decides who sees the error: a JSON-RPC error goes to the client's program, which often does not show it to
@@ -133,6 +136,12 @@ static bool unsupported(struct mcp_call *call, const char *requested)
 /* The request names its version, or belongs to a session that a handshake opened. */
 static bool settle_era(struct mcp_call *call)
 {
+    const char *session = call->server->version;
+    if (call->message->batched && !(session && strcmp(session, "2025-03-26") == 0)) {
+        mcp_refuse(call, MCP_INVALID_REQUEST, "Invalid request: send one message per line, not a batch; only revision 2025-03-26 "
+                                              "has batches");
+        return false;
+    }
     const json_t *meta = json_object_get(call->message->params, "_meta");
     const json_t *named = json_object_get(meta, VERSION_KEY);
     bool handshake = strcmp(call->message->method, "initialize") == 0;
@@ -271,8 +280,8 @@ static json_t *error_answer(json_t *id, enum mcp_code code, const char *text, js
     json_t *answer = json_pack("{s:s}", "jsonrpc", "2.0");
     if (data)
         json_object_set_new(error, "data", data);
-    if (id)
-        json_object_set(answer, "id", id);
+    /* JSON-RPC wants null where the id of the request is not known. */
+    json_object_set_new(answer, "id", id ? json_incref(id) : json_null());
     json_object_set_new(answer, "error", error);
     return answer;
 }
@@ -301,6 +310,7 @@ static json_t *answer(struct mcp_server *server, const struct mcp_message *messa
     switch (message->kind) {
     case MCP_REQUEST: return answer_request(server, message);
     case MCP_INVALID: return error_answer(message->id, message->code, message->error, NULL);
+    case MCP_BATCH: /* the inbox has taken it apart */
     case MCP_NOTIFICATION:
     case MCP_RESPONSE: break; /* these get no answer, whatever they contain */
     }

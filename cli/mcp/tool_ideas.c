@@ -116,6 +116,8 @@ static json_t *call_similar(struct mcp_call *call)
             tried = tried || list.items[i].same;
         }
         result = json_pack("{s:b, s:o}", "tried", tried, "trials", trials);
+        if (list.remark)
+            json_object_set_new(result, "remark", mcp_cell(list.remark, TEXT_MAX));
     } else {
         mcp_store_trouble(call, &err);
     }

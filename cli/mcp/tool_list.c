@@ -16,6 +16,7 @@
 #include "mcp/page.h"
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"
+#include "output/evidence_out.h"
 #include "output/nearest_tried.h"
 
 /* ---- query ---- */
@@ -115,73 +116,15 @@ static bool read_wanted(struct mcp_conditions *conditions, const char *wanted_te
     return conditions->n > 0;
 }
 
-/* Whether the last question found the name in words, so that its values are not those of a parameter. */
-static bool is_in_words(const struct mcp_call *call, const char *name)
+/* Adds the nearest tried values of a parameter or a setting in words. */
+static void add_nearest(json_t *nearest, struct mcp_call *call, const char *name, const json_t *wanted)
 {
-    const struct lineage_settings *settings = lineage_store_settings(call->server->store);
-    for (size_t i = 0; settings && i < settings->n; i++)
-        if (strcmp(settings->names[i].name, name) == 0)
-            return settings->names[i].trials > 0;
-    return false;
-}
-
-/* Adds the nearest values of a setting in words: for a number the values below and above it, for a text at most TEXTS
- * texts. */
-static void add_nearest_in_words(json_t *nearest, struct mcp_call *call, const char *name, const json_t *wanted)
-{
-    enum { TEXTS = 8 };
-    struct lineage_sweep sweep;
-    struct lineage_error err;
-    json_t *values = json_array();
-    if (lineage_sweep_load(call->server->store, name, NULL, &sweep, &err) == LINEAGE_OK) {
-        size_t above = 0;
-        while (above < sweep.n_xs && !sweep.x_texts[above] && sweep.xs[above] <= json_number_value(wanted))
-            above++;
-        for (size_t i = above - (above > 0); json_is_number(wanted) && i <= above && i < sweep.n_xs && !sweep.x_texts[i]; i++)
-            json_array_append_new(values, cli_json_number(sweep.xs[i]));
-        for (size_t i = 0; json_is_string(wanted) && i < sweep.n_xs && json_array_size(values) < TEXTS; i++)
-            if (sweep.x_texts[i])
-                json_array_append_new(values, mcp_cell(sweep.x_texts[i], 80));
-        lineage_sweep_release(&sweep);
-    }
-    mcp_set_named(nearest, name, values);
-}
-
-/* Adds the nearest tried values below and above, if no trial matched. */
-static void add_nearest(json_t *nearest, struct mcp_call *call, const char *name, double wanted)
-{
-    char number[LINEAGE_NUMBER_MAX], sql[512];
-    char *key = mcp_sql_quote(lineage_param_canonical(name));
-    json_t *values = json_array();
-    for (int up = 0; key && strlen(key) < 200 && up < 2; up++) {
-        double value;
-        snprintf(sql, sizeof sql, "SELECT %s(value) FROM param_values WHERE key = %s AND value < '' AND value %s %s", up ? "min" : "max",
-                 key, up ? ">" : "<=", lineage_number_format(number, wanted));
-        char **texts = mcp_sql_texts(call->server, sql, 1);
-        if (texts && texts[0] && lineage_number_parse(&value, texts[0], strlen(texts[0])))
-            json_array_append_new(values, cli_json_number(value));
-        mcp_names_free(texts);
-    }
-    free(key);
-    mcp_set_named(nearest, name, values);
-}
-
-/* There is no distance between texts, so tried texts are listed, at most TEXTS of them. */
-static void add_texts_tried(json_t *nearest, struct mcp_call *call, const char *name)
-{
-    enum { TEXTS = 8 };
-    char sql[512];
-    char *key = mcp_sql_quote(lineage_param_canonical(name)), **texts = NULL;
-    json_t *values = json_array();
-    if (key && strlen(key) < 200) {
-        snprintf(sql, sizeof sql, "SELECT DISTINCT value FROM param_values WHERE key = %s AND value >= '' ORDER BY 1 LIMIT %d",
-                 key, TEXTS);
-        texts = mcp_sql_texts(call->server, sql, TEXTS);
-    }
-    for (size_t i = 0; texts && texts[i]; i++)
-        json_array_append_new(values, mcp_cell(texts[i], 80));
-    mcp_names_free(texts);
-    free(key);
+    const double number = json_number_value(wanted);
+    json_t *values = cli_nearest_values(call->server->store, name, json_is_number(wanted) ? &number : NULL), *value;
+    size_t i;
+    json_array_foreach(values, i, value)
+        if (json_is_string(value))
+            json_array_set_new(values, i, mcp_cell(json_string_value(value), 80));
     mcp_set_named(nearest, name, values);
 }
 
@@ -239,18 +182,8 @@ static json_t *call_tried(struct mcp_call *call)
     if (tried)
         return result;
     json_t *nearest = json_object();
-    bool in_words[MCP_MAX_CONDITIONS] = {false};
-    size_t n = 0;
     json_object_foreach(json_object_get(call->arguments, "params"), name, value)
-        in_words[n++] = is_in_words(call, name);
-    n = 0;
-    json_object_foreach(json_object_get(call->arguments, "params"), name, value)
-        if (in_words[n++])
-            add_nearest_in_words(nearest, call, name, value);
-        else if (json_is_string(value))
-            add_texts_tried(nearest, call, name);
-        else
-            add_nearest(nearest, call, name, json_number_value(value));
+        add_nearest(nearest, call, name, value);
     json_object_set_new(result, "nearest", nearest);
     if (conditions.n > 1)
         add_evidence(result, call, &conditions);
@@ -310,6 +243,8 @@ static json_t *chain_page(struct mcp_call *call, const struct lineage_chain *cha
         result = mcp_page_finish(&page, call, chain->n, i < chain->n);
         json_object_set_new(result, "passed_over", json_integer((json_int_t)passed));
         json_object_set_new(result, "begins", json_string(chain_ends[chain->end]));
+        if (chain->by_keeps)
+            json_object_set_new(result, "by_keeps", json_true());
     }
     mcp_page_release(&page);
     return result;
@@ -489,17 +424,24 @@ static void add_front(json_t *result, struct lineage_store *store)
 static json_t *call_best(struct mcp_call *call)
 {
     struct lineage_trial best = {0};
+    struct lineage_evidence evidence;
     struct lineage_error err;
     const struct lineage_config *config = lineage_store_config(call->server->store);
-    if (lineage_best(call->server->store, &best, &err) != LINEAGE_OK)
+    if (lineage_best_of(call->server->store, &best, &evidence, &err) != LINEAGE_OK)
         return mcp_store_trouble(call, &err);
     json_t *result = one_trial(call, &best, "exp_id,timestamp,specialist,parent_exp,hypothesis,status,score,margin,"
                                             "delta_vs_best,train_s,total_s,notes,params,turns");
     if (result) {
-        json_object_set_new(result, "metric", mcp_cell(lineage_store_metric(call->server->store), 80));
+        const char *name = lineage_store_score_name(call->server->store);
+        json_object_set_new(result, "metric", mcp_cell(name ? name : lineage_store_metric(call->server->store), 80));
         json_object_set_new(result, "better", json_string(config->direction == LINEAGE_HIGHER ? "higher" : "lower"));
         add_front(result, call->server->store);
+        if (!isnan(evidence.sure)) {
+            json_object_set_new(result, "setting", cli_answer_json(&evidence));
+            json_object_set_new(result, "settings", cli_ranked_json(&evidence, call->server->store, 10));
+        }
     }
+    lineage_evidence_release(&evidence);
     lineage_trial_release(&best);
     return result;
 }

@@ -27,26 +27,27 @@ struct rows {
     bool more;
 };
 
-/* Numbers become text too: a result column of SQLite has no type, and each of its rows may have a different one. */
-static json_t *row_json(size_t n, const char *const *texts, size_t max)
+static json_t *row_json(size_t n, const char *const *texts, const bool *numbers, size_t max)
 {
     json_t *row = json_array();
     for (size_t i = 0; i < n; i++)
-        json_array_append_new(row, texts[i] ? mcp_cell(texts[i], max) : json_null());
+        json_array_append_new(row, !texts[i] ? json_null() : numbers[i] ? cli_json_digits(texts[i]) : mcp_cell(texts[i], max));
     return row;
 }
 
 /* As in every list, the first row is always shown, with shortened texts if necessary. */
-static bool add_row(void *context, size_t n, const char *const *names, const char *const *texts)
+static bool add_row(void *context, size_t n, const char *const *names, const char *const *texts, const bool *numbers)
 {
     struct rows *rows = context;
     bool first = !json_array_size(rows->list);
     for (size_t i = 0; first && i < n; i++)
         json_array_append_new(rows->columns, mcp_cell(names[i], 80));
+    if (!texts)
+        return true;
     rows->more = json_array_size(rows->list) == rows->limit;
     for (size_t max = CELL_MAX; !rows->more; max /= 2) {
         size_t length = 0;
-        json_t *row = row_json(n, texts, max);
+        json_t *row = row_json(n, texts, numbers, max);
         free(cli_json_compact(row, &length));
         if (rows->bytes + length < rows->max_bytes || (first && max <= CELL_MIN)) {
             json_array_append_new(rows->list, row);
@@ -68,7 +69,7 @@ static json_t *call_sql(struct mcp_call *call)
                         .limit = mcp_count_argument(call, "limit", 50)};
     struct lineage_error err;
     json_t *result = NULL;
-    if (lineage_sql(call->server->store, mcp_text_argument(call, "statement"), add_row, &rows, &err) == LINEAGE_OK) {
+    if (lineage_sql_typed(call->server->store, mcp_text_argument(call, "statement"), add_row, &rows, &err) == LINEAGE_OK) {
         size_t n = json_array_size(rows.list);
         result = json_pack("{s:o, s:O, s:O}", "shown",
                            rows.more ? json_sprintf("%zu, and there are more", n) : json_sprintf("%zu of %zu", n, n),
@@ -84,8 +85,7 @@ static json_t *call_sql(struct mcp_call *call)
 const struct mcp_tool mcp_tool_sql = {
     .name = "sql",
     .title = "SELECT",
-    .description = "A read-only SQLite SELECT, for what the other tools cannot answer. Values are text, NULL "
-                   "is null.",
+    .description = "A read-only SQLite SELECT, for what the other tools cannot answer.",
     .arguments = arguments,
     .output = MCP_LIST_OUTPUT,
     .needed = "\"shown\",\"columns\",\"rows\"",

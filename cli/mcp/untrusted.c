@@ -45,11 +45,18 @@ char *mcp_escape_tags(const char *text)
     return out;
 }
 
+/* A bar or a backquote harms no JSON, and a value must be found again by what is shown of it. Three backquotes end the fence
+ * that a client may put around an answer, and no value has them. */
+static char *harmless(const char *text, size_t max)
+{
+    return strstr(text, "```") ? lineage_text_safe(text, strlen(text), max) : lineage_text_visible(text, strlen(text), max);
+}
+
 /* A NULL text becomes an empty cell, so that callers need no special case for a missing column. A cell may be shown inside a
  * block, and a client may join cells to a text, so the tags are escaped in cells too. */
 json_t *mcp_cell(const char *text, size_t max)
 {
-    char *safe = lineage_text_safe(text ? text : "", text ? strlen(text) : 0, max);
+    char *safe = harmless(text ? text : "", max);
     char *escaped = safe ? mcp_escape_tags(safe) : NULL;
     json_t *cell = escaped ? json_string(escaped) : NULL;
     free(escaped);
@@ -78,7 +85,7 @@ void mcp_set_named(json_t *object, const char *name, json_t *value)
 
 bool mcp_is_plain(const char *text)
 {
-    char *safe = lineage_text_safe(text, strlen(text), 0);
+    char *safe = harmless(text, 0);
     bool plain = safe && strcmp(safe, text) == 0;
     for (const char *c = strchr(text, '<'); plain && c; c = strchr(c + 1, '<'))
         plain = !is_tag(c);
@@ -95,14 +102,12 @@ static bool put_line(FILE *out, const char *line, size_t length)
     if (!mcp_text_open(&whole))
         return false;
     for (size_t i = 0; i < length;) {
-        size_t n = strcspn(line + i, "\t|`\n");
-        n = n < length - i ? n : length - i;
-        char *safe = lineage_text_safe(line + i, n, 0);
-        fputs(safe ? safe : "", whole.out);
+        const char *tab = memchr(line + i, '\t', length - i);
+        size_t n = tab ? (size_t)(tab - line) - i : length - i;
+        char *safe = lineage_text_visible(line + i, n, 0);
+        fprintf(whole.out, "%s%s", safe ? safe : "", tab ? "\t" : "");
         lineage_free(safe);
-        i += n;
-        if (i < length)
-            fputc(line[i++], whole.out);
+        i += n + 1;
     }
     mcp_text_close(&whole);
     char *escaped = whole.data ? mcp_escape_tags(whole.data) : NULL;

@@ -9,8 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli.h"
+
 /* Names of numbers that have a meaning of their own and are therefore not metrics. */
-static const char *const reserved[] = {"step", "steps", "score", "train_s", "eval_s", "status", NULL};
+static const char *const reserved[] = {"step", "score", "steps", "train_s", "eval_s", "status"};
+
+enum { N_RESERVED = sizeof reserved / sizeof *reserved, N_RESERVED_PRINTED = 2 };
 
 static const char *const failures[] = {"other", "input", "size"};
 
@@ -22,12 +26,15 @@ const char *trial_failure_name(enum trial_failure failure)
 }
 
 /* Every other number is a metric; nothing has to be declared. */
-bool event_is_metric(const char *name, const json_t *value)
+bool event_is_metric(const struct trial_event *event, const char *name, const json_t *value, const struct metric_query *asked)
 {
-    for (size_t i = 0; reserved[i]; i++)
-        if (strcmp(reserved[i], name) == 0)
-            return false;
-    return json_is_number(value); /* numbers in JSON are finite */
+    const size_t n = event->channel == TRIAL_CHANNEL_EVENTS ? N_RESERVED : N_RESERVED_PRINTED;
+    bool is_reserved = false, is_asked = false;
+    for (size_t i = 0; i < n; i++)
+        is_reserved = is_reserved || strcmp(reserved[i], name) == 0;
+    for (size_t i = 0; is_reserved && asked && i < asked->n_names; i++)
+        is_asked = is_asked || strcmp(asked->names[i], name) == 0;
+    return json_is_number(value) && (!is_reserved || is_asked); /* numbers in JSON are finite */
 }
 
 static enum trial_failure failure_of(const char *kind)
@@ -66,11 +73,7 @@ static int64_t count_member(const json_t *line, const char *name)
 
 /* ---- values that are not finite ---- */
 
-/*
- * Whether the value is a string such as "nan" or "-inf". The store writes such values as strings. Python writes them
- * without quotes, which quote_specials adds.
- */
-static bool says_not_finite(const json_t *value)
+bool event_says_not_finite(const json_t *value)
 {
     static const char *const words[] = {"nan", "NaN", "inf", "-inf", "Infinity", "-Infinity", NULL};
     const char *text = json_string_value(value);
@@ -85,7 +88,7 @@ static const char *find_not_finite(const json_t *line)
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)line, name, value)
-        if (says_not_finite(value))
+        if (event_says_not_finite(value))
             return name;
     return NULL;
 }
@@ -101,8 +104,7 @@ static size_t special_length(const char *at, const char *end)
     return 0;
 }
 
-/* Returns a copy of the line (free) with quotes around each NaN and Infinity that is outside of a string. */
-static char *quote_specials(const char *text, size_t length, size_t *quoted_length)
+char *event_quote_specials(const char *text, size_t length, size_t *quoted_length)
 {
     char *out = malloc(2 * length + 1), *to = out;
     bool inside = false;
@@ -125,16 +127,60 @@ static char *quote_specials(const char *text, size_t length, size_t *quoted_leng
     return out;
 }
 
+/* The four hexadecimal digits of the escape \uXXXX at text; -1 if there is none. */
+static int escaped_unit(const char *text, const char *end)
+{
+    char digits[5] = "";
+    char *rest;
+    if (end - text < 6 || text[0] != '\\' || text[1] != 'u')
+        return -1;
+    memcpy(digits, text + 2, 4);
+    long unit = strtol(digits, &rest, 16);
+    return rest == digits + 4 ? (int)unit : -1;
+}
+
+/*
+ * Replaces halves of surrogate pairs by U+FFFD: Python writes one for each byte of a file name that is not UTF-8, and models say
+ * them. The escape has as many bytes.
+ */
+static void mend_surrogates(char *text, size_t length)
+{
+    char *end = text + length;
+    for (char *at = text; at < end; at++) {
+        int unit = escaped_unit(at, end), next = escaped_unit(at + 6 < end ? at + 6 : end, end);
+        if (unit >= 0xd800 && unit < 0xdc00 && next >= 0xdc00 && next < 0xe000)
+            at += 11;
+        else if (unit >= 0xd800 && unit < 0xe000)
+            memcpy(at + 2, "fffd", 4), at += 5;
+        else if (*at == '\\')
+            at++;
+    }
+}
+
+/* Reads what Python and other writers write although it is not JSON: NaN, bytes that are not UTF-8, halves of surrogate pairs. */
+static json_t *load_mended(const char *text, size_t length)
+{
+    size_t n = 0;
+    char *copy = strndup(text, length);
+    json_t *utf8 = copy ? cli_json_text(copy) : NULL, *line = NULL;
+    char *quoted = utf8 ? event_quote_specials(json_string_value(utf8), json_string_length(utf8), &n) : NULL;
+    if (quoted) {
+        mend_surrogates(quoted, n);
+        line = json_loadb(quoted, n, JSON_ALLOW_NUL, NULL);
+    }
+    free(quoted);
+    json_decref(utf8);
+    free(copy);
+    return line;
+}
+
 static json_t *load(const char *text, size_t length)
 {
-    size_t n;
-    json_t *line = json_loadb(text, length, 0, NULL);
-    if (line || !(memmem(text, length, "NaN", 3) || memmem(text, length, "Infinity", 8)))
-        return line;
-    char *quoted = quote_specials(text, length, &n);
-    line = quoted ? json_loadb(quoted, n, 0, NULL) : NULL;
-    free(quoted);
-    return line;
+    const bool has_mark = length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0;
+    text += has_mark ? 3 : 0;
+    length -= has_mark ? 3 : 0;
+    json_t *line = json_loadb(text, length, JSON_ALLOW_NUL, NULL);
+    return line ? line : load_mended(text, length);
 }
 
 json_t *event_line_read(struct trial_event *event, const char *text, size_t length, const char *score_name)
@@ -158,7 +204,7 @@ json_t *event_line_read(struct trial_event *event, const char *text, size_t leng
         .steps = count_member(line, "steps"),
         .has_score = json_is_number(score),
         .score = json_number_value(score),
-        .lost_score = says_not_finite(score),
+        .lost_score = event_says_not_finite(score),
         .not_finite = find_not_finite(line),
         .train_s = seconds_member(line, "train_s"),
         .eval_s = seconds_member(line, "eval_s"),

@@ -21,6 +21,8 @@
 
 #include <jansson.h>
 
+#include "metrics/metric_scan.h"
+
 /* "eval" begins the evaluation and "done" ends it; phases of other names belong to the training. */
 #define TRIAL_PHASE_TRAIN "train"
 #define TRIAL_PHASE_EVAL "eval"
@@ -43,7 +45,8 @@ enum trial_channel {
     TRIAL_CHANNEL_NAMED,  /* `name: value`, for a name that was asked for */
     TRIAL_CHANNEL_METRIC, /* `METRIC name=value` */
     TRIAL_CHANNEL_PATTERN, /* a pattern that the user gave */
-    TRIAL_CHANNEL_EVENTS  /* JSON on the descriptor */
+    TRIAL_CHANNEL_EVENTS, /* JSON on the descriptor */
+    TRIAL_CHANNEL_FILE    /* a file that the trial has written */
 };
 
 /* One line. Its texts and lists belong to `line`. */
@@ -60,6 +63,7 @@ struct trial_event {
     bool lost_score;        /* the line has a score that is not finite */
     bool unreadable;        /* the line names the score, but its value has a comma inside or is not a number */
     bool several;           /* the line names a metric other than `score`, and the caller named no score */
+    const char *file;       /* the file that the values come from; NULL: a line */
     const char *not_finite; /* a metric whose value is not finite; NULL: none */
     double train_s, eval_s; /* seconds so far, by the trial's own clock; below 0: not reported */
     const json_t *param;    /* {NAME: NUMBER}, or NULL */
@@ -67,6 +71,7 @@ struct trial_event {
     const char *kernels;  /* the kernels on which the bits of its numbers depend; NULL: unchanged */
     const json_t *inert;  /* names of settings that were given and had no effect, or NULL */
     const json_t *peers;  /* [{"name", "pid"}], processes that the trial cannot lose (trial/peers.h), or NULL */
+    const char *after_end;  /* the process that printed it after the command had ended; NULL: before that */
     const char *failed;     /* why the trial failed; NULL: it continues */
     enum trial_failure failure;
 };
@@ -78,8 +83,19 @@ struct trial_event {
  */
 json_t *event_line_read(struct trial_event *event, const char *line, size_t length, const char *score_name);
 
-/* Whether the member is a metric: a number without a meaning of its own. */
-bool event_is_metric(const char *name, const json_t *value);
+/*
+ * Whether the member is a metric: a number without a meaning of its own, or one that was asked for by name (NULL: none were).
+ * In a printed line, only `step` and `score` have a meaning of their own.
+ */
+bool event_is_metric(const struct trial_event *event, const char *name, const json_t *value, const struct metric_query *asked);
+
+/*
+ * Whether the value is a string such as "nan" or "-inf". The store writes such values as strings. Python writes them without quotes,
+ * which event_quote_specials adds: it returns a copy of the text (free) with quotes around each NaN and Infinity that is outside of
+ * a string, or NULL when out of memory.
+ */
+bool event_says_not_finite(const json_t *value);
+char *event_quote_specials(const char *text, size_t length, size_t *quoted_length);
 
 /* The value of the member "kind" of a line with "failed". */
 const char *trial_failure_name(enum trial_failure failure);

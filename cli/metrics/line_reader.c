@@ -33,7 +33,9 @@ static void keep_rest(struct line_reader *reader, const char *from)
 {
     reader->length -= (size_t)(from - reader->bytes);
     memmove(reader->bytes, from, reader->length);
-    if (reader->length > LINE_READER_MAX) {
+    if (reader->length > (reader->most ? reader->most : LINE_READER_MAX)) {
+        reader->first_skipped = reader->n_skipped ? reader->first_skipped : reader->n_lines + 1;
+        reader->n_skipped += !reader->overlong;
         reader->overlong = true;
         reader->length = 0;
     }
@@ -43,6 +45,7 @@ void line_reader_each(struct line_reader *reader, line_reader_take *take, void *
 {
     char *from = reader->bytes, *end;
     while ((end = memchr(from, '\n', reader->length - (size_t)(from - reader->bytes)))) {
+        reader->n_lines++;
         if (!reader->overlong)
             take(context, from, (size_t)(end - from));
         reader->overlong = false;
@@ -80,6 +83,7 @@ void line_reader_last(struct line_reader *reader, line_reader_take *take, void *
 {
     if (reader->length && !reader->overlong)
         take(context, reader->bytes, reader->length);
+    reader->length = 0;
 }
 
 void line_reader_skip(struct line_reader *reader)

@@ -4,15 +4,18 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-/* Longer lines are skipped, because a child that writes without end must not fill the memory of its reader. */
-enum { LINE_READER_MAX = 1 << 20 };
+/* Longer lines are skipped, because a child that writes without end must not fill the memory of its reader. Events may hold texts. */
+enum { LINE_READER_MAX = 1 << 20, LINE_READER_EVENT_MAX = 16 << 20 };
 
 /* A reader of zero bytes ({0}) is valid and empty. */
 struct line_reader {
     char *bytes; /* [length] of a line that has not ended yet, followed by the bytes of the latest read */
     size_t length, capacity;
     bool overlong; /* the rest of this line is skipped */
+    size_t most;   /* longest line; 0: LINE_READER_MAX */
+    uint64_t n_lines, n_skipped, first_skipped; /* lines so far, those that were too long, and the number of the first of them */
 };
 
 /*

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cli.h"
+
 /* How close a line came to printing the score: it contains a digit, the name of the score, or a number that cannot be
  * read. */
 enum { NEAR_DIGIT = 1, NEAR_NAME, NEAR_NUMBER };
@@ -26,18 +28,28 @@ static bool has_pattern(const struct metric_query *query, const char *name)
     return false;
 }
 
+static bool is_score(const struct metric_lines *lines, const char *name)
+{
+    return strcmp(name, lines->score ? lines->score : "score") == 0;
+}
+
+/* Whether only a pattern reads the name: always if it has one, except for the score of an evaluation until the pattern matches. */
+static bool is_by_pattern(const struct metric_lines *lines, const char *name)
+{
+    return has_pattern(&lines->query, name) && !(lines->query.any_form && !lines->pattern_matched && is_score(lines, name));
+}
+
 void metric_lines_init(struct metric_lines *lines, const struct metric_query *query, const char *score)
 {
     *lines = (struct metric_lines){.query = *query, .score = score, .line = json_object()};
-    bool has_step = false;
     size_t n = 0;
     for (size_t i = 0; i < query->n_names && n < METRIC_NAMES_MAX; i++) {
-        if (has_pattern(query, query->names[i]))
+        if (has_pattern(query, query->names[i]) && !(query->any_form && is_score(lines, query->names[i])))
             continue;
-        has_step = has_step || strcmp(query->names[i], "step") == 0;
+        lines->step_asked = lines->step_asked || strcmp(query->names[i], "step") == 0;
         lines->names[n++] = query->names[i];
     }
-    if ((n || query->n_patterns) && !has_step)
+    if ((n || query->n_patterns) && !lines->step_asked)
         lines->names[n++] = "step";
     lines->query.names = lines->names;
     lines->query.n_names = n;
@@ -56,6 +68,8 @@ struct reading {
     struct trial_event *event;
     size_t n; /* metrics of this line */
     bool steps; /* this pass reads only the step */
+    const char *text;
+    size_t length; /* of the line */
     enum metric_problem problem; /* why the score of this line cannot be read */
 };
 
@@ -99,6 +113,46 @@ static bool has_same_unit(struct metric_lines *lines, const char *name, const ch
     return strcmp(lines->seen[i].unit, unit) == 0;
 }
 
+static void copy_line(char out[METRIC_NEAREST_BYTES], const char *line, size_t length)
+{
+    size_t n = length < METRIC_NEAREST_BYTES - 1 ? length : METRIC_NEAREST_BYTES - 1;
+    memcpy(out, line, n);
+    out[n] = '\0';
+}
+
+/* Counts the line for the remark. Only the first line of each is shown; remarks beyond METRIC_REMARKS_MAX are dropped. */
+static void note(struct reading *r, const char *name, enum metric_doubt doubt, enum metric_problem problem)
+{
+    struct metric_lines *lines = r->lines;
+    size_t i = 0;
+    while (i < lines->n_remarks && (strcmp(lines->remarks[i].name, name) != 0 || lines->remarks[i].doubt != doubt))
+        i++;
+    if (i == METRIC_REMARKS_MAX || lines->remarks[i].lines++)
+        return;
+    lines->n_remarks++;
+    strcpy(lines->remarks[i].name, name);
+    lines->remarks[i].doubt = doubt;
+    lines->remarks[i].problem = problem;
+    copy_line(lines->remarks[i].line, r->text, r->length);
+}
+
+/* The number that an earlier place of this line has for the name, or NULL. */
+static const json_t *in_this_line(const struct reading *r, const char *name)
+{
+    return r->n > 0 ? json_object_get(r->lines->line, name) : NULL;
+}
+
+static void note_doubts(struct reading *r, const struct metric_found *found, const char *name)
+{
+    const json_t *before = in_this_line(r, name);
+    if (found->doubtful)
+        note(r, name, METRIC_TWO_NUMBERS, METRIC_READ);
+    if (found->cut)
+        note(r, name, METRIC_CUT, METRIC_READ);
+    if (found->source == METRIC_BY_NAME && before && r->event->channel != TRIAL_CHANNEL_METRIC && json_number_value(before) != found->value)
+        note(r, name, METRIC_TWO_PLACES, METRIC_READ);
+}
+
 /*
  * Records the name. Counts a new step if an earlier line of this step had the same name. Names that do not fit into the
  * table count no steps.
@@ -109,8 +163,7 @@ static void count_step(struct reading *r, const char *name, bool by_keyword)
     size_t i = find_seen(lines, name);
     if (i == METRIC_NAMES_MAX)
         return;
-    bool in_this_line = r->n > 0 && json_object_get(lines->line, name);
-    if (i < lines->n_seen && lines->seen[i].step == lines->step && !in_this_line)
+    if (i < lines->n_seen && lines->seen[i].step == lines->step && !in_this_line(r, name))
         lines->step++;
     strcpy(lines->seen[i].name, name);
     lines->seen[i].step = lines->step;
@@ -121,7 +174,7 @@ static void count_step(struct reading *r, const char *name, bool by_keyword)
 /* Returns how far a value with this name is trusted as the score; TRIAL_CHANNEL_NONE if it is another metric. */
 static enum trial_channel score_channel(const struct metric_lines *lines, const char *name, enum trial_channel channel)
 {
-    if (strcmp(name, lines->score ? lines->score : "score") == 0)
+    if (is_score(lines, name))
         return channel;
     if (lines->score || channel != TRIAL_CHANNEL_METRIC) /* with patterns, the caller always names the score */
         return TRIAL_CHANNEL_NONE;
@@ -136,9 +189,7 @@ static void keep_nearest(struct metric_lines *lines, const char *line, size_t le
 {
     if (nearness < lines->nearness)
         return;
-    size_t n = length < METRIC_NEAREST_BYTES - 1 ? length : METRIC_NEAREST_BYTES - 1;
-    memcpy(lines->nearest, line, n);
-    lines->nearest[n] = '\0';
+    copy_line(lines->nearest, line, length);
     lines->nearness = nearness;
     lines->problem = problem;
 }
@@ -154,10 +205,8 @@ static void take(void *context, const struct metric_found *found)
     memcpy(name, found->name, found->name_length);
     name[found->name_length] = '\0';
     bool is_step = strcmp(name, "step") == 0;
-    if (is_step != r->steps || (found->source != METRIC_BY_PATTERN && has_pattern(&r->lines->query, name)))
+    if (is_step != r->steps || (found->source != METRIC_BY_PATTERN && is_by_pattern(r->lines, name)))
         return;
-    if (found->problem == METRIC_TOO_HARD && r->lines->given_up++ == 0)
-        strcpy(r->lines->hard, name);
     if (is_step) {
         event->names_step = (found->problem == METRIC_READ || found->problem == METRIC_FRACTION) && found->value >= 0 && found->value <= 9e15;
         if (event->names_step)
@@ -171,6 +220,7 @@ static void take(void *context, const struct metric_found *found)
     if (r->lines->footer && found->source == METRIC_BY_NAME && find_seen(r->lines, name) < r->lines->n_seen)
         return; /* rounded to five decimals: 1.13e-06 is 0.0 there */
     enum trial_channel as_score = score_channel(r->lines, name, channel);
+    r->lines->pattern_matched = r->lines->pattern_matched || (as_score && found->source == METRIC_BY_PATTERN);
     if (as_score)
         event->channel = as_score;
     else
@@ -180,6 +230,7 @@ static void take(void *context, const struct metric_found *found)
     if (!problem && !has_same_unit(r->lines, name, found->unit))
         problem = METRIC_CHANGED;
     if (problem) {
+        note(r, name, METRIC_REFUSED, problem);
         event->unreadable = event->unreadable || as_score;
         r->problem = as_score ? problem : r->problem;
     } else if (!isfinite(found->value)) {
@@ -187,6 +238,7 @@ static void take(void *context, const struct metric_found *found)
             event->not_finite = strcpy(r->lines->lost, name);
         event->lost_score = event->lost_score || as_score;
     } else {
+        note_doubts(r, found, name);
         set_number(r, name, found->value);
         r->n++;
         if (as_score) {
@@ -196,9 +248,24 @@ static void take(void *context, const struct metric_found *found)
     }
 }
 
+/* `step` is a metric of its line, too, if it was asked for, and may be the score. */
+static void take_step(struct reading *r)
+{
+    if (!r->lines->step_asked || !r->event->names_step)
+        return;
+    if (r->n++ == 0)
+        json_object_clear(r->lines->line);
+    if (!score_channel(r->lines, "step", TRIAL_CHANNEL_NAMED))
+        return;
+    r->event->channel = TRIAL_CHANNEL_NAMED;
+    r->event->has_score = true;
+    r->event->score = (double)r->lines->step;
+}
+
 static bool finish(struct reading *r)
 {
     json_t *line = r->lines->line;
+    take_step(r);
     if (r->event->several && r->event->channel == TRIAL_CHANNEL_ONLY) { /* nobody said which is the score */
         r->event->channel = TRIAL_CHANNEL_NONE;
         r->event->has_score = r->event->lost_score = r->event->unreadable = false;
@@ -237,9 +304,9 @@ static const char *strip(struct metric_lines *lines, const char *text, size_t *l
 
 bool metric_lines_read(struct metric_lines *lines, struct trial_event *event, const char *text, size_t length)
 {
-    struct reading r = {lines, event, 0, true, METRIC_READ};
     *event = (struct trial_event){.train_s = -1, .eval_s = -1};
     text = strip(lines, text, &length);
+    struct reading r = {.lines = lines, .event = event, .steps = true, .text = text, .length = length};
     if (printed_page_is_source(&lines->page, text, length))
         return finish(&r);
     lines->footer = length > 7 && memcmp(text, "wandb: ", 7) == 0;
@@ -301,17 +368,18 @@ bool metric_lines_may_be_in(struct metric_lines *lines, const char *text, size_t
     return printed_page_expects(&lines->page) || metric_scan_may_find(&lines->query, text, length);
 }
 
+static const char *const problems[] = {
+    [METRIC_COMMA] = "the number has a comma inside",
+    [METRIC_GROUPED] = "the number has a blank or a mark between its digits",
+    [METRIC_FRACTION] = "the number is a fraction",
+    [METRIC_SEVERAL] = "several numbers may be meant",
+    [METRIC_CHANGED] = "the number has another unit than before",
+    [METRIC_NOT_A_NUMBER] = "the text that the pattern matched is not a number",
+    [METRIC_TOO_HARD] = "the pattern gave up, because it backtracked too often",
+};
+
 void metric_lines_describe(const struct metric_lines *lines, char *text, size_t size)
 {
-    static const char *const problems[] = {
-        [METRIC_COMMA] = "the number has a comma inside",
-        [METRIC_GROUPED] = "the number has a blank or a mark between its digits",
-        [METRIC_FRACTION] = "the number is a fraction",
-        [METRIC_SEVERAL] = "several numbers may be meant",
-        [METRIC_CHANGED] = "the number has another unit than before",
-        [METRIC_NOT_A_NUMBER] = "the text that the pattern matched is not a number",
-        [METRIC_TOO_HARD] = "the pattern gave up, because it backtracked too often",
-    };
     size_t at = 0;
     const char *separator = "saw";
 #define ADD(...) at += at < size ? (size_t)snprintf(text + at, size - at, __VA_ARGS__) : 0
@@ -329,11 +397,44 @@ void metric_lines_describe(const struct metric_lines *lines, char *text, size_t 
 #undef ADD
 }
 
-bool metric_lines_gave_up(const struct metric_lines *lines, char *text, size_t size)
+bool metric_lines_remark(const struct metric_lines *lines, size_t i, char *text, size_t size)
 {
-    if (lines->given_up)
-        snprintf(text, size,
-                 "--metric-regex for %s gave up on %llu lines, because it backtracked too often; make the pattern simpler",
-                 lines->hard, (unsigned long long)lines->given_up);
-    return lines->given_up > 0;
+    static const char *const doubts[] = {
+        [METRIC_TWO_NUMBERS] = "a line has two numbers, of which the first counts",
+        [METRIC_TWO_PLACES] = "a line has the name twice, and the last number counts",
+        [METRIC_CUT] = "the program has cut the name off",
+    };
+    if (i >= lines->n_remarks)
+        return false;
+    const char *name = lines->remarks[i].name, *line = lines->remarks[i].line;
+    const size_t k = find_seen(lines, name);
+    const unsigned long long n = lines->remarks[i].lines;
+    text[0] = '\0';
+    if (lines->remarks[i].problem == METRIC_TOO_HARD)
+        snprintf(text, size, "--metric-regex for %s gave up on %llu lines, because it backtracked too often; make the pattern simpler", name, n);
+    else if (lines->remarks[i].doubt != METRIC_REFUSED)
+        snprintf(text, size, "%s: %s: %s (--metric-regex says which digits count)", name, doubts[lines->remarks[i].doubt], line);
+    else if (!is_score(lines, name) || (k < lines->n_seen && lines->seen[k].unit))
+        snprintf(text, size, "%s: %llu lines are not read, because %s: %s", name, n, problems[lines->remarks[i].problem], line);
+    return true;
+}
+
+void metric_lines_say(const struct metric_lines *lines)
+{
+    char remark[512];
+    for (size_t i = 0; metric_lines_remark(lines, i, remark, sizeof remark); i++)
+        if (remark[0])
+            cli_say(remark);
+}
+
+const char *metric_lines_doubt(const struct metric_lines *lines)
+{
+    static const char *const doubts[] = {
+        [METRIC_REFUSED] = "", [METRIC_TWO_NUMBERS] = ", the first of two numbers in its line",
+        [METRIC_TWO_PLACES] = ", the last of two places in its line", [METRIC_CUT] = ", by a name that was cut off"};
+    const char *doubt = "";
+    for (size_t i = 0; i < lines->n_remarks && !*doubt; i++)
+        if (is_score(lines, lines->remarks[i].name))
+            doubt = doubts[lines->remarks[i].doubt];
+    return doubt;
 }

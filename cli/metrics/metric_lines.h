@@ -6,7 +6,8 @@
  * these lines name only one metric.
  *
  * A metric with a pattern (`--metric-regex`) is read by its pattern alone: `loss=test loss: (\S+)` must not be
- * overwritten by the training loss in the same line.
+ * overwritten by the training loss in the same line. What an evaluation prints as the score counts in any form, because it is
+ * another program than the training, for which the pattern was written.
  *
  * A line may say which step it belongs to (`step 20 loss 0.3`, `METRIC step=20 loss=0.3`). Otherwise steps are counted:
  * when a name occurs for the second time within a step, the next step begins.
@@ -19,7 +20,15 @@
 #include "metrics/metric_values.h"
 #include "metrics/printed_page.h"
 
-enum { METRIC_NAMES_MAX = 64, METRIC_NEAREST_BYTES = 160 };
+enum { METRIC_NAMES_MAX = 64, METRIC_NEAREST_BYTES = 160, METRIC_REMARKS_MAX = 4 };
+
+/* What the caller may not expect about how a metric was read. */
+enum metric_doubt {
+    METRIC_REFUSED,     /* a number was not read: its problem says why */
+    METRIC_TWO_NUMBERS, /* a second number follows; the first counts */
+    METRIC_TWO_PLACES,  /* the name is twice in a line; the last number counts */
+    METRIC_CUT          /* the program has cut the name off */
+};
 
 struct metric_lines {
     struct metric_query query;                 /* the caller's names, and "step" */
@@ -35,6 +44,8 @@ struct metric_lines {
     size_t n_seen;
     int64_t step;
     struct printed_page page;                  /* tables, sections and source lines */
+    bool pattern_matched;                      /* the pattern of the score has matched a line */
+    bool step_asked;                           /* the caller's names include "step", which is then a metric, too */
     bool footer;                               /* the line belongs to wandb, whose footer repeats rounded values */
     char lost[METRIC_NAME_BYTES];              /* event.not_finite points here */
     char *stripped;                            /* the line without its colour sequences */
@@ -42,8 +53,13 @@ struct metric_lines {
     char nearest[METRIC_NEAREST_BYTES];        /* the line that came closest to printing the score */
     int nearness;                              /* how close `nearest` came; see metric_lines_describe */
     enum metric_problem problem;               /* why the number in `nearest` could not be read; METRIC_READ: it has none */
-    uint64_t given_up;                         /* lines on which a pattern gave up, and the metric's name of the first .. */
-    char hard[METRIC_NAME_BYTES];              /* .. such pattern */
+    struct {
+        enum metric_doubt doubt;
+        enum metric_problem problem; /* of METRIC_REFUSED */
+        char name[METRIC_NAME_BYTES], line[METRIC_NEAREST_BYTES]; /* the first such line .. */
+        uint64_t lines;                                           /* .. and their number */
+    } remarks[METRIC_REMARKS_MAX];
+    size_t n_remarks;
 };
 
 /*
@@ -66,8 +82,15 @@ bool metric_lines_read(struct metric_lines *lines, struct trial_event *event, co
 void metric_lines_describe(const struct metric_lines *lines, char *text, size_t size);
 
 /*
- * Describes the pattern that gave up on lines because it backtracked too often. Returns false if there is none.
+ * Writes the i-th remark on how metrics were read, for a person. Returns false after the last one. A refused number of a score
+ * that was never read is left out, because metric_lines_describe names it.
  */
-bool metric_lines_gave_up(const struct metric_lines *lines, char *text, size_t size);
+bool metric_lines_remark(const struct metric_lines *lines, size_t i, char *text, size_t size);
+
+/* Prints all of them on standard error. */
+void metric_lines_say(const struct metric_lines *lines);
+
+/* What the row says about how its score was read; "" if there is nothing to say. */
+const char *metric_lines_doubt(const struct metric_lines *lines);
 
 #endif

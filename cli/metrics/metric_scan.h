@@ -37,6 +37,7 @@ struct metric_query {
     size_t n_names;
     struct metric_pattern *const *patterns;
     size_t n_patterns;
+    bool any_form; /* of an evaluation: its pattern counts most, but the score is also read from other forms */
 };
 
 enum metric_source {

@@ -47,17 +47,39 @@ const char *metric_rule_text(char out[64], const struct metric_rule *rule)
     return out;
 }
 
+/* Values of min and max that are remembered; then every second one is dropped. */
+enum { MARKS_MAX = 1024 };
+
 /* The sum is formed anew for each value, so that rounding errors do not add up over a long training. */
 static double mean_of_recent(const struct metric_value *metric)
 {
     size_t n = metric->count < metric->rule.n ? (size_t)metric->count : metric->rule.n;
     double sum = 0;
     for (size_t i = 0; i < n; i++)
-        sum += metric->recent[i];
+        sum += metric->marks[i].value;
     return sum / (double)n;
 }
 
-bool metric_value_add(struct metric_value *metric, double value)
+/* The memory is made with the first value. Without memory nothing can be forgotten later. */
+static bool has_marks(struct metric_value *metric)
+{
+    if (!metric->marks)
+        metric->marks = calloc(metric->rule.take == METRIC_TAKE_MEAN ? metric->rule.n : MARKS_MAX, sizeof *metric->marks);
+    return metric->marks != NULL;
+}
+
+static void remember(struct metric_value *metric, struct metric_mark mark)
+{
+    size_t n = 0;
+    if (!has_marks(metric))
+        return;
+    for (size_t i = 0; metric->n_marks == MARKS_MAX && i < MARKS_MAX; i += 2)
+        metric->marks[n++] = metric->marks[i];
+    metric->n_marks = n ? n : metric->n_marks;
+    metric->marks[metric->n_marks++] = mark;
+}
+
+bool metric_value_add(struct metric_value *metric, struct metric_place place, double value)
 {
     bool better = true, first = metric->count == 0;
     switch (metric->rule.take) {
@@ -65,30 +87,70 @@ bool metric_value_add(struct metric_value *metric, double value)
     case METRIC_TAKE_MIN: better = first || (isfinite(value) && !(metric->value <= value)); break;
     case METRIC_TAKE_MAX: better = first || (isfinite(value) && !(metric->value >= value)); break;
     case METRIC_TAKE_MEAN:
-        if (!metric->recent)
-            metric->recent = calloc(metric->rule.n, sizeof *metric->recent);
-        if (metric->recent) {
-            metric->recent[metric->count++ % metric->rule.n] = value;
-            metric->value = mean_of_recent(metric);
-            return true;
-        }
-        break;
+        if (!has_marks(metric))
+            break;
+        metric->marks[metric->count++ % metric->rule.n] = (struct metric_mark){place, value};
+        metric->value = mean_of_recent(metric);
+        return true;
     }
     metric->count++;
     if (better)
         metric->value = value;
+    if (better && metric->rule.take != METRIC_TAKE_LAST)
+        remember(metric, (struct metric_mark){place, value});
     return better;
+}
+
+static bool is_from(const struct metric_mark *mark, struct metric_place place)
+{
+    return mark->place.phase == place.phase && mark->place.step >= place.step;
+}
+
+/* Brings the ring into the order of time, without the values from the first one on that is forgotten. */
+static void shorten_ring(struct metric_value *metric, struct metric_place place)
+{
+    const size_t n = metric->count < metric->rule.n ? (size_t)metric->count : metric->rule.n;
+    const size_t first = metric->count < metric->rule.n ? 0 : (size_t)(metric->count % metric->rule.n);
+    struct metric_mark *kept = calloc(metric->rule.n, sizeof *kept);
+    size_t k = 0;
+    for (; kept && k < n && !is_from(&metric->marks[(first + k) % metric->rule.n], place); k++)
+        kept[k] = metric->marks[(first + k) % metric->rule.n];
+    if (!kept)
+        return;
+    free(metric->marks);
+    metric->marks = kept;
+    metric->count = k;
+    metric->value = k ? mean_of_recent(metric) : 0;
+}
+
+void metric_value_go_back(struct metric_value *metric, struct metric_place place)
+{
+    if (!metric->marks)
+        return;
+    if (metric->rule.take == METRIC_TAKE_MEAN) {
+        shorten_ring(metric, place);
+        return;
+    }
+    size_t n = 0;
+    while (n < metric->n_marks && !is_from(&metric->marks[n], place))
+        n++;
+    if (n == metric->n_marks)
+        return;
+    metric->n_marks = n;
+    metric->count = n ? metric->count : 0;
+    metric->value = n ? metric->marks[n - 1].value : 0;
 }
 
 void metric_value_reset(struct metric_value *metric)
 {
     metric->count = 0;
+    metric->n_marks = 0;
     metric->value = 0;
 }
 
 void metric_value_release(struct metric_value *metric)
 {
-    free(metric->recent);
+    free(metric->marks);
     *metric = (struct metric_value){0};
 }
 
@@ -110,7 +172,8 @@ const struct metric_value *metric_values_find(const struct metric_values *values
     return NULL;
 }
 
-struct metric_value *metric_values_add(struct metric_values *values, const char *name, double value, bool *decides)
+struct metric_value *metric_values_add(struct metric_values *values, const char *name, struct metric_place place, double value,
+                                       bool *decides)
 {
     struct metric_value *metric = (struct metric_value *)(uintptr_t)metric_values_find(values, name);
     if (!metric) {
@@ -121,7 +184,7 @@ struct metric_value *metric_values_add(struct metric_values *values, const char 
         metric = &values->metrics[values->n++];
         metric->rule = metric_values_rule(values, name);
     }
-    bool decided = metric_value_add(metric, value);
+    bool decided = metric_value_add(metric, place, value);
     if (decides)
         *decides = decided;
     return metric;

@@ -34,17 +34,33 @@ bool metric_rule_parse(struct metric_rule *rule, const char *spec, char *error, 
 /* Writes the rule for people: "last", "minimum", "maximum", "mean of the last 5". Returns out. */
 const char *metric_rule_text(char out[64], const struct metric_rule *rule);
 
+/* Where a value belongs: a step of a phase. */
+struct metric_place {
+    uint32_t phase; /* a digest of its name */
+    int64_t step;
+};
+
 /* One metric. Zero is a metric without values, of which the last counts. */
 struct metric_value {
     struct metric_rule rule;
     double value;   /* the value that counts, if count > 0; may be infinite or not a number */
     uint64_t count; /* number of values */
-    double *recent; /* of a mean: the last rule.n values, as a ring buffer */
+    struct metric_mark {
+        struct metric_place place;
+        double value;
+    } *marks; /* [n_marks] of min and max: each value that counted; of a mean: the last rule.n values, as a ring buffer */
+    size_t n_marks;
 };
 
 /* Takes the next value. Returns whether it decides the value that counts: always with `last` and `mean`. If memory runs
  * out for a mean, the last value counts. */
-bool metric_value_add(struct metric_value *metric, double value);
+bool metric_value_add(struct metric_value *metric, struct metric_place place, double value);
+
+/*
+ * Forgets the values from the first one on that belongs to this step or a later one of the phase, because the training went back and
+ * takes another way. Of min and max only every second of many values that counted is remembered, so an earlier one may count.
+ */
+void metric_value_go_back(struct metric_value *metric, struct metric_place place);
 
 /* Forgets the values and keeps the rule. */
 void metric_value_reset(struct metric_value *metric);
@@ -65,7 +81,8 @@ struct metric_rule metric_values_rule(const struct metric_values *values, const 
  * Takes the next value of a metric. Returns the metric, or NULL if its name is too long, if there are already
  * METRIC_VALUES_MAX metrics, or when out of memory. *decides as in metric_value_add; NULL is allowed.
  */
-struct metric_value *metric_values_add(struct metric_values *values, const char *name, double value, bool *decides);
+struct metric_value *metric_values_add(struct metric_values *values, const char *name, struct metric_place place, double value,
+                                       bool *decides);
 
 /* Returns the metric, or NULL. */
 const struct metric_value *metric_values_find(const struct metric_values *values, const char *name);

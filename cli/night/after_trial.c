@@ -51,6 +51,7 @@ int night_after_trial(struct night *night, size_t i, int status, const struct ni
     if (night_ending_is_measured(ending) && ending->end != TRIAL_PRUNED)
         forecast_learn(&night->list, i, warmed_up, seconds);
     night->list.n_proposed += night->list.trials[i].proposer != NULL;
+    night->unscored += ending->label == LINEAGE_HARNESS_ABORT && ending->end == TRIAL_FINISHED && !ending->late;
     int counted = repeated_failures_count(&night->failures, ending, &night->list, i);
     if (counted != CLI_GO_ON) /* rows may have become void */
         night_write_knowledge(night);

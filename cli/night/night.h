@@ -42,6 +42,7 @@ struct night {
     struct planning planning;
     struct night_hours hours;
     struct night_slots slots;
+    size_t unscored; /* trials of this night that finished without a score */
     struct repeated_failures failures;
     struct night_reruns reruns;
     struct interrupts interrupts;

@@ -117,9 +117,9 @@ static void name_setting(char *out, size_t size, struct lineage_store *store, co
         for (size_t i = 0; i < row.n_params && used + 1 < size; i++) {
             const struct lineage_param *p = &row.params[i];
             char number[LINEAGE_NUMBER_MAX], quoted[LINEAGE_PARAM_QUOTED_MAX];
-            if (strcmp(p->name, "seed") == 0 || strcmp(p->name, "proposer") == 0)
+            if (lineage_param_is_seed(p->name) || strcmp(p->name, "proposer") == 0)
                 continue;
-            const char *value = p->text ? lineage_param_text_format(quoted, p->text) : lineage_number_format(number, p->value);
+            const char *value = p->text ? lineage_param_text_format(quoted, p->text) : lineage_setting_format(number, p->value);
             char *safe = cli_text_line(value, 40);
             used += (size_t)snprintf(out + used, size - used, "%s%s=%s", used ? " " : "", p->name, safe ? safe : "");
             free(safe);
@@ -132,7 +132,7 @@ static void name_setting(char *out, size_t size, struct lineage_store *store, co
 
 const char *cli_answer_text(char out[CLI_ANSWER_TEXT_MAX], const struct lineage_evidence *evidence, struct lineage_store *store)
 {
-    char name[160], next[160], margin[48] = "", left_out[48] = "";
+    char name[160], next[160], margin[48] = "", left_out[96] = "";
     out[0] = '\0';
     if (isnan(evidence->sure))
         return out;
@@ -144,6 +144,8 @@ const char *cli_answer_text(char out[CLI_ANSWER_TEXT_MAX], const struct lineage_
         snprintf(margin, sizeof margin, " \xC2\xB1 %.2g", half);
     if (answer->left_out)
         snprintf(left_out, sizeof left_out, " and %zu that diverged", answer->left_out);
+    if (answer->failed)
+        snprintf(left_out + strlen(left_out), sizeof left_out - strlen(left_out), " and %zu without a score", answer->failed);
     snprintf(out, CLI_ANSWER_TEXT_MAX, "%s: %.6g%s (%zu run%s%s), better than the next, %s, with probability %.2f%s", name, answer->runs.mean,
              margin, answer->runs.n, answer->runs.n == 1 ? "" : "s", left_out, next, fmin(evidence->sure, 0.99),
              answer->kept_id ? "" : "; not proven to be better than the kept trials");
@@ -156,9 +158,68 @@ json_t *cli_answer_json(const struct lineage_evidence *evidence)
         return NULL;
     const struct lineage_evidence_trial *answer = &evidence->trials[evidence->answer];
     const double half = lineage_noise_margin(&evidence->noise, answer->runs.n);
-    return json_pack("{s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:b}", "mean", cli_json_number(answer->runs.mean), "margin",
-                     isfinite(half) ? cli_json_number(half) : json_null(), "runs", (int)answer->runs.n, "left_out", (int)answer->left_out,
+    return json_pack("{s:o, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:b}", "mean", cli_json_number(answer->runs.mean), "margin",
+                     isfinite(half) ? cli_json_number(half) : json_null(), "runs", (int)answer->runs.n, "left_out", (int)answer->left_out, "failed", (int)answer->failed,
                      "expected", cli_json_number(answer->expected), "next",
                      cli_json_text(evidence->trials[evidence->second].exp_id), "probability", cli_json_number(evidence->sure), "kept",
                      answer->kept_id != NULL);
+}
+
+/* ---- settings ---- */
+
+static void print_setting(struct cli_list *list, const struct lineage_evidence *evidence, const struct lineage_evidence_trial *trial,
+                          struct lineage_store *store)
+{
+    char name[160];
+    const double half = lineage_noise_margin(&evidence->noise, trial->runs.n);
+    name_setting(name, sizeof name, store, trial->exp_id);
+    cli_list_text(list, name);
+    cli_list_text(list, trial->exp_id);
+    cli_list_count(list, trial->runs.n);
+    cli_list_figure(list, trial->runs.mean, true);
+    cli_list_figure(list, half, isfinite(half));
+    cli_list_figure(list, trial->expected, true);
+    cli_list_count(list, trial->left_out);
+    cli_list_count(list, trial->failed);
+    cli_list_text(list, trial->kept_id ? trial->kept_id : "");
+    cli_list_end_row(list);
+}
+
+int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session *session)
+{
+    static const char *const columns[] = {"setting", "exp_id", "runs", "mean", "margin", "expected", "left_out", "failed", "kept_as"};
+    static const struct cli_column_fit fit[] = {{.rank = 1, .least = 20}, {.rank = 1}, {.rank = 2}, {.rank = 1}, {.rank = 2},
+                                                {.rank = 4}, {.rank = 5}, {.rank = 6}, {.rank = 3}};
+    size_t *order = calloc(evidence->n + 1, sizeof *order);
+    struct cli_list *list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
+    if (list)
+        cli_list_fit(list, &session->screen, fit);
+    if (order)
+        lineage_evidence_order(order, evidence);
+    for (size_t i = 0; list && order && i < evidence->n; i++)
+        print_setting(list, evidence, &evidence->trials[order[i]], session->store);
+    int status = list ? cli_list_finish(list) : cli_no_memory();
+    status = order ? status : cli_no_memory();
+    free(order);
+    return status;
+}
+
+json_t *cli_ranked_json(const struct lineage_evidence *evidence, struct lineage_store *store, size_t most)
+{
+    json_t *array = json_array();
+    size_t *order = calloc(evidence->n + 1, sizeof *order);
+    if (order)
+        lineage_evidence_order(order, evidence);
+    for (size_t i = 0; array && order && i < evidence->n && i < most; i++) {
+        const struct lineage_evidence_trial *trial = &evidence->trials[order[i]];
+        const double half = lineage_noise_margin(&evidence->noise, trial->runs.n);
+        char name[160];
+        name_setting(name, sizeof name, store, trial->exp_id);
+        json_array_append_new(array, json_pack("{s:o, s:o, s:i, s:o, s:o}", "setting", cli_json_text(name), "exp_id",
+                                               cli_json_text(trial->exp_id), "runs", (int)trial->runs.n, "mean",
+                                               cli_json_number(trial->runs.mean), "margin",
+                                               isfinite(half) ? cli_json_number(half) : json_null()));
+    }
+    free(order);
+    return array;
 }

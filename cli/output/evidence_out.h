@@ -12,6 +12,12 @@
  */
 int cli_evidence_print(const struct lineage_evidence *evidence, struct cli_session *session);
 
+/* Prints a line for each setting in the order of lineage_evidence_order. Returns an exit status. */
+int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session *session);
+
+/* The first `most` of them as an array of objects with the same members. */
+json_t *cli_ranked_json(const struct lineage_evidence *evidence, struct lineage_store *store, size_t most);
+
 enum { CLI_EVIDENCE_TEXT_MAX = 256, CLI_ANSWER_TEXT_MAX = 512 };
 
 /* Writes the same about trial i as a sentence; "" if it has nothing to be compared with. Returns out. */
@@ -21,7 +27,7 @@ const char *cli_evidence_text(char out[CLI_EVIDENCE_TEXT_MAX], const struct line
  * trial ran more than once. Returns out. */
 const char *cli_answer_text(char out[CLI_ANSWER_TEXT_MAX], const struct lineage_evidence *evidence, struct lineage_store *store);
 
-/* The same as an object: mean, margin, runs, left_out, expected, next, probability, kept; NULL if no trial ran more than once. */
+/* The same as an object: mean, margin, runs, left_out, failed, expected, next, probability, kept; NULL if no trial ran more than once. */
 json_t *cli_answer_json(const struct lineage_evidence *evidence);
 
 #endif

@@ -36,7 +36,7 @@ static bool is_hiding(const char *text, size_t length)
     for (char *c = copy; c && *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
             *c = ' ';
-    char *visible = copy ? lineage_text_visible(copy, strlen(copy)) : NULL;
+    char *visible = copy ? lineage_text_visible(copy, strlen(copy), 0) : NULL;
     bool hiding = !visible || strcmp(visible, copy) != 0;
     lineage_free(visible);
     free(copy);
@@ -142,6 +142,16 @@ json_t *cli_json_number(double value)
     return isfinite(value) ? json_real(value) : json_string(lineage_number_format(text, value));
 }
 
+/* Counts stay integers, because some readers treat 3 and "3.0" as different. */
+json_t *cli_json_digits(const char *number)
+{
+    double value = 0;
+    if (!strpbrk(number, ".einfa"))
+        return json_integer(strtoll(number, NULL, 10));
+    lineage_number_parse(&value, number, strlen(number));
+    return cli_json_number(value);
+}
+
 /* Copies one code point from *in to *out: a NUL that text holds as C0 80 becomes NUL, a byte that is not UTF-8 becomes
  * U+FFFD. */
 static void copy_point(char **out, const char **in, size_t left)
@@ -171,12 +181,27 @@ json_t *cli_json_text(const char *text)
     return string;
 }
 
+/* A whole number of a parameter stays whole: a program that reads it may want an integer. */
+json_t *cli_json_setting(double value)
+{
+    char text[LINEAGE_NUMBER_MAX];
+    return cli_json_digits(lineage_setting_format(text, value));
+}
+
 json_t *cli_json_params(const struct lineage_param *params, size_t n)
 {
     json_t *object = json_object();
     for (size_t i = 0; i < n; i++)
         json_object_set_new(object, params[i].name,
-                            params[i].text ? cli_json_text(params[i].text) : cli_json_number(params[i].value));
+                            params[i].text ? cli_json_text(params[i].text) : cli_json_setting(params[i].value));
+    return object;
+}
+
+json_t *cli_json_metrics(const struct lineage_param *metrics, size_t n)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < n; i++)
+        json_object_set_new(object, metrics[i].name, cli_json_number(metrics[i].value));
     return object;
 }
 

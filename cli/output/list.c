@@ -1,7 +1,7 @@
 /*
- * list.c: prints lists of rows as an aligned table, TSV or JSON.
+ * list.c: prints lists of rows as an aligned table, TSV, CSV or JSON.
  *
- * TSV and JSON are streamed, so that a query of everything does not fill memory. A table collects its first rows to
+ * All but tables are streamed, so that a query of everything does not fill memory. A table collects its first rows to
  * find the column widths and streams after that. On a terminal the table is fitted to the width (table_fit.c). If
  * memory runs out, the failure is reported once at the end, so that callers can add cells without checks.
  */
@@ -41,6 +41,19 @@ static bool copy_columns(struct cli_list *list, const char *const *columns)
     return true;
 }
 
+/* Quoted like results.tsv, so that the same readers can read both. */
+static void print_cell(const struct cli_list *list, const char *text, bool last)
+{
+    const char separator = list->format == CLI_CSV ? ',' : '\t';
+    const bool quoted = strpbrk(text, "\t\n\r\"") || strchr(text, separator);
+    for (fputs(quoted ? "\"" : "", list->out); *text; text++) {
+        if (*text == '"')
+            fputc('"', list->out);
+        fputc(*text, list->out);
+    }
+    fprintf(list->out, "%s%c", quoted ? "\"" : "", last ? '\n' : separator);
+}
+
 struct cli_list *cli_list_new(enum cli_format format, FILE *out, size_t n, const char *const *columns)
 {
     struct cli_list *list = calloc(1, sizeof *list);
@@ -55,8 +68,8 @@ struct cli_list *cli_list_new(enum cli_format format, FILE *out, size_t n, const
         return list;
     if (format == CLI_JSON)
         fputc('[', out);
-    for (size_t i = 0; format == CLI_TSV && i < n; i++)
-        fprintf(out, "%s%c", columns[i], i + 1 < n ? '\t' : '\n');
+    for (size_t i = 0; cli_format_is_rows(format) && i < n; i++)
+        print_cell(list, columns[i], i + 1 == n);
     return list;
 }
 
@@ -108,6 +121,11 @@ void cli_list_number(struct cli_list *list, double value, bool present)
     add(list, strdup(text), true);
 }
 
+void cli_list_digits(struct cli_list *list, const char *number)
+{
+    add(list, strdup(number), true);
+}
+
 void cli_list_style(struct cli_list *list, enum cli_style style, size_t lead)
 {
     size_t base = waits(list) ? list->rows * list->n : 0;
@@ -152,42 +170,9 @@ void cli_list_count(struct cli_list *list, size_t value)
     add(list, strdup(text), true);
 }
 
-/* Quoted like results.tsv, so that the same readers can read both. */
-static void print_tsv_cell(FILE *out, const char *text)
-{
-    if (!strpbrk(text, "\t\n\r\"")) {
-        fputs(text, out);
-        return;
-    }
-    fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"')
-            fputc('"', out);
-        fputc(*text, out);
-    }
-    fputc('"', out);
-}
-
-static void print_tsv_row(const struct cli_list *list)
-{
-    for (size_t i = 0; i < list->n; i++) {
-        print_tsv_cell(list->out, list->cells[i].text);
-        fputc(i + 1 < list->n ? '\t' : '\n', list->out);
-    }
-}
-
-/* Counts stay integers, because some readers treat 3 and "3.0" as different. */
 static json_t *cell_json(const struct fit_cell *cell)
 {
-    double value;
-    if (!cell->number)
-        return cli_json_text(cell->text);
-    if (!cell->text[0])
-        return json_null();
-    if (!strpbrk(cell->text, ".einfa"))
-        return json_integer(strtoll(cell->text, NULL, 10));
-    lineage_number_parse(&value, cell->text, strlen(cell->text));
-    return cli_json_number(value);
+    return !cell->number ? cli_json_text(cell->text) : cell->text[0] ? cli_json_digits(cell->text) : json_null();
 }
 
 static void print_json_row(const struct cli_list *list)
@@ -295,6 +280,12 @@ static void begin_fitted(struct cli_list *list)
     print_table_rows(list, list->rows);
 }
 
+void cli_list_head(struct cli_list *list)
+{
+    for (size_t i = 0; list->format == CLI_TABLE && !list->failed && i < list->n; i++)
+        fprintf(list->out, "%s%s", list->columns[i], i + 1 < list->n ? "  " : "\n");
+}
+
 /* Prints the head of a table and the collected rows. Each title is aligned like the cells of its column, which the
  * first row shows. */
 static void begin_table(struct cli_list *list)
@@ -346,9 +337,9 @@ bool cli_list_end_row(struct cli_list *list)
         end_table_row(list);
         return !list->failed && !(list->fit && list->screen->pager && ferror(list->out));
     }
-    if (list->format == CLI_TSV)
-        print_tsv_row(list);
-    else
+    for (size_t i = 0; cli_format_is_rows(list->format) && i < list->n; i++)
+        print_cell(list, list->cells[i].text, i + 1 == list->n);
+    if (list->format == CLI_JSON)
         print_json_row(list);
     free_cells(list, 0, list->n);
     list->rows++;

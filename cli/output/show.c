@@ -142,12 +142,12 @@ static int print_fitted(const struct lineage_trial *trial, const struct lineage_
 }
 
 /* Prints only the 17 columns, as in results.tsv. */
-static int print_tsv(const struct lineage_trial *trial)
+static int print_rows(const struct lineage_trial *trial, enum cli_format format)
 {
     const char *names[LINEAGE_N_COLUMNS];
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
         names[i] = lineage_column(i)->name;
-    struct cli_list *list = cli_list_new(CLI_TSV, stdout, LINEAGE_N_COLUMNS, names);
+    struct cli_list *list = cli_list_new(format, stdout, LINEAGE_N_COLUMNS, names);
     for (size_t i = 0; list && i < LINEAGE_N_COLUMNS; i++) {
         const struct lineage_column *column = lineage_column(i);
         const void *member = (const char *)trial + column->offset;
@@ -170,8 +170,8 @@ int cli_show_trial(const struct lineage_trial *trial, const struct lineage_confi
         return print_fitted(trial, config, screen);
     if (format == CLI_TABLE)
         return print_lines(stdout, trial, config, screen), CLI_OK;
-    if (format == CLI_TSV)
-        return print_tsv(trial);
+    if (cli_format_is_rows(format))
+        return print_rows(trial, format);
     json_t *object = cli_trial_json(trial);
     if (config)
         cli_json_set_margin(object, config, trial);

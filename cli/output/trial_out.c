@@ -89,7 +89,7 @@ json_t *cli_trial_json(const struct lineage_trial *trial)
     json_object_set_new(object, "ig_clip_scale_std", cli_json_figure(trial->ig_clip_scale_std));
     json_object_set_new(object, "params", cli_json_params(trial->params, trial->n_params));
     if (trial->n_metrics)
-        json_object_set_new(object, "metrics", cli_json_params(trial->metrics, trial->n_metrics));
+        json_object_set_new(object, "metrics", cli_json_metrics(trial->metrics, trial->n_metrics));
     if (lineage_notes_cause(trial->notes))
         json_object_set_new(object, "cause", json_string(lineage_cause_name(lineage_notes_cause(trial->notes))));
     /* Turns and extra columns are left out if empty, because most trials have neither. */
@@ -164,7 +164,7 @@ static char *params_text(const struct lineage_trial *trial, const struct lineage
     for (size_t i = 0; out && i < trial->n_params; i++)
         fprintf(out, "%s%s=%s", i ? " " : "", trial->params[i].name,
                 trial->params[i].text ? lineage_param_text_format(quoted, trial->params[i].text)
-                                      : lineage_number_format(number, trial->params[i].value));
+                                      : lineage_setting_format(number, trial->params[i].value));
     if (out) {
         cli_settings_add(out, settings, trial->seq, trial->n_params > 0);
         fclose(out);

@@ -36,7 +36,7 @@ static json_t *trial_json(const struct lineage_trial *trial)
     if (trial->delta_vs_best.present)
         json_object_set_new(json, "delta_vs_best", cli_json_number(trial->delta_vs_best.value));
     if (trial->n_metrics)
-        json_object_set_new(json, "metrics", cli_json_params(trial->metrics, trial->n_metrics));
+        json_object_set_new(json, "metrics", cli_json_metrics(trial->metrics, trial->n_metrics));
     if (lineage_notes_cause(trial->notes))
         json_object_set_new(json, "cause", json_string(lineage_cause_name(lineage_notes_cause(trial->notes))));
     json_object_set_new(json, "notes", short_text(trial->notes));

@@ -49,7 +49,7 @@ static void put(FILE *out, const char *text, size_t length, size_t max,
                 void (*write)(FILE *, const char *, size_t))
 {
     size_t end = max ? lineage_text_prefix(text, length, max) : length;
-    char *visible = lineage_text_visible(text, end);
+    char *visible = lineage_text_visible(text, end, 0);
     if (!visible) /* out of memory: print nothing, never unescaped text */
         return;
     write(out, visible, strlen(visible));

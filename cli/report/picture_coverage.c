@@ -22,9 +22,36 @@ struct grid {
     double x_edge[CLASSES], y_edge[CLASSES];
     size_t nx, ny;
     struct cell cells[CLASSES * CLASSES];
-    double low, high; /* lowest and highest of the cells' best scores */
+    double low, high; /* of the cells' best scores, without outliers */
     size_t untried;
 };
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* One score far from the others would give all others one colour, so the scale ends at Tukey's fences (1977): 1.5 times the
+ * distance of the quartiles beyond them. */
+static void set_scale(struct grid *g)
+{
+    double scores[CLASSES * CLASSES];
+    size_t n = 0;
+    for (size_t c = 0; c < g->nx * g->ny; c++)
+        if (g->cells[c].best != MODEL_NONE)
+            scores[n++] = g->p->model->trials[g->cells[c].best].score.value;
+    qsort(scores, n, sizeof *scores, by_value);
+    if (!n)
+        return;
+    double first = scores[n / 4], third = scores[n - 1 - n / 4], fence = 1.5 * (third - first);
+    g->low = scores[0];
+    g->high = scores[n - 1];
+    if (fence > 0) {
+        g->low = fmax(g->low, first - fence);
+        g->high = fmin(g->high, third + fence);
+    }
+}
 
 /* Failures count as tried: a cell in which everything crashed is known, not empty. */
 static void fill(struct grid *g)
@@ -44,15 +71,9 @@ static void fill(struct grid *g)
                                 model_gain(model, trial->score.value, model->trials[cell->best].score.value) > 0))
             cell->best = i;
     }
-    g->low = INFINITY;
-    g->high = -INFINITY;
-    for (size_t c = 0; c < g->nx * g->ny; c++) {
+    for (size_t c = 0; c < g->nx * g->ny; c++)
         g->untried += g->cells[c].n == 0;
-        if (g->cells[c].best != MODEL_NONE) {
-            g->low = fmin(g->low, model->trials[g->cells[c].best].score.value);
-            g->high = fmax(g->high, model->trials[g->cells[c].best].score.value);
-        }
-    }
+    set_scale(g);
 }
 
 /* Returns one of five steps from worst to best. */
@@ -65,7 +86,7 @@ static int heat_of(const struct grid *g, const struct cell *cell)
     /* A hotter colour means a better score in either direction. */
     if (g->p->model->direction != LINEAGE_HIGHER)
         part = g->high > g->low ? 1 - part : 1;
-    return (int)fmin(4, floor(part * 5));
+    return (int)fmax(0, fmin(4, floor(part * 5)));
 }
 
 /* A bin that holds one value is labelled with that value; only a range has two ends. */

@@ -113,7 +113,7 @@ static bool fill_trial(struct model *model, struct model_trial *out, const struc
     out->train_s = if_finite(trial->train_s);
     out->total_s = if_finite(trial->total_s);
     out->measured = is_measured(trial->status) && out->score.present;
-    out->dated = *out->timestamp && lineage_time_parse(&out->time, out->timestamp, 0, NULL) == LINEAGE_OK;
+    out->dated = *out->timestamp && lineage_time_read(&out->time, out->timestamp);
     fill_uncertainty(model, out, trial);
     out->params = keep_params(model, trial->params, trial->n_params);
     out->metrics = keep_params(model, trial->metrics, trial->n_metrics);

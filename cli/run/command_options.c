@@ -88,7 +88,7 @@ static bool read_artifacts(struct command_trial *trial, char **list)
         if (!colon || colon[1] == '\0' || strspn(colon + 1, "0123456789.e+") != strlen(colon + 1))
             continue;
         *colon = '\0';
-        if (!cli_amount_parse(&artifacts[i].max_bytes, "artifact", colon + 1))
+        if (!cli_measure_parse(&artifacts[i].max_bytes, CLI_BYTES, "artifact", colon + 1))
             return false;
     }
     trial->artifacts = artifacts;
@@ -155,6 +155,7 @@ bool command_options_read(struct command_trial *trial, struct command_options *o
     const struct command_setting *setting;
     bool good = true;
     trial->settings.grace_seconds = COMMAND_GRACE_SECONDS;
+    trial->settings.score_minutes = COMMAND_SCORE_MINUTES;
     for (size_t i = 0; good && (setting = command_setting_at(i)); i++) {
         void *member = command_setting_member(trial, setting);
         char *text = options->given[i].text, **list = options->given[i].list;
@@ -165,7 +166,10 @@ bool command_options_read(struct command_trial *trial, struct command_options *o
             *(const char **)member = text;
             good = !text || check_texts(setting, (char *[]){text, NULL});
             break;
-        case SETTING_AMOUNT: good = !text || cli_amount_parse(member, setting->option, text); break;
+        case SETTING_AMOUNT:
+            good = !text || cli_measure_parse(member, strcmp(setting->option, "memory") == 0 ? CLI_BYTES : CLI_SECONDS,
+                                              setting->option, text);
+            break;
         case SETTING_COUNT: good = read_count(member, setting->option, text); break;
         case SETTING_FLAG: *(bool *)member = options->given[i].flag; break;
         case SETTING_SEED: good = read_seed(trial, text); break;

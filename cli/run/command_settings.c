@@ -10,6 +10,7 @@
 #include <lineage/require.h>
 
 #include "metrics/metric_rules.h"
+#include "run/metric_files.h"
 #include "trial/prune_rule.h"
 
 #define AT(member) offsetof(struct command_trial, member)
@@ -44,6 +45,8 @@ static const struct command_setting settings[] = {
      "read metric NAME by a Perl regular expression, whose first group is the number; may be repeated"},
     {"metric_take", "metric-take", 0, "metric_take", SETTING_TEXTS, AT(metric_take), OTHER_TRIAL, NULL, "NAME=HOW",
      "which value of a metric counts: min, max, mean:N (of the last N) or last (default); may be repeated"},
+    {"metric_file", "metric-file", 0, "metric_file", SETTING_TEXTS, AT(metric_file), OTHER_TRIAL, NULL, "NAME=PATH[#KEY]",
+     "read metric NAME, called KEY there, from the file that the trial leaves at PATH, a pattern; may be repeated"},
     {"protect", "protect", 0, "protect", SETTING_FILES, AT(protect), SAME_TRIAL, NULL, "FILE",
      "disqualify the trial if this file changes; may be repeated"},
     {"require", "require", 0, "require", SETTING_TEXTS, AT(settings.require), SAME_TRIAL, NULL, "NAME<=NUMBER",
@@ -52,7 +55,7 @@ static const struct command_setting settings[] = {
      "end a trial with a hopeless curve: median or halving, then warmup=STEPS, curves=N (default: 4), patience=N (3) or "
      "factor=X (3) after commas"},
     {"train_seconds", "train-seconds", 0, "train_seconds", SETTING_AMOUNT, AT(settings.train_seconds), SAME_TRIAL, NULL, "N",
-     "time limit of the training"},
+     "time limit of the training in seconds, also 10m, 2h"},
     {"eval_seconds", "eval-seconds", 0, "eval_seconds", SETTING_AMOUNT, AT(settings.eval_seconds), SAME_TRIAL, NULL, "N",
      "time limit of the evaluation"},
     {"train_cpu_seconds", "train-cpu-seconds", 0, "train_cpu_seconds", SETTING_AMOUNT, AT(settings.train_cpu_seconds),
@@ -61,8 +64,10 @@ static const struct command_setting settings[] = {
      NULL, "N", "limit of the evaluation in processor seconds"},
     {"silence_seconds", "silence", 0, "silence_seconds", SETTING_AMOUNT, AT(settings.silence_seconds), SAME_TRIAL, NULL,
      "SECONDS", "end a command that prints nothing for SECONDS"},
+    {"score_minutes", "score-minutes", 0, "score_minutes", SETTING_AMOUNT, AT(settings.score_minutes), SAME_TRIAL, NULL, "MINUTES",
+     "warn if no value of the score was read after MINUTES (default: 10; 0: never)"},
     {"memory_bytes", "memory", 0, "memory_bytes_limit", SETTING_AMOUNT, AT(settings.memory_bytes), SAME_TRIAL, NULL, "BYTES",
-     "memory limit of all its processes together"},
+     "memory limit of all its processes together, also 500M, 2G"},
     {"grace_seconds", "grace", 0, "grace_seconds", SETTING_AMOUNT, AT(settings.grace_seconds), SAME_TRIAL, NULL, "SECONDS",
      "seconds between TERM and KILL (default: 10)"},
     {"seeds", "seeds", 0, "seeds", SETTING_COUNT, AT(seeds), OTHER_TRIAL, NULL, "N",
@@ -131,6 +136,8 @@ bool command_setting_check(const struct command_setting *setting, const char *te
         snprintf(why, size, "%s: %.400s: %s", setting->key, text, strerror(errno));
         return false;
     }
+    if (setting->offset == AT(metric_file))
+        return metric_files_check(text, why, size);
     if (setting->offset == AT(settings.prune))
         return prune_rule_parse(&rule, text, why, size);
     if (setting->offset == AT(settings.require) && lineage_requirement_parse(&requirement, text, &err) != LINEAGE_OK) {

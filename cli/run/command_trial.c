@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/notes.h>
 #include <lineage/query.h>
 
 bool command_trial_check(const struct command_trial *trial, bool sweep, char *why, size_t size)
@@ -40,7 +41,7 @@ static bool is_in_force(const struct lineage_param *params, size_t n, const char
     for (size_t i = 0; i < n; i++)
         if (strcmp(params[i].name, name) == 0)
             return true;
-    return strcmp(name, "seed") == 0 || strcmp(name, "proposer") == 0;
+    return !lineage_param_is_inherited(name);
 }
 
 /* Adds what the ancestor has set and no nearer trial. */

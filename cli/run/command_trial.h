@@ -12,6 +12,7 @@
  *   run_command               runs the trial: preflight, training and evaluation for each seed, and the row
  *   command_environment       the words and the environment of one run; placeholders
  *   dry_metrics               shows which metric is read from which line, without a row
+ *   metric_files              metrics in files that the trial leaves
  *   command_artifacts         the files that the command has to leave
  *   protected_files           the files that must not change
  *   sealed_copy               a copy of them that no trial can change, for the sealed evaluation
@@ -37,6 +38,15 @@ struct command_artifact {
 struct command_dry {
     const char *log; /* a saved log to read; NULL: run the command */
     enum cli_format format;
+    size_t lines; /* end the command after this many lines; 0: not */
+};
+
+/* `lineage rescore`: a trial that finished is read again, and not run. */
+struct command_rescore {
+    const struct lineage_trial *was;
+    const char *log;      /* what its command printed */
+    const char *work;     /* its work directory, which becomes the snapshot; NULL: it was not kept */
+    double began, ended;  /* in seconds since 1970: only files that were written in this time are its own */
 };
 
 /* Zero is the default of each member. Everything is borrowed, or owned by the trial (command_trial_own). */
@@ -60,6 +70,7 @@ struct command_trial {
     size_t n_artifacts;
     const char *const *metric_regex; /* NAME=REGEX, ended by NULL; NULL: none (metrics/metric_rules.h) */
     const char *const *metric_take;  /* NAME=min, max, last or mean:N, ended by NULL; NULL: none */
+    const char *const *metric_file;  /* NAME=PATH[#KEY], ended by NULL; NULL: none (metric_files.h) */
     size_t seeds;        /* number of runs, whose mean score counts; 0 is 1 */
     bool has_seed;       /* first_seed was set; it becomes a parameter of the row if there is only one run */
     uint64_t first_seed; /* the runs use consecutive seeds from this number; from 1 without has_seed */
@@ -81,6 +92,7 @@ struct command_trial {
     void *fill_context;
     struct trial_alive alive;
     const struct command_dry *dry; /* run nothing, or leave no row: only show what is read; NULL: a trial */
+    const struct command_rescore *rescore; /* run nothing, and read the score of this trial again; NULL: a trial */
     bool quiet;
     const struct interrupts *interrupts;
 

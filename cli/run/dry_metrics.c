@@ -15,7 +15,7 @@
 
 enum { SHOWN_BYTES = 200 };
 
-/* Where a value came from. Stream 0: a line of LINEAGE_EVENTS; 1: a printed line. */
+/* Where a value came from. Stream 0: a line of LINEAGE_EVENTS; 1: a printed line; 2: a file. */
 struct place {
     int stream;
     uint64_t line;
@@ -28,19 +28,21 @@ struct dry_metrics {
     struct metric_values values;          /* of all metrics */
     struct place places[METRIC_VALUES_MAX]; /* of the value that counts of each of them */
     struct place score;
-    uint64_t n_lines[2];                  /* per stream */
+    uint64_t n_lines[3];                  /* per stream */
     struct place now;                     /* the line whose events arrive */
+    uint64_t most;                        /* printed lines; 0: all */
     bool is_log;
     struct metric_lines lines;            /* of a saved log; a command's lines are read by its watcher */
     struct trial_job inner;               /* the job's own callbacks */
 };
 
-struct dry_metrics *dry_metrics_new(const struct trial_plan *plan)
+struct dry_metrics *dry_metrics_new(const struct trial_plan *plan, size_t lines)
 {
     struct dry_metrics *dry = calloc(1, sizeof *dry);
     if (!dry)
         return NULL;
     dry->plan = plan;
+    dry->most = lines;
     dry->values = (struct metric_values){.rules = plan->settings.takes, .n_rules = plan->settings.n_takes};
     trial_results_init(&dry->results, plan);
     return dry;
@@ -72,12 +74,12 @@ static void set_place(struct dry_metrics *dry, int stream, const char *text, siz
 static void take_value(struct dry_metrics *dry, const char *name, double value)
 {
     bool decides;
-    const struct metric_value *metric = metric_values_add(&dry->values, name, value, &decides);
+    const struct metric_value *metric = metric_values_add(&dry->values, name, (struct metric_place){0, 0}, value, &decides);
     if (metric && decides)
         dry->places[metric - dry->values.metrics] = dry->now;
 }
 
-static void take_event(struct dry_metrics *dry, const struct trial_event *event)
+void dry_metrics_event(struct dry_metrics *dry, const struct trial_event *event)
 {
     const char *name;
     json_t *value;
@@ -86,25 +88,32 @@ static void take_event(struct dry_metrics *dry, const struct trial_event *event)
         set_place(dry, 0, text ? text : "", text ? strlen(text) : 0);
         free(text);
     }
+    if (event->file) {
+        set_place(dry, 2, event->file, strlen(event->file));
+        json_object_foreach((json_t *)(uintptr_t)event->line, name, value)
+            metric_values_forget(&dry->values, name);
+    }
     trial_results_event(&dry->results, event);
     if (dry->results.score_decided)
         dry->score = dry->now;
     json_object_foreach((json_t *)(uintptr_t)event->line, name, value)
-        if (event_is_metric(name, value) || strcmp(name, "score") == 0)
+        if (event_is_metric(event, name, value, &dry->plan->settings.metrics) || strcmp(name, "score") == 0)
             take_value(dry, name, json_number_value(value));
     if (event->not_finite)
         take_value(dry, event->not_finite, (double)NAN);
 }
 
-static void on_line(void *context, const char *text, size_t length)
+static bool on_line(void *context, const char *text, size_t length)
 {
-    set_place(context, 1, text, length);
+    struct dry_metrics *dry = context;
+    set_place(dry, 1, text, length);
+    return dry->most == 0 || dry->n_lines[1] < dry->most;
 }
 
 static void on_event(void *context, const struct trial_event *event)
 {
     struct dry_metrics *dry = context;
-    take_event(dry, event);
+    dry_metrics_event(dry, event);
     dry->inner.event(dry->inner.context, event);
 }
 
@@ -138,8 +147,11 @@ static void take_log_line(void *context, const char *text, size_t length)
     struct dry_metrics *dry = context;
     struct trial_event event;
     set_place(dry, 1, text, length);
-    if (metric_lines_read(&dry->lines, &event, text, length))
-        take_event(dry, &event);
+    if (!metric_lines_read(&dry->lines, &event, text, length))
+        return;
+    dry_metrics_event(dry, &event);
+    if (dry->inner.event)
+        dry->inner.event(dry->inner.context, &event);
 }
 
 int dry_metrics_read_log(struct dry_metrics *dry, const char *path)
@@ -169,6 +181,13 @@ int dry_metrics_read_log(struct dry_metrics *dry, const char *path)
     return wrong ? cli_error(CLI_USAGE, "cannot read %s: %s", path, strerror(wrong)) : CLI_GO_ON;
 }
 
+void dry_metrics_describe(const struct dry_metrics *dry, struct trial_outcome *outcome)
+{
+    metric_lines_describe(&dry->lines, outcome->looked, sizeof outcome->looked);
+    metric_lines_say(&dry->lines);
+    outcome->doubt = metric_lines_doubt(&dry->lines);
+}
+
 /* ---- what was read ---- */
 
 /* Writes why the metric is the score. */
@@ -181,11 +200,14 @@ static void explain(const struct dry_metrics *dry, char *text, size_t size)
         [TRIAL_CHANNEL_METRIC] = "a METRIC line",
         [TRIAL_CHANNEL_PATTERN] = "its pattern",
         [TRIAL_CHANNEL_EVENTS] = "LINEAGE_EVENTS",
+        [TRIAL_CHANNEL_FILE] = "its file",
     };
     const struct trial_settings *settings = &dry->plan->settings;
     const struct metric_query *query = &settings->metrics;
     const char *why = "it is called score";
-    if (dry->results.score_channel == TRIAL_CHANNEL_ONLY)
+    if (dry->results.score_channel == TRIAL_CHANNEL_FILE)
+        why = "--metric-file names it";
+    else if (dry->results.score_channel == TRIAL_CHANNEL_ONLY)
         why = "it is the only metric after METRIC";
     else if (settings->score && query->n_names && strcmp(query->names[0], settings->score) == 0)
         why = "it is the first --metric";
@@ -196,18 +218,18 @@ static void explain(const struct dry_metrics *dry, char *text, size_t size)
     snprintf(text, size, "%s; found by %s", why, channels[dry->results.score_channel]);
 }
 
-/* The name of the score: as the caller gave it, or the only name after METRIC. */
 static const char *score_name(const struct dry_metrics *dry)
 {
-    if (dry->plan->settings.score)
-        return dry->plan->settings.score;
-    return dry->results.score_channel == TRIAL_CHANNEL_ONLY && dry->values.n ? dry->values.metrics[0].rule.name : "score";
+    const char *name = trial_results_score_name(&dry->results);
+    return name ? name : "score";
 }
 
 static void place_text(const struct dry_metrics *dry, const struct place *place, char *out, size_t size)
 {
-    static const char *const streams[] = {"LINEAGE_EVENTS", "output"};
-    if (dry->is_log)
+    static const char *const streams[] = {"LINEAGE_EVENTS", "output", "file"};
+    if (place->stream == 2)
+        snprintf(out, size, "file");
+    else if (dry->is_log)
         snprintf(out, size, "%llu", (unsigned long long)place->line);
     else
         snprintf(out, size, "%s:%llu", streams[place->stream], (unsigned long long)place->line);
@@ -252,7 +274,7 @@ int dry_metrics_print(const struct dry_metrics *dry, const struct trial_outcome 
     for (size_t i = 0; i < dry->plan->settings.n_takes; i++)
         if (!metric_values_find(&dry->values, dry->plan->settings.takes[i].name))
             cli_error(CLI_NO, "--metric-take %s: no value of that name was read", dry->plan->settings.takes[i].name);
-    bool finished = !outcome || outcome->end == TRIAL_FINISHED;
+    bool finished = !outcome || outcome->end == TRIAL_FINISHED || (outcome->end == TRIAL_PRUNED && dry->most > 0);
     if (!finished)
         cli_error(CLI_NO, "the command did not finish%s%s", outcome->text[0] ? ": " : "", outcome->text);
     if (format == CLI_JSON)

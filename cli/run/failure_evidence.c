@@ -302,7 +302,7 @@ static bool read_frames(struct found *found, const struct lines *lines, size_t *
             own = !is_of_library(path, n);
             put_where(found, path, n, number);
         }
-    if (*i == lines->n || is_header(lines->at[*i]) || !is_exception(lines->at[*i]))
+    if (*i == lines->n || is_header(lines->at[*i]) || !is_exception(lines->at[*i]) || begins(lines->at[*i], "Message: ")) /* of logging */
         return false;
     put_exception(found, lines, *i);
     return true;

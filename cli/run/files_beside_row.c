@@ -94,6 +94,13 @@ void files_beside_row_put(const struct lineage_store *store, int dir, const char
         move_to(store, LINEAGE_PLACE_PROVENANCE, dir, RUNNING_PROVENANCE, exp_id);
 }
 
+void files_beside_row_put_work(const struct lineage_store *store, int dir, const char *exp_id)
+{
+    char name[LINEAGE_NAME_MAX + 8];
+    snprintf(name, sizeof name, "%.64s" UNSCORED_WORK, exp_id);
+    move_to(store, LINEAGE_PLACE_LOGS, dir, RUNNING_WORK, name);
+}
+
 bool files_beside_row_id(char exp_id[LINEAGE_NAME_MAX], int dir)
 {
     FILE *in = running_open(dir, ROW_FILE, 4096);

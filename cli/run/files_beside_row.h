@@ -18,6 +18,10 @@
  */
 void files_beside_row_put(const struct lineage_store *store, int dir, const char *exp_id);
 
+/* The work directory of a trial that finished without a score is kept as logs/ID.work, so that `rescore` finds its files. */
+#define UNSCORED_WORK ".work"
+void files_beside_row_put_work(const struct lineage_store *store, int dir, const char *exp_id);
+
 /* Reads the id that was written into the work directory; returns false if there is none. */
 bool files_beside_row_id(char exp_id[LINEAGE_NAME_MAX], int dir);
 

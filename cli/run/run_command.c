@@ -18,6 +18,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <lineage/evidence.h>
 
@@ -29,6 +30,7 @@
 #include "run/command_sandbox.h"
 #include "run/dry_metrics.h"
 #include "run/failure_evidence.h"
+#include "run/metric_files.h"
 #include "run/files_beside_row.h"
 #include "run/protected_files.h"
 #include "run/provenance.h"
@@ -71,7 +73,9 @@ struct command_run {
     char scores[TRIAL_TEXT_MAX]; /* "seed 1 scored 0.5, seed 3 scored 0.6", cut off if there are too many */
     double train_s;
     enum trial_channel channel;
+    char file_score[METRIC_NAME_BYTES]; /* the metric of the first --metric-file */
     struct dry_metrics *dry; /* NULL: a trial that gets a row */
+    bool unscored;           /* the trial finished without a score, so its work directory is kept */
     bool watched;            /* the trial ran to its end, with success or not */
     char not_started[TRIAL_TEXT_MAX]; /* why the files could not be put into the work directory */
     json_t *git; /* the repository as provenance recorded it; NULL: nothing was recorded */
@@ -193,6 +197,8 @@ static void beside(void *context, const char *exp_id)
     struct command_run *run = context;
     run_log_close(&run->log);
     files_beside_row_put(run->store, run->dir, exp_id);
+    if (run->unscored)
+        files_beside_row_put_work(run->store, run->dir, exp_id);
 }
 
 static void recorded(void *context, const char *exp_id)
@@ -265,6 +271,10 @@ static bool run_job(struct command_run *run, struct trial_outcome *outcome, cons
     outcome->peak_bytes = fmax(outcome->peak_bytes, before.peak_bytes);
     outcome->peak_gpu_bytes = fmax(outcome->peak_gpu_bytes, before.peak_gpu_bytes);
     outcome->unseen = outcome->unseen ? outcome->unseen : before.unseen;
+    if (!outcome->others[0])
+        memcpy(outcome->others, before.others, sizeof before.others);
+    if (!outcome->unreadable[0])
+        memcpy(outcome->unreadable, before.unreadable, sizeof outcome->unreadable);
     return true;
 }
 
@@ -320,6 +330,19 @@ static void judge_last_words(struct command_run *run, struct trial_outcome *outc
         return;
     outcome->end = TRIAL_FAILED;
     outcome->unexplained = true;
+}
+
+/*
+ * A program that forks its training and returns at once does not wait for its score: what the training printed until it was
+ * ended is not what it would have reached.
+ */
+static void judge_others(struct trial_outcome *outcome, const struct trial_results *results)
+{
+    if (outcome->end != TRIAL_FINISHED || !results->score_from[0] || !outcome->others[0])
+        return;
+    outcome->end = TRIAL_FAILED;
+    outcome->lacks = true;
+    snprintf(outcome->text, sizeof outcome->text, "its score was printed by the process %s after the command had ended: let the command wait for it", results->score_from);
 }
 
 static bool has_failed(const struct trial_outcome *outcome)
@@ -378,6 +401,7 @@ static struct trial_job begin_evaluation(const struct command_run *run)
     if (line)
         job.event(job.context, &event);
     json_decref(line);
+    job.settings.metrics.any_form = true;
     job.settings.train_seconds = job.settings.eval_seconds;
     job.settings.train_cpu_seconds = job.settings.eval_cpu_seconds;
     return job;
@@ -537,24 +561,63 @@ static bool evaluate(struct command_run *run, struct trial_outcome *outcome, uin
     return true;
 }
 
+static void on_file_event(void *context, const struct trial_event *event)
+{
+    struct command_run *run = context;
+    if (run->dry)
+        dry_metrics_event(run->dry, event);
+    if (run->job.event) /* not if a saved log is read */
+        run->job.event(run->job.context, event);
+}
+
+static struct metric_files files_of(struct command_run *run, double since)
+{
+    return (struct metric_files){.plan = run->plan, .given = run->trial->metric_file, .dir = run->trial->dir, .since = since,
+                                 .event = on_file_event, .store = run->store ? lineage_store_dir(run->store) : NULL, .context = run};
+}
+
+/* Reads files that the training has left, or the evaluation if there is one: files that were written since then. */
+static void read_files(struct command_run *run, struct trial_outcome *outcome, struct trial_results *results,
+                       const struct command_values *values, double since)
+{
+    const struct command_trial *t = run->trial;
+    const struct metric_files files = files_of(run, since);
+    char why[TRIAL_TEXT_MAX] = "";
+    if (has_failed(outcome))
+        return;
+    if (!metric_files_read(&files, values, why, sizeof why)) {
+        forget_score(run, results);
+        memcpy(outcome->looked, why, sizeof outcome->looked);
+    } else if (!t->eval && !t->sealed_eval && results->score_channel < TRIAL_CHANNEL_EVENTS && !results->lost_score) {
+        metric_files_discover(&files, values, &results->score);
+    }
+}
+
 /* Runs training and evaluation for one seed. Returns false if a command could not be started or watched. */
 static bool run_seed(struct command_run *run, struct trial_outcome *outcome, struct trial_results *results, uint64_t seed)
 {
     const struct command_trial *t = run->trial;
     double before = outcome->total_s;
+    const struct command_values values = {t->params, t->n_params, seed, run->workdir};
     struct trial_job job = run->job;
+    double since = metric_files_now();
+    if (t->eval || t->sealed_eval) /* the evaluation prints it */
+        job.settings.score_minutes = 0;
     if (run->dry && (t->eval || t->sealed_eval))
         job.event = NULL; /* what the training prints does not count */
     if (!run_words(run, outcome, job, &(struct stage){t->argv, run->environment}, seed))
         return false;
     judge_last_words(run, outcome, results);
+    judge_others(outcome, results);
     if ((t->eval || t->sealed_eval) && results->train_s < 0)
         run->train_s += outcome->total_s - before;
     if (t->sealed_eval || (t->eval && !has_failed(outcome)))
         forget_score(run, results);
+    since = t->eval ? metric_files_now() : since;
     if (!is_disqualified(run, outcome) && !evaluate(run, outcome, seed))
         return false;
-    command_artifacts_judge(outcome, t, &(struct command_values){t->params, t->n_params, seed, run->workdir});
+    read_files(run, outcome, results, &values, since);
+    command_artifacts_judge(outcome, t, &values);
     return true;
 }
 
@@ -717,6 +780,21 @@ static bool run_seeds(struct command_run *run, struct trial_outcome *outcome, st
     return true;
 }
 
+/*
+ * The store remembers the name of its first score. Only a trial that nobody gave a name, or one that ran beside the first, has another
+ * name here; command_trial_run refuses the others before they run. A name that cannot be remembered, for example because the server
+ * cannot be reached, takes nothing from the score.
+ */
+static void name_score(const struct command_run *run, struct trial_outcome *outcome, struct trial_results *results)
+{
+    const char *name = trial_results_score_name(results);
+    struct lineage_error err;
+    if (!run->store || has_failed(outcome) || !results->score.present || !name || lineage_store_name_score(run->store, name, &err) != LINEAGE_EEXIST)
+        return;
+    snprintf(outcome->looked, sizeof outcome->looked, "%s", err.text);
+    results->score.present = false;
+}
+
 static bool watch(void *context, struct trial_outcome *outcome, struct trial_job *job, struct trial_results *results)
 {
     struct command_run *run = context;
@@ -733,6 +811,9 @@ static bool watch(void *context, struct trial_outcome *outcome, struct trial_job
     if (run->train_s > 0)
         results->train_s = run->train_s;
     finish_seeds(run, results, seeds);
+    if (results->order.note[0])
+        cli_say(results->order.note);
+    name_score(run, outcome, results);
     run->watched = true;
     return true;
 }
@@ -759,6 +840,15 @@ static size_t note_printed(const struct command_run *run, const struct trial_res
                             printed->value);
 }
 
+/* Whether the work directory has more than the parameters. */
+static bool has_files(const struct command_run *run)
+{
+    json_t *names = names_in(run->workdir);
+    const bool has = json_array_size(names) > 1;
+    json_decref(names);
+    return has;
+}
+
 static void remark(void *context, const struct trial_results *results, const struct trial_outcome *outcome, char *out)
 {
     static const char *const channels[] = {
@@ -768,14 +858,19 @@ static void remark(void *context, const struct trial_results *results, const str
         [TRIAL_CHANNEL_METRIC] = "METRIC lines",
         [TRIAL_CHANNEL_PATTERN] = "a pattern",
         [TRIAL_CHANNEL_EVENTS] = "events",
+        [TRIAL_CHANNEL_FILE] = "the file ",
     };
     struct command_run *run = context;
     size_t size = TRIAL_REMARK_MAX, n = 0;
     char how[64];
     out[0] = '\0';
+    run->unscored = !run->trial->rescore && !has_failed(outcome) && !results->score.present && !results->lost_score && has_files(run);
     if (results->score.present && run->channel)
-        n += (size_t)snprintf(out, size, "score by %s%s", channels[run->channel],
-                              run->trial->sealed_eval ? " of the sealed evaluation" : "");
+        n += (size_t)snprintf(out, size, "score by %s%s%s%s", channels[run->channel], run->channel == TRIAL_CHANNEL_FILE ? results->score_file : "",
+                              run->trial->sealed_eval ? " of the sealed evaluation" : "",
+                              run->channel == TRIAL_CHANNEL_NAMED && outcome->doubt ? outcome->doubt : "");
+    if (n && results->score_from[0])
+        n += (size_t)snprintf(out + n, size - n, ", printed by the process %s after the command had ended", results->score_from);
     if (n && results->scored.rule.take != METRIC_TAKE_LAST)
         n += (size_t)snprintf(out + n, size - n, ", %s of %" PRIu64 " values", metric_rule_text(how, &results->scored.rule),
                               results->scored.count);
@@ -792,6 +887,14 @@ static void remark(void *context, const struct trial_results *results, const str
             *c = *c == ';' ? ',' : *c; /* a semicolon ends a piece of notes */
         n += (size_t)snprintf(out + n, size - n, "%sits output ends with %s, although its exit status is 0", n ? ", " : "", run->last_words);
     }
+    if (outcome->others[0] && (has_failed(outcome) || results->score.present))
+        n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "", outcome->others);
+    if (outcome->unreadable[0])
+        n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "", outcome->unreadable);
+    if (results->order.note[0])
+        n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "", results->order.note);
+    if (results->n_late)
+        n += (size_t)snprintf(out + n, size - n, "%s%" PRIu64 " lines of events came after the end and do not count", n ? ", " : "", results->n_late);
     if (outcome->unseen > 0)
         n += (size_t)snprintf(out + n, size - n, ", %d processes could not be ended", outcome->unseen);
     if (outcome->unseen < 0)
@@ -826,21 +929,27 @@ static size_t count_names(const struct command_trial *t)
 }
 
 /*
- * Without --score and --metric, the first pattern's metric is the score. A score that --score names is looked for like
+ * Without --score and --metric, the first pattern's metric is the score, then that of the first file, then the store's. A score that --score names is looked for like
  * the names of --metric. names has room for all of them and for the score.
  */
-static struct trial_plan make_plan(const struct command_trial *t, const struct metric_rules *rules, const char **names,
+static struct trial_plan make_plan(const struct command_run *run, const struct metric_rules *rules, const char **names,
                                    const struct lineage_param *params, size_t n)
 {
+    const struct command_trial *t = run->trial;
     struct trial_plan plan = {.identity = t->identity, .settings = t->settings, .params = params, .n_params = n};
     struct metric_query *metrics = &plan.settings.metrics;
-    bool score_is_listed = !t->settings.score;
+    const bool any_name = t->settings.score || count_names(t) || rules->n_patterns;
+    if (!any_name && t->metric_file && t->metric_file[0])
+        plan.settings.score = run->file_score;
+    else if (!any_name && run->store)
+        plan.settings.score = lineage_store_score_name(run->store);
+    bool score_is_listed = !plan.settings.score;
     for (; t->settings.metrics.names && t->settings.metrics.names[metrics->n_names]; metrics->n_names++) {
         names[metrics->n_names] = t->settings.metrics.names[metrics->n_names];
-        score_is_listed = score_is_listed || strcmp(names[metrics->n_names], t->settings.score) == 0;
+        score_is_listed = score_is_listed || strcmp(names[metrics->n_names], plan.settings.score) == 0;
     }
     if (!score_is_listed)
-        names[metrics->n_names++] = t->settings.score;
+        names[metrics->n_names++] = plan.settings.score;
     metrics->names = names;
     metrics->patterns = rules->patterns;
     metrics->n_patterns = rules->n_patterns;
@@ -856,8 +965,16 @@ static struct trial_plan make_plan(const struct command_trial *t, const struct m
     return plan;
 }
 
+static bool declares_seed(const struct lineage_trial *row)
+{
+    for (size_t i = 0; i < row->n_params; i++)
+        if (lineage_param_is_seed(row->params[i].name))
+            return true;
+    return false;
+}
+
 /*
- * A baseline with several seeds shows how much the score varies by chance, and so does a trial that runs again. From then on the
+ * A baseline with several seeds shows how much the score varies by chance, and so do a trial that runs again and its seeds. From then on the
  * floor of the store is that of all trials with several runs, unless the owner has set it.
  */
 static int set_noise(const struct command_run *run, const struct lineage_trial *row)
@@ -867,11 +984,14 @@ static int set_noise(const struct command_run *run, const struct lineage_trial *
     struct lineage_error err;
     struct lineage_replicate replicate;
     const bool known = lineage_store_config(run->store)->noise_std > 0;
-    const bool again = lineage_replicate_parse(&replicate, row->notes), first = run->trial->identity.baseline && run->measured > 1;
+    const bool again = lineage_replicate_parse(&replicate, row->notes) || declares_seed(row);
+    const bool first = run->trial->identity.baseline && run->measured > 1;
     if (!again && !first && !(run->measured > 1 && known))
         return CLI_GO_ON;
     if (lineage_noise_measure(run->store, false, &err) != LINEAGE_OK)
         return cli_fail(&err);
+    if (first && score_std(run) == 0)
+        cli_say("all seeds have the same score, which says nothing about the noise; does the command use {seed} or LINEAGE_SEED?");
     if (known || !first || !(lineage_store_config(run->store)->noise_std > 0))
         return CLI_GO_ON;
     lineage_noise_of_config(&noise, lineage_store_config(run->store));
@@ -890,10 +1010,14 @@ static int run_dry(struct command_run *run, const struct trial_request *request,
     const char *above = getenv("TMPDIR");
     char dir[PATH_MAX];
     int status = CLI_GO_ON;
-    if (!(run->dry = dry_metrics_new(&request->plan)))
+    if (!(run->dry = dry_metrics_new(&request->plan, dry->lines)))
         return cli_no_memory();
     if (dry->log) {
+        const struct metric_files files = files_of(run, -INFINITY);
+        char why[TRIAL_TEXT_MAX];
         status = dry_metrics_read_log(run->dry, dry->log);
+        if (status == CLI_GO_ON && !metric_files_read(&files, &(struct command_values){.workdir = ""}, why, sizeof why))
+            status = cli_error(CLI_NO, "%s", why);
     } else {
         int n = snprintf(dir, sizeof dir, "%s/lineage-dry-XXXXXX", above && *above ? above : "/tmp");
         if (n < 0 || (size_t)n >= sizeof dir || !mkdtemp(dir)) {
@@ -911,6 +1035,93 @@ static int run_dry(struct command_run *run, const struct trial_request *request,
     dry_metrics_free(run->dry);
     run->dry = NULL;
     return status;
+}
+
+/* ---- a trial that is read again ---- */
+
+static bool prepare_rescore(void *context, const struct workdir *dir, struct trial_job *job)
+{
+    (void)context;
+    (void)dir;
+    (void)job;
+    return true;
+}
+
+/* Other trials may have worked in the same directory since, so only that of the trial itself is searched. */
+static bool watch_rescore(void *context, struct trial_outcome *outcome, struct trial_job *job, struct trial_results *results)
+{
+    struct command_run *run = context;
+    const struct command_rescore *again = run->trial->rescore;
+    struct metric_files files = files_of(run, again->began), own = files;
+    const struct command_values values = {run->plan->params, run->plan->n_params, run->trial->first_seed, again->work ? again->work : ""};
+    struct dry_metrics *log = dry_metrics_new(run->plan, 0);
+    char why[TRIAL_TEXT_MAX] = "";
+    *outcome = (struct trial_outcome){.total_s = again->was->total_s.value};
+    run->job = *job;
+    if (!log)
+        return cli_no_memory(), false;
+    dry_metrics_attach(log, job);
+    bool good = dry_metrics_read_log(log, again->log) == CLI_GO_ON;
+    dry_metrics_describe(log, outcome);
+    dry_metrics_free(log);
+    files.until = again->ended;
+    own.dir = own.store = NULL;
+    if (!metric_files_read(&files, &values, why, sizeof why)) {
+        trial_results_forget_score(results);
+        memcpy(outcome->looked, why, sizeof outcome->looked);
+    } else if (again->work && results->score_channel < TRIAL_CHANNEL_EVENTS && !results->lost_score) {
+        own.dir = again->work;
+        metric_files_discover(&own, &values, &results->score);
+    }
+    run->channel = results->score_channel;
+    name_score(run, outcome, results);
+    return good;
+}
+
+static void settle_rescore(void *context, struct lineage_trial *row, struct lineage_append_options *options)
+{
+    const struct command_run *run = context;
+    (void)row;
+    options->snapshot_dir = run->trial->rescore->work;
+}
+
+/* The log is that of the trial, under the id of the new row as well. */
+static void link_log(void *context, const char *exp_id)
+{
+    const struct command_run *run = context;
+    const char *log = run->trial->rescore->log, *slash = strrchr(log, '/');
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%.*s/%.64s.log", (int)(slash - log), log, exp_id);
+    if (n > 0 && n < PATH_MAX && link(log, path) != 0)
+        cli_error(CLI_SYSTEM, "cannot keep %s: %s", path, strerror(errno));
+}
+
+static void request_rescore(struct command_run *run, struct trial_request *request)
+{
+    request->prepare = prepare_rescore;
+    request->watch = watch_rescore;
+    request->output = NULL;
+    request->beside = link_log;
+    request->recorded = NULL;
+    request->snapshot = NULL; /* settle_rescore names it */
+    request->quiet = true;
+    request->plan.identity.settle = settle_rescore;
+    request->plan.identity.settle_context = run;
+    request->plan.params = run->trial->rescore->was->params;
+    request->plan.n_params = run->trial->rescore->was->n_params;
+}
+
+/* Whether the score may have this name, which is asked before the command runs. */
+static bool may_compare(struct lineage_store *store, const char *name)
+{
+    const char *known = store && name ? lineage_store_score_name(store) : NULL;
+    struct lineage_error err;
+    if (!known || strcmp(known, name) == 0 || lineage_store_name_score(store, name, &err) == LINEAGE_OK)
+        return true;
+    struct lineage_error said = err;
+    snprintf(said.text, sizeof said.text, "nothing was run: %.490s", err.text);
+    cli_fail(&said);
+    return false;
 }
 
 int command_trial_run(struct lineage_store *store, const struct command_trial *trial, struct trial_outcome *outcome,
@@ -941,10 +1152,12 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
     }
     run->trial = trial;
     run->store = store;
+    if (trial->metric_file && trial->metric_file[0])
+        metric_files_name(run->file_score, trial->metric_file[0]);
     run->log.fd = -1;
     run->protected.fd = -1;
     run->sealed.above = -1;
-    struct trial_request request = {.plan = make_plan(trial, &rules, names, params, n_params),
+    struct trial_request request = {.plan = make_plan(run, &rules, names, params, n_params),
                                     .refused = trial->refused,
                                     .not_started = run->not_started,
                                     .prepare = prepare,
@@ -960,6 +1173,12 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
                                     .quiet = trial->quiet,
                                     .interrupts = trial->interrupts};
     run->plan = &request.plan;
+    if (trial->rescore)
+        request_rescore(run, &request);
+    if (!may_compare(store, request.plan.settings.score)) {
+        status = CLI_USAGE;
+        goto done;
+    }
     status = trial->dry ? run_dry(run, &request, outcome) : abandoned_trials_record(store);
     if (status == CLI_GO_ON && !trial->dry) {
         status = trial_run_and_append(store, &request, outcome, row);

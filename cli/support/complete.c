@@ -1,7 +1,7 @@
 /*
  * complete.c: the words that an option table allows at a position of the command line.
  *
- * The help of an option says what values it takes: `table|tsv|json` are the words themselves, `ID` and similar names
+ * The help of an option says what values it takes: `table|tsv|csv|json` are the words themselves, `ID` and similar names
  * are kinds of values. So every option that has a line in --help is completed without further code.
  */
 #include "support/complete.h"

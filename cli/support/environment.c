@@ -3,12 +3,14 @@
 #include "support/environment.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cli.h"
 
-/* The words by which programs and libraries of many languages say what ended them. Case does not count. */
+/* The words by which programs and libraries of many languages say what ended them. Case does not count, and # is a number. */
 static const struct {
     enum lineage_cause cause;
     bool lacks; /* the machine lacks it: it says nothing about the settings */
@@ -26,7 +28,9 @@ static const struct {
       "Package not found", "ArgumentError: Package "}},
     {LINEAGE_CAUSE_DISK, true,
      {"No space left", "Disk quota exceeded", "[Errno 28]", "os error 28", "errno = 28", "ENOSPC", "disk is full", "disk full",
-      "not enough space on the disk", "device is full", "SQLITE_FULL", "[Errno 122]", "os error 122"}},
+      "not enough space on the disk", "device is full", "SQLITE_FULL", "[Errno 122]", "os error 122",
+      "echo: I/O error", "printf: I/O error", "curl: (23)", "PytorchStreamWriter failed writing", ". unexpected pos # vs #",
+      "# requested and # written"}}, /* dash, curl, torch and numpy do not pass on the words of the system */
     {LINEAGE_CAUSE_DISK, false, {"File too large", "os error 27", "EFBIG"}},
     {LINEAGE_CAUSE_MEMORY, false,
      {"MemoryError", "OutOfMemory", "out of memory", "bad_alloc", "allocate memory", "OUT_OF_MEMORY", "RESOURCE_EXHAUSTED", "failed to allocate",
@@ -52,11 +56,34 @@ static const struct {
 };
 enum { N_CAUSES = sizeof causes / sizeof *causes };
 
+/* Finds a word, in which # stands for digits. */
+static const char *find_word(const char *text, const char *word)
+{
+    char first[64];
+    size_t n = strcspn(word, "#");
+    if (!word[n])
+        return strcasestr(text, word);
+    snprintf(first, sizeof first, "%.*s", (int)n, word);
+    for (const char *at = text; (at = strcasestr(at, first)) && *at; at++) {
+        const char *to = at + n, *rest = word + n;
+        while (*rest == '#') {
+            size_t digits = strspn(to, "0123456789"), same = strcspn(rest + 1, "#");
+            if (!digits || strncasecmp(to + digits, rest + 1, same) != 0)
+                break;
+            to += digits + same;
+            rest += 1 + same;
+        }
+        if (!*rest)
+            return at;
+    }
+    return NULL;
+}
+
 const char *cli_cause_words(const char *text, enum lineage_cause *cause, bool *lacks)
 {
     for (size_t i = 0; text && i < N_CAUSES; i++)
         for (const char *const *word = causes[i].words; *word; word++) {
-            const char *at = strcasestr(text, *word);
+            const char *at = find_word(text, *word);
             if (!at)
                 continue;
             *cause = causes[i].cause;

@@ -22,7 +22,7 @@ void cli_say(const char *message)
     for (char *c = text; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
             *c = '?';
-    char *visible = lineage_text_visible(text, strlen(text));
+    char *visible = lineage_text_visible(text, strlen(text), 0);
     fprintf(stderr, "lineage: %s\n", visible ? visible : "out of memory");
     lineage_free(visible);
 }

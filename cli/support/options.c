@@ -157,9 +157,10 @@ static int report_bad_option(const struct cli_args *args, const struct cli_comma
         return cli_error(CLI_USAGE, "%s %s: unknown option; if it is a parameter, write --param %.*s=%s; see `lineage %s --help`",
                          command->name, bad, (int)strcspn(bad + 2, "="), bad + 2, value ? value : "VALUE", command->name);
     }
-    return cli_error(CLI_USAGE, "%s %s: %s%s%s%s; see `lineage %s --help`", command->name, bad,
+    const bool text = code == POPT_ERROR_BADOPT && (strstr(command->arguments, "TEXT") || strstr(command->arguments, "WORDS"));
+    return cli_error(CLI_USAGE, "%s %s: %s%s%s%s%s; see `lineage %s --help`", command->name, bad,
                      poptStrerror(code), near ? " (did you mean --" : "", near ? near : "",
-                     near ? "?)" : "", command->name);
+                     near ? "?)" : "", text ? "; a text that begins with - belongs behind --" : "", command->name);
 }
 
 /* Checks the number of arguments before anything is opened or created. Too many arguments are reported first: an extra
@@ -257,7 +258,7 @@ void cli_args_release(struct cli_args *args)
 /* Called before the store is opened (see session.c), so that a misspelt format costs nothing. */
 bool cli_format_parse(enum cli_format *format, const char *text)
 {
-    static const char *const names[] = {"table", "tsv", "json", NULL};
+    static const char *const names[] = {"table", "tsv", "json", "csv", NULL};
     *format = CLI_TABLE;
     for (int i = 0; text && names[i]; i++)
         if (strcmp(names[i], text) == 0) {
@@ -265,7 +266,7 @@ bool cli_format_parse(enum cli_format *format, const char *text)
             return true;
         }
     if (text)
-        cli_error(CLI_USAGE, "--format '%s': use table, tsv or json", text);
+        cli_error(CLI_USAGE, "--format '%s': use table, tsv, csv or json", text);
     return !text;
 }
 
@@ -292,6 +293,39 @@ bool cli_amount_parse(double *value, const char *option, const char *text)
     }
     *value = amount;
     return true;
+}
+
+/* `m` is minutes here: no time limit has months. As elsewhere with memory limits, M is 2^20 and MB 10^6. */
+bool cli_measure_parse(double *value, enum cli_measure measure, const char *option, const char *text)
+{
+    static const struct {
+        const char *name;
+        enum cli_measure measure;
+        double size;
+    } units[] = {{"s", CLI_SECONDS, 1},      {"m", CLI_SECONDS, 60},       {"min", CLI_SECONDS, 60},    {"h", CLI_SECONDS, 3600},
+                 {"d", CLI_SECONDS, 86400},  {"K", CLI_BYTES, 0x1p10},     {"M", CLI_BYTES, 0x1p20},    {"G", CLI_BYTES, 0x1p30},
+                 {"T", CLI_BYTES, 0x1p40},   {"KiB", CLI_BYTES, 0x1p10},   {"MiB", CLI_BYTES, 0x1p20},  {"GiB", CLI_BYTES, 0x1p30},
+                 {"TiB", CLI_BYTES, 0x1p40}, {"kB", CLI_BYTES, 1e3},       {"KB", CLI_BYTES, 1e3},      {"MB", CLI_BYTES, 1e6},
+                 {"GB", CLI_BYTES, 1e9},     {"TB", CLI_BYTES, 1e12},      {"B", CLI_BYTES, 1}};
+    const bool bytes = measure == CLI_BYTES;
+    size_t n = strlen(text), digits = n;
+    while (digits && isalpha((unsigned char)text[digits - 1]))
+        digits--;
+    double amount = 0;
+    bool ok = lineage_number_parse(&amount, text, digits == n ? n : digits) && amount >= 0 && isfinite(amount);
+    for (size_t i = 0; ok && digits < n; i++) {
+        ok = i < sizeof units / sizeof *units;
+        if (ok && (units[i].measure == CLI_BYTES) == bytes && strcmp(units[i].name, text + digits) == 0) {
+            *value = amount * units[i].size / (measure == CLI_HOURS ? 3600 : 1);
+            return true;
+        }
+    }
+    if (ok)
+        *value = amount;
+    else
+        cli_error(CLI_USAGE, bytes ? "--%s '%s' is not a number of bytes of at least 0; write 500M, 2G or 2000000000"
+                                   : "--%s '%s' is not a time of at least 0; write 90, 90s, 30m, 8h or 2d", option, text);
+    return ok;
 }
 
 /* The first character is checked because strtoull accepts "-1" and " 3". The maximum is INT64_MAX, the largest integer

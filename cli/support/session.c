@@ -203,6 +203,17 @@ void cli_store_above(char path[PATH_MAX])
     path[0] = '\0';
 }
 
+/* Rows are kept by the direction of the store, so one that says otherwise is refused. A directory with rows of another tool and without
+ * settings has no direction of its own. */
+static int check_direction(struct cli_session *session, enum lineage_direction wanted)
+{
+    const struct lineage_config *config = lineage_store_config(session->store);
+    if (wanted == LINEAGE_DIRECTION_DEFAULT || wanted == config->direction)
+        return CLI_GO_ON;
+    return cli_error(CLI_USAGE, "--direction %s: in %s a %s score is better (lineage.json); leave the option out, or use another store",
+                     session->where.direction, lineage_store_dir(session->store), config->direction == LINEAGE_HIGHER ? "higher" : "lower");
+}
+
 /* A command that works before there is a store opens it without a mirror, so that it leaves no files behind. */
 static int open_store(struct cli_session *session)
 {
@@ -216,9 +227,12 @@ static int open_store(struct cli_session *session)
         return CLI_USAGE;
     if ((!session->before_store || (!lineage_is_server(dir) && access(dir, F_OK) != 0)) && !cli_has_store(dir, session->may_create))
         return CLI_USAGE;
+    const enum lineage_direction wanted = session->appends && (lineage_is_server(dir) || has(dir, "lineage.json")) ? open.direction : LINEAGE_DIRECTION_DEFAULT;
+    if (wanted != LINEAGE_DIRECTION_DEFAULT)
+        open.direction = LINEAGE_DIRECTION_DEFAULT;
     if (lineage_store_open(&session->store, dir, &open, &err) != LINEAGE_OK)
         return cli_fail(&err);
-    return CLI_GO_ON;
+    return check_direction(session, wanted);
 }
 
 static bool look_at_none(void *context, const struct lineage_claim *claim)

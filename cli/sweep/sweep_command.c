@@ -114,5 +114,7 @@ bool sweep_command_read(struct command_trial *trial, const json_t *spec, const c
             return false;
     if (!json_object_get(spec, "grace_seconds"))
         trial->settings.grace_seconds = COMMAND_GRACE_SECONDS;
+    if (!json_object_get(spec, "score_minutes"))
+        trial->settings.score_minutes = COMMAND_SCORE_MINUTES;
     return true;
 }

@@ -161,6 +161,8 @@ static int read_trials(struct night_sweep *sweep)
     sweep->of_commands = json_object_get(sweep->root, "command") != NULL;
     if (!sweep->of_commands && !sweep->trainer)
         return CLI_NO;
+    if (sweep->of_commands)
+        night_spell_booleans(sweep->root);
     sweep->release_recipes = sweep->of_commands ? NULL : sweep->trainer->release;
     if (!sweep->of_commands && !has_own_keys(sweep->root))
         return read_plain(sweep);

@@ -396,7 +396,8 @@ static size_t points_of(const json_t *grid, char *why)
     {
         for (size_t i = 0; i < json_array_size(values); i++)
             if (!is_value(name, json_array_get(values, i)))
-                return refuse(why, "grid.%.60s: value %zu is neither a number nor a short text", name, i + 1), 0;
+                return refuse(why, "grid.%.60s: value %zu is %s", name, i + 1,
+                              json_is_null(json_array_get(values, i)) ? "null; write a text such as \"none\"" : "neither a number nor a short text"), 0;
         if (!json_array_size(values))
             return refuse(why, "grid.%.60s must be a list of values", name), 0;
         points *= json_array_size(values);
@@ -493,6 +494,35 @@ static bool read_list(struct night_sweep *sweep, char *why)
     bool read = expand(sweep, trials, grid, why);
     json_decref(trials);
     return read;
+}
+
+/* In lists, and in objects of settings; elsewhere a boolean is an option. */
+static void spell(json_t *value, bool settings)
+{
+    const char *name;
+    json_t *inner, *text;
+    void *next;
+    size_t i;
+    json_array_foreach(value, i, inner)
+        if (json_is_boolean(inner) && (text = json_string(json_is_true(inner) ? "true" : "false")))
+            json_array_set_new(value, i, text);
+    json_object_foreach_safe(value, next, name, inner) {
+        if (settings && json_is_boolean(inner))
+            json_object_set_new(value, name, json_string(json_is_true(inner) ? "true" : "false"));
+        else
+            spell(inner, false);
+    }
+}
+
+void night_spell_booleans(json_t *root)
+{
+    json_t *trial;
+    size_t i;
+    spell(json_object_get(root, "params"), true);
+    spell(json_object_get(root, "grid"), false);
+    spell(json_object_get(root, "ranges"), false);
+    json_array_foreach(json_object_get(root, "trials"), i, trial)
+        spell(json_object_get(trial, "params"), true);
 }
 
 int night_command_read(struct night_sweep *sweep)

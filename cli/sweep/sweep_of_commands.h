@@ -11,6 +11,9 @@
 
 #include "sweep/night_sweep.h"
 
+/* Settings that are true or false become the texts "true" and "false", as rows and imports have them. */
+void night_spell_booleans(json_t *root);
+
 /* Checks sweep->root and fills sweep->list. Returns CLI_GO_ON or an exit status. */
 int night_command_read(struct night_sweep *sweep);
 

@@ -325,7 +325,7 @@ static void guard(struct guarding *g)
         close(g->command->printed);
     close(g->command->events);
     bool end = false;
-    for (reap(g); !g->child_reaped && !end; reap(g))
+    for (reap(g); !g->none_left && !end; reap(g)) /* what the command has left behind is ended by order */
         end = wait_for_news(g, -1);
     end_by_term(g);
     end_by_kill(g);

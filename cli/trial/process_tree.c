@@ -20,15 +20,15 @@
 enum { STAT_BYTES = 1024 };
 
 /*
- * Reads fields 3, 4, 5, 14 to 17, 22 and 24 of /proc/PID/stat; see proc(5). The name in parentheses may itself contain
+ * Reads fields 2, 3, 4, 5, 14 to 17, 22 and 24 of /proc/PID/stat; see proc(5). The name in parentheses may itself contain
  * parentheses, so fields are counted from the last closing parenthesis.
  */
 static bool parse(struct process *process, const char *text)
 {
     char state;
     unsigned long long user, system, waited_user, waited_system;
-    const char *at = strrchr(text, ')');
-    if (!at || sscanf(at + 1,
+    const char *at = strrchr(text, ')'), *name = strchr(text, '(');
+    if (!at || !name || name > at || sscanf(at + 1,
                       " %c %d %d"
                       " %*s %*s %*s %*s %*s %*s %*s %*s" /* 6 to 13 */
                       " %llu %llu %llu %llu %*s %*s %*s %*s"
@@ -39,6 +39,8 @@ static bool parse(struct process *process, const char *text)
     process->ticks = user + system;
     process->waited = waited_user + waited_system;
     process->ended = strchr("ZX", state) != NULL;
+    process->halted = state == 'T';
+    snprintf(process->name, sizeof process->name, "%.*s", (int)(at - name - 1), name + 1);
     return true;
 }
 

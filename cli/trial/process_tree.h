@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+enum { PROCESS_NAME_MAX = 64 }; /* those of the kernel have 15 bytes */
+
 struct process {
     pid_t pid, parent, group;
     unsigned long long started; /* clock ticks since boot; identifies the process together with pid */
@@ -13,6 +15,8 @@ struct process {
     unsigned long long ticks;   /* processor time, user and system */
     unsigned long long waited;  /* processor time of its children that have ended and were waited for */
     bool ended;                 /* a zombie */
+    bool halted;                /* a signal such as SIGSTOP or SIGTTIN has stopped it */
+    char name[PROCESS_NAME_MAX];
 };
 
 struct process_tree {

@@ -122,7 +122,7 @@ static void print_final(const struct progress *progress, const struct trial_even
         comma = ", ";
     }
     json_object_foreach((json_t *)(uintptr_t)event->line, name, value)
-        if (event_is_metric(name, value) && strncmp(name, "ig_clip_scale", 13) != 0 && n++ < AT_A_GLANCE) {
+        if (event_is_metric(event, name, value, NULL) && strncmp(name, "ig_clip_scale", 13) != 0 && n++ < AT_A_GLANCE) {
             fprintf(stderr, "%s%.40s %.3f", comma, name, json_number_value(value));
             comma = ", ";
         }

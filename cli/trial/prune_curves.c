@@ -18,7 +18,8 @@
  * before it is left out, so that the points can be searched. */
 static bool take_points(struct prune_curve *curve, const json_t *telemetry, const char *key)
 {
-    const json_t *steps = json_object_get(telemetry, "steps");
+    const bool anew = json_is_true(json_object_get(telemetry, "begun_anew")); /* its steps are not those of a whole training */
+    const json_t *steps = anew ? NULL : json_object_get(telemetry, "steps");
     curve->points = calloc(json_array_size(steps) + 1, sizeof *curve->points);
     for (size_t i = 0; curve->points && i < json_array_size(steps); i++) {
         const json_t *step = json_object_get(json_array_get(steps, i), "step");

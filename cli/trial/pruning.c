@@ -22,6 +22,13 @@ void pruning_release(struct pruning *pruning)
     prune_curves_release(&pruning->curves);
 }
 
+void pruning_go_back(struct pruning *pruning, int64_t step)
+{
+    pruning->judged = pruning->judged < step ? pruning->judged : step - 1;
+    pruning->any = false;
+    pruning->worse = 0;
+}
+
 static bool is_worse(const struct pruning *p, double value, double than)
 {
     return p->curves.higher ? value < than : value > than;

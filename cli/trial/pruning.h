@@ -20,6 +20,9 @@ struct pruning {
 void pruning_init(struct pruning *pruning, const struct prune_rule *rule, struct prune_curves *curves);
 void pruning_release(struct pruning *pruning);
 
+/* The trial goes on from an earlier step, so what it reached since then does not count. */
+void pruning_go_back(struct pruning *pruning, int64_t step);
+
 /*
  * Takes a value of the running trial. Returns true if the rule prunes it; why[size] then names the step, the value and
  * what it was compared with: "pruned at step 40: 0.9 is worse than the median 0.7 of 6 trials, parent 003 (0.65) and

@@ -127,8 +127,10 @@ static bool is_hopeless(void *context, const struct trial_event *event, char *wh
     struct work *work = context;
     const struct trial_results *results = &work->results;
     if (!event->has_score || !event->names_step || event->channel < results->score_channel || results->run > 1 ||
-        strcmp(results->phase, TRIAL_PHASE_TRAIN) != 0 || (event->steps > 0 && event->step >= event->steps))
+        results->begun_anew || strcmp(results->phase, TRIAL_PHASE_TRAIN) != 0 || (event->steps > 0 && event->step >= event->steps))
         return false;
+    if (results->went_back)
+        pruning_go_back(&work->pruning, event->step);
     return pruning_judge(&work->pruning, event->step, event->score, why, size);
 }
 

@@ -40,9 +40,10 @@ struct trial_job {
      */
     void (*output)(void *context, const char *bytes, size_t n);
     /*
-     * Called with each whole line that the command prints, before the events of the line. NULL: not called, and lines without a metric are skipped at once.
+     * Called with each whole line that the command prints, before the events of the line. Returns false if nothing more is needed, and
+     * the command is ended. NULL: not called, and lines without a metric are skipped at once.
      */
-    void (*line)(void *context, const char *text, size_t length);
+    bool (*line)(void *context, const char *text, size_t length);
     void (*turn)(void *context); /* called between events; NULL: not called */
     double turn_seconds;         /* longest time between two calls of turn; 0: only called when something happens */
     void *context;

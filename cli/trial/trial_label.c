@@ -35,7 +35,8 @@ enum lineage_label trial_label(const struct trial_results *results, const struct
         return LINEAGE_HARNESS_ABORT;
     if (outcome->end == TRIAL_FINISHED)
         return results->score.present ? LINEAGE_BASELINE : results->lost_score ? LINEAGE_CRASH : LINEAGE_HARNESS_ABORT;
-    if (outcome->lacks && (outcome->end == TRIAL_FAILED || outcome->end == TRIAL_PREFLIGHT_FAILED))
+    const bool full = outcome->end == TRIAL_SIGNALLED && outcome->cause == LINEAGE_CAUSE_DISK; /* torch aborts then */
+    if (outcome->lacks && (outcome->end == TRIAL_FAILED || outcome->end == TRIAL_PREFLIGHT_FAILED || full))
         return LINEAGE_HARNESS_ABORT;
     if (outcome->end != TRIAL_FAILED)
         return labels[outcome->end];
@@ -143,7 +144,7 @@ void trial_label_explain(const struct trial_results *results, struct trial_outco
         if (!results->score.present && results->lost_score)
             snprintf(reason, size, "its score is not a finite number");
         else if (!results->score.present)
-            snprintf(reason, size, "exit 0 without a score: %s", outcome->looked);
+            snprintf(reason, size, "exit 0 without a score: %.400s%s%s", outcome->looked, outcome->others[0] ? ", but " : "", outcome->others);
         break;
     case TRIAL_FAILED:
         if (outcome->evidence[0] && outcome->unexplained)

@@ -10,7 +10,7 @@
 #include "metrics/event_lines.h"
 
 #define TRIAL_TEXT_MAX 512
-enum { TRIAL_EVIDENCE_MAX = 320 };
+enum { TRIAL_EVIDENCE_MAX = 320, TRIAL_OTHERS_MAX = 160 };
 
 enum trial_end {
     TRIAL_FINISHED,
@@ -44,6 +44,7 @@ struct trial_outcome {
                            limit */
     bool out_of_memory; /* with TRIAL_MEMORY_OVERRUN: the kernel killed it; details in text */
     int unseen;         /* number of processes that could not be ended; -1: unknown */
+    char others[TRIAL_OTHERS_MAX]; /* which processes ran on after the command, or had been stopped by a signal; "": none */
     bool has_seed;      /* the trial ran with several seeds, and failed with this one */
     uint64_t seed;
     bool unexplained;   /* with TRIAL_FAILED: the trial did not report why, so text says only how it exited */
@@ -54,6 +55,8 @@ struct trial_outcome {
     bool timed;         /* the command is `timeout`, whose status 124 is a time limit */
     char evidence[TRIAL_EVIDENCE_MAX]; /* error and place that a failed command printed (run/failure_evidence.h); "": none */
     char looked[TRIAL_TEXT_MAX]; /* for a trial that printed no score: what was looked for, and what was found */
+    char unreadable[96]; /* "2 lines of events cannot be read, first at line 2"; "": all can be read */
+    const char *doubt; /* how the row qualifies "score by a name that was asked for"; NULL or "": not at all */
     char reason[TRIAL_TEXT_MAX + 128]; /* why it did not finish; "" if it finished. Set when its row is made */
 };
 

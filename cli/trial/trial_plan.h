@@ -39,6 +39,7 @@ struct trial_settings {
     double train_seconds, eval_seconds; /* time limit of the training, and of the evaluation */
     double train_cpu_seconds, eval_cpu_seconds; /* the same in processor seconds of all processes of the trial */
     double silence_seconds;             /* longest time in which the trial prints and reports nothing */
+    double score_minutes;               /* warn if no value of the score was read in this time; 0: never */
     double memory_bytes;                /* resident bytes of all processes of the trial together */
     double grace_seconds;               /* seconds between TERM and KILL */
     bool stop_on_nan;                   /* a metric that is not finite ends the trial */

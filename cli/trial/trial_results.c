@@ -36,6 +36,7 @@ static void reset_score(struct trial_results *results)
 {
     results->score = (struct lineage_number){0};
     results->score_channel = TRIAL_CHANNEL_NONE;
+    results->score_from[0] = '\0';
     metric_value_reset(&results->scored);
 }
 
@@ -58,6 +59,7 @@ void trial_results_next_run(struct trial_results *results, size_t run)
     results->step = results->steps = 0;
     results->n_steps = 0;
     results->stride = 1;
+    results->order.n = 0;
     snprintf(results->phase, sizeof results->phase, "%s", TRIAL_PHASE_TRAIN);
     json_decref(results->final);
     results->final = NULL;
@@ -121,23 +123,19 @@ static json_t *step_object(struct trial_results *results)
     return json_integer_value(json_object_get(last, "step")) == results->step ? last : NULL;
 }
 
-static void copy_metrics(json_t *object, const json_t *line)
+/* Copies the metrics of the event's line to the object; NULL: only counts them. Returns their number. */
+static size_t copy_metrics(json_t *object, const struct trial_results *results, const struct trial_event *event)
 {
     const char *name;
     json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)line, name, value)
-        if (event_is_metric(name, value))
-            json_object_set_new(object, name, json_deep_copy(value)); /* the line's object may be reused */
-}
-
-static bool has_metrics(const json_t *line)
-{
-    const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)line, name, value)
-        if (event_is_metric(name, value))
-            return true;
-    return false;
+    size_t n = 0;
+    json_object_foreach((json_t *)(uintptr_t)event->line, name, value)
+        if (event_is_metric(event, name, value, &results->plan->settings.metrics)) {
+            n++;
+            if (object)
+                json_object_set_new(object, name, json_deep_copy(value)); /* the line's object may be reused */
+        }
+    return n;
 }
 
 /*
@@ -190,6 +188,20 @@ static void take_number(struct lineage_number *number, const json_t *line, const
         *number = (struct lineage_number){true, json_number_value(value)};
 }
 
+static struct metric_place place_of(const struct trial_results *results)
+{
+    uint32_t digest = 2166136261u; /* FNV-1a */
+    for (const char *c = results->phase; *c; c++)
+        digest = (digest ^ (unsigned char)*c) * 16777619u;
+    return (struct metric_place){digest, results->step};
+}
+
+static void set_score(struct trial_results *results)
+{
+    bool finite = results->scored.count > 0 && isfinite(results->scored.value);
+    results->score = (struct lineage_number){finite, finite ? results->scored.value : 0};
+}
+
 /*
  * A score after phase "done" belongs to the final metrics; an earlier score belongs to its step. A less trusted channel
  * does not overwrite the score of a more trusted channel. A score that is not finite clears the previous score, because
@@ -202,17 +214,19 @@ static void take_score(struct trial_results *results, const struct trial_event *
     if (event->channel > results->score_channel)
         metric_value_reset(&results->scored);
     results->score_channel = event->channel;
-    if (metric_value_add(&results->scored, event->has_score ? event->score : (double)NAN)) {
+    snprintf(results->score_file, sizeof results->score_file, "%s", event->file ? event->file : "");
+    if (metric_value_add(&results->scored, place_of(results), event->has_score ? event->score : (double)NAN)) {
         bool finite = isfinite(results->scored.value);
-        results->score = (struct lineage_number){finite, finite ? results->scored.value : 0};
+        set_score(results);
         results->lost_score = !finite && !event->unreadable;
         results->unreadable_score = !finite && event->unreadable;
         results->score_step = results->step;
+        snprintf(results->score_from, sizeof results->score_from, "%s", event->after_end ? event->after_end : "");
         results->score_decided = true;
     }
     json_t *object = results->final ? results->final : step_object(results);
     const char *key = results->plan->score_key ? results->plan->score_key : "score";
-    if (object && event->has_score)
+    if (object && event->has_score && strcmp(key, "step") != 0) /* the object has its step, a whole number */
         json_object_set_new(object, key, cli_json_number(event->score));
 }
 
@@ -261,16 +275,85 @@ static void take_values(struct trial_results *results, const struct trial_event 
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)event->line, name, value)
-        if (event_is_metric(name, value))
-            metric_values_add(&results->values, name, json_number_value(value), NULL);
+        if (event->channel == TRIAL_CHANNEL_FILE) /* its value is the one that counts of all that the file has */
+            metric_values_forget(&results->values, name);
+    json_object_foreach((json_t *)(uintptr_t)event->line, name, value)
+        if (event_is_metric(event, name, value, &results->plan->settings.metrics))
+            metric_values_add(&results->values, name, place_of(results), json_number_value(value), NULL);
     if (event->not_finite)
-        metric_values_add(&results->values, event->not_finite, (double)NAN, NULL);
+        metric_values_add(&results->values, event->not_finite, place_of(results), (double)NAN, NULL);
+}
+
+/* ---- steps that go back ---- */
+
+/* The value that telemetry has for the metric at the current step. */
+static const double *known_value(const struct trial_results *results, const json_t *steps, const char *name, double *value)
+{
+    for (size_t i = json_array_size(steps); i-- > 0;) {
+        const json_t *object = json_array_get(steps, i), *number = json_object_get(object, name);
+        if (json_integer_value(json_object_get(object, "step")) != results->step || !json_is_number(number))
+            continue;
+        *value = json_number_value(number);
+        return value;
+    }
+    return NULL;
+}
+
+/* Takes the metric out of this step and the later ones, of which nothing may be left. */
+static void go_back(struct trial_results *results, json_t *steps, const char *name)
+{
+    struct metric_value *metric = (struct metric_value *)(uintptr_t)metric_values_find(&results->values, name);
+    for (size_t i = json_array_size(steps); i-- > 0;) {
+        json_t *object = json_array_get(steps, i);
+        if (json_integer_value(json_object_get(object, "step")) < results->step)
+            continue;
+        json_object_del(object, name);
+        if (json_object_size(object) < 2)
+            json_array_remove(steps, i);
+    }
+    results->n_steps = json_array_size(steps) * results->stride;
+    if (metric)
+        metric_value_go_back(metric, place_of(results));
+    if (strcmp(name, results->plan->score_key ? results->plan->score_key : "score") != 0)
+        return;
+    metric_value_go_back(&results->scored, place_of(results));
+    set_score(results);
+    results->went_back = true;
+}
+
+static void order_steps(struct trial_results *results, const struct trial_event *event)
+{
+    const char *name, *key = results->plan->score_key ? results->plan->score_key : "score";
+    json_t *value, *steps = steps_of_phase(results);
+    double before;
+    json_object_foreach((json_t *)(uintptr_t)event->line, name, value) {
+        const bool score = event->has_score && strcmp(name, "score") == 0;
+        if (!score && !event_is_metric(event, name, value, &results->plan->settings.metrics))
+            continue;
+        enum step_move move = step_order_take(&results->order, score ? key : name, place_of(results), json_number_value(value),
+                                              known_value(results, steps, score ? key : name, &before),
+                                              event->channel != TRIAL_CHANNEL_EVENTS);
+        if (move != STEP_FORWARD)
+            go_back(results, steps, score ? key : name);
+        results->begun_anew = results->begun_anew || move == STEP_ANEW;
+    }
+}
+
+/* A line with a step that comes after phase "done", from another process or a thread, does not change what the trial has reported. */
+static bool is_late(struct trial_results *results, const struct trial_event *event)
+{
+    const bool late = results->final && event->channel == TRIAL_CHANNEL_EVENTS && event->has_step && !event->phase && !event->failed &&
+                      strcmp(results->phase, TRIAL_PHASE_DONE) == 0;
+    results->n_late += late;
+    return late;
 }
 
 /* The phase is read first, because the step in the same line belongs to that phase. */
 void trial_results_event(struct trial_results *results, const struct trial_event *event)
 {
-    results->score_decided = false;
+    results->score_decided = results->went_back = false;
+    if (is_late(results, event))
+        return;
     results->started = results->started || !event->failed;
     results->begun = results->begun || event->phase || event->has_step || event->has_score;
     if (event->phase)
@@ -279,6 +362,8 @@ void trial_results_event(struct trial_results *results, const struct trial_event
         results->step = event->step;
         results->steps = event->steps;
     }
+    if (event->has_step && event->names_step && !results->final)
+        order_steps(results, event);
     if (event->has_score || event->lost_score || event->unreadable)
         take_score(results, event);
     if (event->several && results->score_channel == TRIAL_CHANNEL_ONLY) /* nobody said which is the score */
@@ -286,17 +371,24 @@ void trial_results_event(struct trial_results *results, const struct trial_event
     if (results->plan->record_metrics)
         take_values(results, event);
     json_t *object = results->final;
-    bool of_a_step = !object && event->has_step && has_metrics(event->line);
+    bool of_a_step = !object && event->has_step && copy_metrics(NULL, results, event);
     if (of_a_step)
         object = step_object(results);
     if (object)
-        copy_metrics(object, event->line);
+        copy_metrics(object, results, event);
     results->skipped = of_a_step && !object && !event->phase && !event->text && !event->failed;
     take_statistics(results, event);
     if (event->inert)
         take_inert(results, event->inert);
     if (event->kernels)
         snprintf(results->kernels, sizeof results->kernels, "%s", event->kernels);
+}
+
+const char *trial_results_score_name(const struct trial_results *results)
+{
+    if (results->plan->settings.score)
+        return results->plan->settings.score;
+    return results->score_channel == TRIAL_CHANNEL_ONLY && results->values.n ? results->values.metrics[0].rule.name : NULL;
 }
 
 bool trial_results_final(double *value, const struct trial_results *results, const char *name)

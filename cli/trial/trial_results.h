@@ -12,6 +12,8 @@
 
 #include "metrics/event_lines.h"
 #include "metrics/metric_values.h"
+#include "trial/process_tree.h"
+#include "trial/step_order.h"
 #include "trial/trial_plan.h"
 
 enum { TRIAL_TURNS_MAX = 64, TRIAL_PHASE_MAX = 32, TRIAL_NOTES_MAX = 4096, TRIAL_KERNELS_MAX = 128, TRIAL_INERT_MAX = 512 };
@@ -29,8 +31,10 @@ struct trial_results {
     bool lost_score;             /* that value was not finite */
     bool unreadable_score;       /* the latest score was printed in a form that cannot be read */
     enum trial_channel score_channel;
+    char score_file[256];        /* the file that it comes from; "": none */
     bool score_decided; /* the latest event decided the score */
     int64_t score_step;
+    char score_from[PROCESS_NAME_MAX]; /* the process that printed it after the command had ended; "": printed before that */
     uint64_t n_steps; /* steps of this phase so far */
     uint64_t stride;  /* every stride-th step is kept */
     size_t run;       /* number of the run, from 1, if the trial has several runs; else 0 */
@@ -42,6 +46,10 @@ struct trial_results {
         size_t n; /* runs with a finite value */
     } totals[METRIC_VALUES_MAX]; /* of the metrics over the runs that have ended */
     size_t n_totals, n_runs;
+    struct step_order order; /* of this run */
+    bool went_back;   /* the latest event went back to an earlier step of the score */
+    bool begun_anew;  /* the steps of a metric have begun again, so its curve cannot be compared with those of other trials */
+    uint64_t n_late;  /* events with steps that came after phase "done" and do not count */
     bool skipped;     /* the latest event holds only values of a step that is not kept */
     char kernels[TRIAL_KERNELS_MAX]; /* for telemetry; "": not reported */
     char inert[TRIAL_INERT_MAX];     /* settings without an effect, separated by ", "; "": none */
@@ -77,6 +85,9 @@ void trial_results_forget_score(struct trial_results *results);
 
 /* Takes one event. */
 void trial_results_event(struct trial_results *results, const struct trial_event *event);
+
+/* The name of the score: as the caller gave it, or the only name after METRIC. NULL: the trial only called it `score`. */
+const char *trial_results_score_name(const struct trial_results *results);
 
 /* Writes a metric of phase "done"; returns false if no metric of this name was reported. */
 bool trial_results_final(double *value, const struct trial_results *results, const char *name);

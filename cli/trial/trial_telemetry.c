@@ -32,7 +32,7 @@ static void print_phase(FILE *out, const char *phase, const json_t *steps)
         if (*c == ' ' || *c == '"' || *c == '\\' || (unsigned char)*c < 0x20)
             *c = '_';
     /* A phase named like another member would otherwise lead to two members with the same name. */
-    if (strcmp(name, "final") == 0 || strcmp(name, "info_gain") == 0 || strcmp(name, "kernels") == 0 ||
+    if (strcmp(name, "final") == 0 || strcmp(name, "info_gain") == 0 || strcmp(name, "kernels") == 0 || strcmp(name, "begun_anew") == 0 ||
         (strcmp(name, "steps") == 0 && strcmp(phase, TRIAL_PHASE_TRAIN) != 0))
         snprintf(name, sizeof name, "phase_%s", phase);
     print_steps(out, name, steps);
@@ -73,6 +73,8 @@ static void print_telemetry(FILE *out, struct trial_results *results)
     fputc('{', out);
     print_final(out, results);
     print_kernels(out, results);
+    if (results->begun_anew)
+        fputs("\"begun_anew\": true,", out);
     json_object_foreach(results->phases, phase, steps)
         if (strcmp(phase, TRIAL_PHASE_TRAIN) != 0) {
             print_phase(out, phase, steps);

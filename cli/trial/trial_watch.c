@@ -53,6 +53,12 @@ enum { PIPE_READS = 16 };
 /* How far apart the signals for the processes of one job may arrive on a busy machine. */
 enum { TOGETHER_MS = 1000 };
 
+/*
+ * How long processes that the command leaves behind may take to end by themselves. In `exec > >(tee log)`, what the training
+ * printed last arrives a moment after the shell has ended.
+ */
+enum { AFTER_MS = 1000 };
+
 /* A shell exits with this number plus that of the signal that ended its command. */
 enum { SHELL_SIGNAL = 128 };
 
@@ -72,8 +78,13 @@ struct watch {
     bool evaluating; /* the evaluation has begun */
     bool ending;     /* the trial has reported that it is done or has failed */
     bool stop;       /* there is a verdict */
+    bool scored;     /* a value of the score was read, or its absence was reported */
     bool impatient;  /* the user has interrupted twice */
     size_t read;     /* bytes of output in this round */
+    char left[PROCESS_NAME_MAX]; /* a process that ran on after the command; "": none */
+    bool after;      /* such a process has printed or reported something */
+    bool told;       /* the processes that are left got TERM, and nothing that they report counts */
+    uint64_t unreadable, first_unreadable; /* lines of events that cannot be read, and the number of the first of them */
 };
 
 /* Sets the verdict. The trial is then ended. */
@@ -154,8 +165,10 @@ static void change_phase(struct watch *w, const struct trial_event *event)
     }
 }
 
-static void take_event(struct watch *w, const struct trial_event *event)
+static void take_event(struct watch *w, struct trial_event *event)
 {
+    event->after_end = w->after ? w->left : NULL;
+    w->scored = w->scored || event->has_score || event->lost_score;
     w->ending = w->ending || event->failed || (event->phase && strcmp(event->phase, TRIAL_PHASE_DONE) == 0);
     peers_watch(&w->peers, event->peers);
     if (event->failed) {
@@ -175,17 +188,28 @@ static void take_event(struct watch *w, const struct trial_event *event)
     }
 }
 
+static bool is_blank_line(const char *text, size_t length)
+{
+    while (length > 0 && strchr(" \t\r", text[length - 1]))
+        length--;
+    return length == 0;
+}
+
 /*
- * Lines after a verdict are ignored, because the last lines of a stopped trial would otherwise change the reason. Lines
- * that are not events are also ignored, because a script may print anything there.
+ * Lines after a verdict or after TERM are ignored, because the last lines of a stopped trial would otherwise change the reason
+ * and the score. Lines that are not events are counted: a score or a failure may have been in them.
  */
 static void take_event_line(void *context, const char *text, size_t length)
 {
     struct watch *w = context;
     struct trial_event event;
-    json_t *line = w->stop ? NULL : event_line_read(&event, text, length, w->job->settings.score);
-    if (!line)
+    const bool over = w->stop || w->told;
+    json_t *line = over ? NULL : event_line_read(&event, text, length, w->job->settings.score);
+    if (!line) {
+        if (!over && !is_blank_line(text, length) && w->unreadable++ == 0)
+            w->first_unreadable = w->events.n_lines;
         return;
+    }
     take_event(w, &event);
     json_decref(line);
 }
@@ -194,10 +218,11 @@ static void take_printed_line(void *context, const char *text, size_t length)
 {
     struct watch *w = context;
     struct trial_event event;
-    if (w->job->line)
-        w->job->line(w->job->context, text, length);
-    if (!w->stop && metric_lines_read(&w->metrics, &event, text, length))
+    const bool enough = w->job->line && !w->stop && !w->job->line(w->job->context, text, length);
+    if (!w->stop && !w->told && metric_lines_read(&w->metrics, &event, text, length))
         take_event(w, &event);
+    if (enough && !w->stop)
+        finish(w, TRIAL_PRUNED);
 }
 
 /*
@@ -209,6 +234,7 @@ static bool read_events(struct watch *w)
     size_t n = w->process.events >= 0 ? line_reader_read(&w->events, &w->process.events) : 0;
     if (n) {
         w->heard = cli_now();
+        w->after = w->left[0] != '\0';
         line_reader_each(&w->events, take_event_line, w);
     }
     return n > 0;
@@ -225,6 +251,7 @@ static bool read_output(struct watch *w)
     if (!n)
         return false;
     w->heard = cli_now();
+    w->after = w->left[0] != '\0';
     w->job->output(w->job->context, reader->bytes + reader->length - n, n);
     if (metric_lines_may_be_in(&w->metrics, reader->bytes, reader->length) || w->job->line)
         line_reader_each_printed(reader, take_printed_line, w);
@@ -280,6 +307,8 @@ static int sample_interval(const struct watch *w)
 static int patience(const struct watch *w)
 {
     int most = sooner(sample_interval(w), sooner(time_left(w), silence_left(w)));
+    if (!w->scored)
+        most = sooner(most, milliseconds_left(w->began, 60 * w->job->settings.score_minutes));
     if (w->job->turn_seconds > 0)
         most = sooner(most, (int)(fmin(w->job->turn_seconds, 1e6) * 1000) + 1);
     return w->process.notice < 0 ? sooner(most, EXIT_INTERVAL_MS) : most;
@@ -348,8 +377,21 @@ static bool wait_for_news(struct watch *w, bool *interrupted, int milliseconds)
     return true;
 }
 
+/* A name that the program does not print is otherwise only noticed after hours. */
+static void warn_without_score(struct watch *w)
+{
+    char looked[TRIAL_TEXT_MAX], text[TRIAL_TEXT_MAX + 100];
+    if (w->scored || milliseconds_left(w->began, 60 * w->job->settings.score_minutes) != 0)
+        return;
+    w->scored = true;
+    metric_lines_describe(&w->metrics, looked, sizeof looked);
+    snprintf(text, sizeof text, "no value of the score after %g minutes: %s", w->job->settings.score_minutes, looked);
+    cli_say(text);
+}
+
 static void judge_time(struct watch *w)
 {
+    warn_without_score(w);
     if (time_left(w) == 0)
         finish_overrun(w, w->evaluating ? TRIAL_EVAL_OVERRUN : TRIAL_TRAIN_OVERRUN, false, 0);
     else if (silence_left(w) == 0)
@@ -526,6 +568,45 @@ static bool is_impatient(const struct watch *w)
 }
 
 /*
+ * Notes which processes are left, or, if a verdict ends the trial, which of them do nothing because a signal has stopped them.
+ * The first one names all. A name may hold any byte, and is printed and written into notes.
+ */
+static void look_at_others(struct watch *w)
+{
+    struct process_tree tree;
+    const struct process *first = NULL;
+    size_t n = 0, size = sizeof w->outcome->others;
+    process_tree_read(&tree, w->process.pid);
+    for (size_t i = 0; i < tree.n; i++) {
+        if (tree.at[i].ended || (w->stop && !tree.at[i].halted))
+            continue;
+        first = first ? first : &tree.at[i];
+        n++;
+    }
+    w->outcome->others[0] = '\0';
+    if (n) {
+        const char *are = n > 1 ? "were" : "was", *many = n > 1 ? "es" : "", *halted = first->halted ? ", stopped by a signal" : "";
+        snprintf(w->left, sizeof w->left, "%s", first->name);
+        for (char *c = w->left; *c; c++)
+            *c = *c < ' ' || *c > '~' || *c == ';' ? '?' : *c;
+        if (w->stop)
+            snprintf(w->outcome->others, size, "%zu process%s (%s) %s stopped by a signal", n, many, w->left, are);
+        else
+            snprintf(w->outcome->others, size, "%zu process%s (%s%s) outlived the command and %s ended", n, many, w->left, halted, are);
+    }
+    process_tree_release(&tree);
+}
+
+/* Lets processes that the command has left end by themselves, for a moment. The guardian ends them only at an order. */
+static void wait_for_others(struct watch *w)
+{
+    bool interrupted = true;
+    double end = cli_now() + 1e-3 * AFTER_MS;
+    for (look_at_others(w); w->outcome->others[0] && !w->stop && cli_now() < end; look_at_others(w))
+        wait_for_news(w, &interrupted, EXIT_INTERVAL_MS);
+}
+
+/*
  * Ends the remaining processes of the trial. Their output is still read, because a process that gets TERM may print
  * something and would block at a full pipe.
  */
@@ -533,6 +614,10 @@ static bool clear_away(struct watch *w)
 {
     bool interrupted = true; /* do not poll the interrupt descriptor again: it stays readable */
     double ended = cli_now();
+    if (w->job->guarded)
+        wait_for_others(w);
+    take_last_lines(w);
+    w->told = true;
     trial_process_end(&w->process, false);
     for (trial_process_look(&w->process); !w->process.gone; trial_process_look(&w->process)) {
         wait_for_news(w, &interrupted, EXIT_INTERVAL_MS);
@@ -545,7 +630,6 @@ static bool clear_away(struct watch *w)
     }
     for (int i = 0; i < PIPE_READS && read_output(w); i++)
         continue;
-    take_last_lines(w);
     if (w->process.lost)
         return cli_error(CLI_SYSTEM, "the trial was lost: %s", strerror(errno)), false;
     w->outcome->total_s = (w->stop ? cli_now() : ended) - w->began;
@@ -553,6 +637,22 @@ static bool clear_away(struct watch *w)
         judge(w, w->process.state);
     settle_group(w);
     return true;
+}
+
+/* The sum over all stages is for the row. */
+static void report_unreadable(struct watch *w)
+{
+    const uint64_t n = w->unreadable + w->events.n_skipped;
+    char text[96];
+    uint64_t first = w->unreadable ? w->first_unreadable : w->events.first_skipped;
+    if (w->events.n_skipped && w->events.first_skipped < first)
+        first = w->events.first_skipped;
+    if (n == 0)
+        return;
+    snprintf(text, sizeof text, "%llu line%s of events cannot be read, first at line %llu", (unsigned long long)n, n > 1 ? "s" : "",
+             (unsigned long long)first);
+    cli_say(text);
+    snprintf(w->outcome->unreadable, sizeof w->outcome->unreadable, "%s", text);
 }
 
 bool trial_watch(struct trial_outcome *outcome, const struct trial_job *job)
@@ -567,15 +667,16 @@ bool trial_watch(struct trial_outcome *outcome, const struct trial_job *job)
     if (!trial_process_start(&w.process, job))
         return false;
     peers_init(&w.peers);
+    w.events.most = LINE_READER_EVENT_MAX;
     metric_lines_init(&w.metrics, &job->settings.metrics, job->settings.score);
     keep_watch(&w);
     bool ok = clear_away(&w);
     trial_process_release(&w.process);
     outcome->unseen = w.process.unseen;
     metric_lines_describe(&w.metrics, outcome->looked, sizeof outcome->looked);
-    char given_up[256];
-    if (metric_lines_gave_up(&w.metrics, given_up, sizeof given_up))
-        cli_say(given_up);
+    metric_lines_say(&w.metrics);
+    outcome->doubt = metric_lines_doubt(&w.metrics);
+    report_unreadable(&w);
     metric_lines_release(&w.metrics);
     gpu_memory_release(&w.gpu);
     peers_release(&w.peers);

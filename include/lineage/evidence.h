@@ -167,15 +167,19 @@ struct lineage_evidence {
     struct lineage_evidence_rule rule;
     size_t answer; /* the trial with the best expected value, kept or not; n if there is none */
     size_t second; /* the trial with the next best one; n if there is none */
-    double sure;   /* probability that the answer is better than the second; NAN if nothing ran more than once */
+    double sure;   /* probability that the answer is the best: that it is better than the second and all others; NAN if nothing ran more
+                    * than once */
     const char *top_id; /* the kept row with the best score of its own; NULL: none */
     void *memory;
 };
 
 /*
- * Expected values. The trials' true means are taken as normal around the median of their means, with the variance of the
- * better half (diverged trials are not to decide it) less the noise; the expected value is the posterior mean (Efron and
- * Morris 1973, J. Am. Stat. Assoc. 68:117). So one lucky run does not win against ten good ones. Until the noise is measured well, a
+ * Settings. A trial is a setting with all its runs: its first row, the rows that run it again, and the rows that say the same but
+ * for another value of the parameter seed or random_seed (the same specialist, hypothesis, program and other parameters, at least one).
+ *
+ * Expected values. The trials' true means are taken as normal, with a middle and a variance that are estimated from all means by
+ * their precision (DerSimonian and Laird 1986), without those that are far worse than most; the expected value is the posterior mean
+ * (Efron and Morris 1973, J. Am. Stat. Assoc. 68:117). So one lucky run does not win against ten good ones. Until the noise is measured well, a
  * guess counts like PRIOR_FREEDOM degrees of freedom.
  *
  * Collects the runs of every trial of the store and judges each against the best one. The noise is the one that the
@@ -226,13 +230,17 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_noise_measure(struct l
  */
 LINEAGE_API bool lineage_evidence_judge(struct lineage_evidence *evidence);
 
+/* Fills order[n] with the indices of the trials by their expected value, the best first; of equal ones the earlier. */
+LINEAGE_API void lineage_evidence_order(size_t *order, const struct lineage_evidence *evidence);
+
 /* Whether trial i is confirmed and not kept yet. */
 LINEAGE_API bool lineage_evidence_is_ready(const struct lineage_evidence *evidence, size_t i);
 
 /*
  * Picks the trial that runs again next: the one whose next run improves the answer most, as far as can be expected
  * (knowledge gradient: Frazier, Powell and Dayanik 2008, SIAM J. Control Optim. 47:2410). A single run far outside of all others is
- * repeated first. When the answer is certain enough, it runs again until it is known whether it is
+ * repeated first, then the leader until the noise is known; a trial that is far behind by the measured noise does not run again. When
+ * the answer is certain enough, it runs again until it is known whether it is
  * better than the best of the kept trials. skip[i] excludes trial i. Returns its index, or SIZE_MAX if none is left or all is
  * decided.
  */

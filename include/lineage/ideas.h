@@ -194,6 +194,8 @@ struct lineage_similar {
 struct lineage_similar_list {
     struct lineage_similar *items; /* [n], nearest first; trials with `same` set come before all others */
     size_t n;
+    const char *remark; /* "nothing like this; no trial has the word muon", "its parts were tried in 059, 073; never together",
+                           or NULL */
     void *memory;
 };
 

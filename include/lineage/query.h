@@ -79,6 +79,8 @@ struct lineage_chain {
     enum lineage_chain_end end;
     char *end_id; /* the missing or repeated id, "" for a root */
     size_t left_out; /* trials of the chain above trials[0] that were not loaded */
+    bool by_keeps;   /* no row of the log names a parent but to void it: the kept and baseline trials up to the trial stand for
+                        its chain */
     void *memory;
 };
 
@@ -127,7 +129,8 @@ struct lineage_query {
     const struct lineage_condition *conditions; /* all must hold; `score` names the score column */
     size_t n_conditions;
     const char *sort; /* column, parameter, metric, extra column or score; leading `-` = descending; NULL = file order.
-                         Rows without a value are left out; ties keep file order. `-seq`: newest first. */
+                         Rows without a value are left out; ties keep file order. `-seq`: newest first. "best" and "newest",
+                         which no trial has as a name: the best score, or the newest, first. */
     uint64_t after;   /* seq of a trial: only those that come behind it in the sorted list, none if it has no
                          value to sort by; 0 = from the front. Rows are never taken out, so a page that begins
                          behind a trial begins there for ever. */
@@ -211,7 +214,8 @@ LINEAGE_API double lineage_slack(double tolerance, double wanted);
 
 /* Answers whether a similar setting has been tried: opens a cursor over the trials whose parameters all lie within
  * tolerance of the wanted values, |value - wanted| <= lineage_slack(tolerance, wanted), or equal the wanted texts.
- * harness_abort trials are left out, because their setting counts as untried. */
+ * harness_abort trials are left out, because their setting counts as untried. If no trial has them, those that have all of
+ * them in one later environment ("env1.alpha") are found. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_tried(struct lineage_cursor **cursor, struct lineage_store *store,
               const struct lineage_param *wanted, size_t n_wanted, double tolerance,
@@ -229,8 +233,8 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_nearest(struct lineage_cursor **cursor, struct lineage_store *store, const struct lineage_condition *conditions,
                 size_t n_conditions, size_t limit, struct lineage_error *err);
 
-/* A row of an SQL result: texts[i] is NULL for SQL NULL. The strings are valid during the call. Return false to
- * stop. */
+/* A row of an SQL result: texts[i] is NULL for SQL NULL. A number is an integer, or the shortest decimal that reads back
+ * as the same double (lineage_number_format). The strings are valid during the call. Return false to stop. */
 typedef bool lineage_sql_row(void *context, size_t n, const char *const *names, const char *const *texts);
 
 /* Runs one read-only SQL statement on the mirror (see schema/), within the limits given at open. Returns LINEAGE_EINVAL
@@ -239,6 +243,16 @@ typedef bool lineage_sql_row(void *context, size_t n, const char *const *names, 
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_sql(struct lineage_store *store, const char *statement, lineage_sql_row *row, void *context,
             struct lineage_error *err);
+
+/* Like lineage_sql_row: numbers[i] says whether texts[i] is a number. A result without rows is one call with texts NULL,
+ * so that its names are known. */
+typedef bool lineage_sql_typed_row(void *context, size_t n, const char *const *names, const char *const *texts,
+                                   const bool *numbers);
+
+/* Like lineage_sql, with types, and with the names of a result without rows. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_sql_typed(struct lineage_store *store, const char *statement, lineage_sql_typed_row *row, void *context,
+                  struct lineage_error *err);
 
 #ifdef __cplusplus
 }

@@ -15,6 +15,8 @@
 extern "C" {
 #endif
 
+#define LINEAGE_RENDER_BYTES 12000
+
 enum lineage_style { LINEAGE_STYLE_NATIVE, LINEAGE_STYLE_FIELDKIT };
 
 struct lineage_render_options {
@@ -25,12 +27,13 @@ struct lineage_render_options {
     size_t recent;          /* rows of recent activity */
     size_t full;            /* rows shown with full hypothesis and notes */
     const char *sections;   /* native: comma-separated sections to print, NULL = all; unknown names: LINEAGE_EINVAL */
-    size_t max_bytes;       /* native: print the most valuable rows that fit, and say what was left out; 0 = no limit */
+    size_t max_bytes;       /* native: print the most valuable rows that fit, and say what was left out; 0 = no limit.
+                               LINEAGE_RENDER_BYTES, the default, is of the block alone: a person's text is not counted */
     const char *insights;   /* native: text printed whole at the end, such as a person's insights; NULL = none.
                                lineage_render_file takes it from the file and ignores this. */
 };
 
-/* Sets the defaults: native style, top_k 20, recent 30, full 10. */
+/* Sets the defaults: native style, top_k 20, recent 30, full 10, max_bytes LINEAGE_RENDER_BYTES. */
 LINEAGE_API void lineage_render_options_init(struct lineage_render_options *options);
 
 /* Renders into *text (NUL-terminated, *length bytes, free with lineage_free; NULL after a failure). options may be

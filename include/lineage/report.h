@@ -58,8 +58,8 @@ LINEAGE_API void lineage_report_options_init(struct lineage_report_options *opti
 
 /* ---- parts ---- */
 
-/* The best trial's chain as in lineage_chain, root first; the middle of a long chain is left out. If no row of the log names a
- * parent, the kept and baseline trials up to the best one stand for it (by_keeps). */
+/* The best trial's chain as in lineage_chain, root first; the middle of a long chain is left out. by_keeps as in
+ * lineage_chain. */
 struct lineage_report_chain {
     const struct lineage_trial *trials; /* [n] */
     const size_t *passed_over;          /* [n] trials passed over above each, as in lineage_chain */
@@ -200,11 +200,18 @@ struct lineage_board {
     } best;
 };
 
+/* A setting by its runs (lineage/evidence.h). */
+struct lineage_report_setting {
+    const char *exp_id; /* of its first row */
+    size_t runs;
+    double mean, margin; /* margin: half of the 95 % interval of the mean, NAN if the noise is unknown */
+};
+
 /* ---- all of it ---- */
 
 struct lineage_report {
     /* Settings of the store. */
-    const char *metric; /* name of the score column */
+    const char *metric; /* name of the score (lineage_store_score_name), else of its column */
     enum lineage_direction direction;
     double min_delta, noise_std;
     unsigned noise_seeds; /* at least 1 */
@@ -212,6 +219,9 @@ struct lineage_report {
     unsigned night_trials; /* that the threshold is widened for, at least 1 */
     struct lineage_noise noise; /* the same noise with its interval */
     double needed;        /* an improvement larger than this is kept (lineage_threshold) */
+
+    bool in_words; /* trials of the lists may state settings in their hypotheses; one without a hypothesis and with parameters has
+                      those that it changed for one */
 
     /* Sizes. */
     uint64_t rows;
@@ -247,6 +257,11 @@ struct lineage_report {
     size_t n_calibration;
     const struct lineage_report_proposer *proposers; /* most trials first */
     size_t n_proposers;
+
+    const struct lineage_report_setting *settings; /* best first, at most 5; none if nothing ran more than once */
+    size_t n_settings;
+    double sure; /* probability that the first setting is the best; NAN without settings */
+    bool proven; /* it is kept */
 
     const struct lineage_board *board; /* NULL except with LINEAGE_RULES_BOARD */
 

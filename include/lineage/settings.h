@@ -8,7 +8,7 @@
  * parameter for every two trials; a trial that declares the parameter then counts with the declared value. So in a log
  * that declares its parameters, questions about them keep their meaning and their speed.
  *
- * A trial has such a setting if it gave the setting a value. If a question names several, a trial that gave a value to
+ * A trial has a setting or a parameter if it gave it a value. If a question names several, a trial that gave a value to
  * one of them also has those that it inherits: from its parent or, in a log without parents, from the last kept trial
  * before it. A trial before the first change of a setting has the old value that this change states: the value with
  * which the log begins.

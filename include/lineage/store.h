@@ -174,6 +174,25 @@ LINEAGE_API const char *const *lineage_store_secret_files(const struct lineage_s
 LINEAGE_API const char *const *lineage_store_harmless_names(const struct lineage_store *store);
 
 /*
+ * The name of the metric that is the score of this store, which lineage.json remembers from the first trial that measured one, so
+ * that scores of other names are not compared with it. NULL: no trial with a named score was measured yet. Valid until the store
+ * is closed or lineage_store_name_score is called.
+ */
+LINEAGE_API const char *lineage_store_score_name(const struct lineage_store *store);
+
+/*
+ * Remembers the name of the score. lineage.json is read again and replaced atomically with its other settings unchanged.
+ * LINEAGE_EEXIST if the score has another name; the message says how to go on. LINEAGE_EINVAL if the name is empty, is not UTF-8 or
+ * has more than 63 bytes.
+ */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_store_name_score(struct lineage_store *store, const char *name, struct lineage_error *err);
+
+/* Like lineage_store_name_score, for a store whose scores are all replaced by those of another name. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_store_rename_score(struct lineage_store *store, const char *name, struct lineage_error *err);
+
+/*
  * Sets the noise floor of a store that has none: the standard deviation of the score between seeds, and the number of
  * seeds that each score averages. lineage.json is replaced atomically with its other settings unchanged, and
  * lineage_store_config returns the new values. LINEAGE_EEXIST if the store has a noise floor; LINEAGE_EINVAL if std is

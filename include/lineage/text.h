@@ -22,6 +22,9 @@ extern "C" {
  * "1e-05", "-0.0", "nan", "inf". Returns out. */
 LINEAGE_API const char *lineage_number_format(char out[LINEAGE_NUMBER_MAX], double value);
 
+/* Like lineage_number_format, for the value of a parameter: a whole number has no ".0", as people and programs write it. */
+LINEAGE_API const char *lineage_setting_format(char out[LINEAGE_NUMBER_MAX], double value);
+
 /* Reads a number as CPython's float() does: optional ASCII blanks around it, sign, digits with an optional point,
  * optional exponent, inf/infinity/nan in any case; overflow gives an infinity, underflow zero. The whole of
  * text[0..length) must be the number. Otherwise returns false and leaves *value unchanged. */
@@ -46,9 +49,9 @@ LINEAGE_API bool lineage_text_is_utf8(const char *text, size_t length);
  */
 LINEAGE_API char *lineage_text_safe(const char *text, size_t length, size_t n);
 
-/* Like lineage_text_safe, for text that only goes to a terminal, such as a message: pipes and backticks stay. If there
- * is nothing to replace, the copy equals the text. */
-LINEAGE_API char *lineage_text_visible(const char *text, size_t length);
+/* Like lineage_text_safe, for text that goes where pipes and backticks do no harm, such as a message in a terminal or a
+ * value in JSON: they stay. If there is nothing to replace or cut, the copy equals the text. */
+LINEAGE_API char *lineage_text_visible(const char *text, size_t length, size_t n);
 
 #ifdef __cplusplus
 }

@@ -66,7 +66,7 @@ struct rl_case;
 
 /*
  * Run a kernel. `values` is a JSON object of all inputs that are not arrays; it may also contain
- * arrays, as nested lists. Names that the kernel does not know are ignored. An array is read in
+ * arrays, as nested lists. A name that the kernel does not know is an error. An array is read in
  * place if it has the type that the kernel takes (float64, or float32 if `single`; uint8 masks,
  * int32 ids, int64 groups and counts), otherwise it is converted. Masks may have any type. The
  * shapes must agree with each other. Inputs are not modified.
@@ -79,8 +79,8 @@ struct rl_case;
  * are not read.
  *
  * RL_EINVAL, with a sentence that names input and index, for a family that is unknown or has no
- * single-precision form, for values that are not a JSON object, and for an input that is missing or
- * has a wrong shape or type; otherwise the status of the kernel. On success the caller owns *done
+ * single-precision form, for values that are not a JSON object, and for an input that is unknown,
+ * missing or has a wrong shape or type; otherwise the status of the kernel. On success the caller owns *done
  * and frees it with rl_case_release.
  */
 RL_API RL_NODISCARD enum rl_status rl_case_run(struct rl_case **done, const char *family, bool single,
@@ -102,7 +102,10 @@ RL_API RL_NODISCARD enum rl_status rl_case_run_json(struct rl_case **done, const
  */
 RL_API RL_NODISCARD enum rl_status rl_case_describe(struct rl_case **done, struct rl_error *err);
 
-/* The results that are not arrays, as JSON text. Never NULL; valid as long as the case. */
+/*
+ * The results that are not arrays, as JSON text. Never NULL; valid as long as the case. `warnings`, a
+ * list of sentences, is there only if an input has no effect on the results although it should.
+ */
 RL_API const char *rl_case_values(const struct rl_case *done);
 
 /* The *n arrays among the results, valid as long as the case. The caller may write to their data. */

@@ -81,7 +81,8 @@ RL_API RL_NODISCARD enum rl_status rl_whitenf(const struct rl_batch *batch, bool
  * REINFORCE++: backwards from the last position, return_t = R_t + gamma run, run = return_t m_t.
  * advantages are the whitened returns, 0 at mask 0; returns are not masked. A hole of tool tokens
  * cuts the return, as in the reference; through_holes carries the return across the hole instead.
- * rewards must be finite at every position.
+ * rewards must be finite at every position. With through_holes a reward at mask 0 is RL_EVALUE;
+ * without, no advantage contains it, as in the reference.
  */
 RL_API RL_NODISCARD enum rl_status rl_reinforce_plus_plus(const struct rl_batch *batch,
                                                           double gamma, bool through_holes,
@@ -97,7 +98,8 @@ RL_API RL_NODISCARD enum rl_status rl_reinforce_plus_plusf(const struct rl_batch
 /*
  * ReMax: return_t = sum of R_u m_u over u >= t; advantage_t = return_t - baseline_i m_t. baselines
  * [B] holds the reward of each prompt's greedy response. Neither array is masked, as in the
- * reference: at tool tokens before the reward the advantage equals the return.
+ * reference: at tool tokens before the reward the advantage equals the return. A reward at mask 0 is
+ * not read, as in the reference (rl_batch_check_rewards).
  */
 RL_API RL_NODISCARD enum rl_status rl_remax(const struct rl_batch *batch, const double *rewards,
                                             const double *baselines, double *advantages,
@@ -110,7 +112,7 @@ RL_API RL_NODISCARD enum rl_status rl_remaxf(const struct rl_batch *batch, const
  * GAE (arXiv 1506.02438) over response tokens; holes are skipped: delta_t = R_t + gamma V_next -
  * V_t, A_t = delta_t + gamma lam A_next. At mask 0, A is that of the next response token. returns =
  * A + V at every position, so values must be finite everywhere. advantages are A whitened, not
- * masked. gamma, lam >= 0.
+ * masked. gamma, lam >= 0. A reward at mask 0 is RL_EVALUE.
  */
 RL_API RL_NODISCARD enum rl_status rl_gae(const struct rl_batch *batch, double gamma, double lam,
                                           const double *rewards, const double *values,
@@ -149,7 +151,8 @@ RL_API void rl_token_baseline_options_init(struct rl_token_baseline_options *opt
  *     b_t = sum_i(G W m) / (sum_i(W m) + epsilon) over the rows of the group, 0 in a group of one,
  * the advantage is (G - b) m and the return G. compact: the position is the rank among the response
  * tokens of the row, rows without response tokens take no part, and the sums have no mask (a row
- * that has ended adds 0). The batch needs groups.
+ * that has ended adds 0). The batch needs groups. A reward at mask 0 is RL_EVALUE if compact, else
+ * it is not read, as in the reference.
  */
 RL_API RL_NODISCARD enum rl_status
 rl_token_baseline(const struct rl_batch *batch, const struct rl_token_baseline_input *in,

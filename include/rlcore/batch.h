@@ -125,6 +125,17 @@ RL_API RL_NODISCARD enum rl_status rl_batch_check_realsf(const char *name, const
                                                          const struct rl_batch *batch,
                                                          struct rl_error *err);
 
+/*
+ * Check that no reward [B*T] is at mask 0, as the outcome of a rollout that ends with a tool's answer
+ * is. RL_EVALUE names the first. Estimators that do not read rewards there call this check, except
+ * those whose published numbers ignore them: rl_remax, rl_reinforce_plus_plus without through_holes
+ * and rl_token_baseline without compact. Their callers call it.
+ */
+RL_API RL_NODISCARD enum rl_status rl_batch_check_rewards(const double *rewards, const struct rl_batch *batch,
+                                                          struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_batch_check_rewardsf(const float *rewards, const struct rl_batch *batch,
+                                                           struct rl_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -27,13 +27,20 @@ struct rl_distill_options {
     bool normalise;             /* K1: (x - mean) / (biased std + 1e-8) over the selected tokens, if
                                    there are at least 2 */
     double kd_coef;             /* K2: coefficient of the loss, >= 0 */
+    /*
+     * For a batch that is a part of a larger one, so that the losses and gradients of the parts add up
+     * to those of the whole. First call the function on the whole batch, which gives both numbers.
+     */
+    size_t n_selected;       /* selected tokens of the whole batch; 0: of this batch */
+    double dp_size;          /* workers whose gradients are averaged afterwards; 0: 1 */
+    const double *pass_rate; /* [B] pass rate of each row's whole group, or NULL: of its rows here */
 };
 
 /* Results in addition to the output arrays. */
 struct rl_distill_result {
     size_t n_selected; /* tokens */
     double kd_loss; /* K2: kd_coef * mean over the selected tokens of (s - t)^2 / 2; 0 if no token
-                       is selected */
+                       is selected. Of a part: its share of the whole batch's, times dp_size */
 };
 
 /*
@@ -42,6 +49,8 @@ struct rl_distill_result {
  *                                    rl_advantages * mask in the other rows
  *     d_log_prob [B*T] or NULL (K2)  d kd_loss / d log_prob
  *     pass_rate [B], eligible [B]
+ * RL_EINVAL for n_selected below the number of this batch, for dp_size without n_selected, for given pass
+ * rates that contradict the rewards or differ within a group, and for normalise with a part of a batch.
  */
 RL_API RL_NODISCARD enum rl_status
 rl_distill(const struct rl_batch *batch, const struct rl_distill_options *options,

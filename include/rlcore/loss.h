@@ -68,7 +68,8 @@ enum rl_agg_mode {
 /*
  * Aggregation over a batch that may be one of several of a data-parallel step. Zero-initialised:
  * token-mean over this batch. The first three modes multiply by dp_size, because their counts are
- * global and gradients are averaged over the workers afterwards.
+ * global and gradients are averaged over the workers afterwards. RL_EINVAL for a number of the
+ * global batch that is smaller than that of this batch.
  */
 struct rl_agg {
     enum rl_agg_mode mode;
@@ -119,6 +120,9 @@ struct rl_loss_options {
     double clip_c;    /* 3: dual clip, the upper bound c of the ratio where A < 0; must exceed 1 */
     double tau_pos;   /* 1: SAPO's temperature where A > 0; > 0 */
     double tau_neg;   /* 1.05: SAPO's temperature elsewhere; > 0 */
+    double dro_beta;  /* 0: DRO's penalty, which has no default; > 0 */
+    double vespo_k_pos, vespo_lambda_pos; /* 2, 3: VESPO's weight where A >= 0 */
+    double vespo_k_neg, vespo_lambda_neg; /* 3, 2: elsewhere; lambda at least 1e-4 */
 };
 
 RL_API void rl_loss_options_init(struct rl_loss_options *options);
@@ -160,7 +164,7 @@ RL_API RL_NODISCARD enum rl_status rl_ppo_lossf(const struct rl_batch *batch,
 /*
  * GSPO: one ratio per row, s = exp(min(mean of l over the row, 10)), straight-through to each token
  * (d s / d log_prob_t = s for the token itself; 0 beyond the limit).
- *   L = max(-A s, -A clip(s, 1 - lo, 1 + hi)). Always seq-mean-token-mean: agg.mode is ignored.
+ *   L = max(-A s, -A clip(s, 1 - lo, 1 + hi)). The paper's aggregation is seq-mean-token-mean.
  * pg_clipfrac = mm([second > first]), ppo_kl = mm(-l) without a limit.
  */
 RL_API RL_NODISCARD enum rl_status rl_gspo_loss(const struct rl_batch *batch,
@@ -189,6 +193,53 @@ RL_API RL_NODISCARD enum rl_status rl_cispo_lossf(const struct rl_batch *batch,
                                                   const struct rl_loss_options *options,
                                                   float *d_log_prob, struct rl_loss_result *out,
                                                   struct rl_workspace *ws, struct rl_error *err);
+
+/*
+ * DPPO (arXiv 2602.04879) as verl has it: c = clip_c bounds the ratio from above, and a token that has
+ * moved too far in the direction of its advantage is cut off.
+ *   L = -A min(exp(l20), c) log_prob [valid], gradient through log_prob only.
+ *   tv: valid where A > 0: pi - pi_old <= clip_high; else pi - pi_old >= -clip_low.
+ *   kl: the same with the divergence of (pi_old, 1 - pi_old) from (pi, 1 - pi), where the movement has
+ *       that direction.
+ * pg_clipfrac = mm([not valid]), pg_clipfrac_lower = mm([ratio > c][valid]), ppo_kl = mm(-l20).
+ */
+RL_API RL_NODISCARD enum rl_status rl_dppo_tv_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
+                                                const struct rl_loss_options *options, double *d_log_prob,
+                                                struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_dppo_tv_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
+                                                 const struct rl_loss_options *options, float *d_log_prob,
+                                                 struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_dppo_kl_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
+                                                const struct rl_loss_options *options, double *d_log_prob,
+                                                struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_dppo_kl_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
+                                                 const struct rl_loss_options *options, float *d_log_prob,
+                                                 struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+
+/*
+ * DRO (arXiv 2405.19107) as verl has it since 0.9.1: L = -A log_prob + dro_beta / 2 l^2, l without a limit.
+ * ppo_kl = mm(-l); no clip.
+ */
+RL_API RL_NODISCARD enum rl_status rl_dro_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
+                                                const struct rl_loss_options *options, double *d_log_prob,
+                                                struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_dro_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
+                                                 const struct rl_loss_options *options, float *d_log_prob,
+                                                 struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+
+/*
+ * VESPO (arXiv 2602.10693) as TRL has it: with the ratio of the row w = exp(sum of l20, plus the sum of
+ * log weights), its logarithm limited to [log 1e-8, 20],
+ *   L = -A exp(lambda + k log w - lambda w) log_prob, gradient through log_prob only.
+ * Here the weights are ratios of the old policy to the sampler and multiply nothing. ppo_kl = mm(-l20).
+ * LUSPO (arXiv 2602.05261) is rl_gspo_loss with RL_AGG_SEQ_MEAN_TOKEN_SUM.
+ */
+RL_API RL_NODISCARD enum rl_status rl_vespo_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
+                                                const struct rl_loss_options *options, double *d_log_prob,
+                                                struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_vespo_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
+                                                 const struct rl_loss_options *options, float *d_log_prob,
+                                                 struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
 
 /*
  * SAPO: a soft gate in place of the clip.

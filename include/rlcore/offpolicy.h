@@ -70,6 +70,10 @@ enum rl_is_level { RL_IS_NONE, RL_IS_TOKEN, RL_IS_SEQUENCE };
 struct rl_correction_options {
     enum rl_is_level is;
     double is_threshold;      /* cap U of the weights, > 0 */
+    double is_lower;          /* IcePop (arXiv 2510.18855): a weight outside of [is_lower, U] is 0; 0: no such interval */
+    bool is_applied;          /* the metrics of the weights measure the truncated ones, as verl does since 0.8.0: mean, std and
+                                 ESS (limited to [0, U]), at token level min and max, and seq_* but for the fractions; false: the
+                                 ratios, as verl did up to 0.7.1 */
     bool is_batch_normalize;  /* divide the truncated weights by their mean */
     const char *rs;           /* rejection options, separated by commas: token_k1..3, seq_sum_k1..3,
                                  seq_mean_k1..3, seq_max_k2..3. A repeated option counts once. NULL:

@@ -33,7 +33,8 @@ enum rl_event { RL_EVENT_NONE = 0, RL_EVENT_PROCESS = 1, RL_EVENT_OUTCOME = 2 };
  * Outcomes and process rewards are two sets, each normalised within the prompt group: (r - mean) /
  * (biased std + 1e-8), or 0 in a set of one or of equal values. advantages [B*T] at a response
  * token is the sum of the normalised rewards at its position and after it; 0 at mask 0. event [B*T]
- * holds values of enum rl_event; rewards [B*T] are read where it is not 0. The batch needs groups.
+ * holds values of enum rl_event; a reward [B*T] where it is 0 is RL_EVALUE (NaN there is allowed). The
+ * batch needs groups.
  */
 RL_API RL_NODISCARD enum rl_status rl_process_advantage(const struct rl_batch *batch,
                                                         const uint8_t *event, const double *rewards,

@@ -93,7 +93,7 @@ struct rl_stream_result {
 
 /*
  * Number of members of each component. A scale is max(1, the sum of this number over all micro
- * batches of all workers).
+ * batches of all workers). Counting sets all three; a caller adds those of its micro batches.
  */
 struct rl_stream_counts {
     uint64_t rl, ce, ref_kl;
@@ -106,7 +106,8 @@ RL_API void rl_stream_countf(const struct rl_sequences *sequences,
 
 /*
  * Computes the loss, d loss / d trainer [start[n]] (or NULL), and metrics [n] (or NULL). RL_EINVAL
- * for scales below 1 and for members of ref_kl without ref; RL_EVALUE for a value that is read and
+ * for scales below 1, for a scale above 1 that is smaller than the component's members here, and for
+ * members of ref_kl without ref; RL_EVALUE for a value that is read and
  * not finite.
  */
 RL_API RL_NODISCARD enum rl_status

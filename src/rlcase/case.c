@@ -65,6 +65,7 @@ static const struct case_kernel *find(const char *family, bool single, struct rl
 static enum rl_status run(struct rl_case *done, const struct case_kernel *kernel, struct rl_error *err)
 {
     struct case_call *call = &done->call;
+    case_check_names(call, kernel);
     if (!call->failed)
         kernel->run(call);
     if (!call->failed && !write_text(done, call->outputs))

@@ -60,6 +60,18 @@ void case_fail(struct case_call *call, const char *format, ...)
     va_end(args);
 }
 
+void case_warn(struct case_call *call, const char *format, ...)
+{
+    char text[RL_ERROR_TEXT_MAX + 128];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (!json_object_get(call->outputs, "warnings"))
+        case_put(call, "warnings", json_array());
+    json_array_append_new(json_object_get(call->outputs, "warnings"), json_string(text));
+}
+
 /* The memory is zeroed, because adapters accumulate sums and offsets in it. */
 void *case_alloc(struct case_call *call, size_t count, size_t size)
 {

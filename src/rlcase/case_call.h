@@ -74,6 +74,9 @@ void case_call_release(struct case_call *call);
 void case_fail(struct case_call *call, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Add a sentence to the result `warnings`: an input has no effect although its caller may think so. */
+void case_warn(struct case_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /*
  * If the error text begins with a name of the core and the case has that input, replace the name by
  * the input's name.

@@ -2,6 +2,8 @@
 #include "case_correction_options.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /*
  * The thresholds may be a string, or a number for all options. The core takes text, because a
@@ -19,6 +21,24 @@ static const char *read_thresholds(struct case_call *call, const char *name)
     return text;
 }
 
+/* A cap, or the ends of IcePop's interval as text: "0.5_5". */
+static void read_interval(struct case_call *call, struct rl_correction_options *o)
+{
+    const char *name = "rollout_is_threshold", *text = json_string_value(json_object_get(call->inputs, name));
+    char *end = NULL;
+    if (!text) {
+        o->is_threshold = case_number(call, name);
+        return;
+    }
+    o->is_threshold = strtod(text, &end);
+    if (*end == '_') {
+        o->is_lower = o->is_threshold;
+        o->is_threshold = strtod(end + 1, &end);
+    }
+    if (!*text || *end || (strchr(text, '_') && !(o->is_lower > 0)))
+        case_fail(call, "inputs.%s is '%.40s', not a number or LOWER_UPPER with LOWER above 0", name, text);
+}
+
 /*
  * A threshold is required only with a level, and has no default that would be right for both
  * levels.
@@ -30,7 +50,9 @@ struct rl_correction_options case_correction_options(struct case_call *call)
     if (case_present(call, "rollout_is"))
         o.is = (enum rl_is_level)case_choice(call, "rollout_is", levels);
     if (o.is != RL_IS_NONE)
-        o.is_threshold = case_number(call, "rollout_is_threshold");
+        read_interval(call, &o);
+    static const char *const measured[] = {"raw", "applied", NULL};
+    o.is_applied = case_present(call, "rollout_is_metrics") && case_choice(call, "rollout_is_metrics", measured) == 1;
     o.is_batch_normalize = case_bool_or(call, "rollout_is_batch_normalize", false);
     o.rs = case_string_or(call, "rollout_rs", NULL);
     o.rs_threshold = read_thresholds(call, "rollout_rs_threshold");

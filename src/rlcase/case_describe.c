@@ -7,9 +7,9 @@
  */
 #include "case_describe.h"
 
+#include <rlcore/algorithm.h>
 #include <string.h>
 
-#include "case_call.h"
 
 #define CASE_KINDS(X)                                                                                        \
     X(REALS, "reals") X(NUMBERS, "numbers") X(INTEGERS, "integers") X(MASK, "mask") X(IDS, "ids")            \
@@ -74,6 +74,34 @@ static const struct input *find(const char *name)
         if (strcmp(inputs[i].name, name) == 0)
             return &inputs[i];
     return NULL;
+}
+
+/* A misspelt name that was ignored would give the result of the default. Words for the reader are free. */
+static void check_name(struct case_call *call, const struct case_kernel *kernel, const char *name)
+{
+    static const char *const words[] = {"comment", "note", "notes", "description"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i], name) == 0)
+            return;
+    char nearest[64] = "";
+    const char *list = kernel->inputs;
+    for (struct entry entry; (list = next_entry(&entry, list));) {
+        if (strcmp(entry.name, name) == 0)
+            return;
+        if (!*nearest || rl_name_distance(name, entry.name) < rl_name_distance(name, nearest))
+            memcpy(nearest, entry.name, sizeof nearest);
+    }
+    case_fail(call, "inputs.%.60s: unknown; the nearest known one is %s", name, nearest);
+}
+
+void case_check_names(struct case_call *call, const struct case_kernel *kernel)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)call->inputs, name, value)
+        check_name(call, kernel, name);
+    for (size_t i = 0; i < call->n_arrays; i++)
+        check_name(call, kernel, call->arrays[i].name);
 }
 
 /* Converts "(a|b)" or "a|b" to the JSON list ["a", "b"]. */

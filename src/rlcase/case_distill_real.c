@@ -29,6 +29,12 @@ static struct distill_case read_case(struct case_call *call)
     c.options.horizon = (size_t)horizon;
     c.options.normalise = case_bool(call, "normalise");
     c.options.kd_coef = case_number(call, "kd_coef");
+    int64_t n_selected = case_integer_or(call, "eligible_tokens", 0);
+    if (n_selected < 0 || (case_present(call, "eligible_tokens") && !n_selected))
+        case_fail(call, "inputs.eligible_tokens is not a positive number");
+    c.options.n_selected = (size_t)n_selected;
+    c.options.dp_size = case_number_or(call, "dp_size", 1);
+    c.options.pass_rate = case_present(call, "pass_rate") ? case_numbers(call, "pass_rate", &b) : NULL;
     c.b = b.n;
     c.t = t.n;
     c.batch = CASE_LAY_OUT(call, batch, b.n, t.n, c.log_prob, c.teacher, c.rl_advantages);
@@ -65,7 +71,7 @@ const struct case_kernel case_distill = {
         "on-policy distillation: teacher as advantage (K1) and as loss (K2) for failed rollouts",
     .inputs =
         "response_mask, log_prob, teacher_log_prob, rl_advantages, group_index, "
-        "rewards, pass_rate_threshold, horizon, normalise, kd_coef",
+        "rewards, pass_rate_threshold, horizon, normalise, kd_coef, pass_rate?, eligible_tokens?, dp_size?",
     .outputs =
         "eligible [B], advantages [B][T], d_log_prob [B][T], pass_rate [B], "
         "eligible_tokens, kd_loss",

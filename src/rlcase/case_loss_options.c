@@ -37,5 +37,10 @@ struct rl_loss_options case_loss_options(struct case_call *call)
     o.clip_c = case_number_or(call, "clip_ratio_c", o.clip_c);
     o.tau_pos = case_number_or(call, "tau_pos", o.tau_pos);
     o.tau_neg = case_number_or(call, "tau_neg", o.tau_neg);
+    o.dro_beta = case_number_or(call, "dro_beta", o.dro_beta);
+    o.vespo_k_pos = case_number_or(call, "vespo_k_pos", o.vespo_k_pos);
+    o.vespo_lambda_pos = case_number_or(call, "vespo_lambda_pos", o.vespo_lambda_pos);
+    o.vespo_k_neg = case_number_or(call, "vespo_k_neg", o.vespo_k_neg);
+    o.vespo_lambda_neg = case_number_or(call, "vespo_lambda_neg", o.vespo_lambda_neg);
     return o;
 }

@@ -95,7 +95,7 @@ const struct case_kernel case_bypass_loss = {
     .inputs =
         "loss_type, loss_agg_mode, response_mask, log_prob, rollout_log_prob, "
         "advantages, clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, tau_pos?, "
-        "tau_neg?, rollout_is?, rollout_is_threshold?, rollout_is_batch_normalize?, "
+        "tau_neg?, rollout_is?, rollout_is_threshold?, rollout_is_batch_normalize?, rollout_is_metrics?, "
         "rollout_rs?, rollout_rs_threshold?, dp_size?, batch_num_tokens?, "
         "global_batch_size?, loss_scale_factor?",
     .outputs =
@@ -110,7 +110,7 @@ const struct case_kernel case_decoupled_loss = {
     .inputs =
         "loss_agg_mode, response_mask, log_prob, proximal_log_prob, rollout_log_prob, "
         "advantages, clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, tau_pos?, "
-        "tau_neg?, rollout_is?, rollout_is_threshold?, rollout_is_batch_normalize?, "
+        "tau_neg?, rollout_is?, rollout_is_threshold?, rollout_is_batch_normalize?, rollout_is_metrics?, "
         "rollout_rs?, rollout_rs_threshold?, dp_size?, batch_num_tokens?, "
         "global_batch_size?, loss_scale_factor?",
     .outputs =

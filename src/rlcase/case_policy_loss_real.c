@@ -21,10 +21,12 @@ static const struct {
     enum metrics metrics;
 } losses[] = {{rl_ppo_loss, ALL},     {rl_gspo_loss, ALL}, {rl_cispo_loss, ALL},
               {rl_sapo_loss, ALL},    {rl_gpg_loss, NONE}, {rl_reinforce_loss, KL_ONLY},
-              {rl_geo_mean_loss, ALL}};
+              {rl_geo_mean_loss, ALL}, {rl_dppo_tv_loss, ALL}, {rl_dppo_kl_loss, ALL},
+              {rl_dro_loss, KL_ONLY}, {rl_vespo_loss, KL_ONLY}};
 
 static const char *const names[] = {"vanilla", "gspo",      "cispo",    "sapo",
-                                    "gpg",     "reinforce", "geo_mean", NULL};
+                                    "gpg",     "reinforce", "geo_mean", "dppo_tv",
+                                    "dppo_kl", "dro",       "vespo",    NULL};
 
 static void put_metrics(struct case_call *call, const struct rl_loss_result *out,
                         enum metrics metrics)
@@ -36,6 +38,16 @@ static void put_metrics(struct case_call *call, const struct rl_loss_result *out
         case_put_number(call, "pg_clipfrac", out->pg_clipfrac);
         case_put_number(call, "pg_clipfrac_lower", out->pg_clipfrac_lower);
     }
+}
+
+/* The definitions of two losses fix the aggregation. */
+static void warn_of_sizes(struct case_call *call, const struct rl_agg *agg, policy_loss *loss)
+{
+    const char *fixed = loss == rl_sapo_loss ? "sapo" : loss == rl_geo_mean_loss ? "geo_mean" : NULL;
+    if (fixed && agg->mode != RL_AGG_SEQ_MEAN_TOKEN_MEAN)
+        case_warn(call, "inputs.loss_agg_mode has no effect: %s is always seq-mean-token-mean", fixed);
+    if (loss == rl_geo_mean_loss && (agg->dp_size > 1 || agg->global_batch_size > 0))
+        case_warn(call, "dp_size and global_batch_size have no effect: geo_mean is a mean over the rows of its part");
 }
 
 static void run(struct case_call *call)
@@ -61,17 +73,19 @@ static void run(struct case_call *call)
     if (call->failed)
         return;
     put_metrics(call, &out, losses[loss].metrics);
+    warn_of_sizes(call, &options.agg, losses[loss].run);
     case_put_reals(call, "d_log_prob", d_log_prob, b.n, t.n);
 }
 
 const struct case_kernel case_policy_loss = {
     .family = "policy_loss",
     .summary =
-        "policy losses with metrics and gradient: PPO, GSPO, CISPO, SAPO, GPG, REINFORCE, GMPO",
+        "policy losses with metrics and gradient: PPO, GSPO, CISPO, SAPO, GPG, REINFORCE, GMPO, DPPO, DRO, VESPO",
     .inputs =
-        "loss (vanilla|gspo|cispo|sapo|gpg|reinforce|geo_mean), loss_agg_mode, "
+        "loss (vanilla|gspo|cispo|sapo|gpg|reinforce|geo_mean|dppo_tv|dppo_kl|dro|vespo), loss_agg_mode, "
         "response_mask, log_prob, old_log_prob?, advantages, rollout_is_weights?, "
         "ig_clip_scale?, clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, tau_pos?, tau_neg?, "
+        "dro_beta?, vespo_k_pos?, vespo_lambda_pos?, vespo_k_neg?, vespo_lambda_neg?, "
         "dp_size?, batch_num_tokens?, global_batch_size?, loss_scale_factor?",
     .outputs =
         "loss, ppo_kl, pg_clipfrac, pg_clipfrac_lower, d_log_prob [B][T]",

@@ -67,7 +67,7 @@ const struct case_kernel case_rollout_correction = {
     .summary = "truncated importance weights and rejection masks with their metrics",
     .inputs =
         "response_mask, train_log_prob, rollout_log_prob, rollout_is?, "
-        "rollout_is_threshold?, rollout_is_batch_normalize?, rollout_rs?, "
+        "rollout_is_threshold?, rollout_is_batch_normalize?, rollout_is_metrics?, rollout_rs?, "
         "rollout_rs_threshold?",
     .outputs =
         "rollout_is_weights [B][T], modified_response_mask [B][T], metrics",

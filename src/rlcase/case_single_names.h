@@ -32,6 +32,9 @@
 #define rl_algorithm_rows rl_algorithm_rowsf
 #define rl_bypass_loss rl_bypass_lossf
 #define rl_cispo_loss rl_cispo_lossf
+#define rl_dppo_kl_loss rl_dppo_kl_lossf
+#define rl_dppo_tv_loss rl_dppo_tv_lossf
+#define rl_dro_loss rl_dro_lossf
 #define rl_compose_input rl_compose_inputf
 #define rl_compose_loss rl_compose_lossf
 #define rl_compose_output rl_compose_outputf
@@ -55,6 +58,7 @@
 #define rl_remax rl_remaxf
 #define rl_rollout_correction rl_rollout_correctionf
 #define rl_sapo_loss rl_sapo_lossf
+#define rl_batch_check_rewards rl_batch_check_rewardsf
 #define rl_stream_count rl_stream_countf
 #define rl_stream_loss rl_stream_lossf
 #define rl_streams rl_streamsf
@@ -63,6 +67,7 @@
 #define rl_token_kl rl_token_klf
 #define rl_turn_spread rl_turn_spreadf
 #define rl_value_loss rl_value_lossf
+#define rl_vespo_loss rl_vespo_lossf
 #define rl_whiten rl_whitenf
 
 /* Names that adapters define: kernels, and functions that read and write arrays. */

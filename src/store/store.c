@@ -6,7 +6,9 @@
  * lineage.json names the server, or, if the server was named directly, one in the user's state directory
  * (server_name.h).
  */
+#define _GNU_SOURCE /* memmem */
 #include <lineage/query.h>
+#include <lineage/text.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,6 +21,7 @@
 #include "mirror/mirror.h"
 #include "append/acknowledged.h"
 #include "append/append_state.h"
+#include "append/judge_again.h"
 #include "append/receipts.h"
 #include "files/fs.h"
 #include "files/places.h"
@@ -54,13 +57,40 @@ static enum lineage_status read_config(struct lineage_config *config, struct con
     return status;
 }
 
-static bool same_config(const struct lineage_config *a, const struct lineage_config *b)
+/* Adds the lines of the settings `a` that `b` lacks, `"direction": "lower"`. */
+static void add_missing_lines(struct buf *out, const char *a, const char *b)
 {
-    return a->direction == b->direction && strcmp(a->metric, b->metric) == 0 &&
-           strcmp(a->metric_label, b->metric_label) == 0 && a->min_delta == b->min_delta &&
-           a->noise_std == b->noise_std && a->noise_seeds == b->noise_seeds && a->noise_freedom == b->noise_freedom &&
-           a->noise_runs == b->noise_runs && a->night_trials == b->night_trials && strcmp(a->second, b->second) == 0 &&
-           a->second_direction == b->second_direction && a->second_noise_std == b->second_noise_std;
+    for (size_t n; *a; a += n + (a[n] == '\n')) {
+        n = strcspn(a, "\n");
+        size_t length = n - (n && a[n - 1] == ',');
+        const char *found = memmem(b, strlen(b), a, length);
+        if (length > 2 && !(found && strchr(",\n", found[length])))
+            buf_printf(out, "%s%.*s", out->length ? ", " : "", (int)length - 2, a + 2); /* without the indentation */
+    }
+}
+
+/* Whether both are the same; otherwise *err says what differs. */
+static enum lineage_status compare_configs(const struct lineage_config *there, const struct lineage_config *given,
+                                           const char *place, const char *remedy, struct lineage_error *err)
+{
+    struct buf a = {0}, b = {0}, has = {0}, wanted = {0};
+    enum lineage_status status = LINEAGE_OK;
+    config_write(&a, there, NULL);
+    config_write(&b, given, NULL);
+    if (!a.failed && !b.failed) {
+        add_missing_lines(&has, a.data, b.data);
+        add_missing_lines(&wanted, b.data, a.data);
+    }
+    if (a.failed || b.failed || has.failed || wanted.failed)
+        status = store_no_memory(err);
+    else if (has.length || wanted.length)
+        status = store_fail(err, LINEAGE_EEXIST, "%s is already there and has other settings: %s, not %s; %s", place,
+                            has.length ? has.data : "defaults", wanted.length ? wanted.data : "defaults", remedy);
+    buf_release(&a);
+    buf_release(&b);
+    buf_release(&has);
+    buf_release(&wanted);
+    return status;
 }
 
 /* Makes the name of a new directory durable; otherwise a power failure could remove the directory with all rows that were
@@ -97,9 +127,7 @@ static enum lineage_status write_config(int dir_fd, const struct lineage_config 
     struct stat st;
     if (fs_stat(dir_fd, PLACE_CONFIG, 0, &st) == 0) {
         status = read_config(&there, NULL, dir_fd, err);
-        if (status == LINEAGE_OK && !same_config(&there, config))
-            status = store_fail(err, LINEAGE_EEXIST, PLACE_CONFIG " is already there and says something else");
-        return status;
+        return status == LINEAGE_OK ? compare_configs(&there, config, PLACE_CONFIG, "edit it to change them", err) : status;
     }
     config_write(&text, config, NULL);
     if (text.failed)
@@ -130,8 +158,8 @@ static enum lineage_status create_on_server(const char *log, const struct lineag
     enum lineage_status status = text.failed ? store_no_memory(err) : log_postgres_create(log, text.data, &there, err);
     if (status == LINEAGE_OK)
         status = config_parse(&in_force, NULL, there, strlen(there), err);
-    if (status == LINEAGE_OK && !same_config(&in_force, config))
-        status = store_fail(err, LINEAGE_EEXIST, "%s is already there and has other settings", log);
+    if (status == LINEAGE_OK)
+        status = compare_configs(&in_force, config, log, "another name makes another store", err);
     free(there);
     buf_release(&text);
     return status;
@@ -353,6 +381,50 @@ static enum lineage_status replace_noise(struct lineage_store *store, const stru
     return status;
 }
 
+static enum lineage_status keep_score_name(struct lineage_store *store, const char *name, struct lineage_error *err)
+{
+    char *copy = arena_text(&store->more->arena, name, strlen(name));
+    if (!copy)
+        return store_no_memory(err);
+    store->more->score = copy;
+    return LINEAGE_OK;
+}
+
+static enum lineage_status set_score_name(struct lineage_store *store, const char *name, bool rename, struct lineage_error *err)
+{
+    struct lineage_config config;
+    struct config_more more = {0};
+    struct buf before = {0};
+    if (!*name || strlen(name) >= LINEAGE_NAME_MAX || !lineage_text_is_utf8(name, strlen(name)))
+        return store_fail(err, LINEAGE_EINVAL, "the name of a score is UTF-8 of 1 to 63 bytes");
+    if (store->more->score && strcmp(store->more->score, name) == 0)
+        return LINEAGE_OK;
+    enum lineage_status status = read_settings(store, &config, &more, &before, err);
+    if (status == LINEAGE_OK && !rename && more.score && strcmp(more.score, name) != 0)
+        status = store_fail(err, LINEAGE_EEXIST, "the score of this store is `%s` (" PLACE_CONFIG "), and scores of another name, `%s`, are not "
+                            "compared with it: name the score with --score %s, or use another store; if both names mean the same, "
+                            "change \"score\" in " PLACE_CONFIG, more.score, name, more.score);
+    if (status == LINEAGE_OK && (!more.score || rename)) {
+        more.score = name;
+        status = write_settings(store, &before, &config, &more, err);
+    }
+    if (status == LINEAGE_OK)
+        status = keep_score_name(store, name, err);
+    config_more_release(&more);
+    buf_release(&before);
+    return status;
+}
+
+enum lineage_status lineage_store_name_score(struct lineage_store *store, const char *name, struct lineage_error *err)
+{
+    return set_score_name(store, name, false, err);
+}
+
+enum lineage_status lineage_store_rename_score(struct lineage_store *store, const char *name, struct lineage_error *err)
+{
+    return set_score_name(store, name, true, err);
+}
+
 enum lineage_status lineage_store_set_noise(struct lineage_store *store, double std, unsigned seeds,
                                             struct lineage_error *err)
 {
@@ -470,11 +542,27 @@ static enum lineage_status find_dir(struct lineage_store *store, const char *dir
     return store->dir ? LINEAGE_OK : store_no_memory(err);
 }
 
+/* Without lineage.json a store of higher scores would be one of lower scores, so the copy of the settings is put back. */
+static enum lineage_status find_settings(struct lineage_store *store, bool *found, struct lineage_error *err)
+{
+    struct buf text = {0};
+    struct stat st;
+    enum lineage_status status = LINEAGE_OK;
+    *found = fs_stat(store->dir_fd, PLACE_CONFIG, 0, &st) != 0 && errno == ENOENT && acknowledged_settings(store, &text);
+    if (*found)
+        status = config_parse(&store->config, store->more, text.data, text.length, err);
+    if (*found && status == LINEAGE_OK)
+        (void)!fs_replace(store->dir_fd, PLACE_CONFIG, text.data, text.length, true, NULL); /* a reader may not write */
+    buf_release(&text);
+    return status;
+}
+
 enum lineage_status lineage_store_open(struct lineage_store **out, const char *dir,
                                        const struct lineage_open_options *options, struct lineage_error *err)
 {
     struct lineage_store *store = calloc(1, sizeof *store);
     char *server = NULL;
+    bool found = false;
     *out = NULL;
     if (!store)
         return store_no_memory(err);
@@ -492,11 +580,16 @@ enum lineage_status lineage_store_open(struct lineage_store **out, const char *d
         status = store_no_memory(err);
     if (status == LINEAGE_OK)
         status = open_log(store, server, err);
+    if (status == LINEAGE_OK && !server)
+        status = find_settings(store, &found, err);
     if (status == LINEAGE_OK)
         status = apply_options(store, options, err);
+    if (status == LINEAGE_OK && found)
+        store_notice(store, 0, "lineage.json was gone from %s; it is back as this user's state directory repeats it: a %s score is better",
+                     store->dir, store->config.direction == LINEAGE_HIGHER ? "higher" : "lower");
     store->configured_trials = store->config.night_trials;
     if (status == LINEAGE_OK)
-        status = mirror_open(&store->mirror, store, err);
+        status = mirror_open(&store->mirror, store, judge_rows_again, err);
     if (status == LINEAGE_OK && server)
         tell_missing(store);
     else if (status == LINEAGE_OK)
@@ -540,6 +633,11 @@ const char *const *lineage_store_secret_files(const struct lineage_store *store)
 const char *const *lineage_store_harmless_names(const struct lineage_store *store)
 {
     return store->more ? store->more->harmless_names : NULL;
+}
+
+const char *lineage_store_score_name(const struct lineage_store *store)
+{
+    return store->more ? store->more->score : NULL;
 }
 
 const char *lineage_store_dir(const struct lineage_store *store)

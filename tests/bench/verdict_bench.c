@@ -3,6 +3,7 @@
  * of the store (lineage/evidence.h) and by two others.
  *
  *     verdict_bench [--json] [--nights N] [--trials N] [--runs N] [--seed N]
+ *     verdict_bench --answers [--nights N] [--seed N]
  *
  * A night has 100 trials of one seed each. The score of a run is its trial's true value plus normal noise of one standard
  * deviation, sigma, and more is better. The baseline has three seeds, from which the noise is estimated. A trial starts from
@@ -20,6 +21,10 @@
  * if its true value is not above that of the best trial before it. `luck` is how much the score of the best row is above
  * its true value at the end of the night. A better trial counts as found if it is kept or, with several runs, the best guess. No times are measured; the numbers are the same on every machine, up to the
  * last bits of libm.
+ *
+ * --answers: what the answer of a grid of 12 settings is worth, by its regret (the best true score minus that of the setting that is
+ * named): one run each; one run each, then the best four once more, then the best two twice more; three runs each; and a night with 20
+ * and with 36 runs.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -148,7 +153,7 @@ static void run_again(struct night *night, size_t runs)
     static struct lineage_evidence_trial list[TRIALS_MAX + 1];
     static bool skip[TRIALS_MAX + 1];
     struct lineage_evidence evidence = {.trials = list, .n = night->n, .rule = {.trials = night->options->trials, .higher = true}};
-    while (night->runs < runs) {
+    for (;;) {
         find_noise(&evidence.noise, night);
         for (size_t i = 0; i < night->n; i++) {
             const struct arm *arm = &night->arms[i];
@@ -165,7 +170,7 @@ static void run_again(struct night *night, size_t runs)
         for (size_t i = 0; i < night->n; i++)
             if (lineage_evidence_is_ready(&evidence, i))
                 keep(night, i, list[i].runs.mean);
-        size_t next = lineage_evidence_next(&evidence, skip);
+        size_t next = night->runs < runs ? lineage_evidence_next(&evidence, skip) : SIZE_MAX;
         if (next == SIZE_MAX)
             return;
         run(night, &night->arms[next]);
@@ -194,6 +199,76 @@ static void simulate(struct night *night, int rule, size_t effects)
         run_again(night, rule == RULE_RACE ? night->options->runs : night->runs + 2 * trials / 3);
     if (night->named && !night->arms[night->named].kept) /* the best guess, though it is not kept */
         night->found += night->arms[night->named].truth > night->arms[night->best].truth + 1e-9;
+}
+
+/* ---- the answer of a grid night ---- */
+
+enum { SETTINGS = 12 };
+
+static int by_mean(const void *a, const void *b)
+{
+    const struct arm *x = a, *y = b;
+    double mx = x->sum / (double)x->n, my = y->sum / (double)y->n;
+    return (mx < my) - (mx > my);
+}
+
+/* Runs the best `left` settings `times` times and sorts them by their means, the best first. */
+static void run_best(struct night *night, size_t left, size_t times)
+{
+    for (size_t i = 0; i < left; i++)
+        for (size_t k = 0; k < times; k++)
+            run(night, &night->arms[i]);
+    qsort(night->arms, left, sizeof *night->arms, by_mean);
+}
+
+/* The regret of the setting that a rule names, in standard deviations of the noise. */
+static double answer(struct night *night, size_t rule, double width)
+{
+    double most = 0;
+    for (night->n = 0; night->n < SETTINGS; night->n++) {
+        struct arm *arm = &night->arms[night->n];
+        *arm = (struct arm){.truth = width * uniform(&night->random)};
+        most = fmax(most, arm->truth);
+        run(night, arm);
+    }
+    if (rule < 3)
+        run_best(night, SETTINGS, rule == 2 ? 2 : 0);
+    else
+        run_again(night, rule == 3 ? 20 : 36);
+    if (rule == 1) {
+        run_best(night, 4, 1);
+        run_best(night, 2, 2);
+    }
+    return most - night->arms[rule < 3 ? 0 : night->named].truth;
+}
+
+static void measure_answers(const struct options *options)
+{
+    static const char *const rules[] = {"single", "halving", "three each", "night, 20", "night, 36"};
+    static const double noises[] = {0.05, 0.1, 0.2};
+    const struct options grid = {.trials = SETTINGS, .seed = options->seed};
+    struct night *night = malloc(sizeof *night);
+    if (!night)
+        exit(3);
+    printf("%zu nights of 12 settings with scores in a range of 0.45\nregret at noise  0.05 (runs)  0.1 (runs)   0.2 (runs)\n", options->nights);
+    for (size_t rule = 0; rule < sizeof rules / sizeof *rules; rule++) {
+        printf("%-14s", rules[rule]);
+        for (size_t k = 0; k < 3; k++) {
+            double regret = 0, runs = 0;
+            for (size_t i = 0; i < options->nights; i++) {
+                memset(night, 0, sizeof *night);
+                night->options = &grid;
+                night->random = (options->seed + i + 1) * 0x9e3779b97f4a7c15u | 1;
+                for (int warm = 0; warm < 16; warm++)
+                    (void)uniform(&night->random);
+                regret += noises[k] * answer(night, rule, 0.45 / noises[k]) / (double)options->nights;
+                runs += (double)night->runs / (double)options->nights;
+            }
+            printf("  %.4f (%.1f)", regret, runs);
+        }
+        puts("");
+    }
+    free(night);
 }
 
 static void measure(const struct options *options, int rule, size_t seeds, bool first)
@@ -251,9 +326,12 @@ static size_t read_number(const char *text, size_t low, size_t high)
 int main(int argc, char **argv)
 {
     struct options options = {.nights = 2000, .trials = 100, .runs = 700};
+    bool answers = false;
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--json") == 0)
             options.json = true;
+        else if (strcmp(argv[i], "--answers") == 0)
+            answers = true;
         else if (strcmp(argv[i], "--nights") == 0)
             options.nights = read_number(argv[++i], 1, 1000000);
         else if (strcmp(argv[i], "--trials") == 0)
@@ -263,9 +341,13 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--seed") == 0)
             options.seed = read_number(argv[++i], 0, 1000000);
         else {
-            fputs("usage: verdict_bench [--json] [--nights N] [--trials N] [--runs N] [--seed N]\n", stderr);
+            fputs("usage: verdict_bench [--json|--answers] [--nights N] [--trials N] [--runs N] [--seed N]\n", stderr);
             return 2;
         }
+    if (answers) {
+        measure_answers(&options);
+        return 0;
+    }
     if (options.json)
         printf("[");
     else

@@ -215,6 +215,28 @@ def links(page, directory):
     b.check(*b.silent(page, "no console message from links"))
 
 
+def embedded(page, directory):
+    """Notebooks and model cards show the page in the srcdoc of a frame, which has no address of its own."""
+    from html import escape
+    with open(os.path.join(directory, "usual", "report.html"), encoding="utf-8") as report:
+        text = escape(report.read())
+    for sandbox in ("", 'sandbox="allow-scripts"'):
+        path = os.path.join(directory, "host.html")
+        with open(path, "w", encoding="utf-8") as host:
+            host.write(f'<!doctype html><title>HOST</title><iframe width=900 height=600 {sandbox} srcdoc="{text}"></iframe>')
+        page.get("file://" + path)
+        page.switch_to.frame(0)
+        page.find_element(By.CSS_SELECTOR, ".filters input[type=search]").send_keys("0.5")
+        time.sleep(.4)
+        before = counted(page)
+        page.find_element(By.CSS_SELECTOR, "nav a[href='#s0-tree']").click()
+        time.sleep(.4)
+        b.check(page.execute_script("return document.title") != "HOST" and page.execute_script("return scrollY") > 0 and
+                counted(page) == before != "300 trials", f"a link in a frame scrolls and keeps filters ({sandbox})")
+        page.switch_to.default_content()
+        b.check(*b.silent(page, f"no console message from a page in a frame ({sandbox})"))
+
+
 def compare(page, directory):
     store = os.path.join(directory, "compared")
     b.lineage("init", store, "--direction", "higher")
@@ -409,6 +431,7 @@ def main():
         hostile(page, directory)
         columns(page, directory)
         links(page, directory)
+        embedded(page, directory)
         compare(page, directory)
         since(page, directory)
         complexity(page, directory)

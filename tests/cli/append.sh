@@ -18,6 +18,17 @@ must_have err 'or make one with `lineage init` or --create'
 must_fail 2 'cannot open the store there' append -C there --status keep --core-metric 1
 must_equal '' "$(ls | grep -v -e out -e err)" "nothing is written"
 must_run append -C there/new --create --direction higher --status auto --core-metric 1
+# Rows are kept by the store's direction, so another one is refused; a lost lineage.json is put back.
+for command in 'append --status auto --core-metric 0.5' 'run -q -m acc -- echo acc=0.5'; do
+    must_fail 2 'direction lower: in there/new a higher score is better (lineage.json)' "${command%% *}" -C there/new --direction lower ${command#* }
+done
+must_equal 2 "$(wc -l <there/new/results.tsv)" 'a refused direction adds no row'
+cp there/new/lineage.json settings && rm there/new/lineage.json
+run append -C there/new --status auto --core-metric 1.5
+must_exit 0
+must_have err 'lineage.json was gone from there/new; it is back as'
+must_match_file settings there/new/lineage.json
+must_equal keep "$(tail -n 1 there/new/results.tsv | cut -f 9)"
 must_have there/new/lineage.json '"higher"'
 must_run append -C there/new --create --status auto --core-metric 2 --format json
 must_equal keep "$(json status)" "higher is better, and --create changes nothing where there is a store"
@@ -66,7 +77,7 @@ id=$(cat out)
 must_equal 1 "$(tail -n 1 results.tsv | grep -c 'ig_clip_scale mean=1.014 std=0.087')"
 rm -f lineage.db*
 must_run show "$id" --format json
-must_equal '{"alpha":0.4,"gamma":1.0,"lr":0.0001}' "$(json params)"
+must_equal '{"alpha":0.4,"gamma":1,"lr":0.0001}' "$(json params)"
 must_equal 1.014 "$(json ig_clip_scale_mean)"
 must_equal 0.087 "$(json ig_clip_scale_std)"
 must_equal 1 "$(json notes | grep -c 'as planned')"

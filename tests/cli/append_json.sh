@@ -32,7 +32,7 @@ done
 must_equal 12480.0 "$(json train_s)"
 must_equal 13000.5 "$(json total_s)"
 must_equal null "$(json val_bpb)"
-must_equal '{"alpha":0.3,"gamma":1.0,"lr":0.0001}' "$(json params)"
+must_equal '{"alpha":0.3,"gamma":1,"lr":0.0001}' "$(json params)"
 must_equal 2 "$(json turns.#)"
 must_equal -0.125 "$(json turns.1.mean)"
 must_equal 8 "$(json turns.0.n)"
@@ -46,7 +46,7 @@ JSON
 must_equal b8 "$(cat out)"
 must_run show b8 --format json
 must_equal 35.0 "$(json core_metric)"
-must_equal '{"lr":0.0002,"seed":7.0}' "$(json params)"
+must_equal '{"lr":0.0002,"seed":7}' "$(json params)"
 
 must_refuse "expected near end of file" '{"status": "keep"'
 must_refuse "not a JSON object" '[]'

@@ -55,7 +55,7 @@ must_exit 0
 must_have err 'lineage init --from'
 must_match_file before five/results.tsv
 # A row that would be refused because of its options is reported before, too.
-must_fail 2 'nothing was run' run -C s -q -m x --hypothesis "$(printf 'not UTF-8 \377')" -- sh -c 'touch ran; echo x: 1'
+must_fail 2 'nothing was run' run -C s -q -m val_bpb --hypothesis "$(printf 'not UTF-8 \377')" -- sh -c 'touch ran; echo x: 1'
 if [ "$(id -u)" -ne 0 ]; then
     chmod 444 s/results.tsv
     must_fail 3 'nothing was run' run -C s -q -m x -- sh -c 'touch ran; echo x: 1'

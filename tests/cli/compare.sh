@@ -98,4 +98,39 @@ schema=$SOURCE/schema/compare.schema.json
 must_equal "$(json 'required' "$schema" | tr -d '[]"' | tr ',' '\n' | sort)" "$(sed -n 's/^  "\([a-z_]*\)":.*/\1/p' out | sort)"
 must_equal "$(sed -n 's/^          "\([a-z_]*\)": {.*/\1/p' "$schema" | sort)" \
     "$(sed -n 's/^      "\([a-z_]*\)":.*/\1/p' out | sort -u)"
+
+# ---- settings: rows that differ in the seed alone are runs of one setting ----
+LINEAGE_STORE=
+unset LINEAGE_STORE
+cat >seeds.json <<'END'
+{"name": "seeds", "direction": "lower", "metrics": ["loss"], "command": "echo loss: $(( {x} * 2 + ({seed} * {x} * 7) % 5 ))",
+ "grid": {"x": [9, 3, 2], "seed": [1, 2, 3]}}
+END
+must_run night seeds.json -C seeds -q
+must_run settings -C seeds --format json
+must_equal '006 3 7.0 3 000' "$(json 0.exp_id) $(json 0.runs) $(json 0.mean) $(json 2.runs) $(json 2.exp_id)"
+must_run best -C seeds --format json
+must_equal '3 0' "$(json setting.runs) $(json setting.failed)" "the answer is a setting"
+must_run render -C seeds
+must_have out '**settings** (mean ± half of its 95 % interval, runs): exp_006 7'
+must_equal 9 "$(json noise_runs seeds/lineage.json)" "the seeds measure the noise"
+# One lucky seed is not better than three good ones, and the same seed again is no replicate.
+add() { must_run append -C lucky --status keep --core-metric "$1" --param "x=$2" --param "seed=$3"; }
+must_run init lucky --direction lower
+add 5 1 1
+add 5.1 1 2
+add 5.2 1 3
+add 4.9 2 1
+add 6.3 2 2
+add 6.2 2 3
+must_run best -C lucky --format json
+must_equal '000 5.1 3' "$(json exp_id) $(json setting.mean) $(json setting.runs)"
+add 4.9 2 1
+must_run settings -C lucky --format tsv
+must_equal 4 "$(wc -l <out | tr -d ' ')" "the same seed again is a trial of its own"
+run run -C ignores --direction lower -q -m loss --baseline --seeds 3 -- echo loss=1
+must_exit 0
+must_have err 'all seeds have the same score'
+must_run render -C ignores
+must_have out 'noise unknown: `lineage run --baseline --seeds 3`'
 finish

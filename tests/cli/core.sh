@@ -44,6 +44,69 @@ for text in '{' '[]' '{}' '{"inputs": 3}' '{"inputs": {}}' 'null' \
     must_fail 2 "lineage: " core agg_loss bad.json
 done
 
+# A misspelt input would give the result of the default. Names beside `inputs` are free.
+policy='"loss_agg_mode": "token-mean", "response_mask": [[1, 1]], "old_log_prob": [[-1, -1]], "log_prob": [[-0.5, -1]], "advantages": [[1, 1]]'
+kernel()
+{
+    printf '%s' "$2" >case.json
+    if [ -n "${3:-}" ]; then must_fail 2 "$3" core $1 case.json; else must_run core $1 case.json; fi
+}
+kernel policy_loss "{\"name\": \"n\", \"source\": 1, \"inputs\": {\"loss\": \"vanilla\", $policy, \"clip_ratio_high\": 0.9}}"
+kernel policy_loss "{\"loss\": \"vanilla\", $policy, \"clip_ratio_hi\": 0.9}" 'inputs.clip_ratio_hi: unknown; the nearest known one is clip_ratio_high'
+kernel policy_loss "{\"loss\": \"vanilla\", $policy, \"rollout_is_weight\": null}" 'known one is rollout_is_weights'
+kernel length_penalty '{"kind": "uniform", "rewards": [1], "lengths": [5], "coeff": 0.1}' 'inputs.coeff: unknown; the nearest known one is coef'
+
+# Numbers of a whole batch that is smaller than this part of it.
+kernel policy_loss "{\"loss\": \"vanilla\", $policy, \"batch_num_tokens\": 1}" 'batch_num_tokens is 1, but this part alone has 2'
+kernel policy_loss "{\"loss\": \"gspo\", $policy, \"global_batch_size\": 0.5}" 'global_batch_size is 0.5, but this part alone has 1'
+kernel policy_loss "{\"loss\": \"sapo\", $policy, \"dp_size\": 1.5}" 'dp_size is 1.5'
+stream='"trainer_logprobs": [[-2.0, -1.0]], "inference_logprobs": [[-2.1, -1.0]], "advantages": [[1.0, 1.0]], "loss_mask": [[1, 1]]'
+kernel prime_loss "{\"rl_loss\": \"default\", $stream, \"rl_scale\": 1.5}" 'rl_scale is 1.5, but this part alone has 2 members'
+kernel prime_loss "{\"rl_loss\": \"default\", $stream, \"ce_weights\": [[1, 0]]}"
+must_equal '{"ce":1,"ref_kl":0,"rl":2}' "$(json counts)"
+kernel 'prime_loss --float' '{"rl_loss": "ipo", "trainer_logprobs": [[-2]], "inference_logprobs": [[-91]], "advantages": [[1]], "loss_mask": [[1]]}' \
+    'importance ratio[0][0] is inf'
+
+# gspo follows the aggregation; sapo, whose definition fixes it, says so.
+rows='"response_mask": [[1, 1, 1, 1], [1, 0, 0, 0]], "log_prob": [[-1, -1, -1, -1], [-1, 0, 0, 0]], "old_log_prob": [[-1, -1, -1, -1], [-1, 0, 0, 0]],
+    "advantages": [[1, 1, 1, 1], [-1, -1, -1, -1]]'
+kernel policy_loss "{\"loss\": \"gspo\", \"loss_agg_mode\": \"token-mean\", $rows}"
+must_equal -0.6 "$(printf %.12g "$(json loss)")"
+kernel policy_loss "{\"loss\": \"gspo\", \"loss_agg_mode\": \"seq-mean-token-sum\", $rows}"
+must_equal -1.5 "$(json loss)"
+printf '{"loss": "sapo", "loss_agg_mode": "token-mean", %s}' "$rows" >case.json
+"$LINEAGE" core policy_loss case.json >out 2>err || fail 'sapo with token-mean'
+must_have err 'warning: inputs.loss_agg_mode has no effect: sapo is always seq-mean-token-mean'
+
+# The outcome of a rollout that ends with a tool's answer: no estimator loses it in silence.
+tool='"response_mask": [[1, 1, 0], [1, 1, 0]], "group_index": [0, 0], "token_level_rewards": [[0, 0, 1], [0, 0, 0]]'
+lost='token_level_rewards[0][2] is 1, but its mask is 0'
+energies='"old_log_prob": [[-1, -1, 0], [-1, -1, 0]], "sum_pi_squared": [[0.5, 0.5, 0], [0.5, 0.5, 0]]'
+kernel advantage "{\"estimator\": \"gae\", \"values\": [[0, 0, 0], [0, 0, 0]], $tool}" "$lost"
+kernel advantage "{\"estimator\": \"reinforce_plus_plus\", \"through_holes\": true, $tool}" "$lost"
+kernel advantage "{\"estimator\": \"tir_optimal_token_baseline\", $energies, $tool}" "$lost"
+kernel a2tgpo_advantage "{\"info_gain_norm_mode\": \"joint\", \"turn_id\": [[0, 0, -1], [0, 0, -1]], $tool}" "$lost"
+kernel process_advantage "{\"event\": [[0, 0, 0], [0, 0, 0]], $tool}" 'is 1, but event[0][2] is 0'
+kernel advantage "{\"estimator\": \"grpo\", $tool}"
+for estimator in remax reinforce_plus_plus optimal_token_baseline; do
+    more=
+    [ $estimator = remax ] && more='"reward_baselines": [0, 0],'
+    [ $estimator = optimal_token_baseline ] && more="$energies,"
+    printf '{"estimator": "%s", %s %s}' $estimator "$more" "$tool" >case.json
+    "$LINEAGE" core advantage case.json >out 2>err || fail "$estimator with a reward at mask 0"
+    must_have err "warning: $estimator: token_level_rewards"
+done
+
+# Distillation: parts of a batch add up with its numbers, and numbers that contradict a part are refused.
+teach='"rl_advantages": [[0]], "log_prob": [[-1]], "teacher_log_prob": [[-4]], "response_mask": [[1]], "group_index": [1], "horizon": 10, "kd_coef": 1'
+kernel distillation "{$teach, \"rewards\": [0], \"normalise\": false, \"eligible_tokens\": 5, \"dp_size\": 2, \"pass_rate_threshold\": 1}"
+must_equal 1.8 "$(json kd_loss)"
+kernel distillation "{$teach, \"rewards\": [0], \"normalise\": false, \"pass_rate\": [0.5], \"pass_rate_threshold\": 0.4}"
+must_equal 0 "$(json eligible_tokens)"
+kernel distillation "{$teach, \"rewards\": [0], \"normalise\": true, \"eligible_tokens\": 5, \"pass_rate_threshold\": 1}" 'normalise needs the whole batch'
+kernel distillation "{$teach, \"rewards\": [1], \"normalise\": false, \"pass_rate\": [0], \"pass_rate_threshold\": 1}" 'but the reward of the row is 1'
+kernel distillation "{$teach, \"rewards\": [0], \"normalise\": false, \"dp_size\": 2, \"pass_rate_threshold\": 1}" 'eligible_tokens of the whole batch is needed'
+
 # Sizes that would fill the memory, and streams that would train on the wrong tokens.
 one='"env_name": "e", "token_ids": [7], "mask": [1], "logprobs": [-1], "temperatures": [1], "advantages": [1]'
 pack()

@@ -78,4 +78,18 @@ must_fail 2 "parameters" core envelope envelope.json
 echo '{"n": [8, 16, 8], "c": [0, 0, 2], "enough": 2, "budget": 20, "round": 8}' >more.json
 must_run core passk_more more.json
 must_equal '[8,4,0]' "$(json more)"
+# IcePop: weights outside of the interval are 0. The metrics measure the ratios (verl up to 0.7.1) or the weights (since 0.8.0).
+pair='"response_mask": [[1, 1], [1, 1]], "train_log_prob": [[-1, -1], [-2, -1]], "rollout_log_prob": [[-3, -1], [-1, -1.5]]'
+printf '{%s, "rollout_is": "token", "rollout_is_threshold": "0.5_2"}' "$pair" >case.json
+must_run core rollout_correction case.json
+must_equal '[0.0,1.0]' "$(json rollout_is_weights.0)"
+must_equal 0.5 "$(printf %.6g "$(json metrics.rollout_is_oob_ratio)")"
+printf '{%s, "rollout_is": "token", "rollout_is_threshold": 2, "rollout_is_metrics": "applied"}' "$pair" >case.json
+must_run core rollout_correction case.json
+must_equal '1.25415 2 0.624909 0.801105 1.5' "$(for metric in mean max std eff_sample_size seq_max; do printf '%.6g ' "$(json metrics.rollout_is_$metric)"; done | sed 's/ $//')"
+for wrong in '"2_"' '"_2"' '"3_2"' '"0_2"' '"two"'; do
+    printf '{%s, "rollout_is": "token", "rollout_is_threshold": %s}' "$pair" "$wrong" >case.json
+    must_fail 2 'rollout_is_threshold' core rollout_correction case.json
+done
+
 finish

@@ -145,6 +145,10 @@ inside|void|000 002|cp -r . ../../other; cd ../../other
 inside|void|000 001 002|cp -r . ../../other; (cd ../../other; "$LINEAGE" void -C runs 002 --reason x; "$LINEAGE" refs -C runs --remove --all); store=/tmp/none
 inside|void|000 001 002|cp -r runs ../../other; store=../../other
 outside|void|000 002|git worktree add -q ../wt; cd ../wt
+outside|refs|3|git init -q ../../other/p; (cd ../../other/p; git commit -q --allow-empty -m o); cp -r ../S ../../other/S; store=../../other/S
+outside|void|000 001 002|git init -q ../../other/p; (cd ../../other/p; git commit -q --allow-empty -m o); cp -r ../S ../../other/S; store=../../other/S
+outside|code|2 1|git init -q ../../other/p; (cd ../../other/p; git commit -q --allow-empty -m o); cp -r ../S ../../other/S; store=../../other/S
+outside|code|2 1|git clone -q --mirror . ../../other; git -C ../../other fetch -q "$PWD" 'refs/lineage/*:refs/lineage/*'; git clone -q ../../other ../../other/c; cd ../../other/c; git fetch -q .. 'refs/lineage/*:refs/lineage/*'; rm -rf ../../w/p; store=../../w/S
 inside|known|003|git reset -q --hard HEAD~2
 outside|known|003|git checkout -q -b old HEAD~1
 END
@@ -211,6 +215,21 @@ trial ../S --parent 002 >/dev/null
 must_equal 1 "$(grep -c 'HEAD does not contain the code of 002' "$scratch/err")" 'a picked commit has the code'
 cd ../..
 
+# ---- a history that git filter-repo rewrote: it moves the refs, and lists the old and new ids ----
+begin outside
+cd w/p || exit 3
+mkdir -p .git/filter-repo
+echo 'old                                      new' >.git/filter-repo/commit-map
+for id in 000 001 002; do
+    old=$(git rev-parse refs/lineage/$id)
+    new=$(git commit-tree -m rewritten "$old^{tree}")
+    echo "$old $new" >>.git/filter-repo/commit-map
+    git update-ref refs/lineage/$id "$new"
+done
+git checkout -q --orphan rewritten && git commit -qm all && git branch -qD master && git reflog expire --expire=now --all && git gc -q --prune=now
+must_equal '3|2 1|0 1.0' "$(store=../S && refs)|$(store=../S && code | tr '\n' ' ' | sed 's/ $//')|$(store=../S && again)"
+cd ../..
+
 # ---- a store that is tracked, or begun anew, says so ----
 git init -q t && cd t || exit 3
 run init runs --direction lower --tracked
@@ -222,4 +241,16 @@ must_fail 2 'lineage restore -C runs' init runs --direction lower
 must_fail 2 'was a store of 1 trial, gone' best -C runs
 must_run init runs --direction lower --anew
 must_equal 000 "$(trial runs)"
+
+# ---- what the state directory repeats goes away as the guide says ----
+HOME=$scratch/home
+mkdir -p "$HOME/.local/state"
+XDG_STATE_HOME=$HOME/.local/state
+for name in here gone; do
+    must_run init "$HOME/$name" --direction lower
+    must_run append -C "$HOME/$name" --status keep --core-metric 1
+done
+rm -r "$HOME/gone"
+eval "$(sed -n 's/^`\(for c in .*done\)`\.$/\1/p' "$SOURCE/cli/man/nights.md")"
+must_equal "$(cd "$HOME/here" && pwd -P)" "$(cat "$HOME"/.local/state/lineage/acknowledged/*/store)" 'the copy of the store that is there stays'
 finish

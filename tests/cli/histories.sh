@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2154 # shared with shell.sh
-# histories.sh: `import` of what other tools have recorded. The Optuna file is a dump of one that Optuna 3.1.0 wrote; where Optuna
-# is installed, a fresh one is read, too. The files of the other tools follow their published formats.
+# histories.sh: `import` of what other tools have recorded. fixtures/histories follows published formats, and has a dump of what
+# Optuna 3.1.0 wrote; where Optuna is installed, a fresh file is read, too. fixtures/real/histories is what the tools wrote.
 . "$SOURCE/tests/support/shell.sh"
 TZ=UTC && export TZ
 from=$SOURCE/fixtures/histories
@@ -78,7 +78,8 @@ must_fail 2 'which metric is the score? Choose one by --metric: val/loss, accura
 run import -C m mlflow.db --metric val/loss --take min
 must_exit 0
 must_have out '3 runs imported: 2 keep, 1 crash'
-must_have out 'score: val.loss'
+must_have out 'score: val.loss, the min of its curve, a lower one is better, says the store'
+must_have out '1 deleted runs are left out'
 must_have out '1 runs have not ended'
 must_have out '1 values are left out, because they are nan or infinite'
 must_have out 'parameter hf_token is left out, because it looks like a secret'
@@ -125,7 +126,7 @@ new t lower
 run import -C t trackio.db --metric loss
 must_exit 0
 must_equal '2026-11-01T10:00:00Z dainty-sunset-1 keep 1.25 60.0' "$(cells t 2,7,9,10,14 | head -n 1)"
-must_equal 'brave-river-2 discard 1.5' "$(cells t 7,9,10 | tail -n 1)"
+must_equal 'brave-river-2 crash ' "$(cells t 7,9,10 | tail -n 1)"
 must_have t/results.tsv 'lr=0.001; model.width=64.0; model.act=gelu; metrics epoch=1.0'
 must_have t/results.tsv "amp=true; sizes='[1,2]'"
 must_lack t/results.tsv Username
@@ -139,7 +140,7 @@ lunar-sea-7 keep 0.71
 crisp-wind-8 crash ' "$(cells w 7,9,10)"
 must_equal '2026-10-02T08:00:00Z 120.5 wandb:3xk2p' "$(cells w 2,14,15 | sed -n 2p)"
 must_have w/results.tsv 'lr=0.001; batch_size=32.0; model.name=small; metrics train_loss=0.4; as recorded: baseline, as in the paper'
-must_have w/telemetry/001.json '{"step":1,"val_acc":0.72999999999999998}'
+must_have w/telemetry/001.json '{"step":1,"val_acc":0.73}'
 new max higher
 run import -C max "$from/wandb.json" --metric val_acc --take max --specialist sweep
 must_equal 'sweep 0.73' "$(cells max 3,10 | sed -n 2p)"
@@ -147,8 +148,14 @@ new api higher
 run import -C api "$from/wandb-api.json" --metric val_acc
 must_equal 'lunar-sea-7 keep 0.71 120.5 wandb:3xk2p
 crisp-wind-8 harness_abort   wandb:9fjd1' "$(cells api 7,9,10,14,15)"
+# A run that ended differently since then: its old row is void, and the new one counts.
 run import -C api "$from/wandb.json" --metric val_acc
-must_have out '2 runs were here already'
+must_have out '1 runs were here already'
+must_have out '1 of them replace earlier rows, which are void now: 001 by 004'
+must_equal 'old-pond-6 discard
+crisp-wind-8 crash' "$(cells api 7,9 | tail -n 2)"
+run import -C api "$from/wandb.json" --metric val_acc
+must_have out '3 runs were here already'
 
 # ---- tables ----
 new c higher
@@ -194,6 +201,228 @@ else
     echo 'skipped: TensorBoard, whose files python3 writes here'
 fi
 
+# ---- what the tools themselves wrote ----
+real=$SOURCE/fixtures/real/histories
+for name in optuna-5-objectives optuna-5-constraints trackio-0.43 mlflow-3.17; do
+    sqlite3 $name.db <"$real/$name.sql" || fail "cannot make $name.db"
+done
+# Times of Optuna 5 are UTC, wherever they are read. The direction is that of the objective, whose names are known.
+new low lower
+export TZ=Asia/Tokyo
+run import -C low optuna-5-objectives.db --metric value_1
+must_exit 0
+TZ=UTC
+must_have out 'optuna 5.0.0, mo, 4 runs: finished 4'
+must_have out 'score: latency_ms, a lower one is better, says the store as does optuna'
+must_equal '2026-11-28T09:59:12Z keep 4.17022004702574
+2026-11-28T09:59:12Z discard 7.203244934421581
+2026-11-28T09:59:12Z keep 0.0011437481734488664' "$(cells low 2,9,10 | head -n 3)"
+new high higher
+must_fail 2 'the study is to minimize its latency_ms, but in this store a higher score is better' import -C high optuna-5-objectives.db --metric latency_ms
+must_fail 2 'which metric is the score? Choose one by --metric: accuracy, latency_ms' import -C high optuna-5-objectives.db
+[ ! -e high/results.tsv ] || fail 'a refused import wrote rows'
+run import -C high optuna-5-objectives.db --metric accuracy
+must_have out '4 runs imported: 2 keep, 2 discard'
+# A trial that breaks a constraint is not the best.
+new walls lower
+run import -C walls optuna-5-constraints.db
+must_equal 'trial 0 disqualified 
+trial 1 keep 0.7203244934421581
+trial 2 disqualified 
+trial 3 disqualified ' "$(cells walls 7,9,10)"
+must_have walls/results.tsv 'disqualified: the constraint memory is not met (0.182978, at most 0 is allowed)'
+new journal lower
+run import -C journal "$real/optuna-5-journal.log"
+must_equal 'keep 0.00046568046379195655
+crash 
+crash 
+discard 
+discard 0.00046689498537088925' "$(cells journal 9,10)"
+must_have journal/results.tsv 'act=true'
+# The last line of a journal that is being written is not whole yet.
+head -c -20 "$real/optuna-5-journal.log" >cut.log
+new cut lower
+run import -C cut cut.log
+must_have out '1 runs have not ended'
+# Two runs of one name are two rows; the run that groups others is none.
+new names lower
+run import -C names trackio-0.43.db --metric val_loss
+must_equal 'sweep keep 0.6 lr=0.01
+sweep discard 0.7 lr=0.02; discarded: +0.1, needs less than 0' "$(cells names 7,9,10,17)"
+new groups lower
+run import -C groups mlflow-3.17.db --metric loss
+must_have out '1 runs are left out, because they only group other runs'
+must_equal 'lr 0.1 keep 0.05
+lr 0.2 discard 0.1' "$(cells groups 7,9,10)"
+# One training is one row, in however many directories its events are.
+new torch lower
+run import -C torch "$real/torch-2.15" --metric val/loss
+must_equal 'tensorboard:run0 bias=1.0; act=relu; lr=0.1; layers=3.0; metrics hparam.loss=0.4333333373069763
+tensorboard:run1 bias=1.0; act=relu; lr=0.01; layers=3.0; metrics hparam.loss=0.34333333373069763' "$(cells torch 15,17)"
+new keras lower
+must_fail 2 'no finished run has epoch_loss; choose one of these by --metric: train/epoch_loss, train/epoch_learning_rate, validation/' \
+    import -C keras "$real/keras-3.15" --metric epoch_loss
+run import -C keras "$real/keras-3.15" --metric evaluation_loss_vs_iterations
+must_equal 'lr0.01 1.0013712644577026
+lr0.001 1.2199630737304688' "$(cells keras 7,10)"
+# A trial that died is a crash, and so is one whose loss is nan; result.json alone is the same trial.
+new ray lower
+run import -C ray "$real/ray-2.60" --metric ray/tune/loss
+must_equal 'keep 0.15 ray:80ee5_00000
+crash  ray:80ee5_00001
+crash  ray:80ee5_00002' "$(cells ray 9,10,15)"
+must_have ray/results.tsv 'k=2.0; lr=0.1; metrics loss=0.09999999999999998; failed: as ray recorded'
+for file in "$real"/ray-2.60/*/result.json; do
+    run import -C ray "$file" --metric loss
+    must_have out '0 runs imported'
+    break
+done
+new offline lower
+run import -C offline "$real/wandb-0.31" --metric val_loss
+must_have out 'wandb 0.31.0, 2 runs: finished 2'
+must_equal '2026-11-28T10:01:01Z plain keep 0.8
+2026-11-28T10:01:02Z diverged crash ' "$(cells offline 2,7,9,10)"
+must_have offline/results.tsv "lr=0.0001; opt.betas='[0.9,0.99]'"
+run import -C offline "$real/wandb-0.31.json" --metric val_loss
+must_have out '2 runs were here already'
+# A damaged record is named; a log that ends within a record, or without the record of the end, is of a run that goes on.
+head -c 900 "$real/wandb-0.31/run-bacp9fbp.wandb" >run-cut.wandb
+must_fail 2 'run-cut.wandb has no run log of W&B of the project none' import -C offline --study none run-cut.wandb
+run import -C offline --dry-run run-cut.wandb --metric val_loss
+must_have out '1 runs have not ended'
+printf 'x' | dd of=run-cut.wandb bs=1 seek=300 conv=notrunc 2>/dev/null
+must_fail 2 'run-cut.wandb: the record at byte' import -C offline run-cut.wandb
+new frame lower
+run import -C frame "$real/optuna-5.csv"
+must_have out '1 runs have not ended'
+must_equal '2026-11-28T10:01:49Z 0.000346 csv:0@1795860109 x=0.417022004702574' "$(cells frame 2,14,15,17 | head -n 1)"
+new frame2 lower
+must_fail 2 'which metric is the score? Choose one by --metric: loss, nest/a' import -C frame2 "$real/ray-2.60.csv"
+run import -C frame2 "$real/ray-2.60.csv" --map loss=metric
+must_exit 0
+must_have frame2/results.tsv 'lr=0.1; k=0.0'
+
+# ---- nothing is decided silently ----
+cat >named.json <<'END'
+[{"id": "a", "name": "a", "state": "finished", "config": {"lr": 1}, "summary": {"val_acc": {"max": 0.8}, "loss": NaN}},
+ {"id": "b", "name": "b", "state": "finished", "config": {"lr": 2}, "summary": {"val_acc": {"max": 0.7}, "val/loss": 1, "val.loss": 2}},
+ {"id": "c", "name": "c", "state": "crashed", "config": {"lr": 3}, "summary": {}}]
+END
+new say higher
+must_fail 2 'no finished run has val_ac; choose one of these by --metric: val_acc.max, loss, val/loss, val.loss' import -C say named.json --metric val_ac
+run import -C say named.json --metric val_acc.max --dry-run
+must_exit 0
+must_have out 'wandb, 3 runs: finished 2, failed 1'
+must_have out 'metrics of 2 finished runs: val_acc.max 2, loss 1, val/loss 1, val.loss 1'
+must_have out 'nothing is written: 3 runs would be imported'
+[ ! -e say/results.tsv ] || fail 'a dry run wrote rows'
+run import -C say named.json --metric val_acc.max
+must_have out 'noise: unknown, because no setting ran twice'
+# Names that would become one stay two.
+must_equal 2 "$(sed -n 3p say/results.tsv | grep -o 'val.loss[-0-9a-f]*=' | wc -l)"
+# The crashed run goes on and ends; the rows of another score are replaced on demand only.
+sed 's/"crashed", "config": {"lr": 3}, "summary": {}/"finished", "config": {"lr": 3}, "summary": {"val_acc": {"max": 0.9}, "loss": 0.5}/' named.json >later.json
+run import -C say later.json --metric val_acc.max
+must_have out '1 of them replace earlier rows, which are void now: 002 by 004'
+"$LINEAGE" best -C say --format json >best.json
+must_equal 004 "$("$JSON_GET" exp_id <best.json)"
+must_fail 2 'runs are here already with another score; --replace imports them again with loss' import -C say later.json --metric loss
+must_fail 2 '3 runs are here already with another score; --replace imports them again with val.loss-' import -C say later.json --metric val/loss
+run import -C say later.json --metric loss --replace
+must_have out '3 of them replace earlier rows'
+must_equal 0.5 "$("$LINEAGE" best -C say --format json | "$JSON_GET" core_metric)"
+# A row that a person made void stays so; one that was wrong is imported again.
+best=$("$LINEAGE" best -C say --format json | "$JSON_GET" exp_id)
+"$LINEAGE" void -C say "$best" --reason 'a broken run' >/dev/null 2>&1
+run import -C say later.json --metric loss
+must_have out '1 runs are here and void, and stay so; --replace imports them again'
+must_have out '0 runs imported'
+must_run verify -C say
+# Long texts stay different.
+long=x$(printf '%0200d' 0)
+printf '[{"id": "a", "config": {"t": "%s1"}, "summary": {"l": 1}}, {"id": "b", "config": {"t": "%s2"}, "summary": {"l": 1}}]' "$long" "$long" >long.json
+new long lower
+run import -C long long.json
+must_have out '2 texts of parameters are cut to 128 bytes, with a digest at the end'
+must_equal 2 "$(sed 1d long/results.tsv | grep -o "t='*x0*#[0-9a-f]*" | sort -u | wc -l)"
+
+# ---- agents that search for programs: parents and code are kept ----
+cat >journal.json <<'END'
+{"nodes":[{"code":"lr = 1","plan":"a first draft","step":0,"id":"n1","ctime":1795860000.5,"metric":{"value":0.5,"maximize":true},"is_buggy":false,"exec_time":2.5},
+ {"code":"lr = x","plan":"a bug","step":1,"id":"n2","ctime":1795860010.5,"metric":{"value":null,"maximize":null},"is_buggy":true,"exc_type":"NameError"},
+ {"code":"lr = 2","plan":"mend it","step":2,"id":"n3","ctime":1795860020.5,"metric":{"value":0.75,"maximize":true},"is_buggy":false}],
+ "node2parent":{"n2":"n1","n3":"n2"},"__version":"2"}
+END
+new aide lower
+must_fail 2 'the study is to maximize its metric' import -C aide journal.json
+new aide2 higher
+run import -C aide2 journal.json
+must_equal '000  a first draft keep
+001 000 a bug crash
+002 001 mend it keep' "$(cells aide2 1,4,7,9)"
+must_have aide2/results.tsv 'code '
+must_run -C aide2 show 002
+mkdir -p checkpoints/checkpoint_9/programs checkpoints/checkpoint_10/programs
+echo '{"id":"p1","code":"x = 1","generation":0,"timestamp":1795860000.0,"metrics":{"combined_score":0.5,"speed":2},"metadata":{"island":1}}' >checkpoints/checkpoint_9/programs/p1.json
+cp checkpoints/checkpoint_9/programs/p1.json checkpoints/checkpoint_10/programs/
+echo '{"id":"p2","code":"x = 2","parent_id":"p1","generation":1,"timestamp":1795860001.0,"changes_description":"faster","metrics":{"combined_score":0.25},"metadata":{"island":0}}' >checkpoints/checkpoint_10/programs/p2.json
+echo '{"id":"p3","code":"x = ","parent_id":"p1","generation":1,"timestamp":1795860002.0,"metrics":{"error":0.0},"metadata":{}}' >checkpoints/checkpoint_10/programs/p3.json
+new evolve higher
+run import -C evolve checkpoints
+must_equal '000  keep 0.5
+001 000 discard 0.25
+002 000 crash ' "$(cells evolve 1,4,9,10)"
+must_have evolve/results.tsv 'island=1.0; generation=0.0; metrics speed=2.0'
+sqlite3 shinka.db "CREATE TABLE programs (id TEXT PRIMARY KEY, code TEXT, language TEXT, parent_id TEXT, generation INTEGER, timestamp REAL, combined_score REAL,
+    public_metrics TEXT, metadata TEXT, correct BOOLEAN, text_feedback TEXT, island_idx INTEGER);
+    INSERT INTO programs VALUES ('a', 'x=1', 'python', NULL, 0, 1795860000.0, 1.5, '{\"speed\": 2}', '{\"patch_name\": \"seed\"}', 1, '', 0),
+    ('a2', 'x=1', 'python', NULL, 0, 1795860000.0, 1.5, '{}', '{\"_is_island_copy\": true, \"_original_program_id\": \"a\"}', 1, '', 1),
+    ('b', 'x=2', 'python', 'a2', 1, 1795860001.0, 9.5, '{}', '{}', 0, 'wrong', 1)"
+new shinka higher
+run import -C shinka shinka.db
+must_have out '1 copies of programs on other islands are left out'
+must_equal '000  seed keep 1.5
+001 000 b crash ' "$(cells shinka 1,4,7,9,10)"
+
+# ---- tables of other agents, and those that are refused ----
+printf 'commit\tmetric_name\tmetric_value\tmemory_gb\tstatus\tdescription\tepisode_id\titer\tscore\nfb\teval_score\t0.03\t0.0\tkeep\tidea\te1\t0\t-0.03\nfb\teval_score\t0.0\t0.0\tcrash\tworse\te1\t1\t-0.03\nfb\teval_score\t0.04\t0.0\tkeep\tgood\te2\t0\t-0.04\n' >rl.tsv
+new rl higher
+run import -C rl rl.tsv
+must_have out 'score: eval_score'
+must_equal 'keep 0.03 csv:e1/0
+crash  csv:e1/1
+keep 0.04 csv:e2/0' "$(cells rl 9,10,15)"
+printf 'step\tidea\toutcome\treward\n1\twider\tok\t0.5\n' >other.tsv
+must_fail 2 'other.tsv: which column is the score? Name it by --map COLUMN=metric; the columns are: step, idea, outcome, reward' import -C rl other.tsv
+must_fail 2 'other.tsv has no column rewards; its columns are: step, idea, outcome, reward' import -C rl other.tsv --metric rewards
+printf 'name,loss,loss\na,1,2\n' >twice.csv
+must_fail 2 'twice.csv:1: the column is there twice; rename one of them: loss' import -C rl twice.csv --metric loss
+printf 'name,State,status,loss\na,finished,ok,2\n' >states.csv
+must_fail 2 'State and status are both the state; leave one out by --map status=skip' import -C rl states.csv --metric loss
+printf 'commit\tmetric\tstatus\na1\t0.5\tkeep\n' >log.tsv
+must_fail 2 'no core_metric or val_bpb column for the score (--metric names another) in the header; its columns are: commit, metric, status' import -C rl log.tsv
+printf 'commit\tval_bpb\tstatus\na1\t\tkeep\n' >empty.tsv
+must_fail 2 'none of the 1 kept rows has a number in val_bpb' import -C rl empty.tsv
+printf 'commit\tmetric\tstatus\na1\t0.5\tkeep\n' >log.tsv
+run import -C made log.tsv --metric metric --dry-run
+must_have out 'nothing is written: 1 rows would be imported, 0 left out'
+[ ! -e made ] || fail 'a dry run made a directory'
+must_run import -C made log.tsv --metric metric
+must_equal 'a1 0.5' "$(cells made 1,10)"
+
+# ---- MLflow's metric files ----
+mkdir -p lines/1/r/metrics lines/1/q/metrics
+printf 'name: x\nlifecycle_stage: active\n' >lines/1/meta.yaml
+printf 'run_id: r\nrun_name: r\nstatus: 3\nlifecycle_stage: active\nstart_time: 1\n' >lines/1/r/meta.yaml
+: >lines/1/q/meta.yaml
+printf '1 3.25 0\n2 2.0 1\n4 1.0 3\n3 1.5 2\n5 0.' >lines/1/r/metrics/loss
+new lines lower
+run import -C lines lines
+must_have out '1 runs with a damaged meta.yaml are left out'
+must_equal 'r keep 1.0' "$(cells lines 7,9,10)"
+printf '1 3.25 0\n2 2.x 1\n' >lines/1/r/metrics/loss
+must_fail 2 "metrics/loss:2: '2 2.x 1' is not MILLISECONDS VALUE STEP; mend or remove the line" import -C lines lines
+
 # ---- and back ----
 "$LINEAGE" export -C w --format csv | tr -d '\r' >w.csv
 must_equal metric.train_loss "$(head -n 1 w.csv | tr , "\n" | grep "^metric")"
@@ -221,6 +450,7 @@ echo hello >words.txt
 must_fail 2 'words.txt' import -C h words.txt --study x
 must_fail 2 "--from 'neptune': use wandb, mlflow" import -C h words.txt --from neptune
 must_fail 2 'optuna.db is not what trackio writes' import -C h optuna.db --from trackio
+must_fail 2 '--study is for histories with several studies' import -C w "$from/wandb.json" --study x --metric val_acc
 must_fail 2 '--map is for tables' import -C h optuna.db --study cifar --map x=metric
 must_fail 2 "--take 'mean': use last, min or max" import -C w "$from/wandb.json" --metric val_acc --take mean
 must_fail 2 'cannot open nowhere' import -C h nowhere --from csv

@@ -116,4 +116,27 @@ for log in pg-ablation-lineage-on pg-variant-single-agent; do
     at_least 0.74 "$log" claims_found
     at_most 0.05 "$log" false_alarms
 done
+
+# An idea that nothing is like, words that no trial has, and a bundle whose parts were tried one by one.
+mkdir parts
+{
+    header
+    trial 000 '' baseline 1 'baseline with the AdamW optimizer and cosine decay'
+    trial 001 000 discard 1.1 'raise learning_rate from 0.1 to 0.2'
+    trial 002 000 discard 1.2 'lower dropout from 0.3 to 0.1'
+    trial 003 000 discard 1.2 'wider hidden layers, and warm-up of the schedule'
+} >parts/results.tsv
+run -C parts similar 'quantum flux capacitor'
+must_exit 1
+must_have err 'nothing like this; no trial has the words quantum, flux, capacitor'
+run -C parts similar 'use the Adafactor optimizer'
+must_have err 'nothing quite like this; no trial has the word Adafactor'
+run -C parts similar 'learning_rate 0.1 to 0.2 and dropout 0.3 to 0.1'
+must_exit 0
+must_have err 'its parts were tried in 00'
+must_have err '; never together'
+must_run -C parts similar 'raise learning_rate from 0.1 to 0.2'
+must_fail 2 'a text that begins with - belongs behind --' -C parts similar '--qk-norm on'
+run -C parts similar -- '--dropout 0.3 to 0.1'
+must_exit 0
 finish

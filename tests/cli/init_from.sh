@@ -89,6 +89,28 @@ must_equal '000 2.5' "$(json exp_id) $(json score)"
 must_run -C up query --format json --status discard
 must_have out '"parent_exp": "000"'
 
+# pandas writes parents as floats, because the first trial has none. They are found in a log that is read in place, too. Ids of
+# this form and numbers without a trial stay. A time that cannot be read is named.
+{
+    printf 'exp_id\ttimestamp\tparent_exp\tstatus\tcore_metric\n0\t\t\tbaseline\t30\n1\t\t0.0\tkeep\t31\n2\tnoon\t1.0\tkeep\t32\n'
+    printf '7.0\t\t2.0\tkeep\t33\n7\t\t2.0\tdiscard\t33\n8\t\t7.0\tkeep\t34\n9\t\t99.0\tdiscard\t1\n'
+} >floats.tsv
+run init pandas --from floats.tsv --direction higher
+must_exit 0
+must_have err "floats.tsv:4: 2: timestamp 'noon' is not a date"
+must_run -C pandas query --format json
+must_equal '0 1 2 2 7.0' "$(for i in 1 2 3 4 5; do json "$i.parent_exp"; done | tr '\n' ' ' | sed 's/ $//')"
+run -C pandas verify
+must_have out "parent: 9: parent_exp '99.0' is not in the store"
+must_equal 1 "$(grep -c ': parent: ' out)"
+mkdir in_place
+sed 's/^\([0-9]\)\t/00\1\t/' floats.tsv >in_place/results.tsv
+must_run -C in_place query --format json
+must_equal '000 001 002 002 7.0' "$(for i in 1 2 3 4 5; do json "$i.parent_exp"; done | tr '\n' ' ' | sed 's/ $//')"
+must_run -C in_place append --status discard --core-metric 1 --parent 008
+run -C in_place verify
+must_lack out ': mirror: '
+
 # A header with too many columns is refused.
 awk 'BEGIN { for (i = 0; i < 600; i++) printf "c%d\t", i; print "val_bpb" }' >wide
 must_fail 2 'more than 512' init new --from wide

@@ -114,7 +114,7 @@ must_exit 0
 must_equal '{"jsonrpc":"2.0","id":6,"result":{}}' "$(sed -n 1p out)"
 must_equal '-32600 -32600 -32600 -32600 -32602 -32700' "$(for i in 2 3 4 5 6 7; do line $i error.code; done | tr '\n' ' ' | sed 's/ $//')"
 must_equal 7 "$(line 5 id)"
-must_equal '' "$(line 4 id)"
+must_equal null "$(line 4 id)"
 must_equal 7 "$(wc -l <out)"
 printf '\377\n{"jsonrpc":"2.0","id":1,"method":"x\\u0000","params":{%s}}\n' "$meta" >in
 serve
@@ -136,7 +136,7 @@ must_equal '{}' "$(line 2 result)" 'and life goes on'
 serve
 must_equal '7 -32600' "$(line 1 id) $(line 1 error.code)" 'the id before the params'
 must_equal 'the last -32600' "$(line 2 id) $(line 2 error.code)" 'the id behind the params'
-must_equal ' -32600' "$(line 3 id) $(line 3 error.code)" 'no id'
+must_equal 'null -32600' "$(line 3 id) $(line 3 error.code)" 'no id'
 must_equal '{}' "$(line 4 result)" 'and life goes on'
 { head -c 200 /dev/zero | tr '\0' '['; echo; } >in
 serve
@@ -284,6 +284,10 @@ tool query '"where":{"alpha":"high"}'
 must_trouble 'where.alpha'
 tool query '"limit":0'
 must_trouble 'limit must be a whole number from 1'
+tool knowledge '"max_bytes":1'
+must_trouble 'a whole number from 1000 to 200000'
+tool suggest
+must_trouble 'linear|log|integer'
 tool query '"limit":"2x"'
 must_trouble 'limit must be a whole number'
 tool query '"limit":2.5'
@@ -323,7 +327,9 @@ must_lack out '```'
 tool trial '"id":"@4","fields":["exp_id","status"]'
 must_answer trial '{"exp_id":"003","status":"crash"}'
 tool trial '"id":"04"'
-must_trouble "no trial '04'; there is 000"
+must_answer trial.exp_id 004
+tool trial '"id":"09"'
+must_trouble "no trial '09' in .; there is 000"
 tool trial '"id":4'
 must_answer trial.exp_id 004
 

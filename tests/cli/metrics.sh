@@ -13,6 +13,7 @@ field()
 form()
 {
     printf "$3" >printed
+    rm -rf forms # a store has one score
     must_run run -C forms --direction lower -q -m "$2" -- cat printed
     must_equal "$1" "$(field forms 10)" "$3"
     must_run run --dry-metrics printed -m "$2" --format json
@@ -52,17 +53,42 @@ must_equal 0.25 "$(field forms 10)"
 must_run run -C forms -q -m loss -- sh -c 'i=0; while [ $i -lt 20 ]; do echo "loss: 0.25"; echo "loss=9.5" >&2; i=$((i + 1)); done'
 must_equal 9.5 "$(field forms 10)"
 # Rich cuts names at 80 columns, so commands get a wide COLUMNS; --env has precedence.
-must_run run -C forms -q -m columns -- sh -c 'echo columns $COLUMNS'
+rm -rf forms
+must_run run -C forms --direction lower -q -m columns -- sh -c 'echo columns $COLUMNS'
 must_equal 400.0 "$(field forms 10)"
 must_run run -C forms -q -m columns --env COLUMNS=90 -- sh -c 'echo columns $COLUMNS'
 must_equal 90.0 "$(field forms 10)"
-run run -C forms -q -m loss -- echo 'loss: 1,234.5'
+run run -C forms2 --direction lower -q -m loss -- echo 'loss: 1,234.5'
 must_exit 1
 must_have err 'the number has a comma inside: loss: 1,234.5'
-must_equal ' harness_abort' "$(field forms 10) $(field forms 9)"
-run run -C forms -q -m loss -- echo 'METRIC score=3 acc: 4'
+must_equal ' harness_abort' "$(field forms2 10) $(field forms2 9)"
+run run -C forms2 -q -m loss -- echo 'METRIC score=3 acc: 4'
 must_exit 1
 must_have err 'exit 0 without a score: looked for `loss`, saw `METRIC score`, nearest line: METRIC score=3 acc: 4'
+
+# Names with a meaning in events are metrics like others if they are asked for, and steps come from the same line.
+must_run run -C names --direction lower -q -m val_loss -m steps -m step -m train_s -- echo 'val_loss 0.5 steps 10 step 7 train_s 9'
+must_have names/results.tsv 'metrics val_loss=0.5, steps=10.0, train_s=9.0, step=7.0;'
+must_equal 7 "$(json steps.0.step names/telemetry/000.json)"
+must_run run -C names1 --direction lower -q -m step -- echo 'step 7'
+must_equal 7.0 "$(field names1 10)"
+must_run run -C names2 --direction lower -q -m loss -m steps -- sh -c 'echo "{\"steps\": 10, \"step\": 2, \"loss\": 0.5}" >"$LINEAGE_EVENTS"'
+must_have names2/results.tsv 'steps=10.0'
+
+# Two candidates in one line, a name that was cut off and a number that is refused are reported with the first such line.
+run run -C doubts --direction lower -q -m loss -m acc -- sh -c 'for i in 1 2; do echo "loss 0.5 (0.45)"; echo "acc: 45/60"; done'
+must_exit 0
+must_have err 'loss: a line has two numbers, of which the first counts: loss 0.5 (0.45) (--metric-regex says which digits count)'
+must_have err 'acc: 2 lines are not read, because the number is a fraction: acc: 45/60'
+must_have doubts/results.tsv 'score by a name that was asked for, the first of two numbers in its line'
+run run -C doubts -q -m loss -- echo 'train loss 0.5, test loss 0.4'
+must_have err 'loss: a line has the name twice, and the last number counts: train loss 0.5, test loss 0.4'
+must_equal 0.4 "$(field doubts 10)"
+run run -C doubts1 --direction lower -q -m val_mean_absolute_error -- echo 'val_mean_abs... 0.4'
+must_have err 'val_mean_absolute_error: the program has cut the name off: val_mean_abs... 0.4'
+run run -C doubts2 --direction higher -q -m acc -- sh -c 'echo acc 0.9; echo acc 91%; echo acc 0.92'
+must_have err 'acc: 1 lines are not read, because the number has another unit than before: acc 91%'
+must_equal 0.92 "$(field doubts2 10)"
 
 # ---- patterns ----
 cat >train.sh <<'END'
@@ -84,8 +110,8 @@ must_have err 'looked for `loss` by its pattern, but the number has a comma insi
 run run -C s -q --metric-regex 'loss=loss: (\S+)' -- echo 'loss: 0.5s'
 must_exit 1
 must_have err 'the text that the pattern matched is not a number: loss: 0.5s'
-must_run run -C s -q --metric-regex 'b=^\d+,(\d+),' -- echo '10,200,3000'
-must_equal 200.0 "$(field s 10)"
+must_run run -C b --direction lower -q --metric-regex 'b=^\d+,(\d+),' -- echo '10,200,3000'
+must_equal 200.0 "$(field b 10)"
 # A pattern that backtracks without end gives up, says so, and the trial goes on.
 awk 'BEGIN { for (i = 0; i < 60; i++) printf "a"; print "c b" }' >hard
 run run -C s -q --metric-regex 'loss=^(a|aa|a*)*b' -- cat hard
@@ -96,8 +122,8 @@ must_have err 'the pattern gave up, because it backtracked too often'
 # ---- which value counts ----
 take()
 {
-    must_run run -C s -q -m acc --metric-take "acc=$1" -- sh train.sh
-    must_equal "$2" "$(field s 10)" "acc=$1"
+    must_run run -C accs --direction lower -q -m acc --metric-take "acc=$1" -- sh train.sh
+    must_equal "$2" "$(field accs 10)" "acc=$1"
 }
 take min 0.1
 take max 0.3
@@ -105,31 +131,131 @@ take last 0.2
 take mean:2 0.15000000000000002
 take mean:1 0.2
 take mean:9999 0.20000000000000004
-must_run run -C s -q -m acc --metric-take acc=min -- sh -c 'sh train.sh; echo acc: nan'
-must_equal 0.1 "$(field s 10)" 'the smallest value before a nan counts'
-must_have s/results.tsv 'score by a name that was asked for, minimum of 4 values'
-run run -C s -q -m acc -- sh -c 'sh train.sh; echo acc: nan'
+must_run run -C accs -q -m acc --metric-take acc=min -- sh -c 'sh train.sh; echo acc: nan'
+must_equal 0.1 "$(field accs 10)" 'the smallest value before a nan counts'
+must_have accs/results.tsv 'score by a name that was asked for, minimum of 4 values'
+run run -C accs -q -m acc -- sh -c 'sh train.sh; echo acc: nan'
 must_exit 1
-must_equal crash "$(field s 9)"
-run run -C s -q -m acc --metric-take acc=mean:2 -- sh -c 'sh train.sh; echo acc: nan'
+must_equal crash "$(field accs 9)"
+run run -C accs -q -m acc --metric-take acc=mean:2 -- sh -c 'sh train.sh; echo acc: nan'
 must_exit 1
 for wrong in acc acc= acc=avg acc=mean acc=mean: acc=mean:0 acc=mean:x acc=mean:10001 acc=mean:99999999999999999999 =min; do
-    must_fail 2 "$wrong" run -C s -q -m acc --metric-take "$wrong" -- true
+    must_fail 2 "$wrong" run -C accs -q -m acc --metric-take "$wrong" -- true
 done
 # The seeds' scores are taken seed by seed.
-must_run run -C s -q --seeds 2 -m acc --metric-take acc=max -- sh -c 'echo acc {seed}; echo acc 0'
-must_equal 1.5 "$(field s 10)"
+must_run run -C accs -q --seeds 2 -m acc --metric-take acc=max -- sh -c 'echo acc {seed}; echo acc 0'
+must_equal 1.5 "$(field accs 10)"
 # An evaluation's lines count too.
-must_run run -C s -q -m acc --metric-take acc=max --eval 'echo acc 0.9' -- sh train.sh
-must_equal 0.9 "$(field s 10)"
+must_run run -C accs -q -m acc --metric-take acc=max --eval 'echo acc 0.9' -- sh train.sh
+must_equal 0.9 "$(field accs 10)"
 
 # With an evaluation, only what it reports is the score, whatever the channel of the training.
-must_run run -C s -q -m acc --eval 'echo acc 0.4' -- echo 'METRIC acc=0.97'
-must_equal 0.4 "$(field s 10)"
-run run -C s -q -m acc --eval true -- echo 'acc 0.99'
+must_run run -C accs -q -m acc --eval 'echo acc 0.4' -- echo 'METRIC acc=0.97'
+must_equal 0.4 "$(field accs 10)"
+run run -C accs -q -m acc --eval true -- echo 'acc 0.99'
 must_exit 1
 must_have err 'the evaluation printed no score, the training printed 0.99'
-must_equal ' harness_abort' "$(field s 10) $(field s 9)"
+must_equal ' harness_abort' "$(field accs 10) $(field accs 9)"
+
+# The pattern was written for the training; what the evaluation prints counts in any form, and where the pattern matches, by it.
+must_run run -C accs -q --metric-regex 'acc=final acc ([\d.]+)' --eval 'echo METRIC acc=0.3' -- echo 'final acc 0.98'
+must_equal 0.3 "$(field accs 10)"
+must_run run -C accs -q --metric-regex 'acc=final acc ([\d.]+)' --eval 'echo acc 0.1; echo final acc 0.35; echo acc 0.2' -- echo 'final acc 0.98'
+must_equal 0.35 "$(field accs 10)"
+
+# ---- the name of the score ----
+must_run run -C named --direction lower -q -m val_loss -m train_loss -- echo train_loss 2 val_loss 2.5
+must_equal val_loss "$(json score named/lineage.json)"
+for names in '-m train_loss -m val_loss' '-m acc' '--score ppl' '--metric-regex ppl=(\S+)' '--metric-file acc=f.csv'; do
+    # shellcheck disable=SC2086 # options
+    must_fail 2 'name the score with --score val_loss, or use another store' run -C named -q $names -- echo val_loss 0 acc 0
+done
+must_run run -C named -q -m train_loss --score val_loss -- echo train_loss 1 val_loss 3.5
+must_equal '3.5 discard' "$(field named 10) $(field named 9)"
+# Without a name, the store's counts, also against the only name after METRIC.
+must_run run -C named -q -- echo val_loss 2
+must_equal 2.0 "$(field named 10)"
+run run -C named -q -- echo METRIC ppl=0.1
+must_exit 1
+must_have err 'exit 0 without a score: looked for `val_loss`, saw `METRIC ppl`'
+must_run run -C only --direction lower -q -- echo METRIC eval_loss=0.5
+must_equal eval_loss "$(json score only/lineage.json)"
+printf '{"name": "n", "metrics": ["acc"], "command": "echo acc {x}", "grid": {"x": [0.05, 0.9]}}' >named.json
+run night named.json -C named -q
+must_exit 2
+must_have err 'scores of another name, `acc`'
+must_equal 4 "$(grep -c '^0' named/results.tsv)"
+# A trial that fails names no score.
+run run -C failed --direction lower -q -m los -- sh -c 'echo los 1; exit 1'
+must_run run -C failed -q -m loss -- echo loss 1
+printf 'id,val_loss,acc\na,1,0.5\n' >runs.csv
+run import -C named runs.csv --metric acc --map val_loss=metric --map acc=metric
+must_exit 2
+must_have err 'scores of another name, `acc`'
+must_run import -C named runs.csv --metric val_loss --map val_loss=metric --map acc=metric
+
+# ---- files that a training leaves ----
+cat >leave.py <<'END'
+import json, os, sys
+where = sys.argv[2] if len(sys.argv) > 2 else "left"
+os.makedirs(where, exist_ok=True)
+log = [{"step": 1, "eval_loss": 0.9, "loss": float("nan")}, {"step": 2, "eval_loss": 0.686312345}]
+json.dump({"best_metric": None, "log_history": log}, open(where + "/trainer_state.json", "w"))
+print("'eval_loss': '%s'" % sys.argv[1] if sys.argv[1] != "-" else "done")
+END
+files() { run run -C files --direction lower -q -m eval_loss "$@"; }
+files -- python3 leave.py 0.6863
+must_exit 0
+must_have err 'eval_loss 0.686312345 is read from left/trainer_state.json, which the trial has written (printed: 0.6863)'
+must_equal 0.686312345 "$(field files 10)"
+must_have files/results.tsv 'score by the file left/trainer_state.json'
+files -- python3 leave.py - '{workdir}/deep'
+must_exit 0
+must_have err 'deep/trainer_state.json, which the trial has written (printed: nothing)'
+files -- python3 leave.py 0.7
+must_have err 'eval_loss 0.7 counts as printed, although left/trainer_state.json has 0.686312345'
+must_equal 0.7 "$(field files 10)"
+# The newest of several checkpoints counts; files of different trainings are not chosen from.
+files -- sh -c 'for n in 1 2; do mkdir -p many/checkpoint-$n; echo "{\"eval_loss\": $n}" >many/checkpoint-$n/trainer_state.json; sleep 0.05; done'
+must_exit 0
+must_equal 2.0 "$(field files 10)"
+files -- sh -c 'for n in 1 2; do mkdir -p many$n/c; echo "{\"eval_loss\": $n}" >many$n/c/trainer_state.json; done'
+must_exit 1
+must_have err '2 files have a eval_loss, and they differ; say which counts, for example --metric-file eval_loss=many'
+files -- true
+must_exit 1 # the file is older than this trial
+files --eval true -- python3 leave.py -
+must_exit 1
+must_have err 'exit 0 without a score'
+must_run run -C files -q -m eval_loss --metric-file 'eval_loss=l*t/trainer_state.json' --metric-take eval_loss=max -- python3 leave.py 0.7
+must_equal 0.9 "$(field files 10)"
+run run -C diverged --direction lower -q -m eval_loss -- sh -c 'python3 leave.py -; echo eval_loss nan'
+must_exit 1
+must_have err 'its score is not a finite number' # also if a file has an earlier value
+files --metric-file eval_loss=none.json -- python3 leave.py 0.7
+must_exit 1
+must_have err 'exit 0 without a score: --metric-file eval_loss: the trial did not write none.json'
+files --metric-file best=left/trainer_state.json -- python3 leave.py 0.6863
+must_exit 0
+must_have err '--metric-file best: left/trainer_state.json has no best'
+must_fail 2 "metric-file: 'x' is not NAME=PATH" run -C files -q --metric-file x -- true
+must_run run -C key --direction lower -q --metric-file 'score=f.json#results/arc/acc,none' -- sh -c 'echo "{\"results\": {\"arc\": {\"acc,none\": 0.25}}}" >f.json'
+must_equal 0.25 "$(field key 10)"
+must_run run -C key -q --metric-file 'score=f.csv' -- sh -c 'printf "# made by x\n  epoch,   Score\n1,0.5\n2,0.75\n3,\n" >f.csv'
+must_equal 0.75 "$(field key 10)"
+run run -C nan --direction lower -q --metric-file loss=f.jsonl -- sh -c 'printf "{\"loss\": 1}\n{\"loss\": NaN}\n{\"lo" >f.jsonl'
+must_exit 1
+must_have err 'its score is not a finite number'
+must_run run -C files --dry-metrics -q --metric-file eval_loss=left/trainer_state.json --format json -- python3 leave.py 0.7
+must_equal '0.686312345 file' "$(json score.value) $(json score.line)"
+
+# A sweep names the file by its key, and each trial has its own in {workdir}.
+printf '{"name": "n", "direction": "lower", "command": "python3 leave.py - {workdir}/{x}", "metric_file": ["eval_loss={workdir}/*/trainer_state.json"], "grid": {"x": [1, 2]}}' >file.json
+must_run night file.json -C sweep -q
+must_equal 0.686312345 "$(field sweep 10)"
+must_have sweep/results.tsv 'score by the file {workdir}/2/trainer_state.json'
+sed 's/eval_loss=/eval_loss/' file.json >wrong.json
+must_fail 2 "is not NAME=PATH" night wrong.json -C sweep2 -q
 
 # rerun repeats patterns and rules, and provenance records them.
 must_run run -C r --direction lower -q --metric-regex 'loss=test loss: ([\d.e+-]+)' --metric-take loss=min -- sh "$PWD/train.sh"
@@ -262,7 +388,7 @@ must_fail 2 'metric train_loss is set to another value' append -C cols --status 
 must_run append -C cols --status discard --core-metric 5 --notes 'metrics look=1 good; lr=5'
 must_run append -C cols --status discard --core-metric 5 --notes 'metrics seen=1; lr=5; prose; metrics late=2'
 must_run show -C cols 006 --format json
-must_equal '1.0 2.0 5.0' "$(json metrics.seen) $(json metrics.late) $(json params.lr)"
+must_equal '1.0 2.0 5' "$(json metrics.seen) $(json metrics.late) $(json params.lr)"
 must_run show -C cols 005 --format json
 must_equal '{} ' "$(json params) $(json metrics 2>/dev/null)"
 must_run append -C cols --status discard --core-metric 5 --notes 'reverted: lr=5 was silly; batch=9'
@@ -324,7 +450,7 @@ must_equal 'x1 ' "$(sed 1d out | cut -f 1 | tr '\n' ' ')"
 must_run sweep -C json lr deep --format tsv
 must_equal '2' "$(sed 1d out | wc -l | tr -d ' ')"
 must_run show -C json x2 --format json
-must_equal '{"deep": 8.0, "lr": 0.6} {"loss": 9.0}' "$(python3 -c 'import json
+must_equal '{"deep": 8, "lr": 0.6} {"loss": 9.0}' "$(python3 -c 'import json
 t = json.load(open("out")); print(json.dumps(t["params"]), json.dumps(t["metrics"]))')"
 must_run verify -C json
 must_run export -C json
@@ -337,7 +463,7 @@ sed -i 's/^00[01]/y&/' other.tsv
 run import -C plain other.tsv
 must_exit 0
 must_run show -C plain x1 --format json
-must_equal '7.0 sgd 0.75' "$(json params.deep) $(json params.opt) $(json metrics.acc)"
+must_equal '7 sgd 0.75' "$(json params.deep) $(json params.opt) $(json metrics.acc)"
 
 # ---- GPU memory, by a library that stands in for the driver's ----
 if "$CC" -shared -fPIC -o libnvidia-ml.so.1 "$SOURCE/tests/support/fake_nvml.c" 2>cc.err; then

@@ -181,7 +181,7 @@ must_have s/KNOWLEDGE.md 'exp_003'
 must_fail 2 'nowhere.json' night nowhere.json -C n
 printf '{"trials": [{"name": "x", "training": {"iteratons": 3}}]}' >typo.json
 must_fail 2 'iteratons' night typo.json -C n
-must_fail 2 'is not a finite number' night ladder.json -C n --hours -1
+must_fail 2 'is not a time of at least 0' night ladder.json -C n --hours -1
 # ---- a recipe's settings proposed: numbers, whole numbers and words, two at once, and by a planner ----
 cat >ranges.json <<'END'
 {"name": "r", "recipe": "tiny.json", "trials": [{"name": "grpo"}], "parent": "base",
@@ -198,7 +198,7 @@ must_equal 5 "$(cut -f 17 pr/results.tsv | sed 's/.*trial tiny \(.*\), key .*/\1
 run night ranges.json -C pr --trials 6 --planner 'echo "{\"params\": {\"lr\": 5e-3, \"algorithm\": \"rloo\"}, \"parent\": \"best\"}"'
 must_exit 0
 must_run show -C pr 006 --format json
-must_equal '0.005 rloo 4.0 planner' "$(json params.lr) $(json params.algorithm) $(json params.group_size) $(json params.proposer)"
+must_equal '0.005 rloo 4 planner' "$(json params.lr) $(json params.algorithm) $(json params.group_size) $(json params.proposer)"
 checks=$((checks + 1))
 [ -n "$(json parent_exp)" ] || fail 'the planner asked for the best as its parent'
 sed 's/1e-4:1e-2:log/1:0/' ranges.json >wrong.json

@@ -148,6 +148,45 @@ must_exit 0
 must_have err '1 failed trial is run again'
 must_equal 'baseline crash harness_abort keep ' "$(labels l)"
 
+# ---- a full disk is the machine's fault, in the words of each program; /dev/full is always full ----
+full() # REASON COMMAND...: the row is a harness_abort for the disk
+{
+    reason=$1
+    shift
+    command -v "$1" >probe 2>&1 || { echo "left out: $1"; return; }
+    rm -rf full
+    run run -C full --direction lower -m loss --no-refs -q -- "$@"
+    must_equal 'harness_abort disk' "$("$LINEAGE" sql -C full "SELECT status || ' ' || coalesce(cause(notes), '') FROM trials" --format tsv | tail -n 1)" "$*"
+    must_have full/results.tsv "$reason"
+}
+full 'No space left on device' python3 -c 'open("/dev/full", "w").write("x" * 99999)'
+full 'database or disk is full' python3 -c 'import sqlite3
+d = sqlite3.connect(":memory:")
+d.execute("PRAGMA max_page_count = 2")
+d.execute("CREATE TABLE t (a)")
+for i in range(99): d.execute("INSERT INTO t VALUES (zeroblob(9000))")'
+full 'No space left on device' python3 -c 'import logging, sys
+logging.basicConfig(filename="/dev/full")
+logging.error("x")
+sys.exit(1)'
+full 'I/O error' dash -c 'echo x >/dev/full'
+full 'No space left on device' bash -c 'echo x >/dev/full'
+full 'No space left on device' dd if=/dev/zero of=/dev/full count=1
+full 'No space left on device' tar cf /dev/full results.tsv -C / etc/passwd
+full 'Failed writing body' curl -sS file:///etc/passwd -o /dev/full
+full 'no space left on device' node -e 'require("fs").writeFileSync("/dev/full", "x")'
+full 'No space left on device' perl -e 'open F, ">/dev/full"; print F "x"; close F or die "close: $!"'
+full 'No space left on device' awk 'BEGIN { print "x" >"/dev/full" }'
+for python in python3 /usr/bin/python3; do # the first one may lack them
+    ! "$python" -c 'import numpy' 2>probe || full '99999 requested and ' "$python" -c 'import numpy
+numpy.zeros(99999).tofile("/dev/full")'
+    ! "$python" -c 'import torch' 2>probe || full 'unexpected pos' "$python" -c 'import torch
+torch.save(torch.zeros(99999), "/dev/full")'
+done
+# Other numbers of that form do not report a write.
+run run -C full --direction lower -m loss --no-refs -q -- sh -c 'echo "RuntimeError: 4 GPUs requested and 2 available" >&2; exit 1'
+must_equal crash "$("$LINEAGE" sql -C full 'SELECT status FROM trials' --format tsv | tail -n 1)"
+
 # ---- typos, before anything runs ----
 cat >typo.json <<'END'
 {"name": "typo", "direction": "higher", "command": "echo METRIC score={lrr}", "grid": {"lr": [1, 2]}}
@@ -224,7 +263,7 @@ must_exit 1
 must_equal 'lineage: nearest: 002 has alpha=0.9, opt=adam, not gamma=0.7; discard, 0.5' "$(grep nearest err | head -n 1)"
 run tried -C n --alpha 7
 must_exit 1
-must_equal '' "$(cat err)"
+must_equal 'lineage: tried: alpha 0.9' "$(cat err)"
 
 printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' \
     '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"tried","arguments":{"params":{"alpha":0.9,"gamma":1}}}}' >in

@@ -218,8 +218,19 @@ refuse 'command must be a list of texts, or a text for the shell' 's/\["sh".*\]/
 refuse 'direction belongs to the file' 's/"name": "plain"/"name": "plain", "direction": "lower"/'
 refuse "its parent 'more' does not come before it" 's/"name": "plain"/"name": "plain", "parent": "more"/'
 refuse 'are the same or have one name' 's/"name": "more"/"name": "plain"/'
-refuse 'is neither a number nor a short text' 's/0.1, 0.3/0.1, true/'
+refuse 'value 2 is neither a number nor a short text' 's/0.1, 0.3/0.1, []/'
+refuse 'value 2 is null; write a text such as "none"' 's/0.1, 0.3/0.1, null/'
 refuse 'order must be' 's/"grid"/"order": "both", "grid"/'
 refuse 'say in the sweep which score is better' 's/"direction": "lower", //'
 [ ! -e x ] || fail 'a sweep that is refused leaves a store behind'
+
+# true and false are texts, as an import has them; a store of the other direction is refused before anything runs.
+echo '{"name": "g", "direction": "lower", "command": "echo loss=1 {bp} {deep}", "metrics": ["loss"], "params": {"deep": true}, "grid": {"bp": [false, true]}}' >bools.json
+run night bools.json -C bools
+must_exit 0
+must_equal 2 "$(grep -c 'bp=true\|bp=false' bools/results.tsv)"
+must_equal 2 "$(grep -c 'deep=true' bools/results.tsv)"
+"$LINEAGE" init higher --direction higher >/dev/null
+must_fail 2 'bools.json: the sweep says that a lower score is better, but in higher a higher one is (lineage.json)' night bools.json -C higher
+[ ! -e higher/results.tsv ] || fail 'a night of the other direction has run'
 finish

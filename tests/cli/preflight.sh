@@ -22,6 +22,9 @@ must_equal 1 "$(awk "BEGIN { print ($(json memory.total) > 1e6 && $(json memory.
 run preflight tiny.json --set opsm.lower=0.7
 must_exit 1
 must_have out 'Refused: tiny.json: opsm.lower is 0.7, but nothing reads it: it needs opsm.unit rollout or turn'
+must_lack out 'Plan of' # without the change it would be another plan
+run preflight tiny.json --set opsm.lower=0.7 --format json
+must_equal 'null 1' "$(json plan) $(json refused | grep -c opsm.lower)"
 sed 's/"training"/"value": {"coef": 2}, "training"/' tiny.json >unread.json
 run preflight unread.json --format json
 must_exit 1

@@ -67,7 +67,7 @@ finds '000 001 002 003 004' --limit 100
 must_run query --alpha 0.3 --format json
 must_equal 1 "$(json '#')"
 must_equal 001 "$(json 0.exp_id)"
-must_equal '{"alpha":0.3,"gamma":1.0,"lr":0.0001}' "$(json 0.params)"
+must_equal '{"alpha":0.3,"gamma":1,"lr":0.0001}' "$(json 0.params)"
 must_equal 0.96 "$(json 0.extras.accuracy)"
 must_run query --metric 99: --format json
 must_equal '[]' "$(cat out)"
@@ -136,8 +136,26 @@ must_run tried --param lr=0.0001
 run tried --param lr=0.0002 --tolerance 0.4
 must_exit 1
 must_run tried --param lr=0.0002 --tolerance 0.6
-run tried --param beats=1
-must_exit 1
+must_fail 2 "no column or parameter 'beats'; known are" tried --param beats=1
+must_fail 1 "tried: lr 0.0001, 0.001" tried --param lr=0.0002
+# A parameter with the name of a column: both are found by both.
+new_store named
+must_run -C named append --status keep --core-metric 1 --param domain=math --param train_s=60
+must_run -C named append --status keep --core-metric 2 --domain math --train-s 60
+must_run -C named append --status keep --core-metric 3 --domain law --param lr=1
+for by in query tried; do
+    for what in domain=math train_s=60; do
+        must_run -C named $by --format tsv --param $what
+        must_equal '000 001 ' "$(sed 1d out | cut -f1 | tr '\n' ' ')"
+    done
+    must_run -C named $by --format tsv --param domain=law --param lr=1
+    must_equal '002 ' "$(sed 1d out | cut -f1 | tr '\n' ' ')"
+done
+# An id without its zeros, and those near one that does not exist.
+must_run -C named show 2
+must_run -C named show exp_00001
+must_fail 2 "no trial '29' in named; there is 002" -C named show 29
+must_fail 2 "no trial '003' in named; there is 000, 001, 002" -C named show 003
 must_fail 2 "at least one parameter" tried
 must_fail 2 "not a number" tried --alpha 0.1:0.3
 must_fail 2 "tolerance" tried --alpha 0.3 --tolerance -1
@@ -151,10 +169,28 @@ new_store zones
     row 003 'last night' a '' '' '' '' '' keep 1 '' '' '' '' '' '' ''
     row 004 '' a '' '' '' '' '' keep 1 '' '' '' '' '' '' ''
 } >>zones/results.tsv
+run -C zones verify
+must_have out "results.tsv:5: note: 003: timestamp 'last night' is not a date; --since and --until do not find the trial"
 finds '000 001 002' -C zones --since 2026-05-06
 finds '001' -C zones --since 2026-05-06T23:15Z
 finds '000 002' -C zones --until 2026-05-06T23:15Z
 finds '000 002' -C zones --since 2026-05-06T23:00:00Z --until 2026-05-06T23:00:01Z
+finds '000 002' -C zones --since '2026-05-06 23:00:00 UTC' --until '2026-05-07 01:00:01 +0200'
+# One moment as date +%z, DuckDB, Ruby, time.time() and Date.now() write it. 11 digits, or a date in words, are none.
+new_store moments
+for time in 2026-11-28T10:47:28+0100 '2026-11-28 09:47:28+00' '2026-11-28 09:47:28 UTC' '2026-11-28 10:47:28 +0100' 1795859248 \
+    1795859248.25 1795859248250; do
+    row "$(printf %03d "$(($(wc -l <moments/results.tsv) - 1))")" "$time" a '' '' '' '' '' keep 1 '' '' '' '' '' '' '' >>moments/results.tsv
+done
+must_run -C moments verify
+finds '000 001 002 003 004 005 006' -C moments --since 2026-11-28T09:47:28Z --until 2026-11-28T09:47:29Z
+finds '' -C moments --until 2026-11-28T09:47:28Z
+finds '' -C moments --since 2026-11-28T09:47:29Z
+row 007 17958592480 a '' '' '' '' '' keep 1 '' '' '' '' '' '' '' >>moments/results.tsv
+row 008 'Nov 28 2026' a '' '' '' '' '' keep 1 '' '' '' '' '' '' '' >>moments/results.tsv
+run -C moments verify
+must_equal '007 008' "$(sed -n 's/.*: note: \([0-9]*\):.*/\1/p' out | tr '\n' ' ' | sed 's/ $//')"
+finds '000 001 002 003 004 005 006' -C moments --since 2000
 
 # Words such as `yesterday` count from now.
 new_store words
@@ -214,4 +250,14 @@ must_have out '10010              a_wide_specialist'
 must_equal 10020 "$(tail -n +2 out | awk '$NF == $1' | wc -l)"
 must_run query -C long --limit 10000
 must_equal 10001 "$(wc -l <out)"
+
+# The settings of a later environment of a run were tried, too, but not together with those of the first.
+must_run init mixed --direction higher
+must_run append -C mixed --status keep --core-metric 1 --param alpha=0.3 --param env1.alpha=0.9 --param env1.lr=3
+must_run tried -C mixed --alpha 0.9
+must_run tried -C mixed --alpha 0.9 --param lr=3
+for setting in '--alpha 0.3 --param lr=3' '--alpha 0.8'; do
+    run tried -C mixed $setting
+    must_exit 1
+done
 finish

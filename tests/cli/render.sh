@@ -145,7 +145,7 @@ must_equal 1 "$(grep -c 'steps=300' out)" "a constant is printed once"
 must_lack out '300.0'
 must_have out 'against exp_000: alpha 0.1 → 0.3'
 must_have out 'against exp_001: alpha 0.3 → 0.9, beta=0.5, gamma 1 → 0.9, seed 1 → 3'
-must_have out 'against exp_001: without alpha, gamma 1 → 0.9, seed 1 → 3'
+must_have out 'against exp_001: gamma 1 → 0.9, seed 1 → 3'
 must_equal 1 "$(grep -c 'warm start was cold' out)"
 must_equal 0 "$(sed -n '/^## Last Trials/,/^## Sweep/p' out | grep -c info_gain)" "statistics repeated from notes"
 must_have out 'untried alpha × gamma (3 of 6): 0.1×0.9, 0.3×0.9, 0.9×1'
@@ -320,7 +320,57 @@ must_equal 998 "$(sed -n 1000p deeper/board/tree.tsv | cut -f 4 | tr -cd / | wc 
 
 # An empty store.
 mkdir empty
+must_fail 2 'no store in empty' -C empty render --for optimizer
+must_run init empty
 must_run -C empty render --for optimizer
 must_run -C empty render --for optimizer --style fieldkit
 must_equal '# Session start — empty lineage' "$(cat out)"
+
+# Trials without a hypothesis are named by what they changed; what follows the first trial; why no trial ranks.
+mkdir night
+must_run init night --direction lower
+must_run -C night append --status crash --notes 'failed: NameError: lrr (a.py:3); x' --param lr=1
+must_run -C night render
+must_have out 'No trial ranks yet: 1 crash; the newest, exp_000: `failed: NameError: lrr (a.py:3)`. 1 trial.'
+must_have out 'Next: `lineage tried'
+must_run -C night append --status baseline --core-metric 3 --param lr=0.1 --param size=64
+must_run -C night append --status keep --core-metric 2 --param lr=0.2 --param opt=sgd --parent 001
+must_run -C night render
+must_lack out 'Next: '
+must_have out '| 002 | keep | 2 | `lr 0.1 → 0.2, opt=sgd` |'
+must_lack out 'exp_002 against'
+
+# The default budget is of the block alone; a log of any size fits it and uses it.
+i=0
+while [ $i -lt 300 ]; do
+    trial "$(printf %03d $((i + 3)))" 001 discard "3.$i" "change $i: lr 0.1$i → 0.2$i because of warm-up, layers and heads" "lr=0.2$i"
+    i=$((i + 1))
+done >>night/results.tsv
+for budget in 1500 3000 5000; do
+    must_run -C night render --max-bytes $budget
+    [ "$(wc -c <out)" -le $budget ] && [ "$(wc -c <out)" -ge $((budget * 9 / 10)) ] || fail "$budget bytes: $(wc -c <out)"
+done
+must_run -C night render --max-bytes 12000
+cp out default
+must_run -C night render
+must_match_file default out
+must_run -C night render --output K.md
+printf 'by hand, %020000d\n' 1 >>night/K.md 2>/dev/null || printf 'by hand, %020000d\n' 1 >>K.md
+must_run -C night render --output K.md
+
+# The score has the name that its program prints; whole numbers stay whole.
+mkdir named
+must_run init named --direction lower
+must_run -C named run -q -m val_loss -p HIDDEN=64 -- sh -c 'echo "val_loss: 0.5"'
+must_run -C named render
+must_have out '(val_loss=0.5, lower is better)'
+must_have out '| exp | val_loss |'
+must_have out 'HIDDEN=64'
+must_lack out 'core_metric'
+must_run -C named query
+must_have out 'HIDDEN=64 '
+must_run -C named query --format json
+must_have out '"HIDDEN": 64}'
+must_run -C named render --style fieldkit
+must_have out 'core_metric'
 finish

@@ -293,4 +293,19 @@ must_run report -C large -o large.html
 must_have large.html 'newest 10,000 trials'
 must_have large.html '<th scope="row">newknob'
 must_equal 0 "$(grep -c '<th scope="row">oldknob' large.html)"
+
+# One score far from all others takes no colour from them.
+mkdir tiles
+must_run init tiles --direction lower
+i=0
+for x in 1 2 3; do
+    for y in 1 2 3; do
+        i=$((i + 1))
+        score=0.9$i
+        [ $i -lt 9 ] || score=1.3e21
+        must_run -C tiles append --status discard --core-metric $score --param x=$x --param y=$y
+    done
+done
+must_run -C tiles report -o tiles.html
+[ "$(grep -o 'class="cell heat[0-9]"' tiles.html | sort -u | wc -l)" -ge 4 ] || fail "an outlier: $(grep -o 'heat[0-9]"' tiles.html | tr '\n' ' ')"
 finish

@@ -14,7 +14,9 @@ must_fail 2 'belongs after --' run -C s --
 must_fail 2 'is not a store' run -C s -- true
 must_fail 2 "is not NAME=VALUE" run -C s --direction lower -p x -- true
 must_fail 2 "is not NAME=VALUE" run -C s --direction lower --env x -- true
-must_fail 2 'finite number' run -C s --direction lower --memory -1 -- true
+must_fail 2 'is not a number of bytes of at least 0; write 500M' run -C s --direction lower --memory -1 -- true
+must_fail 2 'is not a number of bytes' run -C s --direction lower --memory 5X -- true
+must_fail 2 'is not a time of at least 0; write 90, 90s, 30m' run -C s --direction lower --train-seconds 5M -- true
 must_fail 2 'nowhere' run -C s --direction lower --protect nowhere -- true
 must_fail 2 '--seeds' run -C s --direction lower --seeds 0 -- true
 must_equal 'err out' "$(echo *)" "left behind"
@@ -33,9 +35,11 @@ must_equal '7 0.5 0.9' "$(json steps.0.step s/telemetry/001.json) $(json steps.0
 must_run run -C s -q -m loss -- sh -c 'echo "METRIC loss=3"; echo "{\"step\": 1, \"loss\": 0.25}" >"$LINEAGE_EVENTS"; echo "METRIC loss=4"'
 must_equal 0.25 "$(field s 10)"
 must_have s/results.tsv 'score by events'
+new_score s
 must_run run -C s -q --score acc --param flavour=lemon -- sh -c 'printf "10 %%\r50 %%\rMETRIC acc=1\r\nloss: 3\nMETRICS acc=7\nMETRIC acc=\nMETRIC =3\nMETRIC acc"'
 must_equal 1.0 "$(field s 10)"
 # Lines without a step are counted.
+new_score s
 must_run run -C s -q --score b -- sh -c 'for i in 1 2 3; do echo "METRIC a=$i"; echo "METRIC b=$i$i"; done'
 must_equal '3 3.0 33.0' "$(json steps.# s/telemetry/004.json) $(json steps.2.a s/telemetry/004.json) $(json steps.2.b s/telemetry/004.json)" 
 
@@ -59,6 +63,7 @@ ends()
 {
     label=$1 text=$2
     shift 2
+    [ ! -f e/lineage.json ] || new_score e
     run run -C e --direction lower -q --grace 0.2 "$@"
     must_exit 1
     must_equal "$label" "$(field e 9)"
@@ -142,7 +147,9 @@ reads()
     must_run run -C e --direction lower -q -m loss -- sh -c "$2"
     must_equal "$1" "$(field e 10)" "$2"
 }
-reads 2.2 'echo "step 500 train loss: 2.14 test loss: 2.20"'
+run run -C e --direction lower -q -m loss -- echo "step 500 train loss: 2.14 test loss: 2.20"
+must_exit 0
+must_equal 2.2 "$(field e 10)"
 reads 0.4 'echo "step 3 loss 0.4, accuracy 90%"'
 reads 3.0 'echo " - loss: 3 - val_loss: 2"'
 reads 3.25 'echo "{\"loss\": 3.25}"'

@@ -38,4 +38,28 @@ echo "{\"log\": \"$nobody/db/s\", \"direction\": \"higher\"}" >d/lineage.json
 must_fail 2 'nothing else' -C d best
 echo '{"log": 3}' >d/lineage.json
 must_fail 2 'must be a string' -C d best
+
+# ---- night --submit names a launcher that does not pass TERM on (the table in cli/man/nights.md) ----
+printf 'echo METRIC loss=1\n' >leaves.sh
+printf 'cd /\n  exec echo METRIC loss=1\n' >execs.sh
+warns() # WHAT COMMAND-AS-JSON: standard error names WHAT, or nothing if that is ''
+{
+    printf '{"name": "s", "direction": "lower", "files": ["leaves.sh", "execs.sh"], "command": %s, "grid": {"x": [1]}}\n' "$2" >submit.json
+    run night submit.json -C postgres://db.example/trials/s --submit slurm --print
+    must_exit 0
+    must_equal "$1" "$(sed -n 's/.*`\(.*\)` starts the training and does not pass TERM on.*/\1/p' err)" "$2"
+    [ -n "$1" ] || must_equal '' "$(cat err)" "$2"
+}
+warns 'sh -c' '"python3 {workdir}/train.py {x}"'
+warns '' '"cd {workdir} && exec python3 train.py {x}"'
+warns npm '"cd {workdir} && exec npm run train -- {x}"'
+warns 'sh -c' '["bash", "-lc", "python3 {workdir}/train.py {x} | tee log"]'
+warns sh '["env", "A=1", "sh", "{workdir}/leaves.sh", "{x}"]'
+warns '' '["sh", "{workdir}/execs.sh", "{x}"]'
+warns npm '["npm", "run", "train", "--", "{workdir}", "{x}"]'
+warns just '["timeout", "60", "just", "train", "{workdir}", "{x}"]'
+warns xargs '["xargs", "-a", "{workdir}/list", "python3", "train.py", "{x}"]'
+warns 'accelerate launch' '["uv", "run", "accelerate", "launch", "{workdir}/train.py", "{x}"]'
+warns '' '["torchrun", "--nproc-per-node", "2", "{workdir}/train.py", "{x}"]'
+warns '' '["python3", "{workdir}/train.py", "{x}"]'
 finish

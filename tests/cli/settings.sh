@@ -1,6 +1,6 @@
 #!/bin/sh
 # settings.sh: `query`, `tried`, `sweep` and `suggest` by settings that trials state in words, beside parameters.
-# shellcheck disable=SC2034,SC2154
+# shellcheck disable=SC2016,SC2034,SC2154
 . "$SOURCE/tests/support/shell.sh"
 
 columns()
@@ -78,10 +78,9 @@ must_have err 'ended in harness_abort'
 run tried --param work_mem=65
 must_exit 1
 run tried --param random_page_cots=1.1
-must_exit 1
+must_exit 2
 must_have err "random_page_cots: no trial has it; did you mean 'random_page_cost', a setting that trials changed?"
-run tried --param unheard_of=1
-must_exit 1
+must_fail 1 "no column or parameter 'unheard_of'" tried --param unheard_of=1
 must_lack err 'did you mean'
 
 # ---- sweep ----
@@ -209,6 +208,71 @@ must_exit 2
 found '' query -C hostile --param x_y=9:
 run sql -C hostile 'SELECT count(*) AS n FROM trials' --format tsv
 must_equal 6 "$(sed 1d out)"
+
+# ---- declared parameters: a trial has from its parents what it does not declare, whatever wrote its row ----
+
+inherits() # STORE
+{
+    found 002 tried -C "$1" --param LR=0.2 --param MOMENTUM=0.9
+    found 003 tried -C "$1" --param LR=0.2 --param HIDDEN=64 --param OPT=adam
+    found '' tried -C "$1" --param LR=0.1 --param MOMENTUM=0.9
+    found '' tried -C "$1" --param MOMENTUM=0.9 --param DEPTH=3
+    found 002 query -C "$1" --param LR=0.2 --param MOMENTUM=0.9
+    found 001 query -C "$1" --param LR=0.2
+    must_run sweep -C "$1" LR MOMENTUM --format tsv
+    must_equal '0.2 0.9 1 1.0 002' "$(sed 1d out | cut -f 1-5 | tr '\t' ' ')"
+    must_run sweep -C "$1" LR HIDDEN --format tsv
+    must_equal '0.1 64.0 000|0.2 64.0 001|' "$(sed 1d out | cut -f 1,2,5 | tr '\t\n' ' |')"
+    must_run render -C "$1"
+    must_have out '**parameters**: HIDDEN=64, LR=0.2, MOMENTUM=0.9'
+    must_have out '| 001 | keep | 2 | `LR 0.1 → 0.2` |'
+    must_have out '| 4 | `OPT=adam` |'
+    must_lack out 'without '
+    must_run verify -C "$1"
+}
+must_run init one --direction lower
+must_run append -C one --status baseline --core-metric 3 --param LR=0.1 --param HIDDEN=64
+must_run append -C one --status keep --core-metric 2 --parent 000 --param LR=0.2
+must_run append -C one --status keep --core-metric 1 --parent 001 --param MOMENTUM=0.9
+must_run append -C one --status discard --core-metric 4 --parent 002 --param OPT=adam
+must_run append -C one --status discard --core-metric 4 --parent 000 --param DEPTH=3
+inherits one
+mkdir old
+{
+    columns
+    trial 000 '' baseline 3.0 '' 'LR=0.1; HIDDEN=64'
+    trial 001 000 keep 2.0 '' 'LR=0.2'
+    trial 002 exp_001 keep 1.0 '' 'MOMENTUM=0.9'
+    trial 003 002 discard 4.0 '' 'OPT=adam'
+    trial 004 000 discard 4.0 '' 'DEPTH=3'
+} >old/results.tsv
+must_run init old --direction lower
+inherits old
+must_run init taken --direction lower
+must_run import -C taken old/results.tsv
+inherits taken
+printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' \
+    '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"tried","arguments":{"params":{"LR":0.2,"MOMENTUM":0.9}}}}' >in
+"$LINEAGE" mcp -C one <in 2>/dev/null | sed -n 2p >out
+must_have out '"rows":[["002"'
+# Seed and proposer belong to one trial; a void parent and a cycle do no harm.
+must_run append -C one --status keep --core-metric 0.9 --parent 002 --param seed=3 --param LR=0.3
+must_run append -C one --status discard --core-metric 5 --parent 005 --param DEPTH=4
+found '' tried -C one --param DEPTH=4 --param seed=3
+found 006 tried -C one --param DEPTH=4 --param LR=0.3
+run void -C one 005 --reason 'wrong data'
+must_exit 0
+found 006 tried -C one --param DEPTH=4 --param LR=0.3
+{
+    columns
+    trial 000 001 keep 2.0 '' 'LR=0.2'
+    trial 001 000 keep 1.0 '' 'MOMENTUM=0.9'
+    trial 002 002 keep 1.0 '' 'OPT=adam'
+} >cycle.tsv
+mkdir cycle && mv cycle.tsv cycle/results.tsv
+must_run init cycle --direction lower
+found 001 tried -C cycle --param LR=0.2 --param MOMENTUM=0.9
+found '' tried -C cycle --param LR=0.2 --param OPT=adam
 
 # An empty log has no settings.
 must_run init empty --direction lower

@@ -10,11 +10,22 @@ must_equal "exp_id${tab}status${tab}core_metric${tab}hypothesis" "$(sed -n 1p ou
 must_equal "000${tab}keep${tab}1.5${tab}\"tab${tab}bed\"" "$(sed -n 2p out)"
 must_equal "001${tab}crash${tab}${tab}" "$(sed -n 3p out)"
 must_run sql "SELECT exp_id, value FROM params WHERE key = 'alpha'" --format json
-must_equal '[{"exp_id":"000","value":"0.3"}]' "$(json '')"
+must_equal '[{"exp_id":"000","value":0.3}]' "$(json '')"
 must_run sql 'SELECT NULL AS absent, 1 AS one' --format json
-must_equal '[{"absent":null,"one":"1"}]' "$(json '')"
+must_equal '[{"absent":null,"one":1}]' "$(json '')"
 must_run sql 'SELECT count(*) AS n FROM trials'
 must_equal 'n 2 ' "$(tr '\n' ' ' <out)"
+# Two scores that differ are shown as two numbers, and each finds its row. Without a row, the columns are still named.
+for score in 0.3333333333333333 0.33333333333333337; do
+    must_run sql "SELECT $score AS score, '2' AS text, 1e300 * 1e300 AS most, 30.0 AS whole" --format json
+    must_equal "{\"score\": $score, \"text\": \"2\", \"most\": \"inf\", \"whole\": 30.0}" "$(sed -n 's/^ //p' out)"
+    must_run sql "SELECT $score AS score" --format tsv
+    must_equal "score $score " "$(tr '\n' ' ' <out)"
+done
+for format in table tsv; do
+    must_run sql --format $format "SELECT exp_id, score FROM trials WHERE 0"
+    must_equal 'exp_id score' "$(tr -s '\t ' '  ' <out)"
+done
 must_run sql 'SELECT 1 WHERE 0' --format json
 must_equal '[]' "$(json '')"
 must_run sql ' WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 3) SELECT n FROM c; '

@@ -111,4 +111,20 @@ must_fail 2 "is not a parameter's text" append --status keep --core-metric 1 --p
 must_fail 2 "optimizer is set to another value" append --status keep --core-metric 1 --param optimizer=adam --notes optimizer=sgd
 must_fail 2 "optimizer is set to another value" append --status keep --core-metric 1 --param optimizer=1 --notes optimizer=sgd
 must_match_file before results.tsv
+
+# A value is found, and not recorded twice, by what was shown of it: bars and backquotes have signs in their place.
+mkdir shown
+must_run -C shown append --create --status baseline --core-metric 30 --param 'target=q|v' --param 'mark=a`x' --specialist 'a|b'
+must_run -C shown render
+shown=$(sed -n 's/.*target=`\([^`]*\)`.*/\1/p' out | head -n 1)
+must_equal 'q∣v' "$shown"
+must_run -C shown tried --param "target=$shown" --param 'mark=aˋx'
+finds 000 -C shown --param "target=other,$shown" --specialist 'a∣b'
+must_run -C shown append --status keep --core-metric 31 --param "target=$shown" --param 'mark=aˋx' --param lr=1
+must_equal "target='q|v'; mark='a\`x'; lr=1.0" "$(sed -n 3p shown/results.tsv | cut -f17)"
+must_run -C shown append --status keep --core-metric 31 --param 'target=k∣v' # nothing else is shown so
+finds 002 -C shown --param 'target=k∣v'
+must_run -C shown append --status keep --core-metric 31 --param 'target=k|v'
+finds 003 -C shown --param 'target=k|v'
+finds 002 -C shown --param 'target=k∣v'
 finish

@@ -13,7 +13,7 @@ cp out row
 must_equal 'keep tiny what the recipe says multi-hop-qa' \
     "$(json status) $(json specialist) $(json hypothesis) $(json domain)"
 must_equal '' "$(json parent_exp)"
-must_equal '1.0 0.0003 6.0 4.0 1.0 2.0' "$(for p in seed lr iterations group_size k_min k_max; do
+must_equal '1 0.0003 6 4 1 2' "$(for p in seed lr iterations group_size k_min k_max; do
     json "params.$p"; done | tr '\n' ' ' | sed 's/ $//')"
 must_equal 0.02 "$(sed -n 's/.*start.warm_start.lr=\([0-9.]*\);.*/\1/p' t/results.tsv)" "a setting by its path"
 must_lack t/results.tsv 'alpha=' # grpo has none
@@ -185,7 +185,7 @@ must_run train tiny.json -C t -q --parent exp_000 --seed 5 --iterations 2 --hypo
     --expected-delta '+0.01 EM' --set lr=1e-3 --set algorithm.name=turn-group-v1d \
     --set environments[0].algorithm.alpha=0.9 --set env.questions=2 --format json
 must_equal '000 from options +0.01 EM' "$(json parent_exp) $(json hypothesis) $(json expected_delta)"
-must_equal '5.0 2.0 0.001 0.9 0.3 1.0 2.0' "$(for p in seed iterations lr alpha beta gamma questions; do
+must_equal '5 2 0.001 0.9 0.3 1 2' "$(for p in seed iterations lr alpha beta gamma questions; do
     json "params.$p"; done | tr '\n' ' ' | sed 's/ $//')"
 must_lack out 'start.warm_start' # it starts from its parent
 must_run train tiny.json -C t -q --parent best --format json

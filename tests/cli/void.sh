@@ -14,14 +14,14 @@ same_everywhere()
     must_run verify -C "$1"
     must_run sql -C "$1" "SELECT seq, exp_id, status, score, special FROM trials"
     cp out followed
-    for table in label_counts param_values calibration voided night_rows; do
+    for table in label_counts param_values calibration voided judged night_rows; do
         must_run sql -C "$1" "SELECT * FROM $table"
         cp out "followed.$table"
     done
     must_run rebuild -C "$1"
     must_run sql -C "$1" "SELECT seq, exp_id, status, score, special FROM trials"
     must_match_file followed out
-    for table in label_counts param_values calibration voided night_rows; do
+    for table in label_counts param_values calibration voided judged night_rows; do
         must_run sql -C "$1" "SELECT * FROM $table"
         must_match_file "followed.$table" out
     done
@@ -55,18 +55,23 @@ must_match_file before.tsv s/results.tsv
 run void exp_002 -C s --reason 'the evaluator was broken'
 must_exit 0
 must_equal 005 "$(cat out)"
-must_have err 'the best trial is now 001; it was 002'
+must_have err 'the best trial is now 003; it was 002'
+must_have err 'judged again: 003 is now keep'
 must_have err '1 trial continues from 002'
 must_equal 'harness_abort 002 lineage-void the evaluator was broken' "$(tail -n 1 s/results.tsv | cut -f '9,4,15,7' | awk -F '\t' '{print $3, $1, $4, $2}')"
 must_match_file before.tsv "$(head -n 6 s/results.tsv >head.tsv; echo head.tsv)"
 must_run best -C s --format tsv
-must_have out '001'
+must_have out '003'
 must_run tried -C s --alpha 0.9 --format tsv
 must_equal '003 ' "$(ids)"
 must_run chain 003 -C s --format tsv
 must_equal '000 001 003 ' "$(ids)"
 must_run query -C s --status keep --format tsv
-must_equal '000 001 ' "$(ids)"
+must_equal '000 001 003 ' "$(ids)"
+must_run sql -C s "SELECT status, delta_vs_best, baseline_exp FROM trials WHERE exp_id = '003'" --format tsv
+must_equal 'keep 1.0 001' "$(tail -n 1 out | tr '\t' ' ')" 'compared with the best that counts'
+must_run show 003 -C s
+must_have out 'judged again, because of void trials; its row says discard'
 must_run query -C s --metric 0: --format tsv
 must_equal '000 001 003 ' "$(ids)"
 must_run sweep alpha -C s --format json
@@ -84,13 +89,14 @@ must_fail 2 'is void already, by row 005' void 002 -C s --reason again
 must_fail 2 'is not a trial: it is the row that voids 002' void 005 -C s --reason x
 same_everywhere s
 # A new trial is compared with the best that counts, also by a handle that appended before.
-add --status auto --core-metric 2.5 --alpha 0.7
+add --status auto --core-metric 3.5 --alpha 0.7
 must_equal keep "$(tail -n 1 s/results.tsv | cut -f 9)"
 
 # ---- taken back ----
 run void 002 -C s --undo --reason 'it was right'
 must_exit 0
 must_have err 'the best trial is now 002; it was 006'
+must_have err 'judged again: 003 as in its row'
 must_run best -C s --format tsv
 must_have out '002'
 must_run void -C s --format tsv
@@ -180,4 +186,17 @@ must_exit 0
 must_equal 'baseline 1.0 003' "$(tail -n 1 n/results.tsv | cut -f '1,9,10' | awk -F '\t' '{print $2, $3, $1}')"
 must_equal 5 "$(wc -l <n/results.tsv | tr -d ' ')"
 same_everywhere n
+
+# The difference of a void trial is shown nowhere, and is there again when it counts again.
+must_run init delta --direction higher
+must_run -C delta append --status baseline --core-metric 30
+must_run -C delta append --status keep --core-metric 35 --param lr=0.9 --parent 000
+run -C delta void 001 --reason leak
+must_run -C delta query --format json
+must_equal 'null' "$(json 1.delta_vs_best)"
+must_run -C delta verify
+run -C delta void --undo 001 --reason fine
+must_run -C delta query --format json
+must_equal '5.0' "$(json 1.delta_vs_best)"
+must_run -C delta verify
 finish

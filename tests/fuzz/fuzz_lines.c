@@ -9,6 +9,7 @@
 #include "fuzz.h"
 #include "metrics/event_lines.h"
 #include "metrics/metric_lines.h"
+#include "metrics/step_file.h"
 
 static void check_event(const struct trial_event *event)
 {
@@ -26,7 +27,7 @@ static void read_events(const char *line, size_t length)
     fuzz_assert(json_is_object(object));
     check_event(&event);
     json_object_foreach(object, key, value)
-        event_is_metric(key, value);
+        event_is_metric(&event, key, value, NULL);
     json_decref(object);
 }
 
@@ -37,6 +38,24 @@ static void read_metrics(struct metric_lines *lines, const char *line, size_t le
         return;
     fuzz_assert(json_is_object(event.line));
     check_event(&event);
+}
+
+static void take_number(void *context, const char *name, double value)
+{
+    size_t *n = context;
+    (void)value;
+    *n += strlen(name);
+}
+
+/* The same bytes as each kind of file that a training leaves behind. */
+static void read_steps(const uint8_t *data, size_t size)
+{
+    static const char *const paths[] = {"a.csv", "a.npz", "a.json"};
+    char why[64];
+    size_t n = 0;
+    for (size_t i = 0; i < 3; i++)
+        if (!step_file_read(paths[i], (const char *)data, size, take_number, &n, why, sizeof why))
+            fuzz_assert(memchr(why, 0, sizeof why) != NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -56,6 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         read_metrics(&any, line, length);
         at += length + 1;
     }
+    read_steps(data, size);
     metric_lines_describe(&named, text, sizeof text);
     fuzz_assert(memchr(text, 0, sizeof text) != NULL);
     metric_lines_release(&named);

@@ -23,6 +23,7 @@ static void check_message(const struct mcp_message *message)
     case MCP_REQUEST: fuzz_assert(message->id && message->method && message->root); break;
     case MCP_NOTIFICATION: fuzz_assert(!message->id && message->method && message->root); break;
     case MCP_RESPONSE: fuzz_assert(!message->method && message->root); break;
+    case MCP_BATCH: fuzz_assert(json_array_size(message->root) > 0); break;
     case MCP_INVALID:
         fuzz_assert(message->error[0] && !strchr(message->error, '\n'));
         fuzz_assert(message->code == MCP_PARSE_ERROR || message->code == MCP_INVALID_REQUEST ||

@@ -9,7 +9,7 @@ $python -c 'import setuptools, wheel, pip' 2>/dev/null || skip 'a wheel needs pi
 
 file=$(sh "$SOURCE/cli/wheel.sh" "$BUILD/wheel" 2>log) || fail "wheel.sh: $(tail -n 3 log)"
 case $file in
-*/lineage-*-py3-none-manylinux_2_[0-9]*_"$(uname -m)".whl) ;;
+*/lineage_trials-*-py3-none-manylinux_2_[0-9]*_"$(uname -m)".whl) ;;
 *) fail "its name: $file" ;;
 esac
 must_equal 1 "$(ls "$BUILD/wheel/wheels" | wc -l)" 'one wheel'

@@ -47,6 +47,21 @@ import lineage, lineage.core, pathlib
 assert "installed" in lineage.__file__, lineage.__file__
 assert pathlib.Path(lineage.__file__).with_name("core.pyi").is_file()
 assert len(lineage.core.kernels()) > 30'
+    # Beside the genetics package of the same name; and with the libraries of the build, which then need no variable.
+    touch "$scratch/installed/lineage/individual.py"
+    PYTHONPATH=$scratch/installed $python -c 'import lineage' 2>"$scratch/clash" && exit 1
+    grep -q 'pip uninstall -y lineage' "$scratch/clash"
+    if [ "${INSTRUMENTED:-no}" = no ]; then
+        LINEAGE_BUILD=$BUILD $python -m pip install --quiet --no-build-isolation --no-deps --no-index --target "$scratch/whole" "$scratch/source"
+        env -u LINEAGE_LIBRARY_PATH -u LD_LIBRARY_PATH PYTHONPATH="$scratch/whole" $python -c '
+import lineage, sys
+sys.modules["numpy"] = None # a store needs no NumPy
+store = lineage.Store("whole-store", create=True)
+assert "_lib/liblineage.so.0" in open("/proc/self/maps").read()'
+        env -u LINEAGE_LIBRARY_PATH -u LD_LIBRARY_PATH PYTHONPATH="$scratch/whole" $python -c '
+import lineage.core
+assert len(lineage.core.kernels()) > 30 and "_lib/librlcase.so.0" in open("/proc/self/maps").read()'
+    fi
 else
     echo 'SKIP pip: pip or setuptools is not installed'
 fi

@@ -1,13 +1,14 @@
 """The adapters against the call signatures of the trainers they are for.
 
-The stubs are written from public sources, at these versions: verl-project/verl@1dda039
+The stubs are written from public sources, at these releases: verl 0.9.1
 (verl/trainer/ppo/core_algos.py, ray_trainer.py compute_advantage, verl/workers/utils/losses.py ppo_loss),
-PrimeIntellect-ai/prime-rl@559b447 (docs on the custom loss; trainer/rl/loss.py), huggingface/trl@f2cd577
+PrimeIntellect-ai/prime-rl@559b447 (docs on the custom loss; trainer/rl/loss.py), TRL 1.16.0
 (trainer/grpo_trainer.py _compute_loss). They hold names and shapes only.
 """
 
 import dataclasses
 import importlib
+import importlib.metadata
 import sys
 import types
 from collections import defaultdict
@@ -222,12 +223,17 @@ def test_verl_sapo_reads_the_temperatures_of_the_actor(registry):
 def test_verl_reinforce_plus_plus_passes_over_the_tokens_of_tools(registry):
     """Without discount all tokens of a turn before a tool's answer have the outcome as their return."""
     mask = torch.tensor([[1.0, 1, 0, 0, 1, 1], [1, 0, 1, 0, 1, 0]])
-    rewards = torch.tensor([[0.0, 0, 5, 0, 0, 1], [0, 0, 0, 0, 2, 7]])  # rewards at masked tokens do not count
+    rewards = torch.tensor([[0.0, 0, 5, 0, 0, 1], [0, 0, 0, 0, 2, 7]])
+    moved = torch.tensor([[0.0, 5, 0, 0, 0, 1], [0, 0, 0, 0, 9, 0]])  # an outcome at a tool's token is that of the action before
     estimate = registry.estimators["lineage_reinforce_plus_plus"]
     _, returns = estimate(token_level_rewards=rewards, response_mask=mask, config={"gamma": 1.0}, index=["a", "b"])
-    assert torch.equal(returns, mask * torch.tensor([[1.0], [2.0]]))
+    assert torch.equal(returns, mask * torch.tensor([[6.0, 6, 0, 0, 1, 1], [9, 0, 9, 0, 9, 0]]))
+    _, same = estimate(token_level_rewards=moved, response_mask=mask, config={"gamma": 1.0}, index=["a", "b"])
+    assert torch.equal(returns, same)
     _, returns = estimate(token_level_rewards=rewards, response_mask=mask, config={"gamma": 0.5}, index=["a", "b"])
-    assert torch.allclose(returns[0], torch.tensor([0.125, 0.25, 0, 0, 0.5, 1])) and float(returns[1, 0]) == 0.5
+    assert torch.allclose(returns[0], torch.tensor([2.625, 5.25, 0, 0, 0.5, 1])) and float(returns[1, 0]) == 2.25
+    with pytest.raises(ValueError, match=r"rewards\[0\]\[0\] is 1, before the first response token"):
+        verl.ESTIMATORS["lineage_gae"](torch.ones((1, 3)), torch.zeros((1, 3)), torch.tensor([[0, 1, 1]]), 1.0, 1.0)
 
 
 def values_and_energies():
@@ -322,7 +328,7 @@ def test_prime_rl_sequence_by_sequence(name):
         assert log_prob.grad is not None and bool((log_prob.grad[b["mask"][i] == 0] == 0).all())
         assert all(isinstance(value, torch.Tensor) for value in out.metrics.values())
         total += float(out.loss)
-    if name in ("vanilla", "cispo", "reinforce"):
+    if name in ("vanilla", "cispo", "gspo", "reinforce"):
         whole = core.policy_loss(
             loss=name, loss_agg_mode="token-mean", response_mask=b["mask"], log_prob=b["log_prob"], old_log_prob=b["old"],
             advantages=torch.full((B, T), 0.5),
@@ -343,7 +349,7 @@ def test_prime_rl_weights_and_empty_sequences():
 
 
 class GRPOTrainer:
-    """Of TRL 1.10, what _compute_loss touches. upstream_drift.py compares with TRL's own class."""
+    """Of TRL 1.16, what _compute_loss touches. upstream_drift.py compares with TRL's own class."""
 
     epsilon_low, epsilon_high, beta, loss_type = 0.2, 0.2, 0.0, "dapo"
     current_gradient_accumulation_steps = 2
@@ -438,8 +444,60 @@ def test_trl_bounds_the_ratio_only_with_delta():
 
 def test_trl_entropy_bonus():
     trainer = Vanilla(entropy_coef=0.1, _entropy_bonus_enabled=True)
-    bonus = 0.1 * float((-0.5 * batch()["log_prob"] * batch()["mask"]).sum()) / 100
+    """A mean over the micro-batch for every loss type, since TRL 1.10."""
+    bonus = 0.1 * float((-0.5 * batch()["log_prob"] * batch()["mask"]).sum() / batch()["mask"].sum()) / 2  # two accumulation steps
     assert trl_loss(trainer)[0] == pytest.approx(trl_by_hand() / 100 - bonus, rel=1e-5)
+
+
+def test_trl_divides_by_one_accumulation_of_a_generation():
+    """num_items_in_batch counts a generation, which steps_per_generation / accumulation steps updates share (since TRL 1.9.1)."""
+    once = trl_loss(Vanilla())[0]
+    shared = types.SimpleNamespace(delta=None, steps_per_generation=4)
+    assert trl_loss(Vanilla(args=shared))[0] == pytest.approx(2 * once, rel=1e-6)
+    assert trl_loss(Vanilla(args=shared, model=types.SimpleNamespace(training=False)))[0] == pytest.approx(once, rel=1e-6)
+
+
+def test_trl_row_has_every_changed_setting():
+    @dataclasses.dataclass
+    class Config:
+        beta: float = 0.0
+        steps_per_generation: "int | None" = None
+        reward_weights: "list | None" = None
+        output_dir: str = "out"
+        hub_token: "str | None" = None
+        top_p: "float | None" = 1.0
+
+    changed = Config(steps_per_generation=4, reward_weights=[0.5, 1], output_dir="other", hub_token="secret", top_p=None)
+    assert trl.params_of(Config()) == {"beta": 0.0}
+    assert trl.params_of(changed) == {"beta": 0.0, "steps_per_generation": 4.0, "reward_weights": "[0.5, 1]", "top_p": "none"}
+
+
+@pytest.mark.parametrize("adapter, name, refused", [(verl, "verl", "0.10.0"), (verl, "verl", "0.8.1"), (trl, "trl", "1.17.0")])
+def test_another_release_is_refused(registry, monkeypatch, adapter, name, refused):
+    """Its definitions may differ, and nothing would say so."""
+    monkeypatch.setattr(importlib.metadata, "version", lambda asked: refused if asked == name else "0")
+    try:
+        with pytest.raises((RuntimeError, ValueError), match="follows"):
+            importlib.reload(adapter)
+            type("Trainer", (trl.LineageLossMixin, GRPOTrainer), {})()
+        monkeypatch.setenv(f"LINEAGE_{name.upper()}_ANY_RELEASE", "1")
+        importlib.reload(adapter)
+        type("Trainer", (trl.LineageLossMixin, GRPOTrainer), {})()
+    finally:
+        monkeypatch.undo()
+        importlib.reload(adapter)
+
+
+def test_verl_compares_the_last_outputs_of_sessions(registry):
+    """As verl's default trainer does for its own grpo: the first session has two outputs."""
+
+    def compute_advantage_for_multi_trajectories(batch_keys):  # the name of verl's function
+        rewards = torch.tensor([[0.0, 1], [0, 1], [0, 0], [0, 0]])
+        return verl.ESTIMATORS["lineage_grpo"](rewards, torch.ones((4, 2)), config={}, index=["a"] * 4)[0][:, 0].tolist()
+
+    found = compute_advantage_for_multi_trajectories(["a_0_1", "a_0_0", "a_1_0", "a_2_0"])
+    assert found == pytest.approx([1.1547, 1.1547, -0.57735, -0.57735], abs=1e-4)
+    assert compute_advantage_for_multi_trajectories([f"a_{i}_0" for i in range(4)]) == pytest.approx([0.86602] * 2 + [-0.86602] * 2, abs=1e-4)
 
 
 @pytest.mark.parametrize("loss_type", ["dapo", "grpo", "bnpo"])
@@ -451,11 +509,11 @@ def test_trl_without_trainable_tokens(loss_type):
 
 REFUSED = [
     (dict(beta=0.1), "beta"), (dict(use_liger_kernel=True), "use_liger_kernel"), (dict(loss_type="vespo"), "vespo"),
-    (dict(loss_type="luspo"), "luspo"), (dict(use_adaptive_entropy=True), "adaptive"),
+    (dict(loss_type="ppo"), "loss_type"), (dict(use_adaptive_entropy=True), "adaptive"),
     (dict(importance_sampling_level="sequence"), "gspo"), (dict(loss_type="cispo"), "names another loss"),
     (dict(args=types.SimpleNamespace(delta=1.1)), "delta"), (dict(importance_sampling_level="turn"), "turn"),
     (dict(lineage_loss="cispo", args=types.SimpleNamespace(delta=4.0)), "delta"),
-    (dict(lineage_loss="geo_mean"), "geo_mean"), (dict(lineage_loss="gspo", lineage_loss_agg_mode="token-mean"), "rows"),
+    (dict(lineage_loss="geo_mean"), "geo_mean"), (dict(lineage_loss="sapo", loss_type="sapo", lineage_loss_agg_mode="token-mean"), "rows"),
 ]  # fmt: skip
 
 

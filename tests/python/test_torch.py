@@ -164,13 +164,27 @@ def test_a2tgpo_on_a_batch_of_a_trainer():
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", ["vanilla", "cispo", "gpg", "reinforce"])
+@pytest.mark.parametrize("name", ["vanilla", "gspo", "cispo", "gpg", "reinforce"])
 def test_token_losses_do_not_depend_on_the_partition(name, mode):
     report = ltorch.check_partition(ltorch.PolicyLoss(name, mode), tensors())
     assert report.same, str(report)
 
 
-@pytest.mark.parametrize("name", ["gspo", "sapo"])
+def test_distillation_does_not_depend_on_the_partition():
+    """Parts take the pass rates of whole groups and the tokens of the whole batch; a group that is split teaches the same rows."""
+    generator = torch.Generator().manual_seed(1)
+    draw = lambda: -torch.rand((9, 7), generator=generator, dtype=torch.float64)  # noqa: E731
+    given = dict(
+        log_prob=draw(), teacher_log_prob=draw(), rl_advantages=draw(), response_mask=(draw() < -0.3).long(),
+        group_index=[0, 0, 0, 1, 1, 1, 2, 2, 2], rewards=[0.0, 1, 0, 0, 1, 0, 0, 1, 1],
+    )  # fmt: skip
+    loss = ltorch.DistillationLoss(0.5, 4, kd_coef=2.0)
+    report = ltorch.check_partition(loss, given)
+    assert report.same and len(report.cases) == 9, str(report)
+    assert not ltorch.check_partition(lambda **part: loss(**{name: part[name] for name in given}), given).same
+
+
+@pytest.mark.parametrize("name", ["sapo"])
 def test_sequence_losses_do_not_depend_on_the_partition(name):
     report = ltorch.check_partition(ltorch.PolicyLoss(name, "seq-mean-token-mean"), tensors())
     assert report.same, str(report)

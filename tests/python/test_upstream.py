@@ -1,4 +1,4 @@
-"""The adapters against the sources of the trainers themselves; skipped without them (upstream_sources.py fetches them).
+"""The adapters against the trainers themselves; skipped without them (sh tests/python/upstream.sh installs the releases).
 
 Each project runs in a process of its own, because the stubs replace packages for the whole process."""
 
@@ -75,11 +75,9 @@ def test_prime_rl_own_loss_tests_pass_with_our_loss():
 
 
 def test_training_with_our_loss_leads_where_trl_s_own_leads():
-    """A tiny model with random weights; see upstream_trl.py. sapo's temperatures and masked means are in single precision in TRL."""
-    found = json.loads(run("trl", "upstream_trl.py").splitlines()[-1])
-    assert len(found) == 16
-    for name, difference in found.items():
-        assert difference < 1e-5, name
+    """TRL's own GRPOTrainer with a tiny model; see upstream_trainer.py."""
+    pytest.importorskip("datasets", reason=upstream_sources.missing("trl"))
+    assert "trainings of five steps" in run("trl", "upstream_trainer.py", "--few")
 
 
 @pytest.mark.parametrize("project", ["verl", "trl", "prime-rl"])

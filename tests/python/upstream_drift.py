@@ -1,8 +1,8 @@
-"""How far our functions are from the trainers' own: values and gradients on random batches, per upstream commit.
+"""How far our functions are from the trainers' own: values and gradients on random batches, per release.
 
-    LINEAGE_UPSTREAM=FOLDER python3 tests/python/upstream_drift.py [--batches 500] [--write]
+    python3 tests/python/upstream_drift.py [--batches 500] [--write]     with the Python of sh tests/python/upstream.sh
 
-FOLDER as upstream_sources.py fetched it. --write replaces the tables of schema/UPSTREAM.md. One project per process, since
+--write replaces the tables of schema/UPSTREAM.md. One project per process, since
 the stubs are for the whole process: the script starts itself with --project NAME. Exit status 1 if a difference is
 above the limit. All batches are in double precision; a difference is relative to the largest value of upstream's result,
 and to 1 where that is smaller.
@@ -21,9 +21,10 @@ import torch
 import upstream_sources
 
 #: Above this a difference counts as another definition. verl's grpo_vectorized, and its gdpo with parts of a reward, compute
-#: the mean and spread of a group in single precision, which a group with almost equal rewards shows.
+#: the mean and spread of a group in single precision, which a group with almost equal rewards shows; TRL has
+#: the powers of vespo in single precision.
 LIMIT = {"value": 1e-6, "gradient": 1e-6}
-LOOSE = {"advantage, grpo_vectorized": 1e-3, "advantage, gdpo": 1e-4}
+LOOSE = {"advantage, grpo_vectorized": 1e-3, "advantage, gdpo": 1e-4, "vespo, token": 1e-5}
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "schema/UPSTREAM.md"
 
 
@@ -100,11 +101,13 @@ def verl_config(random, actor, b):
         info = dict(dp_size=ranks, batch_num_tokens=int(b.mask.sum()) * ranks + 3, global_batch_size=b.rows * ranks)
         info["loss_scale_factor"] = random.pick((None, 100))
     low = random.pick((None, 0.1, 0.2))
-    return actor(
+    made = actor(
         strategy="fsdp", rollout_n=1, ppo_micro_batch_size_per_gpu=1, clip_ratio=0.25, clip_ratio_low=low, clip_ratio_high=0.3,
         clip_ratio_c=random.uniform(1.5, 4), tau_pos=random.uniform(0.5, 2), tau_neg=random.uniform(0.5, 2),
         loss_agg_mode=random.pick(MODES), global_batch_info=info,
     )  # fmt: skip
+    object.__setattr__(made.policy_loss, "dro_beta", random.uniform(0.1, 1))
+    return made
 
 
 def verl(batches):
@@ -122,6 +125,8 @@ def verl(batches):
         config = verl_config(random, ActorConfig, b)
         weights = random.pick((None, (0.3 * random.normal(b.rows, b.width)).exp()))
         for name, theirs in upstream_verl.LOSSES.items():
+            if not hasattr(core_algos, f"compute_{theirs}"):
+                continue  # dro, which 0.9.0 lacks
             given = dict(
                 old_log_prob=b.old, advantages=b.advantages.expand(b.rows, b.width), response_mask=b.mask,
                 loss_agg_mode=config.loss_agg_mode, config=config, rollout_is_weights=weights,
@@ -146,9 +151,10 @@ def verl(batches):
             if name == "remax":
                 given["reward_baselines"] = random.normal(b.rows)
             function = getattr(core_algos, f"compute_{theirs}")
-            # verl's functions write into their rewards, and the core takes no reward at a masked token as a number
-            found = function(token_level_rewards=rewards.clone(), **given)
-            own = adapter.ESTIMATORS[f"lineage_{name}"](token_level_rewards=rewards.clone(), **given)
+            # verl's functions write into their rewards, and some lose those at masked tokens, which ours move
+            used = rewards * b.mask if name in adapter._AT_RESPONSES else rewards
+            found = function(token_level_rewards=used.clone(), **given)
+            own = adapter.ESTIMATORS[f"lineage_{name}"](token_level_rewards=used.clone(), **given)
             table.value(f"advantage, {name}", found[0] * b.mask, own[0] * b.mask)
         verl_replaced(core_algos, adapter, random, b, algorithm, table)
     return table.rows
@@ -158,7 +164,7 @@ def verl_replaced(core_algos, adapter, random, b, algorithm, table):
     """The estimators that take the place of verl's, with the arguments that verl's trainer passes. Returns are compared, too."""
     mask = b.mask.clone()
     mask[0, :2] = 1  # whitening needs two tokens
-    rewards = random.normal(b.rows, b.width) * 0.3
+    rewards = random.normal(b.rows, b.width) * 0.3 * mask
     algorithm.gdpo_reward_keys, algorithm.gdpo_reward_weights = ["format", "accuracy", "length"], random.pick((None, [1.0, 0.5, 2.0]))
     parts = {key: random.normal(b.rows).float().double().numpy() for key in algorithm.gdpo_reward_keys}
     prompts = torch.ones((b.rows, 2), dtype=torch.long)
@@ -187,7 +193,8 @@ def verl_replaced(core_algos, adapter, random, b, algorithm, table):
 #: (lineage_loss, loss_type, importance_sampling_level) that mean the same as TRL's own loss.
 SAME = [("vanilla", kind, "token") for kind in ("grpo", "bnpo", "dr_grpo", "dapo")]
 SAME += [("gspo", kind, "sequence") for kind in ("grpo", "bnpo", "dr_grpo", "dapo")]
-SAME += [("cispo", "cispo", "token"), ("sapo", "sapo", "token")]
+SAME += [("cispo", "cispo", "token"), ("sapo", "sapo", "token"), ("vespo", "vespo", "token"), ("vanilla", "luspo", "token")]
+SAME += [("gspo", "luspo", "sequence")]
 
 
 def trl_accelerator():
@@ -200,9 +207,11 @@ def trl_accelerator():
 def trl_settings(random, loss, loss_type, level):
     """The attributes that GRPOTrainer's _compute_loss reads, at random."""
     high = 3.0 if loss_type == "cispo" else 0.28
+    parts = random.pick((1, 4))
     args = types.SimpleNamespace(
-        delta=random.pick((None, 1.5, 4.0)) if loss == "vanilla" else None, sapo_temperature_pos=random.uniform(0.5, 2),
+        steps_per_generation=random.pick((parts, 2 * parts)), delta=random.pick((None, 1.5, 4.0)) if loss == "vanilla" else None, sapo_temperature_pos=random.uniform(0.5, 2),
         sapo_temperature_neg=random.uniform(0.5, 2), use_bias_correction_kl=False,
+        **{name: random.uniform(1, 3) for name in ("vespo_k_pos", "vespo_lambda_pos", "vespo_k_neg", "vespo_lambda_neg")},
     )  # fmt: skip
     coefficient = random.pick((0.0, 0.01))
     return dict(
@@ -211,7 +220,7 @@ def trl_settings(random, loss, loss_type, level):
         off_policy_mask_threshold=random.pick((None, 0.05)), top_entropy_quantile=random.pick((1.0, 0.5)),
         entropy_coef=coefficient, _entropy_bonus_enabled=coefficient != 0.0, use_adaptive_entropy=False,
         aux_loss_enabled=random.pick((True, False)), router_aux_loss_coef=0.1, use_liger_kernel=False,
-        current_gradient_accumulation_steps=random.pick((1, 4)), accelerator=trl_accelerator(),
+        current_gradient_accumulation_steps=parts, accelerator=trl_accelerator(),
         model=types.SimpleNamespace(training=random.pick((True, False))),
     )  # fmt: skip
 
@@ -222,7 +231,7 @@ def trl_inputs(random, b):
         prompt_ids=prompt, prompt_mask=prompt, completion_ids=torch.ones((b.rows, b.width), dtype=torch.long),
         completion_mask=torch.ones((b.rows, b.width), dtype=torch.long), tool_mask=b.mask.long(),
         advantages=b.advantages[:, 0], num_items_in_batch=torch.tensor(float(4 * b.rows * b.width)),
-        importance_sampling_ratio=random.normal(b.rows, b.width).exp(), sampling_per_token_logps=b.old,
+        importance_sampling_ratio=torch.where(b.mask != 0, random.normal(b.rows, b.width).exp(), 1.0), sampling_per_token_logps=b.old,
     )  # fmt: skip
     if random.pick((True, False)):
         inputs["old_per_token_logps"] = b.old
@@ -242,6 +251,7 @@ def trl_trainers(own_log_probs=False):
     class Trainer:
         get_off_policy_mask = staticmethod(theirs.get_off_policy_mask)
         get_high_entropy_mask = theirs.get_high_entropy_mask
+        get_gamma_weights = staticmethod(theirs.get_gamma_weights)
 
         def _get_per_token_logps_and_entropies(self, model, ids, mask, keep, **_):
             return model, -model * 0.5, (model**2).mean()  # stand-ins for entropies and the router's loss
@@ -303,7 +313,7 @@ def prime(batches):
         streams = {name: random.normal(total).abs() * random.pick((0.0, 1.0)) for name in ("rl_weights", "ce_weights", "ref_kl_weights")}
         if random.pick((True, False)):
             streams = {"rl_weights": None, "ce_weights": None, "ref_kl_weights": None}
-        scales = dict(rl_scale=7, ce_scale=5, ref_kl_scale=3)
+        scales = dict(rl_scale=97, ce_scale=85, ref_kl_scale=83)
         options = dict(dppo_mask_low=0.2, dppo_mask_high=0.2, adv_tau=random.uniform(0.5, 2), kl_tau=random.uniform(0, 0.1))
         for name, function in (("default", theirs.default_loss_fn), ("ipo", theirs.ipo_loss_fn)):
             used = dict(options) if name == "default" else dict(
@@ -333,12 +343,16 @@ def prime(batches):
 PROJECTS = {"verl": verl, "trl": trl, "prime-rl": prime}
 
 
+def there():
+    """The projects that can be compared here."""
+    return [project for project in PROJECTS if upstream_sources.folder(project) is not None]
+
+
 def page(found):
     """The tables as text."""
     lines = []
     for project, rows in found.items():
-        url, commit = upstream_sources.SOURCES[project]
-        lines += [f"### {project}", "", f"[{commit[:7]}]({url}/tree/{commit})", ""]
+        lines += [f"### {project} {upstream_sources.release(project)}", ""]
         lines += ["| function | batches | values | gradients |", "|---|--:|--:|--:|"]
         for name, row in rows.items():
             gradient = "-" if row["gradient"] is None else f"{row['gradient']:.1e}"
@@ -350,7 +364,7 @@ def page(found):
 def far(name, row):
     """True if the differences of a row are those of another definition."""
     value = LOOSE.get(name, LIMIT["value"])
-    return not row["value"] <= value or not (row["gradient"] or 0.0) <= LIMIT["gradient"]
+    return not row["value"] <= value or not (row["gradient"] or 0.0) <= max(value, LIMIT["gradient"])
 
 
 def measure(project, batches):
@@ -370,12 +384,15 @@ def main():
     if given.project:
         print(json.dumps(PROJECTS[given.project](given.batches)))
         return 0
-    found = {project: measure(project, given.batches) for project in PROJECTS}
+    found = {project: measure(project, given.batches) for project in there()}
     text = page(found)
     print(text)
-    if given.write:
-        head, _, _ = PAGE.read_text().partition("### verl")
-        PAGE.write_text(head + text.rstrip() + "\n")
+    if given.write:  # tables of projects that are not here stay
+        for section in text.split("### ")[1:]:
+            old = PAGE.read_text()
+            at = old.index("### " + section.split()[0])
+            after = old.find("\n### ", at)
+            PAGE.write_text(old[:at] + "### " + section.rstrip() + "\n" + (old[after:] if after >= 0 else ""))
     return int(any(far(name, row) for table in found.values() for name, row in table.items()))
 
 

@@ -1,13 +1,15 @@
-"""The sources of the trainers that the adapters are for, by commit, and stubs of what they import.
+"""Where the trainers that the adapters are for are found, and stubs of what they import.
 
-    python3 tests/python/upstream_sources.py FOLDER      fetches the sources with git into FOLDER/verl, trl and prime-rl
+    sh tests/python/upstream.sh                          installs the releases and runs all comparisons
+    python3 tests/python/upstream_sources.py FOLDER      fetches prime-rl, which has no release, with git into FOLDER/prime-rl
 
-The tests look for them in the folder that the environment variable LINEAGE_UPSTREAM names, else in
-``~/.cache/lineage/upstream``, and are skipped without them.
+The tests look for an installed package, then in the folder that the environment variable LINEAGE_UPSTREAM names, else in
+``~/.cache/lineage/upstream``, and are skipped without it.
 """
 
 import importlib.abc
 import importlib.machinery
+import importlib.metadata
 import importlib.util
 import os
 import pathlib
@@ -15,10 +17,11 @@ import subprocess
 import sys
 import types
 
-#: name: (repository, commit). The adapters are checked against these.
+#: Packages whose releases the adapters follow, by the name of a project.
+RELEASED = {"verl": "verl", "trl": "trl"}
+
+#: name: (repository, commit). The losses for prime-rl are checked against this one.
 SOURCES = {
-    "verl": ("https://github.com/verl-project/verl", "1dda039b9c6311889a9c9a26040677e1254814f9"),
-    "trl": ("https://github.com/huggingface/trl", "f2cd57710ae345ea6428ae95363267fcf38a3dc8"),
     "prime-rl": ("https://github.com/PrimeIntellect-ai/prime-rl", "559b44772e471d1538537b8805cc77f3824a5e64"),
 }
 
@@ -32,14 +35,22 @@ STUBBED = (
 
 
 def folder(name):
-    """The folder of one project's sources, None if they were not fetched."""
+    """The folder to import one project from, None if it is neither installed nor fetched."""
+    spec = importlib.util.find_spec(RELEASED[name]) if name in RELEASED else None
+    if spec is not None and spec.origin:
+        return pathlib.Path(spec.origin).parents[1]
     at = pathlib.Path(os.environ.get("LINEAGE_UPSTREAM") or pathlib.Path.home() / ".cache/lineage/upstream") / name
     return at if at.is_dir() else None
 
 
 def missing(name):
     """The reason to skip a test without the sources of that name."""
-    return f"the sources of {name} are not here; fetch them: python3 tests/python/upstream_sources.py FOLDER, and set LINEAGE_UPSTREAM"
+    return f"{name} is not here: sh tests/python/upstream.sh installs the releases and runs the comparisons"
+
+
+def release(name):
+    """The version of an installed project, or the commit of a fetched one."""
+    return importlib.metadata.version(RELEASED[name]) if name in RELEASED else SOURCES[name][1][:7]
 
 
 class _StubType(type):

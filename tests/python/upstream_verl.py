@@ -28,6 +28,7 @@ ESTIMATORS = {
 LOSSES = {
     "ppo": "policy_loss_vanilla", "gspo": "policy_loss_gspo", "cispo": "policy_loss_cispo", "sapo": "policy_loss_sapo",
     "gpg": "policy_loss_gpg", "geo_mean": "policy_loss_geo_mean",
+    "dppo_tv": "policy_loss_dppo_tv", "dppo_kl": "policy_loss_dppo_kl", "dro": "policy_loss_dro",
 }  # fmt: skip
 
 #: verl's names of our functions that a test called.
@@ -53,7 +54,7 @@ def ours(core_algos):
         return ltorch.KLPenalty(kl_penalty)(logprob, ref_logprob)
 
     found = {f"compute_{theirs}": verl.ESTIMATORS[f"lineage_{name}"] for name, theirs in ESTIMATORS.items()}
-    found |= {f"compute_{theirs}": verl.LOSSES[f"lineage_{name}"] for name, theirs in LOSSES.items()}
+    found |= {f"compute_{theirs}": verl.LOSSES[f"lineage_{name}"] for name, theirs in LOSSES.items() if hasattr(core_algos, f"compute_{theirs}")}
     found |= {theirs: verl.ESTIMATORS[f"lineage_{name}"] for name, theirs in verl.REPLACEABLE.items()}
     return {**found, "agg_loss": verl.aggregate, "kl_penalty": kl}
 

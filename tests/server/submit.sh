@@ -34,7 +34,7 @@ echo "METRIC loss=$1"
 END
 SEEN=$PWD
 export SEEN
-printf '{"name": "my sweep", "direction": "lower", "score": "loss", "grace_seconds": 1, "files": ["train.sh"], "command": "sh {workdir}/train.sh {x}", "grid": {"x": [1, 2, 3, 4, 5, 6]}}\n' >sweep.json
+printf '{"name": "my sweep", "direction": "lower", "score": "loss", "grace_seconds": 1, "files": ["train.sh"], "command": ["sh", "{workdir}/train.sh", "{x}"], "grid": {"x": [1, 2, 3, 4, 5, 6]}}\n' >sweep.json
 
 # ---- what is refused ----
 

@@ -36,7 +36,8 @@ must_equal 'discard discard' "$(label 002) $(label 003)"
 run void 001 -C "$uri" --reason 'the evaluator was broken'
 must_exit 0
 must_equal 004 "$(cat out)"
-append_by_agent 2.5 4
+must_equal 'keep keep' "$(label 002) $(label 003)" 'judged without the void one'
+append_by_agent 3.5 4
 must_equal keep "$(label 005)" 'compared with the best that counts'
 exec 9>&-
 wait $server

@@ -113,13 +113,18 @@ static void what_is_not_finite_is_said_and_not_lost(void **state)
 
 static void metrics_are_finite_numbers_of_other_names(void **state)
 {
-    static const char *const reserved[] = {"step", "steps", "score", "train_s", "eval_s", "status"};
+    static const char *const reserved[] = {"step", "score", "steps", "train_s", "eval_s", "status"};
     json_t *number = json_real(0.5), *whole = json_integer(3), *text = json_string("x");
+    const struct trial_event event = {.channel = TRIAL_CHANNEL_EVENTS}, printed = {.channel = TRIAL_CHANNEL_NONE};
     (void)state;
-    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
-        assert_false(event_is_metric(reserved[i], number));
-    assert_true(event_is_metric("loss", number) && event_is_metric("loss", whole));
-    assert_false(event_is_metric("loss", text));
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++) {
+        const struct metric_query asked = {.names = &reserved[i], .n_names = 1};
+        assert_false(event_is_metric(&event, reserved[i], number, NULL));
+        assert_true(event_is_metric(&event, reserved[i], number, &asked));
+        assert_true(event_is_metric(&printed, reserved[i], number, NULL) == (i > 1));
+    }
+    assert_true(event_is_metric(&event, "loss", number, NULL) && event_is_metric(&event, "loss", whole, NULL));
+    assert_false(event_is_metric(&event, "loss", text, NULL));
     json_decref(number);
     json_decref(whole);
     json_decref(text);

@@ -27,6 +27,8 @@ static void wrong_settings_are_refused(void **state)
     assert_refused("{\"min_delta\": -1}", "min_delta");
     assert_refused("{\"noise_seeds\": 1.5}", "noise_seeds");
     assert_refused("{\"metric\": 3}", "metric");
+    assert_refused("{\"score\": 3}", "score must be a string");
+    assert_refused("{\"score\": \"\"}", "score must be a name of 1 to 63 bytes");
     assert_refused("{\"metric\": \"0123456789012345678901234567890123456789012345678901234567890123\"}", "at most 63");
     assert_refused("{\"direction\": 1}", "direction");
     assert_refused("{\"min_delta\": \"much\"}", "min_delta");
@@ -184,12 +186,45 @@ static void an_override_is_a_possible_name(void **state)
     remove_dir(dir);
 }
 
+/* Two handles that are open at the same time agree, the other settings stay, and the name outlives the handle. */
+static void the_first_score_gives_its_name(void **state)
+{
+    char long_name[LINEAGE_NAME_MAX + 1] = "";
+    const struct lineage_config there = {.direction = LINEAGE_HIGHER, .min_delta = 0.5};
+    struct lineage_store *store, *other;
+    struct lineage_error err;
+    char *dir = make_dir();
+    (void)state;
+    memset(long_name, 'x', LINEAGE_NAME_MAX);
+    assert_int_equal(lineage_store_create(dir, &there, &err), LINEAGE_OK);
+    assert_int_equal(lineage_store_open(&store, dir, NULL, &err), LINEAGE_OK);
+    assert_int_equal(lineage_store_open(&other, dir, NULL, &err), LINEAGE_OK);
+    assert_null(lineage_store_score_name(store));
+    static const char *const wrong[] = {"", "a\xff", NULL};
+    for (size_t i = 0; wrong[i]; i++)
+        assert_int_equal(lineage_store_name_score(store, wrong[i], &err), LINEAGE_EINVAL);
+    assert_int_equal(lineage_store_name_score(store, long_name, &err), LINEAGE_EINVAL);
+    assert_int_equal(lineage_store_name_score(store, "Val \"Loss\"", &err), LINEAGE_OK);
+    assert_int_equal(lineage_store_name_score(store, "Val \"Loss\"", &err), LINEAGE_OK);
+    assert_int_equal(lineage_store_name_score(other, "acc", &err), LINEAGE_EEXIST);
+    assert_non_null(strstr(err.text, "`Val \"Loss\"`"));
+    assert_int_equal(lineage_store_name_score(other, "Val \"Loss\"", &err), LINEAGE_OK);
+    lineage_store_close(other);
+    lineage_store_close(store);
+    assert_int_equal(lineage_store_open(&store, dir, NULL, &err), LINEAGE_OK);
+    assert_string_equal(lineage_store_score_name(store), "Val \"Loss\"");
+    assert_true(lineage_store_config(store)->min_delta == 0.5 && lineage_store_config(store)->direction == LINEAGE_HIGHER);
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(wrong_settings_are_refused), cmocka_unit_test(settings_come_round), cmocka_unit_test(rules_of_knobs_come_round), cmocka_unit_test(setting_the_noise_keeps_the_rules),
                                        cmocka_unit_test(a_store_is_created_once),
                                        cmocka_unit_test(what_could_not_be_read_back_is_not_written),
                                        cmocka_unit_test(other_settings_are_not_written_over),
-                                       cmocka_unit_test(an_override_is_a_possible_name)};
+                                       cmocka_unit_test(an_override_is_a_possible_name),
+                                       cmocka_unit_test(the_first_score_gives_its_name)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,7 +163,7 @@ static void runs_go_where_they_decide(void **state)
                                             {.exp_id = "2", .runs = {1, 1.0}}, {.exp_id = "3", .runs = {1, 3.0}},
                                             {.exp_id = "4", .runs = {1, 1.9}}};
     struct lineage_evidence evidence = {.trials = list, .n = 5, .noise = {.std = 0.5, .freedom = 9}};
-    const bool none[5] = {false}, skip[5] = {false, false, true};
+    const bool none[5] = {false}, skip[5] = {false, true, true};
     (void)state;
     assert_true(lineage_evidence_judge(&evidence));
     assert_int_equal(evidence.answer, 1);

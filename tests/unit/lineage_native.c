@@ -172,8 +172,8 @@ static void the_first_lines_stand_for_themselves(void **state)
     options.timestamp = "2026-01-01";
     options.specialist = "a b";
     text = render(dir, &options);
-    assert_non_null(strstr(text, "# Session start — 2026-01-01\nYou are specialist **`a b`**. No trial ranks yet. 1 trials.\n"));
-    assert_non_null(strstr(text, "(no noise floor is set)"));
+    assert_non_null(strstr(text, "# Session start — 2026-01-01\nYou are specialist **`a b`**. No trial ranks yet: 1 crash. 1 trial.\n"));
+    assert_non_null(strstr(text, "(noise unknown: `lineage run"));
     lineage_free(text);
     write_file(in_dir(dir, "lineage.json"), config, sizeof config - 1);
     options.timestamp = options.specialist = "";

@@ -111,8 +111,8 @@ static void the_noise_floor_is_said(void **state)
                  {"{\"noise_std\": 0.01, \"noise_seeds\": 4}", "; 4 seeds a score; 100 trials a night)"},
                  {"{\"noise_std\": 0.01, \"noise_freedom\": 2, \"night_trials\": 12}",
                   "equal trials 0.01 from 3 seeds, 95 % interval 0.00521 to 0.0628; 1 seed a score; 12 trials a night)"},
-                 {"{\"min_delta\": 0.01}", "(min_delta; no noise floor is set)"},
-                 {"{}", "(no noise floor is set)"}};
+                 {"{\"min_delta\": 0.01}", "(min_delta; noise unknown: `lineage run"},
+                 {"{}", "(noise unknown: `lineage run"}};
     size_t length;
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -240,7 +240,7 @@ static void messages_show_what_hides_and_leave_the_rest(void **state)
                  {"\xef\xbb\xbf\xff", "⟨U+FEFF⟩\xef\xbf\xbd"},
                  {"\033[1m", "␛[1m"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char *visible = lineage_text_visible(cases[i].text, strlen(cases[i].text));
+        char *visible = lineage_text_visible(cases[i].text, strlen(cases[i].text), 0);
         assert_string_equal(visible, cases[i].visible ? cases[i].visible : cases[i].text);
         lineage_free(visible);
     }

@@ -66,6 +66,7 @@ static struct rl_loss_input loss_in(const struct laid *x)
         struct rl_loss_result out;                                                                 \
         rl_loss_options_init(&options);                                                            \
         options.agg.mode = aggregation;                                                            \
+        options.dro_beta = 0.3;                                                                    \
         return keep(x, &out, sizeof out,                                                           \
                     rl_##name(x->batch, &in, &options, x->out[0], &out, &x->ws, err));             \
     }
@@ -76,6 +77,10 @@ LOSS(sapo_loss, RL_AGG_SEQ_MEAN_TOKEN_SUM)
 LOSS(gpg_loss, RL_AGG_SEQ_MEAN_TOKEN_MEAN)
 LOSS(reinforce_loss, RL_AGG_SEQ_MEAN_TOKEN_SUM)
 LOSS(geo_mean_loss, RL_AGG_TOKEN_MEAN)
+LOSS(dppo_tv_loss, RL_AGG_TOKEN_MEAN)
+LOSS(dppo_kl_loss, RL_AGG_TOKEN_MEAN)
+LOSS(dro_loss, RL_AGG_TOKEN_MEAN)
+LOSS(vespo_loss, RL_AGG_TOKEN_MEAN)
 
 static enum rl_status run_turn_loss(struct laid *x, struct rl_error *err)
 {
@@ -450,6 +455,10 @@ static const struct entry {
     {"ppo_loss", run_ppo_loss, .aliases = {31}},
     {"gspo_loss", run_gspo_loss, .aliases = {31}},
     {"cispo_loss", run_cispo_loss, .aliases = {31}},
+    {"dppo_tv_loss", run_dppo_tv_loss, .aliases = {31}},
+    {"dppo_kl_loss", run_dppo_kl_loss, .aliases = {31}},
+    {"dro_loss", run_dro_loss, .aliases = {31}},
+    {"vespo_loss", run_vespo_loss, .aliases = {31}},
     {"sapo_loss", run_sapo_loss, .aliases = {31}},
     {"gpg_loss", run_gpg_loss, .aliases = {31}},
     {"reinforce_loss", run_reinforce_loss, .aliases = {31}},

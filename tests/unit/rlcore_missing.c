@@ -73,7 +73,7 @@ static const struct rl_loss_input loss_in = {.log_prob = p, .old_log_prob = q, .
 static const struct rl_loss_inputf loss_inf = {
     .log_prob = pf, .old_log_prob = qf, .advantages = realsf};
 static const struct rl_loss_options loss = {
-    .clip_low = 0.2, .clip_high = 0.2, .clip_c = 3, .tau_pos = 1, .tau_neg = 1};
+    .clip_low = 0.2, .clip_high = 0.2, .clip_c = 3, .tau_pos = 1, .tau_neg = 1, .dro_beta = 1};
 static struct rl_loss_result loss_out;
 #define LOSS(name)                                                                                 \
     CALL(name, ARG(0, &batch), ARG(1, &loss_in), ARG(2, &loss), out.a, ARG(3, &loss_out), &out.ws, \
@@ -87,6 +87,10 @@ LOSS(sapo_loss)
 LOSS(gpg_loss)
 LOSS(reinforce_loss)
 LOSS(geo_mean_loss)
+LOSS(dppo_tv_loss)
+LOSS(dppo_kl_loss)
+LOSS(dro_loss)
+LOSS(vespo_loss)
 static const struct rl_agg agg;
 static struct rl_value_result value_out;
 CALL(agg_loss, ARG(0, &batch), ARG(1, &agg), ARG(2, p), out.a, ARG(3, out.b), &out.ws, NULL)
@@ -267,6 +271,14 @@ static const struct {
     F(reinforce_lossf, 4),
     F(geo_mean_loss, 4),
     F(geo_mean_lossf, 4),
+    F(dppo_tv_loss, 4),
+    F(dppo_tv_lossf, 4),
+    F(dppo_kl_loss, 4),
+    F(dppo_kl_lossf, 4),
+    F(dro_loss, 4),
+    F(dro_lossf, 4),
+    F(vespo_loss, 4),
+    F(vespo_lossf, 4),
     F(agg_loss, 4),
     F(agg_lossf, 4),
     F(value_loss, 6),

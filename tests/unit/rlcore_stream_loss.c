@@ -69,9 +69,9 @@ static struct micro *micro_new(uint64_t seed, enum rl_stream_kind kind)
     rl_stream_options_init(&m->options);
     m->options.kind = kind;
     m->options.kl_tau = 0.01;
-    m->options.rl_scale = 17;
-    m->options.ce_scale = 5;
-    m->options.ref_kl_scale = 9;
+    m->options.rl_scale = 170;
+    m->options.ce_scale = 50;
+    m->options.ref_kl_scale = 90;
     point(m);
     return m;
 }
@@ -353,7 +353,7 @@ static void counts_are_the_members(void **state)
 {
     (void)state;
     struct micro *m = micro_new(9, RL_STREAM_DPPO);
-    struct rl_stream_counts counts = {0};
+    struct rl_stream_counts counts = {7, 7, 7}; /* counting sets them, whatever they held */
     uint64_t rl = 0, ce = 0, ref_kl = 0;
     for (size_t i = 0; i < TOKENS; i++) {
         rl += in_rl(m, i);

@@ -269,7 +269,7 @@ static void check_policy_loss(struct given *g, size_t i, size_t a)
     loss.clip_c = 1.2;
     struct loss_result result = evaluate(g, &loss);
     rl_loss_options_init(&options);
-    options.agg.mode = aggregations[a].core;
+    options.agg.mode = policy_losses[i].name == TRAINER_LOSS_GSPO ? RL_AGG_SEQ_MEAN_TOKEN_MEAN : aggregations[a].core;
     options.clip_low = 0.15;
     options.clip_high = 0.25;
     options.clip_c = 1.2;

@@ -383,6 +383,23 @@ static void bad_json_is_refused_with_its_line(void **state)
                    "start.warm_start is [], but must be an object");
 }
 
+static void environments_inherit_the_algorithm_of_the_run(void **state)
+{
+    (void)state;
+    struct trainer_recipe r = accepted("{'algorithm': {'name': 'turn-group-v1d', 'alpha': 0.7}, 'environments': [{}, {'name': 'reverse', "
+                                       "'algorithm': {'name': 'grpo'}}, {'name': 'reverse', 'algorithm': {'alpha': 0.2}}]}");
+    assert_string_equal(rl_algorithm_at(r.tasks[0].algorithm.name)->name, "turn-group-v1d");
+    assert_true(r.tasks[0].algorithm.alpha > 0.69 && r.tasks[2].algorithm.alpha < 0.21);
+    assert_string_equal(rl_algorithm_at(r.tasks[1].algorithm.name)->name, "grpo");
+    assert_int_equal(r.tasks[2].algorithm.name, r.tasks[0].algorithm.name);
+    r = accepted("{'algorithm': 'rloo'}");
+    assert_string_equal(rl_algorithm_at(r.tasks[0].algorithm.name)->name, "rloo");
+    r = accepted("{'algorithm': {'name': 'rloo'}}");
+    assert_string_equal(rl_algorithm_at(r.tasks[0].algorithm.name)->name, "rloo");
+    assert_refused("{'algorithm': 'rloo', 'environments': [{'algorithm': {'name': 'grpo'}}]}", "algorithm has no effect");
+    assert_refused("{'algorithm': {'name': 'grop'}, 'environments': [{}]}", "nearest known one is grpo");
+}
+
 static void an_unknown_key_is_refused_with_the_nearest(void **state)
 {
     (void)state;
@@ -898,6 +915,7 @@ int main(void)
         cmocka_unit_test(numbers_are_the_shortest_that_read_back),
         cmocka_unit_test(names_are_those_of_the_environments_and_algorithms),
         cmocka_unit_test(bad_json_is_refused_with_its_line),
+        cmocka_unit_test(environments_inherit_the_algorithm_of_the_run),
         cmocka_unit_test(an_unknown_key_is_refused_with_the_nearest),
         cmocka_unit_test(wrong_values_are_refused_with_their_path),
         cmocka_unit_test(settings_that_do_not_go_together_are_refused),

@@ -234,6 +234,14 @@ static void names_of_other_trainers_are_known(void **state)
     struct trainer_error err;
     assert_int_equal(parse_with("{}", "actor.clip_ratio_high", "0.3", &err), TRAINER_EINVAL);
     assert_non_null(strstr(err.text, "loss.clip_high"));
+    assert_int_equal(parse_with("{}", "algo.advantage.estimator", "x", &err), TRAINER_EINVAL);
+    assert_non_null(strstr(err.text, "is algorithm.name here"));
+    assert_int_equal(parse_with("{}", "algo.kl.estimator", "k3", &err), TRAINER_EINVAL);
+    assert_non_null(strstr(err.text, "is kl.estimator here"));
+    assert_int_equal(parse_with("{}", "entropy_coef", "0.1", &err), TRAINER_EINVAL);
+    assert_non_null(strstr(err.text, "entropy_coef of TRL has no equal here"));
+    assert_int_equal(parse_with("{}", "loss.name", "m2po", &err), TRAINER_EINVAL);
+    assert_non_null(strstr(err.text, "m2po of AReaL has no equal here"));
 }
 
 /* No name is one of ours, which would be read, and every path exists. */
@@ -243,6 +251,8 @@ static void names_of_other_trainers_lead_to_settings(void **state)
     (void)state;
     for (size_t i = 0; (foreign = recipe_foreign_at(i)); i++) {
         const char *path = foreign->path;
+        if (!path)
+            continue;
         bool task = strncmp(path, "env.", 4) == 0 || strncmp(path, "algorithm.", 10) == 0;
         path += strncmp(path, "env.", 4) == 0 ? 4 : 0;
         if (!recipe_find(task ? &recipe_task : &recipe_root, path))

@@ -429,19 +429,27 @@ const repaint = () => report.stores.forEach(s => s.charts.forEach(c => { if (c.c
 addEventListener('resize', repaint); matchMedia('(prefers-color-scheme:dark)').onchange = repaint;
 
 /* The state of all stores behind the # of the address, so that a link restores them. A link to a part of the page
-   scrolls there and keeps the state. */
+   scrolls there and keeps the state. A page in srcdoc (notebooks, model cards) has no address of its own: a link would load the
+   page around it, so the script follows links itself and remembers where it is. */
+const framed = /^about:/.test(document.URL);
 const links = {
-  anchor: () => /^#s\d+(-|$)/.test(location.hash),
-  params: () => new URLSearchParams(links.anchor() ? '' : location.hash.slice(1)),
+  at: '',
+  hash: () => framed ? links.at : location.hash,
+  anchor: () => /^#s\d+(-|$)/.test(links.hash()),
+  params: () => new URLSearchParams(links.anchor() ? '' : links.hash().slice(1)),
   text: () => { const out = new URLSearchParams(); report.stores.forEach(s => s.save(out)); return String(out); },
-  write: () => { links.due = 0; const text = links.text(); if (('#' + text) !== (location.hash || '#')) history.replaceState(null, '', text ? '#' + text : location.pathname + location.search); },
+  write: () => { links.due = 0; const text = links.text();
+    if (framed) links.at = '#' + text;
+    else if (('#' + text) !== (location.hash || '#')) try { history.replaceState(null, '', text ? '#' + text : location.pathname + location.search); } catch { /* a sandbox may forbid it */ } },
   later: () => { if (!links.due) links.due = setTimeout(links.write, 120); }
 };
-const follow = () => { const m = /^#s(\d+)-t(\d+)$/.exec(location.hash), store = m && report.stores[m[1]];
+const follow = () => { const m = /^#s(\d+)-t(\d+)$/.exec(links.hash()), store = m && report.stores[m[1]];
   if (store && +m[2] < store.n) store.open(+m[2]);
   else if (links.anchor()) { if (links.text()) links.later(); }
   else report.stores.forEach(s => s.load(links.params())); };
 addEventListener('hashchange', follow);
+if (framed) document.addEventListener('click', e => { const link = e.target.closest('a[href^="#"]'); if (!link) return;
+  e.preventDefault(); links.at = link.getAttribute('href'); document.getElementById(links.at.slice(1))?.scrollIntoView(); follow(); });
 document.onkeydown = e => { if (e.key === 'Escape') { if (!panel.hidden) $('button', panel).click(); tip.hidden = true; } };
 /* A region is a stop of the tab key only while there is something to scroll. */
 const stops = () => $$('.scroll').forEach(e => e.scrollWidth > e.clientWidth + 1 ? e.tabIndex = 0 : e.removeAttribute('tabindex'));

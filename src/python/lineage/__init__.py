@@ -7,9 +7,16 @@
 Modules are loaded on first use: a store needs neither NumPy nor PyTorch.
 """
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._library import LibraryError
+
+if Path(__file__).with_name("individual.py").exists():
+    raise ImportError(
+        "PyPI's package `lineage` (genetics) is installed into the same folder, and its files are mixed with these: "
+        "`pip uninstall -y lineage`, then install lineage-trials again, or give each an environment of its own"
+    )
 
 if TYPE_CHECKING:
     from .store import NotFound, Store, StoreError, Trial

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import warnings
 import weakref
 from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
@@ -219,7 +220,10 @@ def run(
     if status != 0:
         raise CoreError(family, error.text.decode(errors="replace"))
     case = _Done(done.value or 0)
-    return case.values(), case.arrays()
+    results = case.values()
+    for text in results.pop("warnings", ()):
+        warnings.warn(f"{family}: {text}", RuntimeWarning, stacklevel=3)
+    return results, case.arrays()
 
 
 def describe() -> "list[dict[str, Any]]":

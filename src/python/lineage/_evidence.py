@@ -69,6 +69,7 @@ _PROTOTYPES: "dict[str, tuple[Any, list[Any]]]" = {
     "lineage_evidence_load": (ctypes.c_int, [
         _pointer(_Evidence), ctypes.c_void_p, _pointer(_Rule), _pointer(_store._Error)]),
     "lineage_evidence_release": (None, [_pointer(_Evidence)]),
+    "lineage_evidence_order": (None, [_pointer(_size), _pointer(_Evidence)]),
     "lineage_judgement_interval": (None, [_pointer(_double), _pointer(_double), _pointer(_Judgement), _pointer(_Noise)]),
     "lineage_noise_text": (_text, [ctypes.c_char * 160, _pointer(_Noise)]),
     "lineage_noise_margin": (_double, [_pointer(_Noise), _size]),
@@ -106,6 +107,7 @@ def _trial(evidence: _Evidence, trial: _Trial) -> "dict[str, Any]":
         "fresh_mean": trial.fresh.mean if trial.fresh.n else None, "again": trial.again, "failed": trial.failed,
         "std": math.sqrt(trial.variance) if trial.runs.n > 1 else None,
         "margin": _known(_lib.lineage_noise_margin(ctypes.byref(evidence.noise), trial.runs.n)), "is_best": trial.is_best,
+        "expected": trial.expected, "left_out": trial.left_out,
     }  # fmt: skip
     judged = trial.judgement if evidence.best < evidence.n and not trial.is_best else None
     low, high = _double(math.nan), _double(math.nan)
@@ -119,13 +121,16 @@ def _trial(evidence: _Evidence, trial: _Trial) -> "dict[str, Any]":
     }  # fmt: skip
 
 
-def load(handle: int, trials: int, runs_max: int) -> "tuple[dict[str, Any], list[dict[str, Any]]]":
-    """The noise, and the evidence of each trial."""
+def load(handle: int, trials: int, runs_max: int, in_order: bool = False) -> "tuple[dict[str, Any], list[dict[str, Any]]]":
+    """The noise, and the evidence of each trial, in the order of the log or of their expected values."""
     evidence, rule, error = _Evidence(), _Rule(trials=trials, runs_max=runs_max), _store._Error()
     status = _lib.lineage_evidence_load(ctypes.byref(evidence), handle, ctypes.byref(rule), ctypes.byref(error))
     try:
         _store._check(status, error)
-        return _noise(evidence.noise), [_trial(evidence, evidence.trials[i]) for i in range(evidence.n)]
+        order = (_size * evidence.n)(*range(evidence.n))
+        if in_order:
+            _lib.lineage_evidence_order(order, ctypes.byref(evidence))
+        return _noise(evidence.noise), [_trial(evidence, evidence.trials[i]) for i in order]
     finally:
         _lib.lineage_evidence_release(ctypes.byref(evidence))
 

@@ -44,7 +44,7 @@ _TYPES = {
 def _type(item: Mapping[str, Any]) -> str:
     if item["kind"] == "choice":
         return f"Literal[{', '.join(repr(choice) for choice in item['choices'])}]"
-    if item["name"] == "rollout_rs_threshold":
+    if item["name"] in ("rollout_is_threshold", "rollout_rs_threshold"):
         return "Union[str, float]"
     return _TYPES.get(item["kind"], "Array")
 

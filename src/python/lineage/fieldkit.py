@@ -8,7 +8,7 @@
 
 Programs that import ``fieldkit.lineage`` work with this module instead: the classes, their fields and their arguments
 have the same names, results.tsv gets the same bytes, and the block has the same bytes. The names and their meaning are
-those of fieldkit 0.4.3 by Manav Sehgal (https://github.com/manavsehgal/ai-field-notes), Apache License 2.0.
+those of fieldkit 0.4.3 to 0.34.1 (the module is the same) by Manav Sehgal (https://github.com/manavsehgal/ai-field-notes), Apache License 2.0.
 
 It differs from fieldkit where fieldkit loses something:
 

@@ -59,10 +59,10 @@ def loss(inputs: Any, name: str = "vanilla", **settings: Any) -> Any:
         module: Any = TurnLoss("seq-mean-token-sum", dynamic_clip=False, **settings)
         value = module(log_prob, old.detach(), advantages.detach(), mask)
     else:
-        module = PolicyLoss(name, "seq-mean-token-sum", **settings)
+        module = PolicyLoss(name, None if name in ("sapo", "geo_mean") else "seq-mean-token-sum", **settings)
         scale = None if weights is None else weights.unsqueeze(0).detach()
         value = module(log_prob, old.detach(), advantages.detach(), mask, scale)
-    if name in ("gspo", "sapo"):
-        value = value * mask.sum()  # these always average over the sequence; prime-rl expects the sum
+    if name == "sapo":
+        value = value * mask.sum()  # it always averages over the sequence; prime-rl expects the sum
     metrics = {key: torch.tensor(number) for key, number in module.metrics.items()}
     return _outputs(value, metrics)

@@ -23,7 +23,10 @@ import base64
 import contextlib
 import ctypes
 import errno
+import functools
+import hashlib
 import html
+import inspect
 import itertools
 import json
 import math
@@ -36,7 +39,7 @@ import threading
 import time
 import warnings
 import weakref
-from typing import Any, Iterator, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
 
 from . import _library, _rows, _running
 from ._rows import LAST_TEXTS as _LAST_TEXTS, NUMBERS as _NUMBERS, SCALES as _SCALES, TEXTS as _TEXTS
@@ -63,7 +66,7 @@ CAUSES = tuple(_names_of("lineage_cause_name"))
 #: Where a change of a setting was read from, most trusted first: the parameters of a row, the trial's program, its words.
 SOURCES = ("declared", "measured", "stated")
 
-Param = Union[float, int, bool, str]
+Param = Union[float, int, bool, str, None, Sequence[Any], Mapping[str, Any]]
 _STATUS = {
     -1: "invalid", -2: "no memory", -3: "system", -4: "corrupt", -5: "exists", -6: "not found", -7: "locked",
     -8: "database", -9: "limit", -10: "cancelled", -11: "away", -12: "refused",
@@ -158,7 +161,8 @@ class _AppendOptions(ctypes.Structure):
 class _Chain(ctypes.Structure):
     _fields_ = [
         ("trials", ctypes.POINTER(_Trial)), ("passed_over", ctypes.POINTER(ctypes.c_size_t)), ("n", ctypes.c_size_t),
-        ("end", ctypes.c_int), ("end_id", ctypes.c_char_p), ("left_out", ctypes.c_size_t), ("memory", ctypes.c_void_p),
+        ("end", ctypes.c_int), ("end_id", ctypes.c_char_p), ("left_out", ctypes.c_size_t),
+        ("by_keeps", ctypes.c_bool), ("memory", ctypes.c_void_p),
     ]  # fmt: skip
 
 
@@ -248,7 +252,7 @@ class _Similar(ctypes.Structure):
 
 
 class _SimilarList(ctypes.Structure):
-    _fields_ = [("items", ctypes.POINTER(_Similar)), ("n", ctypes.c_size_t), ("memory", ctypes.c_void_p)]
+    _fields_ = [("items", ctypes.POINTER(_Similar)), ("n", ctypes.c_size_t), ("remark", ctypes.c_char_p), ("memory", ctypes.c_void_p)]
 
 
 class _KnobTry(ctypes.Structure):
@@ -446,13 +450,48 @@ def _at_least(name: str, value: int, least: int) -> int:
     return value
 
 
+_TEXT_MAX = 128  # bytes of a parameter's text (LINEAGE_PARAM_TEXT_MAX)
+
+
+def _flat(params: Mapping[Any, Any], inside: str = "") -> "dict[str, float | str]":
+    """Parameters of a configuration as a row holds them: a mapping within becomes ``optimizer.lr``, and all but numbers
+    become texts: true, false, none, and a list or another object in its JSON or as str() prints it."""
+    flat: "dict[str, float | str]" = {}
+    for key, value in params.items():
+        name = f"{inside}{key}"
+        if isinstance(value, Mapping):
+            flat.update(_flat(value, f"{name}."))
+        else:
+            flat[name] = _setting(value)
+    return flat
+
+
+def _setting(value: Any) -> "float | str":
+    with contextlib.suppress(AttributeError, TypeError, ValueError, RuntimeError):
+        value = value.item()  # a scalar of NumPy or PyTorch
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, str):
+        with contextlib.suppress(TypeError):
+            return _plain("value", value)
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, (set, frozenset)):
+        value = sorted(value, key=str)
+    text = json.dumps(value, default=str, separators=(",", ":")) if isinstance(value, (list, tuple)) else str(value)
+    text = "".join("," if c == ";" else c if c.isprintable() else " " for c in text) or "empty"
+    raw = text.encode("utf-8", "replace")
+    if len(raw) > _TEXT_MAX:  # the end tells long texts apart that begin alike
+        digest = hashlib.sha256(raw).hexdigest()[:8]
+        text = f"{raw[: _TEXT_MAX - 12].decode('utf-8', 'ignore')}…{digest}"
+    return text
+
+
 def _params(params: Mapping[str, Param], alive: "list[Any]") -> Any:
     array = (_Param * max(len(params), 1))()
     for slot, (name, value) in zip(array, params.items()):
         key = str(name).encode("utf-8", "surrogateescape")
         alive.append(key)
         slot.name = key
-        value = _plain(name, value)
         if isinstance(value, str):
             slot.value, slot.text = math.nan, _bytes(value)
         else:
@@ -504,7 +543,7 @@ def _c_trial(given: Mapping[str, Any], alive: "list[Any]") -> _Trial:
     for name in (*_NUMBERS, *_SCALES):
         setattr(out, name, _number(given.get(name)))
     out.status = _label(given.get("status", "baseline"))
-    params = dict(given.get("params") or {})
+    params = _flat(given.get("params") or {})
     out.params, out.n_params = _params(params, alive), len(params)
     turns = [_TurnStat(t["turn"], t["mean"], t["std"], t.get("count", 0)) for t in given.get("turns") or []]
     array = (_TurnStat * max(len(turns), 1))(*turns)
@@ -1003,6 +1042,14 @@ class Store:
         rule = _at_least("trials", trials, 0), _at_least("runs_max", runs_max, 0)
         return _evidence.load(self._handles.get(), *rule)[1]
 
+    def settings(self) -> "list[dict[str, Any]]":
+        """What :meth:`evidence` returns, the best setting first: by ``expected``, the ``mean`` of its ``n`` runs drawn to the middle of
+        all as far as noise may explain the difference. ``margin`` is half of the 95 % interval of the mean, None while the noise is
+        unknown. The runs of a setting are rows that run it again, and rows that differ in the parameter seed or random_seed alone."""
+        from . import _evidence
+
+        return _evidence.load(self._handles.get(), 0, 0, in_order=True)[1]
+
     def noise(self) -> "dict[str, Any]":
         """The standard deviation of a score between equal trials: ``std`` with its 95 % interval ``low`` to ``high``, its
         degrees of ``freedom`` (0: nothing is known; infinity: set by the owner), the number of ``runs`` it was computed from,
@@ -1021,7 +1068,7 @@ class Store:
     def tried(self, params: Optional[Mapping[str, Param]] = None, *, tolerance: float = 1e-9, **named: Param) -> "list[dict[str, Any]]":
         """Trials whose parameters have these values, within ``tolerance``: a share of the value (0.05 means 5 %), or an
         absolute difference if the value is 0. An empty list means that nobody has tried them."""
-        wanted = {**(params or {}), **named}
+        wanted = _flat({**(params or {}), **named})
         alive: "list[Any]" = []
         cursor, error = _handle(), _Error()
         status = _lib.lineage_tried(
@@ -1029,6 +1076,50 @@ class Store:
         )
         _check(status, error)
         return _drain(cursor)
+
+    def suggest(self, ranges: Mapping[str, "str | Sequence[Param]"], *, method: str = "auto", seed: int = 0) -> "dict[str, Any]":
+        """The setting to try next, learnt from the trials of the store, as `lineage suggest` chooses it: a range is a text such as
+        ``"1e-5:1e-2:log"``, or the values to choose from. :meth:`tell` records how it went. NotFound if all settings were tried."""
+        call = ["suggest", "--propose", method, "--seed", str(seed)]
+        for name, given in ranges.items():
+            values = given if isinstance(given, str) else ",".join(f"{_setting(value)}" for value in given)
+            call += ["--range", f"{name}={values}"]
+        answer = json.loads(_command(self.path, call))
+        if not answer["suggestions"]:
+            raise _not_found("every setting of the ranges was tried")
+        integers = {name for name, given in ranges.items() if isinstance(given, str) and "integer" in given}
+        return {name: int(value) if name in integers else value for name, value in answer["suggestions"][0].items()}
+
+    def tell(self, params: Mapping[str, Param], score: Optional[float], **columns: Any) -> "dict[str, Any]":
+        """Append a trial with this setting and score; None or a score that is not finite is a crash."""
+        measured = score is not None and math.isfinite(score)
+        row: "dict[str, Any]" = {"params": params, "status": "auto" if measured else "crash", **columns}
+        return self.append(score=score if measured else None, **row)
+
+    def record(self, function: "Optional[Callable[..., Any]]" = None, /, **plan: Any) -> Any:
+        """A decorator: each call of the function is a trial with the arguments of the call, defaults included, as parameters. What
+        it returns is the score, or a mapping with ``score`` and metrics::
+
+            @store.record(hypothesis="a longer warm-up")
+            def train(lr=1e-3, layers=4): ...
+        """
+        if function is None:
+            return functools.partial(self.record, **plan)
+        run, signature = function, inspect.signature(function)
+
+        @functools.wraps(run)
+        def recorded(*args: Any, **kwargs: Any) -> Any:
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            begin: "dict[str, Any]" = {**plan, "params": {**bound.arguments, **plan.get("params", {})}}
+            with self.trial(**begin) as trial:
+                result = run(*args, **kwargs)
+                numbers_by_name = dict(result) if isinstance(result, Mapping) else {"score": result}
+                if numbers_by_name.get("score") is not None:
+                    trial.score(numbers_by_name.pop("score"), **numbers_by_name)
+            return result
+
+        return recorded
 
     def sweep(self, x: str, y: Optional[str] = None) -> "list[dict[str, Any]]":
         """The values, or pairs of values, of parameters, metrics or extra columns that occurred: one dict per cell, with
@@ -1044,21 +1135,34 @@ class Store:
 
     def render(
         self, *, style: str = "native", specialist: str = "", timestamp: str = "", sections: Optional[str] = None,
-        max_bytes: int = 0,
+        max_bytes: Optional[int] = None,
     ) -> str:  # fmt: skip
-        """The session-start block that the next agent reads."""
+        """The session-start block that the next agent reads, of 12,000 bytes at most unless max_bytes says otherwise (0: all)."""
         if style not in _STYLES:
             raise ValueError(f"style is {style!r}, not 'native' or 'fieldkit'")
         options = _RenderOptions()
         _lib.lineage_render_options_init(ctypes.byref(options))
         options.style, options.specialist, options.timestamp = _STYLES.index(style), _bytes(specialist), _bytes(timestamp)
-        options.sections, options.max_bytes = _bytes(sections), max_bytes
+        options.sections = _bytes(sections)
+        if max_bytes is not None:
+            options.max_bytes = max_bytes
         return _rendered(self._handles.get(), options)
 
 
 def _is_numeric(name: str, values: "Sequence[Any]") -> bool:
     """Whether a column of Store._table has numbers, also if it has no values."""
     return name not in (*_TEXTS, *_LAST_TEXTS, "status") and not any(isinstance(value, str) for value in values)
+
+
+def _command(store: str, call: "list[str]") -> str:
+    """What a command of lineage says about the store; the package has no proposers of its own."""
+    command = shutil.which("lineage")
+    if command is None:
+        raise FileNotFoundError("the command `lineage` is not on PATH; it is in the wheel and in the packages")
+    done = subprocess.run([command, *call, "-C", store, "--format", "json"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode not in (0, 1) or not done.stdout:
+        raise ValueError(done.stderr.strip() or f"lineage {call[0]} failed")
+    return done.stdout
 
 
 def _picture(store: str, name: str) -> str:
@@ -1120,6 +1224,8 @@ def _knob(ideas: ctypes.c_void_p, knob: _Knob) -> "dict[str, Any]":
 
 def _condition(name: str, value: Any, alive: "list[Any]") -> _Condition:
     out = _Condition(name=name.encode())
+    if value is None or isinstance(value, bool):
+        value = str(value).lower()
     if isinstance(value, (int, float)):
         value = (value, value)
     if isinstance(value, tuple) and len(value) == 2 and not any(isinstance(end, str) for end in value):
@@ -1292,6 +1398,15 @@ def _is_accepted(store: Store, columns: "dict[str, Any]") -> bool:
     return True
 
 
+def _other_rank() -> Optional[str]:
+    """`RANK=1` if this process is one of several of one training and not the first; None otherwise."""
+    for rank, size in (("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")):
+        texts = os.environ.get(rank, ""), os.environ.get(size, "")
+        if all(text.isdigit() for text in texts):
+            return f"{rank}={texts[0]}" if int(texts[0]) > 0 and int(texts[1]) > 1 else None
+    return None
+
+
 class Trial:
     """A running trial, from :meth:`Store.trial`. The end of the ``with`` block appends its row.
 
@@ -1306,11 +1421,16 @@ class Trial:
     process is killed, the next :class:`Store` of this directory, or the next `lineage run`, `night` or `train`, appends
     the row as harness_abort with the parameters and steps so far; until then `lineage verify` reports the trial. In a
     child that was forked within the block, the end of the block does nothing.
+
+    One training has one row: in a process whose environment says that it is another than rank 0 of several (``RANK`` and
+    ``WORLD_SIZE`` of torchrun, or those of Slurm and Open MPI), the block runs and records nothing, with a warning that names
+    the variable; ``row`` stays None.
     """
 
     def __init__(self, store: Store, plan: Mapping[str, Any]) -> None:
         self._store, self._plan = store, dict(plan)
         self._steps: "list[dict[str, float]]" = []
+        self._lost: "set[str]" = set()
         self._final: "dict[str, Any]" = {}
         self._score: Optional[float] = None
         self._running: Optional[_running.Running] = None
@@ -1321,9 +1441,13 @@ class Trial:
         return f"<Trial in {self._store.path!r}: {state}, {len(self._steps)} steps>"
 
     def __enter__(self) -> "Trial":
-        for kind in ("params", "metrics"):
-            self._plan[kind] = {str(name): _plain(name, value) for name, value in (self._plan.get(kind) or {}).items()}
+        self._plan["params"] = _flat(self._plan.get("params") or {})
+        self._plan["metrics"] = {str(name): _plain(name, value) for name, value in (self._plan.get("metrics") or {}).items()}
         self._store._check(self._plan)
+        rank = _other_rank()
+        if rank is not None:
+            warnings.warn(f"{rank}: rank 0 records this trial; this process records nothing", stacklevel=2)
+            return self
         plan = {("parent" if name == "parent_exp" else name): value for name, value in self._plan.items()}
         self._begun = time.monotonic()
         self._running = _running.Running(self._store._handles.directory(), plan)
@@ -1334,7 +1458,9 @@ class Trial:
 
     def log(self, step: int, /, **metrics: float) -> None:
         """Record metrics of a step by name. `lineage status` shows them at once, and telemetry keeps them. Values that are
-        not finite are dropped, because JSON cannot represent them."""
+        not finite are dropped, because JSON cannot represent them; the row leaves out a metric whose last value was one of them."""
+        for name, value in metrics.items():
+            (self._lost.discard if math.isfinite(float(value)) else self._lost.add)(_metric_name(name))
         entry = {name: float(value) for name, value in metrics.items() if math.isfinite(float(value))}
         self._steps.append({"step": int(step), **entry})
         if self._running is not None:
@@ -1346,9 +1472,9 @@ class Trial:
 
     def param(self, name: str, value: Param) -> None:
         """Set a parameter that was not known at the start. An error if the store would refuse it."""
-        plain = _plain(name, value)
-        self._store._check({"params": {name: plain}})
-        self._plan["params"] = {**(self._plan.get("params") or {}), name: plain}
+        plain = _flat({name: value})
+        self._store._check({"params": plain})
+        self._plan["params"] = {**(self._plan.get("params") or {}), **plain}
         if self._running is not None and self._running.is_mine():
             self._running.write_plan(params=self._plan["params"])
 
@@ -1370,7 +1496,9 @@ class Trial:
         else:
             trial["status"], cause = reason
             trial["notes"] = "; ".join(part for part in (str(trial.get("notes") or ""), cause) if part)
-        trial["metrics"] = {**_last_metrics([*self._steps, self._final]), **(trial.get("metrics") or {})}
+        lost = self._lost - {_metric_name(name) for name in self._final}
+        last = {name: value for name, value in _last_metrics([*self._steps, self._final]).items() if name not in lost}
+        trial["metrics"] = {**last, **(trial.get("metrics") or {})}
         telemetry: "dict[str, Any]" = {"steps": self._steps} if self._steps else {}
         if self._final:
             telemetry["final"] = self._final

@@ -123,13 +123,21 @@ class _Loss(nn.Module):
         return loss
 
 
+#: Losses whose papers have a mean per row. gspo has the other aggregations, too.
+MEANS_PER_ROW = ("gspo", "sapo", "geo_mean")
+
+
 class PolicyLoss(_Loss):
-    """PPO ("vanilla", with dual clip), "gspo", "cispo", "sapo", "gpg", "reinforce", "geo_mean" (rlcore/loss.h)."""
+    """PPO ("vanilla", with dual clip), "gspo", "cispo", "sapo", "gpg", "reinforce", "geo_mean", "dppo_tv", "dppo_kl",
+    "dro", "vespo" (rlcore/loss.h). LUSPO is gspo with "seq-mean-token-sum".
+
+    loss_agg_mode: "seq-mean-token-mean" for :data:`MEANS_PER_ROW`, else "token-mean"."""
 
     family = "policy_loss"
 
-    def __init__(self, loss: str = "vanilla", loss_agg_mode: str = "token-mean", **settings: Any) -> None:
-        super().__init__(loss=loss, loss_agg_mode=loss_agg_mode, **settings)
+    def __init__(self, loss: str = "vanilla", loss_agg_mode: Optional[str] = None, **settings: Any) -> None:
+        mode = loss_agg_mode or ("seq-mean-token-mean" if loss in MEANS_PER_ROW else "token-mean")
+        super().__init__(loss=loss, loss_agg_mode=mode, **settings)
 
     def forward(
         self, log_prob: Tensor, old_log_prob: Optional[Tensor], advantages: Tensor, response_mask: Tensor,
@@ -273,13 +281,24 @@ class DistillationLoss(_Loss):
 
     def forward(
         self, log_prob: Tensor, teacher_log_prob: Tensor, rl_advantages: Tensor, response_mask: Tensor,
-        group_index: Any, rewards: Any,
+        group_index: Any, rewards: Any, **call: Any,
     ) -> Tensor:  # fmt: skip
+        """call: the numbers of :meth:`totals`, if this is a part of a batch."""
         given = dict(
             teacher_log_prob=teacher_log_prob, rl_advantages=rl_advantages, response_mask=response_mask,
             group_index=group_index, rewards=rewards,
         )  # fmt: skip
-        return self._run(log_prob, given)
+        return self._run(log_prob, given, **call)
+
+    def totals(self, batch: Mapping[str, Any], dp_size: int = 1) -> "dict[str, Any]":
+        """Numbers of the whole batch for its parts: the pass rate of each row's group [B], which is split with the rows,
+        the distilled tokens, and the ranks. batch: the arguments of a call on the whole batch."""
+        with torch.no_grad():
+            self(**batch)
+        known: "dict[str, Any]" = dict(pass_rate=list(map(float, self.outputs["pass_rate"])), dp_size=float(dp_size))
+        if self.outputs["eligible_tokens"]:
+            known["eligible_tokens"] = int(self.outputs["eligible_tokens"])
+        return known
 
 
 class StreamLoss(_Loss):
@@ -381,8 +400,8 @@ def check_partition(
 ) -> PartitionReport:  # fmt: skip
     """Check that a loss and its gradient do not depend on how the batch is split.
 
-    loss(**part, **totals) is called for each part. The parts of a rank are added (gradient accumulation) and the ranks
-    are averaged (data parallel), as in verl and PyTorch's DDP. batch: the inputs by the names of the loss, with
+    loss(**part, **totals) is called for each part, with the totals of ``loss.totals(batch, ranks)`` if the loss has that
+    method, else of :func:`totals`. The parts of a rank are added (gradient accumulation) and the ranks are averaged (data parallel), as in verl and PyTorch's DDP. batch: the inputs by the names of the loss, with
     response_mask. Inputs with B entries are split by row, into at most B parts. The rows are shuffled with the seed
     ``shuffle``, so that the parts have different lengths. A loss that ignores ``totals`` divides by the tokens or rows
     of its part; this check finds that mistake.
@@ -392,13 +411,13 @@ def check_partition(
 
     def measure(n_ranks: int, parts: int) -> "tuple[float, Tensor]":
         leaf = batch[input].detach().clone().requires_grad_(True)
-        known = totals(batch["response_mask"], n_ranks)
+        own = getattr(loss, "totals", None)
+        known = own(batch, n_ranks) if own else totals(batch["response_mask"], n_ranks)
         total = torch.zeros((), dtype=leaf.dtype, device=leaf.device)
         for share in order.tensor_split(n_ranks):
             for index in share.tensor_split(parts):
                 if len(index):
-                    part = _rows({**batch, input: leaf}, index)
-                    total = total + loss(**part, **known) / n_ranks
+                    total = total + loss(**_rows({**batch, **known, input: leaf}, index)) / n_ranks
         total.backward()
         assert leaf.grad is not None
         return float(total.detach()), leaf.grad

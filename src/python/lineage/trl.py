@@ -11,13 +11,17 @@
 
 The loss is a mixin because TRL has no registry of losses (huggingface/trl#7291). It replaces ``_compute_loss(model,
 inputs)`` of GRPOTrainer, whose inputs are completion_mask, advantages, old_per_token_logps and the token ids.
-It is checked against huggingface/trl@f2cd577, version 1.10 (tests/python/upstream_drift.py).
+It follows the installed release, one of :data:`RELEASES` (tests/python/upstream.sh); another is refused.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import importlib.metadata
+import json
 import os
+import re
 import subprocess
 from typing import Any, Mapping, Optional
 
@@ -34,6 +38,21 @@ with contextlib.suppress(ImportError):
 
 __all__ = ["LineageCallback", "LineageLossMixin"]
 
+#: Releases of TRL whose loss the mixin follows: from the first up to, without, the second.
+RELEASES = ((1, 9, 0), (1, 17, 0))
+
+
+def _installed() -> "tuple[int, ...]":
+    """The installed release; the newest known one without TRL."""
+    try:
+        text = importlib.metadata.version("trl")
+    except importlib.metadata.PackageNotFoundError:
+        return (1, 16, 0)
+    return tuple(int(part) for part in re.findall(r"\d+", text)[:3])
+
+
+INSTALLED = _installed()
+
 #: Settings of TrainingArguments that become parameters of the row if they exist.
 PARAMS = (
     "learning_rate", "per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs", "max_steps",
@@ -43,18 +62,42 @@ PARAMS = (
     "vllm_importance_sampling_correction", "lineage_loss", "lineage_loss_agg_mode",
 )  # fmt: skip
 _SHORT = {"learning_rate": "lr"}
+#: Settings that say where and how a run reports, or how fast it is, and not what is trained. hub_token is a secret.
+_NOT_TRAINED = re.compile(
+    r"output_dir|run_name|project|report_to|disable_tqdm|overwrite_output_dir|resume_from_checkpoint|load_best_model_at_end|"
+    r"local_rank|ddp_\w+|deepspeed|parallelism_config|accelerator_config|fsdp\w*|use_cpu|no_cuda|torch_compile\w*|"
+    r"skip_memory_metrics|include_\w+|(logging|log|save|hub|push|dataloader|eval|trackio|wandb|vllm_server)_\w+|"
+    r"vllm_(gpu_memory_utilization|group_port|tensor_parallel_size)|chat_template_path|num_completions_to_print"
+)
+
+
+def _changed(args: Any) -> "list[str]":
+    """The settings of the configuration's class that differ from its defaults."""
+    names = []
+    for field in dataclasses.fields(args) if dataclasses.is_dataclass(args) else ():
+        made = field.default_factory
+        default = made() if callable(made) else field.default
+        if not _NOT_TRAINED.fullmatch(field.name) and getattr(args, field.name, None) != default:
+            names.append(field.name)
+    return names
 
 
 def params_of(args: Any) -> "dict[str, Any]":
-    """The settings of a run as parameters of a row: numbers, booleans as 0 and 1, and texts."""
+    """The settings of a run as parameters of a row: numbers, booleans as 0 and 1, and texts.
+
+    Those of PARAMS, and every other setting that was changed, since two runs that differ in it are two settings."""
     out: "dict[str, Any]" = {}
-    for name in PARAMS:
+    for name in (*PARAMS, *(name for name in _changed(args) if name not in PARAMS)):
         value = getattr(args, name, None)
         value = getattr(value, "value", value)  # an enum of transformers
         if isinstance(value, (bool, int, float)):
             out[_SHORT.get(name, name)] = float(value)
         elif isinstance(value, str) and value:
             out[name] = value
+        elif isinstance(value, (list, tuple, dict)) and value:
+            out[name] = json.dumps(value, default=str)
+        elif value is None and name not in PARAMS:
+            out[name] = "none"
     return out
 
 
@@ -117,10 +160,10 @@ class LineageCallback(_Callback):
         self._end(error)
 
 
-#: Losses whose result is an average over rows whatever the aggregation. A weight makes them a sum over tokens.
-_PER_ROW = ("gspo", "sapo")
 #: How TRL's loss_type aggregates token losses. cispo and sapo also name the token loss.
-_LOSS_TYPES = ("grpo", "sapo", "bnpo", "dr_grpo", "dapo", "cispo")
+_LOSS_TYPES = ("grpo", "sapo", "bnpo", "dr_grpo", "dapo", "cispo", "luspo", "vespo")
+#: loss types that are also the name of the loss
+_NAMED = ("cispo", "sapo", "vespo")
 _MODEL_INPUTS = (
     "pixel_values", "image_grid_thw", "num_images", "pixel_attention_mask", "spatial_shapes", "num_tiles", "image_sizes",
     "token_type_ids", "mm_token_type_ids", "image_position_ids",
@@ -133,13 +176,13 @@ class LineageLossMixin:
     """A base class before GRPOTrainer that replaces its token loss by a policy loss of the core.
 
     Class attributes: ``lineage_loss`` (vanilla, gspo, cispo, ...), ``lineage_settings`` for it, and
-    ``lineage_loss_agg_mode``, which replaces the aggregation of the trainer's ``loss_type`` (grpo, bnpo, dr_grpo, dapo; also
-    cispo and sapo, if that is the loss) by a mean over each micro-batch.
+    ``lineage_loss_agg_mode``, which replaces the aggregation of the trainer's ``loss_type`` (grpo, bnpo, dr_grpo, dapo, luspo; also
+    cispo, sapo and vespo, if that is the loss) by a mean over each micro-batch.
 
     Everything else is as the trainer's configuration says: clip range, ``delta``, vLLM's importance weights,
     ``off_policy_mask_threshold``, ``top_entropy_quantile``, a constant ``entropy_coef``, the router's auxiliary loss, and
     accumulation, which does not divide an evaluation loss. Settings without an implementation here raise ValueError when
-    the trainer is made: ``beta``, ``use_liger_kernel`` (it would bypass the mixin), the loss types luspo and vespo, an adaptive
+    the trainer is made: ``beta``, ``use_liger_kernel`` (it would bypass the mixin), an adaptive
     ``entropy_coef``, and combinations of loss and setting that contradict each other."""
 
     lineage_loss = "vanilla"
@@ -168,16 +211,17 @@ class LineageLossMixin:
         training = bool(getattr(getattr(me, "model", model), "training", True))
         parts = float(getattr(me, "current_gradient_accumulation_steps", 1)) if training else 1.0
         chosen = _high_entropy(me, entropies, mask)
-        mode, count, divisor = _aggregation(me, inputs, mask, parts)
+        mode, divisor = _aggregation(me, inputs, mask, training, parts)
         if bool(mask.any()):
-            loss, metrics = _token_loss(me, inputs, log_prob, mask, chosen, mode, count)
-            loss = loss / divisor
+            loss, metrics = _token_loss(me, inputs, log_prob, mask, chosen, mode)
+            loss = loss * (_own(mode, mask) if divisor else 1.0) / (divisor or parts)
         else:
             loss, metrics = nothing(log_prob), {}
         if _entropy_coef(me):
             active = mask if chosen is None else mask * chosen
             total = (entropies * active).sum()
-            mean = total / count if _of_whole_batch(me) else total / active.sum().clamp(min=1.0) / parts
+            of_batch = INSTALLED < (1, 10, 0) and me.lineage_loss_agg_mode is None and me.loss_type in ("dapo", "cispo")
+            mean = total / divisor if of_batch else total / active.sum().clamp(min=1.0) / parts
             loss = loss - _entropy_coef(me) * mean
         if auxiliary is not None and getattr(me, "aux_loss_enabled", False):
             loss = loss + me.router_aux_loss_coef * auxiliary / parts
@@ -195,13 +239,13 @@ def _refuse(me: Any) -> None:
     loss_type, level = getattr(me, "loss_type", None), getattr(me, "importance_sampling_level", "token")
     delta, high = getattr(args, "delta", None), float(getattr(me, "epsilon_high", 0.2))
     own = me.lineage_loss_agg_mode
-    by_tokens = own in ("token-mean", "token-sum", "seq-mean-token-sum-norm") or (own is None and loss_type not in (None, "grpo", "sapo"))
+    by_tokens = own in ("token-mean", "token-sum", "seq-mean-token-sum-norm") or (own is None and loss_type not in (None, "grpo", "sapo", "luspo"))
     problems = (
         (getattr(me, "beta", 0.0), "does not support a KL term; set beta to 0"),
         (getattr(me, "use_liger_kernel", False), "cannot replace the loss of Liger's kernel; set use_liger_kernel to False"),
         (own is None and loss_type is not None and loss_type not in _LOSS_TYPES,
          f"does not support loss_type={loss_type!r}; use one of {', '.join(_LOSS_TYPES)}"),
-        (loss_type in ("cispo", "sapo") and loss != loss_type,
+        (loss_type in _NAMED and loss != loss_type,
          f"has lineage_loss={loss!r}, but loss_type={loss_type!r} names another loss; set both to the same or loss_type to 'dapo'"),
         (level not in ("token", "sequence"), f"does not support importance_sampling_level={level!r}"),
         (level == "sequence" and loss != "gspo",
@@ -210,8 +254,11 @@ def _refuse(me: Any) -> None:
         (delta is not None and delta <= 1 + high, f"needs delta above 1 + epsilon_high, which is {1 + high:g}"),
         (getattr(me, "use_adaptive_entropy", False), "does not support an adaptive entropy_coef; turn use_adaptive_entropy off"),
         (loss == "geo_mean" and by_tokens, "cannot sum geo_mean over tokens, since it is a mean over rows; use loss_type='grpo'"),
-        (own is not None and own != "seq-mean-token-mean" and loss in _PER_ROW,
+        (own is not None and own != "seq-mean-token-mean" and loss == "sapo",
          f"cannot use lineage_loss_agg_mode={own!r} with {loss!r}, which averages over rows"),
+        (not RELEASES[0] <= INSTALLED < RELEASES[1] and not os.environ.get("LINEAGE_TRL_ANY_RELEASE"),
+         f"follows TRL {' to below '.join('.'.join(map(str, one)) for one in RELEASES)}, and {'.'.join(map(str, INSTALLED))} is "
+         "installed: install a known release, or set LINEAGE_TRL_ANY_RELEASE=1 to use the definitions of the newest known one"),
     )  # fmt: skip
     for wrong, text in problems:
         if wrong:
@@ -242,26 +289,30 @@ def _high_entropy(me: Any, entropies: Any, mask: torch.Tensor) -> Optional[torch
     return found
 
 
-def _aggregation(me: Any, inputs: Mapping[str, Any], mask: torch.Tensor, parts: float) -> "tuple[str, float, float]":
-    """(mode, count, divisor): the sum is divided by the count, 0 for that of the micro-batch, and then by the divisor."""
+def _own(mode: str, mask: torch.Tensor) -> float:
+    """What the core divides the sum of this micro-batch by."""
+    return float(mask.sum()) if mode == "token-mean" else float((mask != 0).any(dim=1).sum())
+
+
+def _aggregation(me: Any, inputs: Mapping[str, Any], mask: torch.Tensor, training: bool, parts: float) -> "tuple[str, float]":
+    """(mode, divisor): what TRL divides the sum by; 0 for a mean over the micro-batch, divided by the accumulation steps."""
     loss_type = getattr(me, "loss_type", None)
     if me.lineage_loss_agg_mode is not None or loss_type is None:
-        return me.lineage_loss_agg_mode or "token-mean", 0.0, parts
+        return me.lineage_loss_agg_mode or "token-mean", 0.0
     if loss_type in ("grpo", "sapo"):
-        return "seq-mean-token-mean", float(mask.shape[0]), parts
+        return "seq-mean-token-mean", float(mask.shape[0]) * parts
+    if loss_type == "luspo":
+        return "seq-mean-token-sum", float(mask.shape[0]) * parts
     if loss_type == "bnpo":
-        return "token-mean", max(float(mask.sum()), 1.0), parts
+        return "token-mean", max(float(mask.sum()), 1.0) * parts
     if loss_type == "dr_grpo":
-        return "token-mean", float(mask.shape[0]) * float(me.max_completion_length), parts
+        return "token-mean", float(mask.shape[0]) * float(me.max_completion_length) * parts
     if inputs.get("num_items_in_batch") is None:
         raise ValueError(f"loss_type={loss_type!r} needs num_items_in_batch, which this version of TRL does not pass")
-    processes = float(getattr(getattr(me, "accelerator", None), "num_processes", 1))
-    return "token-mean", max(float(inputs["num_items_in_batch"]), 1.0) / processes, 1.0
-
-
-def _of_whole_batch(me: Any) -> bool:
-    """True if the loss is divided by the tokens of all micro-batches and processes."""
-    return me.lineage_loss_agg_mode is None and getattr(me, "loss_type", None) in ("dapo", "cispo")
+    count = max(float(inputs["num_items_in_batch"]), 1.0) / float(getattr(getattr(me, "accelerator", None), "num_processes", 1))
+    if training and INSTALLED >= (1, 9, 1):  # the items are those of a generation, which several updates may share
+        count = count * parts / float(getattr(getattr(me, "args", None), "steps_per_generation", None) or parts)
+    return "token-mean", count
 
 
 def _clip_settings(me: Any) -> "dict[str, Any]":
@@ -277,6 +328,9 @@ def _clip_settings(me: Any) -> "dict[str, Any]":
         for ours, theirs in (("tau_pos", "sapo_temperature_pos"), ("tau_neg", "sapo_temperature_neg")):
             if getattr(args, theirs, None) is not None:
                 settings[ours] = float(getattr(args, theirs))
+    if me.lineage_loss == "vespo":
+        names = ("vespo_k_pos", "vespo_lambda_pos", "vespo_k_neg", "vespo_lambda_neg")
+        settings.update({name: float(getattr(args, name)) for name in names if getattr(args, name, None) is not None})
     return {**settings, **me.lineage_settings}
 
 
@@ -295,7 +349,7 @@ def _weights(
         ))  # fmt: skip
     if chosen is not None:
         found.append(chosen)
-    if getattr(me, "use_vllm", False) and getattr(me, "vllm_importance_sampling_correction", False):
+    if me.lineage_loss != "vespo" and getattr(me, "use_vllm", False) and getattr(me, "vllm_importance_sampling_correction", False):
         found.append(inputs["importance_sampling_ratio"])
     if not found:
         return None
@@ -309,9 +363,8 @@ def _weights(
 
 
 def _token_loss(
-    me: Any, inputs: Mapping[str, Any], log_prob: torch.Tensor, mask: torch.Tensor, chosen: Optional[torch.Tensor], mode: str,
-    count: float,
-) -> "tuple[torch.Tensor, Mapping[str, float]]":  # fmt: skip
+    me: Any, inputs: Mapping[str, Any], log_prob: torch.Tensor, mask: torch.Tensor, chosen: Optional[torch.Tensor], mode: str
+) -> "tuple[torch.Tensor, Mapping[str, float]]":
     """The aggregated policy loss and its metrics."""
     advantages, old = inputs["advantages"], inputs.get("old_per_token_logps")
     old = log_prob.detach() if old is None else old
@@ -319,14 +372,21 @@ def _token_loss(
         advantages = advantages.unsqueeze(1)
     advantages = advantages.expand_as(log_prob)
     weights = _weights(me, inputs, log_prob, old, mask, chosen)
-    if me.lineage_loss in _PER_ROW and mode == "token-mean" and count:
-        # A mean over rows, each weighted by its length and with the tokens as the count, is the sum over tokens.
-        lengths = mask.sum(dim=1, keepdim=True).to(torch.promote_types(log_prob.dtype, torch.float32)).expand_as(log_prob)
+    if me.lineage_loss == "vespo":
+        # Its weights are ratios to the sampler, so that what leaves a token out acts on its advantage.
+        advantages = advantages if weights is None else advantages * weights
+        weights = inputs.get("importance_sampling_ratio")
+        if weights is not None and weights.shape != log_prob.shape:  # one per row: its logarithm enters the row's sum once
+            first = torch.zeros_like(log_prob).scatter_(1, (mask != 0).long().argmax(dim=1, keepdim=True), 1.0)
+            weights = torch.where(first > 0, weights, torch.ones_like(log_prob))
+    if me.lineage_loss == "sapo" and mode == "token-mean":
+        # A mean over rows, each weighted by its length, is the sum over tokens of a mean over rows.
+        share = mask.sum(dim=1, keepdim=True) * float((mask != 0).any(dim=1).sum()) / float(mask.sum())
+        lengths = share.to(torch.promote_types(log_prob.dtype, torch.float32)).expand_as(log_prob)
         weights = lengths if weights is None else weights * lengths
         mode = "seq-mean-token-mean"
-    name = "batch_num_tokens" if mode == "token-mean" else "global_batch_size"
     module = PolicyLoss(me.lineage_loss, mode, **_clip_settings(me))
-    loss: torch.Tensor = module(log_prob, old, advantages, mask, weights, **({name: count} if count else {}))
+    loss: torch.Tensor = module(log_prob, old, advantages, mask, weights)
     return loss, module.metrics
 
 

@@ -7,7 +7,7 @@ Load the module in every process of the run, through the environment::
 
 Advantage estimators: ``lineage_a2tgpo``, ``lineage_gdpo``, and ``lineage_`` + each estimator of ``lineage.core.advantage``
 (grpo, rloo, opo, gpg, reinforce_plus_plus, remax, gae, optimal_token_baseline, ...). Policy losses: ``lineage_`` + ppo, gspo, cispo,
-sapo, gpg, reinforce or geo_mean, and ``lineage_turn`` (A2TGPO's). Settings that verl's configuration does not have are
+sapo, gpg, reinforce, geo_mean, dppo_tv, dppo_kl or dro, and ``lineage_turn`` (A2TGPO's). Settings that verl's configuration does not have are
 read from the mappings ``algorithm.lineage`` and ``actor.policy_loss.lineage`` (``+algorithm.lineage.alpha=0.3``).
 verl's class for ``actor.policy_loss`` has no field for the second one, so name ours in its place::
 
@@ -19,7 +19,11 @@ take the place of those four (:data:`REPLACEABLE`) if the environment names them
 
     LINEAGE_VERL_REPLACE=gae,gdpo,optimal_token_baseline,tir_optimal_token_baseline
 
-Definitions are those of the commit named below. ``seq-mean-token-sum-norm`` was sum / length before verl#5417 and is
+Since verl 0.9.0 the default trainer (``trainer.use_v1``) passes only the values, to gae: the other three, and
+``lineage_remax``, need ``trainer.use_v1=False``.
+
+Definitions are those of the installed release, one of :data:`RELEASES`; another is refused. gspo follows loss_agg_mode
+since 0.9.1. Unlike verl's functions, ours move a reward at the token of a tool to the last response token before it. ``seq-mean-token-sum-norm`` was sum / length before verl#5417 and is
 now also divided by the rows; the earlier definition is ``policy_loss.lineage.loss_agg_mode =
 "seq-mean-token-sum-norm@before-5417"``. :func:`definitions` returns the definitions of a run for the params of its row.
 
@@ -30,14 +34,17 @@ clip range. A trainer that can add a field may call :func:`put_clip_scale`, whic
 rollout_is_weights, a [B, T] tensor that verl passes on, and use ``lineage_turn_scaled``. Such runs cannot have
 importance weights.
 
-Signatures are those of verl-project/verl@1dda039 (verl/trainer/ppo/core_algos.py, ray_trainer.py,
-verl/workers/utils/losses.py); tests/python/test_adapters.py checks them.
+Signatures are those of verl 0.9.0 and 0.9.1 (verl/trainer/ppo/core_algos.py, ray_trainer.py,
+verl/workers/utils/losses.py); tests/python/upstream.sh checks them.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import importlib.metadata
 import os
+import re
+import sys
 from typing import Any, Mapping, Optional
 
 import numpy as np
@@ -45,11 +52,34 @@ import torch
 from torch import Tensor
 
 from . import core
-from .torch import AggLoss, PolicyLoss, TurnLoss, a2tgpo_advantage, nothing
+from .torch import MEANS_PER_ROW, AggLoss, PolicyLoss, TurnLoss, a2tgpo_advantage, nothing
 
 __all__ = [
-    "BEFORE_5417", "ESTIMATORS", "LOSSES", "REPLACEABLE", "aggregate", "definitions", "put_clip_scale", "register", "replace",
+    "BEFORE_5417", "ESTIMATORS", "LOSSES", "RELEASES", "REPLACEABLE", "aggregate", "definitions", "put_clip_scale", "register", "replace",
 ]  # fmt: skip
+
+#: Releases of verl that the adapter follows: from the first up to, without, the second.
+RELEASES = ((0, 9, 0), (0, 10, 0))
+
+
+def _installed() -> "tuple[int, ...]":
+    """The installed release; the newest known one if verl is not installed (its functions then have no trainer to agree with).
+
+    RuntimeError for a release outside of RELEASES, whose definitions may differ without a message, unless the environment
+    variable LINEAGE_VERL_ANY_RELEASE is set."""
+    try:
+        text = importlib.metadata.version("verl")
+    except importlib.metadata.PackageNotFoundError:
+        return (0, 9, 1)
+    release = tuple(int(part) for part in re.findall(r"\d+", text)[:3])
+    if not RELEASES[0] <= release < RELEASES[1] and not os.environ.get("LINEAGE_VERL_ANY_RELEASE"):
+        known = " to below ".join(".".join(map(str, one)) for one in RELEASES)
+        raise RuntimeError(f"lineage.verl follows verl {known}, and verl {text} is installed: install a known release, or set "
+                           "LINEAGE_VERL_ANY_RELEASE=1 to use the definitions of the newest known one")
+    return release
+
+
+INSTALLED = _installed()
 
 _PREFIX = "lineage_"
 _NORM = "seq-mean-token-sum-norm"
@@ -62,7 +92,7 @@ _NO_VALUES = (
 )  # fmt: skip
 _LOSS_NAMES = {
     "ppo": "vanilla", "gspo": "gspo", "cispo": "cispo", "sapo": "sapo", "gpg": "gpg", "reinforce": "reinforce",
-    "geo_mean": "geo_mean",
+    "geo_mean": "geo_mean", "dppo_tv": "dppo_tv", "dppo_kl": "dppo_kl", "dro": "dro",
 }  # fmt: skip
 
 
@@ -81,6 +111,42 @@ def _groups(index: Any, rows: int) -> "list[int]":
     return core.group_numbers(index)
 
 
+def _to_responses(rewards: Tensor, mask: Tensor) -> Tensor:
+    """Move each reward at a token of a tool to the last response token before it.
+
+    verl's trainer puts the outcome at the last token of the rollout. Estimators that read rewards at response tokens would not
+    see it if a tool wrote that token. Rows without response tokens lose theirs, since nothing of them is trained."""
+    on = mask != 0
+    moved = ~on & (rewards != 0) & torch.isfinite(rewards)
+    if not bool(moved.any()):
+        return rewards
+    places = torch.arange(rewards.shape[1], device=rewards.device).expand_as(rewards)
+    before = torch.where(on, places, torch.full_like(places, -1)).cummax(dim=1).values
+    first = (moved & (before < 0) & on.any(dim=1, keepdim=True)).nonzero()
+    if len(first):
+        row, token = first[0].tolist()
+        raise ValueError(f"token_level_rewards[{row}][{token}] is {float(rewards[row, token]):g}, before the first response token")
+    kept = torch.where(on, rewards, torch.zeros_like(rewards))
+    return kept.scatter_add(1, before.clamp(min=0), torch.where(moved & (before >= 0), rewards, torch.zeros_like(rewards)))
+
+
+def _sessions() -> "Optional[list[int]]":
+    """For each row the row with the last output of its session; None where every session has one output.
+
+    An agent's session may have several outputs since verl 0.9.0, and grpo then compares only the last ones. verl passes the
+    keys of the rows to no estimator, so they are read from its calling function."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name != "compute_advantage_for_multi_trajectories":
+        frame = frame.f_back
+    if frame is None:
+        return None
+    keys = [str(key).rsplit("_", 1) for key in frame.f_locals["batch_keys"]]
+    last: "dict[str, tuple[int, int]]" = {}
+    for row, (session, output) in enumerate(keys):
+        last[session] = max(last.get(session, (-1, -1)), (int(output), row))
+    return [last[session][1] for session, _ in keys] if len(last) < len(keys) else None
+
+
 # ---- advantage estimators: called with keywords, return (advantages, returns) ----
 
 
@@ -90,7 +156,7 @@ def _a2tgpo(
     settings = dict(_get(config, "lineage") or {})
     settings.setdefault("gamma", float(_get(config, "gamma", 1.0)))
     groups = _groups(index, len(response_mask))
-    out = a2tgpo_advantage(token_level_rewards, response_mask, groups, **settings)
+    out = a2tgpo_advantage(_to_responses(token_level_rewards, response_mask), response_mask, groups, **settings)
     advantages = out.advantages.to(token_level_rewards.dtype)
     return advantages, advantages
 
@@ -100,7 +166,13 @@ def _a2tgpo(
 _SAME = {"grpo_vectorized": "grpo"}
 
 
+#: Estimators that do not read rewards at the tokens of tools. The others sum the rewards of the whole row.
+_AT_RESPONSES = ("gae", "remax", "reinforce_plus_plus", "optimal_token_baseline", "tir_optimal_token_baseline")
+
+
 def _advantage(estimator: str, rewards: Tensor, mask: Tensor, **given: Any) -> "tuple[Tensor, Tensor]":
+    if estimator in _AT_RESPONSES:
+        rewards = _to_responses(rewards, mask)
     out = core.run_kernel("advantage", estimator=estimator, token_level_rewards=rewards, response_mask=mask, **given)
     return out.advantages.to(rewards.dtype), out.returns.to(rewards.dtype)
 
@@ -115,9 +187,15 @@ def _estimator(name: str) -> Any:
             settings.setdefault("gamma", float(_get(config, "gamma", 1.0)))
             settings.setdefault("through_holes", True)  # since verl#7300 tokens of tools pass the return on unchanged
         settings.setdefault("norm_adv_by_std", bool(_get(config, "norm_adv_by_std_in_grpo", True)))
+        if name == "remax" and reward_baselines is None:
+            raise ValueError(f"{_PREFIX}remax needs reward_baselines, which {_V1}: set trainer.use_v1=False")
+        groups = _groups(index, len(response_mask))
+        last = _sessions() if name == "grpo" else None
+        if last is not None:
+            return _last_outputs(last, token_level_rewards, response_mask, groups, settings)
         advantages, returns = _advantage(
-            _SAME.get(name, name), token_level_rewards, response_mask, group_index=_groups(index, len(response_mask)),
-            reward_baselines=reward_baselines, **settings,
+            _SAME.get(name, name), token_level_rewards, response_mask, group_index=groups, reward_baselines=reward_baselines,
+            **settings,
         )  # fmt: skip
         if name == "reinforce_plus_plus":
             returns = returns * (response_mask != 0)
@@ -127,11 +205,27 @@ def _estimator(name: str) -> Any:
     return estimate
 
 
+def _last_outputs(
+    last: "list[int]", rewards: Tensor, mask: Tensor, groups: "list[int]", settings: "dict[str, Any]"
+) -> "tuple[Tensor, Tensor]":
+    """grpo over the last outputs of the sessions; the others have the advantage of their session's last one, as in verl."""
+    rows = sorted(set(last))
+    found, _ = _advantage("grpo", rewards[rows], mask[rows], group_index=[groups[row] for row in rows], **settings)
+    scores = found.gather(1, (mask[rows] != 0).long().argmax(dim=1, keepdim=True))
+    advantages = scores[[rows.index(row) for row in last]] * (mask != 0)
+    return advantages, advantages
+
+
+#: Why an input is missing in verl's default trainer since 0.9.0.
+_V1 = "verl's default trainer (trainer.use_v1) does not read"
+
+
 def _needs(name: str, given: Any, what: str) -> None:
     if given is None:
+        also = "" if name == "gae" else f". As {_V1} them, also set trainer.use_v1=False"
         raise ValueError(
             f"{_PREFIX}{name} needs {what}, which verl's trainer passes only under its own name: set "
-            f"algorithm.adv_estimator={name} and the environment variable LINEAGE_VERL_REPLACE={name}"
+            f"algorithm.adv_estimator={name} and the environment variable LINEAGE_VERL_REPLACE={name}{also}"
         )
 
 
@@ -259,16 +353,14 @@ def _denominator(mode: str, mask: Tensor, whole: Mapping[str, float]) -> "tuple[
     return ranks, count
 
 
-def _core_totals(mode: str, mask: Tensor, whole: Mapping[str, float]) -> "Optional[tuple[str, dict[str, float]]]":
-    """The core's mode and numbers for verl's mode; None if the part has no tokens and nothing to divide by."""
-    if mode == BEFORE_5417:
-        return _NORM, {"loss_scale_factor": whole.get("loss_scale_factor", float(mask.shape[1]))}
-    ranks, count = _denominator(mode, mask, whole)
-    if not count:
+def _core_mode(mode: str, mask: Tensor, whole: Mapping[str, float]) -> "Optional[tuple[str, float]]":
+    """(the core's mode, the factor of its loss of this part) for verl's mode; None if the part has no tokens.
+
+    The core divides by the tokens or rows of the part, so that the factor holds whatever verl divides by."""
+    own = float(mask.sum()) if mode in ("token-mean", "token-sum") else float((mask != 0).any(dim=1).sum())
+    if not own:
         return None
-    if mode in ("token-mean", "token-sum"):
-        return "token-mean", {"dp_size": ranks, "batch_num_tokens": count}
-    return mode.replace(_NORM, "seq-mean-token-sum"), {"dp_size": ranks, "global_batch_size": count}
+    return _MODES.get(mode, mode), _share(mask, mode, whole)
 
 
 def aggregate(
@@ -283,10 +375,11 @@ def aggregate(
         dp_size=dp_size, batch_num_tokens=batch_num_tokens, global_batch_size=global_batch_size,
         loss_scale_factor=loss_scale_factor,
     )  # fmt: skip
-    found = _core_totals(loss_agg_mode, loss_mask, {name: float(value) for name, value in given.items() if value is not None})
+    found = _core_mode(loss_agg_mode, loss_mask, {name: float(value) for name, value in given.items() if value is not None})
     if found is None:
         return nothing(loss_mat)
-    return AggLoss(found[0])(loss_mat, loss_mask, **found[1])
+    loss: Tensor = AggLoss(found[0])(loss_mat, loss_mask) * found[1]
+    return loss
 
 
 def definitions(config: Any) -> "dict[str, str]":
@@ -302,8 +395,9 @@ def _metrics(numbers: Mapping[str, float]) -> "dict[str, float]":
     return {f"actor/{name}": float(value) for name, value in numbers.items()}
 
 
-#: Losses that average over rows whatever loss_agg_mode says, as in verl.
-_PER_ROW = ("gspo", "sapo")
+def _is_mean_per_row(name: str) -> bool:
+    """Whether verl's loss averages over rows whatever loss_agg_mode says."""
+    return name in MEANS_PER_ROW and (name != "gspo" or INSTALLED < (0, 9, 1))
 
 
 def _policy(name: str) -> Any:
@@ -316,13 +410,17 @@ def _policy(name: str) -> Any:
         for setting in ("clip_ratio_c",) + (("tau_pos", "tau_neg") if name == "sapo" else ()):
             if _get(config, setting) is not None:
                 settings[setting] = float(_get(config, setting))
+        if name == "dro" and _get(_get(config, "policy_loss"), "dro_beta") is not None:
+            settings["dro_beta"] = float(_get(_get(config, "policy_loss"), "dro_beta"))
         settings.update(_settings(config))
         mode = str(settings.pop("loss_agg_mode", None) or loss_agg_mode)
-        found = _core_totals("seq-mean-token-mean" if name in _PER_ROW else mode, response_mask, _batch(config))
+        # verl's geo_mean is the mean of the rows of its part
+        whole = {} if name == "geo_mean" else _batch(config)
+        found = _core_mode("seq-mean-token-mean" if _is_mean_per_row(name) else mode, response_mask, whole)
         if found is None:
             return nothing(log_prob), {}
         module = PolicyLoss(name, found[0], **settings)
-        value = module(log_prob, old_log_prob, advantages, response_mask, rollout_is_weights, **found[1])
+        value = module(log_prob, old_log_prob, advantages, response_mask, rollout_is_weights) * found[1]
         return value, _metrics(module.metrics)
 
     loss.__name__ = f"loss_{name}"
@@ -344,19 +442,19 @@ def _turn(scaled: bool) -> Any:
         if not bool(full.any()):
             return nothing(log_prob), {}
         scale = rollout_is_weights[full] if scaled and rollout_is_weights is not None else None
-        module = TurnLoss(_TURN_MODES.get(mode, mode), dynamic_clip=scaled, **settings)
+        module = TurnLoss(_MODES.get(mode, mode), dynamic_clip=scaled, **settings)
         value = module(log_prob[full], old_log_prob[full], advantages[full], response_mask[full], None, scale)
         return value * share, _metrics(module.metrics)
 
     return loss
 
 
-#: The modes of the turn loss that have the sum of a mode with another count.
-_TURN_MODES = {"token-sum": "token-mean", _NORM: "seq-mean-token-sum", BEFORE_5417: _NORM}
+#: The modes of the core that have the sum of a mode with another count.
+_MODES = {"token-sum": "token-mean", _NORM: "seq-mean-token-sum", BEFORE_5417: _NORM}
 
 
 def _share(mask: Tensor, mode: str, whole: Mapping[str, float]) -> float:
-    """The factor that turns the turn loss, which divides by its own tokens or rows, into verl's share of the batch."""
+    """The factor that turns a loss that divides by the part's own tokens or rows into verl's share of the batch."""
     if mode == BEFORE_5417:
         return float(mask.shape[1]) / whole.get("loss_scale_factor", float(mask.shape[1]))
     ranks, count = _denominator(mode, mask, whole)

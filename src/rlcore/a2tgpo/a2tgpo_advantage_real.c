@@ -136,7 +136,7 @@ static enum rl_status gather(const struct gathering *g, struct rl_error *err)
 #pragma omp parallel for schedule(static) reduction(|| : bad) if (rl_grid_parallel(g->batch))
     for (size_t row = 0; row < g->batch->n_rows; row++)
         bad = !gather_row(g, row) || bad;
-    enum rl_status status = RL_OK;
+    enum rl_status status = rl_grid_check_rewards(g->batch, g->rewards, err);
     for (size_t row = 0; bad && status == RL_OK && row < g->batch->n_rows; row++)
         status = explain_row(g, row, err);
     return status;

@@ -152,6 +152,8 @@ enum rl_status rl_reinforce_plus_plus(const struct rl_batch *batch, double gamma
         status = rl_grid_of(&w.batch, batch, RL_NEEDS_MASK, err);
     if (status == RL_OK)
         status = check_rewards(&w, true, err);
+    if (status == RL_OK && through_holes)
+        status = rl_grid_check_rewards(&w.batch, rewards, err);
     if (status == RL_OK)
         status = check_output(&w, err);
     if (status != RL_OK)
@@ -203,6 +205,8 @@ enum rl_status rl_gae(const struct rl_batch *batch, double gamma, double lam, co
         status = rl_grid_of(&w.batch, batch, RL_NEEDS_MASK, err);
     if (status == RL_OK)
         status = check_rewards(&w, false, err);
+    if (status == RL_OK)
+        status = rl_grid_check_rewards(&w.batch, rewards, err);
     if (status == RL_OK)
         status = rl_grid_check_reals("values", &w.batch, VALUES, values, true, err);
     if (status == RL_OK)

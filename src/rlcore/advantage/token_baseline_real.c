@@ -197,6 +197,8 @@ static enum rl_status check(const struct task *task, struct rl_error *err)
         if (k != WEIGHTS || in->weights)
             status = rl_grid_check_reals(arrays[k].name, &task->batch, k, arrays[k].values, false,
                                          err);
+    if (status == RL_OK && task->options->compact)
+        status = rl_grid_check_rewards(&task->batch, in->rewards, err);
     if (status == RL_OK && task->batch.n_rows && task->batch.n_tokens)
         status = RL_NEED(err, {"advantages", task->advantages});
     return status;

@@ -34,6 +34,8 @@ static enum rl_status check(struct rl_correcting *c, struct rl_error *err)
         return rl_fail(err, RL_EINVAL, "rollout_is: the array for the weights is missing");
     if (o->is != RL_IS_NONE && (!(o->is_threshold > 0) || !isfinite(o->is_threshold)))
         return rl_fail(err, RL_EINVAL, "rollout_is_threshold is %g, not above 0", o->is_threshold);
+    if (o->is != RL_IS_NONE && (!(o->is_lower >= 0) || o->is_lower > o->is_threshold))
+        return rl_fail(err, RL_EINVAL, "rollout_is_threshold begins at %g, not between 0 and %g", o->is_lower, o->is_threshold);
     return rl_rejections_parse(o->rs, o->rs_threshold, c->rejections, &c->n_rejections, err);
 }
 

@@ -95,7 +95,8 @@ enum rl_status rl_distance_measure(const struct rl_two_policies *p, struct rl_di
 struct rl_weight_row {
     double sum, min, max, high, low;
     double shifted, shifted_square; /* sums of v - 1 and its square, with v = w limited to [1/U, U] */
-    double capped;      /* sum of min(w, U); only needed for the normalisation */
+    double raw;         /* sum of the ratios, whatever is measured */
+    double capped;      /* sum of the truncated weights; only needed for the normalisation */
 };
 
 /* Scratch memory of a correction. */

@@ -3,7 +3,7 @@
  *
  * Weights are truncated and not renormalised per row, so that the cap bounds the bias of the
  * estimator. Metrics are computed before truncation, because afterwards they would not show what
- * the cap cut.
+ * the cap cut; is_applied measures the truncated weights instead, as verl does since 0.8.
  */
 #include <math.h>
 #include <string.h>
@@ -12,26 +12,45 @@
 #include "support/metrics.h"
 #include "support/real.h"
 
-/* Add the ratios of a chunk to the sums of a row. */
-HOT_VOID(add_ratios,
-         (const double *on, const double *ratio, size_t n, double cap, struct rl_weight_row *row),
-         (on, ratio, n, cap, row))
+/* The smallest ratio that is not too low: the end of the interval, or the inverse of the cap. */
+static double lowest(const struct rl_correction_options *o)
 {
-    double sum[RL_CHUNK], shifted[RL_CHUNK], square[RL_CHUNK], high = 0, low = 0;
-    double seen[RL_CHUNK], min, max, unused, floor = 1 / cap;
+    return o->is_lower > 0 ? o->is_lower : 1 / o->is_threshold;
+}
+
+/* The weight of a ratio: truncated, or 0 outside of the interval (IcePop). */
+static RL_INLINE double weight_of(double ratio, double low, double cap)
+{
+    return low > 0 ? (ratio >= low && ratio <= cap ? ratio : 0) : fmin(ratio, cap);
+}
+
+/* The range that the measured values are limited to for their spread. */
+struct bounds {
+    double low, floor, cap;
+};
+
+/* Add the ratios of a chunk to the sums of a row; measured: the ratios, or the weights that they become. */
+HOT_VOID(add_ratios,
+         (const double *on, const double *ratio, const double *measured, size_t n, struct bounds at, struct rl_weight_row *row),
+         (on, ratio, measured, n, at, row))
+{
+    double sum[RL_CHUNK], raw[RL_CHUNK], shifted[RL_CHUNK], square[RL_CHUNK], high = 0, low = 0;
+    double seen[RL_CHUNK], min, max, unused, floor = at.floor, cap = at.cap;
 #pragma omp simd reduction(+ : high, low)
     for (size_t t = 0; t < n; t++) {
-        double o = on[t], r = ratio[t], u = o * (rl_limit(r, floor, cap) - 1);
+        double o = on[t], r = measured[t], u = o * (rl_limit(r, floor, cap) - 1);
         sum[t] = o * r;
+        raw[t] = o * ratio[t];
         seen[t] = o > 0 ? r : NAN;
-        high += r > cap ? o : 0;
-        low += r < floor ? o : 0;
+        high += ratio[t] > cap ? o : 0;
+        low += ratio[t] < at.low ? o : 0;
         shifted[t] = u;
         square[t] = u * u;
     }
     rl_extremes(seen, n, &min, &unused);
     row->min = min < row->min ? min : row->min;
     row->sum += rl_sum_wide(sum, n);
+    row->raw += rl_sum_wide(raw, n);
     rl_extremes(sum, n, &unused, &max);
     row->max = max > row->max ? max : row->max;
     row->high += high;
@@ -49,9 +68,13 @@ static void visit(void *context, size_t from, const struct rl_ratio_chunk *chunk
                   const double *ratio)
 {
     struct walk *w = context;
-    double cap = w->c->options->is_threshold;
-    w->c->sink.store(&w->c->sink, from, chunk, ratio, cap);
-    add_ratios(chunk->on, ratio, chunk->n, cap, &w->row);
+    const struct rl_correction_options *o = w->c->options;
+    double weights[RL_CHUNK];
+    struct bounds at = {lowest(o), o->is_applied ? 0 : lowest(o), o->is_threshold};
+    for (size_t t = 0; t < chunk->n; t++)
+        weights[t] = weight_of(ratio[t], o->is_lower, at.cap);
+    w->c->sink.store(&w->c->sink, from, chunk, o->is_lower > 0 ? weights : ratio, at.cap);
+    add_ratios(chunk->on, ratio, o->is_applied ? weights : ratio, chunk->n, at, &w->row);
 }
 
 /*
@@ -61,12 +84,17 @@ static void visit(void *context, size_t from, const struct rl_ratio_chunk *chunk
 static struct rl_weight_row weigh_sequence(const struct rl_correcting *c, size_t row)
 {
     const struct rl_ratio_row *sums = &c->m.ratios[row];
-    double cap = c->options->is_threshold, n = sums->n;
+    const struct rl_correction_options *o = c->options;
+    double cap = o->is_threshold, n = sums->n;
     double w = exp(rl_limit(sums->l, -RL_LOG_RATIO_LIMIT, RL_LOG_RATIO_LIMIT));
-    double shift = rl_limit(w, 1 / cap, cap) - 1, capped = fmin(w, cap);
+    double capped = weight_of(w, o->is_lower, cap), measured = o->is_applied ? capped : w;
+    double shift = rl_limit(measured, o->is_applied ? 0 : lowest(o), cap) - 1;
     const struct rl_grid *batch = &c->p->batch;
     c->sink.fill(&c->sink, rl_row_at(batch, row), rl_row_length(batch, row), batch, capped);
-    return (struct rl_weight_row){.sum = n * w,
+    return (struct rl_weight_row){.sum = n * measured,
+                                  .raw = n * w,
+                                  .high = w > cap ? n : 0,
+                                  .low = w < lowest(o) ? n : 0,
                                   .shifted = n * shift,
                                   .shifted_square = n * shift * shift,
                                   .capped = n * capped};
@@ -135,14 +163,14 @@ struct range {
  */
 static struct range sequence_range(const struct rl_correcting *c)
 {
-    double b = (double)c->p->batch.n_rows, bound = log(c->options->is_threshold);
+    double b = (double)c->p->batch.n_rows, high = log(c->options->is_threshold), low = log(lowest(c->options));
     struct range r = {INFINITY, -INFINITY, 0, 0};
     for (size_t i = 0; i < c->p->batch.n_rows; i++) {
         double l = c->m.ratios[i].l;
         r.min = fmin(r.min, l);
         r.max = fmax(r.max, l);
-        r.high += l > bound;
-        r.low += l < -bound;
+        r.high += l > high;
+        r.low += l < low;
     }
     return (struct range){exp(r.min), exp(fmin(r.max, RL_LOG_RATIO_LIMIT)), r.high / b, r.low / b};
 }
@@ -177,10 +205,13 @@ static void add_spread(const struct rl_correcting *c, const struct rl_weight_row
     double shift = total->shifted / n, square = total->shifted_square / n;
     double variance = share * rest + 2 * shift * rest + square - shift * shift;
     double mean = share + shift, scale = (mean + 1e-8) * (mean + 1e-8);
+    bool none = c->options->is_applied && !(total->sum > 0); /* an interval without a ratio; rounding would leave some sum */
     rl_metrics_add(c->metrics, "rollout_is_", "mean", total->sum / n);
     rl_metrics_add(c->metrics, "rollout_is_", "std", n_tokens > 1 ? sqrt(fmax(0, variance)) : 0);
     rl_metrics_add(c->metrics, "rollout_is_", "eff_sample_size",
-                   scale / (share + 2 * shift + square));
+                   none ? 0 : scale / (share + 2 * shift + square));
+    if (c->options->is_lower > 0)
+        rl_metrics_add(c->metrics, "rollout_is_", "oob_ratio", (total->high + total->low) / n);
 }
 
 /* mm_i(w) of a row. */
@@ -192,16 +223,16 @@ static double row_mean(const struct rl_correcting *c, size_t row)
 static void add_row_metrics(const struct rl_correcting *c)
 {
     size_t b = c->p->batch.n_rows;
-    double sum = 0, square = 0, cap = c->options->is_threshold, deviation = 0;
+    double sum = 0, square = 0, cap = c->options->is_threshold, low = lowest(c->options), deviation = 0;
     struct range r = {INFINITY, -INFINITY, 0, 0};
     for (size_t i = 0; i < b; i++) {
-        double q = row_mean(c, i);
+        double q = row_mean(c, i), raw = c->m.weights[i].raw / (c->m.ratios[i].n + 1e-8);
         sum += q;
         r.min = fmin(r.min, q);
         r.max = fmax(r.max, q);
         deviation = fmax(deviation, fabs(q - 1));
-        r.high += q > cap;
-        r.low += q < 1 / cap;
+        r.high += raw > cap;
+        r.low += raw < low;
     }
     double mean = sum / (double)b;
     for (size_t i = 0; i < b; i++)

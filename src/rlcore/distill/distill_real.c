@@ -26,17 +26,18 @@ struct distilling {
  * The pass rate is that of the prompt's own group; with the pass rate of the whole batch, easy
  * prompts would decide about hard prompts.
  */
-static void find_eligible(const struct rl_groups *groups, const double *rewards, double threshold,
-                          double *pass_rate, uint8_t *eligible)
+static void find_eligible(const struct rl_groups *groups, const double *rewards,
+                          const struct rl_distill_options *options, double *pass_rate, uint8_t *eligible)
 {
+    const double *given = options->pass_rate;
     for (size_t g = 0; g < groups->n; g++) {
         double passed = 0;
         for (size_t i = groups->start[g]; i < groups->start[g + 1]; i++)
             passed += rewards[groups->order[i]] > 0;
         for (size_t i = groups->start[g]; i < groups->start[g + 1]; i++) {
             size_t row = groups->order[i];
-            pass_rate[row] = passed / (double)rl_group_size(groups, g);
-            eligible[row] = pass_rate[row] <= threshold && !(rewards[row] > 0);
+            pass_rate[row] = given ? given[row] : passed / (double)rl_group_size(groups, g);
+            eligible[row] = pass_rate[row] <= options->pass_rate_threshold && !(rewards[row] > 0);
         }
     }
 }
@@ -63,6 +64,7 @@ static size_t selected_end(const struct distilling *d, size_t row)
 struct gaps {
     double n, sum, square;
     double mean, scale; /* for the normalisation; 0 and 1 without it */
+    double weight;      /* of a token in the loss */
 };
 
 static double gap_at(const struct distilling *d, size_t i)
@@ -112,7 +114,7 @@ static void write_row(const struct distilling *d, size_t row, const real *rl_adv
         if (d_log_prob)
             d_log_prob[i] =
                 selected
-                    ? (real)(d->options->kd_coef * (0 - gap_at(d, i)) / gaps->n)
+                    ? (real)(gaps->weight * (0 - gap_at(d, i)))
                     : 0;
     }
 }
@@ -149,6 +151,40 @@ static enum rl_status check(const struct distilling *d, const real *rl_advantage
     return status;
 }
 
+/* Given pass rates must be those of groups that contain the rows of this batch. */
+static enum rl_status check_pass_rates(const struct rl_groups *groups, const double *rates, const double *rewards,
+                                       struct rl_error *err)
+{
+    for (size_t g = 0; rates && g < groups->n; g++)
+        for (size_t i = groups->start[g]; i < groups->start[g + 1]; i++) {
+            size_t row = groups->order[i], first = groups->order[groups->start[g]];
+            double rate = rates[row];
+            if (!(rate >= 0 && rate <= 1) || rate < rates[first] || rate > rates[first])
+                return rl_fail(err, RL_EINVAL, "pass_rate[%zu] is %g, not in 0..1 or not that of its group", row, rate);
+            if (rewards[row] > 0 ? !(rate > 0) : !(rate < 1))
+                return rl_fail(err, RL_EINVAL, "pass_rate[%zu] is %g, but the reward of the row is %g", row, rate, rewards[row]);
+        }
+    return RL_OK;
+}
+
+/* The weight of a token in the loss of the whole batch. */
+static enum rl_status weigh(const struct rl_distill_options *o, struct gaps *gaps, struct rl_error *err)
+{
+    double dp_size = o->dp_size > 0 ? o->dp_size : 1, n = o->n_selected ? (double)o->n_selected : gaps->n;
+    if (!(o->dp_size >= 0) || dp_size > floor(dp_size) || dp_size < 1 || isinf(dp_size))
+        return rl_fail(err, RL_EINVAL, "dp_size is %g, not a number of ranks", o->dp_size);
+    if (dp_size > 1 && !o->n_selected && gaps->n > 0)
+        return rl_fail(err, RL_EINVAL, "dp_size is %g, so eligible_tokens of the whole batch is needed", dp_size);
+    if (n < gaps->n)
+        return rl_fail(err, RL_EINVAL, "eligible_tokens is %zu, but this part alone has %g: it counts the whole batch",
+                       o->n_selected, gaps->n);
+    if (o->normalise && n > gaps->n)
+        return rl_fail(err, RL_EINVAL, "normalise needs the whole batch: this part has %g of its %zu selected tokens", gaps->n,
+                       o->n_selected);
+    gaps->weight = n > 0 ? o->kd_coef * dp_size / n : 0;
+    return RL_OK;
+}
+
 enum rl_status rl_distill(const struct rl_batch *batch, const struct rl_distill_options *options,
                           const real *log_prob, const real *teacher, const real *rl_advantages,
                           const double *rewards, real *advantages, real *d_log_prob,
@@ -169,11 +205,17 @@ enum rl_status rl_distill(const struct rl_batch *batch, const struct rl_distill_
     if (!rl_scratch_fits(&scratch))
         return rl_scratch_short(&scratch, err);
     rl_groups_build(&groups, d.batch.group);
-    find_eligible(&groups, rewards, options->pass_rate_threshold, pass_rate, eligible);
-    const struct gaps gaps = measure(&d);
+    status = check_pass_rates(&groups, options->pass_rate, rewards, err);
+    if (status != RL_OK)
+        return status;
+    find_eligible(&groups, rewards, options, pass_rate, eligible);
+    struct gaps gaps = measure(&d);
+    status = weigh(options, &gaps, err);
+    if (status != RL_OK)
+        return status;
     for (size_t row = 0; row < d.batch.n_rows; row++)
         write_row(&d, row, rl_advantages, &gaps, advantages, d_log_prob);
     result->n_selected = (size_t)gaps.n;
-    result->kd_loss = gaps.n > 0 ? options->kd_coef * 0.5 * gaps.square / gaps.n : 0;
+    result->kd_loss = gaps.weight * 0.5 * gaps.square;
     return RL_OK;
 }

@@ -13,7 +13,8 @@
 void rl_loss_options_init(struct rl_loss_options *options)
 {
     *options = (struct rl_loss_options){
-        .clip_low = 0.2, .clip_high = 0.2, .clip_c = 3, .tau_pos = 1, .tau_neg = 1.05};
+        .clip_low = 0.2, .clip_high = 0.2, .clip_c = 3, .tau_pos = 1, .tau_neg = 1.05,
+        .vespo_k_pos = 2, .vespo_lambda_pos = 3, .vespo_k_neg = 3, .vespo_lambda_neg = 2};
 }
 
 void rl_turn_loss_options_init(struct rl_turn_loss_options *options)

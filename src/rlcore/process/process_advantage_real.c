@@ -35,7 +35,7 @@ static double normalised(const struct set *set, double reward)
     return (reward - set->mean) / (sqrt(set->squares / set->count) + 1e-8);
 }
 
-/* The reward at a token; 0 without an event, even if the array holds a number there. */
+/* The reward at a token; 0 without an event. */
 static double reward_at(const struct task *task, size_t i)
 {
     return task->event[i] ? (double)rl_real_at(&task->batch, 0, task->rewards, i) : 0;
@@ -94,6 +94,10 @@ static enum rl_status check_row(const struct task *task, size_t row, struct rl_e
         if (task->event[i + t] > RL_EVENT_OUTCOME)
             return rl_fail(err, RL_EVALUE, "event[%zu][%zu] is %u, not 0, 1 or 2", row, t,
                            task->event[i + t]);
+        double raw = (double)rl_real_at(&task->batch, 0, task->rewards, i + t);
+        if (!task->event[i + t] && (raw < 0 || raw > 0))
+            return rl_fail(err, RL_EVALUE, "token_level_rewards[%zu][%zu] is %g, but event[%zu][%zu] is 0 and it would be lost",
+                           row, t, raw, row, t);
         if (!isfinite(reward_at(task, i + t)))
             return rl_fail(err, RL_EVALUE,
                            "token_level_rewards[%zu][%zu] is %g, not a finite number", row, t,

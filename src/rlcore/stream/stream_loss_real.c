@@ -14,6 +14,7 @@
 /* The contribution of one sequence. */
 struct part {
     double rl, ce, ref_kl;
+    double members[3]; /* of rl, ce, ref_kl */
     struct rl_stream_metrics metrics;
     enum rl_status status;
     struct rl_error err;
@@ -86,6 +87,7 @@ static struct part run_sequence(const struct rl_streaming *s, size_t sequence)
     part.rl = rl.loss;
     part.ce = ce.loss;
     part.ref_kl = ref.loss;
+    part.members[0] = rl.n, part.members[1] = ce.n, part.members[2] = ref.n;
     part.metrics.rl_ran = rl.n > 0 || !s->streams->rl_weights;
     rl_metrics_of(&rl, &part.metrics);
     part.metrics.ce_ran = ce.n > 0;
@@ -112,8 +114,10 @@ static void run_block(const struct rl_streaming *s, size_t first, size_t n, stru
  * neither depends on threads.
  */
 static enum rl_status add_part(const struct part *part, struct rl_stream_result *total,
-                               struct rl_error *err)
+                               double members[3], struct rl_error *err)
 {
+    for (size_t k = 0; k < 3; k++)
+        members[k] += part->members[k];
     total->rl += part->rl;
     total->ce += part->ce;
     total->ref_kl += part->ref_kl;
@@ -122,9 +126,22 @@ static enum rl_status add_part(const struct part *part, struct rl_stream_result 
     return part->status;
 }
 
+/* A count of all micro batches that is below the count of this one would give the loss another scale. 1 is the default. */
+static enum rl_status check_scales(const struct rl_stream_options *o, const double members[3], struct rl_error *err)
+{
+    static const char *const names[] = {"rl_scale", "ce_scale", "ref_kl_scale"};
+    const double scales[] = {o->rl_scale, o->ce_scale, o->ref_kl_scale};
+    for (size_t k = 0; k < 3; k++)
+        if (scales[k] > 1 && scales[k] < members[k])
+            return rl_fail(err, RL_EINVAL, "%s is %g, but this part alone has %g members: it counts the whole batch",
+                           names[k], scales[k], members[k]);
+    return RL_OK;
+}
+
 static enum rl_status run_all(const struct rl_streaming *s, struct rl_stream_metrics *metrics,
                               struct rl_stream_result *total, struct rl_error *err)
 {
+    double members[3] = {0};
     /*
      * Parts are kept on the stack in blocks, because the function has no workspace and a batch may
      * have any number of sequences.
@@ -135,7 +152,7 @@ static enum rl_status run_all(const struct rl_streaming *s, struct rl_stream_met
         size_t n = s->batch.n_rows - first < BLOCK ? s->batch.n_rows - first : BLOCK;
         run_block(s, first, n, parts);
         for (size_t j = 0; status == RL_OK && j < n; j++) {
-            status = add_part(&parts[j], total, err);
+            status = add_part(&parts[j], total, members, err);
             /*
              * The sequence that failed is included, so that the caller's array is complete up to
              * that sequence.
@@ -144,7 +161,7 @@ static enum rl_status run_all(const struct rl_streaming *s, struct rl_stream_met
                 metrics[first + j] = parts[j].metrics;
         }
     }
-    return status;
+    return status == RL_OK ? check_scales(s->options, members, err) : status;
 }
 
 static enum rl_status check(const struct rl_streams *streams, const struct rl_stream_options *o,
@@ -252,6 +269,7 @@ enum rl_status rl_batch_stream_count(const struct rl_batch *batch, const struct 
         status = open_batch(&grid, batch, err);
     if (status != RL_OK)
         return status;
+    *counts = (struct rl_stream_counts){0};
     for (size_t row = 0; row < grid.n_rows; row++)
         for (size_t i = rl_row_at(&grid, row), end = rl_row_end(&grid, row); i < end; i++)
             count_token(&grid, streams, i, counts);
@@ -263,6 +281,7 @@ void rl_stream_count(const struct rl_sequences *sequences, const struct rl_strea
                      struct rl_stream_counts *counts)
 {
     const struct rl_layout layout = layout_of(sequences);
+    *counts = (struct rl_stream_counts){0};
     enum rl_status status = rl_batch_stream_count(&layout.batch, streams, counts, NULL);
     (void)status;
 }

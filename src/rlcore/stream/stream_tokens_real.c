@@ -48,16 +48,16 @@ static double trainer_at(const struct place *at)
     return value_at(at, RL_TRAINER, at->s->streams->trainer);
 }
 
-/* Check both log-probs and their ratio, which is refused if it overflows. */
+/* Check both log-probs and their ratio, which is refused if it overflows the precision of the results. */
 static enum rl_status check_pair(const struct place *at)
 {
     const struct rl_streams *in = at->s->streams;
     enum rl_status status = check(at, "trainer_logprobs", RL_TRAINER, in->trainer);
     if (status == RL_OK)
         status = check(at, "inference_logprobs", RL_INFERENCE, in->inference);
-    double ratio =
-        status == RL_OK ? exp(trainer_at(at) - value_at(at, RL_INFERENCE, in->inference)) : 1;
-    return status == RL_OK && !isfinite(ratio) ? not_finite(at, "importance ratio", ratio) : status;
+    real ratio =
+        status == RL_OK ? (real)exp(trainer_at(at) - value_at(at, RL_INFERENCE, in->inference)) : 1;
+    return status == RL_OK && !isfinite(ratio) ? not_finite(at, "importance ratio", (double)ratio) : status;
 }
 
 static void add_gradient(const struct place *at, double value)

@@ -70,6 +70,47 @@ enum rl_status rl_grid_check_reals(const char *name, const struct rl_grid *grid,
     return RL_OK;
 }
 
+/* NaN passes, because padding may hold anything that is not a number. */
+HOT(bool, chunk_is_empty, (const struct rl_grid *grid, const real *array, size_t i, size_t n), (grid, array, i, n))
+{
+    real buffer[RL_CHUNK];
+    rl_int on[RL_CHUNK], found = 0;
+    const real *values = rl_reals_at(grid, 0, array, i, n, buffer);
+    rl_mask_bits(grid, i, n, on);
+    for (size_t t = 0; t < n; t++) {
+        real x = rl_keep(~on[t], values[t]);
+        found |= rl_below(x, 0) | rl_below(0, x);
+    }
+    return !found;
+}
+
+enum rl_status rl_grid_check_rewards(const struct rl_grid *grid, const real *rewards, struct rl_error *err)
+{
+    if (!grid->mask || !rewards)
+        return RL_OK;
+    for (size_t row = 0; row < grid->n_rows; row++)
+        for (size_t begin = rl_row_at(grid, row), i = begin, end = rl_row_end(grid, row); i < end; i += RL_CHUNK) {
+            size_t n = end - i < RL_CHUNK ? end - i : RL_CHUNK;
+            if (chunk_is_empty(grid, rewards, i, n))
+                continue;
+            while (rl_on(grid, i) || !((double)rl_real_at(grid, 0, rewards, i) < 0 || (double)rl_real_at(grid, 0, rewards, i) > 0))
+                i++;
+            return rl_fail(err, RL_EVALUE,
+                           "token_level_rewards[%zu][%zu] is %g, but its mask is 0 and it would be lost: move it to the last "
+                           "response token before it", row, i - begin, (double)rl_real_at(grid, 0, rewards, i));
+        }
+    return RL_OK;
+}
+
+enum rl_status rl_batch_check_rewards(const real *rewards, const struct rl_batch *batch, struct rl_error *err)
+{
+    struct rl_grid grid;
+    enum rl_status status = rl_grid_of(&grid, batch, RL_NEEDS_MASK, err);
+    if (status == RL_OK && grid.n_rows && grid.n_tokens)
+        status = RL_NEED(err, {"token_level_rewards", rewards});
+    return status == RL_OK ? rl_grid_check_rewards(&grid, rewards, err) : status;
+}
+
 enum rl_status rl_batch_check_reals(const char *name, const real *values,
                                     const struct rl_batch *batch, struct rl_error *err)
 {

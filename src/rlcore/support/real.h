@@ -325,4 +325,7 @@ static RL_INLINE const real *rl_chunk_at(const struct rl_grid *grid, unsigned k,
 enum rl_status rl_grid_check_reals(const char *name, const struct rl_grid *grid, unsigned k,
                                    const real *values, bool everywhere, struct rl_error *err);
 
+/* rl_batch_check_rewards; accepts a batch without a mask. The rewards are the first array of the call. */
+enum rl_status rl_grid_check_rewards(const struct rl_grid *grid, const real *rewards, struct rl_error *err);
+
 #endif

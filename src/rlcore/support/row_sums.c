@@ -12,19 +12,30 @@ struct totals {
     size_t tokens, rows; /* response tokens, and rows that have any */
 };
 
-static enum rl_status check_agg(const struct rl_agg *agg, struct rl_error *err)
+/*
+ * 0 stands for a size of this batch. A whole batch that is smaller than one of its parts is a number
+ * of a micro-batch, of the ranks or of another step, and the loss would have another scale.
+ */
+static enum rl_status check_agg(const struct rl_agg *agg, struct totals part, struct rl_error *err)
 {
     const struct {
         const char *name;
         double value;
-    } sizes[] = {{"dp_size", agg->dp_size},
-                 {"batch_num_tokens", agg->batch_num_tokens},
-                 {"global_batch_size", agg->global_batch_size},
-                 {"loss_scale_factor", agg->loss_scale_factor}};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        size_t least;
+    } sizes[] = {{"dp_size", agg->dp_size, 1},
+                 {"batch_num_tokens", agg->batch_num_tokens, part.tokens},
+                 {"global_batch_size", agg->global_batch_size, part.rows},
+                 {"loss_scale_factor", agg->loss_scale_factor, 0}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         if (!(sizes[i].value >= 0) || isinf(sizes[i].value))
             return rl_fail(err, RL_EINVAL, "%s is %g, not a positive number", sizes[i].name,
                            sizes[i].value);
+        if (sizes[i].value > 0 && sizes[i].value < (double)sizes[i].least)
+            return rl_fail(err, RL_EINVAL, "%s is %g, but this part alone has %zu: it counts the whole batch",
+                           sizes[i].name, sizes[i].value, sizes[i].least);
+    }
+    if (agg->dp_size > floor(agg->dp_size))
+        return rl_fail(err, RL_EINVAL, "dp_size is %g, not a number of ranks", agg->dp_size);
     if ((unsigned)agg->mode > RL_AGG_SEQ_MEAN_TOKEN_SUM_NORM)
         return rl_fail(err, RL_EINVAL, "loss aggregation mode %d is unknown", (int)agg->mode);
     return RL_OK;
@@ -80,18 +91,18 @@ static enum rl_status weigh(enum rl_row_weights weights, const struct rl_agg *ag
                             const struct rl_grid *batch, struct totals totals, struct rl_rows *r,
                             struct rl_error *err)
 {
+    struct rl_agg used = *agg;
+    if (weights == RL_WEIGHTS_SEQ_MEAN)
+        used.mode = RL_AGG_SEQ_MEAN_TOKEN_MEAN;
+    enum rl_status status = check_agg(&used, totals, err);
+    if (status != RL_OK)
+        return status;
     if (weights == RL_WEIGHTS_PER_ROW) {
         if (batch->n_rows == 0)
             return rl_fail(err, RL_EINVAL, "the loss is a mean over rows, and the batch has none");
         r->common = 1 / (double)batch->n_rows;
         return RL_OK;
     }
-    struct rl_agg used = *agg;
-    if (weights == RL_WEIGHTS_SEQ_MEAN)
-        used.mode = RL_AGG_SEQ_MEAN_TOKEN_MEAN;
-    enum rl_status status = check_agg(&used, err);
-    if (status != RL_OK)
-        return status;
     return weights == RL_WEIGHTS_AGG_OLDER ? weigh_older(used.mode, batch, totals, r, err)
                                            : weigh_agg(&used, batch, totals, r, err);
 }

@@ -62,8 +62,9 @@ struct rl_rows {
 };
 
 /*
- * Check the aggregation, take scratch memory and compute the weights of the rows. agg is not read
- * with RL_WEIGHTS_PER_ROW; its mode is not read with RL_WEIGHTS_SEQ_MEAN.
+ * Check the aggregation, take scratch memory and compute the weights of the rows. agg is only checked with
+ * RL_WEIGHTS_PER_ROW; its mode is not read with RL_WEIGHTS_SEQ_MEAN. Sizes of the whole batch that are
+ * smaller than this batch's own are RL_EINVAL.
  */
 enum rl_status rl_rows_begin(struct rl_rows *rows, const struct rl_grid *batch,
                              enum rl_row_weights weights, const struct rl_agg *agg,

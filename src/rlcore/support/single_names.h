@@ -42,10 +42,14 @@
 #define rl_agg_loss rl_agg_lossf
 #define rl_algorithm_rows rl_algorithm_rowsf
 #define rl_batch_check_reals rl_batch_check_realsf
+#define rl_batch_check_rewards rl_batch_check_rewardsf
 #define rl_batch_stream_count rl_batch_stream_countf
 #define rl_batch_stream_loss rl_batch_stream_lossf
 #define rl_bypass_loss rl_bypass_lossf
 #define rl_cispo_loss rl_cispo_lossf
+#define rl_dppo_kl_loss rl_dppo_kl_lossf
+#define rl_dppo_tv_loss rl_dppo_tv_lossf
+#define rl_dro_loss rl_dro_lossf
 #define rl_compose_loss rl_compose_lossf
 #define rl_decoupled_loss rl_decoupled_lossf
 #define rl_diagnose rl_diagnosef
@@ -73,10 +77,12 @@
 #define rl_turn_rewards rl_turn_rewardsf
 #define rl_turn_spread rl_turn_spreadf
 #define rl_value_loss rl_value_lossf
+#define rl_vespo_loss rl_vespo_lossf
 #define rl_whiten rl_whitenf
 
 /* Functions shared between the files of rlcore. */
 #define rl_grid_check_reals rl_grid_check_realsf
+#define rl_grid_check_rewards rl_grid_check_rewardsf
 #define rl_loss_begin rl_loss_beginf
 #define rl_loss_end rl_loss_endf
 #define rl_loss_entropy rl_loss_entropyf

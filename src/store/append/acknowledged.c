@@ -224,6 +224,21 @@ void acknowledged_tell(struct lineage_store *store)
     buf_release(&ids);
 }
 
+bool acknowledged_settings(struct lineage_store *store, struct buf *text)
+{
+    struct log_state now;
+    int place = log_has_requests(store->log) ? -1 : open_place(store->dir, false);
+    int fd = place >= 0 ? fs_open(place, PLACE_RESULTS, O_RDONLY | O_NOFOLLOW, 0) : -1;
+    const uint64_t size = size_of(fd);
+    bool found = size && log_look(store->log, &now, NULL) == LINEAGE_OK && is_in_step(fd, size, store->log, now.size) &&
+                 fs_read_file(place, PLACE_CONFIG, text, NULL) == LINEAGE_OK && text->length;
+    if (fd >= 0)
+        fs_close(fd);
+    if (place >= 0)
+        fs_close(place);
+    return found;
+}
+
 /* ---- writing ---- */
 
 /* The settings and the path go with the rows: they make the store again if its whole directory is gone. */

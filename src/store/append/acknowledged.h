@@ -27,6 +27,9 @@ bool acknowledged_is_gone(struct lineage_store *store, const char *id);
 /* Sends a notice if rows are gone. */
 void acknowledged_tell(struct lineage_store *store);
 
+/* Reads the copy of the settings of a store whose log the copy goes with. Returns false if there is none. */
+bool acknowledged_settings(struct lineage_store *store, struct buf *text);
+
 /* Copies the whole log again. Rows that are gone are forgotten. Call it under the claim. */
 void acknowledged_renew(struct lineage_store *store);
 

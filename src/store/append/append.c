@@ -23,6 +23,7 @@
 #include "../code/code_offer.h"
 #include "../format/row.h"
 #include "../mirror/mirror.h"
+#include "../questions/questions.h"
 #include "append_part.h"
 #include "outbox.h"
 
@@ -119,6 +120,26 @@ enum lineage_status appending_claim(struct appending *a, struct lineage_error *e
     return status == LINEAGE_OK ? log_claim(a->store->log, &a->end, err) : status;
 }
 
+/* Puts the values that are meant in the place of what lineage has shown of them, so that no second value looks like the first.
+ * It needs the mirror, without which the texts stay. */
+static enum lineage_status mean_params(struct appending *a, struct lineage_error *err)
+{
+    struct lineage_param *meant = NULL;
+    for (size_t i = 0; i < a->checked.n_params; i++) {
+        const char *text = a->checked.params[i].text;
+        if (!text || !text_has_stand_in(text) || (!meant && mirror_sync(a->store->mirror, NULL) != LINEAGE_OK) ||
+            name_exact_text(&text, a->store->mirror, a->checked.params[i].name, a->arena, NULL) != LINEAGE_OK)
+            continue;
+        if (!meant && !(meant = arena_alloc(a->arena, a->checked.n_params, sizeof *meant)))
+            return store_no_memory(err);
+        if (a->checked.params != meant)
+            memcpy(meant, a->checked.params, a->checked.n_params * sizeof *meant);
+        meant[i].text = text;
+        a->checked.params = meant;
+    }
+    return LINEAGE_OK;
+}
+
 enum lineage_status appending_check(struct appending *a, const struct lineage_trial *trial, struct lineage_error *err)
 {
     a->given = trial;
@@ -126,6 +147,8 @@ enum lineage_status appending_check(struct appending *a, const struct lineage_tr
     if (a->options->auto_status) /* undecided yet; discard passes with the fewest checks */
         a->checked.status = LINEAGE_DISCARD;
     enum lineage_status status = row_check(&a->checked, err);
+    if (status == LINEAGE_OK)
+        status = mean_params(a, err);
     if (status == LINEAGE_OK)
         status = row_compose_notes(&a->checked.notes, &a->checked, &a->store->append->bytes, a->arena, err);
     if (status == LINEAGE_OK) /* before the claim, because it may take long */

@@ -42,7 +42,7 @@ static enum lineage_status load_best(struct lineage_store *store, struct lineage
         return LINEAGE_OK;
     }
     if (status == LINEAGE_OK && store->config.noise_freedom) /* only a measured noise floor depends on it */
-        status = mirror_scatter(store->mirror, &state->scatter, err);
+        status = mirror_scatter(store->mirror, INT64_MAX, &state->scatter, err);
     if (status == LINEAGE_OK)
         status = mirror_load(store->mirror, seq, &best, err);
     if (status == LINEAGE_OK) {

@@ -16,6 +16,7 @@
 
 #include <lineage/notes.h>
 #include <lineage/text.h>
+#include <lineage/time.h>
 
 #include "../format/id.h"
 #include "../format/row.h"
@@ -44,6 +45,7 @@ struct importing {
     bool finish_line, had_best; /* of the log, before the import */
     double best_before;
     struct buf out;
+    size_t n_kept, n_scored; /* kept rows, and those with a score */
     unsigned repeats; /* how often the rows were parsed before */
     double told;      /* time of the last message about progress; 0: not begun */
     const struct buf *bytes; /* the source */
@@ -316,6 +318,12 @@ static enum lineage_status import_row(struct importing *in, struct lineage_trial
     status = make_unique(in, trial, record, err);
     if (status != LINEAGE_OK)
         return status;
+    int64_t moment;
+    if (*trial->timestamp && !lineage_time_read(&moment, trial->timestamp)) {
+        char text[160];
+        snprintf(text, sizeof text, "timestamp '%.60s' is not a date; --since and --until will not find the trial", trial->timestamp);
+        tell(in, "time", record, trial->exp_id, text);
+    }
     compare_with_best(in, trial);
     /* Values that only the column `params` or `metrics` of the source has, and numbers of columns that the log does not
      * have, are written into the notes, which every store has. */
@@ -330,8 +338,43 @@ static enum lineage_status import_row(struct importing *in, struct lineage_trial
             return store_no_memory(err);
     }
     row_write(&in->out, trial, in->target);
+    in->n_kept += lineage_label_is_kept(trial->status);
+    in->n_scored += lineage_label_is_kept(trial->status) && trial->score.present;
     in->stats->n_rows++;
     return in->out.failed ? store_no_memory(err) : LINEAGE_OK;
+}
+
+/* The source is not results.tsv, and its user needs the names of its columns. */
+static enum lineage_status refuse_header(const struct tsv_cell *cells, size_t n, const char *what, const char *metric, struct lineage_error *err)
+{
+    struct buf list = {0};
+    for (size_t i = 0; i < n && list.length < 200; i++)
+        buf_printf(&list, "%s%.40s", i ? ", " : "", cells[i].text);
+    enum lineage_status status = list.failed ? store_no_memory(err)
+                                             : store_fail(err, LINEAGE_EINVAL, "no %s%s in the header; its columns are: %s", what, metric, list.data ? list.data : "");
+    buf_release(&list);
+    return status;
+}
+
+static enum lineage_status read_header(struct importing *in, const struct tsv_cell *cells, size_t n, const char *metric, struct lineage_error *err)
+{
+    enum lineage_status status = row_layout_read(&in->layout, cells, n, metric, err);
+    if (status == LINEAGE_ECORRUPT)
+        return refuse_header(cells, n, "exp_id or commit column", "", err);
+    if (status == LINEAGE_EINVAL)
+        return refuse_header(cells, n, "score column ", metric, err);
+    in->has_layout = status == LINEAGE_OK;
+    if (in->has_layout && in->layout.score < 0)
+        return refuse_header(cells, n, "core_metric or val_bpb column for the score (--metric names another)", "", err);
+    return status;
+}
+
+/* A log none of whose kept rows has a score is read by a wrong column. */
+static enum lineage_status check_scores(const struct importing *in, struct lineage_error *err)
+{
+    return !in->n_kept || in->n_scored ? LINEAGE_OK
+                                       : store_fail(err, LINEAGE_EINVAL, "none of the %zu kept rows has a number in %.80s; name the score's column by --metric",
+                                                    in->n_kept, in->layout.metric);
 }
 
 /* A damaged record is reported and left out, so that all tools that share the canonical file can read every row. */
@@ -348,8 +391,7 @@ static enum lineage_status import_record(struct importing *in, struct tsv_reader
     if (status != LINEAGE_OK)
         return status;
     if (!in->has_layout) {
-        status = row_layout_read(&in->layout, cells, n, metric, err);
-        in->has_layout = status == LINEAGE_OK;
+        status = read_header(in, cells, n, metric, err);
         return status == LINEAGE_OK ? choose_target(in, reader, record, err) : status;
     }
     arena_reset(&in->arena);
@@ -378,7 +420,9 @@ static enum lineage_status import_records(struct importing *in, struct lineage_e
             tell_progress(in, &scanner);
     }
     tsv_reader_free(reader);
-    return status;
+    if (status == LINEAGE_OK && !in->has_layout)
+        return store_fail(err, LINEAGE_EINVAL, "there is nothing to import: the file has no header");
+    return status == LINEAGE_OK ? check_scores(in, err) : status;
 }
 
 /* Whether a row of the log can hold everything that an imported row has. */

@@ -52,13 +52,13 @@ const char *verdict_reason(char out[VERDICT_REASON_MAX], double difference, doub
     double limit = higher || threshold == 0 ? threshold : -threshold; /* no -0 */
     /* Both numbers are printed with three digits. Rounding keeps their order, so the printed numbers never contradict
      * the verdict. */
-    snprintf(out, VERDICT_REASON_MAX, "discarded: %+.3g, needs %s than %.3g", difference == 0 ? 0 : difference,
+    snprintf(out, VERDICT_REASON_MAX, VERDICT_DISCARDED "%+.3g, needs %s than %.3g", difference == 0 ? 0 : difference,
              higher ? "more" : "less", limit);
     return out;
 }
 
 const char *verdict_unconfirmed(char out[VERDICT_REASON_MAX], double difference)
 {
-    snprintf(out, VERDICT_REASON_MAX, "unconfirmed: %+.3g, fresh runs decide", difference);
+    snprintf(out, VERDICT_REASON_MAX, VERDICT_UNCONFIRMED "%+.3g, fresh runs decide", difference);
     return out;
 }

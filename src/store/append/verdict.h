@@ -13,6 +13,10 @@ bool verdict_is_keep(double difference, double threshold, bool higher);
 
 #define VERDICT_REASON_MAX 128
 
+/* How the two reasons begin; judge_again.c knows the rows that were judged by them. */
+#define VERDICT_DISCARDED "discarded: "
+#define VERDICT_UNCONFIRMED "unconfirmed: "
+
 /*
  * Writes the reason for a discard as it appears in the row's notes: "discarded: +0.0068, needs more than 0.0566", and
  * where lower is better "discarded: -0.0068, needs less than -0.0566". Returns out.

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include <lineage/notes.h>
 #include <lineage/query.h>
@@ -21,7 +22,7 @@
 #include "../questions/questions.h"
 #include "shrunk_means.h"
 
-enum { REPLICAS_FROM = 1000, FRESH_FROM = 3 };
+enum { REPLICAS_FROM = 1000, FRESH_FROM = 3, BUCKETS = 4096 };
 
 struct row_id {
     const char *exp_id;
@@ -35,12 +36,20 @@ struct run {
     bool fresh;
 };
 
+/* A setting, or one of its seeds, by the digest of what its row says. */
+struct setting {
+    uint64_t digest;
+    size_t trial, next; /* next: index + 1 of the next one in the bucket */
+};
+
 struct collection {
     struct arena arena;
     struct lineage_evidence_trial *trials;
     struct run *runs; /* in the order of the log */
     struct row_id *ids; /* likewise */
-    size_t n, capacity, n_ids, ids_capacity, n_runs, runs_capacity;
+    struct setting *settings;
+    size_t n, capacity, n_ids, ids_capacity, n_runs, runs_capacity, n_settings, settings_capacity;
+    size_t buckets[BUCKETS];
     uint64_t last_seq;
 };
 
@@ -87,9 +96,16 @@ static void add_score(struct lineage_evidence_trial *trial, double *squares, con
     trial->variance = n > 1 && !rounded ? spread / (n - 1) : 0;
 }
 
+/* Whether the run is far outside of all trials, and of the best run of its own. */
+static bool has_diverged(const struct run *run, double best, double middle, double spread, bool higher)
+{
+    double ahead = higher ? fmin(middle, best) - run->score : run->score - fmax(middle, best);
+    return spread > 0 && ahead > FAR_OUTSIDE * spread && best != run->score;
+}
+
 /*
- * Sums up the runs of each trial. A run that diverged says nothing about the mean of a trial with other runs: it is left out if it
- * is far outside of all trials and of the best run of its own. Returns false when out of memory.
+ * Sums up the runs of each trial. A run that diverged says nothing about the mean of a trial with other runs, and is left out. If most
+ * of its runs did, its best one was the lucky one, and all count. Returns false when out of memory.
  */
 static bool sum_runs(const struct lineage_evidence *evidence, const struct collection *c)
 {
@@ -112,10 +128,17 @@ static bool sum_runs(const struct lineage_evidence *evidence, const struct colle
     memset(scratch, 0, c->n * sizeof *scratch);
     for (size_t k = 0; k < c->n_runs; k++) {
         const struct run *run = &c->runs[k];
-        double ahead = higher ? fmin(middle, best[run->trial]) - run->score : run->score - fmax(middle, best[run->trial]);
-        if (spread > 0 && ahead > FAR_OUTSIDE * spread && best[run->trial] != run->score)
-            c->trials[run->trial].left_out += run->seeds;
-        else
+        scratch[run->trial] += (double)run->seeds; /* all runs, for now */
+        c->trials[run->trial].left_out += has_diverged(run, best[run->trial], middle, spread, higher) ? run->seeds : 0;
+    }
+    for (size_t i = 0; i < c->n; i++) {
+        if (2 * (double)c->trials[i].left_out > scratch[i])
+            c->trials[i].left_out = 0;
+        scratch[i] = 0;
+    }
+    for (size_t k = 0; k < c->n_runs; k++) {
+        const struct run *run = &c->runs[k];
+        if (!c->trials[run->trial].left_out || !has_diverged(run, best[run->trial], middle, spread, higher))
             add_score(&c->trials[run->trial], &scratch[run->trial], run);
     }
     free(scratch);
@@ -156,23 +179,92 @@ static bool add_run(struct collection *c, size_t trial, double score, const char
     return grown;
 }
 
+/* ---- settings whose seed is a parameter ---- */
+
+static uint64_t mix(uint64_t digest, const char *text)
+{
+    return XXH3_64bits_withSeed(text, strlen(text) + 1, digest);
+}
+
+/* The piece of the notes that begins with the word, which says what code has run. */
+static uint64_t mix_piece(uint64_t digest, const char *notes, const char *word)
+{
+    const char *piece = strstr(notes, word);
+    return piece ? XXH3_64bits_withSeed(piece, strcspn(piece, ";"), digest) : digest;
+}
+
+/* The digests of the row's setting, without its seed and with it. Returns false if the row declares no seed, or no other parameter. */
+static bool digest_setting(uint64_t *setting, uint64_t *with_seed, const struct lineage_trial *row)
+{
+    char number[LINEAGE_NUMBER_MAX];
+    uint64_t seeds = 0;
+    bool seeded = false, other = false;
+    *setting = mix_piece(mix_piece(mix(mix(0, row->specialist), row->hypothesis), row->notes, "program "), row->notes, "commit ");
+    for (size_t i = 0; i < row->n_params; i++) {
+        const struct lineage_param *p = &row->params[i];
+        const bool is_seed = lineage_param_is_seed(p->name);
+        uint64_t *to = is_seed ? &seeds : setting;
+        if (strcmp(p->name, "proposer") != 0)
+            *to = mix(mix(*to, p->name), p->text ? p->text : lineage_number_format(number, p->value));
+        seeded = seeded || is_seed;
+        other = other || !is_seed;
+    }
+    *with_seed = *setting ^ (seeds | 1);
+    return seeded && other;
+}
+
+static size_t find_setting(const struct collection *c, uint64_t digest)
+{
+    for (size_t k = c->buckets[digest % BUCKETS]; k; k = c->settings[k - 1].next)
+        if (c->settings[k - 1].digest == digest)
+            return c->settings[k - 1].trial;
+    return c->n;
+}
+
+static bool add_setting(struct collection *c, uint64_t digest, size_t trial)
+{
+    void *settings = c->settings;
+    bool grown = grow(&settings, &c->settings_capacity, c->n_settings, sizeof *c->settings);
+    c->settings = settings;
+    if (grown) {
+        c->settings[c->n_settings] = (struct setting){digest, trial, c->buckets[digest % BUCKETS]};
+        c->buckets[digest % BUCKETS] = ++c->n_settings;
+    }
+    return grown;
+}
+
+/*
+ * The trial that the row is another seed of, or c->n. The same seed again does not count as one: it says nothing new about the noise, or its
+ * code is another one. *ok becomes false when out of memory.
+ */
+static size_t find_other_seed(struct collection *c, const struct lineage_trial *row, bool *ok)
+{
+    uint64_t setting, with_seed;
+    if (!digest_setting(&setting, &with_seed, row) || find_setting(c, with_seed) < c->n)
+        return c->n;
+    const size_t known = find_setting(c, setting);
+    *ok = add_setting(c, with_seed, known) && (known < c->n || add_setting(c, setting, known));
+    return known;
+}
+
 /* A row that names an unknown trial is a trial of its own, because its run is a result all the same. */
 static bool take_row(struct collection *c, const struct lineage_trial *row)
 {
     struct lineage_replicate replicate = {.score = {.present = false}};
     const bool scored = lineage_label_is_measured(row->status) && row->score.present && isfinite(row->score.value);
     const bool again = lineage_replicate_parse(&replicate, row->notes);
-    size_t i = again ? find_row(c, replicate.exp_id) : c->n;
+    bool ok = true;
+    size_t i = again ? find_row(c, replicate.exp_id) : scored ? find_other_seed(c, row, &ok) : c->n;
     c->last_seq = row->seq;
-    if (row->status == LINEAGE_HARNESS_ABORT || (i == c->n && !scored))
-        return true;
+    if (!ok || row->status == LINEAGE_HARNESS_ABORT || (i == c->n && !scored))
+        return ok;
     if (i == c->n ? !add_trial(c, row) : !add_id(c, row->exp_id, i))
         return false;
     struct lineage_evidence_trial *trial = &c->trials[i];
     const bool fresh = trial->seq != row->seq;
     trial->again += fresh;
     trial->failed += fresh && !scored;
-    if (lineage_label_is_kept(row->status))
+    if (lineage_label_is_kept(row->status) && (again || !trial->kept_id)) /* of seeds that were kept the first, not the luckiest */
         trial->kept_id = c->ids[c->n_ids - 1].exp_id;
     return !scored || add_run(c, i, replicate.score.present ? replicate.score.value : row->score.value, row->notes, fresh);
 }
@@ -307,6 +399,7 @@ static void release(struct collection *c)
     free(c->trials);
     free(c->runs);
     free(c->ids);
+    free(c->settings);
     free(c);
 }
 
@@ -387,7 +480,8 @@ void lineage_evidence_add(struct lineage_evidence *evidence, size_t i, const str
 bool lineage_evidence_is_ready(const struct lineage_evidence *evidence, size_t i)
 {
     const struct lineage_evidence_trial *trial = &evidence->trials[i];
-    return i != evidence->best && !trial->kept_id && trial->judgement.state == LINEAGE_EVIDENCE_CONFIRMED;
+    return i != evidence->best && !trial->kept_id && trial->judgement.state == LINEAGE_EVIDENCE_CONFIRMED &&
+           !evidence_best_is_stray(evidence);
 }
 
 /* ---- the noise floor in the settings ---- */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "../statistics/odds.h"
+#include "../statistics/quantiles.h"
 #include "shrunk_means.h"
 
 /* Until something ran again, the noise is guessed as the square root of this share of the variance between trials. */
@@ -14,6 +15,12 @@
 /* A night stops when its answer is that certain; fewer degrees of freedom than this say nothing about certainty. */
 #define SURE_ENOUGH 0.995
 enum { SURE_FROM = 4, FAR_SHARE = 3, CLAIM_RUNS = 2 };
+/* The leader alone runs again until this many degrees of freedom are known, because runs of a trial far behind would be wasted. */
+enum { LEADER_UNTIL = 3 };
+/* A trial does not run again if the measured noise explains its distance from the leader with a smaller chance. */
+#define FAR_BEHIND 0.02
+/* Means further on the worse side than this many spreads say nothing about the others: those runs may have diverged. */
+enum { USUAL_SPREADS = 3, ROUNDS = 5 };
 
 static int compare_numbers(const void *a, const void *b)
 {
@@ -52,10 +59,26 @@ static double noise_variance(const struct lineage_evidence *evidence, double spr
     return (PRIOR_FREEDOM * PRIOR_SHARE * spread * spread + noise->freedom * noise->std * noise->std) / (PRIOR_FREEDOM + noise->freedom);
 }
 
+/* What the noise most likely is: unlike the mean of variances, the mean of logarithms soon forgets a guess that is too large. */
+static double likely_noise(const struct lineage_evidence *evidence, double spread)
+{
+    const struct lineage_noise *noise = &evidence->noise;
+    const double guess = PRIOR_SHARE * spread * spread;
+    if (isinf(noise->freedom) || !(noise->freedom > 0) || !(guess > 0))
+        return noise_variance(evidence, spread);
+    const double measured = fmax(noise->std * noise->std, 1e-4 * guess);
+    return exp((PRIOR_FREEDOM * log(guess) + noise->freedom * log(measured)) / (PRIOR_FREEDOM + noise->freedom));
+}
+
 static bool is_better(const struct lineage_evidence *evidence, size_t a, size_t b)
 {
     double x = evidence->trials[a].expected, y = evidence->trials[b].expected;
     return evidence->rule.higher ? x > y : x < y;
+}
+
+static bool comes_later(const struct lineage_evidence *evidence, size_t a, size_t b)
+{
+    return is_better(evidence, b, a) || (!is_better(evidence, a, b) && a > b);
 }
 
 /* The better of two; the earlier one if they are equal. */
@@ -72,7 +95,7 @@ static double certainty(const struct lineage_evidence *evidence, size_t a, size_
 {
     const struct lineage_evidence_trial *x = &evidence->trials[a], *y = &evidence->trials[b];
     double error = hypot(x->doubt, y->doubt), gap = fabs(x->expected - y->expected);
-    return error > 0 ? 1 - normal_above(normal_of_t(gap / error, PRIOR_FREEDOM + evidence->noise.freedom)) : gap > 0 ? 1 : 0.5;
+    return error > 0 ? 1 - normal_above(normal_of_t(gap / error, 1 + evidence->noise.freedom)) : gap > 0 ? 1 : 0.5;
 }
 
 /* The middle and spread of the trials' means. */
@@ -87,6 +110,43 @@ static bool find_spread(double *middle, double *spread, const struct lineage_evi
     return means != NULL;
 }
 
+/*
+ * The variance of the trials' true means, and their middle, from means of differing precision (DerSimonian and Laird 1986, Control.
+ * Clin. Trials 7:177, iterated as by Paule and Mandel 1982). *middle and truth are the first guesses.
+ */
+static double find_truth(double *middle, double truth, const struct lineage_evidence *evidence, double spread, double noise)
+{
+    const double limit = USUAL_SPREADS * spread, start = *middle;
+    for (int round = 0; round < ROUNDS; round++) {
+        double weights = 0, sum = 0, squares = 0, n = 0, errors = 0;
+        for (size_t i = 0; i < evidence->n; i++) {
+            const struct lineage_runs *runs = &evidence->trials[i].runs;
+            const double from = runs->mean - start, error = noise / (double)runs->n, weight = 1 / (truth + error);
+            if ((evidence->rule.higher ? -from : from) > limit)
+                continue;
+            n++;
+            weights += weight;
+            sum += weight * from;
+            squares += weight * from * from;
+            errors += weight * error;
+        }
+        if (n < 3 || !isfinite(weights))
+            break;
+        *middle = start + sum / weights;
+        truth = fmax(((squares - sum * sum / weights) * n / (n - 1) - errors) / weights, LEAST_SHARE * spread * spread);
+    }
+    return truth;
+}
+
+/* The probability that the answer is the best, taking its leads over the others as independent. */
+static double answer_certainty(const struct lineage_evidence *evidence)
+{
+    double sure = 1;
+    for (size_t i = 0; i < evidence->n; i++)
+        sure *= i == evidence->answer ? 1 : certainty(evidence, evidence->answer, i);
+    return sure;
+}
+
 bool evidence_expect(struct lineage_evidence *evidence)
 {
     double middle, spread, inverse = 0;
@@ -98,7 +158,9 @@ bool evidence_expect(struct lineage_evidence *evidence)
         again = again || evidence->trials[i].runs.n > 1 || evidence->trials[i].again;
     }
     const double noise = noise_variance(evidence, spread), between = spread * spread;
-    const double truth = fmax(between - noise * inverse / (double)(evidence->n ? evidence->n : 1), LEAST_SHARE * between);
+    double truth = fmax(between - noise * inverse / (double)(evidence->n ? evidence->n : 1), LEAST_SHARE * between);
+    if (truth > 0)
+        truth = find_truth(&middle, truth, evidence, spread, noise);
     for (size_t i = 0; i < evidence->n; i++) {
         struct lineage_evidence_trial *trial = &evidence->trials[i];
         double share = truth > 0 ? truth / (truth + noise / (double)trial->runs.n) : 1;
@@ -108,8 +170,35 @@ bool evidence_expect(struct lineage_evidence *evidence)
     evidence->best = best_of(evidence, true, evidence->n);
     evidence->answer = best_of(evidence, false, evidence->n);
     evidence->second = best_of(evidence, false, evidence->answer);
-    evidence->sure = again && evidence->second < evidence->n ? certainty(evidence, evidence->answer, evidence->second) : (double)NAN;
+    evidence->sure = again && evidence->second < evidence->n ? answer_certainty(evidence) : (double)NAN;
     return true;
+}
+
+/* Heap sort, because qsort has no argument for the evidence. Sifts item `at` down among the first n. */
+static void sift(size_t *order, const struct lineage_evidence *evidence, size_t at, size_t n)
+{
+    for (size_t child; (child = 2 * at + 1) < n; at = child) {
+        child += child + 1 < n && comes_later(evidence, order[child + 1], order[child]);
+        if (!comes_later(evidence, order[child], order[at]))
+            return;
+        size_t item = order[at];
+        order[at] = order[child];
+        order[child] = item;
+    }
+}
+
+void lineage_evidence_order(size_t *order, const struct lineage_evidence *evidence)
+{
+    for (size_t i = 0; i < evidence->n; i++)
+        order[i] = i;
+    for (size_t i = evidence->n / 2; i-- > 0;)
+        sift(order, evidence, i, evidence->n);
+    for (size_t n = evidence->n; n-- > 1;) {
+        size_t last = order[0];
+        order[0] = order[n];
+        order[n] = last;
+        sift(order, evidence, 0, n);
+    }
 }
 
 /* ---- which trial runs again ---- */
@@ -128,18 +217,38 @@ static double worse_fifth(const struct lineage_evidence *evidence)
     return evidence->rule.higher ? -value : value;
 }
 
-/* A trial that ran once, with a score far outside of all others, the bad ones included: its run may have diverged by chance. */
+/* Whether a trial ran once, with a score far outside of all others, the bad ones included: its run may have diverged by chance. */
+static bool is_stray(const struct lineage_evidence *evidence, size_t i, double middle, double spread, double worst)
+{
+    const struct lineage_evidence_trial *trial = &evidence->trials[i];
+    const double limit = fmax(FAR_OUTSIDE * spread, FAR_SHARE * fabs(worst - middle));
+    const double worse = evidence->rule.higher ? middle - trial->runs.mean : trial->runs.mean - middle;
+    return spread > 0 && worse > limit && trial->runs.n == 1 && !trial->again;
+}
+
+bool evidence_best_is_stray(const struct lineage_evidence *evidence)
+{
+    double middle, spread;
+    return evidence->best < evidence->n && find_spread(&middle, &spread, evidence) &&
+           is_stray(evidence, evidence->best, middle, spread, middle);
+}
+
 static size_t find_stray(const struct lineage_evidence *evidence, const bool *skip, double middle, double spread)
 {
     size_t found = SIZE_MAX;
-    const double limit = fmax(FAR_OUTSIDE * spread, FAR_SHARE * fabs(worse_fifth(evidence) - middle));
-    for (size_t i = 0; i < evidence->n; i++) {
-        const struct lineage_evidence_trial *trial = &evidence->trials[i];
-        double worse = evidence->rule.higher ? middle - trial->runs.mean : trial->runs.mean - middle;
-        if (spread > 0 && worse > limit && !skip[i] && trial->runs.n == 1 && !trial->again)
+    const double worst = worse_fifth(evidence);
+    for (size_t i = 0; i < evidence->n; i++)
+        if (!skip[i] && is_stray(evidence, i, middle, spread, worst))
             found = i;
-    }
     return found;
+}
+
+static bool is_far_behind(const struct lineage_evidence *evidence, size_t i)
+{
+    const struct lineage_runs *runs = &evidence->trials[i].runs, *best = &evidence->trials[evidence->answer].runs;
+    const struct lineage_noise *noise = &evidence->noise;
+    const double error = noise->std * sqrt(1 / (double)best->n + 1 / (double)runs->n);
+    return noise->freedom >= 2 && fabs(best->mean - runs->mean) > error * quantile_t(FAR_BEHIND, noise->freedom);
 }
 
 /* How much one more run of trial i is expected to improve the answer. */
@@ -149,7 +258,7 @@ static double improvement(const struct lineage_evidence *evidence, size_t i, dou
     size_t rival = i == evidence->answer ? evidence->second : evidence->answer;
     double variance = trial->doubt * trial->doubt, step = variance / sqrt(variance + noise);
     double z = step > 0 ? fabs(evidence->trials[rival].expected - trial->expected) / step : INFINITY;
-    return isinf(z) ? 0 : step * (exp(-z * z / 2) / sqrt(2 * 3.14159265358979323846) - z * normal_above(z));
+    return isinf(z) || is_far_behind(evidence, i) ? 0 : step * (exp(-z * z / 2) / sqrt(2 * 3.14159265358979323846) - z * normal_above(z));
 }
 
 /* The answer is certain, but whether it is better than the kept trials is another claim, for which both run again. The kept one does
@@ -159,10 +268,20 @@ static size_t next_of_claim(const struct lineage_evidence *evidence, const bool 
     const size_t answer = evidence->answer, best = evidence->best;
     if (lineage_evidence_is_ready(evidence, answer) && !skip[answer])
         return answer; /* one more run brings its row */
+    if (answer != best && evidence_best_is_stray(evidence) && !skip[best])
+        return best;
     if (best == evidence->n || answer == best || evidence->trials[answer].judgement.state != LINEAGE_EVIDENCE_OPEN)
         return SIZE_MAX;
-    size_t next = evidence->trials[answer].runs.n > CLAIM_RUNS * evidence->best_runs.n ? best : answer;
+    size_t next = evidence->trials[answer].runs.n > CLAIM_RUNS * evidence->best_runs.n && !is_far_behind(evidence, best) ? best : answer;
     return skip[next] ? SIZE_MAX : next;
+}
+
+static bool leads_by_far(const struct lineage_evidence *evidence)
+{
+    bool far = true;
+    for (size_t i = 0; i < evidence->n; i++)
+        far = far && (i == evidence->answer || is_far_behind(evidence, i));
+    return far;
 }
 
 size_t lineage_evidence_next(const struct lineage_evidence *evidence, const bool *skip)
@@ -170,10 +289,12 @@ size_t lineage_evidence_next(const struct lineage_evidence *evidence, const bool
     double middle, spread, most = 0;
     if (evidence->n < 2 || !find_spread(&middle, &spread, evidence))
         return SIZE_MAX;
-    if (evidence->noise.freedom >= SURE_FROM && evidence->sure >= SURE_ENOUGH)
+    if (leads_by_far(evidence) || (evidence->noise.freedom >= SURE_FROM && evidence->sure >= SURE_ENOUGH))
         return next_of_claim(evidence, skip);
     size_t next = find_stray(evidence, skip, middle, spread);
-    const double noise = noise_variance(evidence, spread);
+    if (next == SIZE_MAX && evidence->noise.freedom < LEADER_UNTIL && !skip[evidence->answer])
+        return evidence->answer;
+    const double noise = likely_noise(evidence, spread);
     for (size_t i = 0; next == SIZE_MAX && i < evidence->n; i++)
         most = skip[i] ? most : fmax(most, improvement(evidence, i, noise));
     for (size_t i = 0; next == SIZE_MAX && most > 0 && i < evidence->n; i++)

@@ -7,6 +7,9 @@
 /* Sets expected and doubt of each trial, best, answer, second and sure. Returns false when out of memory. */
 bool evidence_expect(struct lineage_evidence *evidence);
 
+/* Whether the best of the kept trials ran once, far outside of all others, so that nothing is proven by being better. */
+bool evidence_best_is_stray(const struct lineage_evidence *evidence);
+
 /* Middle and spread of values, of which half are better: the median, and the root mean square of the distances of the better
  * half from it. values is reordered. */
 void better_half(double *middle, double *spread, double *values, size_t n, bool higher);

@@ -132,33 +132,6 @@ static enum lineage_status estimate_noise(struct lineage_facts *facts, struct li
     return LINEAGE_OK;
 }
 
-/* Whether a hypothesis may state a change: `lr 3e-4 → 1e-4`, `jit=off`, `from 4 to 8`. Much cheaper than reading it. */
-static bool may_state(const char *hypothesis)
-{
-    if (strstr(hypothesis, "→") || strstr(hypothesis, "->") || strchr(hypothesis, '='))
-        return true;
-    for (const char *to = strstr(hypothesis, " to "); to; to = strstr(to + 4, " to "))
-        if (to[4] >= '0' && to[4] <= '9')
-            return true;
-    return false;
-}
-
-static bool any_may_state(const struct lineage_trial *trials, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (may_state(trials[i].hypothesis))
-            return true;
-    return false;
-}
-
-/* Reading a thousand hypotheses takes longer than everything else in a block, and is useless for stores whose trials
- * are described by parameters. The trials that the report contains anyway show which kind of store this is. */
-static bool is_in_words(const struct lineage_report *report)
-{
-    return any_may_state(report->recent, report->n_recent) || any_may_state(report->leaders, report->n_leaders) ||
-           any_may_state(report->chain.trials, report->chain.n);
-}
-
 /* ---- the state of the search ---- */
 
 void lineage_facts_rate(struct lineage_rate *rate, const struct lineage_facts *facts, const char *specialist)
@@ -277,7 +250,9 @@ enum lineage_status lineage_facts_load(struct lineage_facts *facts, struct linea
 {
     struct lineage_query query = {0};
     *facts = (struct lineage_facts){.best = SIZE_MAX, .last_kept = SIZE_MAX, .code = {.against = "", .command_against = ""}};
-    if (!is_in_words(report))
+    /* Reading a thousand hypotheses takes longer than everything else in a block, and is useless for stores whose trials are
+     * described by parameters. */
+    if (!report->in_words)
         return LINEAGE_OK;
     if (report->rows > LINEAGE_FACTS_TRIALS)
         facts->unread = query.after = report->rows - LINEAGE_FACTS_TRIALS;

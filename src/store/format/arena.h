@@ -14,6 +14,12 @@ char *arena_text(struct arena *arena, const char *text, size_t length); /* NUL-t
 void arena_reset(struct arena *arena);   /* empties it, and keeps one block for reuse */
 void arena_release(struct arena *arena);
 
+/* Whether the text contains a sign that lineage_text_safe or lineage_text_visible puts in the place of another (text.c). */
+bool text_has_stand_in(const char *text);
+
+/* Whether both texts are shown alike, so that one may be a copy of what was shown of the other. */
+bool text_is_shown_as(const char *text, const char *shown);
+
 /* Returns items, or a larger copy of it if the array of `capacity` items is full with n; NULL when out of memory, which leaves items
  * unchanged. The caller keeps and frees the result. */
 void *list_room(void *items, size_t n, size_t *capacity, size_t size);

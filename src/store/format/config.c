@@ -18,7 +18,7 @@
 static const char *const keys[] = {"direction",   "metric",    "metric_label", "min_delta",
                                    "noise_std",   "noise_seeds", "noise_freedom", "noise_runs",
                                    "night_trials", "second", "second_direction", "second_noise_std",
-                                   "knobs", "secret_files", "harmless_names", "log", NULL};
+                                   "knobs", "secret_files", "harmless_names", "score", "log", NULL};
 
 static bool is_known(const char *key)
 {
@@ -206,7 +206,7 @@ static enum lineage_status read_texts(const char *const **out, struct config_mor
 static bool is_more(const char *key)
 {
     return strcmp(key, "knobs") == 0 || strcmp(key, "secret_files") == 0 || strcmp(key, "harmless_names") == 0 ||
-           strcmp(key, "log") == 0;
+           strcmp(key, "score") == 0 || strcmp(key, "log") == 0;
 }
 
 /* The keys whose values are not in struct lineage_config. */
@@ -219,11 +219,19 @@ static enum lineage_status read_more(struct config_more *more, const char *key, 
         return read_texts(more ? &more->secret_files : NULL, more, key, value, err);
     if (strcmp(key, "harmless_names") == 0)
         return read_texts(more ? &more->harmless_names : NULL, more, key, value, err);
+    const bool is_score = strcmp(key, "score") == 0;
+    char *text = NULL;
     if (!json_is_string(value))
         return wrong(key, "a string", err);
-    if (more)
-        more->log = arena_text(&more->arena, json_string_value(value), json_string_length(value));
-    return more && !more->log ? store_no_memory(err) : LINEAGE_OK;
+    if (is_score && (json_string_length(value) == 0 || json_string_length(value) >= LINEAGE_NAME_MAX))
+        return wrong(key, "a name of 1 to 63 bytes", err);
+    if (more && !(text = arena_text(&more->arena, json_string_value(value), json_string_length(value))))
+        return store_no_memory(err);
+    if (more && is_score)
+        more->score = text;
+    else if (more)
+        more->log = text;
+    return LINEAGE_OK;
 }
 
 void config_more_release(struct config_more *more)
@@ -254,7 +262,7 @@ enum lineage_status config_parse(struct lineage_config *config, struct config_mo
             status = store_fail(err, LINEAGE_ECORRUPT,
                                 "lineage.json: unknown key '%.40s'; known are direction, metric, metric_label, "
                                 "min_delta, noise_std, noise_seeds, noise_freedom, noise_runs, night_trials, second, "
-                                "second_direction, second_noise_std, knobs, secret_files, harmless_names, log",
+                                "second_direction, second_noise_std, knobs, secret_files, harmless_names, score, log",
                                 key);
         else
             status = is_more(key) ? read_more(more, key, value, err) : read_key(config, key, value, err);
@@ -356,6 +364,8 @@ void config_write(struct buf *out, const struct lineage_config *config, const st
         put_number(out, "second_noise_std", config->second_noise_std);
     }
     if (more) {
+        if (more->score)
+            put_string(out, "score", more->score);
         put_rules(out, more);
         put_texts(out, "secret_files", more->secret_files);
         put_texts(out, "harmless_names", more->harmless_names);

@@ -12,6 +12,7 @@ struct config_more {
     char *log; /* name of the server that has the log and the settings; NULL if the log is results.tsv */
     const struct lineage_knob_rule *rules; /* [n_rules] what a person decided about names of knobs */
     size_t n_rules;
+    const char *score; /* name of the metric that is the score (lineage_store_score_name); NULL: not known yet */
     const char *const *secret_files;   /* patterns, ended by NULL; NULL: none (lineage_store_secret_files) */
     const char *const *harmless_names; /* names of parameters, likewise */
     struct arena arena; /* owns all of it */

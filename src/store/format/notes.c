@@ -82,6 +82,11 @@ bool lineage_param_name_ok(const char *name)
     return true;
 }
 
+bool lineage_param_is_inherited(const char *name)
+{
+    return !lineage_param_is_seed(name) && strcmp(name, "proposer") != 0;
+}
+
 /* A semicolon would end the piece, and a control character could break the line that shows it. Neither can be escaped
  * in a cell that other tools read as prose. */
 bool lineage_param_text_ok(const char *text)

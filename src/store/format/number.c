@@ -380,3 +380,11 @@ bool lineage_number_parse(double *value, const char *text, size_t length)
         *value = convert(text, length);
     return true;
 }
+
+const char *lineage_setting_format(char out[LINEAGE_NUMBER_MAX], double value)
+{
+    size_t length = strlen(lineage_number_format(out, value));
+    if (length > 2 && strcmp(out + length - 2, ".0") == 0)
+        out[length - 2] = '\0';
+    return out;
+}

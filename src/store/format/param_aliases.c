@@ -32,3 +32,8 @@ size_t param_alias_greek(const char *text, size_t length)
             return GREEK;
     return 0;
 }
+
+bool lineage_param_is_seed(const char *name)
+{
+    return strcmp(name, "seed") == 0 || strcmp(name, "random_seed") == 0;
+}

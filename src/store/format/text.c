@@ -153,7 +153,8 @@ static size_t cut_at(const char *text, size_t length, size_t n)
     return end;
 }
 
-char *lineage_text_safe(const char *text, size_t length, size_t n)
+/* Copies the text, cut to n code points, with stand-ins; bars and backquotes stay if `keep_marks` is set. */
+static char *copy_harmless(const char *text, size_t length, size_t n, bool keep_marks)
 {
     struct buf out = {0};
     size_t end = n ? cut_at(text, length, n) : length;
@@ -161,7 +162,10 @@ char *lineage_text_safe(const char *text, size_t length, size_t n)
     for (size_t i = 0; i < end;) {
         int32_t point;
         size_t bytes = step(text + i, length - i, &point);
-        add_safe(&out, text + i, bytes, point);
+        if (keep_marks && (point == '|' || point == '`'))
+            buf_add(&out, text + i, bytes);
+        else
+            add_safe(&out, text + i, bytes, point);
         i += bytes;
     }
     if (end < length)
@@ -171,23 +175,33 @@ char *lineage_text_safe(const char *text, size_t length, size_t n)
     return out.data;
 }
 
-/* For messages in a terminal, which have no tables and should show a file name unchanged. */
-char *lineage_text_visible(const char *text, size_t length)
+char *lineage_text_safe(const char *text, size_t length, size_t n)
 {
-    struct buf out = {0};
-    buf_puts(&out, "");
-    for (size_t i = 0; i < length;) {
-        int32_t point;
-        size_t bytes = step(text + i, length - i, &point);
-        if (point == '|' || point == '`')
-            buf_add(&out, text + i, bytes);
-        else
-            add_safe(&out, text + i, bytes, point);
-        i += bytes;
-    }
-    if (out.failed)
-        buf_release(&out);
-    return out.data;
+    return copy_harmless(text, length, n, false);
+}
+
+/* Messages and JSON have no tables and should show a file name or a value unchanged. */
+char *lineage_text_visible(const char *text, size_t length, size_t n)
+{
+    return copy_harmless(text, length, n, true);
+}
+
+bool text_has_stand_in(const char *text)
+{
+    static const char *const signs[] = {"∣", "ˋ", "⏎", "⇥", "¶", "\xe2\x90" /* the control pictures */, "⟨U+"};
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (strstr(text, signs[i]))
+            return true;
+    return false;
+}
+
+bool text_is_shown_as(const char *text, const char *shown)
+{
+    char *safe = lineage_text_safe(text, strlen(text), 0), *again = lineage_text_safe(shown, strlen(shown), 0);
+    bool same = safe && again && strcmp(safe, again) == 0;
+    free(safe);
+    free(again);
+    return same;
 }
 
 void lineage_free(void *memory)

@@ -168,12 +168,22 @@ static bool take_clock(const char **text, int64_t *seconds)
     return minute < 60 && second <= 60 && (hour < 24 || *seconds == DAY);
 }
 
-/* Seconds to subtract for UTC. No zone means UTC, because append writes UTC and other tools leave the zone out. */
+static bool take_word(const char **text, const char *word)
+{
+    size_t n = strlen(word);
+    bool there = strncasecmp(*text, word, n) == 0 && !isalnum((unsigned char)(*text)[n]);
+    *text += there ? n : 0;
+    return there;
+}
+
+/* Seconds to subtract for UTC. No zone means UTC, because append writes UTC and other tools leave the zone out. Some tools
+ * write a blank before the zone, or its name. */
 static bool take_zone(const char **text, int64_t *offset)
 {
     int hour, minute = 0;
     *offset = 0;
-    if (take_char(text, 'Z') || take_char(text, 'z') || (**text != '+' && **text != '-'))
+    *text += **text == ' ';
+    if (take_word(text, "z") || take_word(text, "utc") || take_word(text, "gmt") || (**text != '+' && **text != '-'))
         return true;
     int sign = *(*text)++ == '-' ? -1 : 1;
     if (!take_digits(text, 2, &hour))
@@ -200,14 +210,6 @@ static bool take_time_of_day(const char *text, int64_t days, int64_t *seconds)
 }
 
 /* ---- words ---- */
-
-static bool take_word(const char **text, const char *word)
-{
-    size_t n = strlen(word);
-    bool there = strncasecmp(*text, word, n) == 0 && !isalnum((unsigned char)(*text)[n]);
-    *text += there ? n : 0;
-    return there;
-}
 
 /* A weekday means the most recent one, today included: --since monday asks about the past, and no trial is in the
  * future. */
@@ -260,16 +262,24 @@ static int64_t unit_of(const char *word, size_t n)
     return 0;
 }
 
+/* Reads digits, of which a number has at most 18 so that it cannot overflow, and returns how many there are. */
+static size_t take_number(const char *text, int64_t *value)
+{
+    size_t digits = strspn(text, "0123456789");
+    *value = 0;
+    for (size_t i = 0; i < digits && digits <= 18; i++)
+        *value = *value * 10 + (text[i] - '0');
+    return digits;
+}
+
 /* "3 days ago": a duration before now. At most nine digits are accepted, so the product cannot overflow for any
  * unit. */
 static bool take_distance(const char *text, int64_t now, int64_t *seconds)
 {
-    int64_t count = 0;
-    size_t digits = strspn(text, "0123456789");
+    int64_t count;
+    size_t digits = take_number(text, &count);
     if (digits < 1 || digits > 9)
         return false;
-    for (size_t i = 0; i < digits; i++)
-        count = count * 10 + (text[i] - '0');
     text += digits;
     text += strspn(text, " ");
     size_t letters = 0;
@@ -289,12 +299,10 @@ static bool take_distance(const char *text, int64_t now, int64_t *seconds)
 /* Twelve digits reach beyond the year 9999, the last that can be written. */
 static bool take_epoch(const char *text, int64_t *seconds)
 {
-    size_t digits = text[0] == '@' ? strspn(text + 1, "0123456789") : 0;
-    int64_t value = 0;
+    int64_t value;
+    size_t digits = text[0] == '@' ? take_number(text + 1, &value) : 0;
     if (digits < 1 || digits > 12 || text[1 + digits])
         return false;
-    for (size_t i = 1; i <= digits; i++)
-        value = value * 10 + (text[i] - '0');
     *seconds = value;
     return true;
 }
@@ -349,6 +357,24 @@ enum lineage_status lineage_time_parse(int64_t *seconds, const char *text, int64
         return refuse(text ? text : "", err);
     *seconds = value;
     return LINEAGE_OK;
+}
+
+/* Seconds since 1970 have ten digits until the year 2286, and milliseconds 13; no date has as many. */
+bool lineage_time_read(int64_t *seconds, const char *text)
+{
+    int64_t days = 0, value;
+    const char *rest = text;
+    size_t digits = take_number(text, &value);
+    bool read;
+    if (digits == 10 || digits == 13) {
+        size_t fraction = text[digits] == '.' ? strspn(text + digits + 1, "0123456789") : 0;
+        read = text[digits + fraction + (fraction > 0)] == '\0';
+        value = digits == 13 ? value / 1000 : value;
+    } else {
+        read = take_date(&rest, &days) && take_time_of_day(rest, days, &value);
+    }
+    *seconds = read ? value : *seconds;
+    return read;
 }
 
 /* Years of five digits would sort before 1970 as text, and the mirror selects a span of time by comparing texts, so

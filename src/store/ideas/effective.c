@@ -50,7 +50,7 @@ static bool add(struct finder *f, const struct lineage_effective_setting *settin
 static const char *param_text(const struct lineage_param *param, struct arena *arena)
 {
     char number[LINEAGE_NUMBER_MAX];
-    const char *text = param->text ? param->text : lineage_number_format(number, param->value);
+    const char *text = param->text ? param->text : lineage_setting_format(number, param->value);
     return arena_text(arena, text, strlen(text));
 }
 

@@ -162,13 +162,20 @@ static bool learn_same(struct lineage_ideas *ideas, size_t index, size_t depth)
     return ok;
 }
 
-/* If no single trial made a whole bundle of changes, the trials that made its parts are marked `same` together. */
-static void cover_jointly(struct similar_pair *pairs, size_t n, const struct idea_row *query)
+/* The changes of the query, as bits. */
+static uint64_t wanted_changes(const struct idea_row *query)
 {
-    uint64_t wanted = 0, made = 0;
+    uint64_t wanted = 0;
     for (size_t i = 0; i < query->idea.n_changes; i++)
         if (!query->search->keys[i].budget)
             wanted |= (uint64_t)1 << i;
+    return wanted;
+}
+
+/* If no single trial made a whole bundle of changes, the trials that made its parts are marked `same` together. */
+static void cover_jointly(struct similar_pair *pairs, size_t n, const struct idea_row *query)
+{
+    uint64_t wanted = wanted_changes(query), made = 0;
     for (size_t i = 0; i < n; i++) {
         if (pairs[i].verdict > 0)
             return;
@@ -183,6 +190,68 @@ static void cover_jointly(struct similar_pair *pairs, size_t n, const struct ide
             pairs[i].verdict = CHAIN_VERDICT;
             left &= ~pairs[i].covered;
         }
+}
+
+/* Says which trials made the parts of a bundle that no trial made as a whole. */
+static void tell_parts(struct buf *remark, const struct similar_pair *pairs, size_t n, const struct lineage_ideas *ideas,
+                       const struct idea_row *query)
+{
+    uint64_t wanted = wanted_changes(query), left = wanted;
+    for (size_t i = 0; i < n; i++)
+        if ((pairs[i].covered & wanted) == wanted)
+            return;
+    if (!(wanted & (wanted - 1)))
+        return;
+    for (size_t i = 0; i < n && left; i++)
+        if (pairs[i].covered & left) {
+            buf_printf(remark, "%s%s", remark->length ? ", " : "its parts were tried in ", ideas->rows[pairs[i].row].idea.exp_id);
+            left &= ~pairs[i].covered;
+        }
+    if (remark->length)
+        buf_puts(remark, left ? "; not all of them" : "; never together");
+}
+
+/* The words of a text that no trial has, from the word book's `first` on; short ones and numbers say little. */
+static size_t unknown_words(struct buf *list, const struct lineage_ideas *ideas, uint32_t first)
+{
+    enum { LONG_WORD = 4, SHOWN = 6 };
+    size_t n = 0;
+    for (uint32_t number = first ? first : 1; number < ideas->book.n; number++) {
+        const struct text_entry *word = word_book_text(&ideas->book, number);
+        if (word->length < LONG_WORD || word->text[0] == '#' || word->text[0] == '^')
+            continue;
+        if (n++ < SHOWN)
+            buf_printf(list, "%s%.*s", list->length ? ", " : "", (int)word->length, word->text);
+    }
+    return n;
+}
+
+/* The share of a text's words that the log knows, by how rare they are: a word that no trial has is the rarest. */
+static double known_share(const struct lineage_ideas *ideas, const struct idea_row *query, size_t n_unknown)
+{
+    double known = 0, unknown = (double)n_unknown * terms_idf(&ideas->terms, ideas->terms.n);
+    for (size_t i = 0; i < query->search->text.n; i++)
+        known += terms_idf(&ideas->terms, query->search->text.items[i].term);
+    return n_unknown ? known / (known + unknown) : 1;
+}
+
+/* Least share of the words of a text that a trial must have to be listed for its words alone, and to be like it. */
+static const double LISTED_SHARE = 0.1, ALIKE_SHARE = 0.5;
+
+/* Drops trials that share hardly a word; whether one of the others is like the text. */
+static bool drop_unlike(struct similar_pair *pairs, size_t *n, double known)
+{
+    size_t kept = 0;
+    bool alike = false;
+    for (size_t i = 0; i < *n; i++) {
+        pairs[i].head_in *= (float)known;
+        bool by_more = pairs[i].verdict > 0 || pairs[i].knob || pairs[i].cited || pairs[i].again;
+        alike = alike || by_more || (double)pairs[i].head_in >= ALIKE_SHARE;
+        if (by_more || (double)pairs[i].head_in >= LISTED_SHARE)
+            pairs[kept++] = pairs[i];
+    }
+    *n = kept;
+    return alike;
 }
 
 static int by_verdict(const void *a, const void *b)
@@ -222,11 +291,13 @@ static const char *reason(struct arena *arena, const struct similar_pair *pair)
 }
 
 static enum lineage_status answer(struct lineage_similar_list *list, struct lineage_ideas *ideas,
-                                  struct idea_row *query, size_t before, size_t self, size_t limit,
+                                  struct idea_row *query, uint32_t first_word, size_t before, size_t self, size_t limit,
                                   struct lineage_error *err)
 {
     struct similar_pair *pairs = malloc(PAIRS_MAX * sizeof *pairs);
     struct arena *arena = calloc(1, sizeof *arena);
+    struct buf remark = {0}, unknown = {0};
+    size_t n_unknown = unknown_words(&unknown, ideas, first_word);
     *list = (struct lineage_similar_list){.memory = arena};
     bool ok = pairs && arena;
     size_t n = 0;
@@ -234,6 +305,13 @@ static enum lineage_status answer(struct lineage_similar_list *list, struct line
     if (ok) {
         cover_jointly(pairs, n, query);
         qsort(pairs, n, sizeof *pairs, by_verdict);
+        if (query->is_text)
+            tell_parts(&remark, pairs, n, ideas, query);
+        if (query->is_text && !drop_unlike(pairs, &n, known_share(ideas, query, n_unknown))) {
+            buf_puts(&remark, n ? "nothing quite like this" : "nothing like this");
+            if (unknown.length)
+                buf_printf(&remark, "; no trial has the word%s %s", n_unknown > 1 ? "s" : "", unknown.data);
+        }
         if (n > (limit ? limit : LIMIT_DEFAULT))
             n = limit ? limit : LIMIT_DEFAULT;
         list->items = arena_alloc(arena, n + 1, sizeof *list->items);
@@ -247,6 +325,11 @@ static enum lineage_status answer(struct lineage_similar_list *list, struct line
         ok = list->items[i].why != NULL;
         list->n = i + 1;
     }
+    ok = ok && !remark.failed && !unknown.failed;
+    if (ok && remark.length)
+        ok = (list->remark = arena_text(arena, remark.data, remark.length)) != NULL;
+    buf_release(&remark);
+    buf_release(&unknown);
     free(pairs);
     if (ok)
         return LINEAGE_OK;
@@ -277,7 +360,7 @@ enum lineage_status lineage_ideas_similar(struct lineage_similar_list *list, str
         return status;
     if (!ideas_prepare_search(ideas))
         return store_no_memory(err);
-    return answer(list, ideas, &ideas->rows[trial], all ? ideas->n : trial, trial, limit, err);
+    return answer(list, ideas, &ideas->rows[trial], ideas->book.n, all ? ideas->n : trial, trial, limit, err);
 }
 
 enum lineage_status lineage_ideas_similar_text(struct lineage_similar_list *list, struct lineage_ideas *ideas,
@@ -289,10 +372,12 @@ enum lineage_status lineage_ideas_similar_text(struct lineage_similar_list *list
     enum lineage_status status = ideas_need_texts(ideas, err);
     if (status != LINEAGE_OK)
         return status;
-    if (!ideas_prepare_search(ideas) || !row_read_query(ideas, &row, &arena))
+    bool prepared = ideas_prepare_search(ideas);
+    const uint32_t first_word = ideas->book.n;
+    if (!prepared || !row_read_query(ideas, &row, &arena))
         status = store_no_memory(err);
     else
-        status = answer(list, ideas, &row, ideas->n, SIZE_MAX, limit, err);
+        status = answer(list, ideas, &row, first_word, ideas->n, SIZE_MAX, limit, err);
     row_release(&row);
     arena_release(&arena);
     return status;

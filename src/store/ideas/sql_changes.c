@@ -47,8 +47,8 @@ static enum lineage_status read_all(struct lineage_store *store, struct lineage_
     return status;
 }
 
-enum lineage_status lineage_sql(struct lineage_store *store, const char *statement, lineage_sql_row *row, void *context,
-                                struct lineage_error *err)
+enum lineage_status lineage_sql_typed(struct lineage_store *store, const char *statement, lineage_sql_typed_row *row,
+                                      void *context, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
     if (mentions(statement, "change") || mentions(statement, "citation") || mentions(statement, "reading") ||
@@ -57,4 +57,22 @@ enum lineage_status lineage_sql(struct lineage_store *store, const char *stateme
     if (status == LINEAGE_OK && (mentions(statement, "change") || mentions(statement, "measured")))
         status = measured_each(store, 1, INT64_MAX, NULL, NULL, err);
     return status == LINEAGE_OK ? mirror_ask_sql(store, statement, row, context, err) : status;
+}
+
+struct texts_of_row {
+    lineage_sql_row *row;
+    void *context;
+};
+
+static bool pass_texts(void *context, size_t n, const char *const *names, const char *const *texts, const bool *numbers)
+{
+    const struct texts_of_row *to = context;
+    (void)numbers;
+    return texts && to->row(to->context, n, names, texts);
+}
+
+enum lineage_status lineage_sql(struct lineage_store *store, const char *statement, lineage_sql_row *row, void *context,
+                                struct lineage_error *err)
+{
+    return lineage_sql_typed(store, statement, pass_texts, &(struct texts_of_row){row, context}, err);
 }

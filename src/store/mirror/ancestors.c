@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/voids.h>
+
 #include "mirror_internal.h"
 #include "statement.h"
 
@@ -429,7 +431,7 @@ static enum lineage_status compute_all(struct places *places, struct lineage_err
 struct extent {
     uint32_t rows;    /* of trials, the provisional one included */
     uint32_t there;   /* of the table; the new rows follow */
-    bool no_parents;  /* no row of trials names a parent */
+    bool no_parents;  /* no row of trials names a parent, but to void it */
     bool had_parents; /* and some row did when the table was last written */
 };
 
@@ -438,7 +440,8 @@ static enum lineage_status look_at_extent(struct extent *extent, struct mirror *
 {
     static const char sql[] = "SELECT (SELECT coalesce(max(seq), 0) FROM trials), (SELECT "
                               "coalesce(max(seq), 0) FROM ancestors),"
-                              " NOT EXISTS (SELECT 1 FROM trials WHERE parent_exp <> ''),"
+                              " NOT EXISTS (SELECT 1 FROM trials WHERE parent_exp <> '' AND job_name NOT IN"
+                              " ('" LINEAGE_VOID_JOB "', '" LINEAGE_UNVOID_JOB "')),"
                               " EXISTS (SELECT 1 FROM ancestors WHERE seq = 1 AND kind <> 2)";
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);

@@ -1,5 +1,6 @@
 /*
- * apply_voids.c: makes void trials read as harness_abort in the tables, so that no question has to know of voids.
+ * apply_voids.c: makes void trials read as harness_abort in the tables, so that no question has to know of voids. Trials that were
+ * compared with them read as what they would be in a log without the void rows; their own verdicts go to `judged`.
  *
  * A void names an earlier trial, which may have been read long ago. Its row in `trials` is changed, and its own label and
  * score go to `voided`. Sums cannot be corrected by a subtraction: the largest score of a parameter's value may be gone,
@@ -10,6 +11,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include <lineage/notes.h>
 #include <lineage/voids.h>
@@ -19,8 +21,8 @@
 #include "specialist_sums.h"
 #include "statement.h"
 
-/* Bits of `special` of the score: not a number, and negative zero. */
-#define SCORE_BITS "(32 | 32 * 256)"
+/* Bits of `special` of the score and of delta_vs_best: not a number, and negative zero. */
+#define SCORE_BITS "(4 | 4 * 256 | 32 | 32 * 256)"
 
 bool void_rows_note(struct void_rows *rows, const struct lineage_trial *trial)
 {
@@ -76,9 +78,9 @@ static enum lineage_status find_target(struct mirror *mirror, int64_t by, int64_
 static enum lineage_status make_void(struct mirror *mirror, int64_t seq, int64_t by, struct lineage_error *err)
 {
     enum lineage_status status = run(mirror,
-        "INSERT OR IGNORE INTO voided SELECT seq, exp_id, ?2, status, score, special FROM trials WHERE seq = ?1", seq, by, err);
+        "INSERT OR IGNORE INTO voided SELECT seq, exp_id, ?2, status, score, special, delta_vs_best FROM trials WHERE seq = ?1", seq, by, err);
     if (status == LINEAGE_OK)
-        status = run(mirror, "UPDATE trials SET status = 'harness_abort', score = NULL, special = special & ~" SCORE_BITS
+        status = run(mirror, "UPDATE trials SET status = 'harness_abort', score = NULL, delta_vs_best = NULL, special = special & ~" SCORE_BITS
                      " WHERE seq = ?1", seq, 0, err);
     return status == LINEAGE_OK ? run(mirror, "DELETE FROM night_rows WHERE seq = ?1", seq, 0, err) : status;
 }
@@ -107,7 +109,7 @@ static enum lineage_status restore_night(struct mirror *mirror, int64_t seq, str
 static enum lineage_status take_back(struct mirror *mirror, int64_t seq, struct lineage_error *err)
 {
     enum lineage_status status = run(mirror,
-        "UPDATE trials SET (status, score, special) = (SELECT status, score, special FROM voided WHERE seq = ?1)"
+        "UPDATE trials SET (status, score, special, delta_vs_best) = (SELECT status, score, special, delta_vs_best FROM voided WHERE seq = ?1)"
         " WHERE seq = ?1 AND EXISTS (SELECT 1 FROM voided WHERE seq = ?1)", seq, 0, err);
     if (status == LINEAGE_OK)
         status = run(mirror, "DELETE FROM voided WHERE seq = ?1", seq, 0, err);
@@ -123,7 +125,111 @@ static enum lineage_status apply_row(struct mirror *mirror, int64_t by, struct l
         return LINEAGE_OK;
     if (status == LINEAGE_OK)
         status = back ? take_back(mirror, seq, err) : make_void(mirror, seq, by, err);
-    return status == LINEAGE_OK ? run(mirror, "INSERT OR IGNORE INTO void_changes VALUES (?1)", seq, 0, err) : status;
+    if (status == LINEAGE_OK)
+        status = run(mirror, "INSERT OR IGNORE INTO void_changes VALUES (?1)", seq, 0, err);
+    return status == LINEAGE_OK ? run(mirror, "INSERT INTO judged_with VALUES (0, ?1, ?2, 0) ON CONFLICT DO UPDATE"
+                                      " SET first = min(first, excluded.first), last = max(last, excluded.last)", seq, by, err)
+                                : status;
+}
+
+/* ---- verdicts ---- */
+
+int64_t void_rows_settings(const struct mirror *mirror)
+{
+    const struct lineage_config *c = &mirror->store->config;
+    const double values[] = {c->direction, c->min_delta, c->noise_std, c->noise_freedom, c->noise_seeds, c->night_trials,
+                             c->second_noise_std, c->second_direction};
+    XXH64_hash_t digest = XXH3_64bits_withSeed(values, sizeof values, XXH3_64bits(c->second, strlen(c->second)));
+    return digest ? (int64_t)digest : 1;
+}
+
+enum lineage_status mirror_judge_row(struct mirror *mirror, const struct lineage_trial *trial, struct lineage_error *err)
+{
+    const int64_t seq = (int64_t)trial->seq;
+    sqlite3_stmt *stmt;
+    enum lineage_status status =
+        run(mirror, "INSERT INTO judged SELECT seq, exp_id, status, delta_vs_best, baseline_exp, special FROM trials WHERE seq = ?1",
+            seq, 0, err);
+    if (status == LINEAGE_OK)
+        status = run(mirror, "INSERT OR IGNORE INTO void_changes VALUES (?1)", seq, 0, err);
+    if (status == LINEAGE_OK)
+        status = mirror_prepare(mirror, &stmt, "UPDATE trials SET status = ?2, delta_vs_best = ?3, baseline_exp = ?4,"
+                                " special = special & ~(4 | 4 * 256) WHERE seq = ?1", err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_int64(stmt, 1, seq);
+    mirror_bind_text(stmt, 2, lineage_label_name(trial->status));
+    if (trial->delta_vs_best.present)
+        sqlite3_bind_double(stmt, 3, trial->delta_vs_best.value);
+    else
+        sqlite3_bind_null(stmt, 3);
+    mirror_bind_text(stmt, 4, trial->baseline_exp ? trial->baseline_exp : "");
+    return mirror_run(mirror, stmt, err);
+}
+
+static enum lineage_status exists(struct mirror *mirror, const char *sql, const char *text, bool *found, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
+    *found = false;
+    if (status != LINEAGE_OK)
+        return status;
+    if (text)
+        mirror_bind_text(stmt, 1, text);
+    status = mirror_step(mirror, stmt, err);
+    *found = status == LINEAGE_OK;
+    return mirror_end_rows(stmt, status);
+}
+
+enum lineage_status mirror_is_moved(struct mirror *mirror, const char *exp_id, bool *moved, struct lineage_error *err)
+{
+    static const char sql[] =
+        "SELECT 1 FROM trials t CROSS JOIN judged j ON j.seq = t.seq WHERE t.exp_id IN (?1, 'exp_' || ?1)"
+        " UNION ALL SELECT 1 FROM trials WHERE parent_exp IN (?1, 'exp_' || ?1) AND parent_exp <> ''"
+        " AND job_name IN ('" LINEAGE_VOID_JOB "', '" LINEAGE_UNVOID_JOB "') LIMIT 1";
+    return exists(mirror, sql, exp_id, moved, err);
+}
+
+enum lineage_status mirror_has_void_baseline(struct mirror *mirror, bool *found, struct lineage_error *err)
+{
+    return exists(mirror, "SELECT 1 FROM voided WHERE status = 'baseline' LIMIT 1", NULL, found, err);
+}
+
+/* All are judged from their own rows, because one changed label may change those after it. */
+static enum lineage_status restore_judged(struct mirror *mirror, struct lineage_error *err)
+{
+    return mirror_exec(mirror,
+        "INSERT OR IGNORE INTO void_changes SELECT seq FROM judged;"
+        "UPDATE trials SET (status, delta_vs_best, baseline_exp, special) ="
+        " (SELECT status, delta_vs_best, baseline_exp, special FROM judged j WHERE j.seq = trials.seq)"
+        " WHERE seq IN (SELECT seq FROM judged);"
+        "DELETE FROM judged", err);
+}
+
+static enum lineage_status judge(struct mirror *mirror, struct lineage_error *err)
+{
+    static const char sql[] =
+        "SELECT t.seq FROM judged_with w JOIN trials t ON t.seq < w.last AND t.status IN ('keep', 'baseline', 'discard')"
+        " AND t.score > -9e999 AND t.score < 9e999 AND (t.seq >= w.first OR t.status <> 'discard') ORDER BY t.seq";
+    struct mirror_seqs seqs = {0};
+    sqlite3_stmt *stmt;
+    int64_t first = 0, last = 0;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, "SELECT first, last FROM judged_with", err);
+    if (status == LINEAGE_OK)
+        status = mirror_step(mirror, stmt, err);
+    if (status != LINEAGE_OK) /* every void names a trial that is not there */
+        return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    first = sqlite3_column_int64(stmt, 0);
+    last = sqlite3_column_int64(stmt, 1);
+    sqlite3_reset(stmt);
+    status = mirror_prepare(mirror, &stmt, sql, err);
+    if (status == LINEAGE_OK)
+        status = mirror_list_seqs(&seqs, mirror, stmt, err);
+    if (status == LINEAGE_OK)
+        status = mirror->judge(mirror->store, &seqs, first, last, err);
+    free(seqs.items);
+    mirror->meta.judged = void_rows_settings(mirror);
+    return status == LINEAGE_OK ? run(mirror, "UPDATE judged_with SET settings = ?1", mirror->meta.judged, 0, err) : status;
 }
 
 /* ---- sums ---- */
@@ -179,11 +285,14 @@ enum lineage_status void_rows_apply(struct void_rows *rows, struct mirror *mirro
                                     struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
-    if (!rows->seqs.n)
+    if (!rows->seqs.n && (!mirror->meta.judged || mirror->meta.judged == void_rows_settings(mirror)))
         return status;
+    status = restore_judged(mirror, err);
     for (size_t i = 0; status == LINEAGE_OK && i < rows->seqs.n; i++)
         status = apply_row(mirror, rows->seqs.items[i], err);
     rows->seqs.n = 0;
+    if (status == LINEAGE_OK)
+        status = judge(mirror, err);
     if (status == LINEAGE_OK)
         status = count_specialists(mirror, err);
     if (status == LINEAGE_OK)

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <xxhash.h>
+
 #include "../files/fs.h"
 #include "../files/places.h"
 #include "ancestors.h"
@@ -54,6 +56,8 @@ struct ingest {
     size_t n_past; /* records of the history */
     bool in_bulk;  /* the indexes are dropped, and made again when all rows are inserted */
     bool much;
+    uint64_t first;     /* seq of the first new row */
+    bool float_parents; /* a new row names its parent as 3.0 */
     bool telemetry; /* the store has, or may have, a telemetry directory */
 };
 
@@ -102,6 +106,43 @@ static enum lineage_status insert(struct ingest *in, const struct parsed_record 
     return status == LINEAGE_OK ? mirror_insert_parts(in->mirror, &parsed->trial, err) : status;
 }
 
+static bool is_float(const char *id)
+{
+    size_t digits = strspn(id, "0123456789");
+    return digits && strcmp(id + digits, ".0") == 0;
+}
+
+/* pandas writes the column of parents as floats, because the root has none: 3.0 is the trial 3, or 003, if no earlier trial is
+ * called 3.0. Only earlier trials count, so that a mirror built at once has the same parents. */
+static enum lineage_status name_float_parents(struct mirror *mirror, uint64_t from, struct lineage_error *err)
+{
+    static const char sql[] =
+        "UPDATE trials SET parent_exp = coalesce((SELECT p.exp_id FROM trials p WHERE p.seq < trials.seq AND p.exp_id IN"
+        " (printf('%d', trials.parent_exp), printf('%02d', trials.parent_exp), printf('%03d', trials.parent_exp),"
+        " printf('%04d', trials.parent_exp))"
+        " ORDER BY p.seq DESC LIMIT 1), parent_exp) WHERE seq >= ?1 AND parent_exp GLOB '[0-9]*.0'"
+        " AND substr(parent_exp, 1, length(parent_exp) - 2) NOT GLOB '*[^0-9]*' AND NOT EXISTS"
+        " (SELECT 1 FROM trials p WHERE p.seq < trials.seq AND p.exp_id IN (trials.parent_exp, 'exp_' || trials.parent_exp))";
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_int64(stmt, 1, (int64_t)from);
+    return mirror_run(mirror, stmt, err);
+}
+
+/* Notes the names of the parameters of a trial in meta.names (schema/011_names.sql). */
+static void note_names(struct mirror *mirror, const struct lineage_trial *trial)
+{
+    uint64_t digest = 0;
+    for (size_t i = 0; i < trial->n_params; i++)
+        digest ^= XXH3_64bits(trial->params[i].name, strlen(trial->params[i].name));
+    if (trial->n_params)
+        digest = digest > 1 ? digest : 2;
+    if (digest && mirror->meta.at.names != (int64_t)digest)
+        mirror->meta.at.names = mirror->meta.at.names ? 1 : (int64_t)digest;
+}
+
 /* The row is inserted before the rows that refer to it, and the sums are updated last. The server has checked the ids of a
  * part when it was made (log_history); later rows must have larger ones. */
 static enum lineage_status add_row(struct ingest *in, struct parsed_record *parsed, struct lineage_error *err)
@@ -114,6 +155,8 @@ static enum lineage_status add_row(struct ingest *in, struct parsed_record *pars
         status = apply_voids(in, err);
     trial->seq = ++mirror->meta.at.rows;
     trial->line = parsed->record.line;
+    in->float_parents = in->float_parents || is_float(trial->parent_exp);
+    note_names(mirror, trial);
     if (status == LINEAGE_OK)
         status = insert(in, parsed, err);
     if (status == LINEAGE_OK && in->telemetry)
@@ -386,6 +429,8 @@ static enum lineage_status finish(struct ingest *in, struct lineage_error *err)
     enum lineage_status status = in->in_bulk && !in->row ? make_indexes(in, err) : LINEAGE_OK;
     if (status == LINEAGE_OK)
         status = flush(in, err);
+    if (status == LINEAGE_OK && !in->row && in->float_parents)
+        status = name_float_parents(in->mirror, in->first, err);
     if (status == LINEAGE_OK && !in->row)
         status = void_rows_apply(&in->voids, in->mirror, &in->moved, err);
     if (status == LINEAGE_OK && !in->row)
@@ -405,7 +450,7 @@ enum lineage_status mirror_ingest_parts(struct mirror *mirror, const struct log_
     struct mirror_meta *meta = &mirror->meta;
     const uint64_t there = meta->at.watermark, coming = log->size - there;
     struct ingest in = {.mirror = mirror, .size = log->size, .row = row, .context = context,
-                        .much = coming > (row ? CHUNK : MUCH) && !mirror->part};
+                        .first = meta->at.rows + 1, .much = coming > (row ? CHUNK : MUCH) && !mirror->part};
     enum lineage_status status = LINEAGE_OK;
     struct stat st;
     in.in_bulk = there == 0 || (in.much && coming > there);

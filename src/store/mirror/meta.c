@@ -71,6 +71,8 @@ static void read_meta(struct mirror *mirror, sqlite3_stmt *stmt)
     meta->next_id = meta->at.next_id = (uint64_t)sqlite3_column_int64(stmt, 11);
     meta->id_width = meta->at.id_width = (size_t)sqlite3_column_int64(stmt, 12);
     meta->provisional = sqlite3_column_int64(stmt, 13);
+    meta->judged = sqlite3_column_int64(stmt, 15);
+    meta->at.names = sqlite3_column_int64(stmt, 16);
     if (meta->provisional)
         row_note_id(mirror_text(stmt, 14), &meta->at.next_id, &meta->at.id_width);
 }
@@ -86,7 +88,7 @@ enum lineage_status mirror_load_meta(struct mirror *mirror, char metric[LINEAGE_
         mirror, &stmt,
         "SELECT metric, header, watermark, line, rows, device, inode, size, mtime_ns, last_offset,"
         " last_digest, next_id, id_width, provisional,"
-        " (SELECT exp_id FROM trials WHERE seq = provisional) FROM meta",
+        " (SELECT exp_id FROM trials WHERE seq = provisional), (SELECT settings FROM judged_with), names FROM meta",
         err);
     if (status == LINEAGE_OK)
         status = mirror_step(mirror, stmt, err);
@@ -128,9 +130,10 @@ enum lineage_status mirror_save_meta(struct mirror *mirror, struct lineage_error
                               meta->last_digest,
                               (int64_t)meta->next_id,
                               (int64_t)meta->id_width,
-                              meta->provisional};
+                              meta->provisional,
+                              meta->at.names};
     enum lineage_status status = mirror_prepare(
-        mirror, &stmt, "REPLACE INTO meta VALUES (0,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
+        mirror, &stmt, "REPLACE INTO meta VALUES (0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, mirror->store->config.metric, -1, SQLITE_STATIC);

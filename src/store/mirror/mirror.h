@@ -28,8 +28,27 @@
 
 struct mirror;
 
+/*
+ * Judges trials again that were compared with a trial that is void now, or is not void any more: calls mirror_judge_row for each
+ * that changes. seqs are the measured trials before the last row that voids a trial or takes it back, those before `first` only if
+ * they are kept. The rules of verdicts are above the mirror, so its owner passes this function.
+ */
+struct mirror_seqs;
+typedef enum lineage_status mirror_judge_fn(struct lineage_store *store, const struct mirror_seqs *seqs, int64_t first, int64_t last,
+                                            struct lineage_error *err);
+
 /* Opens the mirror of a store whose log is open. The store must outlive the mirror. This does not read the log yet. */
-enum lineage_status mirror_open(struct mirror **mirror, struct lineage_store *store, struct lineage_error *err);
+enum lineage_status mirror_open(struct mirror **mirror, struct lineage_store *store, mirror_judge_fn *judge,
+                                struct lineage_error *err);
+
+/* For mirror_judge_fn: gives the trial another label, difference and baseline_exp, and remembers its own. */
+enum lineage_status mirror_judge_row(struct mirror *mirror, const struct lineage_trial *trial, struct lineage_error *err);
+
+/* For mirror_judge_fn: whether the trial with that id was ever void, or has got another label. */
+enum lineage_status mirror_is_moved(struct mirror *mirror, const char *exp_id, bool *moved, struct lineage_error *err);
+
+/* Whether some void trial is a baseline by its own row. */
+enum lineage_status mirror_has_void_baseline(struct mirror *mirror, bool *found, struct lineage_error *err);
 void mirror_close(struct mirror *mirror); /* NULL is allowed */
 
 /* The store for which the mirror was opened. */
@@ -133,6 +152,7 @@ struct mirror_position {
     uint64_t rows;        /* number of rows, without the provisional one */
     uint64_t next_id;     /* largest numeric exp_id + 1 */
     size_t id_width;      /* digits of the widest numeric exp_id */
+    int64_t names;        /* of the parameters of the trials: as in schema/011_names.sql */
 };
 const struct mirror_position *mirror_position(const struct mirror *mirror);
 

@@ -33,6 +33,7 @@ struct mirror_meta {
     uint64_t next_id; /* without the provisional row, which at.next_id counts */
     size_t id_width;
     int64_t provisional;
+    int64_t judged; /* digest of the settings that verdicts were judged again with; 0: none was */
 };
 
 /* What the mirror of a night is about. */
@@ -44,6 +45,7 @@ struct mirror_part {
 
 struct mirror {
     struct lineage_store *store;
+    mirror_judge_fn *judge;
     sqlite3 *db;
     bool on_disk;
     bool set_back;     /* the server of the log has lost rows that were read here */

@@ -1,5 +1,6 @@
 /*
- * param_function.c: param(notes, key[, json]) for this library's statements; the result is a number or text. json is the
+ * param_function.c: functions for this library's statements: moment(timestamp), seconds since 1970 or NULL, and
+ * param(notes, key[, json]), a number or text. json is the
  * cell of the column `params` in a store that has it. Trials are found
  * in param_rows by the value of one parameter. A second parameter is read from the notes of these trials, which is
  * cheaper than joining two ranges.
@@ -10,6 +11,8 @@
 #include "param_function.h"
 
 #include <math.h>
+
+#include <lineage/time.h>
 
 #include "mirror_internal.h"
 #include "statement.h"
@@ -34,9 +37,19 @@ static void find_param(sqlite3_context *context, int n, sqlite3_value **values)
         sqlite3_result_double(context, param->value);
 }
 
+static void find_moment(sqlite3_context *context, int n, sqlite3_value **values)
+{
+    int64_t seconds;
+    const char *text = (const char *)sqlite3_value_text(values[0]);
+    (void)n;
+    if (text && lineage_time_read(&seconds, text))
+        sqlite3_result_int64(context, seconds);
+}
+
 enum lineage_status param_function_register(struct mirror *mirror, struct lineage_error *err)
 {
-    int code = SQLITE_OK;
+    int code = sqlite3_create_function_v2(mirror->db, "moment", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, find_moment, NULL,
+                                          NULL, NULL);
     for (int n = 2; code == SQLITE_OK && n <= 3; n++)
         code = sqlite3_create_function_v2(mirror->db, "param", n, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
                                           &mirror->notes_arena, find_param, NULL, NULL, NULL);

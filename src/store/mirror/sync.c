@@ -15,6 +15,7 @@
 
 #include "../files/fs.h"
 #include "../files/places.h"
+#include "apply_voids.h"
 #include "log_changes.h"
 #include "connection.h"
 #include "ingest.h"
@@ -82,12 +83,12 @@ static enum lineage_status use_memory(struct mirror *mirror, const struct lineag
 
 /* Whether every byte of the log has been read and the log has not changed since: same file, same length, same time of
  * change. A file system with a coarse clock can hide an edit in place within the tick of the last sync; `verify` finds
- * it. */
+ * it. Verdicts that were given again depend on the settings, too. */
 static bool is_current(struct mirror *mirror, const struct log_state *log)
 {
     struct mirror_meta *meta = &mirror->meta;
     bool current = log->size == meta->at.log.size && log_is_same(log, &meta->at.log) &&
-           log->revision == meta->at.log.revision;
+           log->revision == meta->at.log.revision && (!meta->judged || meta->judged == void_rows_settings(mirror));
     if (current)
         meta->at.log.session = log->session;
     return current;
@@ -266,7 +267,7 @@ static enum lineage_status connect_anywhere(struct mirror *mirror, struct lineag
 
 /* This does not sync yet, because a command that fails because of its arguments should not read a million rows
  * first. */
-enum lineage_status mirror_open(struct mirror **out, struct lineage_store *store,
+enum lineage_status mirror_open(struct mirror **out, struct lineage_store *store, mirror_judge_fn *judge,
                                 struct lineage_error *err)
 {
     struct mirror *mirror = calloc(1, sizeof *mirror);
@@ -277,6 +278,7 @@ enum lineage_status mirror_open(struct mirror **out, struct lineage_store *store
         return store_no_memory(err);
     }
     mirror->store = store;
+    mirror->judge = judge;
     mirror->place.fd = -1;
     status = connect_anywhere(mirror, err);
     if (status != LINEAGE_OK)

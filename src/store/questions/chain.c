@@ -328,22 +328,18 @@ static enum lineage_status walk_up(struct found_chain *found, int64_t seq, size_
 
 /* ---- both ---- */
 
-/* Many tools write no parents: each trial changes the files that the last keep left. With `by_keeps`, the chain of such a trial
- * are the kept trials up to it. */
-static enum lineage_status find_by_keeps(struct found_chain *found, struct ancestor *at, bool by_keeps, size_t first,
-                                         size_t last, struct lineage_error *err)
+/* Many tools write no parents: each trial changes the files that the last keep left. The chain of such a trial are the kept
+ * trials up to it. */
+static enum lineage_status find_by_keeps(struct found_chain *found, struct ancestor *at, size_t first, size_t last,
+                                         struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
-    found->by_keeps = by_keeps && (at->kept || at->above);
-    if (found->by_keeps && !at->kept)
-        status = go_to(at, found->mirror, at->above, err);
-    found->total = found->by_keeps ? at->depth + 1 : 1;
-    if (status == LINEAGE_OK)
-        status = find_ends(found, at, first, last, err);
+    found->by_keeps = at->kept || at->above;
+    found->total = at->depth + 1;
+    enum lineage_status status = find_ends(found, at, first, last, err);
     return status == LINEAGE_OK ? end_at(found, LINEAGE_CHAIN_ROOT, "", err) : status;
 }
 
-static enum lineage_status find_chain(struct found_chain *found, int64_t seq, bool by_keeps, size_t first, size_t last,
+static enum lineage_status find_chain(struct found_chain *found, int64_t seq, size_t first, size_t last,
                                       struct lineage_error *err)
 {
     struct ancestor at = {.depth = 0};
@@ -355,7 +351,7 @@ static enum lineage_status find_chain(struct found_chain *found, int64_t seq, bo
     if (at.kind == ANCESTORS_CYCLE)
         return walk_up(found, seq, first, last, err);
     if (at.kind == ANCESTORS_NO_PARENTS)
-        return find_by_keeps(found, &at, by_keeps, first, last, err);
+        return find_by_keeps(found, &at, first, last, err);
     found->total = at.depth + 1;
     status = find_end(found, at.top, err);
     return status == LINEAGE_OK ? find_ends(found, &at, first, last, err) : status;
@@ -384,7 +380,7 @@ enum lineage_status mirror_descends(struct mirror *mirror, const char *from, con
     if (status == LINEAGE_ENOTFOUND)
         return LINEAGE_OK;
     if (status == LINEAGE_OK)
-        status = find_chain(&found, seq, false, 0, 1, err);
+        status = find_chain(&found, seq, 0, 1, err);
     /* The new row is not in the log yet, so the walk cannot reach it. If an ancestor names the new row as its parent, in
      * either spelling, the chain ends with that name. */
     if (status == LINEAGE_OK && found.end == LINEAGE_CHAIN_MISSING)
@@ -402,7 +398,7 @@ enum lineage_status mirror_chain(struct mirror *mirror, int64_t seq, size_t last
 {
     struct found_chain found = {.mirror = mirror, .rule = MIRROR_CHAIN_KEPT};
     *chain = (struct lineage_chain){0};
-    enum lineage_status status = find_chain(&found, seq, false, 0, last, err);
+    enum lineage_status status = find_chain(&found, seq, 0, last, err);
     if (status == LINEAGE_OK) {
         chain->memory = calloc(1, sizeof(struct arena));
         chain->trials = calloc(found.n, sizeof *chain->trials);
@@ -416,6 +412,7 @@ enum lineage_status mirror_chain(struct mirror *mirror, int64_t seq, size_t last
         chain->n = found.n;
         chain->left_out = found.total - found.n;
         chain->end = found.end;
+        chain->by_keeps = found.by_keeps;
         chain->end_id = found.end_id;
         found.end_id = NULL;
     } else {
@@ -430,7 +427,7 @@ enum lineage_status mirror_chain_ends(struct mirror *mirror, int64_t seq, enum m
                                       struct lineage_error *err)
 {
     struct found_chain found = {.mirror = mirror, .rule = rule};
-    enum lineage_status status = find_chain(&found, seq, true, first, last, err);
+    enum lineage_status status = find_chain(&found, seq, first, last, err);
     if (status == LINEAGE_OK) {
         *ends = (struct mirror_chain_ends){.n = found.n, .total = found.total, .first = found.first, .end = found.end,
                                            .by_keeps = found.by_keeps};

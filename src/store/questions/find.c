@@ -2,7 +2,11 @@
  * find.c: finds rows by id, by the best score, as a parent, as a trial of a night, or by snapshot. The answers are
  * seqs, from which load.c loads trials.
  */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include <lineage/text.h>
 
 #include "../format/id.h"
 #include "../mirror/statement.h"
@@ -82,6 +86,41 @@ enum lineage_status mirror_find(struct mirror *mirror, const char *id, int64_t *
     return status;
 }
 
+enum lineage_status mirror_find_number(struct mirror *mirror, const char *id, int64_t *seq, struct lineage_error *err)
+{
+    char padded[24];
+    id = id_bare(id);
+    size_t zeros = strspn(id, "0"), digits = strspn(id + zeros, "0123456789");
+    enum lineage_status status = LINEAGE_ENOTFOUND;
+    if (digits > 15 || id[zeros + digits] || zeros + digits == 0)
+        return LINEAGE_ENOTFOUND;
+    for (int width = 1; width <= 6 && status == LINEAGE_ENOTFOUND; width++) {
+        int length = snprintf(padded, sizeof padded, "%0*lld", width, strtoll(id, NULL, 10));
+        status = length == width || width == 1 ? mirror_find(mirror, padded, seq, err) : LINEAGE_ENOTFOUND;
+    }
+    return status;
+}
+
+/* The ids that share all but the last character of the id; without one, the last id of the log. */
+enum lineage_status mirror_near_ids(char *near, size_t size, struct mirror *mirror, const char *id, struct lineage_error *err)
+{
+    static const char *const sql[] = {
+        "SELECT exp_id FROM trials WHERE exp_id >= ?1 AND exp_id < ?1 || char(1114111) ORDER BY exp_id LIMIT 5",
+        "SELECT exp_id FROM trials WHERE ?1 IS NOT NULL ORDER BY seq DESC LIMIT 1"};
+    size_t length = strlen(id), used = 0;
+    enum lineage_status status = LINEAGE_OK;
+    for (int i = 0; i < 2 && !used && status == LINEAGE_OK; i++) {
+        sqlite3_stmt *stmt;
+        status = mirror_prepare(mirror, &stmt, sql[i], err);
+        if (status == LINEAGE_OK)
+            sqlite3_bind_text(stmt, 1, id, (int)lineage_text_prefix(id, length - (length > 1), 80), SQLITE_TRANSIENT);
+        while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK && used + 50 < size)
+            used += (size_t)snprintf(near + used, size - used, "%s%.40s", used ? ", " : "", mirror_text(stmt, 0));
+        status = mirror_end_rows(stmt, status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status);
+    }
+    return status;
+}
+
 /* The bounds exclude infinities and NULL in a form that an index on score can answer. The condition IN ('keep',
  * 'baseline'), written exactly as in schema/indexes.sql, makes SQLite use the partial index, whose first entry is the
  * answer. The earlier of two rows with the same score is the best, because the later one did not improve on it. */
@@ -106,14 +145,17 @@ enum lineage_status mirror_best(struct mirror *mirror, int64_t *seq, double *sco
     return status;
 }
 
-enum lineage_status mirror_scatter(struct mirror *mirror, struct lineage_scatter *scatter, struct lineage_error *err)
+enum lineage_status mirror_scatter(struct mirror *mirror, int64_t before, struct lineage_scatter *scatter,
+                                   struct lineage_error *err)
 {
-    static const char sql[] = "SELECT score FROM trials WHERE status IN ('keep', 'discard', 'baseline')"
+    static const char sql[] = "SELECT score FROM trials WHERE status IN ('keep', 'discard', 'baseline') AND seq < ?1"
                               " AND score > -9e999 AND score < 9e999 ORDER BY seq DESC LIMIT 100";
     double scores[100];
     size_t n = 0;
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
+    if (status == LINEAGE_OK)
+        sqlite3_bind_int64(stmt, 1, before);
     while (status == LINEAGE_OK && n < sizeof scores / sizeof *scores && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
         scores[n++] = sqlite3_column_double(stmt, 0);
     if (status == LINEAGE_OK)

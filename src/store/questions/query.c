@@ -131,22 +131,28 @@ static enum lineage_status read_time(int64_t *seconds, char day[LINEAGE_TIME_MAX
     return status;
 }
 
+/* Whether timestamps are seconds since 1970, which do not sort among dates as texts. */
+static bool has_seconds(struct mirror *mirror, enum lineage_status *status, struct lineage_error *err)
+{
+    return name_exists(mirror, "SELECT 1 FROM trials INDEXED BY trials_by_timestamp WHERE timestamp >= '1' AND timestamp < ?1"
+                               " AND timestamp GLOB '1[0-9][0-9][0-9][0-9]*' LIMIT 1", "2", status, err);
+}
+
 /* Times are compared as instants, because timestamps of other tools may have a time zone, or a blank instead of T. A
  * wider comparison of texts comes first, because the index can answer it; it is wide enough, because a zone shifts an
  * instant by less than a day. */
 static enum lineage_status add_time(struct builder *b, const char *text, bool since, struct lineage_error *err)
 {
     char day[LINEAGE_TIME_MAX];
-    int64_t seconds;
+    int64_t seconds = 0;
     if (!text)
         return LINEAGE_OK;
     enum lineage_status status = read_time(&seconds, day, text, since, err);
-    if (status != LINEAGE_OK)
-        return status;
-    buf_printf(&b->sql, " AND t.timestamp %s '%.10s' AND unixepoch(t.timestamp) %s ?", since ? ">=" : "<", day,
-               since ? ">=" : "<");
+    if (status == LINEAGE_OK && !has_seconds(b->mirror, &status, err))
+        buf_printf(&b->sql, " AND t.timestamp %s '%.10s'", since ? ">=" : "<", day);
+    buf_printf(&b->sql, " AND moment(t.timestamp) %s ?", since ? ">=" : "<");
     builder_bind_number(b, (double)seconds);
-    return LINEAGE_OK;
+    return status;
 }
 
 /* Rows without a sort value are left out, because they have no position in the order; that NULL sorts first is only
@@ -200,7 +206,14 @@ static void add_limit(struct builder *b, size_t limit)
 static enum lineage_status resolve_sort(struct mirror *mirror, const char *sort,
                                         struct named *named, bool *down, struct lineage_error *err)
 {
-    *named = (struct named){NAME_UNKNOWN, NULL};
+    enum mirror_name kind = MIRROR_NAME_COLUMN;
+    enum lineage_status known = LINEAGE_OK;
+    const bool word = sort && (strcmp(sort, "best") == 0 || strcmp(sort, "newest") == 0);
+    *named = (struct named){NAME_UNKNOWN, NULL, false};
+    if (word && (known = mirror_find_name(mirror, sort, &kind, err)) != LINEAGE_OK)
+        return known;
+    if (kind == MIRROR_NAME_UNKNOWN)
+        sort = *sort == 'n' ? "-seq" : mirror_store(mirror)->config.direction == LINEAGE_HIGHER ? "-score" : "score";
     *down = sort && sort[0] == '-';
     return sort ? name_resolve(mirror, sort + *down, named, err) : LINEAGE_OK;
 }
@@ -396,13 +409,14 @@ static enum lineage_status find_narrow(struct builder *b, const struct lineage_q
         status = read_time(&seconds, since, query->since, true, err);
     if (query->until && status == LINEAGE_OK)
         status = read_time(&seconds, until, query->until, false, err);
+    bool sorted = (query->since || query->until) && status == LINEAGE_OK && !has_seconds(b->mirror, &status, err);
     if (status == LINEAGE_OK)
-        status = query_find_narrow(&plan->narrow, b->mirror, query, query->since ? since : NULL, query->until ? until : NULL,
-                                   err);
+        status = query_find_narrow(&plan->narrow, b->mirror, query, sorted && query->since ? since : NULL,
+                                   sorted && query->until ? until : NULL, err);
     if (status == LINEAGE_OK && plan->lead.found && query->n_conditions > 1)
         status = find_meet(b, query, plan, err);
     if (plan->narrow.source)
-        plan->lead = (struct lead){.named = {NAME_UNKNOWN, NULL}, .limit = plan->lead.limit, .at = SIZE_MAX};
+        plan->lead = (struct lead){.named = {NAME_UNKNOWN, NULL, false}, .limit = plan->lead.limit, .at = SIZE_MAX};
     return status;
 }
 
@@ -555,6 +569,7 @@ static enum lineage_status want(struct lineage_condition *condition, struct name
                                             .range = {{true, wanted->value - slack}, {true, wanted->value + slack}},
                                             .texts = wanted->text ? &wanted->text : NULL,
                                             .n_texts = wanted->text != NULL};
+    query_as_declared(named, condition);
     return status;
 }
 
@@ -562,7 +577,7 @@ static enum lineage_status want(struct lineage_condition *condition, struct name
 static enum lineage_status build_tried(struct builder *b, const struct lineage_condition *conditions, const struct named *names,
                                        size_t n, struct lineage_error *err)
 {
-    struct lead lead = {.named = {NAME_UNKNOWN, NULL}, .limit = LIMIT_OF_COUNT, .at = SIZE_MAX};
+    struct lead lead = {.named = {NAME_UNKNOWN, NULL, false}, .limit = LIMIT_OF_COUNT, .at = SIZE_MAX};
     struct narrow meet = {NULL, SIZE_MAX};
     enum lineage_status status = LINEAGE_OK;
     for (size_t i = 0; status == LINEAGE_OK && i < n; i++)
@@ -570,7 +585,7 @@ static enum lineage_status build_tried(struct builder *b, const struct lineage_c
     if (status == LINEAGE_OK && lead.found && lead.n >= FEW)
         status = query_find_meet(&meet, b, conditions, names, n, err);
     if (meet.source)
-        lead = (struct lead){.named = {NAME_UNKNOWN, NULL}, .at = SIZE_MAX};
+        lead = (struct lead){.named = {NAME_UNKNOWN, NULL, false}, .at = SIZE_MAX};
     if (meet.source)
         buf_puts(&b->sql, meet.source);
     else

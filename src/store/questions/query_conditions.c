@@ -45,11 +45,18 @@ static enum lineage_status check_kind(struct mirror *mirror, const struct named 
     return LINEAGE_OK;
 }
 
+void query_as_declared(struct named *named, const struct lineage_condition *condition)
+{
+    if (named->declared && (named->kind == NAME_TEXT_COLUMN) != (condition->n_texts > 0))
+        *named = (struct named){NAME_PARAM, named->name, false};
+}
+
 enum lineage_status query_resolve_condition(struct mirror *mirror,
                                             const struct lineage_condition *condition,
                                             struct named *named, struct lineage_error *err)
 {
     enum lineage_status status = name_resolve(mirror, condition->name, named, err);
+    query_as_declared(named, condition);
     if (status == LINEAGE_OK && named->kind == NAME_TEXT_COLUMN && !condition->n_texts)
         return store_fail(err, LINEAGE_EINVAL, "column '%s' holds text; a range needs numbers",
                           named->name);
@@ -109,8 +116,7 @@ static void add_text_condition(struct builder *b, const struct named *named, con
 }
 
 /* At most two values are bound after the name. */
-void query_add_condition(struct builder *b, const struct named *named,
-                         const struct lineage_condition *condition)
+static void add_condition(struct builder *b, const struct named *named, const struct lineage_condition *condition)
 {
     const struct lineage_range any = {{true, -INFINITY}, {true, INFINITY}}, *range = &condition->range;
     char column[96], of_row[PARAM_SQL_MAX];
@@ -143,6 +149,20 @@ void query_add_condition(struct builder *b, const struct named *named,
     builder_bind_text(b, named->name);
     builder_bind_number(b, range->low.present ? range->low.value : any.low.value);
     builder_bind_number(b, range->high.present ? range->high.value : any.high.value);
+}
+
+/* A trial that declares a parameter with the name of a column, and one whose column has the value, both meet the condition. */
+void query_add_condition(struct builder *b, const struct named *named, const struct lineage_condition *condition)
+{
+    if (!named->declared) {
+        add_condition(b, named, condition);
+        return;
+    }
+    buf_puts(&b->sql, " AND ((1");
+    add_condition(b, named, condition);
+    buf_puts(&b->sql, ") OR (1");
+    add_condition(b, &(struct named){NAME_PARAM, named->name, false}, condition);
+    buf_puts(&b->sql, "))");
 }
 
 static enum lineage_status count_range(struct mirror *mirror, const struct named *named,

@@ -24,6 +24,9 @@ enum lineage_status query_resolve_condition(struct mirror *mirror, const struct 
 void query_add_condition(struct builder *b, const struct named *named, const struct lineage_condition *condition);
 void query_add_range(struct builder *b, const char *value, const struct lineage_range *range);
 
+/* If trials declare a parameter with the name of the column, and the condition fits only the parameter, it is meant. */
+void query_as_declared(struct named *named, const struct lineage_condition *condition);
+
 /* Counts the rows that a condition on a parameter or extra column leads to, up to a limit (per text, if it has
  * texts), so that counting a wide range stays cheap. */
 enum lineage_status query_count_rows(struct mirror *mirror, const struct named *named, const struct lineage_condition *condition,

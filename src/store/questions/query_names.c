@@ -1,7 +1,8 @@
 /*
  * query_names.c: resolves names of columns, parameters, metrics and extra columns. An unknown name is an error whose message
  * lists the known names, because an agent that mistyped a parameter would take "no rows" for "never tried". A column
- * has precedence over a parameter with the same name, so that a parameter cannot hide a column that every store has.
+ * has precedence over a parameter with the same name, so that a parameter cannot hide a column that every store has; a
+ * condition is met by either.
  */
 #include "query_names.h"
 
@@ -122,26 +123,22 @@ const char *name_param_sql(struct mirror *mirror, char out[PARAM_SQL_MAX], const
     return out;
 }
 
+/* The settings of a later environment of a run: env1.lr is an lr, too (lineage_tried). */
+static const char environment_sql[] =
+    "SELECT 1 FROM param_values WHERE key > 'env' AND key < 'enw' AND key GLOB 'env[0-9]*.' || ? LIMIT 1";
+static const char param_sql[] = "SELECT 1 FROM param_rows WHERE key = ? LIMIT 1";
+
 static bool is_param(struct mirror *mirror, const char *param, enum lineage_status *status,
                      struct lineage_error *err)
 {
-    return is_usual(param) ||
-           name_exists(mirror, "SELECT 1 FROM param_rows WHERE key = ? LIMIT 1", param, status, err);
+    return is_usual(param) || name_exists(mirror, param_sql, param, status, err) ||
+           (!strchr(param, '.') && name_exists(mirror, environment_sql, param, status, err));
 }
 
 static bool is_setting(struct mirror *mirror, const char *name, enum lineage_status *status, struct lineage_error *err)
 {
     return mirror_store(mirror)->settings_on &&
            name_exists(mirror, "SELECT 1 FROM temp.setting_rows WHERE key = ? LIMIT 1", name, status, err);
-}
-
-enum lineage_status name_find_param(struct mirror *mirror, const char *name, struct named *out, struct lineage_error *err)
-{
-    enum lineage_status status = LINEAGE_OK;
-    *out = (struct named){NAME_PARAM, lineage_param_canonical(name)};
-    if (is_setting(mirror, name, &status, err))
-        *out = (struct named){NAME_SETTING, name};
-    return status;
 }
 
 const struct named_table *name_table(enum name_kind kind)
@@ -163,13 +160,13 @@ static enum lineage_status find_value(struct mirror *mirror, const char *name, s
     enum lineage_status status = LINEAGE_OK;
     bool prefixed = strncmp(name, "metrics.", 8) == 0 && name_exists(mirror, metric_sql, name + 8, &status, err);
     const char *param = lineage_param_canonical(name);
-    *out = (struct named){NAME_UNKNOWN, name};
+    *out = (struct named){NAME_UNKNOWN, name, false};
     if (prefixed)
-        *out = (struct named){NAME_METRIC, name + 8};
+        *out = (struct named){NAME_METRIC, name + 8, false};
     else if (status == LINEAGE_OK && is_setting(mirror, name, &status, err))
         out->kind = NAME_SETTING;
     else if (status == LINEAGE_OK && is_param(mirror, param, &status, err))
-        *out = (struct named){NAME_PARAM, param};
+        *out = (struct named){NAME_PARAM, param, false};
     else if (name_exists(mirror, metric_sql, name, &status, err))
         out->kind = NAME_METRIC;
     else if (status == LINEAGE_OK && is_extra(mirror, name))
@@ -187,16 +184,21 @@ enum lineage_status name_resolve_axis(struct mirror *mirror, const char *name, s
 /* The kind is NAME_UNKNOWN if the name is none of them. */
 static enum lineage_status find_name(struct mirror *mirror, const char *name, struct named *out, struct lineage_error *err)
 {
-    *out = (struct named){NAME_UNKNOWN, name};
-    if (is_number_column(name)) {
-        out->kind = NAME_NUMBER_COLUMN;
-        return LINEAGE_OK;
-    }
-    if (lineage_column_find(name) >= 0) {
-        out->kind = NAME_TEXT_COLUMN;
-        return LINEAGE_OK;
-    }
-    return find_value(mirror, name, out, err);
+    enum lineage_status status = LINEAGE_OK;
+    bool number = is_number_column(name);
+    if (!number && lineage_column_find(name) < 0)
+        return find_value(mirror, name, out, err);
+    *out = (struct named){number ? NAME_NUMBER_COLUMN : NAME_TEXT_COLUMN, name, false};
+    out->declared = name_exists(mirror, param_sql, name, &status, err);
+    return status;
+}
+
+enum lineage_status name_find_param(struct mirror *mirror, const char *name, struct named *out, struct lineage_error *err)
+{
+    enum lineage_status status = find_name(mirror, name, out, err);
+    if (out->kind == NAME_UNKNOWN)
+        *out = (struct named){NAME_PARAM, lineage_param_canonical(name), false};
+    return status;
 }
 
 enum lineage_status name_resolve(struct mirror *mirror, const char *name, struct named *out,
@@ -228,4 +230,43 @@ enum lineage_status mirror_is_in_words(struct mirror *mirror, bool *in_words, st
         *in_words = sqlite3_column_int64(stmt, 0) < 200 &&
                     2 * (uint64_t)sqlite3_column_int64(stmt, 1) < mirror_position(mirror)->rows;
     return mirror_end_rows(stmt, status);
+}
+
+/* Writes the statement that selects all texts of the name (?1); false for numbers. */
+static bool value_sql(char sql[160], const struct named *named)
+{
+    if (named->kind == NAME_PARAM)
+        snprintf(sql, 160, "SELECT DISTINCT value FROM param_values WHERE key = ?1 AND typeof(value) = 'text'");
+    else if (named->kind == NAME_EXTRA)
+        snprintf(sql, 160, "SELECT DISTINCT value FROM extras WHERE name = ?1");
+    else if (named->kind == NAME_TEXT_COLUMN)
+        snprintf(sql, 160, "SELECT DISTINCT %s FROM trials WHERE ?1 <> ''", named->name);
+    else
+        return false;
+    return true;
+}
+
+enum lineage_status name_exact_text(const char **text, struct mirror *mirror, const char *name, struct arena *arena,
+                                    struct lineage_error *err)
+{
+    char sql[160];
+    struct named named;
+    sqlite3_stmt *stmt;
+    const char *found = NULL;
+    bool exact = false;
+    if (!text_has_stand_in(*text))
+        return LINEAGE_OK;
+    enum lineage_status status = find_name(mirror, name, &named, err);
+    if (status != LINEAGE_OK || !value_sql(sql, &named) || (status = mirror_prepare(mirror, &stmt, sql, err)) != LINEAGE_OK)
+        return status;
+    sqlite3_bind_text(stmt, 1, named.name, -1, SQLITE_STATIC);
+    while (!exact && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+        const char *value = mirror_text(stmt, 0);
+        exact = strcmp(value, *text) == 0;
+        if (!exact && !found && text_is_shown_as(value, *text) && !(found = arena_text(arena, value, strlen(value))))
+            return mirror_end_rows(stmt, store_no_memory(err));
+    }
+    if (found && !exact)
+        *text = found;
+    return mirror_end_rows(stmt, status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status);
 }

@@ -10,6 +10,7 @@ enum name_kind { NAME_NUMBER_COLUMN, NAME_TEXT_COLUMN, NAME_PARAM, NAME_METRIC, 
 struct named {
     enum name_kind kind;
     const char *name; /* name of the column, metric or extra column, or canonical name of the parameter */
+    bool declared;    /* a column of trials whose name trials have declared as a parameter, too */
 };
 
 /* The table with an index by name and value for this kind, and its columns; NULL for the columns of trials. */
@@ -30,7 +31,7 @@ enum lineage_status name_resolve(struct mirror *mirror, const char *name, struct
  * LINEAGE_EINVAL, with the known names, for any other. alpha, beta and gamma are parameters before the first trial. */
 enum lineage_status name_resolve_axis(struct mirror *mirror, const char *name, struct named *out, struct lineage_error *err);
 
-/* Finds a parameter or a setting in words; the kind is NAME_PARAM if it is neither. */
+/* Resolves a name for a condition: the kind is NAME_PARAM if nothing has the name. */
 enum lineage_status name_find_param(struct mirror *mirror, const char *name, struct named *out, struct lineage_error *err);
 
 /* Whether `sql`, a constant statement that takes the name, returns a row. Returns false after a failure too; see

@@ -18,10 +18,22 @@
 #include "../mirror/mirror.h"
 #include "../mirror/seqs.h"
 
+/* Replaces *text by the value of the name (a parameter, an extra column or a column) that is shown as *text is, if no trial has
+ * *text itself: a value with a bar or a backquote is shown with a sign in its place, and copied from there. The new text is in
+ * the arena. */
+enum lineage_status name_exact_text(const char **text, struct mirror *mirror, const char *name, struct arena *arena,
+                                    struct lineage_error *err);
+
 /* ---- one trial ---- */
 
 /* Finds the last row with that id, in either spelling (exp_); LINEAGE_ENOTFOUND without message. */
 enum lineage_status mirror_find(struct mirror *mirror, const char *id, int64_t *seq, struct lineage_error *err);
+
+/* Finds the row whose id is that number, with other zeros in front of it: 98 is 098; LINEAGE_ENOTFOUND without message. */
+enum lineage_status mirror_find_number(struct mirror *mirror, const char *id, int64_t *seq, struct lineage_error *err);
+
+/* Writes ids that are similar to one that no row has, "097, 098"; near stays unchanged in an empty log. */
+enum lineage_status mirror_near_ids(char *near, size_t size, struct mirror *mirror, const char *id, struct lineage_error *err);
 
 /* Like mirror_find, but finds exactly this spelling of the id only. */
 enum lineage_status mirror_find_exact(struct mirror *mirror, const char *id, int64_t *seq, struct lineage_error *err);
@@ -43,8 +55,10 @@ enum lineage_status mirror_ask_any_again(bool *any, struct lineage_store *store,
 /* Finds the kept row with the best score of its own; LINEAGE_ENOTFOUND without message. */
 enum lineage_status mirror_best(struct mirror *mirror, int64_t *seq, double *score, struct lineage_error *err);
 
-/* The scatter of the newest measured scores, at most 100, as far as the mirror has read the log. */
-enum lineage_status mirror_scatter(struct mirror *mirror, struct lineage_scatter *scatter, struct lineage_error *err);
+/* The scatter of the newest measured scores before that seq (INT64_MAX: of all), at most 100, as far as the mirror has read the
+ * log. */
+enum lineage_status mirror_scatter(struct mirror *mirror, int64_t before, struct lineage_scatter *scatter,
+                                   struct lineage_error *err);
 
 /* Loads the row with that seq, with its text in arena; LINEAGE_ENOTFOUND without message. */
 enum lineage_status mirror_borrow(struct mirror *mirror, int64_t seq, struct lineage_trial *trial, struct arena *arena,
@@ -162,8 +176,8 @@ enum lineage_status mirror_is_in_words(struct mirror *mirror, bool *in_words, st
 enum lineage_status mirror_sweep(struct mirror *mirror, const char *x, const char *y, struct lineage_sweep *sweep,
                                  struct lineage_error *err);
 
-/* Runs a user's read-only statement on the tables of schema/001_mirror.sql (lineage_sql). */
-enum lineage_status mirror_sql(struct mirror *mirror, const char *statement, lineage_sql_row *row, void *context,
+/* Runs a user's read-only statement on the tables of schema/001_mirror.sql (lineage_sql_typed). */
+enum lineage_status mirror_sql(struct mirror *mirror, const char *statement, lineage_sql_typed_row *row, void *context,
                                struct lineage_error *err);
 
 struct sqlite3; /* SQLite's header is included only where its functions are called */
@@ -186,7 +200,7 @@ enum lineage_status mirror_each_note(struct mirror *mirror, const char *text,
                                      struct lineage_error *err);
 
 /* Syncs, then runs the statement, again if lineage.db was damaged. It is lineage_sql without the tables of ideas. */
-enum lineage_status mirror_ask_sql(struct lineage_store *store, const char *statement, lineage_sql_row *row,
+enum lineage_status mirror_ask_sql(struct lineage_store *store, const char *statement, lineage_sql_typed_row *row,
                                    void *context, struct lineage_error *err);
 
 /* Visits the trials with a snapshot in the order of the log; only line, exp_id and snapshot_path are filled in. */

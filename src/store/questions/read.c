@@ -26,6 +26,8 @@ static enum lineage_status resolve(struct lineage_store *store, const char *id, 
     enum lineage_status status = mirror_sync(store->mirror, err);
     if (status == LINEAGE_OK)
         status = mirror_find(store->mirror, id, seq, err);
+    if (status == LINEAGE_ENOTFOUND)
+        status = mirror_find_number(store->mirror, id, seq, err);
     if (status != LINEAGE_ENOTFOUND)
         return status;
     uint64_t line = 0;
@@ -33,9 +35,12 @@ static enum lineage_status resolve(struct lineage_store *store, const char *id, 
     if (status == LINEAGE_OK)
         return store_fail(err, LINEAGE_ENOTFOUND, "the row of trial '%.80s' is damaged (line %llu); see `lineage verify`", id,
                           (unsigned long long)line);
+    char near[240] = "";
     if (status == LINEAGE_ENOTFOUND)
-        return store_fail(err, LINEAGE_ENOTFOUND, "no trial '%.80s' in %s", id, store->dir);
-    return status;
+        status = mirror_near_ids(near, sizeof near, store->mirror, id, err);
+    return status != LINEAGE_OK ? status
+           : *near              ? store_fail(err, LINEAGE_ENOTFOUND, "no trial '%.80s' in %s; there is %s", id, store->dir, near)
+                                : store_fail(err, LINEAGE_ENOTFOUND, "no trial '%.80s' in %s, which has no trial yet", id, store->dir);
 }
 
 static enum lineage_status ask_find(void *question, struct lineage_error *err)
@@ -150,17 +155,17 @@ enum lineage_status lineage_chain_load(struct lineage_store *store, const char *
 struct sql_question {
     struct lineage_store *store;
     const char *statement;
-    lineage_sql_row *row;
+    lineage_sql_typed_row *row;
     void *context;
     bool began; /* rows were passed to the caller */
     enum lineage_status status;
 };
 
-static bool pass_row(void *context, size_t n, const char *const *names, const char *const *texts)
+static bool pass_row(void *context, size_t n, const char *const *names, const char *const *texts, const bool *numbers)
 {
     struct sql_question *q = context;
     q->began = true;
-    return q->row(q->context, n, names, texts);
+    return q->row(q->context, n, names, texts, numbers);
 }
 
 /* If a first try has passed rows to the caller, its failure is returned again, because those rows cannot be taken
@@ -178,7 +183,7 @@ static enum lineage_status ask_sql(void *question, struct lineage_error *err)
     return q->status;
 }
 
-enum lineage_status mirror_ask_sql(struct lineage_store *store, const char *statement, lineage_sql_row *row,
+enum lineage_status mirror_ask_sql(struct lineage_store *store, const char *statement, lineage_sql_typed_row *row,
                                    void *context, struct lineage_error *err)
 {
     struct sql_question question = {.store = store, .statement = statement, .row = row, .context = context};

@@ -9,6 +9,9 @@
 #include "../mirror/statement.h"
 #include "questions.h"
 
+/* Whether some trial declares its seed, so that trials may be seeds of one setting. */
+#define HAS_SEEDS "EXISTS (SELECT 1 FROM param_rows WHERE key IN ('seed', 'random_seed'))"
+
 struct again_question {
     struct lineage_store *store;
     const char *id;
@@ -22,7 +25,7 @@ static enum lineage_status ask_again(void *question, struct lineage_error *err)
     enum lineage_status status = mirror_sync(q->store->mirror, err);
     if (status == LINEAGE_OK)
         status = mirror_prepare(q->store->mirror, &stmt, q->id ? "SELECT 1 FROM again_rows WHERE trial = ? LIMIT 1"
-                                                               : "SELECT 1 FROM again_rows LIMIT 1", err);
+                                                               : "SELECT 1 FROM again_rows UNION ALL SELECT 1 WHERE " HAS_SEEDS " LIMIT 1", err);
     if (status != LINEAGE_OK)
         return status;
     if (q->id)
@@ -90,7 +93,7 @@ static enum lineage_status ask_runs(void *question, struct lineage_error *err)
     enum lineage_status status = mirror_sync(q->store->mirror, err);
     q->rows.n = 0;
     if (status == LINEAGE_OK)
-        status = mirror_prepare(q->store->mirror, &stmt, "SELECT max(seq) > 1000 FROM trials", err);
+        status = mirror_prepare(q->store->mirror, &stmt, "SELECT max(seq) > 1000 AND NOT " HAS_SEEDS " FROM trials", err);
     if (status == LINEAGE_OK)
         status = mirror_step(q->store->mirror, stmt, err);
     if (status != LINEAGE_OK)

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/text.h>
+
 #include "../clock.h"
 #include "../mirror/statement.h"
 #include "questions.h"
@@ -50,7 +52,7 @@ static const char *const functions[] = {
 /* The readable tables, sorted: those of the schema. Other things that SQLite can read (pragma_*, other virtual tables)
  * reveal facts about the machine, or about more than the store. */
 static const char *const readable[] = {
-    "calibration", "calibration_before", "change_rows", "changes", "citation_rows", "citations", "extras", "findings", "label_counts",
+    "calibration", "calibration_before", "change_rows", "changes", "citation_rows", "citations", "extras", "findings", "judged", "judged_with", "label_counts",
     "label_counts_before", "measured_changes", "measured_lines", "measured_rows", "meta", "metric_rows", "metrics", "night_rows",
     "param_rows", "param_values", "param_values_before", "params",
     "reading_words", "readings", "sqlite_master", "sqlite_schema", "step_metrics", "text_params", "trials", "turn_stats",
@@ -235,32 +237,47 @@ static enum lineage_status prepare(struct asking *asking, sqlite3_stmt **stmt, c
     return LINEAGE_OK;
 }
 
+/* SQLite would print 15 digits of a double: two scores would look the same, and neither would be found by what is shown. */
+static const char *value_text(sqlite3_stmt *stmt, int i, char number[LINEAGE_NUMBER_MAX], bool *is_number)
+{
+    int type = sqlite3_column_type(stmt, i);
+    *is_number = type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+    return type == SQLITE_FLOAT ? lineage_number_format(number, sqlite3_column_double(stmt, i))
+                                : (const char *)sqlite3_column_text(stmt, i);
+}
+
 /* The number of rows is limited too, because a statement can return rows fast and without end. */
-static enum lineage_status run(struct asking *asking, sqlite3_stmt *stmt, lineage_sql_row *row, void *context,
+static enum lineage_status run(struct asking *asking, sqlite3_stmt *stmt, lineage_sql_typed_row *row, void *context,
                                struct lineage_error *err)
 {
     size_t n = (size_t)sqlite3_column_count(stmt), rows = 0;
     const char **names = calloc(n * 2 + 1, sizeof *names), **texts = names + n;
-    enum lineage_status status = LINEAGE_OK;
-    if (!names)
-        return store_no_memory(err);
-    for (size_t i = 0; i < n; i++)
+    struct value {
+        char text[LINEAGE_NUMBER_MAX];
+    } *values = calloc(n + 1, sizeof *values);
+    bool *numbers = calloc(n + 1, sizeof *numbers);
+    enum lineage_status status = names && values && numbers ? LINEAGE_OK : store_no_memory(err);
+    for (size_t i = 0; status == LINEAGE_OK && i < n; i++)
         names[i] = sqlite3_column_name(stmt, (int)i);
-    while ((status = mirror_step(asking->mirror, stmt, err)) == LINEAGE_OK) {
+    while (status == LINEAGE_OK && (status = mirror_step(asking->mirror, stmt, err)) == LINEAGE_OK) {
         if (rows++ == asking->limits.rows) {
             status = store_fail(err, LINEAGE_ELIMIT, "sql: more than %zu rows (limit: rows)", asking->limits.rows);
             break;
         }
         for (size_t i = 0; i < n; i++)
-            texts[i] = (const char *)sqlite3_column_text(stmt, (int)i);
-        if (!row(context, n, names, texts))
+            texts[i] = value_text(stmt, (int)i, values[i].text, &numbers[i]);
+        if (!row(context, n, names, texts, numbers))
             break;
     }
+    if (status == LINEAGE_ENOTFOUND && !rows)
+        row(context, n, names, NULL, numbers);
     free(names);
+    free(values);
+    free(numbers);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : say_why_ended(asking, status, err);
 }
 
-enum lineage_status mirror_sql(struct mirror *mirror, const char *statement, lineage_sql_row *row, void *context,
+enum lineage_status mirror_sql(struct mirror *mirror, const char *statement, lineage_sql_typed_row *row, void *context,
                                struct lineage_error *err)
 {
     sqlite3_stmt *stmt = NULL;

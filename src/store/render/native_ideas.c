@@ -378,7 +378,7 @@ void section_knobs(struct block *block, const struct native *n)
         done[next] = true;
         add_knob(out, n, &knobs->items[next], VALUES_BRIEF);
         block_brief_end(block);
-        add_knob(out, n, &knobs->items[next], SIZE_MAX);
+        add_knob(out, n, &knobs->items[next], n->options->max_bytes ? n->options->max_bytes / 500 : SIZE_MAX);
         block_row_end(block, 42 / (1 + 0.06 * (double)shown), shown < 8);
     }
     block->failed = block->failed || !done;

@@ -1,4 +1,5 @@
 /* native_trials.c: the sections that show trials. */
+#include <math.h>
 #include <string.h>
 
 #include "native.h"
@@ -102,6 +103,28 @@ static void add_front(struct block *block, const struct native *n)
     block_row_end(block, 58, true);
 }
 
+/* The claim is the label of the best trial; the ranking is the estimate. */
+static void add_settings(struct block *block, const struct native *n)
+{
+    const struct lineage_report *report = n->report;
+    struct buf *out = &block->text;
+    if (!report->n_settings)
+        return;
+    buf_puts(out, "- **settings** (mean ± half of its 95 % interval, runs): ");
+    for (size_t i = 0; i < report->n_settings; i++) {
+        const struct lineage_report_setting *s = &report->settings[i];
+        buf_puts(out, i ? ", " : "");
+        add_id(out, s->exp_id);
+        buf_printf(out, " %.4g", s->mean);
+        if (isfinite(s->margin))
+            buf_printf(out, " ± %.2g", s->margin);
+        buf_printf(out, " (%zu)", s->runs);
+    }
+    buf_printf(out, "; the first is the best with probability %.2f%s\n", fmin(report->sure, 0.99),
+               report->proven ? "" : ", an estimate: it is not proven to be better than the kept trials");
+    block_row_end(block, 58, true);
+}
+
 void section_best(struct block *block, const struct native *n)
 {
     const struct lineage_trial *best = n->report->best;
@@ -123,6 +146,7 @@ void section_best(struct block *block, const struct native *n)
     add_score(out, best->score);
     buf_puts(out, "\n");
     block_row_end(block, 60, true);
+    add_settings(block, n);
     add_front(block, n);
     add_field(block, "hypothesis", best->hypothesis, 100, 400, 55, true);
     add_params(block, n);
@@ -358,6 +382,12 @@ static void add_changes(struct buf *out, const struct lineage_report_full *full)
     }
 }
 
+/* Whether Recent Activity gives the changes of parameters as the hypothesis (report_describe). */
+static bool is_told(const struct lineage_report_full *full)
+{
+    return !*full->trial.hypothesis && full->n_changes && !full->code[0];
+}
+
 static bool has_changes(const struct lineage_report_full *full)
 {
     return full->compared_with[0] || full->n_changes || full->code[0];
@@ -474,7 +504,7 @@ static void add_trial(struct buf *out, const struct native *n, const struct line
 /* Whether the changes alone say something. */
 static bool adds_something(const struct lineage_report_full *full)
 {
-    return has_changes(full) || full->trial.expected_delta[0] || full->remark[0] ||
+    return (has_changes(full) && !is_told(full)) || full->trial.expected_delta[0] || full->remark[0] ||
            code_points(full->trial.hypothesis) > RECENT_FULL;
 }
 

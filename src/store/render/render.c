@@ -3,7 +3,7 @@
 
 void lineage_render_options_init(struct lineage_render_options *options)
 {
-    *options = (struct lineage_render_options){.top_k = 20, .recent = 30, .full = 10};
+    *options = (struct lineage_render_options){.top_k = 20, .recent = 30, .full = 10, .max_bytes = LINEAGE_RENDER_BYTES};
 }
 
 enum lineage_status lineage_render(char **text, size_t *length, struct lineage_store *store,

@@ -105,6 +105,8 @@ static enum lineage_status refuse_strangers(const struct rendering *r, struct li
 static size_t room_for_block(const struct rendering *r, size_t kept)
 {
     size_t max = r->options->max_bytes, taken = kept + (has_line(r) && !r->file.stream ? HANDWRITTEN_LINE_LENGTH + 1 : 0);
+    if (max == LINEAGE_RENDER_BYTES)
+        return max;
     if (!max || max / 2 <= taken)
         return max ? (max + 1) / 2 : 0;
     return max - taken;
@@ -182,7 +184,8 @@ static enum lineage_status put_in_place(const struct rendering *r, struct lineag
         status = write_note(r, err);
     if (status == LINEAGE_OK)
         status = out_file_write(&r->file, r->text.data, r->text.length, err);
-    if (status == LINEAGE_OK && r->options->max_bytes && r->text.length > r->options->max_bytes)
+    if (status == LINEAGE_OK && r->options->max_bytes && r->options->max_bytes != LINEAGE_RENDER_BYTES &&
+        r->text.length > r->options->max_bytes)
         store_notice(r->store, 0, "%s has %zu bytes, more than the %zu asked for: what a person wrote is not cut",
                      r->file.path, r->text.length, r->options->max_bytes);
     return status;

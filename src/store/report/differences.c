@@ -6,9 +6,11 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <lineage/code.h>
+#include <lineage/text.h>
 
 #include "report_parts.h"
 
@@ -67,12 +69,77 @@ static void set_after(struct lineage_report_change *change, const struct lineage
     change->after_text = param->text;
 }
 
-/* Both lists are sorted by name, so one pass over both is enough. */
-static void compare(struct lineage_report_full *full, struct lineage_report_change *changes,
-                    const struct lineage_trial *before, const struct lineage_trial *after)
+/* How far a report looks for what a trial inherits. A longer walk would make it slower with each kept trial. */
+enum { INHERIT_FROM = 100 };
+
+static const struct lineage_param *param_of(const struct lineage_trial *trial, const char *name)
 {
+    for (size_t i = 0; i < trial->n_params; i++)
+        if (strcmp(trial->params[i].name, name) == 0)
+            return &trial->params[i];
+    return NULL;
+}
+
+/* Finds the value that a trial has from its nearest ancestor that declares the name; NULL if there is none. */
+static enum lineage_status find_inherited(struct report_load *load, const struct lineage_trial *trial, const char *name,
+                                          const struct lineage_param **value, struct lineage_error *err)
+{
+    struct lineage_trial at = *trial, next;
+    enum lineage_status status = LINEAGE_OK;
+    bool found = lineage_param_is_inherited(name);
+    *value = NULL;
+    for (int i = 0; i < INHERIT_FROM && found && !*value && status == LINEAGE_OK; i++) {
+        status = find_other(load, at.parent_exp, &at, &next, &found, err);
+        if (found)
+            *value = param_of(&next, name);
+        at = found ? next : at;
+    }
+    return status;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct lineage_param *x = a, *y = b;
+    return strcmp(x->name, y->name);
+}
+
+enum lineage_status report_add_inherited(struct report_load *load, struct lineage_trial *trial, struct lineage_error *err)
+{
+    struct lineage_trial at = *trial, next;
+    bool found = true;
+    enum lineage_status status = LINEAGE_OK;
+    for (int i = 0; i < INHERIT_FROM && found && status == LINEAGE_OK; i++) {
+        struct lineage_param *params;
+        status = find_other(load, at.parent_exp, &at, &next, &found, err);
+        if (status == LINEAGE_OK && found)
+            status = report_alloc(load, trial->n_params + next.n_params, sizeof *params, &params, err);
+        if (status != LINEAGE_OK || !found)
+            break;
+        if (trial->n_params)
+            memcpy(params, trial->params, trial->n_params * sizeof *params);
+        size_t n = trial->n_params;
+        for (size_t k = 0; k < next.n_params; k++)
+            if (lineage_param_is_inherited(next.params[k].name) && !param_of(trial, next.params[k].name))
+                params[n++] = next.params[k];
+        qsort(params, n, sizeof *params, by_name);
+        trial->params = params;
+        trial->n_params = n;
+        at = next;
+    }
+    return status;
+}
+
+/*
+ * Both lists are sorted by name, so one pass over both is enough. A trial has from its parent what it does not declare,
+ * so nothing of that changed, and the old value of what only the trial declares may be that of an ancestor.
+ */
+static enum lineage_status compare(struct report_load *load, struct lineage_report_full *full, struct lineage_report_change *changes,
+                                   const struct lineage_trial *before, bool is_parent, struct lineage_error *err)
+{
+    const struct lineage_trial *after = &full->trial;
     size_t i = 0, j = 0;
-    while (i < before->n_params || j < after->n_params) {
+    enum lineage_status status = LINEAGE_OK;
+    while (status == LINEAGE_OK && (i < before->n_params || j < after->n_params)) {
         int order = i == before->n_params  ? 1
                     : j == after->n_params ? -1
                                            : strcmp(before->params[i].name, after->params[j].name);
@@ -81,9 +148,16 @@ static void compare(struct lineage_report_full *full, struct lineage_report_chan
             set_before(&change, &before->params[i++]);
         if (order >= 0)
             set_after(&change, &after->params[j++]);
-        if (order != 0 || !same_value(&before->params[i - 1], &after->params[j - 1]))
-            changes[full->n_changes++] = change;
+        const struct lineage_param *was = order == 0 ? &before->params[i - 1] : NULL;
+        if (order > 0 && is_parent)
+            status = find_inherited(load, before, change.name, &was, err);
+        if (was && order > 0)
+            set_before(&change, was);
+        if ((order < 0 && is_parent && lineage_param_is_inherited(change.name)) || (was && same_value(was, &after->params[j - 1])))
+            continue;
+        changes[full->n_changes++] = change;
     }
+    return status;
 }
 
 /* The diff of the trial was made against its parent, or without one against the sweep's own files. Against another trial
@@ -128,7 +202,9 @@ static enum lineage_status fill(struct report_load *load, struct lineage_report_
     full->compared_with = found ? other.exp_id : "";
     full->changes = changes;
     if (found)
-        compare(full, changes, &other, trial);
+        status = compare(load, full, changes, &other, is_parent, err);
+    if (status != LINEAGE_OK)
+        return status;
     for (size_t i = 0; !found && i < trial->n_params; i++)
         if (!is_constant(&load->report, trial->params[i].name)) {
             changes[full->n_changes] = (struct lineage_report_change){.name = trial->params[i].name};
@@ -136,6 +212,63 @@ static enum lineage_status fill(struct report_load *load, struct lineage_report_
         }
     full->remark = notes_remark(trial->notes, &load->arena);
     return full->remark ? fill_code(load, full, found ? &other : NULL, is_parent, err) : store_no_memory(err);
+}
+
+/* Whether a hypothesis may state a change: `lr 3e-4 → 1e-4`, `jit=off`, `from 4 to 8`. Much cheaper than reading it. */
+static bool may_state(const char *hypothesis)
+{
+    if (strstr(hypothesis, "→") || strstr(hypothesis, "->") || strchr(hypothesis, '='))
+        return true;
+    for (const char *to = strstr(hypothesis, " to "); to; to = strstr(to + 4, " to "))
+        if (to[4] >= '0' && to[4] <= '9')
+            return true;
+    return false;
+}
+
+static void add_value(struct buf *out, struct lineage_number number, const char *text)
+{
+    char short_form[LINEAGE_NUMBER_MAX];
+    buf_puts(out, text ? text : lineage_setting_format(short_form, number.value));
+}
+
+/* Writes `lr 0.1 → 0.2, wd=0, without seed`. */
+static void add_changes(struct buf *out, const struct lineage_report_full *full)
+{
+    enum { SHOWN = 8 };
+    for (size_t i = 0; i < full->n_changes && i < SHOWN; i++) {
+        const struct lineage_report_change *change = &full->changes[i];
+        buf_printf(out, "%s%s%s", i ? ", " : "", change->after.present ? "" : "without ", change->name);
+        if (change->after.present && change->before.present) {
+            buf_puts(out, " ");
+            add_value(out, change->before, change->before_text);
+            buf_puts(out, " → ");
+        } else if (change->after.present) {
+            buf_puts(out, "=");
+        }
+        if (change->after.present)
+            add_value(out, change->after, change->after_text);
+    }
+    if (full->n_changes > SHOWN)
+        buf_printf(out, " and %zu more", full->n_changes - SHOWN);
+}
+
+enum lineage_status report_describe(struct report_load *load, struct lineage_trial *trials, size_t n, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && i < n; i++) {
+        struct lineage_report_full full = {.trial = trials[i]};
+        struct buf text = {0};
+        load->report.in_words = load->report.in_words || may_state(trials[i].hypothesis);
+        if (*trials[i].hypothesis || !trials[i].n_params)
+            continue;
+        status = fill(load, &full, err);
+        if (status == LINEAGE_OK)
+            add_changes(&text, &full);
+        if (text.failed || (text.length && !(trials[i].hypothesis = arena_text(&load->arena, text.data, text.length))))
+            status = store_no_memory(err);
+        buf_release(&text);
+    }
+    return status;
 }
 
 enum lineage_status report_against_parents(struct report_load *load, struct lineage_error *err)

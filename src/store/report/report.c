@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/evidence.h>
+
 #include "../mirror/statement.h"
 #include "report_parts.h"
 
@@ -36,7 +38,9 @@ static enum lineage_status take_settings(struct report_load *load, struct lineag
 {
     const struct lineage_config *config = &load->store->config;
     struct lineage_report *report = &load->report;
-    const char *metric = lineage_store_metric(load->store);
+    /* A reader knows the score by the name that its program prints; fieldkit's files name the column. */
+    const char *name = load->options->rules == LINEAGE_RULES_NATIVE ? lineage_store_score_name(load->store) : NULL;
+    const char *metric = name ? name : lineage_store_metric(load->store);
     report->metric = arena_text(&load->arena, metric, strlen(metric));
     report->direction = config->direction;
     report->min_delta = config->min_delta;
@@ -50,7 +54,7 @@ static enum lineage_status take_settings(struct report_load *load, struct lineag
     struct lineage_scatter scatter = {0};
     enum lineage_status status = report->metric ? LINEAGE_OK : store_no_memory(err);
     if (status == LINEAGE_OK && config->noise_freedom)
-        status = mirror_scatter(load->store->mirror, &scatter, err);
+        status = mirror_scatter(load->store->mirror, INT64_MAX, &scatter, err);
     report->needed = lineage_threshold(config, &scatter);
     return status;
 }
@@ -63,6 +67,8 @@ static enum lineage_status list(struct report_load *load, enum mirror_order orde
     *n = 0;
     enum lineage_status status =
         limit ? mirror_list(load->store->mirror, order, limit, &found, n, &load->arena, err) : LINEAGE_OK;
+    if (status == LINEAGE_OK && load->options->rules == LINEAGE_RULES_NATIVE)
+        status = report_describe(load, found, *n, err);
     *trials = found;
     return status;
 }
@@ -74,6 +80,8 @@ static enum lineage_status load_chain(struct report_load *load, int64_t seq, enu
     struct mirror_chain_ends ends;
     enum lineage_status status =
         mirror_chain_ends(load->store->mirror, seq, rule, first, last, &ends, &load->arena, err);
+    if (status == LINEAGE_OK && rule == MIRROR_CHAIN_KEPT)
+        status = report_describe(load, ends.trials, ends.n, err);
     if (status == LINEAGE_OK)
         load->report.chain = (struct lineage_report_chain){
             .trials = ends.trials, .passed_over = ends.passed_over, .n = ends.n, .total = ends.total,
@@ -84,14 +92,47 @@ static enum lineage_status load_chain(struct report_load *load, int64_t seq, enu
 
 /* ---- native rules ---- */
 
+enum { SETTINGS = 5 };
+
+static enum lineage_status take_ranking(struct report_load *load, const struct lineage_evidence *evidence, struct lineage_error *err)
+{
+    struct lineage_report *report = &load->report;
+    struct lineage_report_setting *list;
+    size_t *order;
+    report->sure = evidence->sure;
+    if (isnan(evidence->sure))
+        return LINEAGE_OK;
+    enum lineage_status status = report_alloc(load, evidence->n, sizeof *order, &order, err);
+    if (status == LINEAGE_OK)
+        status = report_alloc(load, SETTINGS, sizeof *list, &list, err);
+    if (status != LINEAGE_OK)
+        return status;
+    lineage_evidence_order(order, evidence);
+    report->settings = list;
+    report->proven = evidence->trials[evidence->answer].kept_id != NULL;
+    for (; report->n_settings < SETTINGS && report->n_settings < evidence->n; report->n_settings++) {
+        const struct lineage_evidence_trial *trial = &evidence->trials[order[report->n_settings]];
+        const char *id = arena_text(&load->arena, trial->exp_id, strlen(trial->exp_id));
+        if (!id)
+            return store_no_memory(err);
+        list[report->n_settings] = (struct lineage_report_setting){id, trial->runs.n, trial->runs.mean,
+                                                                   lineage_noise_margin(&evidence->noise, trial->runs.n)};
+    }
+    return LINEAGE_OK;
+}
+
 /* It is not a failure if there is no best trial: a store that contains only crashes has a report, too. */
 static enum lineage_status load_best(struct report_load *load, struct lineage_error *err)
 {
     struct lineage_trial *best, answer = {0};
     struct lineage_error none;
     size_t first = load->options->chain / 4;
-    enum lineage_status status = lineage_best(load->store, &answer, &none);
+    struct lineage_evidence evidence;
+    enum lineage_status status = lineage_best_of(load->store, &answer, &evidence, &none);
     const int64_t seq = (int64_t)answer.seq;
+    if (status == LINEAGE_OK)
+        status = take_ranking(load, &evidence, &none);
+    lineage_evidence_release(&evidence);
     lineage_trial_release(&answer);
     if (status == LINEAGE_ENOTFOUND)
         return LINEAGE_OK;
@@ -101,6 +142,8 @@ static enum lineage_status load_best(struct report_load *load, struct lineage_er
         status = report_alloc(load, 1, sizeof *best, &best, err);
     if (status == LINEAGE_OK)
         status = mirror_borrow(load->store->mirror, seq, best, &load->arena, err);
+    if (status == LINEAGE_OK)
+        status = report_add_inherited(load, best, err);
     if (status != LINEAGE_OK)
         return status;
     load->report.best = best;
@@ -149,6 +192,8 @@ static enum lineage_status load_native(struct report_load *load, struct lineage_
     if (status == LINEAGE_OK && report->best && !(o->without & LINEAGE_REPORT_NEAR_MISSES))
         status = mirror_near_misses(load->store->mirror, report->best->score.value, report->needed, NEAR_MISSES, &near_misses,
                                     &report->n_near_misses, &load->arena, err);
+    for (size_t i = 0; status == LINEAGE_OK && i < report->n_near_misses; i++)
+        status = report_describe(load, &near_misses[i].trial, 1, err);
     report->near_misses = near_misses;
     if (status == LINEAGE_OK)
         status = mirror_two_scores(load->store->mirror, &front, &report->n_front, &load->arena, err);

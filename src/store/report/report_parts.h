@@ -30,6 +30,12 @@ enum lineage_status report_failures(struct report_load *load, struct lineage_err
 /* differences.c: the score of each recent trial minus the score of its parent. Needs recent. */
 enum lineage_status report_against_parents(struct report_load *load, struct lineage_error *err);
 
+/* differences.c: gives trials without a hypothesis, such as those of a night, the parameters that they changed for one. */
+enum lineage_status report_describe(struct report_load *load, struct lineage_trial *trials, size_t n, struct lineage_error *err);
+
+/* differences.c: adds to a borrowed trial the parameters that it inherits from its parents. */
+enum lineage_status report_add_inherited(struct report_load *load, struct lineage_trial *trial, struct lineage_error *err);
+
 /* differences.c: the newest trials and what each changed. Needs params, which say what is constant. */
 enum lineage_status report_full(struct report_load *load, struct lineage_error *err);
 

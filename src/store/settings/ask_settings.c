@@ -122,6 +122,8 @@ static enum lineage_status list_open(struct open_names *open, struct lineage_sto
 struct filled {
     struct lineage_store *store;
     const struct named_question *named;
+    const char **params; /* [n_params] parameters that trials inherit; NULL: settings in words */
+    size_t n_params;
 };
 
 static enum lineage_status ask_filled(void *question, struct lineage_error *err)
@@ -132,7 +134,8 @@ static enum lineage_status ask_filled(void *question, struct lineage_error *err)
     if (status == LINEAGE_OK) /* another sync must not open the file again, which drops temporary tables */
         status = mirror_open_to_write(store->mirror, err);
     if (status == LINEAGE_OK)
-        status = mirror_settings_fill(store->mirror, &store->settings->found, err);
+        status = f->params ? mirror_inherited_fill(store->mirror, f->params, f->n_params, err)
+                           : mirror_settings_fill(store->mirror, &store->settings->found, err);
     if (status == LINEAGE_OK) {
         store->settings_on = true;
         status = f->named->ask(f->named->question, err);
@@ -159,11 +162,41 @@ static void suggest(struct lineage_error *err, const struct lineage_settings *se
     }
 }
 
+/*
+ * If a question names several parameters, a trial that declares one of them has the others from its parents, as in a log in
+ * words. *answer is asked anew only if a trial may inherit any.
+ */
+static enum lineage_status ask_inherited(enum lineage_status *answer, struct filled *filled, struct lineage_error *err)
+{
+    struct mirror *mirror = filled->store->mirror;
+    const struct named_question *named = filled->named;
+    enum lineage_status status = LINEAGE_OK;
+    bool may = false;
+    filled->params = calloc(named->n, sizeof *filled->params);
+    if (!filled->params)
+        return store_no_memory(err);
+    for (size_t i = 0; i < named->n && status == LINEAGE_OK; i++) {
+        enum mirror_name kind;
+        bool listed = false;
+        status = mirror_find_name(mirror, named->names[i], &kind, err);
+        for (size_t k = 0; k < filled->n_params && !listed; k++)
+            listed = strcmp(filled->params[k], named->names[i]) == 0;
+        if (status == LINEAGE_OK && !listed && kind == MIRROR_NAME_PARAM)
+            filled->params[filled->n_params++] = named->names[i];
+    }
+    if (status == LINEAGE_OK && filled->n_params > 1)
+        status = mirror_may_inherit(mirror, &may, err);
+    if (status == LINEAGE_OK && may)
+        *answer = mirror_ask(mirror, ask_filled, filled, err);
+    free(filled->params);
+    return status;
+}
+
 /* If the mirror knows all names of a question, the question has its answer, unless the log is described in words:
  * trials that state a value then belong to the answer as well. */
 enum lineage_status ask_settings(struct lineage_store *store, const struct named_question *named, struct lineage_error *err)
 {
-    struct filled filled = {store, named};
+    struct filled filled = {.store = store, .named = named};
     struct open_names open = {0};
     struct lineage_error why;
     size_t found = 0, unknown_found = 0;
@@ -189,6 +222,10 @@ enum lineage_status ask_settings(struct lineage_store *store, const struct named
         return store_give(err, &why);
     if (found && (unknown_found == open.unknown || named->untold))
         return mirror_ask(store->mirror, ask_filled, &filled, err);
+    if (answer == LINEAGE_OK && named->n > 1)
+        status = ask_inherited(&answer, &filled, &why);
+    if (status != LINEAGE_OK)
+        return store_give(err, &why);
     if (answer == LINEAGE_EINVAL && err && store->settings)
         suggest(err, &store->settings->found);
     return answer;

@@ -4,7 +4,8 @@
  * This room joins two others that do not know each other: questions/ finds trials by columns and parameters, ideas/ reads
  * what trials changed in words. A question is asked without the words first. The trials are read as ideas only if it names
  * something that the mirror does not know, or in a log that is in words; their values then lie in the mirror for one more
- * try. So a question about parameters costs as much as without this room.
+ * try. So a question about parameters costs as much as without this room, unless it names several and the log has trials
+ * that declare some of them and have a parent: what such a trial does not declare, it has from its parent.
  */
 #ifndef SETTINGS_ASK_SETTINGS_H
 #define SETTINGS_ASK_SETTINGS_H
@@ -34,6 +35,17 @@ enum lineage_status ask_settings_of_query(struct lineage_store *store, const str
 enum lineage_status mirror_settings_fill(struct mirror *mirror, const struct lineage_settings *settings,
                                          struct lineage_error *err);
 void mirror_settings_drop(struct mirror *mirror);
+
+/* Whether a trial may inherit a parameter from its parent: the log has parents, and not all trials declare the same
+ * parameters. Reads no rows. */
+enum lineage_status mirror_may_inherit(struct mirror *mirror, bool *may, struct lineage_error *err);
+
+/*
+ * Like mirror_settings_fill, with what trials declare and inherit: a trial that declares at least one of names [n] has, for
+ * each other one, the value of the nearest ancestor that declares it. Takes time in proportion to the rows of these names
+ * and to the trials.
+ */
+enum lineage_status mirror_inherited_fill(struct mirror *mirror, const char *const *names, size_t n, struct lineage_error *err);
 
 /* Counts the trials that declare a parameter of that name. */
 enum lineage_status mirror_count_declared(struct mirror *mirror, const char *name, size_t *n, struct lineage_error *err);

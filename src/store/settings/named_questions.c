@@ -3,7 +3,9 @@
  * extra column, or a setting in words.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ask_settings.h"
 
@@ -19,7 +21,38 @@ struct question {
     const struct lineage_condition *conditions;
     size_t n_conditions, limit;
     struct mirror_seqs found;
+    struct arena arena; /* of the texts that are meant */
 };
+
+/* Copies the conditions with the texts that are meant, if what was shown of a value was copied. */
+static enum lineage_status mean_conditions(struct question *q, const struct lineage_condition **conditions, size_t n,
+                                           struct lineage_error *err)
+{
+    struct lineage_condition *meant = arena_alloc(&q->arena, n + 1, sizeof *meant);
+    enum lineage_status status = meant ? LINEAGE_OK : store_no_memory(err);
+    for (size_t i = 0; i < n && status == LINEAGE_OK; i++) {
+        meant[i] = (*conditions)[i];
+        const char **texts = arena_alloc(&q->arena, meant[i].n_texts + 1, sizeof *texts);
+        if (!texts)
+            return store_no_memory(err);
+        for (size_t t = 0; t < meant[i].n_texts && status == LINEAGE_OK; t++) {
+            texts[t] = meant[i].texts[t];
+            status = name_exact_text(&texts[t], q->store->mirror, meant[i].name, &q->arena, err);
+        }
+        meant[i].texts = texts;
+    }
+    *conditions = meant;
+    return status;
+}
+
+static enum lineage_status mean_query(struct question *q, struct lineage_query *meant, struct lineage_error *err)
+{
+    *meant = *q->query;
+    enum lineage_status status = mean_conditions(q, &meant->conditions, meant->n_conditions, err);
+    if (status == LINEAGE_OK && meant->specialist)
+        status = name_exact_text(&meant->specialist, q->store->mirror, "specialist", &q->arena, err);
+    return status;
+}
 
 /* Drops seqs that were collected before damage was found, or before settings in words were known; otherwise they would be
  * in the list twice. */
@@ -34,6 +67,7 @@ static enum lineage_status begin(struct question *q, struct lineage_error *err)
 static enum lineage_status give(struct lineage_cursor **cursor, struct question *q, enum lineage_status status,
                                 struct lineage_error *err)
 {
+    arena_release(&q->arena);
     if (status == LINEAGE_OK)
         return mirror_cursor_new(cursor, q->store->mirror, &q->found, err);
     free(q->found.items);
@@ -43,8 +77,11 @@ static enum lineage_status give(struct lineage_cursor **cursor, struct question 
 static enum lineage_status ask_query(void *question, struct lineage_error *err)
 {
     struct question *q = question;
+    struct lineage_query meant;
     enum lineage_status status = begin(q, err);
-    return status == LINEAGE_OK ? mirror_query(q->store->mirror, q->query, &q->found, err) : status;
+    if (status == LINEAGE_OK)
+        status = mean_query(q, &meant, err);
+    return status == LINEAGE_OK ? mirror_query(q->store->mirror, &meant, &q->found, err) : status;
 }
 
 /* The whole list is collected here, before any trial is returned, so that collecting can start again if lineage.db
@@ -68,23 +105,55 @@ enum lineage_status lineage_query_open_declared(struct lineage_cursor **cursor, 
 static enum lineage_status ask_count(void *question, struct lineage_error *err)
 {
     struct question *q = question;
+    struct lineage_query meant;
     *q->n = 0;
     enum lineage_status status = begin(q, err);
-    return status == LINEAGE_OK ? mirror_count(q->store->mirror, q->query, q->n, err) : status;
+    if (status == LINEAGE_OK)
+        status = mean_query(q, &meant, err);
+    return status == LINEAGE_OK ? mirror_count(q->store->mirror, &meant, q->n, err) : status;
 }
 
 enum lineage_status lineage_query_count(size_t *n, struct lineage_store *store, const struct lineage_query *query,
                                         struct lineage_error *err)
 {
     struct question q = {.store = store, .query = query, .n = n};
-    return ask_settings_of_query(store, query, ask_count, &q, err);
+    enum lineage_status status = ask_settings_of_query(store, query, ask_count, &q, err);
+    arena_release(&q.arena);
+    return status;
 }
 
 static enum lineage_status ask_tried(void *question, struct lineage_error *err)
 {
     struct question *q = question;
-    enum lineage_status status = begin(q, err);
-    return status == LINEAGE_OK ? mirror_tried(q->store->mirror, q->wanted, q->n_wanted, q->tolerance, &q->found, err) : status;
+    struct lineage_param *meant = arena_alloc(&q->arena, q->n_wanted, sizeof *meant);
+    enum lineage_status status = meant ? begin(q, err) : store_no_memory(err);
+    for (size_t i = 0; i < q->n_wanted && status == LINEAGE_OK; i++) {
+        meant[i] = q->wanted[i];
+        if (meant[i].text)
+            status = name_exact_text(&meant[i].text, q->store->mirror, meant[i].name, &q->arena, err);
+    }
+    return status == LINEAGE_OK ? mirror_tried(q->store->mirror, meant, q->n_wanted, q->tolerance, &q->found, err) : status;
+}
+
+enum { ENVIRONMENTS = 4, TRIED_MAX = 64 }; /* environments of a run; names that are looked for in the later ones */
+
+/* Looks for the wanted values in one environment of a run. Rows name the settings of the second one "env1.alpha"; texts do not, and
+ * words that resemble such a name would be mistaken for it. */
+static enum lineage_status ask_environment(struct question *q, size_t environment, const struct lineage_param *wanted,
+                                           struct lineage_error *err)
+{
+    char texts[TRIED_MAX][LINEAGE_NAME_MAX];
+    struct lineage_param own[TRIED_MAX];
+    for (size_t i = 0; i < q->n_wanted; i++) {
+        if (strchr(wanted[i].name, '.') || snprintf(texts[i], sizeof texts[i], "env%zu.%s", environment, wanted[i].name) >= LINEAGE_NAME_MAX)
+            return LINEAGE_OK;
+        own[i] = wanted[i];
+        own[i].name = texts[i];
+    }
+    q->wanted = own;
+    enum lineage_status status = mirror_ask(q->store->mirror, ask_tried, q, err);
+    q->wanted = wanted;
+    return status;
 }
 
 enum lineage_status lineage_tried(struct lineage_cursor **cursor, struct lineage_store *store,
@@ -106,14 +175,19 @@ enum lineage_status lineage_tried(struct lineage_cursor **cursor, struct lineage
     named.names = names;
     enum lineage_status status = ask_settings(store, &named, err);
     free(names);
+    for (size_t k = 1; status == LINEAGE_OK && !q.found.n && n_wanted <= TRIED_MAX && k < ENVIRONMENTS; k++)
+        status = ask_environment(&q, k, wanted, err);
     return give(cursor, &q, status, err);
 }
 
 static enum lineage_status ask_nearest(void *question, struct lineage_error *err)
 {
     struct question *q = question;
+    const struct lineage_condition *meant = q->conditions;
     enum lineage_status status = begin(q, err);
-    return status == LINEAGE_OK ? mirror_nearest(q->store->mirror, q->conditions, q->n_conditions, q->limit, &q->found, err) : status;
+    if (status == LINEAGE_OK)
+        status = mean_conditions(q, &meant, q->n_conditions, err);
+    return status == LINEAGE_OK ? mirror_nearest(q->store->mirror, meant, q->n_conditions, q->limit, &q->found, err) : status;
 }
 
 enum lineage_status lineage_nearest(struct lineage_cursor **cursor, struct lineage_store *store,

@@ -2,6 +2,9 @@
  * setting_rows.c: the temporary table of settings in words, in the form of param_rows, so that the same statements find
  * both. It belongs to one question and lies beside lineage.db, which may be read-only.
  */
+#include <stdlib.h>
+#include <string.h>
+
 #include "../mirror/statement.h"
 #include "ask_settings.h"
 
@@ -63,21 +66,141 @@ static enum lineage_status add_all(struct mirror *mirror, const struct lineage_s
     return status;
 }
 
-/* One transaction, because each would cost more than its row. It ends with COMMIT instead of ROLLBACK, because a cursor
- * of the handle may be open. */
-enum lineage_status mirror_settings_fill(struct mirror *mirror, const struct lineage_settings *settings,
-                                         struct lineage_error *err)
+/* ---- what trials declare and inherit ---- */
+
+struct inheriting {
+    struct mirror *mirror;
+    uint64_t last;     /* the largest seq */
+    uint32_t *parents; /* [last + 1] seqs; 0: none */
+    uint32_t *from;    /* [last + 1][n] the trial that declared the value in force; 0: none */
+};
+
+/* A parent comes before its trial, so there is no cycle. */
+static enum lineage_status read_parents(struct inheriting *in, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(in->mirror, &stmt, "SELECT seq, parent FROM ancestors WHERE parent BETWEEN 1 AND seq - 1", err);
+    if (status != LINEAGE_OK)
+        return status;
+    while ((status = mirror_step(in->mirror, stmt, err)) == LINEAGE_OK) {
+        int64_t seq = sqlite3_column_int64(stmt, 0);
+        if (seq > 0 && (uint64_t)seq <= in->last)
+            in->parents[seq] = (uint32_t)sqlite3_column_int64(stmt, 1);
+    }
+    return mirror_end_rows(stmt, status);
+}
+
+static enum lineage_status mark_declared(struct inheriting *in, const char *name, size_t at, size_t n, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(in->mirror, &stmt, "SELECT seq FROM param_rows WHERE key = ?1", err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_text(stmt, 1, lineage_param_canonical(name), -1, SQLITE_STATIC);
+    while ((status = mirror_step(in->mirror, stmt, err)) == LINEAGE_OK) {
+        int64_t seq = sqlite3_column_int64(stmt, 0);
+        if (seq > 0 && (uint64_t)seq <= in->last)
+            in->from[(size_t)seq * n + at] = (uint32_t)seq;
+    }
+    return mirror_end_rows(stmt, status);
+}
+
+/* Copies the value that one trial inherits from another. */
+static enum lineage_status inherit(struct inheriting *in, const char *name, uint64_t seq, uint32_t from, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(in->mirror, &stmt, "INSERT OR IGNORE INTO temp.setting_rows(key, value, seq)"
+                                                                   " SELECT key, value, ?3 FROM temp.setting_rows WHERE seq = ?2 AND key = ?1", err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(stmt, 2, from);
+    sqlite3_bind_int64(stmt, 3, (int64_t)seq);
+    return mirror_run(in->mirror, stmt, err);
+}
+
+/* A trial that declares none of the names has no place in the answer, but passes on what it inherits. */
+static enum lineage_status inherit_all(struct inheriting *in, const char *const *names, size_t n, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    for (uint64_t seq = 1; seq <= in->last && status == LINEAGE_OK; seq++) {
+        uint32_t *own = in->from + seq * n;
+        const uint32_t *base = in->from + (size_t)in->parents[seq] * n; /* those of seq 0 are 0 */
+        bool declares = false;
+        for (size_t i = 0; i < n; i++)
+            declares = declares || own[i];
+        for (size_t i = 0; i < n && status == LINEAGE_OK; i++) {
+            if (declares && !own[i] && base[i] && lineage_param_is_inherited(names[i]))
+                status = inherit(in, names[i], seq, base[i], err);
+            own[i] = own[i] ? own[i] : base[i];
+        }
+    }
+    return status;
+}
+
+static enum lineage_status add_inherited(struct mirror *mirror, const char *const *names, size_t n, struct lineage_error *err)
+{
+    struct inheriting in = {.mirror = mirror, .last = mirror_position(mirror)->rows + 1};
+    in.parents = calloc(in.last + 1, sizeof *in.parents);
+    in.from = calloc((in.last + 1) * n, sizeof *in.from);
+    enum lineage_status status = in.parents && in.from ? read_parents(&in, err) : store_no_memory(err);
+    for (size_t i = 0; i < n && status == LINEAGE_OK; i++)
+        status = add_declared(mirror, names[i], err);
+    for (size_t i = 0; i < n && status == LINEAGE_OK; i++)
+        status = mark_declared(&in, names[i], i, n, err);
+    if (status == LINEAGE_OK)
+        status = inherit_all(&in, names, n, err);
+    free(in.parents);
+    free(in.from);
+    return status;
+}
+
+enum lineage_status mirror_may_inherit(struct mirror *mirror, bool *may, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    *may = false;
+    if (mirror_position(mirror)->names != 1)
+        return LINEAGE_OK;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, "SELECT 1 FROM trials INDEXED BY trials_by_parent"
+                                                               " WHERE parent_exp <> '' LIMIT 1", err);
+    if (status != LINEAGE_OK)
+        return status;
+    status = mirror_step(mirror, stmt, err);
+    *may = status == LINEAGE_OK;
+    return mirror_end_rows(stmt, status);
+}
+
+/* ---- the table ---- */
+
+static enum lineage_status begin_table(struct mirror *mirror, struct lineage_error *err)
 {
     enum lineage_status status = mirror_exec(mirror, drop_sql, err);
     if (status == LINEAGE_OK)
         status = mirror_exec(mirror, "CREATE TABLE temp.setting_rows (key TEXT NOT NULL, value NOT NULL, seq INTEGER NOT NULL,"
                                      " PRIMARY KEY (key, value, seq)) WITHOUT ROWID;"
                                      " CREATE INDEX temp.setting_rows_by_seq ON setting_rows(seq, key)", err);
-    if (status == LINEAGE_OK)
-        status = mirror_exec(mirror, "BEGIN", err);
+    return status == LINEAGE_OK ? mirror_exec(mirror, "BEGIN", err) : status;
+}
+
+/* One transaction, because each would cost more than its row. It ends with COMMIT instead of ROLLBACK, because a cursor
+ * of the handle may be open. */
+enum lineage_status mirror_settings_fill(struct mirror *mirror, const struct lineage_settings *settings,
+                                         struct lineage_error *err)
+{
+    enum lineage_status status = begin_table(mirror, err);
     if (status != LINEAGE_OK)
         return status;
     status = add_all(mirror, settings, err);
+    sqlite3_exec(mirror_db(mirror), "COMMIT", NULL, NULL, NULL);
+    return status;
+}
+
+enum lineage_status mirror_inherited_fill(struct mirror *mirror, const char *const *names, size_t n, struct lineage_error *err)
+{
+    enum lineage_status status = begin_table(mirror, err);
+    if (status != LINEAGE_OK)
+        return status;
+    status = add_inherited(mirror, names, n, err);
     sqlite3_exec(mirror_db(mirror), "COMMIT", NULL, NULL, NULL);
     return status;
 }

@@ -54,6 +54,8 @@ static const struct {
     {"parent",
      "SELECT t.line, t.exp_id, 'parent_exp ''' || t.parent_exp || ''' is not in the store' FROM ancestors a CROSS JOIN trials t"
      " ON t.seq = a.seq WHERE a.parent = 0 AND a.kind = 0 AND t.parent_exp <> '' ORDER BY a.seq"},
+    {LINEAGE_NOTE, "SELECT line, exp_id, 'timestamp ''' || substr(timestamp, 1, 60) || ''' is not a date; --since and --until do not find"
+             " the trial' FROM trials WHERE timestamp <> '' AND moment(timestamp) IS NULL ORDER BY seq"},
 };
 
 enum lineage_status mirror_cycles(struct mirror *mirror, lineage_finding_fn *report, void *context,

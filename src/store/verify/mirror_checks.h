@@ -10,7 +10,7 @@
 enum lineage_status mirror_findings(struct mirror *mirror, lineage_finding_fn *report, void *context,
                                     struct lineage_error *err);
 
-/* Reports ids that are empty or used twice, and parents that do not exist. */
+/* Reports ids that are empty or used twice, parents that do not exist, and times that cannot be read. */
 enum lineage_status mirror_id_faults(struct mirror *mirror, lineage_finding_fn *report, void *context,
                                      struct lineage_error *err);
 

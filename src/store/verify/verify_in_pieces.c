@@ -332,7 +332,7 @@ static enum lineage_status is_whole(struct pieces *p)
 static enum lineage_status has_no_voids(struct pieces *p)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(p->mirror, &stmt, "SELECT 1 FROM voided LIMIT 1", NULL);
+    enum lineage_status status = mirror_prepare(p->mirror, &stmt, "SELECT 1 FROM judged_with LIMIT 1", NULL);
     if (status != LINEAGE_OK)
         return status;
     status = mirror_step(p->mirror, stmt, NULL);

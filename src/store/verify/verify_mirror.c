@@ -49,6 +49,10 @@ static const struct {
      "SELECT t.line, t.exp_id, v.* FROM voided v LEFT JOIN trials t ON t.seq = v.seq"
      " WHERE v.seq <= ?1 AND ?2 AND v.seq > ?3 ORDER BY v.seq",
      VERIFY_BY_ROW},
+    {"judged",
+     "SELECT t.line, t.exp_id, j.* FROM judged j LEFT JOIN trials t ON t.seq = j.seq"
+     " WHERE j.seq <= ?1 AND ?2 AND j.seq > ?3 ORDER BY j.seq",
+     VERIFY_BY_ROW},
     {"findings",
      "SELECT line, exp_id, f.* FROM findings f WHERE ?1 >= 0 AND offset < ?2 AND ?3 >= 0 AND offset >= ?4 ORDER BY"
      " offset",

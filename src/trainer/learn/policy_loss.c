@@ -246,7 +246,8 @@ enum rl_status policy_loss(struct minibatch *b, const struct trainer_loss *loss,
     if (loss->name == TRAINER_LOSS_COMPOSE)
         return composed_loss(b, loss, &batch, workspace, result, out, core);
     rl_loss_options_init(&options);
-    options.agg.mode = (enum rl_agg_mode)loss->aggregation;
+    /* A recipe cannot choose the aggregation of gspo, whose paper has a mean per row. */
+    options.agg.mode = loss->name == TRAINER_LOSS_GSPO ? RL_AGG_SEQ_MEAN_TOKEN_MEAN : (enum rl_agg_mode)loss->aggregation;
     options.clip_low = loss->clip_low;
     options.clip_high = loss->clip_high;
     options.clip_c = loss->clip_c;

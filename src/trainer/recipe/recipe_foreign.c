@@ -4,6 +4,8 @@
  */
 #include "recipe/recipe_foreign.h"
 
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Sorted by program, then by our path. The first row of a name counts. */
@@ -100,6 +102,63 @@ static const struct recipe_foreign table[] = {
     {"init_kl_coef", "OpenRLHF", "loss.kl_coef"},
     {"kl_estimator", "OpenRLHF", "kl.estimator"},
     {"lambd", "OpenRLHF", "algorithm.gae.lam"},
+    {"advantage.estimator", "OpenRLHF", "algorithm.name"},
+    {"advantage.no_std_norm", "OpenRLHF", "algorithm.norm_by_std"},
+    {"is_correction_mode", "OpenRLHF", "correction.name"},
+    {"is_correction_level", "OpenRLHF", "correction.level"},
+    {"is_correction_threshold", "OpenRLHF", "correction.cap"},
+    {"kl.init_coef", "OpenRLHF", "loss.kl_coef"},
+    {"kl.use_loss", "OpenRLHF", "kl.place"},
+    {"algo.kl.estimator", "OpenRLHF", "kl.estimator"},
+    {"rollout.batch_size", "OpenRLHF", "env.questions"},
+    {"train.max_epochs", "OpenRLHF", "training.epochs"},
+    {"async_queue_size", "OpenRLHF", "sampler.staleness"},
+    {"unbiased_gradient", "OpenRLHF", NULL},
+    {"steps_per_generation", "TRL", "training.minibatch"},
+    {"generation_batch_size", "TRL", "env.questions"},
+    {"vllm_importance_sampling_mode", "TRL", "correction.level"},
+    {"vllm_importance_sampling_clip_max", "TRL", "correction.cap"},
+    {"vllm_importance_sampling_clip_min", "TRL", NULL},
+    {"off_policy_mask_threshold", "TRL", "opsm.lower"},
+    {"use_bias_correction_kl", "TRL", NULL},
+    {"entropy_coef", "TRL", NULL},
+    {"use_adaptive_entropy", "TRL", NULL},
+    {"entropy_target", "TRL", NULL},
+    {"top_entropy_quantile", "TRL", NULL},
+    {"multi_objective_aggregation", "TRL", NULL},
+    {"normalize_then_sum", "TRL", NULL},
+    {"entropy_coeff", "verl", NULL},
+    {"policy_loss_type", "SkyRL", "loss.name"},
+    {"loss_reduction", "SkyRL", "loss.aggregation"},
+    {"eps_clip_low", "SkyRL", "loss.clip_low"},
+    {"eps_clip_high", "SkyRL", "loss.clip_high"},
+    {"tis_ratio_type", "SkyRL", "correction.level"},
+    {"token_tis_ratio_clip_high", "SkyRL", "correction.cap"},
+    {"sequence_tis_ratio_clip_high", "SkyRL", "correction.cap"},
+    {"update_epochs_per_batch", "SkyRL", "training.epochs"},
+    {"max_staleness_steps", "SkyRL", "sampler.max_staleness"},
+    {"cispo_anchor", "SkyRL", NULL},
+    {"max_head_offpolicyness", "AReaL", "sampler.max_staleness"},
+    {"eps_clip_higher", "AReaL", "loss.clip_high"},
+    {"c_clip", "AReaL", "loss.clip_c"},
+    {"kl_ctl", "AReaL", "loss.kl_coef"},
+    {"gae_lambda", "AReaL", "algorithm.gae.lam"},
+    {"use_sapo_loss", "AReaL", "loss.name"},
+    {"use_decoupled_loss", "AReaL", "correction.name"},
+    {"ppo_n_minibatches", "AReaL", "training.minibatch"},
+    {"gradient_clipping", "AReaL", "training.clip_norm"},
+    {"max_steps_off_policy", "tinker-cookbook", "sampler.max_staleness"},
+    {"groups_per_batch", "tinker-cookbook", "env.questions"},
+    {"kl_penalty_coef", "tinker-cookbook", "loss.kl_coef"},
+    {"loss_fn", "tinker-cookbook", "loss.name"},
+    {"num_substeps", "tinker-cookbook", "training.minibatch"},
+    {"flash_reinforce", "OpenRLHF", NULL},
+    {"m2po", "AReaL", NULL},
+    {"prompt_mean", "SkyRL", NULL},
+    {"iw_opd", "TRL", NULL},
+    {"sdpo", "TRL", NULL},
+    {"sdft", "tinker-cookbook", NULL},
+    {"a2po", "TRL", NULL},
 };
 
 const struct recipe_foreign *recipe_foreign_at(size_t i)
@@ -107,11 +166,25 @@ const struct recipe_foreign *recipe_foreign_at(size_t i)
     return i < sizeof table / sizeof *table ? &table[i] : NULL;
 }
 
+/* The longest name that ends the one that was sought, since programs nest their settings: "kl.estimator", "estimator". */
 const struct recipe_foreign *recipe_foreign_find(const char *name)
 {
-    const char *dot = strrchr(name, '.'), *key = dot ? dot + 1 : name;
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (strcmp(table[i].name, key) == 0)
-            return &table[i];
-    return NULL;
+    const struct recipe_foreign *found = NULL;
+    size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        size_t n = strlen(table[i].name);
+        bool ends = n <= length && strcmp(name + length - n, table[i].name) == 0 && (n == length || name[length - n - 1] == '.');
+        if (ends && (!found || n > strlen(found->name)))
+            found = &table[i];
+    }
+    return found;
+}
+
+const char *recipe_foreign_say(char out[RECIPE_FOREIGN_SIZE], const struct recipe_foreign *foreign)
+{
+    if (foreign->path)
+        snprintf(out, RECIPE_FOREIGN_SIZE, "what %s calls %s is %s here", foreign->of, foreign->name, foreign->path);
+    else
+        snprintf(out, RECIPE_FOREIGN_SIZE, "%s of %s has no equal here (schema/UPSTREAM.md lists what is absent)", foreign->name, foreign->of);
+    return out;
 }

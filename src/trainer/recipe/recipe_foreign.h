@@ -6,10 +6,16 @@
 
 struct recipe_foreign {
     const char *name, *of; /* the name, and the program or paper that uses it */
-    const char *path;      /* ours: of the root table, "env." and a path of an environment, or "algorithm.*" */
+    /* ours: of the root table, "env." and a path of an environment, or "algorithm.*"; NULL: there is no equal */
+    const char *path;
 };
 
-/* Returns the row of a name, of which only the part behind the last dot counts; NULL for an unknown name. */
+enum { RECIPE_FOREIGN_SIZE = 128 };
+
+/* Writes what the row says about its name, as a clause. Returns out. */
+const char *recipe_foreign_say(char out[RECIPE_FOREIGN_SIZE], const struct recipe_foreign *foreign);
+
+/* Returns the row of a name or of its last parts, separated by dots; NULL for an unknown name. */
 const struct recipe_foreign *recipe_foreign_find(const char *name);
 
 /* Returns row i of the table, or NULL behind its end. */

@@ -233,9 +233,9 @@ static enum trainer_status unknown(const char *setting, struct trainer_error *er
     char nearest[PATH_SIZE] = "", path[PATH_SIZE];
     unsigned best = UINT_MAX;
     const struct recipe_foreign *foreign = recipe_foreign_find(sought);
+    char said[RECIPE_FOREIGN_SIZE];
     if (foreign)
-        return trainer_fail(err, TRAINER_EINVAL, "unknown setting '%.80s'; what %s calls %s is %s here", setting,
-                            foreign->of, foreign->name, foreign->path);
+        return trainer_fail(err, TRAINER_EINVAL, "unknown setting '%.80s'; %s", setting, recipe_foreign_say(said, foreign));
     for (size_t t = 0; t < 2; t++)
         for (size_t i = 0; i < tables[t]->n; i++) {
             const struct recipe_field *field = &tables[t]->fields[i];
@@ -473,12 +473,40 @@ static enum trainer_status place_teachers(json_t *root, struct trainer_error *er
 }
 
 /*
+ * The algorithm of the run is that of each environment without one, as in prime-rl. An environment that names its own keeps
+ * only its own settings, because those of another algorithm may mean nothing there. A word stands for the name.
+ */
+static enum trainer_status inherit_algorithm(json_t *root, struct trainer_error *err)
+{
+    json_t *given = json_object_get(root, "algorithm"), *list = json_object_get(root, "environments");
+    if (!given || (json_is_string(given) && !list) || !(json_is_string(given) || json_is_object(given)))
+        return TRAINER_OK;
+    json_t *of_run = json_is_string(given) ? json_pack("{s:O}", "name", given) : json_incref(given);
+    bool used = false;
+    list = environments(root);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        json_t *task = json_array_get(list, i), *own = json_object_get(task, "algorithm"), *copy = json_deep_copy(of_run);
+        if (!own)
+            used |= json_object_set(task, "algorithm", copy) == 0;
+        else if (!json_object_get(own, "name"))
+            used |= json_object_update_missing(own, copy) == 0;
+        json_decref(copy);
+    }
+    json_decref(of_run);
+    json_object_del(root, "algorithm");
+    return used || !json_is_array(list) ? TRAINER_OK
+                                        : trainer_fail(err, TRAINER_EINVAL, "algorithm has no effect: each environment names its own");
+}
+
+/*
  * Older keys are renamed first, so that a name and an older key of the same setting end up at the same path and are
  * found to be duplicates.
  */
 enum trainer_status recipe_canonical(json_t *object, struct trainer_error *err)
 {
     enum trainer_status status = renew_keys(object, err);
+    if (status == TRAINER_OK)
+        status = inherit_algorithm(object, err);
     if (status == TRAINER_OK)
         status = place_names(object, err);
     return status == TRAINER_OK ? place_teachers(object, err) : status;

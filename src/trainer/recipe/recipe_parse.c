@@ -48,9 +48,10 @@ static enum trainer_status unknown_key(const struct recipe_place *place, const c
     int length = snprintf(where, sizeof where, "%s%s", place->prefix, place->parent);
     if (length > 0 && where[length - 1] == '.')
         where[length - 1] = 0;
+    char said[RECIPE_FOREIGN_SIZE];
     if (foreign)
-        return trainer_fail(err, TRAINER_EINVAL, "%s%sunknown key %s; what %s calls %s is %s here", where,
-                            where[0] ? ": " : "", shown, foreign->of, foreign->name, foreign->path);
+        return trainer_fail(err, TRAINER_EINVAL, "%s%sunknown key %s; %s", where, where[0] ? ": " : "", shown,
+                            recipe_foreign_say(said, foreign));
     return trainer_fail(err, TRAINER_EINVAL, "%s%sunknown key %s; the nearest known one is %s",
                         where, where[0] ? ": " : "", shown, nearest);
 }

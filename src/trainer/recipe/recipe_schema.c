@@ -144,8 +144,10 @@ static void print_reference(FILE *out, const char *key, const struct recipe_tabl
             start--;
         snprintf(object, sizeof object, "%.*s", (int)(dot - start), start);
     }
-    fprintf(out, ",\n        \"%s\": {\"$ref\": \"#/$defs/%s/properties/%s\"}", key, object,
-            recipe_key(field));
+    /* the algorithm of environments without one is a word or an object */
+    bool inherited = strcmp(key, "algorithm") == 0;
+    fprintf(out, ",\n        \"%s\": {%s\"$ref\": \"#/$defs/%s/properties/%s\"}%s", key, inherited ? "\"anyOf\": [{" : "", object,
+            recipe_key(field), inherited ? ", {\"$ref\": \"#/$defs/algorithm\"}]}" : "");
 }
 
 /* At the top of a recipe every setting can also be given by its name. */

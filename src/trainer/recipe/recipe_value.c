@@ -3,6 +3,7 @@
  * fewest digits that give the same number when they are parsed: the text of a recipe is its identity (a trial's key is
  * a digest of it), so 0.1 must not become 0.10000000000000001.
  */
+#include "recipe/recipe_foreign.h"
 #include "recipe/recipe_value.h"
 
 #include <math.h>
@@ -201,12 +202,16 @@ enum trainer_status recipe_value_read(const struct recipe_field *field, const ch
             set_number(field, base, number);
         return TRAINER_OK;
     }
-    char shown[64], near[160];
+    char shown[64], near[224], said[RECIPE_FOREIGN_SIZE];
     recipe_shown(shown, value);
     if (!recipe_is_choice(field) || !json_is_string(value))
         return refuse(field, path, shown, err);
-    snprintf(near, sizeof near, "%s (the nearest known one is %s)", shown,
-             nearest_choice(field, json_string_value(value)));
+    const struct recipe_foreign *foreign = recipe_foreign_find(json_string_value(value));
+    if (foreign)
+        snprintf(near, sizeof near, "%s (%s)", shown, recipe_foreign_say(said, foreign));
+    else
+        snprintf(near, sizeof near, "%s (the nearest known one is %s)", shown,
+                 nearest_choice(field, json_string_value(value)));
     return refuse(field, path, near, err);
 }
 

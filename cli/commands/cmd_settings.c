@@ -1,0 +1,35 @@
+/* cmd_settings.c: `lineage settings`: mean, interval and runs of each setting, in order. */
+#include "cli.h"
+#include "output/evidence_out.h"
+
+static int work(struct cli_session *session, void *context)
+{
+    struct lineage_evidence evidence;
+    struct lineage_error err;
+    (void)context;
+    if (lineage_evidence_load(&evidence, session->store, NULL, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    int status = cli_ranked_print(&evidence, session);
+    lineage_evidence_release(&evidence);
+    return status;
+}
+
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct cli_session session = {0};
+    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session), CLI_SCREEN_OPTIONS(&session.screen), POPT_TABLEEND};
+    return cli_on_store(&session, command, options, 0, 0, argc, argv, work, NULL);
+}
+
+const struct cli_command cmd_settings = {
+    .name = "settings",
+    .arguments = "",
+    .description = "Prints a line for each setting, the best first: its parameters without the seed, the number of its\n"
+                   "runs, their mean with half of the 95 % interval (n/a: the noise is unknown), what further runs are\n"
+                   "expected to score (the mean, drawn to the middle of all as far as noise may explain the difference),\n"
+                   "runs that diverged and are left out, and runs without a score. The runs of a setting are its first\n"
+                   "row, the rows that run it again, and rows that differ in the parameter seed or random_seed alone.",
+    .examples = "  lineage settings\n"
+                "  lineage settings --format json",
+    .run = run,
+};

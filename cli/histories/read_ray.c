@@ -1,0 +1,176 @@
+/*
+ * read_ray.c: the folder of an experiment of Ray Tune. Each trial has a folder with params.json, result.json (a JSON object a report)
+ * and, if it died, error.txt. The states of experiment_state-*.json are used where it is there.
+ */
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "histories/readers.h"
+
+#define TAGS "ray/tune/" /* in front of the names in its event files */
+
+struct trial {
+    json_t *history, *run; /* run: NULL until its first report */
+    const char *key;       /* its folder; NULL if result.json was given alone */
+};
+
+/* What Ray itself reports beside the metrics. */
+static bool is_own(const char *name)
+{
+    static const char *const own[] = {"timestamp", "time_this_iter_s", "time_total_s", "time_since_restore", "done", "training_iteration", "trial_id",
+                                      "date", "pid", "hostname", "node_ip", "config", "checkpoint_dir_name", "iterations_since_restore",
+                                      "timesteps_total", "timesteps_since_restore", "episodes_total", "experiment_id", "experiment_tag",
+                                      "should_checkpoint", "warmup_time", "node_id"};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strcmp(name, own[i]) == 0)
+            return true;
+    return false;
+}
+
+static void add_metrics(struct trial *trial, const char *prefix, json_t *object, int64_t step)
+{
+    const char *name;
+    json_t *value;
+    double number;
+    json_object_foreach(object, name, value) {
+        char path[256], tag[300];
+        snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "/" : "", name);
+        if (!*prefix && is_own(name))
+            continue;
+        if (json_is_object(value) && strlen(path) < 200) {
+            add_metrics(trial, path, value, step);
+        } else if (history_number(&number, value)) {
+            snprintf(tag, sizeof tag, TAGS "%s", path);
+            json_object_set_new(json_object_get(trial->history, "aliases"), tag, json_string(path));
+            history_add_point(trial->run, path, step, number);
+        }
+    }
+}
+
+/* The run of a folder has the trial's id as its key, so that the folder and result.json alone give the same row. */
+static bool take_report(void *context, json_t *report)
+{
+    struct trial *trial = context;
+    const char *id = json_string_value(json_object_get(report, "trial_id"));
+    const double ended = json_number_value(json_object_get(report, "timestamp")), total = json_number_value(json_object_get(report, "time_total_s"));
+    if (!trial->run)
+        trial->run = history_add_run(trial->history, id ? id : trial->key ? trial->key : "");
+    if (!json_object_get(trial->run, "started") && ended > 0)
+        history_set_time(trial->run, "started", ended - total);
+    if (ended > 0)
+        history_set_time(trial->run, "ended", ended);
+    if (!json_object_size(json_object_get(trial->run, "params")))
+        history_add_param(trial->run, "", json_incref(json_object_get(report, "config")));
+    history_set_time(trial->run, "seconds", total);
+    add_metrics(trial, "", report, (int64_t)json_number_value(json_object_get(report, "training_iteration")));
+    return true;
+}
+
+/* A trial that died before its first report has its id in the name of its folder only: f_80ee5_00002_2_k=2_2026-11-28_10-00-16. */
+static const char *id_of_folder(char out[32], const char *name)
+{
+    for (const char *at = name; (at = strchr(at, '_')); at++) {
+        const size_t hex = strspn(at + 1, "0123456789abcdef"), digits = at[1 + hex] == '_' ? strspn(at + 2 + hex, "0123456789") : 0;
+        if (hex >= 5 && hex <= 8 && digits == 5 && at[2 + hex + digits] == '_') {
+            snprintf(out, 32, "%.*s", (int)(hex + 1 + digits), at + 1);
+            return out;
+        }
+    }
+    return name;
+}
+
+static bool take_params(void *context, json_t *params)
+{
+    struct trial *trial = context;
+    char id[32];
+    if (!trial->run)
+        trial->run = history_add_run(trial->history, id_of_folder(id, trial->key));
+    json_object_clear(json_object_get(trial->run, "params"));
+    history_add_param(trial->run, "", json_incref(params));
+    return true;
+}
+
+json_t *read_ray_result(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
+{
+    struct trial trial = {.history = history_new("ray")};
+    (void)options;
+    bool good = history_each_value(path, take_report, &trial, why);
+    if (good && !trial.run)
+        good = history_fail(why, "%.300s has no report", path);
+    return history_done(trial.history, NULL, NULL, good);
+}
+
+static bool read_trial(json_t *history, FTSENT *params, char why[HISTORY_WHY_MAX])
+{
+    const int n = (int)(params->fts_pathlen - params->fts_namelen);
+    char result[PATH_MAX], error[PATH_MAX];
+    struct trial trial = {.history = history, .key = params->fts_parent->fts_name};
+    snprintf(result, sizeof result, "%.*sresult.json", n, params->fts_path);
+    snprintf(error, sizeof error, "%.*serror.txt", n, params->fts_path);
+    if (access(result, F_OK) == 0 && !history_each_value(result, take_report, &trial, why))
+        return false;
+    if (!history_each_value(params->fts_path, take_params, &trial, why))
+        return false;
+    if (trial.run && access(error, F_OK) == 0)
+        history_set_text(trial.run, "state", "failed");
+    history_set_text(trial.run, "name", trial.key);
+    return true;
+}
+
+/* The trials of experiment_state-*.json are texts of JSON; other members are pickles. */
+static bool take_states(void *context, json_t *state)
+{
+    json_t *trials = json_object_get(state, "trial_data"), *trial;
+    size_t i;
+    if (!trials)
+        trials = json_object_get(state, "checkpoints");
+    json_array_foreach(trials, i, trial) {
+        const char *text = json_string_value(json_is_array(trial) ? json_array_get(trial, 0) : trial);
+        json_t *object = text ? history_json(text) : NULL;
+        const char *id = json_string_value(json_object_get(object, "trial_id"));
+        if (id)
+            json_object_set(context, id, json_object_get(object, "status"));
+        json_decref(object);
+    }
+    return true;
+}
+
+static void set_states(json_t *history, const json_t *states)
+{
+    json_t *run;
+    size_t i;
+    json_array_foreach(json_object_get(history, "runs"), i, run) {
+        const char *word = json_string_value(json_object_get(states, json_string_value(json_object_get(run, "key"))));
+        const char *state = word ? history_state(word) : NULL;
+        if (state)
+            history_set_text(run, "state", state);
+    }
+}
+
+json_t *read_ray(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
+{
+    FTS *tree = history_tree(path, why);
+    json_t *history = history_new("ray"), *states = json_object();
+    bool good = tree != NULL;
+    (void)options;
+    for (FTSENT *entry; good && (entry = fts_read(tree));) {
+        if (entry->fts_info == FTS_D && entry->fts_level > 2)
+            fts_set(tree, entry, FTS_SKIP); /* checkpoints */
+        else if (entry->fts_info == FTS_F && strcmp(entry->fts_name, "params.json") == 0)
+            good = read_trial(history, entry, why);
+        else if (entry->fts_info == FTS_F && strncmp(entry->fts_name, "experiment_state", 16) == 0 && strstr(entry->fts_name, ".json"))
+            good = history_each_value(entry->fts_path, take_states, states, why);
+    }
+    if (tree)
+        fts_close(tree);
+    set_states(history, states);
+    json_decref(states);
+    if (good && !json_array_size(json_object_get(history, "runs")))
+        good = history_fail(why, "%.300s has no trial of Ray Tune", path);
+    return history_done(history, NULL, NULL, good);
+}

@@ -1,0 +1,259 @@
+/* step_file.c: see step_file.h. Nothing in such a file is trusted: a trial has written it. */
+#include "metrics/step_file.h"
+
+#include <csv.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/text.h>
+
+#include "metrics/event_lines.h"
+
+enum { NAME_BYTES = 256, DEPTH = 16, COLUMNS_MAX = 4096 };
+
+struct reading {
+    step_file_take *take;
+    void *context;
+    char *why;
+    size_t size;
+    bool failed;
+};
+
+static bool fail(struct reading *r, const char *what)
+{
+    if (!r->failed)
+        snprintf(r->why, r->size, "%s", what);
+    r->failed = true;
+    return false;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+/* ---- JSON ---- */
+
+static void take_member(struct reading *r, const char *name, const json_t *value, int depth);
+
+static void take_object(struct reading *r, const char *prefix, const json_t *object, int depth)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)object, name, value) {
+        char path[NAME_BYTES];
+        int n = snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "/" : "", name);
+        if (n > 0 && (size_t)n < sizeof path)
+            take_member(r, path, value, depth);
+    }
+}
+
+/* The objects of a list are steps of what the list is in, so the name of the list is not a part of their names. */
+static void take_list(struct reading *r, const char *name, const json_t *list, int depth)
+{
+    const char *slash = strrchr(name, '/');
+    char parent[NAME_BYTES];
+    size_t i;
+    json_t *value;
+    snprintf(parent, sizeof parent, "%.*s", slash ? (int)(slash - name) : 0, name);
+    json_array_foreach((json_t *)(uintptr_t)list, i, value) {
+        if (json_is_object(value))
+            take_object(r, parent, value, depth + 1);
+        else if (*name && !json_is_array(value))
+            take_member(r, name, value, depth + 1);
+    }
+}
+
+static void take_member(struct reading *r, const char *name, const json_t *value, int depth)
+{
+    if (json_is_number(value))
+        r->take(r->context, name, json_number_value(value));
+    else if (event_says_not_finite(value))
+        r->take(r->context, name, (double)NAN);
+    else if (json_is_object(value) && depth < DEPTH)
+        take_object(r, name, value, depth + 1);
+    else if (json_is_array(value) && depth < DEPTH)
+        take_list(r, name, value, depth);
+}
+
+static bool is_last_line(const char *text, size_t at, size_t length)
+{
+    return !memchr(text + at, '\n', length - at) || (size_t)((const char *)memchr(text + at, '\n', length - at) - text) + 1 == length;
+}
+
+static bool read_json(struct reading *r, const char *bytes, size_t length)
+{
+    size_t n = length, at = 0, objects = 0;
+    char *quoted = event_quote_specials(bytes, length, &n);
+    json_error_t error;
+    if (!quoted)
+        return fail(r, "out of memory");
+    while (!r->failed) {
+        while (at < n && strchr(" \t\r\n", quoted[at]))
+            at++;
+        json_t *value = at < n ? json_loadb(quoted + at, n - at, JSON_DISABLE_EOF_CHECK, &error) : NULL;
+        if (!value && at < n && !(objects && is_last_line(quoted, at, n)))
+            fail(r, error.text);
+        if (!value)
+            break;
+        take_member(r, "", value, 0);
+        json_decref(value);
+        at += (size_t)error.position;
+        objects++;
+    }
+    free(quoted);
+    return !r->failed && (objects > 0 || fail(r, "it is empty"));
+}
+
+/* ---- tables ---- */
+
+struct table {
+    struct reading *reading;
+    char (*names)[NAME_BYTES];
+    size_t n_names, column, line;
+    bool comment;
+};
+
+static void on_cell(void *cell, size_t length, void *context)
+{
+    struct table *t = context;
+    const char *text = cell ? cell : "";
+    double value;
+    while (length > 0 && (*text == ' ' || *text == '\t'))
+        text++, length--;
+    while (length > 0 && strchr(" \t\r", text[length - 1]))
+        length--;
+    t->comment = t->comment || (t->column == 0 && length > 0 && *text == '#');
+    if (!t->comment && t->line == 0 && t->column < COLUMNS_MAX) {
+        snprintf(t->names[t->n_names++], NAME_BYTES, "%.*s", (int)(length < NAME_BYTES ? length : NAME_BYTES - 1), text);
+    } else if (!t->comment && t->line > 0 && t->column < t->n_names && length > 0 && lineage_number_parse(&value, text, length)) {
+        t->reading->take(t->reading->context, t->names[t->column], value);
+    }
+    t->column++;
+}
+
+static void on_line(int end, void *context)
+{
+    struct table *t = context;
+    (void)end;
+    t->line += !t->comment && t->column > 0;
+    t->column = 0;
+    t->comment = false;
+}
+
+static bool read_table(struct reading *r, const char *bytes, size_t length)
+{
+    struct csv_parser parser;
+    struct table table = {.reading = r, .names = calloc(COLUMNS_MAX, sizeof *table.names)};
+    if (!table.names || csv_init(&parser, 0) != 0) {
+        free(table.names);
+        return fail(r, "out of memory");
+    }
+    if (csv_parse(&parser, bytes, length, on_cell, on_line, &table) != length || csv_fini(&parser, on_cell, on_line, &table) != 0)
+        fail(r, csv_strerror(csv_error(&parser)));
+    csv_free(&parser);
+    free(table.names);
+    return !r->failed && (table.n_names > 1 || fail(r, "it is not a table with names in its first line"));
+}
+
+/* ---- arrays ---- */
+
+static uint64_t little_endian(const uint8_t *bytes, size_t n)
+{
+    uint64_t value = 0;
+    while (n-- > 0)
+        value = value << 8 | bytes[n];
+    return value;
+}
+
+static double element(const uint8_t *at, char kind, size_t bytes)
+{
+    const uint64_t bits = little_endian(at, bytes);
+    const uint32_t low = (uint32_t)bits;
+    double wide;
+    float narrow;
+    if (kind == 'f' && bytes == 8)
+        return memcpy(&wide, &bits, sizeof wide), wide;
+    if (kind == 'f')
+        return memcpy(&narrow, &low, sizeof narrow), (double)narrow;
+    return bytes == 8 ? (double)(int64_t)bits : (double)(int32_t)low;
+}
+
+/* One .npy: a header that is the text of a Python dictionary, and the elements. Arrays of other types hold no metric. */
+static void take_array(struct reading *r, const char *name, const uint8_t *data, size_t length)
+{
+    enum { MAGIC = 6, FIELDS = 10 };
+    char header[512];
+    const size_t wide = length > FIELDS && data[MAGIC] > 1 ? 4 : 2;
+    const uint64_t n = length > FIELDS + 2 ? little_endian(data + 8, wide) : 0;
+    if (length < 8 + wide || memcmp(data, "\x93NUMPY", MAGIC) != 0 || n > length - 8 - wide)
+        return;
+    snprintf(header, sizeof header, "%.*s", (int)(n < sizeof header ? n : sizeof header - 1), (const char *)data + 8 + wide);
+    const char *type = strstr(header, "'<"), *shape = strstr(header, "'shape': (");
+    unsigned long long steps = 0;
+    if (!type || !shape || strstr(header, "'fortran_order': True") || !strchr("fi", type[2]) || !strchr("48", type[3]) ||
+        sscanf(shape, "'shape': (%llu", &steps) != 1 || steps == 0)
+        return;
+    const size_t bytes = (size_t)(type[3] - '0'), n_elements = (length - 8 - wide - (size_t)n) / bytes, width = n_elements / (size_t)steps;
+    const uint8_t *at = data + 8 + wide + n;
+    for (unsigned long long i = 0; width > 0 && i < steps; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < width; k++, at += bytes)
+            sum += element(at, type[2], bytes);
+        r->take(r->context, name, sum / (double)width);
+    }
+}
+
+static void take_entry(struct reading *r, const char *name, const uint8_t *data, size_t length)
+{
+    static const char *const also[][2] = {{"results", "eval/mean_reward"}, {"ep_lengths", "eval/mean_ep_length"}};
+    take_array(r, name, data, length);
+    for (size_t i = 0; i < sizeof also / sizeof *also; i++)
+        if (strcmp(name, also[i][0]) == 0)
+            take_array(r, also[i][1], data, length);
+}
+
+/* A zip file, read from the directory at its end, because the sizes in front of the entries may be left out. */
+static bool read_arrays(struct reading *r, const uint8_t *bytes, size_t length)
+{
+    enum { END = 22, ENTRY = 46, LOCAL = 30, STORED = 0 };
+    size_t end = length >= END ? length - END : 0;
+    while (end > 0 && memcmp(bytes + end, "PK\5\6", 4) != 0)
+        end--;
+    if (length < END || memcmp(bytes + end, "PK\5\6", 4) != 0)
+        return fail(r, "it is not a complete zip file");
+    uint64_t at = little_endian(bytes + end + 16, 4);
+    for (uint64_t n = little_endian(bytes + end + 10, 2); n > 0; n--) {
+        if (at > end || end - at < ENTRY || memcmp(bytes + at, "PK\1\2", 4) != 0)
+            return fail(r, "its directory is damaged");
+        const uint64_t name = little_endian(bytes + at + 28, 2), rest = little_endian(bytes + at + 30, 2) + little_endian(bytes + at + 32, 2);
+        const uint64_t size = little_endian(bytes + at + 20, 4), local = little_endian(bytes + at + 42, 4);
+        if (end - at - ENTRY < name + rest || local > end || end - local < LOCAL)
+            return fail(r, "its directory is damaged");
+        const uint64_t from = local + LOCAL + little_endian(bytes + local + 26, 2) + little_endian(bytes + local + 28, 2);
+        char text[NAME_BYTES];
+        snprintf(text, sizeof text, "%.*s", (int)(name < NAME_BYTES ? name : NAME_BYTES - 1), (const char *)bytes + at + ENTRY);
+        if (little_endian(bytes + at + 10, 2) != STORED)
+            return fail(r, "its arrays are compressed; write them with numpy.savez");
+        if (from > end || size > end - from)
+            return fail(r, "its directory is damaged");
+        if (ends_with(text, ".npy")) {
+            text[strlen(text) - 4] = '\0';
+            take_entry(r, text, bytes + from, (size_t)size);
+        }
+        at += ENTRY + name + rest;
+    }
+    return true;
+}
+
+bool step_file_read(const char *path, const char *bytes, size_t length, step_file_take *take, void *context, char *why, size_t size)
+{
+    struct reading r = {.take = take, .context = context, .why = why, .size = size};
+    if (ends_with(path, ".npz"))
+        return read_arrays(&r, (const uint8_t *)bytes, length);
+    return ends_with(path, ".csv") ? read_table(&r, bytes, length) : read_json(&r, bytes, length);
+}

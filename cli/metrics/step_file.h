@@ -1,0 +1,26 @@
+/*
+ * step_file.h: reads the numbers in a file that a training leaves behind.
+ *
+ *     .csv      a table whose first line has the names; empty cells and lines that begin with # are skipped (metrics.csv of lightning,
+ *               results.csv of ultralytics, progress.csv of stable-baselines3 and rllib)
+ *     .npz      arrays of numpy.savez; each entry of the first axis is a step, whose mean counts. `results` and `ep_lengths` are also
+ *               eval/mean_reward and eval/mean_ep_length, as stable-baselines3 logs its evaluations.npz
+ *     others    JSON: an object, or one object a line or in a list for each step (trainer_state.json, result.json of Ray, metrics.jsonl).
+ *               A member b of a member a is a/b; a list of numbers is a curve, and the objects of a list are steps
+ */
+#ifndef CLI_STEP_FILE_H
+#define CLI_STEP_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Called with each number, in the order of the file. value may be infinite or not a number; name is valid during the call. */
+typedef void step_file_take(void *context, const char *name, double value);
+
+/*
+ * Reads bytes[length] of the file `path`, whose end says what it is. Returns false with a message in why[size] that says what cannot be
+ * read; numbers before it were taken. An incomplete last line of JSON is ignored, because its writer was killed.
+ */
+bool step_file_read(const char *path, const char *bytes, size_t length, step_file_take *take, void *context, char *why, size_t size);
+
+#endif

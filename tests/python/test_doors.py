@@ -1,0 +1,167 @@
+"""The same questions through every door: the command, MCP, SQL, and this package, which calls the C library. Each store is generated:
+with void trials and trials that count again, replicas, parents or none, an imported log, parameters named like columns, texts that
+are shown with other signs, parents as pandas writes them."""
+
+import json
+import os
+import random
+import subprocess
+
+import pytest
+
+from lineage import Store
+
+LINEAGE = os.environ.get("LINEAGE", "lineage")
+STORES, QUESTIONS = 20, 60
+NAMES = {"lr": [0.1, 0.2, 0.3], "opt": ["adam", "sgd"], "target": ["q|v", "k"], "domain": ["math", "code"], "train_s": [60.0, 90.0]}
+
+
+def command(path, *words):
+    done = subprocess.run([LINEAGE, *words, "-C", path], capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    return done.stdout
+
+
+def generate(path, rng, kind):
+    """Returns the ids."""
+    ids, rows = [], []
+    parents = rng.random() < 0.7
+    for i in range(rng.randrange(6, 16)):
+        params = {name: rng.choice(values) for name, values in NAMES.items() if rng.random() < 0.5}
+        row = {"exp_id": f"{i:03d}", "params": params, "hypothesis": f"idea {i}", "score": round(rng.uniform(1, 9), 3)}
+        row["status"] = rng.choice(["keep", "keep", "discard", "crash", "harness_abort"]) if i else "baseline"
+        if row["status"] in ("crash", "harness_abort"):
+            del row["score"]
+        if rng.random() < 0.2:
+            row["domain"] = rng.choice(NAMES["domain"])
+        if parents and ids:
+            row["parent"] = rng.choice(ids)
+        if ids and rng.random() < 0.2:
+            row["notes"] = f"replicate of {rng.choice(ids)}"
+        ids.append(row["exp_id"])
+        rows.append(row)
+    with Store(path, create=True, direction="higher") as store:
+        for row in rows:
+            store.append(**row)
+    if kind == "imported":
+        log = os.path.join(path, "results.tsv")
+        text = open(log, encoding="utf-8").read().split("\n")
+        at = text[0].split("\t").index("parent_exp")
+        for k in range(1, len(text) - 1):
+            cells = text[k].split("\t")
+            cells[at] = f"{int(cells[at])}.0" if cells[at] else ""
+            text[k] = "\t".join(cells)
+        other = path + ".tsv"
+        with open(other, "w", encoding="utf-8") as out:
+            out.write("\n".join(text))
+        path += "-imported"
+        subprocess.run([LINEAGE, "init", path, "--from", other, "--direction", "higher"], check=True, capture_output=True)
+    with Store(path) as store:
+        for exp_id in ids:
+            if rng.random() < 0.15:
+                store.void(exp_id, "broken")
+                if rng.random() < 0.3:
+                    store.unvoid(exp_id)
+    return path, ids
+
+
+class Mcp:
+    def __init__(self, path):
+        self.calls = [{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}}]  # fmt: skip
+        self.path = path
+
+    def ask(self, tool, **arguments):
+        self.calls.append({"jsonrpc": "2.0", "id": len(self.calls), "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
+        return len(self.calls) - 1
+
+    def answers(self):
+        text = "".join(json.dumps(call) + "\n" for call in self.calls)
+        done = subprocess.run([LINEAGE, "mcp", "-C", self.path], input=text, capture_output=True, text=True, check=True)
+        return {answer["id"]: answer["result"].get("structuredContent") for answer in map(json.loads, done.stdout.splitlines())}
+
+
+def ids_of(page):
+    return [page["same"]["exp_id"] if "exp_id" in page.get("same", {}) else row[page["columns"].index("exp_id")] for row in page["rows"]]
+
+
+def sql_where(params):
+    parts = []
+    for name, value in params.items():
+        literal = "'" + value + "'" if isinstance(value, str) else repr(value)
+        table = "text_params" if isinstance(value, str) else "params"
+        of_param = f"exp_id IN (SELECT exp_id FROM {table} WHERE key = '{name}' AND value = {literal})"
+        parts.append(f"({of_param} OR {name} = {literal})" if name in ("domain", "train_s") else of_param)
+    return " AND ".join(parts)
+
+
+def wanted(rng):
+    names = rng.sample(list(NAMES), rng.choice([1, 1, 2]))
+    return {name: rng.choice(NAMES[name]) for name in names}
+
+
+@pytest.mark.parametrize("number", range(STORES))
+def test_every_door_gives_the_same_answer(tmp_path, number):
+    rng = random.Random(number)
+    path, ids = generate(str(tmp_path / "s"), rng, "imported" if number % 4 == 3 else "")
+    mcp, checks = Mcp(path), []
+    with Store(path) as store:
+        known = {name for row in store for name in row["params"]}
+        for _ in range(QUESTIONS):
+            kind = rng.choice(["tried", "query", "chain", "find", "best", "sweep"])
+            if kind in ("tried", "query"):
+                params = wanted(rng)
+                if not set(params) <= known:
+                    continue
+                given = [f"--param={name}={value}" for name, value in params.items()]
+                shown = {name: value.replace("|", "∣") if isinstance(value, str) else value for name, value in params.items()}
+                rows = store.tried(params) if kind == "tried" else store.query(where=params)
+                expected = [row["exp_id"] for row in rows]
+                out = command(path, kind, *given, "--format", "json")
+                assert [row["exp_id"] for row in json.loads(out or "[]")] == expected, (kind, params, "command")
+                sql = f"SELECT exp_id FROM trials WHERE {sql_where(params)}" + (" AND status <> 'harness_abort'" if kind == "tried" else "")
+                out = command(path, "sql", sql + " ORDER BY seq", "--format", "json")
+                assert [row["exp_id"] for row in json.loads(out)] == expected, (kind, params, "sql")
+                called = mcp.ask("tried", params=shown) if kind == "tried" else mcp.ask("query", where=shown)
+                checks.append((called, lambda page, e=expected: sorted(ids_of(page)) == sorted(e), (kind, params)))
+            elif kind == "chain":
+                exp_id = rng.choice(ids)
+                expected = [row["exp_id"] for row in store.chain(exp_id)]
+                chain = json.loads(command(path, "chain", exp_id, "--format", "json"))["chain"]
+                assert [row["exp_id"] for row in chain] == expected, exp_id
+                checks.append((mcp.ask("chain", id=exp_id), lambda page, e=expected: ids_of(page) == e, ("chain", exp_id)))
+            elif kind == "find":
+                exp_id = str(int(rng.choice(ids)))  # without its zeros
+                row = store.find(exp_id)
+                shown = json.loads(command(path, "show", exp_id, "--format", "json"))
+                keys = ("exp_id", "status", "parent_exp", "score")
+                assert [shown[key] for key in keys] == [row[key] for key in keys], exp_id
+                [value] = json.loads(command(path, "sql", f"SELECT status, score FROM trials WHERE exp_id = '{row['exp_id']}'", "--format", "json"))
+                assert value == {"status": row["status"], "score": row["score"]}
+                check = lambda page, r=row: (page["trial"]["exp_id"], page["trial"]["status"]) == (r["exp_id"], r["status"])  # noqa: E731
+                checks.append((mcp.ask("trial", id=exp_id), check, ("find", exp_id)))
+            elif kind == "best":
+                expected = store.best_id()
+                if expected is not None:
+                    assert json.loads(command(path, "best", "--format", "json"))["exp_id"] == expected
+                    checks.append((mcp.ask("best"), lambda page, e=expected: e in json.dumps(page), ("best",)))
+            elif kind == "sweep":
+                name = rng.choice(sorted(known)) if known else "lr"
+                try:
+                    cells = {(cell[name], cell["count"]) for cell in store.sweep(name)}
+                except Exception:
+                    continue
+                out = json.loads(command(path, "sweep", name, "--format", "json"))
+                found = out if isinstance(out, list) else out.get("cells", out)
+                assert len(found) == len(cells), (name, found, cells)
+                check = lambda page, c=cells: {(row[0], row[1]) for row in page["rows"]} == c  # noqa: E731
+                checks.append((mcp.ask("sweep", x=name), check, ("sweep", name)))
+        assert len(checks) > QUESTIONS / 4
+        answers = mcp.answers()
+        for called, check, what in checks:
+            assert answers[called] is not None and check(answers[called]), (what, answers[called])
+        block = store.render(sections="chain")
+        best = store.best_id()
+        for row in store.chain(best) if best else ():
+            assert f"exp_{row['exp_id']} [" in block, (row["exp_id"], block)
+        assert command(path, "verify").startswith("checked: ")
