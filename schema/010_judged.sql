@@ -9,6 +9,14 @@ CREATE TABLE judged (
     baseline_exp TEXT NOT NULL,
     special INTEGER NOT NULL
 );
+-- As in version 9, and rows that declare a seed: those with the same `setting` are runs of one setting.
+DROP TABLE again_rows;
+CREATE TABLE again_rows (
+    seq INTEGER PRIMARY KEY REFERENCES trials(seq),
+    trial TEXT,                   -- id of the trial that runs again, as written, without exp_; NULL: a mean of several runs;
+                                  -- '': neither
+    setting INTEGER               -- digest of all that the row says of its setting without the seed; NULL if it declares none
+);
 -- As in version 6, and with the difference of the void trial's own row; in `trials` it has none.
 DROP TABLE voided;
 CREATE TABLE voided (
@@ -29,7 +37,6 @@ CREATE TABLE judged_with (
     settings INTEGER NOT NULL     -- digest of the settings that decide what is kept
 );
 
-DELETE FROM again_rows;
 DELETE FROM ancestors;
 DELETE FROM metric_rows;
 DELETE FROM voided;

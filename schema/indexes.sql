@@ -9,6 +9,7 @@ CREATE INDEX IF NOT EXISTS trials_by_val_bpb ON trials(val_bpb) WHERE val_bpb IS
 -- Labels and scores in the order of the log, in a tenth of the pages of trials.
 CREATE INDEX IF NOT EXISTS trials_by_seq ON trials(seq, status, score);
 CREATE INDEX IF NOT EXISTS again_rows_by_trial ON again_rows(trial);
+CREATE INDEX IF NOT EXISTS again_rows_by_setting ON again_rows(setting) WHERE setting IS NOT NULL;
 CREATE INDEX IF NOT EXISTS kept_by_score ON trials(score) WHERE status IN ('keep', 'baseline');
 CREATE INDEX IF NOT EXISTS kept_by_score_down ON trials(score DESC) WHERE status IN ('keep', 'baseline');
 CREATE INDEX IF NOT EXISTS night_rows_by_key ON night_rows(key);

@@ -41,8 +41,8 @@ static int print_json(const struct lineage_chain *chain)
     if (chain->left_out)
         json_object_set_new(object, "left_out", json_integer((json_int_t)chain->left_out));
     json_object_set_new(object, "ended", ended_json(chain));
-    if (chain->by_keeps)
-        json_object_set_new(object, "by_keeps", json_true());
+    if (chain->keeps)
+        json_object_set_new(object, "keeps_before", json_integer((json_int_t)chain->keeps));
     cli_json_print(stdout, object, true);
     json_decref(object);
     return CLI_OK;
@@ -71,8 +71,8 @@ static void print_end(const struct lineage_chain *chain)
         printf("!! %s: %s\n", end_name(chain->end), end_id);
     if (chain->left_out)
         printf("    (%zu ancestors not shown)\n", chain->left_out);
-    if (chain->by_keeps && chain->n > 1)
-        puts("    (no row names a parent: the keeps up to the trial)");
+    if (chain->keeps)
+        printf("    (no row names a parent; %zu keeps before it: `lineage query --status keep`)\n", chain->keeps);
     free(end_id);
 }
 
@@ -222,7 +222,7 @@ const struct cli_command cmd_chain = {
     .description = "Prints a trial (default: the best) and its kept or baseline ancestors, root first.\n"
                    "Ancestors with another status are skipped and counted in place. If a parent is missing\n"
                    "or the parents form a cycle, the chain ends there with a remark. If no row names a parent,\n"
-                   "the kept trials up to the trial stand for its ancestors.",
+                   "the trial has no ancestors, and the number of keeps before it is said.",
     .examples = "  lineage chain\n  lineage chain --limit 10\n  lineage chain 014 --format json | jq -r '.chain[].exp_id'",
     .run = run,
 };

@@ -112,9 +112,17 @@ static int work(struct cli_session *session, void *context)
     return o->output ? write_block(session, o) : print_block(session, o);
 }
 
+/* fieldkit's block of a folder without results.tsv is a part of that format; the other styles would hide a wrong path. */
+static int before_open(struct cli_session *session, void *context)
+{
+    const char *style = ((struct render_options *)context)->style;
+    session->before_store = style && strcmp(style, "fieldkit") == 0;
+    return CLI_GO_ON;
+}
+
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
-    struct cli_session session = {0};
+    struct cli_session session = {.before_open = before_open};
     struct render_options o = {0};
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&session.where),

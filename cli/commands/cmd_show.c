@@ -116,30 +116,10 @@ static void print_void(const struct cli_session *session, const json_t *entry)
     json_decref(text);
 }
 
-static bool take_label(void *context, size_t n, const char *const *names, const char *const *texts)
-{
-    json_t **out = context;
-    (void)n;
-    (void)names;
-    *out = json_string(texts[0] ? texts[0] : "");
-    return false;
-}
-
-/* Sets *out to the label of the trial's own row if it is another one because of void trials, else to NULL. */
-static int load_row_label(json_t **out, struct cli_session *session, const struct lineage_trial *trial)
-{
-    struct lineage_error err;
-    char sql[120];
-    *out = NULL;
-    snprintf(sql, sizeof sql, "SELECT j.status FROM judged j JOIN trials t USING (seq) WHERE j.seq = %llu AND t.status <> j.status",
-             (unsigned long long)trial->seq);
-    return lineage_sql(session->store, sql, take_label, out, &err) == LINEAGE_OK ? CLI_OK : cli_fail(&err);
-}
-
-static void print_row_label(const struct cli_session *session, const json_t *label)
+static void print_row_label(const struct cli_session *session, enum lineage_label label)
 {
     char text[100];
-    snprintf(text, sizeof text, "judged again, because of void trials; its row says %.30s", json_string_value(label));
+    snprintf(text, sizeof text, "judged again, because of void trials; its row says %s", lineage_label_name(label));
     cli_show_line(stdout, &session->screen, "verdict", text, CLI_PLAIN);
 }
 
@@ -153,15 +133,15 @@ static void print_verdict(const struct cli_session *session, const struct lineag
 static int print_json(const struct lineage_trial *trial, const struct lineage_config *config, const struct lineage_ideas *ideas,
                       size_t at, const struct lineage_effective *settings,
                       const struct lineage_measured *measured, const struct lineage_hypothesis *h, json_t *run, json_t *entry,
-                      json_t *row_label)
+                      enum lineage_label row_label)
 {
     const struct lineage_idea *idea = lineage_ideas_get(ideas, at);
     json_t *object = cli_trial_json(trial);
     cli_json_set_margin(object, config, trial);
     if (entry)
         json_object_set(object, "void", entry);
-    if (row_label)
-        json_object_set(object, "row_status", row_label);
+    if (row_label != trial->status)
+        json_object_set_new(object, "row_status", json_string(lineage_label_name(row_label)));
     if (h->verdict)
         json_object_set_new(object, "verdict", cli_verdict_json(h));
     json_object_set_new(object, "changes", cli_changes_json(ideas, at));
@@ -188,7 +168,8 @@ static int show(struct cli_session *session, const struct lineage_trial *trial)
     const struct lineage_idea *idea = NULL;
     struct lineage_effective settings = {0};
     struct lineage_error err;
-    json_t *run = NULL, *entry = NULL, *row_label = NULL;
+    json_t *run = NULL, *entry = NULL;
+    enum lineage_label row_label = trial->status;
     struct lineage_measured measured = {.against = "", .command_against = ""};
     const struct lineage_hypothesis h =
         lineage_hypothesis_of(trial, lineage_hypothesis_margin(lineage_store_config(session->store)));
@@ -196,8 +177,8 @@ static int show(struct cli_session *session, const struct lineage_trial *trial)
     int status = CLI_OK;
     if (!cli_format_is_rows(session->format)) {
         status = load_void(&entry, session, trial->exp_id);
-        if (status == CLI_OK)
-            status = load_row_label(&row_label, session, trial);
+        if (status == CLI_OK && lineage_row_label(&row_label, session->store, trial, &err) != LINEAGE_OK)
+            status = cli_fail(&err);
         if (status == CLI_OK)
             status = cli_ideas_near(&ideas, session->store, trial->exp_id);
         if (status != CLI_OK)
@@ -217,7 +198,7 @@ static int show(struct cli_session *session, const struct lineage_trial *trial)
         status = cli_show_trial(trial, lineage_store_config(session->store), session->format, &session->screen);
         if (status == CLI_OK && entry)
             print_void(session, entry);
-        if (status == CLI_OK && row_label)
+        if (status == CLI_OK && row_label != trial->status)
             print_row_label(session, row_label);
         if (status == CLI_OK && session->format == CLI_TABLE)
             print_verdict(session, &h);
@@ -235,7 +216,6 @@ static int show(struct cli_session *session, const struct lineage_trial *trial)
 
 done:
     json_decref(entry);
-    json_decref(row_label);
     json_decref(run);
     lineage_measured_release(&measured);
     lineage_effective_release(&settings);

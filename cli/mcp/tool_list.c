@@ -243,8 +243,8 @@ static json_t *chain_page(struct mcp_call *call, const struct lineage_chain *cha
         result = mcp_page_finish(&page, call, chain->n, i < chain->n);
         json_object_set_new(result, "passed_over", json_integer((json_int_t)passed));
         json_object_set_new(result, "begins", json_string(chain_ends[chain->end]));
-        if (chain->by_keeps)
-            json_object_set_new(result, "by_keeps", json_true());
+        if (chain->keeps)
+            json_object_set_new(result, "keeps_before", json_integer((json_int_t)chain->keeps));
     }
     mcp_page_release(&page);
     return result;

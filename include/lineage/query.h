@@ -22,11 +22,15 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_find(struct lineage_store *store, const char *id, struct lineage_trial *trial,
              struct lineage_error *err);
 
+/* The label of the trial's own row, if it has another one now because of void trials; else its label. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_row_label(enum lineage_label *label, struct lineage_store *store,
+                                                                    const struct lineage_trial *trial, struct lineage_error *err);
+
 /*
  * Loads the best trial. If no trial ran more than once, that is the kept or baseline trial with the best finite score in the store's
  * direction; the first in the log wins a tie. Else it is the trial with the best expected value, kept or not
  * (lineage/evidence.h), as the row that is kept or else its first one; then this takes time in proportion to the rows of
- * lineage_evidence_load_for. LINEAGE_ENOTFOUND if no trial qualifies. Release the trial after use.
+ * lineage_evidence_load_for, which does not read all of a long log. LINEAGE_ENOTFOUND if no trial qualifies. Release the trial after use.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_best(struct lineage_store *store, struct lineage_trial *trial, struct lineage_error *err);
@@ -79,8 +83,8 @@ struct lineage_chain {
     enum lineage_chain_end end;
     char *end_id; /* the missing or repeated id, "" for a root */
     size_t left_out; /* trials of the chain above trials[0] that were not loaded */
-    bool by_keeps;   /* no row of the log names a parent but to void it: the kept and baseline trials up to the trial stand for
-                        its chain */
+    size_t keeps;    /* if no row of the log names a parent, but to void it: the kept and baseline trials before this one, which
+                        are no ancestors (lineage/report.h lists them); else 0 */
     void *memory;
 };
 

@@ -120,6 +120,7 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_report_param),
     SIZE(lineage_report_proposer),
     SIZE(lineage_report_reason),
+    SIZE(lineage_report_setting),
     SIZE(lineage_report_value),
     SIZE(lineage_requirement),
     SIZE(lineage_row_texts),

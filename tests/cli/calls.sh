@@ -8,7 +8,7 @@
 strace -f -c -o probe true 2>probe.err || skip 'strace is not there or may not trace'
 
 # make DIR ROWS SHAPE: every tenth trial is kept. In a deep store each trial has the last kept one as its parent, in a wide one
-# the first one.
+# the first one. Each setting runs with 14 seeds.
 make()
 {
     must_run init "$1"
@@ -23,7 +23,7 @@ make()
                 $at["parent_exp"] = parent
                 $at["status"] = n % 10 == 1 ? "keep" : "discard"
                 $at["core_metric"] = 10 - n / 100000
-                $at["notes"] = "alpha=" n % 97 / 97 "; beta=" n % 11 "; seed=" n % 7
+                $at["notes"] = "alpha=" int(n / 14) % 97 / 97 "; beta=" int(n / 1358) % 11 "; seed=" n % 14
                 print
                 if (n % 10 == 1 && shape == "deep")
                     parent = id
@@ -94,7 +94,7 @@ while read -r limit command; do
     compare "$limit" deep "$command"
 done <<END
 30 sweep alpha
-60 sweep alpha beta
+200 sweep alpha beta
 150 chain LAST
 150 compare --by beta
 30 suggest --range alpha=0:1
@@ -118,7 +118,7 @@ while read -r limit command; do
     printf '%-46s %6d %6d %6d of %d\n' "$command" "$few" "$calls" "$more" "$limit"
     [ "$more" -le "$limit" ] || fail "lineage $command: $more system calls for each 1,000 rows, more than $limit"
 done <<END
-1 best
+20 best
 1 query --limit 5
 1 tried --alpha 0.77 --beta 3
 3 suggest --range alpha=0:1

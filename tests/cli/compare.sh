@@ -114,7 +114,7 @@ must_equal '3 0' "$(json setting.runs) $(json setting.failed)" "the answer is a 
 must_run render -C seeds
 must_have out '**settings** (mean ± half of its 95 % interval, runs): exp_006 7'
 must_equal 9 "$(json noise_runs seeds/lineage.json)" "the seeds measure the noise"
-# One lucky seed is not better than three good ones, and the same seed again is no replicate.
+# One lucky seed is not better than three good ones, and the same seed again does not replicate it.
 add() { must_run append -C lucky --status keep --core-metric "$1" --param "x=$2" --param "seed=$3"; }
 must_run init lucky --direction lower
 add 5 1 1

@@ -118,7 +118,7 @@ must_run -C bb query --param accuracy=0.95: --format json
 must_equal 1 "$(json '#')"
 run -C bb verify
 must_exit 1
-must_equal 1 "$(grep -vc "^checked: \|: time: " out)"
+must_equal 1 "$(grep -vc "^checked: \|: note: " out)"
 must_have out 'results.tsv:4: short: 002: 7 cells, header has 16'
 must_run -C bb append --status keep --core-metric 24 --hypothesis four
 must_equal 24.0 "$(tail -n 1 bb/results.tsv | cut -f10)" "a score goes to the score column"

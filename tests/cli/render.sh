@@ -260,7 +260,7 @@ mkdir orphans
     trial 004 '' discard 0.35 fourth
 } >orphans/results.tsv
 must_run -C orphans render --sections chain
-must_have out 'no row names a parent: the keeps up to the best'
+must_have out '## Keeps up to the Best (no row names a parent)'
 must_equal 'exp_000 exp_001 exp_003 ' "$(sed -n '/^```/,/^```/p' out | grep -o 'exp_[0-9]*' | tr '\n' ' ')"
 (cd orphans && trial 005 003 discard 0.36 fifth >>results.tsv)
 must_run -C orphans render --sections chain

@@ -48,7 +48,7 @@ must_run run -C p --direction higher -q -p alpha=0.3 -p layers=4 -p opt=adam --e
     sh -c 'cp "$LINEAGE_PARAMS" "$LINEAGE_WORKDIR/copy"; mkdir {workdir}/deep; echo "$LINEAGE_PARAM_ALPHA $A" >{workdir}/deep/words
            echo METRIC score=1'
 must_run -C p show 000 --format json
-must_equal '0.3 4.0 adam 7.0' "$(json params.alpha) $(json params.layers) $(json params.opt) $(json params.seed)"
+must_equal '0.3 4 adam 7' "$(json params.alpha) $(json params.layers) $(json params.opt) $(json params.seed)"
 run run -C p -p alpha=0.3 -p layers=4 -p opt=adam --seed 7 -- sh -c 'echo "$@" "$LINEAGE_SEED"; echo METRIC score=1' \
     sh --under_score={alpha} '{layers}-{opt}' '{seed}' '{none}' '{"a": 1}'
 must_exit 0

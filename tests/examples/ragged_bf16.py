@@ -29,7 +29,9 @@ class Agg(ctypes.Structure):
 
 
 class LossOptions(ctypes.Structure):
-    _fields_ = [("agg", Agg)] + [(name, c_double) for name in ("clip_low", "clip_high", "clip_c", "tau_pos", "tau_neg")]
+    _fields_ = [("agg", Agg)] + [(name, c_double) for name in (
+        "clip_low", "clip_high", "clip_c", "tau_pos", "tau_neg", "dro_beta",
+        "vespo_k_pos", "vespo_lambda_pos", "vespo_k_neg", "vespo_lambda_neg")]
 
 
 class LossResult(ctypes.Structure):

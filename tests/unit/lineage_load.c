@@ -223,7 +223,7 @@ static void a_sound_mirror_is_found_so_in_pieces(void **state)
         "INSERT INTO trials SELECT 0, line, offset, length, digest, 'x', timestamp, specialist, '', '', domain, hypothesis,"
         " expected_delta, status, core_metric, val_bpb, delta_vs_best, train_s, total_s, job_name, snapshot_path, notes, score,"
         " NULL, NULL, expected, special FROM trials WHERE seq = 1",
-        "DELETE FROM trials WHERE seq = 12000", "INSERT INTO again_rows VALUES (8200, '001')",
+        "DELETE FROM trials WHERE seq = 12000", "REPLACE INTO again_rows VALUES (8200, '001', NULL)",
         "UPDATE ancestors SET parent = parent + 1 WHERE seq = 9000", "UPDATE ancestors SET kind = 1 WHERE seq = 12000",
         "DELETE FROM ancestors WHERE seq = 12000", "INSERT INTO ancestors VALUES (12001, 0, 0, 0, 0, 0, 0, 12001, 0)",
         "INSERT INTO night_rows SELECT 8200, exp_id, 'sweep', 1 FROM trials WHERE seq = 8200", "UPDATE turn_stats SET std = std + 1 WHERE seq = 8500",

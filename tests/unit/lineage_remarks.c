@@ -58,8 +58,8 @@ static void a_remark_is_kept_with_its_trial(void **state)
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
     assert_string_equal(remarks_on(store, NULL, 0), ""); /* no file */
     assert_int_equal(remark(store, "000", "ada", "line one\nline \"two\"\t"), LINEAGE_OK);
-    assert_int_equal(remark(store, "1", NULL, "x"), LINEAGE_ENOTFOUND);
-    assert_int_equal(remark(store, "001", NULL, "out of memory"), LINEAGE_OK);
+    assert_int_equal(remark(store, "2", NULL, "x"), LINEAGE_ENOTFOUND);
+    assert_int_equal(remark(store, "1", NULL, "out of memory"), LINEAGE_OK);
     assert_int_equal(remark(store, "000", "", "again"), LINEAGE_OK);
     assert_string_equal(remarks_on(store, "000", 0), "000/ada/line one\nline \"two\"\t|000//again|");
     /* The id is spelled as in the trial's row. */

@@ -76,9 +76,9 @@ static void settings_are_inherited(void **state)
     settings_are(ideas, "3", "warmup_steps=150:stated:3 clip_norm=0.5:stated:2");
     settings_are(ideas, "4", "clip_norm=0.7:stated:4 warmup_steps=200:stated:1");
     settings_are(ideas, "5", "clip_norm=0.1:stated:5"); /* its parent comes later, so it is not an ancestor */
-    settings_are(ideas, "7", "lr=0.1:declared:6 beta=3.0:declared:7 clip_norm=0.1:stated:5");
-    settings_are(ideas, "8", "lr=0.2:declared:8 beta=3.0:declared:7 clip_norm=0.1:stated:5");
-    settings_are(ideas, "9", "lr=0.3:stated:9 beta=3.0:declared:7 clip_norm=0.1:stated:5");
+    settings_are(ideas, "7", "lr=0.1:declared:6 beta=3:declared:7 clip_norm=0.1:stated:5");
+    settings_are(ideas, "8", "lr=0.2:declared:8 beta=3:declared:7 clip_norm=0.1:stated:5");
+    settings_are(ideas, "9", "lr=0.3:stated:9 beta=3:declared:7 clip_norm=0.1:stated:5");
     assert_int_equal(lineage_effective_find(&none, ideas, 99, &err), LINEAGE_EINVAL);
     lineage_ideas_release(ideas);
 }

@@ -131,7 +131,7 @@ static void an_edited_mirror_is_found_out_and_not_mended(void **state)
         {"UPDATE ancestors SET depth = depth + 1 WHERE seq = 3", "mirror:4 "},
         {"DELETE FROM ancestors WHERE seq = 2", "mirror:3 "},
         {"INSERT INTO ancestors VALUES (4, 0, 0, 0, 0, 0, 0, 4, 0)", "mirror:0 "},
-        {"INSERT INTO again_rows VALUES (2, '000')", "mirror:3 "},
+        {"INSERT INTO again_rows VALUES (2, '000', NULL)", "mirror:3 "},
         {"INSERT INTO findings VALUES (3, 1, 1, 2, 0, 'short', '', '')", "mirror:2 "},
     };
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {

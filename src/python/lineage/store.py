@@ -162,7 +162,7 @@ class _Chain(ctypes.Structure):
     _fields_ = [
         ("trials", ctypes.POINTER(_Trial)), ("passed_over", ctypes.POINTER(ctypes.c_size_t)), ("n", ctypes.c_size_t),
         ("end", ctypes.c_int), ("end_id", ctypes.c_char_p), ("left_out", ctypes.c_size_t),
-        ("by_keeps", ctypes.c_bool), ("memory", ctypes.c_void_p),
+        ("keeps", ctypes.c_size_t), ("memory", ctypes.c_void_p),
     ]  # fmt: skip
 
 

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include <lineage/notes.h>
 #include <lineage/query.h>
@@ -19,6 +18,7 @@
 #include "../fail.h"
 #include "../format/arena.h"
 #include "../format/mean_note.h"
+#include "../format/setting_digest.h"
 #include "../questions/questions.h"
 #include "shrunk_means.h"
 
@@ -181,38 +181,6 @@ static bool add_run(struct collection *c, size_t trial, double score, const char
 
 /* ---- settings whose seed is a parameter ---- */
 
-static uint64_t mix(uint64_t digest, const char *text)
-{
-    return XXH3_64bits_withSeed(text, strlen(text) + 1, digest);
-}
-
-/* The piece of the notes that begins with the word, which says what code has run. */
-static uint64_t mix_piece(uint64_t digest, const char *notes, const char *word)
-{
-    const char *piece = strstr(notes, word);
-    return piece ? XXH3_64bits_withSeed(piece, strcspn(piece, ";"), digest) : digest;
-}
-
-/* The digests of the row's setting, without its seed and with it. Returns false if the row declares no seed, or no other parameter. */
-static bool digest_setting(uint64_t *setting, uint64_t *with_seed, const struct lineage_trial *row)
-{
-    char number[LINEAGE_NUMBER_MAX];
-    uint64_t seeds = 0;
-    bool seeded = false, other = false;
-    *setting = mix_piece(mix_piece(mix(mix(0, row->specialist), row->hypothesis), row->notes, "program "), row->notes, "commit ");
-    for (size_t i = 0; i < row->n_params; i++) {
-        const struct lineage_param *p = &row->params[i];
-        const bool is_seed = lineage_param_is_seed(p->name);
-        uint64_t *to = is_seed ? &seeds : setting;
-        if (strcmp(p->name, "proposer") != 0)
-            *to = mix(mix(*to, p->name), p->text ? p->text : lineage_number_format(number, p->value));
-        seeded = seeded || is_seed;
-        other = other || !is_seed;
-    }
-    *with_seed = *setting ^ (seeds | 1);
-    return seeded && other;
-}
-
 static size_t find_setting(const struct collection *c, uint64_t digest)
 {
     for (size_t k = c->buckets[digest % BUCKETS]; k; k = c->settings[k - 1].next)
@@ -239,11 +207,11 @@ static bool add_setting(struct collection *c, uint64_t digest, size_t trial)
  */
 static size_t find_other_seed(struct collection *c, const struct lineage_trial *row, bool *ok)
 {
-    uint64_t setting, with_seed;
-    if (!digest_setting(&setting, &with_seed, row) || find_setting(c, with_seed) < c->n)
+    struct setting_digest setting;
+    if (!setting_digest(&setting, row) || find_setting(c, setting.with_seed) < c->n)
         return c->n;
-    const size_t known = find_setting(c, setting);
-    *ok = add_setting(c, with_seed, known) && (known < c->n || add_setting(c, setting, known));
+    const size_t known = find_setting(c, setting.alone);
+    *ok = add_setting(c, setting.with_seed, known) && (known < c->n || add_setting(c, setting.alone, known));
     return known;
 }
 

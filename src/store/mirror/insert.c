@@ -14,6 +14,7 @@
 
 #include "../format/expected.h"
 #include "../format/id.h"
+#include "../format/setting_digest.h"
 #include "mirror_internal.h"
 #include "statement.h"
 
@@ -204,14 +205,20 @@ static enum lineage_status insert_again(struct mirror *mirror, const struct line
 {
     sqlite3_stmt *stmt;
     struct lineage_replicate replicate;
-    const bool again = lineage_replicate_parse(&replicate, trial->notes);
-    if (!again && lineage_score_runs(trial->notes) == 1)
+    struct setting_digest setting;
+    const bool again = lineage_replicate_parse(&replicate, trial->notes), mean = lineage_score_runs(trial->notes) != 1;
+    const bool seeded = setting_digest(&setting, trial);
+    if (!again && !mean && !seeded)
         return LINEAGE_OK;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, "REPLACE INTO again_rows VALUES (?,?)", err);
+    enum lineage_status status = mirror_prepare(mirror, &stmt, "REPLACE INTO again_rows VALUES (?,?,?)", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_int64(stmt, 1, (int64_t)trial->seq);
-    mirror_bind_text(stmt, 2, again ? id_bare(replicate.exp_id) : NULL);
+    mirror_bind_text(stmt, 2, again ? id_bare(replicate.exp_id) : mean ? NULL : "");
+    if (seeded)
+        sqlite3_bind_int64(stmt, 3, (int64_t)setting.alone);
+    else
+        sqlite3_bind_null(stmt, 3);
     return mirror_run(mirror, stmt, err);
 }
 

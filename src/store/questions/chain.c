@@ -31,7 +31,8 @@ struct found_chain {
     size_t n, capacity;
     size_t first;          /* number of links before the gap */
     size_t total;          /* length of the chain; total - n links are left out */
-    bool by_keeps;
+    bool by_keeps;         /* in a log without parents, let the keeps before the trial stand for its ancestors */
+    size_t keeps;          /* in such a log: their number */
     enum lineage_chain_end end;
     char *end_id;
     sqlite3_int64 *visited; /* open addressing; the number of slots is a power of two, and 0 is an empty slot */
@@ -328,13 +329,14 @@ static enum lineage_status walk_up(struct found_chain *found, int64_t seq, size_
 
 /* ---- both ---- */
 
-/* Many tools write no parents: each trial changes the files that the last keep left. The chain of such a trial are the kept
- * trials up to it. */
-static enum lineage_status find_by_keeps(struct found_chain *found, struct ancestor *at, size_t first, size_t last,
-                                         struct lineage_error *err)
+/* Many tools write no parents: each trial changes the files that the last keep left. Such a trial has no ancestors, but the
+ * block lists the kept trials up to it. */
+static enum lineage_status find_without_parents(struct found_chain *found, struct ancestor *at, size_t first, size_t last,
+                                                struct lineage_error *err)
 {
-    found->by_keeps = at->kept || at->above;
-    found->total = at->depth + 1;
+    found->keeps = at->depth;
+    found->by_keeps = found->by_keeps && (at->kept || at->above);
+    found->total = found->by_keeps ? at->depth + 1 : 1;
     enum lineage_status status = find_ends(found, at, first, last, err);
     return status == LINEAGE_OK ? end_at(found, LINEAGE_CHAIN_ROOT, "", err) : status;
 }
@@ -348,10 +350,11 @@ static enum lineage_status find_chain(struct found_chain *found, int64_t seq, si
     enum lineage_status status = read_ancestor(&at, found->mirror, seq, err);
     if (status != LINEAGE_OK)
         return status;
+    found->by_keeps = found->by_keeps && at.kind == ANCESTORS_NO_PARENTS;
     if (at.kind == ANCESTORS_CYCLE)
         return walk_up(found, seq, first, last, err);
     if (at.kind == ANCESTORS_NO_PARENTS)
-        return find_by_keeps(found, &at, first, last, err);
+        return find_without_parents(found, &at, first, last, err);
     found->total = at.depth + 1;
     status = find_end(found, at.top, err);
     return status == LINEAGE_OK ? find_ends(found, &at, first, last, err) : status;
@@ -412,7 +415,7 @@ enum lineage_status mirror_chain(struct mirror *mirror, int64_t seq, size_t last
         chain->n = found.n;
         chain->left_out = found.total - found.n;
         chain->end = found.end;
-        chain->by_keeps = found.by_keeps;
+        chain->keeps = found.keeps;
         chain->end_id = found.end_id;
         found.end_id = NULL;
     } else {
@@ -426,7 +429,7 @@ enum lineage_status mirror_chain_ends(struct mirror *mirror, int64_t seq, enum m
                                       size_t last, struct mirror_chain_ends *ends, struct arena *arena,
                                       struct lineage_error *err)
 {
-    struct found_chain found = {.mirror = mirror, .rule = rule};
+    struct found_chain found = {.mirror = mirror, .rule = rule, .by_keeps = rule == MIRROR_CHAIN_KEPT};
     enum lineage_status status = find_chain(&found, seq, first, last, err);
     if (status == LINEAGE_OK) {
         *ends = (struct mirror_chain_ends){.n = found.n, .total = found.total, .first = found.first, .end = found.end,

@@ -89,16 +89,20 @@ enum lineage_status mirror_find(struct mirror *mirror, const char *id, int64_t *
 enum lineage_status mirror_find_number(struct mirror *mirror, const char *id, int64_t *seq, struct lineage_error *err)
 {
     char padded[24];
+    size_t found = 0;
     id = id_bare(id);
     size_t zeros = strspn(id, "0"), digits = strspn(id + zeros, "0123456789");
-    enum lineage_status status = LINEAGE_ENOTFOUND;
     if (digits > 15 || id[zeros + digits] || zeros + digits == 0)
         return LINEAGE_ENOTFOUND;
-    for (int width = 1; width <= 6 && status == LINEAGE_ENOTFOUND; width++) {
+    for (int width = 1; width <= 6; width++) {
         int length = snprintf(padded, sizeof padded, "%0*lld", width, strtoll(id, NULL, 10));
-        status = length == width || width == 1 ? mirror_find(mirror, padded, seq, err) : LINEAGE_ENOTFOUND;
+        enum lineage_status status =
+            length == width || width == 1 ? mirror_find(mirror, padded, seq, err) : LINEAGE_ENOTFOUND;
+        if (status != LINEAGE_OK && status != LINEAGE_ENOTFOUND)
+            return status;
+        found += status == LINEAGE_OK;
     }
-    return status;
+    return found == 1 ? LINEAGE_OK : LINEAGE_ENOTFOUND; /* of 01 and 001, 1 names neither */
 }
 
 /* The ids that share all but the last character of the id; without one, the last id of the log. */

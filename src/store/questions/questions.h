@@ -29,7 +29,8 @@ enum lineage_status name_exact_text(const char **text, struct mirror *mirror, co
 /* Finds the last row with that id, in either spelling (exp_); LINEAGE_ENOTFOUND without message. */
 enum lineage_status mirror_find(struct mirror *mirror, const char *id, int64_t *seq, struct lineage_error *err);
 
-/* Finds the row whose id is that number, with other zeros in front of it: 98 is 098; LINEAGE_ENOTFOUND without message. */
+/* Finds the row whose id is that number, with other zeros in front of it: 98 is 098. LINEAGE_ENOTFOUND without message,
+ * also if there are several. */
 enum lineage_status mirror_find_number(struct mirror *mirror, const char *id, int64_t *seq, struct lineage_error *err);
 
 /* Writes ids that are similar to one that no row has, "097, 098"; near stays unchanged in an empty log. */

@@ -16,6 +16,8 @@ struct question {
     const char *id;
     struct lineage_trial *trial;
     struct lineage_chain *chain;
+    uint64_t seq;
+    enum lineage_label *label;
     size_t last; /* number of trials of the chain */
 };
 
@@ -96,6 +98,30 @@ enum lineage_status lineage_find(struct lineage_store *store, const char *id,
     if (status != LINEAGE_ENOTFOUND)
         return status;
     return mirror_ask(store->mirror, ask_find, &(struct question){.store = store, .id = id, .trial = trial}, err);
+}
+
+static enum lineage_status ask_row_label(void *question, struct lineage_error *err)
+{
+    const struct question *q = question;
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_sync(q->store->mirror, err);
+    if (status == LINEAGE_OK)
+        status = mirror_prepare(q->store->mirror, &stmt, "SELECT status FROM judged WHERE seq = ?1", err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_int64(stmt, 1, (int64_t)q->seq);
+    status = mirror_step(q->store->mirror, stmt, err);
+    if (status == LINEAGE_OK)
+        lineage_label_parse(q->label, mirror_text(stmt, 0));
+    return mirror_end_rows(stmt, status);
+}
+
+enum lineage_status lineage_row_label(enum lineage_label *label, struct lineage_store *store, const struct lineage_trial *trial,
+                                      struct lineage_error *err)
+{
+    struct question question = {.store = store, .seq = trial->seq, .label = label};
+    *label = trial->status;
+    return mirror_ask(store->mirror, ask_row_label, &question, err);
 }
 
 static enum lineage_status ask_best(void *question, struct lineage_error *err)

@@ -9,9 +9,6 @@
 #include "../mirror/statement.h"
 #include "questions.h"
 
-/* Whether some trial declares its seed, so that trials may be seeds of one setting. */
-#define HAS_SEEDS "EXISTS (SELECT 1 FROM param_rows WHERE key IN ('seed', 'random_seed'))"
-
 struct again_question {
     struct lineage_store *store;
     const char *id;
@@ -25,7 +22,7 @@ static enum lineage_status ask_again(void *question, struct lineage_error *err)
     enum lineage_status status = mirror_sync(q->store->mirror, err);
     if (status == LINEAGE_OK)
         status = mirror_prepare(q->store->mirror, &stmt, q->id ? "SELECT 1 FROM again_rows WHERE trial = ? LIMIT 1"
-                                                               : "SELECT 1 FROM again_rows UNION ALL SELECT 1 WHERE " HAS_SEEDS " LIMIT 1", err);
+                                                               : "SELECT 1 FROM again_rows LIMIT 1", err);
     if (status != LINEAGE_OK)
         return status;
     if (q->id)
@@ -65,19 +62,23 @@ struct runs_question {
     struct mirror_seqs rows;
 };
 
-/* A row that runs a trial again names it by the id of any of its rows, so all rows with a named id are listed. */
+/* A row that runs a trial again names it by the id of any of its rows, so all rows with a named id are listed. Of settings that ran
+ * with several seeds, those count whose runs are among the best or the last, and all runs of these. */
 static enum lineage_status list_rows(struct runs_question *q, struct lineage_error *err)
 {
     static const char sql[] =
-        "WITH named(id) AS (SELECT ?1 UNION SELECT trial FROM again_rows)"
-        " SELECT seq FROM again_rows"
+        "WITH again(row, trial) AS (SELECT seq, trial FROM again_rows WHERE trial > '' UNION ALL SELECT seq, trial FROM again_rows"
+        "  WHERE trial IS NULL), named(id) AS (SELECT ?1 UNION SELECT trial FROM again),"
+        " chosen(seq) AS (SELECT row FROM again"
         " UNION SELECT seq FROM named CROSS JOIN trials ON exp_id = id"
         " UNION SELECT seq FROM named CROSS JOIN trials ON exp_id = 'exp_' || id"
         " UNION SELECT seq FROM (SELECT seq FROM trials WHERE status IN ('keep', 'baseline') AND score > -9e999 AND score < 9e999"
         "  ORDER BY score, seq LIMIT 100)"
         " UNION SELECT seq FROM (SELECT seq FROM trials WHERE status IN ('keep', 'baseline') AND score > -9e999 AND score < 9e999"
         "  ORDER BY score DESC, seq LIMIT 100)"
-        " UNION SELECT seq FROM (SELECT seq FROM trials ORDER BY seq DESC LIMIT 100) ORDER BY seq";
+        " UNION SELECT seq FROM (SELECT seq FROM trials ORDER BY seq DESC LIMIT 100))"
+        " SELECT seq FROM chosen UNION SELECT other.seq FROM chosen CROSS JOIN again_rows one USING (seq)"
+        " CROSS JOIN again_rows other ON other.setting = one.setting ORDER BY 1";
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(q->store->mirror, &stmt, sql, err);
     if (status != LINEAGE_OK)
@@ -93,7 +94,7 @@ static enum lineage_status ask_runs(void *question, struct lineage_error *err)
     enum lineage_status status = mirror_sync(q->store->mirror, err);
     q->rows.n = 0;
     if (status == LINEAGE_OK)
-        status = mirror_prepare(q->store->mirror, &stmt, "SELECT max(seq) > 1000 AND NOT " HAS_SEEDS " FROM trials", err);
+        status = mirror_prepare(q->store->mirror, &stmt, "SELECT max(seq) > 1000 FROM trials", err);
     if (status == LINEAGE_OK)
         status = mirror_step(q->store->mirror, stmt, err);
     if (status != LINEAGE_OK)

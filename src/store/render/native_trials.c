@@ -319,7 +319,7 @@ void section_chain(struct block *block, const struct native *n)
     part->cut_inside = true;
     part->beyond = chain->total - chain->n;
     part->beyond_at = part->first + chain->first;
-    buf_puts(out, chain->by_keeps ? "\n## Lineage of the Best (no row names a parent: the keeps up to the best)\n"
+    buf_puts(out, chain->by_keeps ? "\n## Keeps up to the Best (no row names a parent)\n"
                                   : "\n## Lineage of the Best (root → best, kept ancestors)\n");
     if (!chain->n) {
         block_head_end(block);

@@ -33,7 +33,7 @@ CLIP = ("clip gradients", [("train.py", "            u[i] -= rate * g[i]\n", "  
 
 # name: parent, parameters, edit, hypothesis, expected change, and what the block must say. "best" is the best trial then.
 DECISIONS = [
-    ("lr1", "base", WIDE, None, "lr 0.3 is too small for 120 steps", "-0.05", "core_metric"),
+    ("lr1", "base", WIDE, None, "lr 0.3 is too small for 120 steps", "-0.05", "val_loss"),
     ("lr5", "base", {**WIDE, "lr": 5}, None, "an even larger lr", "-0.05", "lr 0.3 → 1"),
     ("decay", "lr1", WIDE, DECAY, "decay ends the noise of the last steps", "-0.02", ""),
     ("relu", "decay", WIDE, RELU, "relu trains faster than tanh", "-0.03", "code: `+1 -1 in train.py: linear decay`"),

@@ -1,0 +1,40 @@
+/* setting_digest.c: implements setting_digest.h. */
+#include "setting_digest.h"
+
+#include <string.h>
+#include <xxhash.h>
+
+#include <lineage/notes.h>
+#include <lineage/text.h>
+#include <lineage/trial.h>
+
+static uint64_t mix(uint64_t digest, const char *text)
+{
+    return XXH3_64bits_withSeed(text, strlen(text) + 1, digest);
+}
+
+/* The piece of the notes that begins with the word, which says what code has run. */
+static uint64_t mix_piece(uint64_t digest, const char *notes, const char *word)
+{
+    const char *piece = strstr(notes, word);
+    return piece ? XXH3_64bits_withSeed(piece, strcspn(piece, ";"), digest) : digest;
+}
+
+bool setting_digest(struct setting_digest *digest, const struct lineage_trial *row)
+{
+    char number[LINEAGE_NUMBER_MAX];
+    uint64_t setting = mix_piece(mix_piece(mix(mix(0, row->specialist), row->hypothesis), row->notes, "program "), row->notes, "commit ");
+    uint64_t seeds = 0;
+    bool seeded = false, other = false;
+    for (size_t i = 0; i < row->n_params; i++) {
+        const struct lineage_param *p = &row->params[i];
+        const bool is_seed = lineage_param_is_seed(p->name);
+        uint64_t *to = is_seed ? &seeds : &setting;
+        if (strcmp(p->name, "proposer") != 0) /* a sum, because writers order parameters as they like */
+            *to += mix(mix(0, p->name), p->text ? p->text : lineage_number_format(number, p->value));
+        seeded = seeded || is_seed;
+        other = other || !is_seed;
+    }
+    *digest = (struct setting_digest){setting, setting ^ (seeds | 1)};
+    return seeded && other;
+}

@@ -1,0 +1,18 @@
+/* setting_digest.h: a digest of what a row says of its setting, by which the seeds of one setting are found. */
+#ifndef LINEAGE_STORE_SETTING_DIGEST_H
+#define LINEAGE_STORE_SETTING_DIGEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lineage_trial;
+
+struct setting_digest {
+    uint64_t alone;     /* parameters but the seed, specialist, hypothesis, and the code that ran */
+    uint64_t with_seed;
+};
+
+/* Returns false if the row declares no seed, or no other parameter. */
+bool setting_digest(struct setting_digest *digest, const struct lineage_trial *row);
+
+#endif
