@@ -222,7 +222,7 @@ const struct cli_command cmd_chain = {
     .description = "Prints a trial (default: the best) and its kept or baseline ancestors, root first.\n"
                    "Ancestors with another status are skipped and counted in place. If a parent is missing\n"
                    "or the parents form a cycle, the chain ends there with a remark. If no row names a parent,\n"
-                   "the trial has no ancestors, and the number of keeps before it is said.",
+                   "the chain is the trial alone, and a remark counts the keeps before it.",
     .examples = "  lineage chain\n  lineage chain --limit 10\n  lineage chain 014 --format json | jq -r '.chain[].exp_id'",
     .run = run,
 };

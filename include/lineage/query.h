@@ -83,8 +83,8 @@ struct lineage_chain {
     enum lineage_chain_end end;
     char *end_id; /* the missing or repeated id, "" for a root */
     size_t left_out; /* trials of the chain above trials[0] that were not loaded */
-    size_t keeps;    /* if no row of the log names a parent, but to void it: the kept and baseline trials before this one, which
-                        are no ancestors (lineage/report.h lists them); else 0 */
+    size_t keeps;    /* if no row of the log names a parent, but to void it: number of kept and baseline trials before this one, which
+                        may not be its ancestors (lineage/report.h lists them); else 0 */
     void *memory;
 };
 

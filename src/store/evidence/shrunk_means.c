@@ -243,27 +243,28 @@ static size_t find_stray(const struct lineage_evidence *evidence, const bool *sk
     return found;
 }
 
-static bool is_far_behind(const struct lineage_evidence *evidence, size_t i)
+/* Whether the measured noise hardly explains the distance from the leader: it exceeds `far` standard errors. */
+static bool is_far_behind(const struct lineage_evidence *evidence, size_t i, double far)
 {
     const struct lineage_runs *runs = &evidence->trials[i].runs, *best = &evidence->trials[evidence->answer].runs;
     const struct lineage_noise *noise = &evidence->noise;
     const double error = noise->std * sqrt(1 / (double)best->n + 1 / (double)runs->n);
-    return noise->freedom >= 2 && fabs(best->mean - runs->mean) > error * quantile_t(FAR_BEHIND, noise->freedom);
+    return noise->freedom >= 2 && fabs(best->mean - runs->mean) > error * far;
 }
 
 /* How much one more run of trial i is expected to improve the answer. */
-static double improvement(const struct lineage_evidence *evidence, size_t i, double noise)
+static double improvement(const struct lineage_evidence *evidence, size_t i, double noise, double far)
 {
     const struct lineage_evidence_trial *trial = &evidence->trials[i];
     size_t rival = i == evidence->answer ? evidence->second : evidence->answer;
     double variance = trial->doubt * trial->doubt, step = variance / sqrt(variance + noise);
     double z = step > 0 ? fabs(evidence->trials[rival].expected - trial->expected) / step : INFINITY;
-    return isinf(z) || is_far_behind(evidence, i) ? 0 : step * (exp(-z * z / 2) / sqrt(2 * 3.14159265358979323846) - z * normal_above(z));
+    return isinf(z) || is_far_behind(evidence, i, far) ? 0 : step * (exp(-z * z / 2) / sqrt(2 * 3.14159265358979323846) - z * normal_above(z));
 }
 
 /* The answer is certain, but whether it is better than the kept trials is another claim, for which both run again. The kept one does
  * so only if the other has more runs already: where the gain is large, it need not. */
-static size_t next_of_claim(const struct lineage_evidence *evidence, const bool *skip)
+static size_t next_of_claim(const struct lineage_evidence *evidence, const bool *skip, double far)
 {
     const size_t answer = evidence->answer, best = evidence->best;
     if (lineage_evidence_is_ready(evidence, answer) && !skip[answer])
@@ -272,16 +273,16 @@ static size_t next_of_claim(const struct lineage_evidence *evidence, const bool 
         return best;
     if (best == evidence->n || answer == best || evidence->trials[answer].judgement.state != LINEAGE_EVIDENCE_OPEN)
         return SIZE_MAX;
-    size_t next = evidence->trials[answer].runs.n > CLAIM_RUNS * evidence->best_runs.n && !is_far_behind(evidence, best) ? best : answer;
+    size_t next = evidence->trials[answer].runs.n > CLAIM_RUNS * evidence->best_runs.n && !is_far_behind(evidence, best, far) ? best : answer;
     return skip[next] ? SIZE_MAX : next;
 }
 
-static bool leads_by_far(const struct lineage_evidence *evidence)
+static bool leads_by_far(const struct lineage_evidence *evidence, double far)
 {
-    bool far = true;
+    bool leads = true;
     for (size_t i = 0; i < evidence->n; i++)
-        far = far && (i == evidence->answer || is_far_behind(evidence, i));
-    return far;
+        leads = leads && (i == evidence->answer || is_far_behind(evidence, i, far));
+    return leads;
 }
 
 size_t lineage_evidence_next(const struct lineage_evidence *evidence, const bool *skip)
@@ -289,16 +290,17 @@ size_t lineage_evidence_next(const struct lineage_evidence *evidence, const bool
     double middle, spread, most = 0;
     if (evidence->n < 2 || !find_spread(&middle, &spread, evidence))
         return SIZE_MAX;
-    if (leads_by_far(evidence) || (evidence->noise.freedom >= SURE_FROM && evidence->sure >= SURE_ENOUGH))
-        return next_of_claim(evidence, skip);
+    const double far = evidence->noise.freedom > 0 ? quantile_t(FAR_BEHIND, evidence->noise.freedom) : INFINITY;
+    if (leads_by_far(evidence, far) || (evidence->noise.freedom >= SURE_FROM && evidence->sure >= SURE_ENOUGH))
+        return next_of_claim(evidence, skip, far);
     size_t next = find_stray(evidence, skip, middle, spread);
     if (next == SIZE_MAX && evidence->noise.freedom < LEADER_UNTIL && !skip[evidence->answer])
         return evidence->answer;
     const double noise = likely_noise(evidence, spread);
     for (size_t i = 0; next == SIZE_MAX && i < evidence->n; i++)
-        most = skip[i] ? most : fmax(most, improvement(evidence, i, noise));
+        most = skip[i] ? most : fmax(most, improvement(evidence, i, noise, far));
     for (size_t i = 0; next == SIZE_MAX && most > 0 && i < evidence->n; i++)
-        if (!skip[i] && improvement(evidence, i, noise) >= most)
+        if (!skip[i] && improvement(evidence, i, noise, far) >= most)
             next = i;
-    return next == SIZE_MAX ? next_of_claim(evidence, skip) : next;
+    return next == SIZE_MAX ? next_of_claim(evidence, skip, far) : next;
 }

@@ -222,8 +222,10 @@ enum lineage_status ask_settings(struct lineage_store *store, const struct named
         return store_give(err, &why);
     if (found && (unknown_found == open.unknown || named->untold))
         return mirror_ask(store->mirror, ask_filled, &filled, err);
-    if (answer == LINEAGE_OK && named->n > 1)
+    if (answer == LINEAGE_OK && named->n > 1) {
         status = ask_inherited(&answer, &filled, &why);
+        status = status == LINEAGE_OK ? answer : status;
+    }
     if (status != LINEAGE_OK)
         return store_give(err, &why);
     if (answer == LINEAGE_EINVAL && err && store->settings)
