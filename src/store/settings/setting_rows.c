@@ -179,20 +179,26 @@ static enum lineage_status begin_table(struct mirror *mirror, struct lineage_err
         status = mirror_exec(mirror, "CREATE TABLE temp.setting_rows (key TEXT NOT NULL, value NOT NULL, seq INTEGER NOT NULL,"
                                      " PRIMARY KEY (key, value, seq)) WITHOUT ROWID;"
                                      " CREATE INDEX temp.setting_rows_by_seq ON setting_rows(seq, key)", err);
-    return status == LINEAGE_OK ? mirror_exec(mirror, "BEGIN", err) : status;
+    if (status != LINEAGE_OK || !sqlite3_get_autocommit(mirror_db(mirror))) /* the end of the last one failed */
+        return status;
+    return mirror_exec(mirror, "BEGIN", err);
 }
 
-/* One transaction, because each would cost more than its row. It ends with COMMIT instead of ROLLBACK, because a cursor
- * of the handle may be open. */
+/* Ends it with COMMIT instead of ROLLBACK, because a cursor of the handle may be open. */
+static enum lineage_status end_table(struct mirror *mirror, enum lineage_status status, struct lineage_error *err)
+{
+    enum lineage_status ended = mirror_exec(mirror, "COMMIT", status == LINEAGE_OK ? err : NULL);
+    return status == LINEAGE_OK ? ended : status;
+}
+
+/* One transaction, because each would cost more than its row. */
 enum lineage_status mirror_settings_fill(struct mirror *mirror, const struct lineage_settings *settings,
                                          struct lineage_error *err)
 {
     enum lineage_status status = begin_table(mirror, err);
     if (status != LINEAGE_OK)
         return status;
-    status = add_all(mirror, settings, err);
-    sqlite3_exec(mirror_db(mirror), "COMMIT", NULL, NULL, NULL);
-    return status;
+    return end_table(mirror, add_all(mirror, settings, err), err);
 }
 
 enum lineage_status mirror_inherited_fill(struct mirror *mirror, const char *const *names, size_t n, struct lineage_error *err)
@@ -200,9 +206,7 @@ enum lineage_status mirror_inherited_fill(struct mirror *mirror, const char *con
     enum lineage_status status = begin_table(mirror, err);
     if (status != LINEAGE_OK)
         return status;
-    status = add_inherited(mirror, names, n, err);
-    sqlite3_exec(mirror_db(mirror), "COMMIT", NULL, NULL, NULL);
-    return status;
+    return end_table(mirror, add_inherited(mirror, names, n, err), err);
 }
 
 /* A table that cannot be dropped now is dropped by the next question that fills it. */
