@@ -298,31 +298,24 @@ static bool take_object(struct append_request *request)
     return true;
 }
 
-static size_t count_lines(const char *text, size_t length)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < length; i++)
-        n += text[i] == '\n';
-    return n;
-}
-
 /* Parses the next object of the text. */
 static bool parse_next(struct append_request *request)
 {
     json_error_t error;
-    const char *text = request->text + request->at;
-    size_t line = count_lines(request->text, request->at);
+    const char *text = request->text + request->at, *end;
     request->json = json_loadb(text, request->length - request->at,
                                JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DISABLE_EOF_CHECK, &error);
     if (!request->json)
-        cli_error(CLI_USAGE, "%s:%zu:%d: %s", request->path, line + (size_t)error.line, error.column, error.text);
+        cli_error(CLI_USAGE, "%s:%zu:%d: %s", request->path, request->line + (size_t)error.line, error.column, error.text);
     else if (!json_is_object(request->json))
         cli_error(CLI_USAGE, "%s: not a JSON object", request->path);
     if (!json_is_object(request->json))
         return false;
-    request->at += (size_t)error.position;
-    while (request->at < request->length && strchr(" \t\r\n", request->text[request->at]) && request->text[request->at])
-        request->at++;
+    end = text + error.position;
+    end += strspn(end, " \t\r\n"); /* the text ends in a NUL byte */
+    request->at = (size_t)(end - request->text);
+    for (; text < end; text++)
+        request->line += *text == '\n';
     return true;
 }
 

@@ -19,7 +19,7 @@ struct append_request {
     json_t *json;    /* --json: the current object, kept because the trial borrows its strings */
     const char *path; /* --json: the file's path, its text, and where the next object begins */
     char *text;
-    size_t length, at;
+    size_t length, at, line; /* line: lines that end before at */
     char *telemetry; /* --telemetry, or the telemetry object of the JSON as text */
     bool has_status;
 };
