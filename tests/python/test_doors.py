@@ -85,13 +85,22 @@ def ids_of(page):
     return [page["same"]["exp_id"] if "exp_id" in page.get("same", {}) else row[page["columns"].index("exp_id")] for row in page["rows"]]
 
 
+# The values of parameters that a trial declares or, with {depth} above 0, has from the nearest ancestor that declares one.
+IN_FORCE = """(WITH RECURSIVE up(seq, parent, depth) AS (
+    SELECT trials.seq, trials.parent_exp, 0
+    UNION ALL SELECT p.seq, p.parent_exp, depth + 1 FROM up JOIN trials p ON p.exp_id = up.parent AND p.seq < up.seq)
+    SELECT value FROM up JOIN param_rows USING (seq) WHERE key = '{name}' AND depth <= {depth} ORDER BY depth LIMIT 1)"""
+
+
 def sql_where(params):
-    parts = []
+    """A question about several parameters finds trials that declare one of them, and have the others from their parents."""
+    names = [name for name in params if name not in ("domain", "train_s")]  # columns are not inherited
+    depth = 1000 if len(names) > 1 else 0
+    parts = [f"seq IN (SELECT seq FROM param_rows WHERE key IN ({', '.join(map(repr, names))}))"] if depth else []
     for name, value in params.items():
         literal = "'" + value + "'" if isinstance(value, str) else repr(value)
-        table = "text_params" if isinstance(value, str) else "params"
-        of_param = f"exp_id IN (SELECT exp_id FROM {table} WHERE key = '{name}' AND value = {literal})"
-        parts.append(f"({of_param} OR {name} = {literal})" if name in ("domain", "train_s") else of_param)
+        of_param = f"{IN_FORCE.format(name=name, depth=depth if name in names else 0)} = {literal}"
+        parts.append(f"({of_param} OR {name} = {literal})" if name not in names else of_param)
     return " AND ".join(parts)
 
 

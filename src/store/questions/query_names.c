@@ -237,6 +237,8 @@ static bool value_sql(char sql[160], const struct named *named)
 {
     if (named->kind == NAME_PARAM)
         snprintf(sql, 160, "SELECT DISTINCT value FROM param_values WHERE key = ?1 AND typeof(value) = 'text'");
+    else if (named->kind == NAME_SETTING)
+        snprintf(sql, 160, "SELECT DISTINCT value FROM temp.setting_rows WHERE key = ?1 AND typeof(value) = 'text'");
     else if (named->kind == NAME_EXTRA)
         snprintf(sql, 160, "SELECT DISTINCT value FROM extras WHERE name = ?1");
     else if (named->kind == NAME_TEXT_COLUMN)
