@@ -254,6 +254,10 @@ int cli_on_store(struct cli_session *session, const struct cli_command *command,
  * do, because a directory that is only looked at must not send anything. The command goes on even if that fails. */
 void cli_deliver_waiting(struct lineage_store *store);
 
+/* Call it before an error about the settings of a store: while its server is away they are those seen last, or the defaults. Returns
+ * CLI_GO_ON if the settings are the store's, else an exit status after a message. */
+int cli_server_answers(struct lineage_store *store);
+
 /* Returns false, with an error message, for a directory without a store: an empty answer would be misread as "nobody
  * tried this". */
 bool cli_has_store(const char *dir, bool may_create);

@@ -447,6 +447,9 @@ static int check_second(const struct night *night)
         return CLI_USAGE;
     if (strcmp(wanted.second, config->second) == 0 && wanted.second_direction == config->second_direction)
         return CLI_GO_ON;
+    int status = cli_server_answers(night->list.store);
+    if (status != CLI_GO_ON)
+        return status;
     return cli_error(CLI_USAGE, "%s: second is %s, but the second score of %s is %s%s%s; change one of them (lineage.json)",
                      night->list.sweep.file, second, lineage_store_dir(night->list.store), config->second[0] ? config->second : "not set",
                      config->second[0] ? ":" : "", !config->second[0] ? "" : config->second_direction == LINEAGE_HIGHER ? "higher" : "lower");
@@ -459,6 +462,9 @@ static int check_direction(const struct night *night)
     const bool higher = lineage_store_config(night->list.store)->direction == LINEAGE_HIGHER;
     if (!direction || strcmp(direction, higher ? "higher" : "lower") == 0)
         return CLI_GO_ON;
+    int status = cli_server_answers(night->list.store);
+    if (status != CLI_GO_ON)
+        return status;
     return cli_error(CLI_USAGE, "%s: the sweep says that a %s score is better, but in %s a %s one is (lineage.json)", night->list.sweep.file,
                      direction, lineage_store_dir(night->list.store), higher ? "higher" : "lower");
 }

@@ -203,6 +203,30 @@ void cli_store_above(char path[PATH_MAX])
     path[0] = '\0';
 }
 
+static bool look_at_none(void *context, const struct lineage_claim *claim)
+{
+    (void)context;
+    (void)claim;
+    return false;
+}
+
+/* Asks for the claims, because they are on the server only. Any other failure is reported by the work itself. */
+static bool is_away(struct lineage_store *store, struct lineage_error *err)
+{
+    struct lineage_queue *queue = NULL;
+    enum lineage_status status = lineage_queue_open(&queue, store, err);
+    if (status == LINEAGE_OK)
+        status = lineage_queue_each(queue, look_at_none, NULL, err);
+    lineage_queue_close(queue);
+    return status == LINEAGE_EAWAY;
+}
+
+int cli_server_answers(struct lineage_store *store)
+{
+    struct lineage_error err;
+    return is_away(store, &err) ? cli_fail(&err) : CLI_GO_ON;
+}
+
 /* Rows are kept by the direction of the store, so one that says otherwise is refused. A directory with rows of another tool and without
  * settings has no direction of its own. */
 static int check_direction(struct cli_session *session, enum lineage_direction wanted)
@@ -210,6 +234,9 @@ static int check_direction(struct cli_session *session, enum lineage_direction w
     const struct lineage_config *config = lineage_store_config(session->store);
     if (wanted == LINEAGE_DIRECTION_DEFAULT || wanted == config->direction)
         return CLI_GO_ON;
+    int status = cli_server_answers(session->store);
+    if (status != CLI_GO_ON)
+        return status;
     return cli_error(CLI_USAGE, "--direction %s: in %s a %s score is better (lineage.json); leave the option out, or use another store",
                      session->where.direction, lineage_store_dir(session->store), config->direction == LINEAGE_HIGHER ? "higher" : "lower");
 }
@@ -233,24 +260,6 @@ static int open_store(struct cli_session *session)
     if (lineage_store_open(&session->store, dir, &open, &err) != LINEAGE_OK)
         return cli_fail(&err);
     return check_direction(session, wanted);
-}
-
-static bool look_at_none(void *context, const struct lineage_claim *claim)
-{
-    (void)context;
-    (void)claim;
-    return false;
-}
-
-/* Asks for the claims, because they are on the server only. Any other failure is reported by the work itself. */
-static bool is_away(struct lineage_store *store, struct lineage_error *err)
-{
-    struct lineage_queue *queue = NULL;
-    enum lineage_status status = lineage_queue_open(&queue, store, err);
-    if (status == LINEAGE_OK)
-        status = lineage_queue_each(queue, look_at_none, NULL, err);
-    lineage_queue_close(queue);
-    return status == LINEAGE_EAWAY;
 }
 
 enum { SECONDS_BETWEEN_TRIES = 2 };

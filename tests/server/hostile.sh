@@ -96,7 +96,7 @@ server_user=alice server_sql trials "$(settings '{"direction": "higher", "noise_
 must_equal '2 alice' "$(server_sql trials "SELECT count(*), max(writer) FILTER (WHERE settings LIKE '%0.5%') FROM lineage.setting WHERE store = 1" | tr '|' ' ')" history
 # The list of keys is the same as in the program.
 must_equal "$(sed -n '/^static const char \*const keys\[\]/,/NULL};/p' "$SOURCE/src/store/format/config.c" | grep -o '"[a-z_]*"' | tr -d '"' | grep -v '^log$' | sort)" \
-    "$(sed -n '/known text\[\]/,/\];/p' "$SOURCE/schema/postgresql/006_rights.sql" | grep -o "'[a-z_]*'" | tr -d "'" | sort)" keys
+    "$(server_sql trials "SELECT prosrc FROM pg_proc WHERE proname = 'settings_fault'" | sed -n '/known text\[\]/,/\];/p' | grep -o "'[a-z_]*'" | tr -d "'" | sort)" keys
 
 # ---- leases: a day at most, and only their holder renews or ends them ----
 server_user=alice server_sql trials "SELECT lineage.claim_trial(1, 'n', ARRAY[7]::bigint[], 'host:1', 1e9, 0)" >/dev/null
