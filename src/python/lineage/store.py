@@ -474,7 +474,7 @@ def _setting(value: Any) -> "float | str":
     if not isinstance(value, str):
         with contextlib.suppress(TypeError):
             return _plain("value", value)
-    value = value.tolist() if hasattr(value, "tolist") else value
+        value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, (set, frozenset)):
         value = sorted(value, key=str)
     text = json.dumps(value, default=str, separators=(",", ":")) if isinstance(value, (list, tuple)) else str(value)
