@@ -127,4 +127,8 @@ finds 002 -C shown --param 'target=k∣v'
 must_run -C shown append --status keep --core-metric 31 --param 'target=k|v'
 finds 003 -C shown --param 'target=k|v'
 finds 002 -C shown --param 'target=k∣v'
+# So it is if the parameter has a column's name, and if trials inherit.
+must_run -C shown append --status keep --core-metric 31 --parent 000 --param 'domain=c|d' --param lr=2
+finds 004 -C shown --param 'domain=c∣d'
+finds 004 -C shown --param 'target=q∣v' --param lr=2
 finish

@@ -17,7 +17,7 @@ tries=0
 until [ -s worker.err ] || [ $((tries += 1)) -gt 3000 ]; do sleep 0.1; done
 run -C "$uri" night all.json
 must_exit 3
-# The settings were never seen here, so nothing is said about them.
+# This machine never saw the settings, so no command compares them.
 run -C "$uri" append --direction higher --status discard --metric 1 --hypothesis early
 must_exit 3
 must_equal 0 "$(grep -c 'score is better' err)" 'the direction is not known'

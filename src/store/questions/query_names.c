@@ -232,7 +232,7 @@ enum lineage_status mirror_is_in_words(struct mirror *mirror, bool *in_words, st
     return mirror_end_rows(stmt, status);
 }
 
-/* Writes the statement that selects all texts of the name (?1); false for numbers. */
+/* Writes the statement that selects all texts of the name (?1), which may be a column and a parameter; false for numbers. */
 static bool value_sql(char sql[160], const struct named *named)
 {
     if (named->kind == NAME_PARAM)
@@ -242,7 +242,8 @@ static bool value_sql(char sql[160], const struct named *named)
     else if (named->kind == NAME_EXTRA)
         snprintf(sql, 160, "SELECT DISTINCT value FROM extras WHERE name = ?1");
     else if (named->kind == NAME_TEXT_COLUMN)
-        snprintf(sql, 160, "SELECT DISTINCT %s FROM trials WHERE ?1 <> ''", named->name);
+        snprintf(sql, 160, "SELECT %s FROM trials WHERE ?1 <> '' UNION SELECT value FROM param_values WHERE key = ?1 AND typeof(value) = 'text'",
+                 named->name);
     else
         return false;
     return true;
