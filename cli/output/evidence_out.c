@@ -132,7 +132,7 @@ static void name_setting(char *out, size_t size, struct lineage_store *store, co
 
 const char *cli_answer_text(char out[CLI_ANSWER_TEXT_MAX], const struct lineage_evidence *evidence, struct lineage_store *store)
 {
-    char name[160], next[160], margin[48] = "", left_out[96] = "";
+    char name[160], next[160], margin[48] = "", left_out[96] = "", all[48] = "";
     out[0] = '\0';
     if (isnan(evidence->sure))
         return out;
@@ -142,12 +142,14 @@ const char *cli_answer_text(char out[CLI_ANSWER_TEXT_MAX], const struct lineage_
     name_setting(next, sizeof next, store, evidence->trials[evidence->second].exp_id);
     if (isfinite(half))
         snprintf(margin, sizeof margin, " \xC2\xB1 %.2g", half);
+    if (evidence->n > 2)
+        snprintf(all, sizeof all, ", and than all others with %.2f", fmin(evidence->sure, 0.99));
     if (answer->left_out)
         snprintf(left_out, sizeof left_out, " and %zu that diverged", answer->left_out);
     if (answer->failed)
         snprintf(left_out + strlen(left_out), sizeof left_out - strlen(left_out), " and %zu without a score", answer->failed);
-    snprintf(out, CLI_ANSWER_TEXT_MAX, "%s: %.6g%s (%zu run%s%s), better than the next, %s, with probability %.2f%s", name, answer->runs.mean,
-             margin, answer->runs.n, answer->runs.n == 1 ? "" : "s", left_out, next, fmin(evidence->sure, 0.99),
+    snprintf(out, CLI_ANSWER_TEXT_MAX, "%s: %.6g%s (%zu run%s%s), better than the next, %s, with probability %.2f%s%s", name, answer->runs.mean,
+             margin, answer->runs.n, answer->runs.n == 1 ? "" : "s", left_out, next, fmin(evidence->over_second, 0.99), all,
              answer->kept_id ? "" : "; not proven to be better than the kept trials");
     return out;
 }
@@ -158,10 +160,10 @@ json_t *cli_answer_json(const struct lineage_evidence *evidence)
         return NULL;
     const struct lineage_evidence_trial *answer = &evidence->trials[evidence->answer];
     const double half = lineage_noise_margin(&evidence->noise, answer->runs.n);
-    return json_pack("{s:o, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:b}", "mean", cli_json_number(answer->runs.mean), "margin",
+    return json_pack("{s:o, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:b}", "mean", cli_json_number(answer->runs.mean), "margin",
                      isfinite(half) ? cli_json_number(half) : json_null(), "runs", (int)answer->runs.n, "left_out", (int)answer->left_out, "failed", (int)answer->failed,
                      "expected", cli_json_number(answer->expected), "next",
-                     cli_json_text(evidence->trials[evidence->second].exp_id), "probability", cli_json_number(evidence->sure), "kept",
+                     cli_json_text(evidence->trials[evidence->second].exp_id), "probability", cli_json_number(evidence->sure), "over_next", cli_json_number(evidence->over_second), "kept",
                      answer->kept_id != NULL);
 }
 

@@ -169,6 +169,7 @@ struct lineage_evidence {
     size_t second; /* the trial with the next best one; n if there is none */
     double sure;   /* probability that the answer is the best: that it is better than the second and all others; NAN if nothing ran more
                     * than once */
+    double over_second; /* probability that it is better than the second; NAN like sure */
     const char *top_id; /* the kept row with the best score of its own; NULL: none */
     void *memory;
 };

@@ -9,8 +9,8 @@
  * that declares its parameters, questions about them keep their meaning and their speed.
  *
  * A trial has a setting or a parameter if it gave it a value. If a question names several, a trial that gave a value to
- * one of them also has those that it inherits: from its parent or, in a log without parents, from the last kept trial
- * before it. A trial before the first change of a setting has the old value that this change states: the value with
+ * one of them also has those that it inherits: from its parent or, for settings in words in a log without parents, from
+ * the last kept trial before it. A trial before the first change of a setting has the old value that this change states: the value with
  * which the log begins.
  */
 #ifndef LINEAGE_SETTINGS_H

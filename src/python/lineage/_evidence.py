@@ -47,7 +47,7 @@ class _Evidence(ctypes.Structure):
     _fields_ = [
         ("trials", ctypes.POINTER(_Trial)), ("n", _size), ("best", _size), ("best_id", _text),
         ("best_runs", _Runs), ("noise", _Noise), ("rule", _Rule), ("answer", _size), ("second", _size), ("sure", _double),
-        ("top_id", _text), ("memory", ctypes.c_void_p),
+        ("over_second", _double), ("top_id", _text), ("memory", ctypes.c_void_p),
     ]  # fmt: skip
 
 

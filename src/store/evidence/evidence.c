@@ -493,7 +493,7 @@ static enum lineage_status load_best(struct lineage_store *store, bool kept, str
 {
     bool again = false;
     *trial = (struct lineage_trial){0};
-    *evidence = (struct lineage_evidence){.sure = (double)NAN};
+    *evidence = (struct lineage_evidence){.sure = (double)NAN, .over_second = (double)NAN};
     enum lineage_status status = mirror_ask_any_again(&again, store, err);
     if (status == LINEAGE_OK && again)
         status = lineage_evidence_load_for(evidence, store, NULL, NULL, err);

@@ -170,7 +170,9 @@ bool evidence_expect(struct lineage_evidence *evidence)
     evidence->best = best_of(evidence, true, evidence->n);
     evidence->answer = best_of(evidence, false, evidence->n);
     evidence->second = best_of(evidence, false, evidence->answer);
-    evidence->sure = again && evidence->second < evidence->n ? answer_certainty(evidence) : (double)NAN;
+    const bool asked = again && evidence->second < evidence->n;
+    evidence->over_second = asked ? certainty(evidence, evidence->answer, evidence->second) : (double)NAN;
+    evidence->sure = asked ? answer_certainty(evidence) : (double)NAN;
     return true;
 }
 
