@@ -58,7 +58,7 @@ cat >storm <<'END2'
 echo $$ >>pids
 n=0
 while [ $n -lt 8 ]; do
-    sh -c 'echo $$ >>pids; n=0; while [ $n -lt 100000 ] && [ ! -e calm ]; do (sleep 600 &); n=$((n + 1)); done' &
+    sh -c 'echo $$ >>pids; n=0; while [ $n -lt 100000 ] && [ ! -e calm ]; do (sleep 0.3 &); n=$((n + 1)); done' &
     n=$((n + 1))
 done
 sh chain &

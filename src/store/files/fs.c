@@ -222,6 +222,11 @@ int fs_try_lock(int fd)
     return faulted("flock") ? -1 : flock(fd, LOCK_EX | LOCK_NB);
 }
 
+int fs_try_share(int fd)
+{
+    return faulted("flock") ? -1 : flock(fd, LOCK_SH | LOCK_NB);
+}
+
 int fs_unlock(int fd)
 {
     return flock(fd, LOCK_UN);

@@ -46,6 +46,7 @@ int fs_unlink(int dir_fd, const char *name);
 int fs_mkdir(int dir_fd, const char *name); /* EEXIST is success if it is a directory */
 int fs_lock(int fd, bool exclusive);        /* flock(2): waits for the lock; repeated after EINTR */
 int fs_try_lock(int fd); /* exclusive lock; returns -1 with EWOULDBLOCK at once if it is held */
+int fs_try_share(int fd); /* the same with a shared lock */
 int fs_unlock(int fd);
 int fs_sync_dir(int dir_fd);
 int fs_stat(int dir_fd, const char *name, int flags, struct stat *st); /* flags: AT_SYMLINK_NOFOLLOW or 0 */

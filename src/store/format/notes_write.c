@@ -34,7 +34,7 @@ static const struct lineage_param *find_sorted(const struct lineage_param *list,
 /* Adds the setting unless the notes already contain it; returns false if they give it another value. */
 static bool add_param(struct buf *out, const struct lineage_param *param, const struct lineage_trial *said)
 {
-    char quoted[LINEAGE_PARAM_QUOTED_MAX];
+    char quoted[LINEAGE_PARAM_QUOTED_MAX], number[LINEAGE_NUMBER_MAX];
     const char *name = lineage_param_canonical(param->name);
     const struct lineage_param *other = find_sorted(said->params, said->n_params, name);
     if (other && (other->text || param->text))
@@ -43,10 +43,7 @@ static bool add_param(struct buf *out, const struct lineage_param *param, const 
         return same(other->value, param->value);
     buf_puts(out, name);
     buf_put(out, '=');
-    if (param->text)
-        buf_puts(out, lineage_param_text_format(quoted, param->text));
-    else
-        buf_add_number(out, param->value);
+    buf_puts(out, param->text ? lineage_param_text_format(quoted, param->text) : lineage_setting_format(number, param->value));
     buf_put(out, ';');
     buf_put(out, ' ');
     return true;

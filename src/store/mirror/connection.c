@@ -38,8 +38,11 @@ void mirror_disconnect(struct mirror *mirror)
     for (size_t i = 0; i < mirror->n_statements; i++)
         sqlite3_finalize(mirror->statements[i].stmt);
     mirror->n_statements = 0;
+    if (mirror->db && mirror_file_is_gone(mirror)) /* the write-ahead log of that name belongs to the new file */
+        sqlite3_db_config(mirror->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     sqlite3_close_v2(mirror->db); /* memory that an open cursor needs is freed later */
     mirror->db = NULL;
+    mirror_place_let_go(mirror);
     row_layout_release(&mirror->layout);
     mirror->has_layout = false;
     mirror->meta = mirror_meta_start();
@@ -180,7 +183,9 @@ static bool can_freeze(const struct mirror *mirror, enum mirror_file file)
 static enum lineage_status open_on_disk(struct mirror *mirror, enum mirror_file *file, struct lineage_error *err)
 {
     mirror->writable = true;
-    enum lineage_status status = mirror_place_find(mirror, file, &mirror->writable, err);
+    enum lineage_status status = mirror_place_hold(mirror, err);
+    if (status == LINEAGE_OK)
+        status = mirror_place_find(mirror, file, &mirror->writable, err);
     mirror->file = mirror_file_state(mirror);
     if (status == LINEAGE_OK && !mirror->writable) {
         status = check_frozen(mirror, *file, err);
@@ -190,6 +195,8 @@ static enum lineage_status open_on_disk(struct mirror *mirror, enum mirror_file 
     } else if (status == LINEAGE_OK) {
         mirror->frozen = can_freeze(mirror, *file);
     }
+    if (mirror->frozen)
+        mirror_place_let_go(mirror);
     const char *vfs = checked_pages_vfs();
     char *path = status == LINEAGE_OK ? mirror_file_path(mirror, mirror->frozen) : NULL;
     if (status == LINEAGE_OK && (!path || !vfs))
@@ -457,7 +464,9 @@ enum lineage_status mirror_connect_anew(struct mirror *mirror, struct lineage_er
     enum mirror_file file;
     mirror_disconnect(mirror);
     mirror->on_disk = mirror->thawed = true;
-    enum lineage_status status = mirror_place_renew(mirror, err);
+    enum lineage_status status = mirror_place_hold(mirror, err);
+    if (status == LINEAGE_OK)
+        status = mirror_place_renew(mirror, err);
     if (status == LINEAGE_OK)
         status = open_file(mirror, true, &file, err);
     if (status == LINEAGE_OK && mirror->frozen)

@@ -65,6 +65,7 @@ struct mirror {
     struct mirror_part *part; /* NULL: all rows of the log are mirrored */
     unsigned generation;      /* how often a part was completed */
     struct mirror_place place;
+    int hold; /* the store's directory under a shared lock, while the file is open for writing: nobody replaces it; -1: none */
     struct mirror_file_state file; /* state of the file when it was opened */
     unsigned mended;               /* how often damage was found and mended */
     struct {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -113,20 +114,50 @@ static bool is_still_there(const struct mirror *mirror)
     return !mirror_file_is_gone(mirror);
 }
 
-/* Another process of this user may have been first. */
-static enum lineage_status replace_if(bool (*must)(const struct mirror *), struct mirror *mirror, struct lineage_error *err)
+enum lineage_status mirror_place_hold(struct mirror *mirror, struct lineage_error *err)
+{
+    int tries = 0;
+    if (mirror->hold < 0)
+        mirror->hold = fs_open(mirror->store->dir_fd, ".", O_RDONLY | O_DIRECTORY, 0);
+    while (mirror->hold >= 0 && fs_try_share(mirror->hold) != 0 && errno == EWOULDBLOCK)
+        if (tries++ == 500)
+            return store_fail(err, LINEAGE_EDB, "another process has been replacing %s/" PLACE_MIRROR " for five seconds",
+                              mirror->store->dir);
+        else
+            poll(NULL, 0, 10);
+    return LINEAGE_OK;
+}
+
+void mirror_place_let_go(struct mirror *mirror)
+{
+    if (mirror->hold >= 0)
+        fs_close(mirror->hold);
+    mirror->hold = -1;
+}
+
+/* Another process of this user may have been first. `in_use`: although others may have the file open. */
+static enum lineage_status replace_if(bool (*must)(const struct mirror *), bool in_use, struct mirror *mirror,
+                                      struct lineage_error *err)
 {
     int lock = own_record_lock(mirror->place.records.data);
     if (lock < 0)
         return store_fail_errno(err, LINEAGE_EDB, "cannot lock the records beside %s", mirror->place.records.data);
-    enum lineage_status status = must(mirror) ? replace_locked(mirror, err) : LINEAGE_OK;
+    enum lineage_status status = LINEAGE_OK;
+    if (must(mirror) && !in_use && mirror->hold >= 0 && fs_try_lock(mirror->hold) != 0 && errno == EWOULDBLOCK)
+        status = store_fail(err, LINEAGE_ELOCKED, "%s/" PLACE_MIRROR " is used by another process", mirror->place.path.data);
+    else if (must(mirror))
+        status = replace_locked(mirror, err);
+    if (mirror->hold >= 0) {
+        enum lineage_status held = mirror_place_hold(mirror, err);
+        status = status == LINEAGE_OK ? held : status;
+    }
     fs_close(lock);
     return as_db_failure(status, err);
 }
 
 static enum lineage_status replace(struct mirror *mirror, struct lineage_error *err)
 {
-    return replace_if(is_foreign, mirror, err);
+    return replace_if(is_foreign, false, mirror, err);
 }
 
 static enum lineage_status use_private(struct mirror *mirror, bool tell, struct lineage_error *err)
@@ -169,9 +200,10 @@ static enum lineage_status judge_file(struct mirror *mirror, bool writable, bool
     if (own == OWN_UNKNOWN)
         return store_fail(err, LINEAGE_EDB, "cannot read the record that says whether this user made %s/" PLACE_MIRROR,
                           mirror->store->dir);
+    enum lineage_status status = LINEAGE_ELOCKED;
     if (own == OWN_NO && mine && writable && is_at_rest(mirror))
-        return replace(mirror, err);
-    return use_private(mirror, mine, err);
+        status = replace(mirror, err);
+    return status == LINEAGE_ELOCKED ? use_private(mirror, mine, err) : status;
 }
 
 enum lineage_status mirror_place_find(struct mirror *mirror, enum mirror_file *file, bool *writable, struct lineage_error *err)
@@ -202,7 +234,13 @@ enum lineage_status mirror_place_renew(struct mirror *mirror, struct lineage_err
     enum lineage_status status = mirror_place_find(mirror, &file, &writable, err);
     if (status == LINEAGE_OK && !writable)
         status = store_fail(err, LINEAGE_EDB, "%s/" PLACE_MIRROR " may not be written", mirror->place.path.data);
-    return status == LINEAGE_OK ? replace_if(is_still_there, mirror, err) : status;
+    if (status == LINEAGE_OK)
+        status = replace_if(is_still_there, false, mirror, err);
+    if (status != LINEAGE_ELOCKED)
+        return status;
+    if (err)
+        err->status = LINEAGE_EDB; /* nobody waits for it: the caller answers from memory */
+    return LINEAGE_EDB;
 }
 
 static void remove_private(const struct mirror *mirror)
@@ -230,7 +268,7 @@ enum lineage_status mirror_place_take_over(struct mirror *mirror, struct lineage
         return LINEAGE_OK; /* another user's */
     status = own_record_base(&mirror->place.records, store->dir_fd, err);
     if (status == LINEAGE_OK)
-        status = replace(mirror, err);
+        status = replace_if(is_foreign, true, mirror, err);
     if (status == LINEAGE_OK)
         remove_private(mirror);
     return status;

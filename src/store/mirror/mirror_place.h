@@ -24,6 +24,16 @@ enum lineage_status mirror_place_take_over(struct mirror *mirror, struct lineage
  * processes that have the file open keep it. */
 enum lineage_status mirror_place_renew(struct mirror *mirror, struct lineage_error *err);
 
+/*
+ * Locks the store's directory for a connection that may write, so that nobody replaces the file under it: the files of SQLite
+ * beside it are found by name, and two databases of one name would read each other's journals. Waits while a file is being
+ * replaced. Without a lock (a file system that has none) it is as before there were locks. LINEAGE_EDB if one is held for long.
+ */
+enum lineage_status mirror_place_hold(struct mirror *mirror, struct lineage_error *err);
+
+/* Gives the lock back. The connection must be closed, or read-only without locks. */
+void mirror_place_let_go(struct mirror *mirror);
+
 void mirror_place_release(struct mirror *mirror);
 
 #endif

@@ -273,13 +273,14 @@ enum lineage_status mirror_open(struct mirror **out, struct lineage_store *store
     struct mirror *mirror = calloc(1, sizeof *mirror);
     enum lineage_status status;
     *out = NULL;
+    if (mirror)
+        mirror->place.fd = mirror->hold = -1;
     if (!mirror || !(mirror->reader = tsv_reader_new())) {
         mirror_close(mirror);
         return store_no_memory(err);
     }
     mirror->store = store;
     mirror->judge = judge;
-    mirror->place.fd = -1;
     status = connect_anywhere(mirror, err);
     if (status != LINEAGE_OK)
         mirror_close(mirror);
