@@ -97,6 +97,7 @@ static void print_margin(FILE *out, const struct lineage_trial *trial, const str
 static void print_lines(FILE *out, const struct lineage_trial *trial, const struct lineage_config *config,
                         const struct cli_screen *screen)
 {
+    char number[LINEAGE_NUMBER_MAX];
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
         print_column(out, screen, trial, i);
     print_margin(out, trial, config, screen);
@@ -104,11 +105,10 @@ static void print_lines(FILE *out, const struct lineage_trial *trial, const stru
         print_text(out, screen, trial->extras[i].column, trial->extras[i].text, CLI_PLAIN);
     print_number(out, screen, "ig_clip_scale_mean", trial->ig_clip_scale_mean, CLI_PLAIN);
     print_number(out, screen, "ig_clip_scale_std", trial->ig_clip_scale_std, CLI_PLAIN);
-    for (size_t i = 0; i < trial->n_params; i++)
-        if (trial->params[i].text)
-            print_text(out, screen, trial->params[i].name, trial->params[i].text, CLI_PLAIN);
-        else
-            print_number(out, screen, trial->params[i].name, (struct lineage_number){true, trial->params[i].value}, CLI_PLAIN);
+    for (size_t i = 0; i < trial->n_params; i++) {
+        const struct lineage_param *param = &trial->params[i];
+        print_text(out, screen, param->name, param->text ? param->text : lineage_setting_format(number, param->value), CLI_PLAIN);
+    }
     for (size_t i = 0; i < trial->n_metrics; i++)
         print_number(out, screen, trial->metrics[i].name, (struct lineage_number){true, trial->metrics[i].value}, CLI_PLAIN);
     for (size_t i = 0; i < trial->n_turns; i++)
