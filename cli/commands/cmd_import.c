@@ -154,6 +154,7 @@ static void print_left_out(const json_t *history, const struct history_rows *row
         printf("%zu runs have not ended and are left out; import again later\n", rows->n_running);
     if (rows->n_groups)
         printf("%zu runs are left out, because they only group other runs\n", rows->n_groups);
+    print_names("columns left out, unless --map COLUMN=param or metric takes them", json_object_get(history, "columns_left_out"));
     json_object_foreach(json_object_get(history, "left_out"), name, value)
         printf("%" JSON_INTEGER_FORMAT " %s are left out\n", json_integer_value(value), name);
     if (rows->n_not_finite)
@@ -442,7 +443,11 @@ static int import_history(struct lineage_store *store, const struct import_optio
 static bool is_history(const struct import_options *o, const char *path)
 {
     struct stat st;
-    return o->from || o->map || history_tool_of(path) || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+    const bool there = stat(path, &st) == 0;
+    if (o->from || o->map || (there && S_ISDIR(st.st_mode)))
+        return true;
+    /* A pipe can be read only once. */
+    return there && S_ISREG(st.st_mode) && history_tool_of(path) && !history_is_log(path, o->metric);
 }
 
 static int check_from(const struct import_options *o)
@@ -451,7 +456,7 @@ static int check_from(const struct import_options *o)
     for (size_t i = 0; o->from && (tool = history_tool_at(i)); i++)
         if (strcmp(o->from, tool) == 0)
             return CLI_GO_ON;
-    return o->from ? cli_error(CLI_USAGE, "--from '%.40s': use wandb, mlflow, optuna, tensorboard, trackio, ray, aide, openevolve, shinka or csv", o->from) : CLI_GO_ON;
+    return o->from ? cli_error(CLI_USAGE, "--from '%.40s': use wandb, mlflow, optuna, tensorboard, trackio, ray, aide, openevolve, shinka, mlparty or csv", o->from) : CLI_GO_ON;
 }
 
 /*
@@ -537,7 +542,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
          "the store (default: the current directory or a parent)", "DIR"},
         {"metric", 0, POPT_ARG_STRING, &o.metric, 0,
          "score column of FILE (default: core_metric or val_bpb), or the metric that is the score of runs", "NAME"},
-        {"from", 0, POPT_ARG_STRING, &o.from, 0, "tool that wrote FILE: wandb, mlflow, optuna, tensorboard, trackio, ray, aide, openevolve, shinka or csv (default: found out)",
+        {"from", 0, POPT_ARG_STRING, &o.from, 0, "tool that wrote FILE: wandb, mlflow, optuna, tensorboard, trackio, ray, aide, openevolve, shinka, mlparty or csv (default: found out)",
          "TOOL"},
         {"study", 0, POPT_ARG_STRING, &o.study, 0, "the study, experiment or project, if FILE has several", "NAME"},
         {"take", 0, POPT_ARG_STRING, &o.take, 0, "which value of a curve is the score (default: last)", "last|min|max"},
@@ -572,10 +577,12 @@ const struct cli_command cmd_import = {
                    "wandb) and JSON of Weights & Biases, a directory mlruns or the SQLite file of MLflow, the\n"
                    "SQLite file or the journal of Optuna, a directory with event files of TensorBoard, the\n"
                    "SQLite file of trackio, the folder of a Ray Tune experiment, the journal.json of AIDE, a\n"
-                   "database of OpenEvolve or ShinkaEvolve, or a table (.csv, .tsv). The first lines say what\n"
-                   "it is: runs by state, metrics, the score and its direction, and what is left out; with\n"
-                   "--dry-run nothing else happens. If no finished run has the score, or the tool recorded\n"
-                   "another direction, nothing is written.\n"
+                   "database of OpenEvolve or ShinkaEvolve, the index.sqlite of mlparty, or a table (.csv,\n"
+                   ".tsv, or JSON objects, one a run). The first lines say what it is: runs by state, metrics,\n"
+                   "the score and its direction, and what is left out; with --dry-run nothing else happens. If\n"
+                   "no finished run has the score, or the tool recorded another direction, nothing is written.\n"
+                   "A table of which no column is known as the score is refused with its columns and the --map\n"
+                   "line that would import it.\n"
                    "\n"
                    "Runs become rows in the order in which they started, and the store's rules decide what is\n"
                    "kept. Failed runs, and those whose score is not finite, are crashes; killed ones, and\n"
