@@ -180,10 +180,11 @@ static bool is_wandb(const char *path)
     return head_has(path, "{", "", "") || head_has(path, "[", "", "") || head_has(path, "\xef\xbb\xbf{", "", "") || head_has(path, "\xef\xbb\xbf[", "", "");
 }
 
-/* Copies the first line. Returns false if there is none. */
+/* Copies the first line. Returns false if there is none, and of a pipe, which can be read only once. */
 static bool head_line(char line[4096], const char *path)
 {
-    FILE *in = fopen(path, "re");
+    struct stat st;
+    FILE *in = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "re") : NULL;
     const bool any = in && fgets(line, 4096, in);
     if (in)
         fclose(in);
@@ -206,12 +207,13 @@ static bool has_word(const char *line, const char *word)
     return false;
 }
 
-bool history_is_log(const char *path, const char *metric)
+const char *history_log_score(const char *path, const char *metric)
 {
     char line[4096];
     if (ends_with(path, ".csv") || !head_line(line, path) || !(has_word(line, "exp_id") || has_word(line, "commit")))
-        return false;
-    return metric ? has_word(line, metric) : has_word(line, "core_metric") || has_word(line, "val_bpb");
+        return NULL;
+    const char *name = metric ? metric : has_word(line, "core_metric") ? "core_metric" : "val_bpb";
+    return has_word(line, name) ? name : NULL;
 }
 
 static bool is_any(const char *path)

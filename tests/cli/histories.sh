@@ -413,6 +413,18 @@ must_have out 'nothing is written: 1 rows would be imported, 0 left out'
 must_run import -C made log.tsv --metric metric
 must_equal 'a1 0.5' "$(cells made 1,10)"
 
+# The log of a program that trained on: a score that is not finite is that of a crash, as in `run`.
+printf 'commit\tval_bpb\tmemory_gb\tstatus\tdescription\na\tnan\t1\tkeep\tx\nb\t0.9\t1\tkeep\ty\nc\t-inf\t1\tcrash\tz\n' >nan.tsv
+new nan lower
+for try in --dry-run ''; do
+    run import -C nan nan.tsv $try
+    must_have out 'log of trials: crash 2, keep 1'
+    must_have out 'score: val_bpb, which 1 rows have; a lower one is better, says the store'
+done
+must_have err 'nan.tsv:2: a: val_bpb is not finite, so the trial has no score and is a crash'
+must_equal 'a crash  its score is not a finite number
+b keep 0.9 
+c crash  ' "$(cells nan 1,9,10,17)"
 # A log is read from a pipe, which can be read once.
 new piped lower
 mkfifo pipe
