@@ -241,6 +241,13 @@ for id in 000 001 002; do
 done
 git checkout -q --orphan rewritten && git commit -qm all && git branch -qD master && git reflog expire --expire=now --all && git gc -q --prune=now
 must_equal '3|2 1|0 1.0' "$(store=../S && refs)|$(store=../S && code | tr '\n' ' ' | sed 's/ $//')|$(store=../S && again)"
+# A trial between two rewritings: the list goes from the first commits to the last ones, and its ref is moved.
+id=$(echo 0 >v && trial ../S)
+old=$(git rev-parse "refs/lineage/$id")
+new=$(git commit-tree -m 'rewritten again' "$old^{tree}")
+echo "$(git hash-object v) $new" >>.git/filter-repo/commit-map
+git update-ref "refs/lineage/$id" "$new"
+must_equal "$id kept 0" "$("$LINEAGE" refs -C ../S --format tsv | grep "^$id" | cut -f 1,4 | tr '\t' ' ') $("$LINEAGE" rerun -q -C ../S "$id" >/dev/null 2>&1; echo $?)"
 cd ../..
 
 # ---- a store that is tracked, or begun anew, says so ----
