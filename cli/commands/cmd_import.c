@@ -154,6 +154,7 @@ static void print_left_out(const json_t *history, const struct history_rows *row
         printf("%zu runs have not ended and are left out; import again later\n", rows->n_running);
     if (rows->n_groups)
         printf("%zu runs are left out, because they only group other runs\n", rows->n_groups);
+    print_names("columns left out, unless --map COLUMN=param or metric takes them", json_object_get(history, "columns_left_out"));
     json_object_foreach(json_object_get(history, "left_out"), name, value)
         printf("%" JSON_INTEGER_FORMAT " %s are left out\n", json_integer_value(value), name);
     if (rows->n_not_finite)
@@ -442,7 +443,11 @@ static int import_history(struct lineage_store *store, const struct import_optio
 static bool is_history(const struct import_options *o, const char *path)
 {
     struct stat st;
-    return o->from || o->map || history_tool_of(path) || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+    const bool there = stat(path, &st) == 0;
+    if (o->from || o->map || (there && S_ISDIR(st.st_mode)))
+        return true;
+    /* A pipe can be read only once. */
+    return there && S_ISREG(st.st_mode) && history_tool_of(path) && !history_log_score(path, o->metric);
 }
 
 static int check_from(const struct import_options *o)
@@ -451,7 +456,59 @@ static int check_from(const struct import_options *o)
     for (size_t i = 0; o->from && (tool = history_tool_at(i)); i++)
         if (strcmp(o->from, tool) == 0)
             return CLI_GO_ON;
-    return o->from ? cli_error(CLI_USAGE, "--from '%.40s': use wandb, mlflow, optuna, tensorboard, trackio, ray, aide, openevolve, shinka or csv", o->from) : CLI_GO_ON;
+    return o->from ? cli_error(CLI_USAGE, "--from '%.40s': use wandb, mlflow, optuna, tensorboard, trackio, ray, aide, openevolve, shinka, mlparty or csv", o->from) : CLI_GO_ON;
+}
+
+static void add_one(json_t *counts, const char *name)
+{
+    json_object_set_new(counts, name, json_integer(json_integer_value(json_object_get(counts, name)) + 1));
+}
+
+/* Says of the rows of a log, which are those behind the first `before`, what describe() says of runs. */
+static int describe_log(struct lineage_store *store, const struct import_options *o, const char *path, uint64_t before)
+{
+    struct lineage_cursor *cursor = NULL;
+    struct lineage_trial row = {0};
+    struct lineage_error err;
+    json_t *labels = json_object(), *names = json_object();
+    const char *score = history_log_score(path, o->metric);
+    size_t n_scored = 0;
+    uint64_t n = 0;
+    enum lineage_status status = lineage_new_trials(&cursor, store, before, &n, &err);
+    while (status == LINEAGE_OK && (status = lineage_cursor_next(cursor, &row, &err)) == LINEAGE_OK) {
+        add_one(labels, lineage_label_name(row.status));
+        n_scored += row.score.present;
+        for (size_t i = 0; i < row.n_params; i++)
+            json_object_set_new(names, row.params[i].name, json_true());
+        lineage_trial_release(&row);
+    }
+    lineage_cursor_close(cursor);
+    if (status == LINEAGE_ENOTFOUND) {
+        print_names("log of trials", labels);
+        printf("score: %s, which %zu rows have; a %s one is better, says the store\n", score ? score : "its score", n_scored,
+               lineage_store_config(store)->direction == LINEAGE_HIGHER ? "higher" : "lower");
+        print_names("parameters", names);
+    }
+    json_decref(labels);
+    json_decref(names);
+    return status == LINEAGE_ENOTFOUND ? CLI_OK : cli_fail(&err);
+}
+
+static int import_log(struct lineage_store *store, const struct import_options *o, char *path, const char *would)
+{
+    struct lineage_import_stats stats = {0};
+    struct lineage_cursor *cursor = NULL;
+    struct lineage_error err;
+    uint64_t before = 0;
+    enum lineage_status status = lineage_new_trials(&cursor, store, UINT64_MAX, &before, &err);
+    lineage_cursor_close(cursor);
+    if (status == LINEAGE_OK)
+        status = lineage_import(store, path, o->metric, &stats, finding_print_import, path, &err);
+    if (status != LINEAGE_OK)
+        return cli_fail(&err);
+    const int described = describe_log(store, o, path, before);
+    printf("%s%zu rows %simported, %zu left out\n", *would ? "nothing is written: " : "", stats.n_rows, would, stats.n_left_out);
+    return described;
 }
 
 /*
@@ -464,7 +521,6 @@ static int try_import(const struct lineage_config *config, const struct import_o
     char dir[PATH_MAX];
     const char *base = getenv("TMPDIR");
     struct lineage_store *store = NULL;
-    struct lineage_import_stats stats = {0};
     struct lineage_error err;
     int n = snprintf(dir, sizeof dir, "%s/lineage-XXXXXX", base && *base ? base : "/tmp");
     if (n < 0 || n >= PATH_MAX || !mkdtemp(dir))
@@ -472,14 +528,10 @@ static int try_import(const struct lineage_config *config, const struct import_o
     enum lineage_status status = lineage_store_create(dir, config, &err);
     if (status == LINEAGE_OK)
         status = lineage_store_open(&store, dir, &options, &err);
-    if (status == LINEAGE_OK)
-        status = lineage_import(store, path, o->metric, &stats, finding_print_import, path, &err);
+    const int done = status == LINEAGE_OK ? import_log(store, o, path, "would be ") : cli_fail(&err);
     lineage_store_close(store);
     workdir_remove_tree(AT_FDCWD, dir);
-    if (status != LINEAGE_OK)
-        return cli_fail(&err);
-    printf("nothing is written: %zu rows would be imported, %zu left out\n", stats.n_rows, stats.n_left_out);
-    return CLI_OK;
+    return done;
 }
 
 /* Before the store is made: a file that cannot be read must not leave an empty store. */
@@ -511,8 +563,6 @@ static int before_open(struct cli_session *session, void *context)
 static int work(struct cli_session *session, void *context)
 {
     struct import_options *o = context;
-    struct lineage_import_stats stats;
-    struct lineage_error err;
     if (o->exact)
         return import_exact(session->store, session->args.positional[0]);
     cli_deliver_waiting(session->store);
@@ -522,10 +572,7 @@ static int work(struct cli_session *session, void *context)
     char *path = (char *)(uintptr_t)session->args.positional[0];
     if (o->dry_run)
         return try_import(lineage_store_config(session->store), o, path);
-    if (lineage_import(session->store, path, o->metric, &stats, finding_print_import, path, &err) != LINEAGE_OK)
-        return cli_fail(&err);
-    printf("%zu rows imported, %zu left out\n", stats.n_rows, stats.n_left_out);
-    return CLI_OK;
+    return import_log(session->store, o, path, "");
 }
 
 static int run(const struct cli_command *command, int argc, const char **argv)
@@ -537,7 +584,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
          "the store (default: the current directory or a parent)", "DIR"},
         {"metric", 0, POPT_ARG_STRING, &o.metric, 0,
          "score column of FILE (default: core_metric or val_bpb), or the metric that is the score of runs", "NAME"},
-        {"from", 0, POPT_ARG_STRING, &o.from, 0, "tool that wrote FILE: wandb, mlflow, optuna, tensorboard, trackio, ray, aide, openevolve, shinka or csv (default: found out)",
+        {"from", 0, POPT_ARG_STRING, &o.from, 0, "tool that wrote FILE: wandb, mlflow, optuna, tensorboard, trackio, ray, aide, openevolve, shinka, mlparty or csv (default: found out)",
          "TOOL"},
         {"study", 0, POPT_ARG_STRING, &o.study, 0, "the study, experiment or project, if FILE has several", "NAME"},
         {"take", 0, POPT_ARG_STRING, &o.take, 0, "which value of a curve is the score (default: last)", "last|min|max"},
@@ -572,10 +619,12 @@ const struct cli_command cmd_import = {
                    "wandb) and JSON of Weights & Biases, a directory mlruns or the SQLite file of MLflow, the\n"
                    "SQLite file or the journal of Optuna, a directory with event files of TensorBoard, the\n"
                    "SQLite file of trackio, the folder of a Ray Tune experiment, the journal.json of AIDE, a\n"
-                   "database of OpenEvolve or ShinkaEvolve, or a table (.csv, .tsv). The first lines say what\n"
-                   "it is: runs by state, metrics, the score and its direction, and what is left out; with\n"
-                   "--dry-run nothing else happens. If no finished run has the score, or the tool recorded\n"
-                   "another direction, nothing is written.\n"
+                   "database of OpenEvolve or ShinkaEvolve, the index.sqlite of mlparty, or a table (.csv,\n"
+                   ".tsv, or JSON objects, one a run). The first lines say what it is: runs by state, metrics,\n"
+                   "the score and its direction, and what is left out; with --dry-run nothing else happens. If\n"
+                   "no finished run has the score, or the tool recorded another direction, nothing is written.\n"
+                   "A table of which no column is known as the score is refused with its columns and the --map\n"
+                   "line that would import it.\n"
                    "\n"
                    "Runs become rows in the order in which they started, and the store's rules decide what is\n"
                    "kept. Failed runs, and those whose score is not finite, are crashes; killed ones, and\n"

@@ -74,20 +74,33 @@ static bool take_if_known(char out[PATH_MAX], const json_t *git, const char *dir
 
 /*
  * git filter-repo gives commits new ids, moves the refs of trials along, and lists both ids in a file. The commits of the trial
- * become the new ones.
+ * become the new ones. After several runs the file lists the ids before the first one and after the last; a trial in between is
+ * found by its ref, if that names a commit of the list.
  */
-static void follow_rewriting(json_t *git, const char *place)
+static void follow_rewriting(json_t *git, struct repository *r, const char *place)
 {
     static const char *const files[] = {".git/filter-repo/commit-map", "filter-repo/commit-map"}, *const keys[] = {"code", "commit"};
-    char path[PATH_MAX], line[4 * REPOSITORY_COMMIT_MAX], was[REPOSITORY_COMMIT_MAX], is[REPOSITORY_COMMIT_MAX];
+    char path[PATH_MAX], line[4 * REPOSITORY_COMMIT_MAX], was[REPOSITORY_COMMIT_MAX], is[REPOSITORY_COMMIT_MAX], kept[REPOSITORY_COMMIT_MAX] = "";
+    const char *ref = text_of(git, "ref");
+    bool listed = false, moved = false;
     FILE *in = NULL;
     for (size_t i = 0; !in && i < 2; i++)
         if (snprintf(path, sizeof path, "%s/%s", place, files[i]) < PATH_MAX)
             in = fopen(path, "re");
-    while (in && fgets(line, sizeof line, in))
+    snprintf(r->top, sizeof r->top, "%s", place);
+    if (in && strncmp(ref, "refs/lineage/", 13) == 0 && !repository_commit(kept, r, ref))
+        kept[0] = '\0';
+    while (in && fgets(line, sizeof line, in)) {
+        if (sscanf(line, "%79s %79s", was, is) != 2 || strspn(is, "0") == strlen(is))
+            continue;
+        moved = moved || strcmp(is, kept) == 0;
         for (size_t k = 0; k < 2; k++)
-            if (sscanf(line, "%79s %79s", was, is) == 2 && strcmp(was, text_of(git, keys[k])) == 0 && strspn(is, "0") != strlen(is))
-                json_object_set_new(git, keys[k], json_string(is));
+            if (strcmp(was, text_of(git, keys[k])) == 0)
+                listed = json_object_set_new(git, keys[k], json_string(is)) == 0;
+    }
+    for (size_t k = 0; k < 2 && moved && !listed; k++)
+        if (*text_of(git, keys[k]))
+            json_object_set_new(git, keys[k], json_string(kept));
     if (in)
         fclose(in);
 }
@@ -114,7 +127,7 @@ void trial_place_find(json_t *git, const char *store)
     if (!found && moved)
         found = others = take(place, top, common);
     if (found)
-        follow_rewriting(git, place);
+        follow_rewriting(git, r, place);
     json_object_set_new(git, "place", found ? json_string(place) : json_null());
     if (others)
         json_object_set_new(git, "others", json_true());

@@ -17,6 +17,7 @@
 #ifndef CLI_HISTORY_H
 #define CLI_HISTORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <jansson.h>
@@ -35,6 +36,10 @@ const char *history_tool_at(size_t i);
 
 /* Returns the name of the tool that wrote a file or a directory, or NULL with errno 0 if it is none of them. */
 const char *history_tool_of(const char *path);
+
+/* Returns the column of the score (metric, or if NULL core_metric or val_bpb) if the table is a log, with exp_id or commit, that
+ * lineage_import reads; else NULL. */
+const char *history_log_score(const char *path, const char *metric);
 
 /* Returns the history with its runs in the order in which they started, or NULL with the reason, which names the file. */
 json_t *history_read(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX]);

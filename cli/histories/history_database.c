@@ -56,6 +56,29 @@ bool history_has_column(sqlite3 *db, const char *table, const char *column)
     return sqlite3_table_column_metadata(db, NULL, table, column, NULL, NULL, NULL, NULL, NULL) == SQLITE_OK;
 }
 
+json_t *read_stranger(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
+{
+    static const char sql[] = "SELECT m.name, group_concat(c.name, ', ') FROM sqlite_schema m, pragma_table_info(m.name) c"
+                              " WHERE m.type = 'table' GROUP BY m.name ORDER BY m.name NOT LIKE '%run%' AND m.name NOT LIKE '%trial%', m.name";
+    char tables[200] = "", first[64] = "TABLE";
+    size_t length = 0;
+    bool failed = false;
+    sqlite3 *db = history_database(path, why);
+    sqlite3_stmt *stmt = db ? history_query(db, path, why, sql, NULL, NULL) : NULL;
+    (void)options;
+    while (history_next(stmt, path, &failed, why) && length < sizeof tables) {
+        if (!length)
+            snprintf(first, sizeof first, "%s", history_column(stmt, 0));
+        length += (size_t)snprintf(tables + length, sizeof tables - length, "%s%.40s (%.120s)", length ? ", " : "", history_column(stmt, 0), history_column(stmt, 1));
+    }
+    sqlite3_finalize(stmt);
+    sqlite3_close(db);
+    if (!failed)
+        history_fail(why, "%.80s is of no known tool; its tables: %s; import one as a table: sqlite3 -header -csv %.60s 'SELECT * FROM %.40s' >runs.csv, "
+                     "lineage import runs.csv --map COLUMN=metric", path, tables, path, first);
+    return NULL;
+}
+
 const char *history_column(sqlite3_stmt *stmt, int column)
 {
     const char *text = (const char *)sqlite3_column_text(stmt, column);

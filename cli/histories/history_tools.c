@@ -131,6 +131,11 @@ static bool is_shinka(const char *path)
     return has_table(path, "programs", "combined_score");
 }
 
+static bool is_mlparty(const char *path)
+{
+    return has_table(path, "nodes", "params_hash");
+}
+
 enum { HEAD = 65536 };
 
 /* Whether all of the words are in the first bytes of the file, which begin with the first one of them, blanks aside. */
@@ -175,28 +180,45 @@ static bool is_wandb(const char *path)
     return head_has(path, "{", "", "") || head_has(path, "[", "", "") || head_has(path, "\xef\xbb\xbf{", "", "") || head_has(path, "\xef\xbb\xbf[", "", "");
 }
 
+/* Copies the first line. Returns false if there is none, and of a pipe, which can be read only once. */
+static bool head_line(char line[4096], const char *path)
+{
+    struct stat st;
+    FILE *in = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "re") : NULL;
+    const bool any = in && fgets(line, 4096, in);
+    if (in)
+        fclose(in);
+    line[any ? strcspn(line, "\r\n") : 0] = '\0';
+    return any;
+}
+
+static bool is_table(const char *path)
+{
+    char line[4096];
+    return ends_with(path, ".csv") || (head_line(line, path) && strlen(line) > 0 && strpbrk(line, "\t,"));
+}
+
 static bool has_word(const char *line, const char *word)
 {
     const size_t n = strlen(word);
     for (const char *at = line; (at = strstr(at, word)); at += n)
-        if ((at == line || strchr("\t,\"", at[-1])) && (!at[n] || strchr("\t,\"", at[n])))
+        if ((at == line || strchr("\t\"", at[-1])) && (!at[n] || strchr("\t\"", at[n])))
             return true;
     return false;
 }
 
-/* A table, but for the logs that lineage_import reads: with exp_id or, without a column for the metric's name, with commit. */
-static bool is_table(const char *path)
+const char *history_log_score(const char *path, const char *metric)
 {
-    FILE *in = ends_with(path, ".csv") ? NULL : fopen(path, "re");
-    char line[4096] = "";
-    bool is = ends_with(path, ".csv");
-    if (in && fgets(line, sizeof line, in)) {
-        line[strcspn(line, "\r\n")] = '\0';
-        is = strlen(line) > 0 && strpbrk(line, "\t,") && !has_word(line, "exp_id") && (!has_word(line, "commit") || has_word(line, "metric_value"));
-    }
-    if (in)
-        fclose(in);
-    return is;
+    char line[4096];
+    if (ends_with(path, ".csv") || !head_line(line, path) || !(has_word(line, "exp_id") || has_word(line, "commit")))
+        return NULL;
+    const char *name = metric ? metric : has_word(line, "core_metric") ? "core_metric" : "val_bpb";
+    return has_word(line, name) ? name : NULL;
+}
+
+static bool is_any(const char *path)
+{
+    return path != NULL;
 }
 
 enum kind { DIRECTORY, DATABASE, TEXT };
@@ -218,6 +240,8 @@ static const struct {
     {"trackio", DATABASE, is_trackio, read_trackio},
     {"tensorboard", TEXT, is_tensorboard, read_tensorboard}, /* one event file */
     {"shinka", DATABASE, is_shinka, read_shinka},
+    {"mlparty", DATABASE, is_mlparty, read_mlparty},
+    {"sqlite", DATABASE, is_any, read_stranger},
     {"wandb", TEXT, is_wandb_log, read_wandb_logs},
     {"optuna", TEXT, is_journal, read_optuna_journal},
     {"ray", TEXT, is_ray_result, read_ray_result},
@@ -229,12 +253,12 @@ enum { N_TOOLS = sizeof tools / sizeof *tools };
 
 const char *history_tool_at(size_t i)
 {
-    static const char *const names[] = {"wandb", "mlflow", "optuna", "tensorboard", "trackio", "ray", "aide", "openevolve", "shinka", "csv"};
+    static const char *const names[] = {"wandb", "mlflow", "optuna", "tensorboard", "trackio", "ray", "aide", "openevolve", "shinka", "mlparty", "csv"};
     return i < sizeof names / sizeof *names ? names[i] : NULL;
 }
 
-/* Returns false with errno if the path cannot be looked at. */
-static bool kind_of(enum kind *kind, const char *path)
+/* Returns false with errno if the path cannot be looked at. A pipe can be read only `once`, so nothing is asked about it. */
+static bool kind_of(enum kind *kind, bool *once, const char *path)
 {
     static const char magic[] = "SQLite format 3";
     struct stat st;
@@ -242,6 +266,7 @@ static bool kind_of(enum kind *kind, const char *path)
     if (stat(path, &st) != 0)
         return false;
     *kind = S_ISDIR(st.st_mode) ? DIRECTORY : TEXT;
+    *once = *kind == TEXT && !S_ISREG(st.st_mode);
     FILE *in = S_ISREG(st.st_mode) ? fopen(path, "re") : NULL;
     if (S_ISREG(st.st_mode) && !in)
         return false;
@@ -255,12 +280,15 @@ static bool kind_of(enum kind *kind, const char *path)
 static const char *find(const char *path, const char *tool, history_reader **read)
 {
     enum kind kind;
-    if (!kind_of(&kind, path))
+    bool once;
+    if (!kind_of(&kind, &once, path))
         return NULL;
+    if (once && !tool)
+        tool = "csv";
     const char *found = NULL;
     for (size_t i = 0; i < N_TOOLS; i++) {
         const bool named = tools[i].kind == kind && (!tool || strcmp(tool, tools[i].name) == 0);
-        const bool is = named && tools[i].is(path);
+        const bool is = named && !once && tools[i].is(path);
         if (is || (named && tool && kind != DATABASE)) { /* the user may know better, and the reader says what is missing */
             *read = tools[i].read;
             found = tools[i].name;
@@ -334,8 +362,8 @@ json_t *history_read(const char *path, const struct history_options *options, ch
     if (!tool && options->tool)
         return history_fail(why, "%.300s is not what %s writes", path, options->tool);
     if (!tool)
-        return history_fail(why, "%.300s is neither a results.tsv nor a table, nor a history of W&B, MLflow, Optuna, TensorBoard, trackio, Ray Tune, AIDE, OpenEvolve or ShinkaEvolve", path);
-    if (options->map && options->map[0] && read != read_table)
+        return history_fail(why, "%.300s is neither a results.tsv nor a table, nor a history of W&B, MLflow, Optuna, TensorBoard, trackio, Ray Tune, AIDE, OpenEvolve, ShinkaEvolve or mlparty", path);
+    if (options->map && options->map[0] && read != read_table && read != read_wandb)
         return history_fail(why, "--map is for tables; %.300s is of %s", path, tool);
     json_t *history = read(path, options, why);
     if (history && options->study && !json_object_get(history, "study") && read != read_wandb_logs) {

@@ -1,10 +1,13 @@
 /*
  * read_table.c: a table with one run a line and the names of the columns in its first line, separated by commas or tabs, such as
- * exports of Weights & Biases, Optuna (trials_dataframe) and Ray (get_dataframe), and logs that agents keep.
+ * exports of Weights & Biases, Optuna (trials_dataframe) and Ray (get_dataframe), and logs that agents keep; or JSON objects, one a
+ * run, whose members are the columns.
  *
  * What a column is, its name says, or COLUMN=ROLE: key, name, notes, state, started, ended, seconds, param, metric, or skip. The
  * column that is named as the score is a metric. A column that none of these describes is a setting. Several keys are joined.
+ * The only metric is the score, but for what is measured beside one, such as memory.
  */
+#define _GNU_SOURCE /* strcasestr */
 #include <csv.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,9 +20,9 @@
 #include "cli.h"
 #include "histories/readers.h"
 
-enum { FILE_BYTES = 1 << 30 };
+enum { FILE_BYTES = 1 << 30, DEPTH = 16 };
 
-enum role { KEY, NAME, NOTES, STATE, STARTED, ENDED, SECONDS, PARAM, METRIC, SKIP, N_ROLES, METRIC_NAME = N_ROLES, METRIC_VALUE };
+enum role { KEY, NAME, NOTES, STATE, STARTED, ENDED, SECONDS, PARAM, METRIC, SKIP, N_ROLES, METRIC_NAME = N_ROLES, METRIC_VALUE, MEASURE };
 static const char *const role_names[N_ROLES] = {"key", "name", "notes", "state", "started", "ended", "seconds", "param", "metric", "skip"};
 
 /* Usual names of columns. */
@@ -28,15 +31,19 @@ static const struct {
     enum role role;
 } usual[] = {{"id", KEY}, {"run_id", KEY}, {"key", KEY}, {"trial_id", KEY}, {"exp_id", KEY}, {"experiment_id", KEY}, {"episode_id", KEY}, {"iter", KEY},
              {"iteration", KEY}, {"name", NAME}, {"run_name", NAME}, {"hypothesis", NAME}, {"description", NAME}, {"title", NAME}, {"idea", NAME},
-             {"notes", NOTES}, {"note", NOTES}, {"comment", NOTES}, {"state", STATE}, {"status", STATE}, {"created", STARTED}, {"created_at", STARTED},
-             {"started", STARTED}, {"started_at", STARTED}, {"start_time", STARTED}, {"timestamp", STARTED}, {"datetime_start", STARTED}, {"ended", ENDED},
-             {"end_time", ENDED}, {"end time", ENDED}, {"ended_at", ENDED}, {"datetime_complete", ENDED}, {"runtime", SECONDS}, {"duration", SECONDS},
-             {"seconds", SECONDS}, {"time_total_s", SECONDS}, {"metric_name", METRIC_NAME}, {"metric_value", METRIC_VALUE}, {"memory_gb", METRIC},
-             {"peak_vram_mb", METRIC}, {"max_staleness_steps", METRIC}, {"mean_staleness_steps", METRIC}, {"user", SKIP}, {"tags", SKIP}, {"sweep", SKIP},
-             {"group", SKIP}, {"job type", SKIP}, {"updated", SKIP}, {"updated_at", SKIP}, {"hostname", SKIP}, {"github", SKIP}, {"commit", SKIP},
-             {"checkpoint_dir_name", SKIP}, {"done", SKIP}, {"training_iteration", SKIP}, {"date", SKIP}, {"time_this_iter_s", SKIP}, {"pid", SKIP},
-             {"node_ip", SKIP}, {"time_since_restore", SKIP}, {"iterations_since_restore", SKIP}, {"logdir", SKIP}, {"budget_mode", SKIP},
-             {"budget_s", SKIP}, {"hardware_fingerprint", SKIP}, {"comparable", SKIP}, {"non_comparable_reason", SKIP}};
+             {"intent", NAME}, {"notes", NOTES}, {"note", NOTES}, {"comment", NOTES}, {"state", STATE}, {"status", STATE}, {"created", STARTED},
+             {"created_at", STARTED}, {"started", STARTED}, {"started_at", STARTED}, {"start_time", STARTED}, {"timestamp", STARTED}, {"ts", STARTED},
+             {"datetime_start", STARTED}, {"ended", ENDED}, {"end_time", ENDED}, {"end time", ENDED}, {"ended_at", ENDED}, {"finished_at", ENDED},
+             {"datetime_complete", ENDED}, {"runtime", SECONDS}, {"duration", SECONDS}, {"seconds", SECONDS}, {"time_total_s", SECONDS},
+             {"metric_name", METRIC_NAME}, {"metric_value", METRIC_VALUE}, {"core_metric", METRIC}, {"val_bpb", METRIC}, {"memory_gb", MEASURE},
+             {"peak_vram_mb", MEASURE}, {"max_staleness_steps", MEASURE}, {"mean_staleness_steps", MEASURE}, {"elapsed_min", MEASURE},
+             {"tokens_used", MEASURE}, {"user", SKIP}, {"tags", SKIP}, {"sweep", SKIP}, {"group", SKIP}, {"job type", SKIP}, {"updated", SKIP},
+             {"updated_at", SKIP}, {"hostname", SKIP}, {"github", SKIP}, {"commit", SKIP}, {"parent_commit", SKIP}, {"branch", SKIP},
+             {"parent_branch", SKIP}, {"log_path", SKIP}, {"job_id", SKIP}, {"unit", SKIP}, {"baseline", SKIP}, {"baseline_value", SKIP},
+             {"delta", SKIP}, {"delta_vs_best", SKIP}, {"delta_vs_baseline", SKIP}, {"delta_vs_parent", SKIP}, {"checkpoint_dir_name", SKIP},
+             {"done", SKIP}, {"training_iteration", SKIP}, {"date", SKIP}, {"time_this_iter_s", SKIP}, {"pid", SKIP}, {"node_ip", SKIP},
+             {"time_since_restore", SKIP}, {"iterations_since_restore", SKIP}, {"logdir", SKIP}, {"budget_mode", SKIP}, {"budget_s", SKIP},
+             {"hardware_fingerprint", SKIP}, {"comparable", SKIP}, {"non_comparable_reason", SKIP}};
 
 struct table {
     json_t *history;
@@ -47,7 +54,7 @@ struct table {
     size_t n_columns, column, line;
     const char *metric; /* the column that is the score; NULL: not named */
     json_t *run;
-    bool failed, has_key, run_has_key, has_value; /* has_value: there is a column metric_value */
+    bool failed, checked, has_key, run_has_key, has_value; /* has_value: there is a column metric_value */
     char metric_name[128], metric_value[64];
 };
 
@@ -69,21 +76,51 @@ static bool has_column(const struct table *t, const char *name)
     return false;
 }
 
+static bool begins_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* The settings of Optuna are params_NAME, those of Ray config/NAME, those of mlparty parameters.NAME. */
+static const char *bare_name(const char *column)
+{
+    static const char *const prefixes[] = {"params_", "config/", "parameters.", "result.metrics."};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (begins_with(column, prefixes[i]) && column[strlen(prefixes[i])])
+            return column + strlen(prefixes[i]);
+    return column;
+}
+
+/* A run of mlparty has much else: what was captured of the machine, and what agents wrote. */
+static enum role role_in_mlparty(const char *column)
+{
+    static const struct {
+        const char *name;
+        enum role role;
+    } roles[] = {{"id", KEY}, {"title", NAME}, {"status", STATE}, {"started_at", STARTED}, {"ended_at", ENDED}, {"seed", PARAM}};
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+        if (strcmp(column, roles[i].name) == 0)
+            return roles[i].role;
+    return begins_with(column, "parameters.") ? PARAM : begins_with(column, "result.metrics.") ? METRIC : SKIP;
+}
+
 static enum role usual_role(const struct table *t, const char *column)
 {
+    if (has_column(t, "params_hash"))
+        return role_in_mlparty(column);
     const bool is_optuna = has_column(t, "number") && has_column(t, "state");
     if (is_optuna && strcmp(column, "number") == 0)
         return KEY;
-    if (is_optuna && (strcmp(column, "value") == 0 || strncmp(column, "values_", 7) == 0))
+    if (is_optuna && (strcmp(column, "value") == 0 || begins_with(column, "values_")))
         return METRIC;
-    if (strncmp(column, "system_attrs_", 13) == 0 || strncmp(column, "user_attrs_", 11) == 0)
+    if (begins_with(column, "system_attrs_") || begins_with(column, "user_attrs_"))
         return SKIP;
     if (has_column(t, "metric_value") && strcmp(column, "score") == 0)
         return SKIP; /* of autoresearch-rl: the negative value */
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
         if (strcasecmp(column, usual[i].name) == 0)
             return usual[i].role;
-    if (has_column(t, "training_iteration") && has_column(t, "trial_id") && strncmp(column, "config/", 7) != 0)
+    if (has_column(t, "training_iteration") && has_column(t, "trial_id") && !begins_with(column, "config/"))
         return METRIC; /* of Ray */
     return column[0] ? PARAM : SKIP; /* a table of pandas begins with a column without a name */
 }
@@ -113,7 +150,7 @@ static void check_roles(struct table *t)
                      role < N_ROLES ? role_names[role] : "metric", t->columns[i]);
             if (role != SKIP && t->roles[k] != SKIP && t->columns[i][0] && strcmp(t->columns[i], t->columns[k]) == 0)
                 fail(t, "the column is there twice; rename one of them: ", t->columns[i]);
-            else if (role == t->roles[k] && role != KEY && role != PARAM && role != METRIC && role != SKIP && role != NOTES)
+            else if (role == t->roles[k] && role != KEY && role != PARAM && role != METRIC && role != MEASURE && role != SKIP && role != NOTES)
                 fail(t, text, "");
         }
 }
@@ -150,33 +187,60 @@ static bool check_map(struct table *t)
     return !t->failed;
 }
 
-/* A table without a known score is refused with its columns, and with the option that would name the score. */
+/* The setting of the first run that looks most like a score: a number with such a name, or else the last number. */
+static const char *likely_score(const struct table *t)
+{
+    static const char *const words[] = {"metric", "score", "loss", "acc", "bpb", "reward", "value", "auc", "f1", "err", "rmse", "mse", "perplexity"};
+    const char *name, *last = "COLUMN";
+    json_t *value;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        json_object_foreach(json_object_get(t->run, "params"), name, value) {
+            last = json_is_number(value) && i == 0 ? name : last;
+            if (json_is_number(value) && strcasestr(name, words[i]))
+                return name;
+        }
+    return last;
+}
+
+/* Called with the first run. A table without a known score is refused with its columns, and with the line that would import it. */
 static void check_score(struct table *t)
 {
-    char names[330] = "";
+    char names[230] = "";
     size_t length = 0;
-    bool any = false;
+    const char *slash = strrchr(t->path, '/');
+    bool any = t->failed;
+    t->checked = true;
     for (size_t i = 0; i < t->n_columns; i++) {
         any = any || t->roles[i] == METRIC || t->roles[i] == METRIC_VALUE;
         if (length < sizeof names && t->columns[i][0])
             length += (size_t)snprintf(names + length, sizeof names - length, "%s%.40s", length ? ", " : "", t->columns[i]);
     }
-    if (!any && !t->failed && t->metric)
-        t->failed = !history_fail(t->why, "%.100s has no column %.40s; its columns are: %.200s; name the score by --map COLUMN=metric", t->path, t->metric, names);
-    else if (!any && !t->failed)
-        t->failed = !history_fail(t->why, "%.100s: which column is the score? Name it by --map COLUMN=metric; the columns are: %.200s", t->path, names);
+    if (any)
+        return;
+    const char *score = likely_score(t), *member = score + strcspn(score, ".");
+    const bool is_column = !*member || has_column(t, score); /* or else the member of an object in a cell */
+    history_fail(t->why, "%.80s: %s%.40s%s columns are: %s; to take one as the score: lineage import %.60s --map %.*s=metric%s%.40s", t->path,
+                 t->metric ? "there is no column " : "which column is the score? Its", t->metric ? t->metric : "",
+                 t->metric ? "; its" : "", names, slash ? slash + 1 : t->path,
+                 is_column ? 40 : (int)(member - score), score, is_column ? "" : " --metric ", is_column ? "" : member + 1);
+    t->failed = true;
 }
 
-/* The only column that the user calls a metric is the score. */
-static void set_mapped_score(struct table *t)
+/* The only column that the user calls a metric is the score, or else the only metric. */
+static void set_score(struct table *t)
 {
-    size_t n = 0;
-    const char *found = NULL;
+    size_t n = 0, n_metrics = 0;
+    const char *found = NULL, *only = NULL;
     for (const char *const *map = t->map; map && *map && !t->failed; map++)
         if (strcmp(strrchr(*map, '='), "=metric") == 0)
             found = *map, n++;
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (t->roles[i] == METRIC || t->roles[i] == METRIC_VALUE)
+            only = t->columns[i], n_metrics += t->roles[i] == METRIC ? 1 : 2;
     if (n == 1)
-        json_object_set_new(t->history, "score", json_stringn(found, (size_t)(strrchr(found, '=') - found)));
+        json_object_set_new(t->history, "score", json_stringn(bare_name(found), (size_t)(strrchr(found, '=') - bare_name(found))));
+    else if (n_metrics == 1)
+        json_object_set_new(t->history, "score", json_string(bare_name(only)));
 }
 
 static void take_header(struct table *t)
@@ -192,15 +256,38 @@ static void take_header(struct table *t)
             t->roles[i] = KEY, t->has_key = true;
     if (check_map(t))
         check_roles(t);
-    check_score(t);
-    set_mapped_score(t);
+    set_score(t);
+    json_t *skipped = json_object();
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (t->roles[i] == SKIP && t->columns[i][0])
+            json_object_set_new(skipped, t->columns[i], json_true());
+    json_object_set_new(t->history, "columns_left_out", skipped);
 }
 
 /* ---- the runs ---- */
 
+/* A cell may hold the object of all metrics, or of all settings. Returns NULL for anything else. */
+static json_t *object_of(const char *text)
+{
+    json_t *object = text[0] == '{' ? history_json(text) : NULL;
+    if (object && json_is_object(object))
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
 static void take_number(struct table *t, const char *column, const char *text)
 {
     double value;
+    const char *name;
+    json_t *object = object_of(text), *member;
+    if (object) {
+        json_object_foreach(object, name, member)
+            if (history_number(&value, member))
+                history_set_metric(t->run, name, value);
+        json_decref(object);
+        return;
+    }
     const bool none = !*text || strcasecmp(text, "none") == 0 || strcasecmp(text, "null") == 0 || strcmp(text, "-") == 0;
     if (none)
         return;
@@ -228,7 +315,13 @@ static void take_time(struct table *t, const char *member, const char *column, c
 
 static void take_state(struct table *t, const char *column, const char *text)
 {
+    static const char *const broken[] = {"constraint_violation", "constraint_fail", "constraint_failed", "infeasible", "disqualified"};
     char more[200];
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++)
+        if (strcasecmp(text, broken[i]) == 0) {
+            history_set_text(t->run, "broken", text);
+            return;
+        }
     if (history_state(text)) {
         history_set_text(t->run, "state", history_state(text));
         return;
@@ -246,10 +339,13 @@ static void take_key(struct table *t, const char *text)
     t->run_has_key = t->run_has_key || *text;
 }
 
-/* The settings of Optuna are params_NAME, those of Ray config/NAME. */
-static const char *setting_name(const char *column)
+static void take_setting(json_t *run, const char *name, const char *text)
 {
-    return strncmp(column, "params_", 7) == 0 && column[7] ? column + 7 : strncmp(column, "config/", 7) == 0 && column[7] ? column + 7 : column;
+    json_t *object = object_of(text);
+    if (object)
+        history_add_param(run, name, object);
+    else
+        history_add_param_text(run, name, text);
 }
 
 static void take_cell(struct table *t, enum role role, const char *column, const char *text)
@@ -266,8 +362,9 @@ static void take_cell(struct table *t, enum role role, const char *column, const
             fail(t, "a duration is neither seconds nor 00:01:02: ", text);
         history_set_time(t->run, "seconds", history_seconds(text));
         break;
-    case PARAM: history_add_param_text(t->run, setting_name(column), text); break;
-    case METRIC: take_number(t, column, text); break;
+    case PARAM: take_setting(t->run, bare_name(column), text); break;
+    case METRIC:
+    case MEASURE: take_number(t, bare_name(column), text); break;
     case METRIC_NAME: snprintf(t->metric_name, sizeof t->metric_name, "%s", text); break;
     case METRIC_VALUE: snprintf(t->metric_value, sizeof t->metric_value, "%s", text); break;
     case SKIP: break;
@@ -332,6 +429,8 @@ static void end_run(struct table *t)
         else if (score && strcmp(score, name) != 0) /* the user says which one */
             json_object_del(t->history, "score"), json_object_set_new(t->history, "several", json_true());
     }
+    if (!t->checked)
+        check_score(t);
     make_key(t);
     t->metric_name[0] = t->metric_value[0] = '\0';
     t->run_has_key = false;
@@ -356,31 +455,126 @@ static unsigned char separator_of(const char *text)
     return memchr(text, '\t', n) && !memchr(text, ',', n) ? '\t' : ',';
 }
 
-json_t *read_table(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
+/* ---- JSON ---- */
+
+static void flatten(json_t *flat, const char *name, json_t *value, int depth)
+{
+    const char *member;
+    json_t *inner;
+    char path[512];
+    if (json_is_object(value) && depth < DEPTH) {
+        json_object_foreach(value, member, inner) {
+            snprintf(path, sizeof path, "%.250s%s%.250s", name, *name ? "." : "", member);
+            flatten(flat, path, inner, depth + 1);
+        }
+    } else if (!json_is_null(value)) {
+        char *text = json_is_string(value) ? strdup(json_string_value(value)) : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+        json_object_set_new(flat, name, json_string(text ? text : ""));
+        free(text);
+    }
+}
+
+/* Adds the objects that a value is or lists. */
+static bool take_objects(void *context, json_t *value)
+{
+    size_t i;
+    json_t *inner, *flat;
+    json_array_foreach(value, i, inner)
+        take_objects(context, inner);
+    if (json_is_object(value)) {
+        json_array_append_new(context, flat = json_object());
+        flatten(flat, "", value, 0);
+    }
+    return true;
+}
+
+/* The runs of mlparty are documents in its index. */
+static bool read_documents(json_t *lines, const char *path, char why[HISTORY_WHY_MAX])
+{
+    bool failed = false;
+    sqlite3 *db = history_database(path, why);
+    sqlite3_stmt *stmt = db ? history_query(db, path, why, "SELECT doc FROM nodes WHERE type = 'run' ORDER BY created_at, id", NULL, NULL) : NULL;
+    while (history_next(stmt, path, &failed, why)) {
+        json_t *document = history_json(history_column(stmt, 0));
+        take_objects(lines, document);
+        json_decref(document);
+    }
+    sqlite3_finalize(stmt);
+    sqlite3_close(db);
+    return !failed;
+}
+
+static void read_objects(struct table *t, const char *path)
+{
+    json_t *lines = json_array(), *columns = json_object(), *line, *cell;
+    const char *name;
+    size_t i;
+    char head[16] = "";
+    FILE *in = fopen(path, "re");
+    const bool is_database = in && fread(head, 1, sizeof head - 1, in) > 0 && begins_with(head, "SQLite format");
+    if (in)
+        fclose(in);
+    t->failed = !(is_database ? read_documents(lines, path, t->why) : history_each_value(path, take_objects, lines, t->why));
+    if (!t->failed && !json_array_size(lines))
+        t->failed = !history_fail(t->why, "%.300s has no run: an object with an id or a name, and a config or a summary", path);
+    json_array_foreach(lines, i, line)
+        json_object_update_missing(columns, line);
+    json_object_foreach(columns, name, cell)
+        on_cell((void *)(uintptr_t)name, strlen(name), t);
+    on_line(0, t);
+    json_array_foreach(lines, i, line) {
+        json_object_foreach(columns, name, cell) {
+            const char *text = json_string_value(json_object_get(line, name));
+            on_cell((void *)(uintptr_t)text, text ? strlen(text) : 0, t);
+        }
+        on_line(0, t);
+    }
+    json_decref(lines);
+    json_decref(columns);
+}
+
+static void read_lines(struct table *t, const char *path)
 {
     size_t length;
     struct csv_parser parser;
-    struct table t = {.path = path, .map = options->map, .metric = options->metric, .why = why, .line = 1};
-    char *text = history_file_text(path, FILE_BYTES, &length, why);
-    t.history = text ? history_new("csv") : NULL;
-    if (t.history && csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI) == 0) {
+    char *text = history_file_text(path, FILE_BYTES, &length, t->why);
+    t->failed = !text;
+    if (text && csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI) == 0) {
         csv_set_delim(&parser, separator_of(text));
-        bool parsed = csv_parse(&parser, text, length, on_cell, on_line, &t) == length && csv_fini(&parser, on_cell, on_line, &t) == 0;
-        if (!parsed)
-            fail(&t, "not a table: ", csv_strerror(csv_error(&parser)));
+        if (csv_parse(&parser, text, length, on_cell, on_line, t) != length || csv_fini(&parser, on_cell, on_line, t) != 0)
+            fail(t, "not a table: ", csv_strerror(csv_error(&parser)));
         csv_free(&parser);
     } else if (text) {
-        fail(&t, "out of memory", "");
+        fail(t, "out of memory", "");
     }
-    if (t.history && !t.failed && !json_array_size(json_object_get(t.history, "runs")))
+    free(text);
+}
+
+static json_t *read_any(const char *path, const struct history_options *options, const char *tool, void (*read)(struct table *t, const char *path),
+                        char why[HISTORY_WHY_MAX])
+{
+    struct table t = {.path = path, .map = options->map, .metric = options->metric, .why = why, .line = 1, .history = history_new(tool)};
+    read(&t, path);
+    if (!t.failed && !json_array_size(json_object_get(t.history, "runs")))
         fail(&t, "the table has no line of a run", "");
     for (size_t i = 0; i < t.n_columns; i++)
         free(t.columns[i]);
     free(t.columns);
     free(t.roles);
-    free(text);
-    if (text && !t.failed)
-        return t.history;
-    json_decref(t.history);
-    return NULL;
+    return history_done(t.history, NULL, NULL, !t.failed);
+}
+
+json_t *read_table(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
+{
+    return read_any(path, options, "csv", read_lines, why);
+}
+
+json_t *read_mlparty(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
+{
+    return read_any(path, options, "mlparty", read_objects, why);
+}
+
+json_t *read_json_table(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
+{
+    return read_any(path, options, "json", read_objects, why);
 }

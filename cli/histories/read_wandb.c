@@ -157,11 +157,11 @@ static bool take_value(void *context, json_t *value)
 json_t *read_wandb(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
 {
     json_t *history = history_new("wandb");
-    (void)options;
-    bool good = history_each_value(path, take_value, history, why);
-    if (good && !json_array_size(json_object_get(history, "runs")))
-        good = history_fail(why, "%.300s has no run: an object with an id or a name, and a config or a summary", path);
-    return history_done(history, NULL, NULL, good);
+    const bool good = history_each_value(path, take_value, history, why);
+    if (!good || (json_array_size(json_object_get(history, "runs")) && !(options->map && options->map[0])))
+        return history_done(history, NULL, NULL, good);
+    json_decref(history);
+    return read_json_table(path, options, why);
 }
 
 /*

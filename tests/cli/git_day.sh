@@ -207,6 +207,19 @@ trial ../S --parent 000 -p LR=0.2 >/dev/null
 trial ../S --parent 003 -p MOMENTUM=0.9 --check-tried >/dev/null
 run tried -C ../S --param LR=0.2 --param MOMENTUM=0.9 --format tsv
 must_equal 004 "$(sed 1d out | cut -f 1)" 'parameters of the chain'
+must_run init ../chain --direction lower
+for row in 'baseline 3 LR=0.1 --param MOMENTUM=0.5' 'keep 2 LR=0.2 --parent 000' 'keep 1 MOMENTUM=0.9 --parent 001' 'discard 4 LR=0.4 --parent 002'; do
+    # shellcheck disable=SC2086
+    must_run append -C ../chain --status ${row%% *} --core-metric $(echo "$row" | cut -d ' ' -f 2) --param ${row#* * }
+done
+run knobs LR -C ../chain --format tsv
+must_equal '001 0.1 0.2
+003 0.2 0.4' "$(sed 1d out | cut -f 1-3 | tr '\t' ' ')" 'changes against the value in force'
+run knobs -C ../chain --format tsv
+must_equal 'LR 0.2 MOMENTUM 0.9' "$(sed 1d out | cut -f 1,2 | tr '\t\n' '  ' | sed 's/ $//')"
+# An id that telemetry has is not given by hand either.
+mkdir -p ../chain/telemetry && echo '{"steps": [{"step": 0}]}' >../chain/telemetry/052.json
+must_fail 2 "exp_id '052' is that of a trial without a row" append -C ../chain --exp-id 052 --status discard
 git reset -q --hard HEAD~1
 trial ../S --parent 002 >/dev/null
 must_equal 1 "$(grep -c 'HEAD does not contain the code of 002' "$scratch/err")"
@@ -228,6 +241,13 @@ for id in 000 001 002; do
 done
 git checkout -q --orphan rewritten && git commit -qm all && git branch -qD master && git reflog expire --expire=now --all && git gc -q --prune=now
 must_equal '3|2 1|0 1.0' "$(store=../S && refs)|$(store=../S && code | tr '\n' ' ' | sed 's/ $//')|$(store=../S && again)"
+# A trial between two rewritings: the list goes from the first commits to the last ones, and its ref is moved.
+id=$(echo 0 >v && trial ../S)
+old=$(git rev-parse "refs/lineage/$id")
+new=$(git commit-tree -m 'rewritten again' "$old^{tree}")
+echo "$(git hash-object v) $new" >>.git/filter-repo/commit-map
+git update-ref "refs/lineage/$id" "$new"
+must_equal "$id kept 0" "$("$LINEAGE" refs -C ../S --format tsv | grep "^$id" | cut -f 1,4 | tr '\t' ' ') $("$LINEAGE" rerun -q -C ../S "$id" >/dev/null 2>&1; echo $?)"
 cd ../..
 
 # ---- a store that is tracked, or begun anew, says so ----

@@ -393,14 +393,17 @@ must_equal 'keep 0.03 csv:e1/0
 crash  csv:e1/1
 keep 0.04 csv:e2/0' "$(cells rl 9,10,15)"
 printf 'step\tidea\toutcome\treward\n1\twider\tok\t0.5\n' >other.tsv
-must_fail 2 'other.tsv: which column is the score? Name it by --map COLUMN=metric; the columns are: step, idea, outcome, reward' import -C rl other.tsv
-must_fail 2 'other.tsv has no column rewards; its columns are: step, idea, outcome, reward' import -C rl other.tsv --metric rewards
+must_fail 2 'other.tsv: which column is the score? Its columns are: step, idea, outcome, reward; to take one as the score: lineage import other.tsv --map reward=metric' import -C rl other.tsv
+must_fail 2 'other.tsv: there is no column rewards; its columns are: step, idea, outcome, reward; to take one' import -C rl other.tsv --metric rewards
 printf 'name,loss,loss\na,1,2\n' >twice.csv
 must_fail 2 'twice.csv:1: the column is there twice; rename one of them: loss' import -C rl twice.csv --metric loss
 printf 'name,State,status,loss\na,finished,ok,2\n' >states.csv
 must_fail 2 'State and status are both the state; leave one out by --map status=skip' import -C rl states.csv --metric loss
 printf 'commit\tmetric\tstatus\na1\t0.5\tkeep\n' >log.tsv
-must_fail 2 'no core_metric or val_bpb column for the score (--metric names another) in the header; its columns are: commit, metric, status' import -C rl log.tsv
+must_fail 2 'which column is the score? Its columns are: commit, metric, status; to take one as the score: lineage import log.tsv --map metric=metric' import -C rl log.tsv
+new mapped lower
+run import -C mapped log.tsv --map metric=metric
+must_equal 'keep 0.5 csv:a1' "$(cells mapped 9,10,15)"
 printf 'commit\tval_bpb\tstatus\na1\t\tkeep\n' >empty.tsv
 must_fail 2 'none of the 1 kept rows has a number in val_bpb' import -C rl empty.tsv
 printf 'commit\tmetric\tstatus\na1\t0.5\tkeep\n' >log.tsv
@@ -409,6 +412,66 @@ must_have out 'nothing is written: 1 rows would be imported, 0 left out'
 [ ! -e made ] || fail 'a dry run made a directory'
 must_run import -C made log.tsv --metric metric
 must_equal 'a1 0.5' "$(cells made 1,10)"
+
+# The log of a program that trained on: a score that is not finite is that of a crash, as in `run`.
+printf 'commit\tval_bpb\tmemory_gb\tstatus\tdescription\na\tnan\t1\tkeep\tx\nb\t0.9\t1\tkeep\ty\nc\t-inf\t1\tcrash\tz\n' >nan.tsv
+new nan lower
+for try in --dry-run ''; do
+    run import -C nan nan.tsv $try
+    must_have out 'log of trials: crash 2, keep 1'
+    must_have out 'score: val_bpb, which 1 rows have; a lower one is better, says the store'
+done
+must_have err 'nan.tsv:2: a: val_bpb is not finite, so the trial has no score and is a crash'
+must_equal 'a crash  its score is not a finite number
+b keep 0.9 
+c crash  ' "$(cells nan 1,9,10,17)"
+# A log is read from a pipe, which can be read once.
+new piped lower
+mkfifo pipe
+printf 'commit\tval_bpb\tstatus\na1\t0.5\tkeep\n' >pipe &
+run import -C piped pipe
+wait
+must_equal 'a1 0.5' "$(cells piped 1,10)"
+# Memory does not become the score, nor what agents derive from other columns a setting, and a table may have commas.
+printf 'commit,val_bpb,memory_gb,status,description\na1,0.8,44.0,keep,base\na2,0.7,45.0,keep,wider\n' | tee bpb.csv >bpb.tsv
+for file in bpb.csv bpb.tsv; do
+    new "of-$file" lower
+    run import -C "of-$file" "$file"
+    must_equal 'base keep 0.8 csv:a1
+wider keep 0.7 csv:a2' "$(cells "of-$file" 7,9,10,15)"
+done
+printf 'iteration\tcommit\tmetric_name\tmetric_value\tbaseline\tdelta\tstatus\thypothesis\ttokens_used\n0\t-\ts\t12\t12\t0\tbaseline\ta\t0\n1\t-\ts\t11\t12\t-1\tconstraint_violation\tb\t9\n2\t-\ts\t-\t12\t-\tcrash\tc\t9\n' >loop.tsv
+new loop lower
+run import -C loop loop.tsv
+must_have out 'columns left out, unless --map COLUMN=param or metric takes them: commit, baseline, delta'
+must_equal 'keep 12.0
+disqualified 
+crash ' "$(cells loop 9,10)"
+must_have loop/results.tsv 'disqualified: constraint_violation'
+
+# ---- JSON objects and databases of other tools ----
+printf '{"id": "007", "lr": 0.1, "opt": {"name": "adam"}, "eval": {"loss": 0.5}}\n{"id": "008", "lr": 0.2, "eval": {"loss": NaN}}\n' >any.jsonl
+new json lower
+must_fail 2 'Its columns are: id, lr, opt.name, eval.loss; to take one as the score: lineage import any.jsonl --map eval.loss=metric' import -C json any.jsonl
+run import -C json any.jsonl --map eval.loss=metric
+must_equal 'keep 0.5 json:007 lr=0.1; opt.name=adam
+crash  json:008 lr=0.2; its score is not a finite number' "$(cells json 9,10,15,17)"
+new mlparty lower
+run import -C mlparty "$real/mlparty-0.2.jsonl"
+must_equal 'demo decay (20 steps) keep 1.20398 steps=20.0; sleep_s=0.0; decay=0.97' "$(cells mlparty 7,9,10,17)"
+sqlite3 mlparty.db "CREATE TABLE nodes (id TEXT, type TEXT, params_hash TEXT, created_at TEXT, doc TEXT)"
+while read -r document; do printf "INSERT INTO nodes VALUES ('a', 'run', '', '', '%s');\n" "$document"; done <"$real/mlparty-0.2.jsonl" | sqlite3 mlparty.db
+new mlparty-db lower
+run import -C mlparty-db mlparty.db --metric final_loss
+must_equal 'keep 1.20398' "$(cells mlparty-db 9,10)"
+new mlloop higher
+must_fail 2 'lineage import mlloop-0.0.4.csv --map metrics=metric --metric acc' import -C mlloop "$real/mlloop-0.0.4.csv"
+run import -C mlloop "$real/mlloop-0.0.4.csv" --map metrics=metric --metric acc
+must_equal 'idea 0 keep 0.8
+idea 1 keep 0.9
+idea 2 harness_abort ' "$(cells mlloop 7,9,10)"
+sqlite3 ledger.db 'CREATE TABLE goals (id TEXT); CREATE TABLE runs (id TEXT, metrics TEXT)'
+must_fail 2 "ledger.db is of no known tool; its tables: runs (id, metrics), goals (id); import one as a table: sqlite3 -header -csv ledger.db 'SELECT * FROM runs' >runs.csv, lineage import runs.csv --map COLUMN=metric" import -C mlloop ledger.db
 
 # ---- MLflow's metric files ----
 mkdir -p lines/1/r/metrics lines/1/q/metrics
@@ -445,7 +508,7 @@ must_equal 'A100' "$(tr -d '\r' <out | tail -n 1 | sed 's/.*,//')"
 
 # ---- what is none of them ----
 printf 'SQLite format 3\0rest' >broken.db
-must_fail 2 'no exp_id or commit column' import -C h broken.db
+must_fail 2 'cannot read broken.db' import -C h broken.db
 echo hello >words.txt
 must_fail 2 'words.txt' import -C h words.txt --study x
 must_fail 2 "--from 'neptune': use wandb, mlflow" import -C h words.txt --from neptune

@@ -1,6 +1,6 @@
 """Makes histories with the real tools, imports them, and compares every row with what the tool's own API answers.
 
-By hand, in an environment that has the newest releases: pip install optuna wandb trackio mlflow tensorboardX tensorboard 'ray[tune]'
+By hand, in an environment that has the newest releases: pip install optuna wandb trackio mlflow tensorboardX tensorboard fieldkit 'ray[tune]'
     python3 tests/real-histories/compare.py build/cli/lineage [TOOL...]
 
 A tool that is not installed is named and left out. Prints the versions, the number of rows of each history and each difference;
@@ -10,6 +10,7 @@ import importlib.metadata
 import json
 import math
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -221,14 +222,56 @@ for i in range(10): run.log({"val_loss": 0.0625})
 print(run.id, flush=True)
 os._exit(9)"""
     subprocess.run([sys.executable, "-c", code], capture_output=True)
-    check("wandb", "wandb", "lower", expected, "--metric", "val_loss")
+    check("wandb", "wandb", "lower", expected, "--study", "p", "--metric", "val_loss")
     with wandb.init(project="q", name="best", settings=settings) as run:
         run.define_metric("acc", summary="max")
         for value in (0.5, 0.9, 0.7):
             run.log({"acc": value})
+    make_wandb_resumed(wandb, settings)
     print("  summary of define_metric(summary=max):", dict(run.summary))
     result = lineage("import", "wandb", "--study", "q", "--dry-run")
     print("  ", result.stdout.strip().replace("\n", "\n   "), result.stderr.strip())
+
+
+def wandb_records(path):
+    """The records of a run log: blocks of 32,768 bytes behind 7 of the file, each part with CRC-32, length and type."""
+    from wandb.proto import wandb_internal_pb2
+    with open(path, "rb") as file:
+        data = file.read()
+    at, record = 7, b""
+    while at + 7 <= len(data):
+        left, length, kind = 32768 - at % 32768, int.from_bytes(data[at + 4:at + 6], "little"), data[at + 6]
+        if left < 7 or kind == 0:
+            at += left
+            continue
+        record, at = record + data[at + 7:at + 7 + length], at + 7 + length
+        if kind in (1, 4):
+            yield wandb_internal_pb2.Record.FromString(record)
+            record = b""
+
+
+def make_wandb_resumed(wandb, settings):
+    """Offline, resume="allow" begins a new log with the same id. W&B 0.31 has no reader of logs in Python; its messages parse them here."""
+    for name, parts in (("better", ([1.0, 0.8], [0.6])), ("worse", ([0.5], [0.9, 0.95])), ("nothing", ([0.7], []))):
+        for i, values in enumerate(parts):
+            with wandb.init(project="r", id=name, name=name, resume="allow", config={"lr": 0.1 + i}, settings=settings) as run:
+                for step, value in enumerate(values):
+                    run.log({"val_loss": value}, step=step + 10 * i)
+    read = {}
+    for path in sorted(pathlib.Path("wandb").glob("*/*.wandb")):
+        run = None
+        for record in wandb_records(path):
+            if record.HasField("run"):
+                run = read.setdefault(record.run.run_id, {"history": [], "config": {}}) if record.run.project == "r" else None
+                if run is not None:
+                    run["config"].update({item.key: json.loads(item.value_json) for item in record.run.config.update if item.key == "lr"})
+            elif run is not None and record.HasField("history"):
+                items = {item.key or item.nested_key[0]: json.loads(item.value_json) for item in record.history.item}
+                run["history"] += [(items["_step"], items["val_loss"])] if "val_loss" in items else []
+            elif run is not None and record.HasField("exit"):
+                run["exit"] = record.exit.exit_code
+    expected = {key: ("scored" if run["exit"] == 0 else "crash", max(run["history"])[1], run["config"]) for key, run in read.items()}
+    check("wandb resumed", "wandb", "lower", expected, "--study", "r", "--metric", "val_loss")
 
 
 # ---- trackio ----
@@ -302,9 +345,68 @@ def make_ray():
     check("ray", os.path.join("rayr", "exp"), "lower", expected, "--metric", "loss")
 
 
+# ---- logs of agents ----
+
+
+def make_fieldkit():
+    from fieldkit.lineage import FailureLabel, LineageStore, Trial
+    for higher in (False, True):
+        store = LineageStore(pathlib.Path(f"fieldkit-{higher}"), lower_is_better=not higher)
+        labels = [label for label in FailureLabel]
+        for i in range(400):
+            label = labels[i * 7 % len(labels)] if i % 3 else FailureLabel("keep")
+            score = {5: NAN, 6: INF, 7: -INF}.get(i % 11, None if label.value not in SCORED else 1 / (i + 1) if i % 2 else i / 7)
+            store.append(Trial(exp_id=f"{i:03d}", timestamp="2026-11-28T10:00:00Z", specialist="optimizer", parent_exp="" if i % 4 else "000", baseline_exp="", domain="",
+                               hypothesis=f'"größer", no. {i}\u2028', expected_delta="", status=label, core_metric=score, val_bpb=None, delta_vs_best=None, train_s=None,
+                               total_s=float(i), job_name=f"job:{i:03d}", snapshot_path="", notes=f"lr={i}"))
+        expected = {t.exp_id: (t.status.value, t.core_metric, t.hypothesis) for t in store.all_trials()}
+        for key, (label, score, hypothesis) in expected.items():
+            if score is not None and not math.isfinite(score): # fieldkit ranks nan and infinity; here the trial crashed
+                expected[key] = ("crash" if label in SCORED + ("discard",) else label, None, hypothesis)
+        finite = [(score, key) for key, (label, score, _) in expected.items() if label == "keep" and score is not None]
+        best = (max if higher else min)(finite)[1]
+        check_log(f"fieldkit, {'higher' if higher else 'lower'}", f"fieldkit-{higher}/results.tsv", "higher" if higher else "lower", expected, best)
+
+
+def check_log(name, path, direction, expected, best=None):
+    """expected: id -> (label, score, hypothesis), as the tool itself reads the log."""
+    store = tempfile.mkdtemp(dir=".")
+    lineage("init", store, "--direction", direction)
+    result = lineage("-C", store, "import", path)
+    if result.returncode:
+        differ(name, result.stderr.strip())
+    rows = {row["exp_id"]: row for row in map(json.loads, lineage("-C", store, "export", "--format", "jsonl").stdout.splitlines())}
+    for key in sorted(set(expected) ^ set(rows)):
+        differ(name, key, "has no row" if key in expected else "has a row")
+    for key in sorted(set(expected) & set(rows)):
+        label, score, hypothesis = expected[key]
+        row, same = rows[key], rows[key].get("core_metric") == score
+        if row["status"] != label or row["hypothesis"] != hypothesis or not same:
+            differ(name, key, "is", [row.get(field) for field in ("status", "core_metric", "hypothesis")], "and not", expected[key])
+    shown = lineage("-C", store, "best", "--format", "json").stdout
+    if best is not None and json.loads(shown)["exp_id"] != best:
+        differ(name, "the best is", json.loads(shown)["exp_id"], "and not", best)
+    print(" ", name, len(expected), "rows")
+
+
+def make_karpathy():
+    """The log of autoresearch, read by pandas as its analysis.ipynb does."""
+    import pandas
+    with open("autoresearch.tsv", "w") as log:
+        log.write("commit\tval_bpb\tmemory_gb\tstatus\tdescription\n")
+        for i in range(300):
+            status = ("keep", "discard", "discard", "crash")[i % 4]
+            log.write(f"{i * 7919 + 0x1000000:07x}\t{0 if status == 'crash' else 1 - i / 1000:.6f}\t{44 + i / 10:.1f}\t{status}\tidea {i}, größer\n")
+    table = pandas.read_csv("autoresearch.tsv", sep="\t", dtype={"commit": str})
+    table["val_bpb"] = pandas.to_numeric(table["val_bpb"], errors="coerce")
+    expected = {row.commit: (row.status, None if row.status == "crash" else row.val_bpb, row.description) for row in table.itertuples()}
+    kept = table[table.status == "keep"]
+    check_log("autoresearch", "autoresearch.tsv", "lower", expected, kept.loc[kept.val_bpb.idxmin()].commit)
+
+
 def main():
-    makers = {name[5:]: make for name, make in globals().items() if name.startswith("make_")}
-    packages = {"many": "optuna", "tensorboard": "tensorboardX"}
+    makers = {name[5:]: make for name, make in globals().items() if name.startswith("make_") and name != "make_wandb_resumed"}
+    packages = {"many": "optuna", "tensorboard": "tensorboardX", "karpathy": "pandas"}
     wanted = sys.argv[2:] or [name for name in makers if name != "many"]
     with tempfile.TemporaryDirectory() as directory:
         os.chdir(directory)

@@ -300,14 +300,39 @@ static enum lineage_status check_extras(const struct importing *in, const struct
     return LINEAGE_OK;
 }
 
+/* A trial that was measured and whose score is nan or infinite crashed; one that failed has no score. */
+static enum lineage_status drop_endless_score(struct importing *in, struct lineage_trial *trial, const struct tsv_record *record,
+                                              struct lineage_error *err)
+{
+    struct buf notes = {0};
+    char text[160];
+    if (!trial->score.present || isfinite(trial->score.value))
+        return LINEAGE_OK;
+    const bool measured = lineage_label_is_measured(trial->status);
+    snprintf(text, sizeof text, "%.60s is not finite, so the trial has no score%s", in->layout.metric, measured ? " and is a crash" : "");
+    tell(in, "score", record, trial->exp_id, text);
+    trial->score.present = false;
+    trial->val_bpb.present = trial->val_bpb.present && isfinite(trial->val_bpb.value);
+    if (!measured)
+        return LINEAGE_OK;
+    trial->status = LINEAGE_CRASH;
+    buf_printf(&notes, "its score is not a finite number%s%s", trial->notes && *trial->notes ? "; " : "", trial->notes ? trial->notes : "");
+    trial->notes = notes.failed ? NULL : arena_text(&in->arena, notes.data, notes.length);
+    buf_release(&notes);
+    return trial->notes ? LINEAGE_OK : store_no_memory(err);
+}
+
 /* The score moves to core_metric, the score column of a canonical file, whatever its column was called in the
  * source. */
 static enum lineage_status import_row(struct importing *in, struct lineage_trial *trial,
                                       const struct tsv_record *record, struct lineage_error *err)
 {
     struct lineage_error why = {0};
+    enum lineage_status status = drop_endless_score(in, trial, record, err);
+    if (status != LINEAGE_OK)
+        return status;
     trial->core_metric = trial->score;
-    enum lineage_status status = row_check(trial, &why);
+    status = row_check(trial, &why);
     if (status == LINEAGE_OK)
         status = check_extras(in, trial, &why);
     if (status != LINEAGE_OK) {

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/notes.h>
+
 /* The changes of one row while they are ordered. */
 struct ordered {
     struct row_change items[LINEAGE_IDEAS_CHANGES];
@@ -25,13 +27,24 @@ static void put(struct ordered *list, const struct row_change *change)
     list->n = n + 1;
 }
 
+/* Returns the row's parameter, or else that of the nearest ancestor that declares it; NULL if none does. A parent of an ancestor
+ * comes before it, so that a circle ends. */
+static const struct idea_param *in_force(const struct lineage_ideas *ideas, const struct idea_row *row, uint32_t name)
+{
+    const bool inherited = lineage_param_is_inherited(ideas->names.entries[name].text);
+    for (const struct idea_row *at = row; at;) {
+        for (uint32_t k = 0; k < at->n_params; k++)
+            if (at->params[k].name == name)
+                return &at->params[k];
+        at = inherited && at->parent < (size_t)(at - ideas->rows) ? &ideas->rows[at->parent] : NULL;
+    }
+    return NULL;
+}
+
 static bool declare(struct ordered *list, struct lineage_ideas *ideas, const struct idea_row *row, const struct idea_row *parent)
 {
     for (uint32_t i = 0; i < row->n_params; i++) {
-        const struct idea_param *mine = &row->params[i], *its = NULL;
-        for (uint32_t k = 0; k < parent->n_params && !its; k++)
-            if (parent->params[k].name == mine->name)
-                its = &parent->params[k];
+        const struct idea_param *mine = &row->params[i], *its = in_force(ideas, parent, mine->name);
         if (!its || params_equal(ideas, mine->value, its->value))
             continue;
         if (!value_write(ideas, mine->value) || !value_write(ideas, its->value))
