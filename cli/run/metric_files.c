@@ -339,7 +339,7 @@ bool metric_files_read(const struct metric_files *files, const struct command_va
 /* ---- files that the caller did not name ---- */
 
 struct candidate {
-    char path[SHOWN_MAX];
+    char path[SHOWN_MAX], name[NAME_BYTES]; /* name: of the score, with that of its run */
     size_t kind;
     double time, value;
 };
@@ -434,6 +434,7 @@ static void read_candidates(struct search *search, const struct metric_files *fi
         bool has = read_file(&found, search->list[i].path, files, true, why) && isfinite(found.value.value);
         if (has) {
             search->list[n] = search->list[i];
+            strcpy(search->list[n].name, found.name);
             strcpy(search->list[n].path, shown_path(path, search->list[i].path, values));
             search->list[n++].value = found.value.value;
         }
@@ -457,12 +458,15 @@ static const struct candidate *choose(const struct search *search, const struct 
     return best;
 }
 
-/* The path as a pattern that fits in the next trial, too: names of event files have the time. */
+/* The path as a pattern that fits in the next trial, too: names of event files and of W&B's directories have the time. */
 static void write_pattern(char out[SHOWN_MAX], const struct candidate *c)
 {
-    const char *slash = strrchr(c->path, '/');
-    const int above = slash ? (int)(slash - c->path) + 1 : 0;
-    snprintf(out, SHOWN_MAX, "%.*s%s", c->kind == TENSORBOARD ? above : PATH_MAX - 1, c->path, c->kind == TENSORBOARD ? "*.tfevents.*" : "");
+    const size_t one = length_above(c->path, 1), two = length_above(c->path, 2);
+    if (c->kind == WANDB && two)
+        snprintf(out, SHOWN_MAX, "%.*s#%s", (int)two, c->path, c->name);
+    else
+        snprintf(out, SHOWN_MAX, "%.*s%s", c->kind == TENSORBOARD ? (int)one : PATH_MAX - 1, c->path,
+                 c->kind == TENSORBOARD ? "/*.tfevents.*" + !one : "");
 }
 
 /* Without a file that counts and without a printed score, the reason is that of a trial without a score. */
