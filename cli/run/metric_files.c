@@ -238,7 +238,7 @@ static size_t kind_of(const char *name)
     return i;
 }
 
-/* Length of the name of the directory so many levels above the file: of `out` in out/checkpoint-8/trainer_state.json for two. */
+/* Length of the name of the directory `levels` above the file: two above out/checkpoint-8/trainer_state.json is `out`. */
 static size_t length_above(const char *path, size_t levels)
 {
     size_t n = strlen(path);
