@@ -250,6 +250,12 @@ typedef int cli_work_fn(struct cli_session *session, void *context);
 int cli_on_store(struct cli_session *session, const struct cli_command *command, struct poptOption *options,
                  size_t min, size_t max, int argc, const char **argv, cli_work_fn *work, void *context);
 
+/*
+ * Makes the metric that has the name of the store's score the score of a measured trial without one. Returns false with
+ * LINEAGE_EINVAL in *err if the trial has both and they differ.
+ */
+bool cli_take_score(struct lineage_trial *trial, bool auto_status, const struct lineage_store *store, struct lineage_error *err);
+
 /* Delivers the trials that wait for the log's server. Each command that is about to append calls it; commands that read never
  * do, because a directory that is only looked at must not send anything. The command goes on even if that fails. */
 void cli_deliver_waiting(struct lineage_store *store);

@@ -24,7 +24,7 @@ struct column_option {
 struct append_options {
     struct cli_session session;
     struct column_option columns[N_COLUMN_OPTIONS];
-    char *metric, *json, *batch, *telemetry, *snapshot, *alpha, *beta, *gamma;
+    char *metric, *score, *json, *batch, *telemetry, *snapshot, *alpha, *beta, *gamma;
     char *min_delta, *noise_std, *noise_seeds;
     char **params, **metrics, **require;
     struct cli_texts texts;
@@ -182,6 +182,14 @@ static int print_row(const struct append_options *o, const struct lineage_trial 
     return CLI_OK;
 }
 
+/* A store that cannot remember the name keeps the row. */
+static void remember_score(const struct append_options *o, struct lineage_store *store, const struct lineage_trial *row)
+{
+    struct lineage_error err;
+    if (o->score && lineage_label_is_measured(row->status))
+        (void)!lineage_store_name_score(store, o->score, &err);
+}
+
 /* Prints the ids after all rows are in the file, so that a script which reads the first id can rely on the other
  * rows. */
 static int append_rows(struct append_options *o, struct lineage_store *store)
@@ -196,8 +204,10 @@ static int append_rows(struct append_options *o, struct lineage_store *store)
         LINEAGE_OK)
         status = cli_fail(&err);
     for (size_t i = 0; i < rows->n; i++) {
-        if (status == CLI_OK)
+        if (status == CLI_OK) {
+            remember_score(o, store, &written[i]);
             status = print_row(o, &written[i]);
+        }
         lineage_trial_release(&written[i]);
     }
     free(written);
@@ -224,6 +234,30 @@ static void warn_of_secrets(char *dir, const struct lineage_store *store)
         cli_error(CLI_NO, "warning: a snapshot keeps these files of %s, which look secret: %s%s", dir, names, n > 8 ? ", .." : "");
 }
 
+/* Compares the name of the score with the store's, and takes scores from metrics of this name. */
+static bool take_scores(struct append_options *o, struct lineage_store *store)
+{
+    struct lineage_error err;
+    bool good = !o->score || !lineage_store_score_name(store) || lineage_store_name_score(store, o->score, &err) == LINEAGE_OK;
+    for (size_t i = 0; good && i < o->rows.n; i++)
+        good = cli_take_score(&o->rows.trials[i], o->rows.auto_status[i], store, &err);
+    if (good && !o->rows.n)
+        good = cli_take_score(&o->request.trial, o->request.options.auto_status, store, &err);
+    return good || (cli_fail(&err), false);
+}
+
+static int append_one(struct append_options *o, struct lineage_store *store)
+{
+    struct lineage_error err;
+    struct lineage_trial row = {0};
+    if (lineage_store_append(store, &o->request.trial, &o->request.options, &row, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    remember_score(o, store, &row);
+    int status = print_row(o, &row);
+    lineage_trial_release(&row);
+    return status;
+}
+
 static int work(struct cli_session *session, void *context)
 {
     struct append_options *o = context;
@@ -233,12 +267,12 @@ static int work(struct cli_session *session, void *context)
         if (!secret_params_absent(o->rows.trials[i].params, o->rows.trials[i].n_params, harmless))
             return CLI_USAGE;
     cli_deliver_waiting(session->store);
+    if (!take_scores(o, session->store))
+        return CLI_USAGE;
     if (o->rows.n)
         return append_rows(o, session->store);
     if (!secret_params_absent(trial->params, trial->n_params, harmless))
         return CLI_USAGE;
-    struct lineage_trial row = {0};
-    struct lineage_error err;
     if (o->snapshot)
         warn_of_secrets(o->snapshot, session->store);
     if (o->check_tried && !o->again) {
@@ -246,11 +280,7 @@ static int work(struct cli_session *session, void *context)
         if (repeated != CLI_GO_ON)
             return repeated == CLI_NO ? cli_error(CLI_NO, "nothing is appended; give the reason to repeat it: --again REASON") : repeated;
     }
-    if (lineage_store_append(session->store, &o->request.trial, &o->request.options, &row, &err) != LINEAGE_OK)
-        return cli_fail(&err);
-    int status = print_row(o, &row);
-    lineage_trial_release(&row);
-    return status;
+    return append_one(o, session->store);
 }
 
 /* A number is the score (`--metric 34.96`); any other text names the score column (`--metric val_bpb`). */
@@ -314,6 +344,7 @@ static int run_append(struct append_options *o, const struct cli_command *comman
     session->appends = session->may_create = true;
     const struct poptOption others[] = {
         {"metric", 0, POPT_ARG_STRING, &o->metric, 0, "the score, or the name of the score column", "NUMBER|COLUMN"},
+        {"score", 0, POPT_ARG_STRING, &o->score, 0, "name of the score, refused if the store's score has another", "NAME"},
         {"alpha", 0, POPT_ARG_STRING, &o->alpha, 0, "parameter alpha", "NUMBER"},
         {"beta", 0, POPT_ARG_STRING, &o->beta, 0, "parameter beta", "NUMBER"},
         {"gamma", 0, POPT_ARG_STRING, &o->gamma, 0, "parameter gamma", "NUMBER"},
@@ -384,8 +415,8 @@ const struct cli_command cmd_append = {
         "--status auto keeps the trial if its score is better than the best by more than\n"
         "max(--min-delta, q * --noise-std * sqrt(2 / --noise-seeds)), with Student's t quantile q\n"
         "for the trials of a night (`lineage help rules`); otherwise it discards the trial and\n"
-        "says why in notes. The statuses auto and keep need a score. Parameters and\n"
-        "statistics are written into notes. If anything is wrong, nothing is written. If the\n"
+        "says why in notes. The statuses auto and keep need a score: --core-metric, or --measured\n"
+        "with the name of the store's score. Parameters and statistics are written into notes. If anything is wrong, nothing is written. If the\n"
         "log's server cannot be reached, the trial waits in the outbox, outbox-NUMBER is printed\n"
         "and the exit status is 0 (see `lineage sync`).\n"
         "\n"

@@ -406,7 +406,7 @@ static int name_score(struct lineage_store *store, const struct import_options *
 /* The store may be missing (NULL) in a dry run. */
 static int import_history(struct lineage_store *store, const struct import_options *o, const char *path)
 {
-    const struct history_options options = {o->from, o->study, o->metric, (const char *const *)o->map};
+    const struct history_options options = {.tool = o->from, .study = o->study, .metric = o->metric, .map = (const char *const *)o->map};
     struct history_rows rows;
     char why[HISTORY_WHY_MAX] = "out of memory";
     json_t *history = history_read(path, &options, why), *known = history && store ? known_jobs(store) : NULL;

@@ -12,6 +12,7 @@
 #include "output/show.h"
 #include "run/command_options.h"
 #include "run/run_command.h"
+#include "support/launchers.h"
 
 struct run_options {
     struct cli_session session;
@@ -147,6 +148,12 @@ static int report(const struct run_options *o, const struct trial_outcome *outco
     return outcome->reason[0] ? CLI_NO : shown;
 }
 
+/* Without a scheduler, nothing ends this process before the trial: what a launcher leaves is ended, too. */
+static bool is_job_of_scheduler(void)
+{
+    return getenv("SLURM_JOB_ID") || getenv("PBS_JOBID") || getenv("LSB_JOBID") || getenv("KUBERNETES_SERVICE_HOST");
+}
+
 static int work(struct cli_session *session, void *context)
 {
     struct run_options *o = context;
@@ -165,6 +172,8 @@ static int work(struct cli_session *session, void *context)
         if (repeated != CLI_GO_ON)
             return repeated == CLI_NO ? cli_error(CLI_NO, "nothing is run; give the reason to repeat it: --again REASON") : repeated;
     }
+    if (o->command && is_job_of_scheduler())
+        launchers_warn(o->command, o->trial.dir ? o->trial.dir : "");
     o->trial.interrupts = &interrupts;
     /* Signals are held until the row is appended, so that an interrupted trial gets a row too. */
     status = interrupts_hold(&interrupts) ? command_trial_run(session->store, &o->trial, &outcome, &row) : CLI_SYSTEM;

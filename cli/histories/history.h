@@ -19,6 +19,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 #include <jansson.h>
 
@@ -29,6 +30,8 @@ struct history_options {
     const char *study;      /* name of the study, experiment or project; NULL: the only one */
     const char *metric;     /* the score: a column of a table with this name is a metric; NULL: not known */
     const char *const *map; /* of a table, COLUMN=ROLE each, ended by NULL (read_table.c); NULL: none */
+    double since, until;    /* event files and run logs count that were written in this time, seconds since 1970; until 0: now */
+    bool beside;            /* an event file is read with those beside it, which have the other parts of its run */
 };
 
 /* Returns the i-th tool's name, or NULL after the last one. */
@@ -43,6 +46,12 @@ const char *history_log_score(const char *path, const char *metric);
 
 /* Returns the history with its runs in the order in which they started, or NULL with the reason, which names the file. */
 json_t *history_read(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX]);
+
+/* Whether it is a file that was written in the time of the options. */
+bool history_in_time(const struct stat *st, const struct history_options *options);
+
+/* When the file was last written, in seconds since 1970. */
+double history_written(const struct stat *st);
 
 /* Reads a text file of at most most_bytes. Returns it (free), or NULL with the reason, which names the file. */
 char *history_file_text(const char *path, size_t most_bytes, size_t *length, char why[HISTORY_WHY_MAX]);

@@ -319,6 +319,17 @@ FTS *history_tree(const char *path, char why[HISTORY_WHY_MAX])
     return tree;
 }
 
+double history_written(const struct stat *st)
+{
+    return (double)st->st_mtim.tv_sec + 1e-9 * (double)st->st_mtim.tv_nsec;
+}
+
+bool history_in_time(const struct stat *st, const struct history_options *options)
+{
+    const double time = S_ISREG(st->st_mode) ? history_written(st) : (double)NAN;
+    return time >= options->since && (options->until == 0 || time <= options->until);
+}
+
 bool history_each_value(const char *path, bool (*take)(void *context, json_t *value), void *context, char why[HISTORY_WHY_MAX])
 {
     size_t length, at = 0, line = 1;

@@ -233,15 +233,20 @@ static const char *cut_key(char *key, const char *dir)
 }
 
 /* The files of a directory are read in the order of their names, which begin with the time. */
-json_t *read_tensorboard(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
+json_t *read_tensorboard(const char *given, const struct history_options *options, char why[HISTORY_WHY_MAX])
 {
+    const char *slash = strrchr(given, '/');
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%.*s", options->beside && slash ? (int)(slash - given) + (slash == given) : PATH_MAX - 1,
+             options->beside && !slash ? "." : given);
     FTS *tree = history_tree(path, why);
     json_t *history = history_new("tensorboard"), *index = json_object();
     const size_t root = strlen(path);
     bool good = tree != NULL;
-    (void)options;
     for (FTSENT *entry; good && (entry = fts_read(tree));) {
-        if (entry->fts_info != FTS_F || !strstr(entry->fts_name, EVENTS))
+        if (options->beside && entry->fts_info == FTS_D && entry->fts_level > 0)
+            fts_set(tree, entry, FTS_SKIP);
+        if (!strstr(entry->fts_name, EVENTS) || !history_in_time(entry->fts_statp, options))
             continue;
         char key[PATH_MAX], dir[PATH_MAX];
         const size_t end = strlen(entry->fts_path) - entry->fts_namelen;

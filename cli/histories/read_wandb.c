@@ -403,7 +403,7 @@ json_t *read_wandb_logs(const char *path, const struct history_options *options,
     bool good = tree != NULL;
     for (FTSENT *entry; good && (entry = fts_read(tree));) {
         const char *dot = strrchr(entry->fts_name, '.');
-        if (entry->fts_info == FTS_F && dot && strcmp(dot, ".wandb") == 0)
+        if (dot && strcmp(dot, ".wandb") == 0 && history_in_time(entry->fts_statp, options))
             good = read_log(history, index, entry->fts_path, options->study, why);
     }
     if (tree)

@@ -120,6 +120,8 @@ static json_t *call_append(struct mcp_call *call)
     options.auto_status = !lineage_label_parse(&trial.status, mcp_text_argument(call, "status"));
     if (!read_params(&trial, params, call) || !read_metrics(&trial, metrics, call))
         return NULL;
+    if (!cli_take_score(&trial, options.auto_status, call->server->store, &err))
+        return mcp_store_trouble(call, &err);
     /* Uses the same path as `lineage append`, so the row is either complete or absent. */
     call->server->deadline = 0; /* writing is not aborted halfway */
     if (lineage_store_append(call->server->store, &trial, &options, &row, &err) != LINEAGE_OK)

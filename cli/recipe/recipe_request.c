@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "judge/judge.h"
+#include "recipe/recipe_store.h"
 #include "recipe/recipe_teacher.h"
 #include "support/program.h"
 
@@ -185,7 +186,7 @@ bool recipe_request_init(struct recipe_request *trial, struct trial_request *req
     identity->hypothesis = recipe->hypothesis;
     identity->expected_delta = recipe->expected_delta;
     identity->notes = trial->notes;
-    plan->score_key = "em";
+    plan->score_key = RECIPE_SCORE;
     plan->score_label = "EM";
     plan->final_metrics = row_metrics;
     plan->params = trial->params.at;

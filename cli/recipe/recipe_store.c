@@ -6,6 +6,8 @@
  */
 #include "recipe/recipe_store.h"
 
+#include <string.h>
+
 int recipe_store_make(const char *dir)
 {
     const struct lineage_config config = {.direction = LINEAGE_HIGHER};
@@ -15,8 +17,12 @@ int recipe_store_make(const char *dir)
     return status == CLI_OK ? CLI_GO_ON : status;
 }
 
-int recipe_store_check(const struct lineage_store *store)
+int recipe_store_check(struct lineage_store *store)
 {
+    const char *name = lineage_store_score_name(store);
+    struct lineage_error err;
+    if (name && strcmp(name, RECIPE_SCORE) != 0 && lineage_store_name_score(store, RECIPE_SCORE, &err) != LINEAGE_OK)
+        return cli_fail(&err);
     if (lineage_store_config(store)->direction == LINEAGE_HIGHER)
         return CLI_GO_ON;
     return cli_error(

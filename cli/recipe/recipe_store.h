@@ -11,7 +11,9 @@
  * CLI_GO_ON or an exit status. */
 int recipe_store_make(const char *dir);
 
-/* Refuses a store in which lower is better. Returns CLI_GO_ON or an exit status. */
-int recipe_store_check(const struct lineage_store *store);
+#define RECIPE_SCORE "em"
+
+/* Refuses a store in which lower is better, or whose score has another name. Returns CLI_GO_ON or an exit status. */
+int recipe_store_check(struct lineage_store *store);
 
 #endif

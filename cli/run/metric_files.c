@@ -30,11 +30,6 @@ double metric_files_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - CLOCK_LAG;
 }
 
-static double time_of(const struct stat *st)
-{
-    return (double)st->st_mtim.tv_sec + 1e-9 * (double)st->st_mtim.tv_nsec;
-}
-
 bool metric_files_check(const char *given, char *why, size_t size)
 {
     const char *equals = strchr(given, '=');
@@ -57,8 +52,8 @@ enum rank { NO_MATCH, LAST_PART, OTHER_FORM, SAME };
 struct found {
     const char *asked;
     enum rank rank;
-    char name[NAME_BYTES];
-    bool several; /* longer names end with it, and none is better */
+    char name[NAME_BYTES], other[NAME_BYTES]; /* other: a second name that fits as well as the first; "": none */
+    const json_t *run;                        /* which has the value; NULL: a file without runs */
     struct metric_value value;
 };
 
@@ -84,22 +79,27 @@ static enum rank rank_of(const char *asked, const char *name)
     return m > n && folded(name[m - n - 1]) == '/' && is_same_folded(asked, name + m - n) ? LAST_PART : NO_MATCH;
 }
 
-static void take_value(void *context, const char *name, double value)
+static void take_ranked(struct found *found, enum rank rank, const char *name, const json_t *run, double value)
 {
-    struct found *found = context;
-    enum rank rank = rank_of(found->asked, name);
     if (rank == NO_MATCH || rank < found->rank)
         return;
     if (rank > found->rank) {
         found->rank = rank;
-        found->several = false;
+        found->run = run;
+        found->other[0] = '\0';
         snprintf(found->name, sizeof found->name, "%s", name);
         metric_value_reset(&found->value);
-    } else if (strncmp(name, found->name, sizeof found->name - 1) != 0) {
-        found->several = true;
+    } else if (run != found->run || strncmp(name, found->name, sizeof found->name - 1) != 0) {
+        snprintf(found->other, sizeof found->other, "%s", name);
         return;
     }
     metric_value_add(&found->value, (struct metric_place){0, 0}, value);
+}
+
+static void take_value(void *context, const char *name, double value)
+{
+    struct found *found = context;
+    take_ranked(found, rank_of(found->asked, name), name, NULL, value);
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -118,35 +118,33 @@ static bool is_step_file(const char *path)
 }
 
 /* The curve of a run, or its last value. The last value of a metric that is not finite is a text. */
-static void take_metric(struct found *found, const json_t *run, const char *prefix, const char *metric, const json_t *last)
+static void take_metric(struct found *found, const json_t *run, const char *metric, const json_t *last)
 {
     const json_t *curve = json_object_get(json_object_get(run, "curves"), metric);
+    const char *of = json_string_value(json_object_get(run, "name"));
     char name[NAME_BYTES];
-    snprintf(name, sizeof name, "%s%s%s", prefix, *prefix ? "/" : "", metric);
+    snprintf(name, sizeof name, "%s%s%s", of && strcmp(of, ".") != 0 ? of : "", of && strcmp(of, ".") != 0 ? "/" : "", metric);
+    const enum rank alone = rank_of(found->asked, metric), whole = rank_of(found->asked, name), rank = whole > alone ? whole : alone;
     for (size_t i = 0; i < json_array_size(curve); i++)
-        take_value(found, name, json_number_value(json_array_get(json_array_get(curve, i), 1)));
+        take_ranked(found, rank, name, run, json_number_value(json_array_get(json_array_get(curve, i), 1)));
     if (!json_is_number(last) || json_array_size(curve) == 0)
-        take_value(found, name, json_is_number(last) ? json_number_value(last) : (double)NAN);
+        take_ranked(found, rank, name, run, json_is_number(last) ? json_number_value(last) : (double)NAN);
 }
 
-/* Only runs that ended since then count. Event files in directories below are told apart by them. */
+/* Only runs that ended since then count, where one file has many. Each metric may be named alone or behind the name of its run. */
 static void take_runs(struct found *found, const json_t *history, double since)
 {
     const json_t *runs = json_object_get(history, "runs");
     const char *tool = json_string_value(json_object_get(history, "tool"));
-    const bool events = tool && strcmp(tool, "tensorboard") == 0;
-    size_t n = 0;
+    const bool own_files = tool && (strcmp(tool, "tensorboard") == 0 || strcmp(tool, "wandb") == 0);
     for (size_t i = 0; i < json_array_size(runs); i++) {
         const json_t *run = json_array_get(runs, i), *ended = json_object_get(run, "ended");
-        const char *key = json_string_value(json_object_get(run, "key")), *metric;
+        const char *metric;
         json_t *last;
-        if (json_is_number(ended) && json_number_value(ended) < since - 1)
+        if (!own_files && json_is_number(ended) && json_number_value(ended) < since - 1)
             continue;
-        const uint64_t before = found->value.count;
         json_object_foreach(json_object_get(run, "metrics"), metric, last)
-            take_metric(found, run, events && key && strcmp(key, ".") != 0 ? key : "", metric, last);
-        n += found->value.count != before;
-        found->several = found->several || (!events && n > 1);
+            take_metric(found, run, metric, last);
     }
 }
 
@@ -162,23 +160,32 @@ static bool read_steps(struct found *found, const char *path, char why[HISTORY_W
     return good;
 }
 
-/* Reads the values of found->asked. Returns false with the reason, which names the file. Call metric_value_release in either case. */
-static bool read_file(struct found *found, const char *path, double since, char why[HISTORY_WHY_MAX])
+/*
+ * Reads the values of found->asked. With `beside`, the other event files of the directory belong to an event file. Returns false with
+ * the reason, which names the file. Call metric_value_release in either case.
+ */
+static bool read_file(struct found *found, const char *path, const struct metric_files *files, bool beside, char why[HISTORY_WHY_MAX])
 {
     if (is_step_file(path)) {
         if (!read_steps(found, path, why))
             return false;
     } else {
-        json_t *history = history_read(path, &(struct history_options){0}, why);
+        const struct history_options options = {.since = files->since, .until = files->until, .beside = beside};
+        json_t *history = history_read(path, &options, why);
         if (!history)
             return false;
-        take_runs(found, history, since);
+        take_runs(found, history, files->since);
         json_decref(history);
     }
-    if (found->rank != NO_MATCH && !found->several)
+    if (found->rank != NO_MATCH && !found->other[0])
         return true;
-    snprintf(why, HISTORY_WHY_MAX, found->several ? "%.300s has several runs or names with %.100s; write NAME=PATH#KEY" : "%.300s has no %.100s",
-             path, found->asked);
+    if (found->rank == NO_MATCH)
+        snprintf(why, HISTORY_WHY_MAX, "%.300s has no %.100s", path, found->asked);
+    else if (strcmp(found->name, found->other) == 0)
+        snprintf(why, HISTORY_WHY_MAX, "%.200s has several runs with %.100s; name the file of one", path, found->name);
+    else
+        snprintf(why, HISTORY_WHY_MAX, "%.150s has %.100s and %.100s; write NAME=PATH#%.100s for one of them", path, found->name, found->other,
+                 found->name);
     return false;
 }
 
@@ -214,28 +221,81 @@ static void give(const struct metric_files *files, const char *name, const char 
     json_decref(line);
 }
 
+/* ---- names of files that programs write ---- */
+
+/* In order of trust: event files of TensorBoard have numbers of single precision. */
+static const char *const kinds[] = {"trainer_state.json", "metrics.csv", "results.csv", "progress.csv", "evaluations.npz", "result.json",
+                                    "metrics.jsonl", "mlflow.db", "mlruns", ".wandb", ".tfevents."};
+enum { N_KINDS = sizeof kinds / sizeof *kinds, WANDB = N_KINDS - 2, TENSORBOARD = N_KINDS - 1 };
+
+static size_t kind_of(const char *name)
+{
+    size_t i = 0;
+    while (i < WANDB && strcmp(name, kinds[i]) != 0)
+        i++;
+    if (i == WANDB && !ends_with(name, ".wandb"))
+        i = strstr(name, kinds[TENSORBOARD]) ? TENSORBOARD : N_KINDS;
+    return i;
+}
+
+/* Length of the name of the directory `levels` above the file: two above out/checkpoint-8/trainer_state.json is `out`. */
+static size_t length_above(const char *path, size_t levels)
+{
+    size_t n = strlen(path);
+    for (size_t level = 0; level < levels; level++)
+        while (n > 0 && path[--n] != '/')
+            continue;
+    return n;
+}
+
+/* Whether the files are parts of one training: checkpoints in directories side by side, or event files in one directory. */
+static bool is_same_training(size_t kind, const char *a, const char *b)
+{
+    const size_t levels = kind == 0 ? 2 : kind == TENSORBOARD ? 1 : 0, above = length_above(a, levels);
+    return levels && above == length_above(b, levels) && strncmp(a, b, above) == 0;
+}
+
 /* ---- files that the caller named ---- */
 
-/* The newest file that the pattern matches; "" if the trial has written none. The times of directories say nothing. */
-static void newest_match(char path[PATH_MAX], const char *pattern, const struct metric_files *files)
+/* What a pattern matches: the newest file, and how many more were written in the time that are not parts of the same training. */
+struct match {
+    char path[PATH_MAX]; /* "" if the trial has written none */
+    size_t n, others;
+};
+
+/* The times of directories say nothing. Of links to one file the first counts. */
+static void newest_match(struct match *match, const char *pattern, const struct metric_files *files)
 {
     glob_t found = {0};
+    const struct history_options in_time = {.since = files->since, .until = files->until};
     double newest = -INFINITY;
-    struct stat st;
-    path[0] = '\0';
-    if (glob(pattern, GLOB_NOCHECK, NULL, &found) == 0)
-        for (size_t i = 0; i < found.gl_pathc; i++)
-            if (stat(found.gl_pathv[i], &st) == 0 && (S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && time_of(&st) >= files->since && (files->until == 0 || time_of(&st) <= files->until))) &&
-                time_of(&st) > newest) {
-                newest = time_of(&st);
-                snprintf(path, PATH_MAX, "%s", found.gl_pathv[i]);
-            }
-    globfree(&found);
+    struct stat st, best = {0};
+    *match = (struct match){.n = 0};
+    const bool good = glob(pattern, GLOB_NOCHECK, NULL, &found) == 0;
+    for (size_t i = 0; good && i < found.gl_pathc; i++) {
+        const bool exists = stat(found.gl_pathv[i], &st) == 0, counts = exists && (S_ISDIR(st.st_mode) || history_in_time(&st, &in_time));
+        if (!counts || (match->n && st.st_ino == best.st_ino && st.st_dev == best.st_dev))
+            continue;
+        match->n++;
+        if (history_written(&st) > newest) {
+            newest = history_written(&st);
+            best = st;
+            snprintf(match->path, PATH_MAX, "%s", found.gl_pathv[i]);
+        }
+    }
+    const char *slash = strrchr(match->path, '/');
+    const size_t kind = kind_of(slash ? slash + 1 : match->path);
+    for (size_t i = 0; good && match->n > 1 && i < found.gl_pathc; i++)
+        match->others += stat(found.gl_pathv[i], &st) == 0 && history_in_time(&st, &in_time) && (st.st_ino != best.st_ino || st.st_dev != best.st_dev) &&
+                         !is_same_training(kind, match->path, found.gl_pathv[i]);
+    if (good)
+        globfree(&found);
 }
 
 static bool read_given(const struct metric_files *files, const struct command_values *values, const char *given, char why[HISTORY_WHY_MAX])
 {
-    char name[METRIC_NAME_BYTES], path[PATH_MAX], pattern[PATH_MAX], shown[SHOWN_MAX];
+    char name[METRIC_NAME_BYTES], pattern[PATH_MAX], shown[SHOWN_MAX], text[SHOWN_MAX + 400];
+    struct match match;
     metric_files_name(name, given);
     char *place = placeholders_replace(strchr(given, '=') + 1, values);
     char *key = place ? strrchr(place, '#') : NULL;
@@ -244,11 +304,16 @@ static bool read_given(const struct metric_files *files, const struct command_va
     struct found found = begin(files, name, key && *key ? key : name);
     snprintf(pattern, sizeof pattern, "%s%s%s", place && *place != '/' && files->dir ? files->dir : "",
              place && *place != '/' && files->dir ? "/" : "", place ? place : "");
-    newest_match(path, pattern, files);
+    newest_match(&match, pattern, files);
     snprintf(why, HISTORY_WHY_MAX, "the trial did not write %.400s", pattern);
-    bool good = place && path[0] && read_file(&found, path, files->since, why);
+    bool good = place && match.path[0] && read_file(&found, match.path, files, match.n > 1, why);
+    shown_path(shown, match.path, values);
+    snprintf(text, sizeof text, "--metric-file %.200s: %s counts, the newest of %zu files of the trial that match; a narrower pattern names another",
+             name, shown, match.others + 1);
+    if (good && match.others)
+        cli_say(text);
     if (good)
-        give(files, name, shown_path(shown, path, values), found.value.value);
+        give(files, name, shown, found.value.value);
     metric_value_release(&found.value);
     free(place);
     return good;
@@ -271,10 +336,10 @@ bool metric_files_read(const struct metric_files *files, const struct command_va
     return good;
 }
 
-/* ---- files of usual names ---- */
+/* ---- files that the caller did not name ---- */
 
 struct candidate {
-    char path[SHOWN_MAX];
+    char path[SHOWN_MAX], name[NAME_BYTES]; /* name: of the score, with that of its run */
     size_t kind;
     double time, value;
 };
@@ -285,38 +350,11 @@ struct search {
     size_t n;
 };
 
-/* In order of trust: event files of TensorBoard have numbers of single precision. */
-static const char *const kinds[] = {"trainer_state.json", "metrics.csv", "results.csv", "progress.csv", "evaluations.npz", "result.json",
-                                    "metrics.jsonl", "mlflow.db", "mlruns", ".wandb", ".tfevents."};
-enum { N_KINDS = sizeof kinds / sizeof *kinds, WANDB = N_KINDS - 2, TENSORBOARD = N_KINDS - 1 };
-
-static size_t kind_of(const char *name)
-{
-    size_t i = 0;
-    while (i < WANDB && strcmp(name, kinds[i]) != 0)
-        i++;
-    if (i == WANDB && !ends_with(name, ".wandb"))
-        i = strstr(name, kinds[TENSORBOARD]) ? TENSORBOARD : N_KINDS;
-    return i;
-}
-
-/* Length of the name of the directory two levels above the file: of `out` in out/checkpoint-8/trainer_state.json. */
-static size_t length_above(const char *path)
-{
-    size_t n = strlen(path);
-    for (int level = 0; level < 2; level++)
-        while (n > 0 && path[--n] != '/')
-            continue;
-    return n;
-}
-
 /* The newest of several checkpoints of one training has the longest history. Other files of one kind may be of other trainings. */
 static void add_candidate(struct search *search, const char *path, size_t kind, double time)
 {
-    const size_t above = length_above(path);
     size_t i = 0;
-    while (i < search->n && (kind != 0 || search->list[i].kind != kind || length_above(search->list[i].path) != above ||
-                             strncmp(search->list[i].path, path, above) != 0))
+    while (i < search->n && (search->list[i].kind != kind || !is_same_training(kind, search->list[i].path, path)))
         i++;
     if (i == CANDIDATES_MAX || (i < search->n && time < search->list[i].time))
         return;
@@ -346,8 +384,8 @@ static void search_below(struct search *search, const char *root, const struct s
         bool is_runs = entry->fts_info == FTS_D && kind < N_KINDS && strcmp(kinds[kind], "mlruns") == 0;
         if (is_runs || (entry->fts_info == FTS_D && is_skipped(entry, store)))
             fts_set(tree, entry, FTS_SKIP);
-        if (is_runs || (entry->fts_info == FTS_F && kind < N_KINDS && time_of(entry->fts_statp) >= search->since))
-            add_candidate(search, strncmp(entry->fts_path, "./", 2) == 0 ? entry->fts_path + 2 : entry->fts_path, kind, time_of(entry->fts_statp));
+        if (is_runs || (entry->fts_info == FTS_F && kind < N_KINDS && history_written(entry->fts_statp) >= search->since))
+            add_candidate(search, strncmp(entry->fts_path, "./", 2) == 0 ? entry->fts_path + 2 : entry->fts_path, kind, history_written(entry->fts_statp));
     }
     if (tree)
         fts_close(tree);
@@ -393,9 +431,10 @@ static void read_candidates(struct search *search, const struct metric_files *fi
     for (size_t i = 0; i < search->n; i++) {
         char why[HISTORY_WHY_MAX];
         struct found found = begin(files, score, score);
-        bool has = read_file(&found, search->list[i].path, search->since, why) && isfinite(found.value.value);
+        bool has = read_file(&found, search->list[i].path, files, true, why) && isfinite(found.value.value);
         if (has) {
             search->list[n] = search->list[i];
+            strcpy(search->list[n].name, found.name);
             strcpy(search->list[n].path, shown_path(path, search->list[i].path, values));
             search->list[n++].value = found.value.value;
         }
@@ -419,36 +458,51 @@ static const struct candidate *choose(const struct search *search, const struct 
     return best;
 }
 
-static void report(const struct search *search, const char *score, const struct lineage_number *printed, const struct candidate *chosen)
+/* The path as a pattern that fits in the next trial, too: names of event files and of W&B's directories have the time. */
+static void write_pattern(char out[SHOWN_MAX], const struct candidate *c)
 {
-    char text[1200], number[LINEAGE_NUMBER_MAX], before[LINEAGE_NUMBER_MAX];
-    const struct candidate *c = chosen ? chosen : &search->list[0];
+    const size_t one = length_above(c->path, 1), two = length_above(c->path, 2);
+    if (c->kind == WANDB && two)
+        snprintf(out, SHOWN_MAX, "%.*s#%s", (int)two, c->path, c->name);
+    else
+        snprintf(out, SHOWN_MAX, "%.*s%s", c->kind == TENSORBOARD ? (int)one : PATH_MAX - 1, c->path,
+                 c->kind == TENSORBOARD ? "/*.tfevents.*" + !one : "");
+}
+
+/* Without a file that counts and without a printed score, the reason is that of a trial without a score. */
+static void report(const struct search *search, const char *score, const struct lineage_number *printed, const struct candidate *chosen, char *why, size_t size)
+{
+    char text[1200], number[LINEAGE_NUMBER_MAX], other[LINEAGE_NUMBER_MAX], pattern[SHOWN_MAX];
+    const struct candidate *c = chosen ? chosen : &search->list[0], *last = &search->list[search->n - 1];
     lineage_number_format(number, c->value);
-    lineage_number_format(before, printed->value);
+    lineage_number_format(other, printed->present ? printed->value : last->value);
+    write_pattern(pattern, c);
     if (chosen)
         snprintf(text, sizeof text, "%s %s is read from %.300s, which the trial has written (printed: %s)", score, number, c->path,
-                 printed->present ? before : "nothing");
+                 printed->present ? other : "nothing");
     else if (printed->present)
-        snprintf(text, sizeof text, "%s %s counts as printed, although %.300s has %s (--metric-file %s=%.300s)", score, before, c->path, number, score, c->path);
+        snprintf(text, sizeof text, "%s %s counts as printed, although %.300s has %s (--metric-file %s=%.300s)", score, other, c->path, number, score, pattern);
     else
-        snprintf(text, sizeof text, "%zu files have a %s, and they differ; say which counts, for example --metric-file %s=%.300s", search->n, score,
-                 score, c->path);
-    cli_say(text);
+        snprintf(why, size, "%zu files have `%.60s` and differ, for example %.150s %s and %.150s %s; say which counts: --metric-file '%.60s=%.150s'",
+                 search->n, score, c->path, number, last->path, other, score, pattern);
+    if (chosen || printed->present)
+        cli_say(text);
 }
 
 /* Files beside those of other trials are not taken, but named. */
-static void report_foreign(struct search *search, const struct metric_files *files, const char *score, const struct command_values *values)
+static void report_foreign(struct search *search, const struct metric_files *files, const char *score, const struct command_values *values, char *why, size_t size)
 {
-    char text[1200];
+    char pattern[SHOWN_MAX];
     read_candidates(search, files, score, values);
     if (search->n == 0)
         return;
-    snprintf(text, sizeof text, "%s is in %.300s, but other trials run and may have written it; say which file is the trial's own, for example "
-             "--metric-file %s=%.300s", score, search->list[0].path, score, search->list[0].path);
-    cli_say(text);
+    write_pattern(pattern, &search->list[0]);
+    snprintf(why, size, "`%.60s` is in %.200s, but other trials run and may have written it; say which file is the trial's own: "
+             "--metric-file '%.60s=%.200s'", score, search->list[0].path, score, pattern);
 }
 
-void metric_files_discover(const struct metric_files *files, const struct command_values *values, const struct lineage_number *printed)
+void metric_files_discover(const struct metric_files *files, const struct command_values *values, const struct lineage_number *printed,
+                            char *why, size_t size)
 {
     const char *score = files->plan->settings.score, *dir = files->dir ? files->dir : ".";
     struct search search = {.since = files->since, .list = calloc(CANDIDATES_MAX, sizeof *search.list)};
@@ -465,12 +519,12 @@ void metric_files_discover(const struct metric_files *files, const struct comman
     const struct candidate *chosen = choose(&search, printed);
     const bool same = chosen && printed->present && chosen->value == printed->value;
     if (search.n && !same)
-        report(&search, score, printed, chosen);
+        report(&search, score, printed, chosen, why, size);
     if (chosen && !same)
         give(files, score, chosen->path, chosen->value);
     if (!search.n && !alone) {
         search_below(&search, dir, has_store ? &store : NULL);
-        report_foreign(&search, files, score, values);
+        report_foreign(&search, files, score, values, why, size);
     }
     free(search.list);
 }

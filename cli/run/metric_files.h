@@ -38,9 +38,10 @@ double metric_files_now(void);
 bool metric_files_read(const struct metric_files *files, const struct command_values *values, char *why, size_t size);
 
 /*
- * Looks for the score in files of usual names, below dir and values->workdir. printed: the score so far. Prints what it took, and
- * why not if it took nothing although there are such files.
+ * Looks for the score in files of usual names, below dir and values->workdir. printed: the score so far. Prints what it took. If
+ * it took nothing although there are such files, and none was printed, the reason is in why[size], which is otherwise unchanged.
  */
-void metric_files_discover(const struct metric_files *files, const struct command_values *values, const struct lineage_number *printed);
+void metric_files_discover(const struct metric_files *files, const struct command_values *values, const struct lineage_number *printed,
+                           char *why, size_t size);
 
 #endif

@@ -589,7 +589,7 @@ static void read_files(struct command_run *run, struct trial_outcome *outcome, s
         forget_score(run, results);
         memcpy(outcome->looked, why, sizeof outcome->looked);
     } else if (!t->eval && !t->sealed_eval && results->score_channel < TRIAL_CHANNEL_EVENTS && !results->lost_score) {
-        metric_files_discover(&files, values, &results->score);
+        metric_files_discover(&files, values, &results->score, outcome->looked, sizeof outcome->looked);
     }
 }
 
@@ -871,7 +871,9 @@ static void remark(void *context, const struct trial_results *results, const str
                               run->channel == TRIAL_CHANNEL_NAMED && outcome->doubt ? outcome->doubt : "");
     if (n && results->score_from[0])
         n += (size_t)snprintf(out + n, size - n, ", printed by the process %s after the command had ended", results->score_from);
-    if (n && results->scored.rule.take != METRIC_TAKE_LAST)
+    if (n && results->scored.rule.take != METRIC_TAKE_LAST && run->channel == TRIAL_CHANNEL_FILE)
+        n += (size_t)snprintf(out + n, size - n, ", %s of its values", metric_rule_text(how, &results->scored.rule));
+    else if (n && results->scored.rule.take != METRIC_TAKE_LAST)
         n += (size_t)snprintf(out + n, size - n, ", %s of %" PRIu64 " values", metric_rule_text(how, &results->scored.rule),
                               results->scored.count);
     if (outcome->has_seed && run->measured)
@@ -1071,7 +1073,7 @@ static bool watch_rescore(void *context, struct trial_outcome *outcome, struct t
         memcpy(outcome->looked, why, sizeof outcome->looked);
     } else if (again->work && results->score_channel < TRIAL_CHANNEL_EVENTS && !results->lost_score) {
         own.dir = again->work;
-        metric_files_discover(&own, &values, &results->score);
+        metric_files_discover(&own, &values, &results->score, outcome->looked, sizeof outcome->looked);
     }
     run->channel = results->score_channel;
     name_score(run, outcome, results);

@@ -12,6 +12,7 @@
 
 #include "cli.h"
 #include "submit/schedulers.h"
+#include "support/launchers.h"
 #include "support/secrets.h"
 
 extern char **environ;
@@ -38,95 +39,13 @@ bool submit_knows(const char *scheduler)
     return find(scheduler) != NULL;
 }
 
-/* ---- launchers ---- */
-
-enum { WORDS_MAX = 32 };
-
-static const char *base_name(const char *word)
-{
-    const char *slash = word ? strrchr(word, '/') : NULL;
-    return slash ? slash + 1 : word ? word : "";
-}
-
-static bool is_one_of(const char *word, const char *const *names)
-{
-    for (; *names; names++)
-        if (strcmp(word, *names) == 0)
-            return true;
-    return false;
-}
-
-/* Finds the command behind the first `exec` of a shell's text; NULL if there is none. */
-static const char *find_exec(const char *text)
-{
-    const char *at = text;
-    for (; (at = strstr(at, "exec")); at += 4)
-        if ((at == text || strchr(" \t\n;&|({", at[-1])) && (at[4] == ' ' || at[4] == '\t'))
-            return at + 4 + strspn(at + 4, " \t");
-    return NULL;
-}
-
-/* Whether the script of a shell has an `exec`, or cannot be read. Its name may begin with {workdir}/. */
-static bool may_exec(const char *script, const char *dir)
-{
-    static const char workdir[] = "{workdir}/";
-    char path[PATH_MAX], line[1024];
-    bool found = false;
-    if (strncmp(script, workdir, sizeof workdir - 1) == 0)
-        script += sizeof workdir - 1;
-    FILE *in = snprintf(path, sizeof path, "%s%s%s", *script == '/' ? "" : dir, *script == '/' || !*dir ? "" : "/", script) < PATH_MAX
-                   ? fopen(path, "re") : NULL;
-    while (in && !found && fgets(line, sizeof line, in))
-        found = find_exec(line) != NULL;
-    if (in)
-        fclose(in);
-    return !in || found;
-}
-
-/*
- * Returns the launcher of a command that TERM ends while what it started runs on, as in the table of cli/man/nights.md; NULL if
- * none is known. Words before it that become the command or pass TERM on are skipped.
- */
-static const char *leaving_launcher(const char *const *words, const char *dir)
-{
-    static const char *const passing[] = {"env", "nice", "nohup", "timeout", "stdbuf", "uv", "poetry", "run", NULL};
-    static const char *const shells[] = {"sh", "dash", "bash", "ksh", "zsh", NULL};
-    static const char *const scripts[] = {"run", "run-script", "start", "test", "exec", NULL};
-    while (*words && (is_one_of(base_name(*words), passing) || **words == '-' || strchr("0123456789", **words) || strchr(*words, '=')))
-        words++;
-    const char *name = base_name(words[0]), *next = words[0] && words[1] ? words[1] : "", *behind = *next ? words[2] : NULL;
-    if (is_one_of(name, shells))
-        return *next == '-' ? (strchr(next, 'c') && behind && !find_exec(behind) ? "sh -c" : NULL)
-               : *next && !may_exec(next, dir) ? "sh" : NULL;
-    return strcmp(name, "npm") == 0 && is_one_of(next, scripts)            ? "npm"
-           : strcmp(name, "accelerate") == 0 && strcmp(next, "launch") == 0 ? "accelerate launch"
-           : strcmp(name, "just") == 0                                     ? "just"
-           : strcmp(name, "xargs") == 0                                    ? "xargs"
-                                                                           : NULL;
-}
-
-/* A worker ends what its trial started, but is given little time itself. Without it, TERM must reach the training. */
 static void warn_of_launcher(const struct night_sweep *sweep)
 {
     const json_t *command = json_object_get(sweep->root, "command");
-    const char *words[WORDS_MAX + 1] = {"sh", "-c", json_string_value(command)}, *launcher;
-    char text[400], *copy = NULL;
-    for (size_t i = 0; i < json_array_size(command) && i < WORDS_MAX; i++)
+    const char *words[LAUNCHER_WORDS_MAX + 1] = {"sh", "-c", json_string_value(command)};
+    for (size_t i = 0; i < json_array_size(command) && i < LAUNCHER_WORDS_MAX; i++)
         words[i] = json_string_value(json_array_get(command, i));
-    if (words[0] && words[1] && words[2] && strcmp(words[1], "-c") == 0 && find_exec(words[2]) && (copy = strdup(find_exec(words[2])))) {
-        size_t n = 0; /* what a shell becomes may be a launcher, too */
-        for (char *rest = copy; n < WORDS_MAX && (words[n] = strsep(&rest, " \t;&|\n"));)
-            n += *words[n] != '\0';
-        words[n] = NULL;
-    }
-    launcher = leaving_launcher(words, sweep->directory ? sweep->directory : "");
-    if (launcher) {
-        snprintf(text, sizeof text, "`%s` starts the training and does not pass TERM on: where a scheduler ends the worker before "
-                                    "that has ended its trial, the training runs on; %s", launcher,
-                 strncmp(launcher, "sh", 2) == 0 ? "write `exec` before it" : "start the program itself");
-        cli_say(text);
-    }
-    free(copy);
+    launchers_warn(words, sweep->directory ? sweep->directory : "");
 }
 
 /* An option that the scheduler does not use would be ignored silently. */

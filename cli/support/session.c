@@ -10,6 +10,7 @@
 
 #include <lineage/query.h>
 #include <lineage/queue.h>
+#include <lineage/text.h>
 
 #include "cli.h"
 
@@ -239,6 +240,23 @@ static int check_direction(struct cli_session *session, enum lineage_direction w
         return status;
     return cli_error(CLI_USAGE, "--direction %s: in %s a %s score is better (lineage.json); leave the option out, or use another store",
                      session->where.direction, lineage_store_dir(session->store), config->direction == LINEAGE_HIGHER ? "higher" : "lower");
+}
+
+bool cli_take_score(struct lineage_trial *trial, bool auto_status, const struct lineage_store *store, struct lineage_error *err)
+{
+    const char *name = lineage_store_score_name(store);
+    const struct lineage_param *metric = NULL;
+    char score[LINEAGE_NUMBER_MAX], other[LINEAGE_NUMBER_MAX];
+    for (size_t i = 0; name && i < trial->n_metrics; i++)
+        metric = strcmp(trial->metrics[i].name, name) == 0 ? &trial->metrics[i] : metric;
+    if (metric && !trial->core_metric.present && (auto_status || lineage_label_is_measured(trial->status)))
+        trial->core_metric = (struct lineage_number){true, metric->value};
+    if (!metric || !trial->core_metric.present || trial->core_metric.value == metric->value)
+        return true;
+    *err = (struct lineage_error){.status = LINEAGE_EINVAL};
+    snprintf(err->text, sizeof err->text, "the score of this store is `%s` (lineage.json): core_metric %s and the metric %s=%s cannot both be right; give one of them",
+             name, lineage_number_format(score, trial->core_metric.value), name, lineage_number_format(other, metric->value));
+    return false;
 }
 
 /* A command that works before there is a store opens it without a mirror, so that it leaves no files behind. */

@@ -40,7 +40,7 @@ struct recipe_trials {
     /* Makes a directory (NULL: the current one) a store for recipes, or refuses a store that is not for them. Both return
      * CLI_GO_ON or an exit status. */
     int (*make_store)(const char *dir);
-    int (*check_store)(const struct lineage_store *store);
+    int (*check_store)(struct lineage_store *store);
 
     /* Runs the recipe and appends its row, as trial_run_and_append does with the request. */
     int (*run)(struct lineage_store *store, struct trial_request *request, const struct recipe_start *start,

@@ -272,8 +272,11 @@ static int append(struct work *work, struct lineage_store *store, struct trial_o
         bare.snapshot_dir = bare.telemetry = NULL;
         status = lineage_store_append(store, &trial, &bare, row, &err);
     }
-    if (status == LINEAGE_OK)
+    if (status == LINEAGE_OK) { /* the score of a recipe; that of a command has its name already. A store that cannot remember it keeps the row */
+        if (request->plan.score_key && lineage_label_is_measured(row->status))
+            (void)!lineage_store_name_score(store, request->plan.score_key, &err);
         return CLI_GO_ON;
+    }
     int failed = cli_fail(&err);
     unwritten_row_save(store, &trial, &options);
     return failed;

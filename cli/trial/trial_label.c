@@ -144,7 +144,7 @@ void trial_label_explain(const struct trial_results *results, struct trial_outco
         if (!results->score.present && results->lost_score)
             snprintf(reason, size, "its score is not a finite number");
         else if (!results->score.present)
-            snprintf(reason, size, "exit 0 without a score: %.400s%s%s", outcome->looked, outcome->others[0] ? ", but " : "", outcome->others);
+            snprintf(reason, size, "exit 0 without a score: %.480s%s%s", outcome->looked, outcome->others[0] ? ", but " : "", outcome->others);
         break;
     case TRIAL_FAILED:
         if (outcome->evidence[0] && outcome->unexplained)

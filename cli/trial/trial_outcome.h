@@ -57,7 +57,7 @@ struct trial_outcome {
     char looked[TRIAL_TEXT_MAX]; /* for a trial that printed no score: what was looked for, and what was found */
     char unreadable[96]; /* "2 lines of events cannot be read, first at line 2"; "": all can be read */
     const char *doubt; /* how the row qualifies "score by a name that was asked for"; NULL or "": not at all */
-    char reason[TRIAL_TEXT_MAX + 128]; /* why it did not finish; "" if it finished. Set when its row is made */
+    char reason[TRIAL_TEXT_MAX + 256]; /* why it did not finish; "" if it finished. Set when its row is made */
 };
 
 #endif

@@ -23,6 +23,22 @@ decides discard 0.85 --min-delta 0.1
 decides keep 0.75 --min-delta 0.1
 decides keep 0.7
 
+# The store's score has a name: a metric of this name is the score, and another name is refused.
+must_run init named
+must_run -C named append --score loss --status auto --core-metric 0.5
+must_equal loss "$(json score named/lineage.json)"
+must_run -C named append --status auto --measured loss=0.25 --format json
+must_equal 'keep 0.25' "$(json status) $(json core_metric)"
+must_fail 2 'scores of another name, `acc`' -C named append --score acc --status auto --core-metric 0.1
+must_fail 2 'core_metric 0.1 and the metric loss=0.2 cannot both be right; give one of them' \
+    -C named append --status auto --core-metric 0.1 --measured loss=0.2
+must_fail 2 'status auto needs a score' -C named append --status auto --measured acc=0.1
+must_run -C named append --status crash --measured loss=0.1 --format json
+must_equal null "$(json core_metric)"
+printf '{"status":"auto","metrics":{"loss":0.2}}\n{"status":"auto","metrics":{"loss":0.3},"core_metric":0.3}\n' >rows.jsonl
+must_run -C named append --json rows.jsonl
+must_equal '0.2 0.3' "$(tail -2 named/results.tsv | cut -f 10 | tr '\n' ' ' | sed 's/ $//')"
+
 must_run init higher --direction higher
 store=higher
 decides keep 30

@@ -221,7 +221,9 @@ must_exit 0
 must_equal 2.0 "$(field files 10)"
 files -- sh -c 'for n in 1 2; do mkdir -p many$n/c; echo "{\"eval_loss\": $n}" >many$n/c/trainer_state.json; done'
 must_exit 1
-must_have err '2 files have a eval_loss, and they differ; say which counts, for example --metric-file eval_loss=many'
+must_have err 'exit 0 without a score: 2 files have `eval_loss` and differ, for example many'
+must_have err "say which counts: --metric-file 'eval_loss=many"
+must_have files/results.tsv '2 files have `eval_loss` and differ'
 files -- true
 must_exit 1 # the file is older than this trial
 files --eval true -- python3 leave.py -
@@ -229,6 +231,7 @@ must_exit 1
 must_have err 'exit 0 without a score'
 must_run run -C files -q -m eval_loss --metric-file 'eval_loss=l*t/trainer_state.json' --metric-take eval_loss=max -- python3 leave.py 0.7
 must_equal 0.9 "$(field files 10)"
+must_have files/results.tsv 'score by the file left/trainer_state.json, maximum of its values'
 run run -C diverged --direction lower -q -m eval_loss -- sh -c 'python3 leave.py -; echo eval_loss nan'
 must_exit 1
 must_have err 'its score is not a finite number' # also if a file has an earlier value
@@ -248,6 +251,27 @@ must_exit 1
 must_have err 'its score is not a finite number'
 must_run run -C files --dry-metrics -q --metric-file eval_loss=left/trainer_state.json --format json -- python3 leave.py 0.7
 must_equal '0.686312345 file' "$(json score.value) $(json score.line)"
+
+# Event files in one directory are one run, whoever wrote which of its metrics; those of two runs are not chosen from.
+keras=$SOURCE/fixtures/real/histories/keras-3.15/lr0.01
+copy() { printf 'mkdir -p %s && cat %s/*.tfevents.* >%s/%s' "$2" "$1" "$2" "$3"; }
+run run -C events --direction lower -q -m epoch_loss -- sh -c "$(copy "$keras/train" one a.tfevents.1) && $(copy "$keras/validation" one a.tfevents.2)"
+must_equal 1.0013712644577026 "$(field events 10)"
+must_run run -C events -q -m epoch_learning_rate -m epoch_loss --score epoch_loss --metric-file 'epoch_loss=one/*.tfevents.*' -- \
+    sh -c "$(copy "$keras/validation" one a.tfevents.3); $(copy "$SOURCE/fixtures/real/tensorboard/runs" one a.tfevents.4)"
+must_equal 1.0013712644577026 "$(field events 10)"
+run run -C events -q -m epoch_loss -- sh -c "$(copy "$keras/train" two/train a.tfevents.1) && $(copy "$keras/validation" two/validation a.tfevents.2)"
+must_exit 1
+must_have err "exit 0 without a score: 2 files have \`epoch_loss\` and differ"
+must_have err "say which counts: --metric-file 'epoch_loss=two/"
+must_have err "/*.tfevents.*'"
+run run -C events -q --metric-file 'epoch_loss=three/*/*' -- sh -c "$(copy "$keras/train" three/train a.tfevents.1) && $(copy "$keras/validation" three/validation a.tfevents.2)"
+must_exit 0
+must_have err 'counts, the newest of 2 files of the trial that match; a narrower pattern names another'
+run run --dry-metrics /dev/null --metric-file "epoch_loss=$keras"
+must_have err 'lr0.01 has train/epoch_loss and validation/epoch_loss; write NAME=PATH#train/epoch_loss for one of them'
+run run --dry-metrics /dev/null --metric-file "val_loss=$SOURCE/fixtures/real/histories/wandb-0.31#plain/val_loss" --format json
+must_equal 0.8 "$(json score.value)"
 
 # A sweep names the file by its key, and each trial has its own in {workdir}.
 printf '{"name": "n", "direction": "lower", "command": "python3 leave.py - {workdir}/{x}", "metric_file": ["eval_loss={workdir}/*/trainer_state.json"], "grid": {"x": [1, 2]}}' >file.json

@@ -62,4 +62,13 @@ warns xargs '["xargs", "-a", "{workdir}/list", "python3", "train.py", "{x}"]'
 warns 'accelerate launch' '["uv", "run", "accelerate", "launch", "{workdir}/train.py", "{x}"]'
 warns '' '["torchrun", "--nproc-per-node", "2", "{workdir}/train.py", "{x}"]'
 warns '' '["python3", "{workdir}/train.py", "{x}"]'
+# So does run in a job of a scheduler; elsewhere it ends itself what a launcher leaves.
+run run -C plain --direction lower -q -- sh -c 'echo METRIC loss=1'
+must_equal '' "$(cat err)"
+export SLURM_JOB_ID=1
+run run -C plain -q -- sh -c 'echo METRIC loss=1'
+must_exit 0
+must_have err '`sh -c` starts the training and does not pass TERM on'
+run run -C plain -q -- echo METRIC loss=1
+must_equal '' "$(cat err)"
 finish

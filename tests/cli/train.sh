@@ -7,7 +7,11 @@
 # ---- a trial that is measured ----
 must_run train tiny.json -C t -q
 must_equal 000 "$(cat out)"
-must_equal '{"direction": "higher"}' "$(tr -d '\n' <t/lineage.json | sed 's/{ *"/{"/; s/ *}/}/')"
+must_equal '{"direction": "higher",  "score": "em"}' "$(tr -d '\n' <t/lineage.json | sed 's/{ *"/{"/; s/ *}/}/')"
+must_run init other --direction higher
+must_run append -C other --score acc --status auto --core-metric 0.5 # names the score
+must_fail 2 'scores of another name, `em`, are not compared with it' train tiny.json -C other -q
+must_equal 2 "$(wc -l <other/results.tsv | tr -d ' ')"
 must_run -C t show 000 --format json
 cp out row
 must_equal 'keep tiny what the recipe says multi-hop-qa' \

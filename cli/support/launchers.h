@@ -1,0 +1,13 @@
+/* launchers.h: programs that start a training and do not pass TERM on to it (the table in cli/man/nights.md). */
+#ifndef CLI_LAUNCHERS_H
+#define CLI_LAUNCHERS_H
+
+enum { LAUNCHER_WORDS_MAX = 32 };
+
+/*
+ * Prints a warning if the command, ended by NULL, is such a launcher: where a scheduler ends this process before it has ended the
+ * trial, the training runs on. Scripts are looked for in dir.
+ */
+void launchers_warn(const char *const *words, const char *dir);
+
+#endif
