@@ -127,7 +127,7 @@ run import -C t trackio.db --metric loss
 must_exit 0
 must_equal '2026-11-01T10:00:00Z dainty-sunset-1 keep 1.25 60.0' "$(cells t 2,7,9,10,14 | head -n 1)"
 must_equal 'brave-river-2 crash ' "$(cells t 7,9,10 | tail -n 1)"
-must_have t/results.tsv 'lr=0.001; model.width=64.0; model.act=gelu; metrics epoch=1.0'
+must_have t/results.tsv 'lr=0.001; model.width=64; model.act=gelu; metrics epoch=1.0'
 must_have t/results.tsv "amp=true; sizes='[1,2]'"
 must_lack t/results.tsv Username
 
@@ -139,7 +139,7 @@ must_equal 'old-pond-6 keep 0.69
 lunar-sea-7 keep 0.71
 crisp-wind-8 crash ' "$(cells w 7,9,10)"
 must_equal '2026-10-02T08:00:00Z 120.5 wandb:3xk2p' "$(cells w 2,14,15 | sed -n 2p)"
-must_have w/results.tsv 'lr=0.001; batch_size=32.0; model.name=small; metrics train_loss=0.4; as recorded: baseline, as in the paper'
+must_have w/results.tsv 'lr=0.001; batch_size=32; model.name=small; metrics train_loss=0.4; as recorded: baseline, as in the paper'
 must_have w/telemetry/001.json '{"step":1,"val_acc":0.73}'
 new max higher
 run import -C max "$from/wandb.json" --metric val_acc --take max --specialist sweep
@@ -257,8 +257,8 @@ lr 0.2 discard 0.1' "$(cells groups 7,9,10)"
 # One training is one row, in however many directories its events are.
 new torch lower
 run import -C torch "$real/torch-2.15" --metric val/loss
-must_equal 'tensorboard:run0 bias=1.0; act=relu; lr=0.1; layers=3.0; metrics hparam.loss=0.4333333373069763
-tensorboard:run1 bias=1.0; act=relu; lr=0.01; layers=3.0; metrics hparam.loss=0.34333333373069763' "$(cells torch 15,17)"
+must_equal 'tensorboard:run0 bias=1; act=relu; lr=0.1; layers=3; metrics hparam.loss=0.4333333373069763
+tensorboard:run1 bias=1; act=relu; lr=0.01; layers=3; metrics hparam.loss=0.34333333373069763' "$(cells torch 15,17)"
 new keras lower
 must_fail 2 'no finished run has epoch_loss; choose one of these by --metric: train/epoch_loss, train/epoch_learning_rate, validation/' \
     import -C keras "$real/keras-3.15" --metric epoch_loss
@@ -271,7 +271,7 @@ run import -C ray "$real/ray-2.60" --metric ray/tune/loss
 must_equal 'keep 0.15 ray:80ee5_00000
 crash  ray:80ee5_00001
 crash  ray:80ee5_00002' "$(cells ray 9,10,15)"
-must_have ray/results.tsv 'k=2.0; lr=0.1; metrics loss=0.09999999999999998; failed: as ray recorded'
+must_have ray/results.tsv 'k=2; lr=0.1; metrics loss=0.09999999999999998; failed: as ray recorded'
 for file in "$real"/ray-2.60/*/result.json; do
     run import -C ray "$file" --metric loss
     must_have out '0 runs imported'
@@ -300,7 +300,7 @@ new frame2 lower
 must_fail 2 'which metric is the score? Choose one by --metric: loss, nest/a' import -C frame2 "$real/ray-2.60.csv"
 run import -C frame2 "$real/ray-2.60.csv" --map loss=metric
 must_exit 0
-must_have frame2/results.tsv 'lr=0.1; k=0.0'
+must_have frame2/results.tsv 'lr=0.1; k=0'
 
 # ---- nothing is decided silently ----
 cat >named.json <<'END'
@@ -372,7 +372,7 @@ run import -C evolve checkpoints
 must_equal '000  keep 0.5
 001 000 discard 0.25
 002 000 crash ' "$(cells evolve 1,4,9,10)"
-must_have evolve/results.tsv 'island=1.0; generation=0.0; metrics speed=2.0'
+must_have evolve/results.tsv 'island=1; generation=0; metrics speed=2.0'
 sqlite3 shinka.db "CREATE TABLE programs (id TEXT PRIMARY KEY, code TEXT, language TEXT, parent_id TEXT, generation INTEGER, timestamp REAL, combined_score REAL,
     public_metrics TEXT, metadata TEXT, correct BOOLEAN, text_feedback TEXT, island_idx INTEGER);
     INSERT INTO programs VALUES ('a', 'x=1', 'python', NULL, 0, 1795860000.0, 1.5, '{\"speed\": 2}', '{\"patch_name\": \"seed\"}', 1, '', 0),
@@ -458,7 +458,7 @@ must_equal 'keep 0.5 json:007 lr=0.1; opt.name=adam
 crash  json:008 lr=0.2; its score is not a finite number' "$(cells json 9,10,15,17)"
 new mlparty lower
 run import -C mlparty "$real/mlparty-0.2.jsonl"
-must_equal 'demo decay (20 steps) keep 1.20398 steps=20.0; sleep_s=0.0; decay=0.97' "$(cells mlparty 7,9,10,17)"
+must_equal 'demo decay (20 steps) keep 1.20398 steps=20; sleep_s=0; decay=0.97' "$(cells mlparty 7,9,10,17)"
 sqlite3 mlparty.db "CREATE TABLE nodes (id TEXT, type TEXT, params_hash TEXT, created_at TEXT, doc TEXT)"
 while read -r document; do printf "INSERT INTO nodes VALUES ('a', 'run', '', '', '%s');\n" "$document"; done <"$real/mlparty-0.2.jsonl" | sqlite3 mlparty.db
 new mlparty-db lower

@@ -31,7 +31,7 @@ must_have err '[4/4] rloo seed=2: step 6/6, EM'
 must_equal '000 baseline grpo seed=1|001 rloo seed=1|002 grpo seed=2|003 rloo seed=2|' \
     "$(cut -f 1,2,4 out | sed 's/\tkeep\t/ /; s/\tdiscard\t/ /; s/\t/ /g' | tr '\n' '|')"
 must_equal 4 "$(rows n)"
-must_equal '1.0 1.0 2.0 2.0' "$(sed -n 's/.*[[:space:]]seed=\([0-9.]*\);.*/\1/p' n/results.tsv | tr '\n' ' ' | sed 's/ $//')"
+must_equal '1 1 2 2' "$(sed -n 's/.*[[:space:]]seed=\([0-9.]*\);.*/\1/p' n/results.tsv | tr '\n' ' ' | sed 's/ $//')"
 must_equal 4 "$(sed -n 's/.*night ladder, trial .* seed=[12], key \([0-9a-f]\{16\}\);.*/\1/p' n/results.tsv | sort -u | wc -l)" \
     "keys"
 must_equal 2 "$(find n/checkpoints -name 'warm-*.ckpt' | wc -l)"

@@ -133,7 +133,7 @@ echo 'echo "{\"replicate\": \"000\", \"proposer\": \"me\"}"' >planner.sh
 goes night space.json -C plan -q --no-confirm --planner 'sh planner.sh' --trials 2
 must_equal 2 "$(runs_of plan 000)" "runs of 000"
 must_have plan/results.tsv 'proposer=me'
-must_have plan/results.tsv 'seed=3.0'
+must_have plan/results.tsv 'seed=3'
 echo 'echo "{\"replicate\": \"777\"}"' >planner.sh
 goes night space.json -C plan2 -q --no-confirm --planner 'sh planner.sh' --trials 1
 must_have err "'777' is not a trial with a score"

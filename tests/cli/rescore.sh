@@ -21,7 +21,7 @@ must_have err 'exit 0 without a score: looked for `val_loss`'
 must_run rescore -C s 000 -m acc -m loss
 must_equal '002' "$(cat out)"
 must_equal '0.9 keep me why' "$(field s 10) $(field s 9) $(field s 3) $(field s 7)"
-must_have s/results.tsv 'x=1.0; metrics loss=0.7, acc=0.9; rescored 000; score by a name that was asked for'
+must_have s/results.tsv 'x=1; metrics loss=0.7, acc=0.9; rescored 000; score by a name that was asked for'
 must_have s/snapshots/002_me/model.bin weights
 must_run logs -C s 002
 must_have out 'final loss 0.7 acc 0.9'

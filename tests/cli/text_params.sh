@@ -121,7 +121,7 @@ must_equal 'q∣v' "$shown"
 must_run -C shown tried --param "target=$shown" --param 'mark=aˋx'
 finds 000 -C shown --param "target=other,$shown" --specialist 'a∣b'
 must_run -C shown append --status keep --core-metric 31 --param "target=$shown" --param 'mark=aˋx' --param lr=1
-must_equal "target='q|v'; mark='a\`x'; lr=1.0" "$(sed -n 3p shown/results.tsv | cut -f17)"
+must_equal "target='q|v'; mark='a\`x'; lr=1" "$(sed -n 3p shown/results.tsv | cut -f17)"
 must_run -C shown append --status keep --core-metric 31 --param 'target=k∣v' # nothing else is shown so
 finds 002 -C shown --param 'target=k∣v'
 must_run -C shown append --status keep --core-metric 31 --param 'target=k|v'

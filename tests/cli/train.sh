@@ -112,7 +112,7 @@ must_lack err 'warning'
 # A mixture of experts that replays its sampler's routes.
 must_run train tiny.json -C routed -q --set iterations=2 --set sampler.precision=int8 \
     --set model.experts.count=4 --set routing.replay=R3 --set correction.name=tis
-must_have routed/results.tsv 'model.experts.count=4.0'
+must_have routed/results.tsv 'model.experts.count=4'
 for name in expert_load routes_differ experts_common routed_kl replayed_kl; do
     must_run -C routed sql "SELECT count(*) FROM step_metrics WHERE exp_id = '000' AND key = '$name'" --format tsv
     must_equal 2 "$(tail -n 1 out)" "$name"

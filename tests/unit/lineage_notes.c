@@ -242,7 +242,7 @@ static void notes_are_composed_and_read_back(void **state)
     const char *notes;
     (void)state;
     assert_int_equal(row_compose_notes(&notes, &trial, &scratch, &arena, NULL), LINEAGE_OK);
-    assert_string_equal(notes, "ig_clip_scale mean=1.014 std=0.087; alpha=0.3; gamma=1.0; "
+    assert_string_equal(notes, "ig_clip_scale mean=1.014 std=0.087; alpha=0.3; gamma=1; "
                                "info_gain turn=0 mean=0.25 std=0.5 n=8; words; more");
     assert_params(notes, "alpha=0.3 gamma=1 ");
     buf_release(&scratch);
