@@ -199,7 +199,7 @@ static bool wait_for_news(struct guarding *g, int milliseconds)
     if (fds[0].revents && read(g->signals, &info, sizeof info) < 0)
         return false;
     if (fds[0].revents && info.ssi_signo != SIGCHLD && !g->child_reaped)
-        kill(g->child, (int)info.ssi_signo);
+        process_tree_pass(g->child, (int)info.ssi_signo);
     if (!fds[1].revents)
         return false;
     g->at_once = get(g->control, &order, 1) != 1 || order == 'K';

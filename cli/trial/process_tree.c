@@ -298,3 +298,61 @@ void process_tree_signal(const struct process_tree *tree, int number)
             signal_one(proc, &tree->at[i], number);
     close(proc);
 }
+
+/* Reads the mask of signals with a handler, SigCgt in /proc/PID/status. */
+static bool catches(pid_t pid, int number)
+{
+    char path[64], line[256];
+    unsigned long long caught = 0;
+    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+    FILE *status = fopen(path, "re");
+    while (status && fgets(line, sizeof line, status) && sscanf(line, "SigCgt: %llx", &caught) != 1)
+        ;
+    if (status)
+        fclose(status);
+    return caught >> (number - 1) & 1;
+}
+
+/* Whether the process gets the signal: it has a handler. GNU make has one too, which only turns its debugging output on. */
+static bool waits_for(pid_t pid, const char *name, int number)
+{
+    return strcmp(name, "make") != 0 && strcmp(name, "gmake") != 0 && catches(pid, number);
+}
+
+static bool is_child_of_any(const struct process *process, const struct process_tree *tree, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (tree->at[i].pid == process->parent)
+            return true;
+    return false;
+}
+
+/* Processes that got the signal, or are below one that did, are moved to the front of the list. */
+void process_tree_pass(pid_t root, int number)
+{
+    struct process_tree tree;
+    char name[PROCESS_NAME_MAX] = "", path[64];
+    snprintf(path, sizeof path, "/proc/%ld/comm", (long)root);
+    FILE *comm = fopen(path, "re");
+    if (comm && fscanf(comm, "%63[^\n]", name) != 1)
+        name[0] = '\0';
+    if (comm)
+        fclose(comm);
+    bool passed = waits_for(root, name, number) && kill(root, number) == 0;
+    size_t done = 0;
+    if (!passed)
+        process_tree_read(&tree, root);
+    else
+        tree = (struct process_tree){0};
+    for (size_t i = 0; i < tree.n; i++) {
+        const struct process process = tree.at[i];
+        const bool below = is_child_of_any(&process, &tree, done);
+        if (!below && (process.ended || !waits_for(process.pid, process.name, number) || kill(process.pid, number) != 0))
+            continue;
+        tree.at[i] = tree.at[done];
+        tree.at[done++] = process;
+    }
+    process_tree_release(&tree);
+    if (!passed && !done)
+        kill(root, number);
+}

@@ -36,6 +36,12 @@ bool process_tree_read_group(struct process_tree *tree, pid_t group);
 void process_tree_release(struct process_tree *tree);
 
 /*
+ * Sends the signal to root if it has a handler for it, else to the first ones below it that have: launchers (sh, timeout) have none
+ * and would be ended, and the workers of a program have a copy of its handler. If no process has one, root gets it.
+ */
+void process_tree_pass(pid_t root, int number);
+
+/*
  * Returns the resident bytes of all processes of the tree. A page that several processes share counts once for each, so
  * the sum is never too low.
  */

@@ -112,6 +112,31 @@ for signal in USR1 USR2 XCPU; do
        case $(field e 17) in *'cause interrupt'*) ;; *) fail "$signal: $(field e 17)" ;; esac ;;
     esac
 done
+# Behind launchers the program gets them, and its workers, which have a copy of its handler, do not.
+cat >warned.sh <<'END'
+trap 'echo METRIC score=9 >&2; echo $$ >>saved; exit 0' USR1
+bash -c 'trap "echo worker >>saved; exit 0" USR1; : >begun; while [ ! -e over ]; do sleep 0.05; done' &
+while :; do sleep 0.05; done
+END
+printf 'all:\n\tbash warned.sh\n' >Makefile
+for launcher in 'sh -c' 'timeout 300 bash -c' 'make -s #'; do
+    rm -f begun saved over
+    # shellcheck disable=SC2086
+    case $launcher in
+    make*) "$LINEAGE" run -C e -q --direction lower -- make -s >out 2>err & ;;
+    *) "$LINEAGE" run -C e -q --direction lower -- $launcher 'bash warned.sh; true' >out 2>err & ;;
+    esac
+    parent=$!
+    tries=0
+    until [ -e begun ] || [ $tries -gt 600 ]; do
+        tries=$((tries + 1)) && sleep 0.1
+    done
+    kill -USR1 "$parent"
+    wait "$parent"
+    must_equal '0 1 9.0' "$? $(grep -c '^[0-9]' saved) $(field e 10)" "$launcher"
+    must_equal 0 "$(grep -c worker saved)" "$launcher: the worker"
+    : >over
+done
 # Statuses by which launchers report a signal or a limit.
 ends crash 'exit status 137, which stands for signal 9 (Killed), perhaps out of memory' -- sh -c 'exit 137'
 ends crash 'exit status 200 and did not say why' -- sh -c 'exit 200'
