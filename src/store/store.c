@@ -390,11 +390,13 @@ static enum lineage_status keep_score_name(struct lineage_store *store, const ch
     return LINEAGE_OK;
 }
 
-static enum lineage_status set_score_name(struct lineage_store *store, const char *name, bool rename, struct lineage_error *err)
+/* *again: another process has changed the settings of the server meanwhile. */
+static enum lineage_status try_score_name(struct lineage_store *store, const char *name, bool rename, bool *again, struct lineage_error *err)
 {
     struct lineage_config config;
     struct config_more more = {0};
     struct buf before = {0};
+    *again = false;
     if (!*name || strlen(name) >= LINEAGE_NAME_MAX || !lineage_text_is_utf8(name, strlen(name)))
         return store_fail(err, LINEAGE_EINVAL, "the name of a score is UTF-8 of 1 to 63 bytes");
     if (store->more->score && strcmp(store->more->score, name) == 0)
@@ -407,12 +409,22 @@ static enum lineage_status set_score_name(struct lineage_store *store, const cha
     if (status == LINEAGE_OK && (!more.score || rename)) {
         more.score = name;
         status = write_settings(store, &before, &config, &more, err);
+        *again = status == LINEAGE_EEXIST;
     }
     if (status == LINEAGE_OK)
         status = keep_score_name(store, name, err);
     config_more_release(&more);
     buf_release(&before);
     return status;
+}
+
+static enum lineage_status set_score_name(struct lineage_store *store, const char *name, bool rename, struct lineage_error *err)
+{
+    bool again = true;
+    enum lineage_status status = LINEAGE_OK;
+    for (int i = 0; again && i < 100; i++) /* each failure is the success of another process */
+        status = try_score_name(store, name, rename, &again, err);
+    return status == LINEAGE_EEXIST && again ? store_fail(err, LINEAGE_EAWAY, "the settings of the store are being changed") : status;
 }
 
 enum lineage_status lineage_store_name_score(struct lineage_store *store, const char *name, struct lineage_error *err)
