@@ -22,7 +22,7 @@ enum { LEADER_UNTIL = 3 };
 /* Means further on the worse side than this many spreads say nothing about the others: those runs may have diverged. */
 enum { USUAL_SPREADS = 3, ROUNDS = 5 };
 
-static int compare_numbers(const void *a, const void *b)
+int compare_numbers(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
