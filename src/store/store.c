@@ -450,6 +450,24 @@ void lineage_store_plan_trials(struct lineage_store *store, size_t trials)
     store->config.night_trials = trials ? (unsigned)(trials < 1000000 ? trials : 1000000) : store->configured_trials;
 }
 
+enum lineage_status lineage_store_keep_trials(struct lineage_store *store, struct lineage_error *err)
+{
+    struct lineage_config config;
+    struct config_more more = {0};
+    struct buf before = {0};
+    if (store->config.night_trials == store->configured_trials)
+        return LINEAGE_OK;
+    enum lineage_status status = read_settings(store, &config, &more, &before, err);
+    config.night_trials = store->config.night_trials;
+    if (status == LINEAGE_OK)
+        status = write_settings(store, &before, &config, &more, err);
+    if (status == LINEAGE_OK)
+        store->configured_trials = config.night_trials;
+    config_more_release(&more);
+    buf_release(&before);
+    return status;
+}
+
 /* Applies this handle's overrides. If they select another score column than the configured one, the mirror on disk
  * cannot be used. */
 static enum lineage_status apply_options(struct lineage_store *store, const struct lineage_open_options *options,
