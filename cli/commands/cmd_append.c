@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/evidence.h>
 #include <lineage/text.h>
 
 #include "commands/append_request.h"
@@ -174,8 +175,13 @@ static bool fill_rows(struct append_options *o)
     return ok;
 }
 
-static int print_row(const struct append_options *o, const struct lineage_trial *row)
+static int print_row(const struct append_options *o, bool judged, const struct lineage_trial *row)
 {
+    struct lineage_error err;
+    if (judged)
+        cli_say_claim(o->session.store, row);
+    if (lineage_may_repeat(row) && lineage_label_is_measured(row->status) && lineage_noise_measure(o->session.store, false, &err) != LINEAGE_OK)
+        cli_fail(&err); /* the row is in the log */
     if (o->session.format_text)
         return cli_show_trial(row, NULL, o->session.format, NULL);
     puts(row->exp_id); /* nothing else is printed, because scripts use ID=$(lineage append ..) */
@@ -206,7 +212,7 @@ static int append_rows(struct append_options *o, struct lineage_store *store)
     for (size_t i = 0; i < rows->n; i++) {
         if (status == CLI_OK) {
             remember_score(o, store, &written[i]);
-            status = print_row(o, &written[i]);
+            status = print_row(o, rows->auto_status[i], &written[i]);
         }
         lineage_trial_release(&written[i]);
     }
@@ -253,7 +259,7 @@ static int append_one(struct append_options *o, struct lineage_store *store)
     if (lineage_store_append(store, &o->request.trial, &o->request.options, &row, &err) != LINEAGE_OK)
         return cli_fail(&err);
     remember_score(o, store, &row);
-    int status = print_row(o, &row);
+    int status = print_row(o, o->request.options.auto_status, &row);
     lineage_trial_release(&row);
     return status;
 }

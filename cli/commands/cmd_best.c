@@ -102,11 +102,13 @@ static void show_front(const struct cli_session *session, const struct lineage_f
     }
 }
 
-static void print_json(const struct lineage_trial *best, const struct lineage_config *config, const struct lineage_front *front,
+static void print_json(const struct cli_session *session, const struct lineage_trial *best, const struct lineage_front *front,
                        const struct lineage_evidence *evidence)
 {
+    const struct lineage_config *config = lineage_store_config(session->store);
     json_t *object = cli_trial_json(best), *setting = cli_answer_json(evidence);
     cli_json_set_margin(object, config, best);
+    cli_json_set_claim(object, session->store, best);
     if (front->n) {
         json_object_set_new(object, "second", cli_json_text(config->second));
         json_object_set_new(object, "front", cli_front_json(front));
@@ -122,12 +124,13 @@ static int print_best(struct cli_session *session, const struct lineage_trial *b
 {
     char text[CLI_ANSWER_TEXT_MAX];
     if (session->format == CLI_JSON)
-        return print_json(best, lineage_store_config(session->store), front, evidence), CLI_OK;
+        return print_json(session, best, front, evidence), CLI_OK;
     int status = cli_show_trial(best, lineage_store_config(session->store), session->format, &session->screen);
     if (status != CLI_OK || session->format != CLI_TABLE)
         return status;
     if (*cli_answer_text(text, evidence, session->store))
         cli_show_line(stdout, &session->screen, "setting", text, CLI_PLAIN);
+    cli_show_claim(&session->screen, session->store, best);
     show_front(session, front);
     return CLI_OK;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <lineage/code.h>
+#include <lineage/evidence.h>
 #include <lineage/render.h>
 #include <lineage/snapshot.h>
 #include <lineage/text.h>
@@ -16,6 +17,7 @@
 #include "cli.h"
 #include "git/trial_place.h"
 #include "git/work_tree_diff.h"
+#include "night/night.h"
 #include "run/command_from_provenance.h"
 #include "run/provenance_read.h"
 #include "support/blas_env.h"
@@ -25,15 +27,19 @@
 struct rerun {
     struct cli_session session;
     int here, quiet;
+    char *seeds;                /* number of fresh seeds; NULL: the same again */
     struct lineage_trial was;
     json_t *run, *origin;       /* run.json of the trial, and of the first trial in its chain of reruns */
     char provenance[PATH_MAX];  /* provenance directory of origin */
     char tree[PATH_MAX];        /* directory made for this run, or "" */
     char dir[PATH_MAX];
     struct command_trial trial;
-    char notes[LINEAGE_NAME_MAX + 32];
+    char notes[8192], top_id[256];
     char code[LINEAGE_CODE_NOTE_MAX]; /* the piece of notes that names the code; "": it has none */
     char *parent_snapshot;
+    size_t n_params; /* of was.params, that the new row has */
+    char first_id[LINEAGE_NAME_MAX], name[LINEAGE_NAME_MAX + 32];
+    char said[512]; /* what all runs of the trial say */
     const char *cannot; /* why it cannot start; NULL: it can, as far as is known */
 };
 
@@ -198,13 +204,60 @@ static void use_same_level(const struct rerun *o)
     cli_say(said);
 }
 
+/* Fresh seeds are further runs of the trial, so that they are those after all that it ran with. */
+static int take_seeds(struct rerun *o)
+{
+    struct lineage_evidence evidence;
+    struct lineage_error err;
+    struct command_trial *t = &o->trial;
+    size_t used = t->seeds ? t->seeds : 1;
+    if (!o->seeds || !cli_count_parse(&t->seeds, "seeds", o->seeds))
+        return o->seeds ? CLI_USAGE : CLI_GO_ON;
+    if (!t->seeds)
+        return cli_error(CLI_USAGE, "--seeds needs a number from 1 on");
+    if (lineage_evidence_load_for(&evidence, o->session.store, o->was.exp_id, NULL, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    size_t i = lineage_evidence_find(&evidence, o->was.exp_id);
+    if (i < evidence.n) {
+        snprintf(o->first_id, sizeof o->first_id, "%s", evidence.trials[i].exp_id);
+        used = evidence.trials[i].runs.n + evidence.trials[i].left_out + evidence.trials[i].failed;
+    }
+    lineage_evidence_release(&evidence);
+    t->first_seed = (t->has_seed ? t->first_seed : 1) + used;
+    t->has_seed = true;
+    struct lineage_param *others = command_trial_own(t, calloc(o->was.n_params + 1, sizeof *others));
+    for (i = o->n_params = 0; others && i < o->was.n_params; i++) /* its seed is not theirs */
+        if (!lineage_param_is_seed(o->was.params[i].name))
+            others[o->n_params++] = o->was.params[i];
+    t->in_force = others;
+    return others ? CLI_GO_ON : cli_no_memory();
+}
+
+/* The row is evidence for its trial, and never a trial of its own. */
+static void settle(void *context, struct lineage_trial *row, struct lineage_append_options *options)
+{
+    struct rerun *o = context;
+    char piece[LINEAGE_REPLICATE_MAX], *text = o->said;
+    struct lineage_replicate replicate = {.score = {.present = false}};
+    snprintf(replicate.exp_id, sizeof replicate.exp_id, "%s", o->first_id);
+    if (options->auto_status && row->core_metric.present)
+        rerun_decide(text, sizeof o->said, o->session.store, 0, &replicate, row, options, o->top_id);
+    snprintf(o->notes, sizeof o->notes, "%s%s%s%s%s", row->notes ? row->notes : "", row->notes && *row->notes ? "; " : "",
+             lineage_replicate_format(piece, &replicate), *text ? "; " : "", text);
+    row->notes = o->notes;
+}
+
 static int run_again(struct rerun *o)
 {
     struct interrupts interrupts;
     struct trial_outcome outcome = {0};
     struct lineage_trial row = {0};
     struct command_trial *t = &o->trial;
-    snprintf(o->notes, sizeof o->notes, "rerun of %.60s", o->was.exp_id);
+    snprintf(o->name, sizeof o->name, "rerun of %.60s", o->was.exp_id);
+    o->n_params = o->was.n_params;
+    t->in_force = o->was.params;
+    if (take_seeds(o) != CLI_GO_ON)
+        return CLI_USAGE;
     t->settings.prune = NULL; /* its score is wanted, however hopeless its curve looks beside later trials */
     /* The row describes the same trial; only its notes say that it is a repetition. */
     t->identity = (struct trial_identity){.specialist = o->was.specialist,
@@ -212,11 +265,12 @@ static int run_again(struct rerun *o)
                                           .hypothesis = o->was.hypothesis,
                                           .parent = o->was.parent_exp,
                                           .code = o->code,
-                                          .notes = o->notes,
+                                          .notes = o->name,
                                           .repeats_measured = lineage_label_is_measured(o->was.status),
-                                          .name = o->notes};
-    t->in_force = o->was.params;
-    t->n_in_force = o->was.n_params;
+                                          .name = o->name};
+    if (o->seeds)
+        t->identity.settle = settle, t->identity.settle_context = o;
+    t->n_in_force = o->n_params;
     t->rerun_of = o->was.exp_id;
     t->parent_snapshot = o->parent_snapshot;
     t->fill = fill_workdir;
@@ -233,7 +287,11 @@ static int run_again(struct rerun *o)
             cli_error(CLI_NO, "%s: %s", lineage_label_name(row.status), outcome.reason);
         status = outcome.end == TRIAL_INTERRUPTED  ? CLI_INTERRUPTED
                  : outcome.end == TRIAL_NOT_STARTED ? CLI_SYSTEM
-                                                    : compare(o, &row);
+                 : !o->seeds                        ? compare(o, &row)
+                 : outcome.reason[0]                ? CLI_NO
+                                                    : CLI_OK;
+        if (o->said[0])
+            cli_say(o->said);
     }
     interrupts_release(&interrupts);
     lineage_trial_release(&row);
@@ -273,12 +331,15 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         CLI_STORE_OPTIONS(&o->session.where),
         {"here", 0, POPT_ARG_NONE, &o->here, 0,
          "run in the original directory, in its present state and with files that git ignores", NULL},
+        {"seeds", 0, POPT_ARG_STRING, &o->seeds, 0,
+         "run it with N fresh seeds, which are further runs of its setting", "N"},
         {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "show no progress, and nothing that the command prints", NULL},
         POPT_TABLEEND};
     int status = cli_on_store(&o->session, command, options, 1, 1, argc, argv, work, o);
     command_trial_release(&o->trial);
     lineage_trial_release(&o->was);
     lineage_free(o->parent_snapshot);
+    free(o->seeds);
     json_decref(o->run);
     json_decref(o->origin);
     free(o);
@@ -295,7 +356,9 @@ const struct cli_command cmd_rerun = {
                    "the\n"
                    "original directory in its present state. A trial of a sweep with `files` gets the files\n"
                    "that it started with. If it was measured then and fails now, or cannot start, the new row\n"
-                   "is a harness_abort. Exit status: 0 the same score, 1 another, 3 it could not start.",
-    .examples = "  lineage rerun 014\n  lineage rerun 014 --here",
+                   "is a harness_abort. Exit status: 0 the same score, 1 another, 3 it could not start.\n"
+                   "--seeds runs it with seeds that it did not have, and compares nothing: the row holds\n"
+                   "their mean, is further runs of the trial, and measures the noise of the store.",
+    .examples = "  lineage rerun 014\n  lineage rerun 014 --here\n  lineage rerun 014 --seeds 3",
     .run = run,
 };

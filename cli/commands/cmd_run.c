@@ -136,6 +136,7 @@ static int report(const struct run_options *o, const struct trial_outcome *outco
         fputs("next: lineage run --parent best -p NAME=VALUE -- COMMAND    tries a change\n"
               "      lineage tried --param NAME=VALUE                      asks whether it was tried\n"
               "      lineage render, lineage report                        what is known, for a model and for you\n", stderr);
+    cli_say_claim(o->session.store, row);
     if (outcome->reason[0])
         cli_error(CLI_NO, "%s: %s", lineage_label_name(row->status), outcome->reason);
     if (outcome->end == TRIAL_FINISHED && row->status == LINEAGE_HARNESS_ABORT && !o->trial.sealed_eval && o->trial.seeds < 2)

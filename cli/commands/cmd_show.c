@@ -130,14 +130,14 @@ static void print_verdict(const struct cli_session *session, const struct lineag
         cli_show_line(stdout, &session->screen, "verdict", lineage_hypothesis_text(text, h), CLI_PLAIN);
 }
 
-static int print_json(const struct lineage_trial *trial, const struct lineage_config *config, const struct lineage_ideas *ideas,
-                      size_t at, const struct lineage_effective *settings,
+static int print_json(const struct lineage_trial *trial, const struct lineage_store *store, const struct lineage_ideas *ideas, size_t at, const struct lineage_effective *settings,
                       const struct lineage_measured *measured, const struct lineage_hypothesis *h, json_t *run, json_t *entry,
                       enum lineage_label row_label)
 {
     const struct lineage_idea *idea = lineage_ideas_get(ideas, at);
     json_t *object = cli_trial_json(trial);
-    cli_json_set_margin(object, config, trial);
+    cli_json_set_margin(object, lineage_store_config(store), trial);
+    cli_json_set_claim(object, store, trial);
     if (entry)
         json_object_set(object, "void", entry);
     if (row_label != trial->status)
@@ -193,7 +193,7 @@ static int show(struct cli_session *session, const struct lineage_trial *trial)
         run = provenance_load(session->store, trial->exp_id);
     }
     if (session->format == CLI_JSON && idea)
-        status = print_json(trial, lineage_store_config(session->store), ideas, at, &settings, &measured, &h, run, entry, row_label);
+        status = print_json(trial, session->store, ideas, at, &settings, &measured, &h, run, entry, row_label);
     else {
         status = cli_show_trial(trial, lineage_store_config(session->store), session->format, &session->screen);
         if (status == CLI_OK && entry)
@@ -201,7 +201,7 @@ static int show(struct cli_session *session, const struct lineage_trial *trial)
         if (status == CLI_OK && row_label != trial->status)
             print_row_label(session, row_label);
         if (status == CLI_OK && session->format == CLI_TABLE)
-            print_verdict(session, &h);
+            print_verdict(session, &h), cli_show_claim(&session->screen, session->store, trial);
         if (status == CLI_OK)
             status = print_evidence(session, trial);
         if (status == CLI_OK && idea)

@@ -17,6 +17,7 @@
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"
 #include "output/evidence_out.h"
+#include "output/show.h"
 #include "output/nearest_tried.h"
 
 /* ---- query ---- */
@@ -359,6 +360,7 @@ static json_t *one_trial(struct mcp_call *call, const struct lineage_trial *tria
         json_array_size(remarks))
         json_object_set(result, "remarks", remarks);
     json_decref(remarks);
+    cli_json_set_claim(result, call->server->store, trial);
     if (trial->status == LINEAGE_HARNESS_ABORT && lineage_voids_read(call->server->store, trial->exp_id, take_void, result, &err) != LINEAGE_OK)
         json_object_del(result, "void");
     return result;

@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include <lineage/evidence.h>
 #include <lineage/notes.h>
 #include <lineage/remarks.h>
 #include <lineage/voids.h>
@@ -14,6 +15,7 @@
 #include "mcp/field.h"
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"
+#include "output/show.h"
 #include "support/secrets.h"
 
 /* MAX_PARAMS is the limit of schema.c. TEXT limits the bytes of a text, because a huge row would burden every later
@@ -127,6 +129,11 @@ static json_t *call_append(struct mcp_call *call)
     if (lineage_store_append(call->server->store, &trial, &options, &row, &err) != LINEAGE_OK)
         return mcp_store_trouble(call, &err);
     json_t *result = appended(&row);
+    if (options.auto_status)
+        cli_json_set_claim(result, call->server->store, &row);
+    if (lineage_may_repeat(&row) && lineage_label_is_measured(row.status) &&
+        lineage_noise_measure(call->server->store, false, &err) != LINEAGE_OK) /* the row is in the log */
+        json_object_set_new(result, "warning", mcp_cell(err.text, 400));
     lineage_trial_release(&row);
     return result;
 }

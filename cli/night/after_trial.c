@@ -24,6 +24,9 @@ int night_write_knowledge(struct night *night)
     struct lineage_store *store = night->list.store;
     lineage_render_options_init(&options);
     options.specialist = night->list.sweep.name;
+    /* `render`, the report and later trials have the threshold of this block. */
+    if (lineage_store_keep_trials(store, &err) != LINEAGE_OK)
+        cli_fail(&err);
     enum lineage_status status = lineage_store_path(&path, store, LINEAGE_PLACE_KNOWLEDGE, &err);
     if (status == LINEAGE_OK)
         status = lineage_render_file(store, path, &options, &err);

@@ -16,11 +16,11 @@
 /* A trial that fails this often on fresh seeds is left alone. */
 enum { FAILURES_MAX = 3 };
 
-static int load(struct lineage_evidence *evidence, const struct night *night)
+static int load(struct lineage_evidence *evidence, struct lineage_store *store, const char *exp_id, size_t runs_max)
 {
     struct lineage_error err;
-    const struct lineage_evidence_rule rule = {.runs_max = night->reruns.runs_max};
-    return lineage_evidence_load_for(evidence, night->list.store, NULL, &rule, &err) == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
+    const struct lineage_evidence_rule rule = {.runs_max = runs_max};
+    return lineage_evidence_load_for(evidence, store, exp_id, &rule, &err) == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
 }
 
 static bool is_at_work(const struct trial_list *list, const char *exp_id)
@@ -89,7 +89,7 @@ int rerun_next(struct night *night, size_t *i)
     struct lineage_evidence evidence;
     if (!night->reruns.confirm || !rerun_runs_left(night))
         return CLI_OK;
-    int status = load(&evidence, night);
+    int status = load(&evidence, night->list.store, NULL, night->reruns.runs_max);
     if (status != CLI_GO_ON)
         return status;
     bool *skip = calloc(evidence.n + 1, sizeof *skip);
@@ -122,13 +122,13 @@ static void describe(char *out, size_t size, const struct lineage_evidence *evid
                  j->odds);
 }
 
-static void settle_run(char *text, size_t size, const struct night *night, const struct lineage_replicate *replicate,
-                       struct lineage_trial *row, struct lineage_append_options *options, char top_id[256])
+void rerun_decide(char *text, size_t size, struct lineage_store *store, size_t runs_max, const struct lineage_replicate *replicate,
+                  struct lineage_trial *row, struct lineage_append_options *options, char top_id[256])
 {
     struct lineage_evidence evidence;
     row->status = LINEAGE_DISCARD;
     options->auto_status = false;
-    if (load(&evidence, night) != CLI_GO_ON)
+    if (load(&evidence, store, replicate->exp_id, runs_max) != CLI_GO_ON)
         return;
     size_t i = lineage_evidence_find(&evidence, replicate->exp_id);
     if (i < evidence.n) {
@@ -154,7 +154,7 @@ void rerun_settle(char notes[RERUN_NOTES_MAX], const struct night *night, const 
     }
     snprintf(replicate.exp_id, sizeof replicate.exp_id, "%s", trial->replicates);
     if (options->auto_status && row->core_metric.present) /* the trial has finished */
-        settle_run(text, sizeof text, night, &replicate, row, options, notes + RERUN_NOTES_MAX - 256);
+        rerun_decide(text, sizeof text, night->list.store, night->reruns.runs_max, &replicate, row, options, notes + RERUN_NOTES_MAX - 256);
     const char *before = row->notes ? row->notes : "";
     int n = snprintf(notes, RERUN_NOTES_MAX - 256, "%s%s%s%s%s", before, *before ? "; " : "",
                      lineage_replicate_format(piece, &replicate), *text ? "; " : "", text);

@@ -2,6 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <lineage/evidence.h>
 #include <lineage/text.h>
@@ -92,6 +93,27 @@ static void print_margin(FILE *out, const struct lineage_trial *trial, const str
     snprintf(text, sizeof text, "%.3g (half of the score's 95 %% interval)", margin.value);
     if (margin.present)
         cli_show_line(out, screen, "margin", text, CLI_PLAIN);
+}
+
+void cli_show_claim(const struct cli_screen *screen, const struct lineage_store *store, const struct lineage_trial *trial)
+{
+    char text[LINEAGE_CLAIM_TEXT_MAX];
+    if (*lineage_claim_text(text, store, trial))
+        cli_show_line(stdout, screen, "claim", text, CLI_PLAIN);
+}
+
+void cli_json_set_claim(json_t *object, const struct lineage_store *store, const struct lineage_trial *trial)
+{
+    char text[LINEAGE_CLAIM_TEXT_MAX];
+    if (*lineage_claim_text(text, store, trial))
+        json_object_set_new(object, "claim", cli_json_text(text));
+}
+
+void cli_say_claim(const struct lineage_store *store, const struct lineage_trial *trial)
+{
+    char text[LINEAGE_CLAIM_TEXT_MAX];
+    if (isatty(STDERR_FILENO) && *lineage_claim_text(text, store, trial)) /* scripts ask `show`, and expect silence */
+        cli_error(CLI_NO, "%s: kept, but %s", trial->exp_id, text);
 }
 
 static void print_lines(FILE *out, const struct lineage_trial *trial, const struct lineage_config *config,

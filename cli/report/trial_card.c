@@ -519,7 +519,8 @@ void trial_card(const struct picture *p, size_t i, bool with_diff)
     const struct model_trial *parent = trial->parent == MODEL_NONE ? NULL : &p->model->trials[trial->parent];
     const struct lineage_idea *idea = trial->idea == MODEL_NONE ? NULL : lineage_ideas_get(p->model->ideas, trial->idea);
     FILE *out = p->out;
-    char gain[PICTURE_NUMBER];
+    char gain[PICTURE_NUMBER], claim[LINEAGE_CLAIM_TEXT_MAX];
+    const struct lineage_trial row = {.exp_id = trial->id, .status = trial->label, .delta_vs_best = trial->before};
     fprintf(out, "<article class=\"card\" id=\"s%zu-t%zu\" data-i=\"%zu\"><h3><span class=\"tag %s\">", p->store, i, i,
             outcome_class(trial->label));
     trial_title(out, p->model, trial);
@@ -533,6 +534,7 @@ void trial_card(const struct picture *p, size_t i, bool with_diff)
     pair(out, "hypothesis", trial->hypothesis, 2000);
     pair(out, "expected", trial->expected, 60);
     verdict_pair(out, &trial->prediction);
+    pair(out, "claim", lineage_claim_text(claim, p->model->store, &row), 0);
     if (trial->score.present && trial->before.present)
         fprintf(out, "<dt>against the best</dt><dd>%s</dd>", signed_text(gain, trial->score.value - trial->before.value, 4));
     pair(out, "specialist", trial->specialist, 80);

@@ -967,14 +967,6 @@ static struct trial_plan make_plan(const struct command_run *run, const struct m
     return plan;
 }
 
-static bool declares_seed(const struct lineage_trial *row)
-{
-    for (size_t i = 0; i < row->n_params; i++)
-        if (lineage_param_is_seed(row->params[i].name))
-            return true;
-    return false;
-}
-
 /*
  * A baseline with several seeds shows how much the score varies by chance, and so do a trial that runs again and its seeds. From then on the
  * floor of the store is that of all trials with several runs, unless the owner has set it.
@@ -984,9 +976,8 @@ static int set_noise(const struct command_run *run, const struct lineage_trial *
     char said[LINEAGE_NOISE_TEXT_MAX + 48], text[LINEAGE_NOISE_TEXT_MAX];
     struct lineage_noise noise;
     struct lineage_error err;
-    struct lineage_replicate replicate;
     const bool known = lineage_store_config(run->store)->noise_std > 0;
-    const bool again = lineage_replicate_parse(&replicate, row->notes) || declares_seed(row);
+    const bool again = lineage_may_repeat(row);
     const bool first = run->trial->identity.baseline && run->measured > 1;
     if (!again && !first && !(run->measured > 1 && known))
         return CLI_GO_ON;

@@ -225,6 +225,18 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_best_of(struct lineage
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_noise_measure(struct lineage_store *store, bool clear,
                                                                         struct lineage_error *err);
 
+/* Whether a row may be another run of a setting, so that it measures the noise: it says which trial it repeats, or has a seed. */
+LINEAGE_API bool lineage_may_repeat(const struct lineage_trial *row);
+
+#define LINEAGE_CLAIM_TEXT_MAX 400
+
+/*
+ * What the verdict of a kept trial is worth while the noise is unknown: "not known to be better: the noise is unknown; `lineage rerun 014
+ * --seeds 3` finds out". "" for other trials, also for the first of a store, which was compared with nothing. Returns out.
+ */
+LINEAGE_API const char *lineage_claim_text(char out[LINEAGE_CLAIM_TEXT_MAX], const struct lineage_store *store,
+                                           const struct lineage_trial *trial);
+
 /*
  * Judges trials again by their runs, fresh, kept_id and status, and by the noise and the rule, which the caller may have filled in:
  * sets all that follows from these. Returns false when out of memory.

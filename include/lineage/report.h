@@ -219,6 +219,7 @@ struct lineage_report {
     unsigned night_trials; /* that the threshold is widened for, at least 1 */
     struct lineage_noise noise; /* the same noise with its interval */
     double needed;        /* an improvement larger than this is kept (lineage_threshold) */
+    const char *claim;    /* what the verdict of the best trial is worth while the noise is unknown (lineage_claim_text); "" */
 
     bool in_words; /* trials of the lists may state settings in their hypotheses; one without a hypothesis and with parameters has
                       those that it changed for one */

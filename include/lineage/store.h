@@ -213,6 +213,10 @@ lineage_store_measure_noise(struct lineage_store *store, double std, unsigned fr
 /* Sets night_trials for this handle only, because a night knows how many trials it has. 0: as configured. */
 LINEAGE_API void lineage_store_plan_trials(struct lineage_store *store, size_t trials);
 
+/* Writes the number of lineage_store_plan_trials to the settings, so that every later threshold is the one of the newest night:
+ * lineage.json is replaced atomically with its other settings unchanged. Writes nothing if it is there already. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_store_keep_trials(struct lineage_store *store, struct lineage_error *err);
+
 /* The directory that was passed to open, or the local directory of a store on a server; valid until close. */
 LINEAGE_API const char *lineage_store_dir(const struct lineage_store *store);
 

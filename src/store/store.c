@@ -7,6 +7,7 @@
  * (server_name.h).
  */
 #define _GNU_SOURCE /* memmem */
+#include <lineage/evidence.h>
 #include <lineage/query.h>
 #include <lineage/text.h>
 
@@ -15,9 +16,11 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "format/config.h"
+#include "format/id.h"
 #include "mirror/mirror.h"
 #include "append/acknowledged.h"
 #include "append/append_state.h"
@@ -459,6 +462,24 @@ void lineage_store_plan_trials(struct lineage_store *store, size_t trials)
     store->config.night_trials = trials ? (unsigned)(trials < 1000000 ? trials : 1000000) : store->configured_trials;
 }
 
+enum lineage_status lineage_store_keep_trials(struct lineage_store *store, struct lineage_error *err)
+{
+    struct lineage_config config;
+    struct config_more more = {0};
+    struct buf before = {0};
+    if (store->config.night_trials == store->configured_trials)
+        return LINEAGE_OK;
+    enum lineage_status status = read_settings(store, &config, &more, &before, err);
+    config.night_trials = store->config.night_trials;
+    if (status == LINEAGE_OK)
+        status = write_settings(store, &before, &config, &more, err);
+    if (status == LINEAGE_OK)
+        store->configured_trials = config.night_trials;
+    config_more_release(&more);
+    buf_release(&before);
+    return status;
+}
+
 /* Applies this handle's overrides. If they select another score column than the configured one, the mirror on disk
  * cannot be used. */
 static enum lineage_status apply_options(struct lineage_store *store, const struct lineage_open_options *options,
@@ -655,4 +676,22 @@ const char *lineage_store_score_name(const struct lineage_store *store)
 const char *lineage_store_dir(const struct lineage_store *store)
 {
     return store->dir;
+}
+
+const char *lineage_claim_text(char out[LINEAGE_CLAIM_TEXT_MAX], const struct lineage_store *store, const struct lineage_trial *trial)
+{
+    char path[LINEAGE_NAME_MAX + 32];
+    struct stat st;
+    out[0] = '\0';
+    if (trial->status != LINEAGE_KEEP || !trial->delta_vs_best.present || store->config.noise_std > 0)
+        return out;
+    const char *id = id_bare(trial->exp_id);
+    int n = snprintf(path, sizeof path, PLACE_PROVENANCE "/%s/run.json", id);
+    const bool can_run = n > 0 && (size_t)n < sizeof path && fs_stat(store->dir_fd, path, 0, &st) == 0;
+    snprintf(out, LINEAGE_CLAIM_TEXT_MAX,
+             can_run ? "not known to be better: the noise is unknown; `lineage rerun %.60s --seeds 3` finds out"
+                     : "not known to be better: the noise is unknown; the score of another run finds out: `lineage append --status "
+                       "discard --core-metric SCORE --notes 'replicates %.60s'`",
+             id);
+    return out;
 }

@@ -1,15 +1,18 @@
 """night_bench.py: what the answer of a night is worth, on functions whose true scores are known.
 
     LINEAGE=build/cli/lineage python3 tests/bench/night_bench.py grid|ranges NOISE NIGHTS [OPTION ..]
-    python3 tests/bench/night_bench.py single|halving|mean3 NOISE NIGHTS
+    python3 tests/bench/night_bench.py single|halving|mean3|optuna NOISE NIGHTS
+    LINEAGE=build/cli/lineage python3 tests/bench/night_bench.py table NIGHTS [NIGHTS OF THE COMMAND]
 
 grid: 12 settings with losses from 1 to 1.45; ranges: two ranges, 40 trials, a bowl whose optimum differs each night. The loss has normal
 noise, by the seed and the setting. OPTION is passed to `lineage night`. The regret is the true loss of what `lineage best` names, minus
-the least true loss. The peers: one run each; one run each, then the best four once more, then the best two twice more; three runs each.
+the least true loss. The peers: one run each; one run each, then the best four once more, then the best two twice more; three runs each;
+and best_trial of Optuna's TPESampler after 40 runs. table prints the table of tests/bench/README.md, without Optuna if it is not installed.
 """
 import json
 import math
 import os
+import platform
 import random
 import statistics
 import subprocess
@@ -69,19 +72,69 @@ def night_of(kind, night, noise, options):
     return bowl(night, params["lr"], params["mom"]) - 1, rows
 
 
+def optuna_peer(night, noise, trials=40):
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=night))
+
+    def score(trial):
+        true = bowl(night, trial.suggest_float("lr", 1e-4, 1, log=True), trial.suggest_float("mom", 0, 0.99))
+        return noisy(true, noise, "optuna", night, trial.number)
+
+    study.optimize(score, n_trials=trials)
+    return bowl(night, study.best_params["lr"], study.best_params["mom"]) - 1, trials
+
+
+def measure(kind, noise, nights, options=()):
+    """The mean regret, its standard error, and the mean number of runs."""
+    ask = {"grid": night_of, "ranges": night_of, "optuna": lambda _, k, noise, _options: optuna_peer(k, noise)}
+    found = [ask[kind](kind, k, noise, options) if kind in ask else peer(kind, k, noise) for k in range(nights)]
+    regret = [r for r, _ in found]
+    return statistics.mean(regret), statistics.pstdev(regret) / nights**0.5, statistics.mean(n for _, n in found)
+
+
+def processor():
+    with open("/proc/cpuinfo") as file:
+        names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
+    return "%s, %d processors" % (names[0] if names else platform.machine(), len(names) or os.cpu_count() or 1)
+
+
+def table(nights, of_command):
+    print("`night_bench.py table %d %d` (nights of the peers and of the command), %s:\n" % (nights, of_command, processor()))
+    print("| rule | runs | noise 0.05 | 0.1 | 0.2 |\n|---|---|---|---|---|")
+    cell = lambda found: "%.4f ± %.4f" % found[:2]
+    for name, kind, count, options in (
+        ("grid: one run each", "single", nights, ()), ("grid: halving by hand", "halving", nights, ()),
+        ("grid: three runs each", "mean3", nights, ()), ("grid: `lineage night`", "grid", of_command, ()),
+        ("grid: `lineage night --runs 36`", "grid", of_command, ("--runs", "36")),
+    ):  # fmt: skip
+        found = [measure(kind, noise, count, options) for noise in (0.05, 0.1, 0.2)]
+        print("| %s | %.1f | %s |" % (name, statistics.mean(f[2] for f in found), " | ".join(map(cell, found))), flush=True)
+    for name, kind, count, options in (
+        ("ranges: Optuna's TPESampler, best_trial", "optuna", nights, ()), ("ranges: `lineage night --runs 40`", "ranges", of_command, ("--runs", "40")),
+        ("ranges: `lineage night --runs 80`", "ranges", of_command, ("--runs", "80")),
+    ):  # fmt: skip
+        try:
+            found = measure(kind, 0.1, count, options)
+        except ImportError:
+            continue
+        print("| %s | %.1f | | %s | |" % (name, found[2], cell(found)), flush=True)
+
+
 def main():
     if sys.argv[1:2] == ["--score"]:
         night, noise, values = int(sys.argv[2]), float(sys.argv[3]), [float(v) for v in sys.argv[5:]]
         true = losses(night)[int(values[0])] if len(values) == 1 else bowl(night, *values)
         print("loss:", noisy(true, noise, night, sys.argv[4:]))
         return
-    if len(sys.argv) < 4 or sys.argv[1] not in ("grid", "ranges", "single", "halving", "mean3"):
+    if sys.argv[1:2] == ["table"] and len(sys.argv) > 2:
+        return table(int(sys.argv[2]), int(sys.argv[-1]))
+    if len(sys.argv) < 4 or sys.argv[1] not in ("grid", "ranges", "single", "halving", "mean3", "optuna"):
         sys.exit(__doc__)
     kind, noise, nights = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
-    found = [night_of(kind, k, noise, sys.argv[4:]) if kind in ("grid", "ranges") else peer(kind, k, noise) for k in range(nights)]
-    regret = [r for r, _ in found]
     print("%s, noise %g, %d nights: mean regret %.4f (standard error %.4f), %.1f runs a night"
-          % (kind, noise, nights, statistics.mean(regret), statistics.pstdev(regret) / nights**0.5, statistics.mean(n for _, n in found)))  # fmt: skip
+          % (kind, noise, nights, *measure(kind, noise, nights, sys.argv[4:])))  # fmt: skip
 
 
 main()

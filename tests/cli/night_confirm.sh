@@ -150,4 +150,25 @@ must_equal '024 10 open yes' "$(json 1.exp_id) $(json 1.runs) $(json 1.evidence)
 must_run compare -C trainer --runs --format json
 must_equal 5 "$(keeps trainer)" "confirmed trials"
 must_equal '025 029' "$(json 0.exp_id) $(json 0.kept_as)"
+# The threshold is one figure: in KNOWLEDGE.md, render, the report, MCP and the note of the next row, after a night of four trials.
+cat >one.json <<'EOF'
+{"name": "one", "direction": "lower", "metrics": ["loss"], "grid": {"x": [0, 1, 2, 3]},
+ "command": "awk -v s={seed} -v x={x} 'BEGIN { srand(s * 7 + x); rand(); print \"loss: \" 1 + x + rand() }'"}
+EOF
+run night one.json -C one -q
+must_exit 0
+must_have one/lineage.json '"night_trials": 4'
+needed=$(sed -n 's/.*beats the best by more than \([0-9.]*\).*/\1/p' one/KNOWLEDGE.md)
+must_run render -C one
+must_have out "by more than $needed "
+must_run report -C one --output one.html
+must_have one.html "improvement needed</dt><dd>−$needed<"
+printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' \
+    '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"knowledge","arguments":{}}}' >in
+"$LINEAGE" mcp -C one <in >out 2>/dev/null
+must_have out "by more than $needed "
+must_run append -C one --status auto --core-metric 9 --hypothesis 'worse'
+must_run show -C one "$(cat out)" --format json
+must_have out "needs less than -$needed"
+
 finish

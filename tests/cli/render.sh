@@ -274,7 +274,7 @@ for budget in $(seq 300 40 3000); do
     done
 done
 must_run -C agent render --max-bytes 4000
-must_equal 26 "$(sed -n '/^## Recent/,/^## [^R]/p' out | grep -c '^| [0-9]')" "recent rows in 4000 bytes"
+must_equal 23 "$(sed -n '/^## Recent/,/^## [^R]/p' out | grep -c '^| [0-9]')" "recent rows in 4000 bytes"
 must_have out 'NameError'
 must_run -C agent render --max-bytes 2000
 must_have out '| 025 |'

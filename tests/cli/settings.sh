@@ -274,6 +274,35 @@ must_run init cycle --direction lower
 found 001 tried -C cycle --param LR=0.2 --param MOMENTUM=0.9
 found '' tried -C cycle --param LR=0.2 --param OPT=adam
 
+# `rerun --seeds` measures the noise: fresh seeds are further runs of the setting, whose first seed is not theirs.
+must_run init again --direction lower
+for x in 1 2; do must_run run -C again -q -m loss -p x=$x --seed 7 -- sh -c "echo loss: \$((LINEAGE_SEED % 3 + $x))"; done
+run rerun -C again 001 --seeds 3 -q
+must_exit 0
+must_have err 'open: mean'
+must_run settings -C again --format tsv
+must_equal "x=2 001 4" "$(grep '^x=2' out | cut -f 1-3 | tr '\t' ' ')"
+must_have again/lineage.json '"noise_runs": 4'
+must_run show -C again 002 --format json
+must_equal '3.0 discard' "$(json score) $(json status)" # seeds 8, 9 and 10
+must_equal '' "$(json params.seed 2>&1 | grep 7)"
+run rerun -C again 001 --seeds 0
+must_exit 2
+run rerun -C again 001 --seeds 1 -q
+must_run show -C again 003 --format json
+must_equal 11 "$(json params.seed)" 'the next seed'
+
+# A run in a repository names the commit in the first row alone, and its other seeds are of the same setting. A bad run is left out only if
+# it is far outside of the runs of other settings, too.
+must_run init close --direction lower
+must_run append -C close --status baseline --core-metric 1.0 --param x=1 --param seed=1 --notes 'commit 765b0812cafe'
+for score in 0.9 1.1; do must_run append -C close --status discard --core-metric $score --param x=1 --param seed=$score; done
+for seed in 1 2; do must_run append -C close --status discard --core-metric 1.$seed --param x=2 --param seed=$seed; done
+for score in 0.95 0.951 0.952; do must_run append -C close --status discard --core-metric $score --param x=$score --param seed=1; done
+must_run append -C close --status discard --core-metric 1.3 --param x=0.95 --param seed=2
+must_run settings -C close --format tsv
+must_equal '3 1.0 2 0' "$(grep '^x=1	' out | cut -f 3,4 | tr '\t' ' ') $(grep '^x=0.95	' out | cut -f 3,7 | tr '\t' ' ')"
+
 # An empty log has no settings.
 must_run init empty --direction lower
 run tried -C empty --param x=1

@@ -54,4 +54,32 @@ must_have out "inconclusive: expected +1, happened +1, and the noise is unknown"
 must_run render -C quiet --for ann
 must_lack out supported
 must_lack out inconclusive
+
+# What is kept without a noise floor is not known to be better: every place says so, with the command that finds out.
+claim="not known to be better: the noise is unknown; the score of another run finds out: \`lineage append --status discard --core-metric SCORE --notes 'replicates 001'\`"
+must_have out "exp_001 is $claim."
+for command in best 'show 001'; do
+    # shellcheck disable=SC2086 # the words of a command
+    must_run -C quiet $command
+    must_have out "claim               $claim"
+    # shellcheck disable=SC2086
+    must_run -C quiet $command --format json
+    must_equal "$claim" "$(json claim)"
+done
+must_run show -C quiet 000
+must_lack out claim
+must_run append -C quiet --status auto --core-metric 2.5
+must_run report -C quiet --output page.html
+must_have page.html '<dt>claim</dt><dd>not known to be better'
+printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' \
+    '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"best","arguments":{}}}' \
+    '{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"append","arguments":{"hypothesis":"h","status":"auto","core_metric":2.7}}}' >in
+"$LINEAGE" mcp --allow-write -C quiet <in 2>/dev/null >out
+must_equal 2 "$(grep -c '"claim":"not known to be better' out)" 'best and append of MCP'
+# The command does find out.
+must_run append -C quiet --status discard --core-metric 2.4 --notes 'replicates 003'
+must_run append -C quiet --status discard --core-metric 2.6 --notes 'replicates 003'
+must_have quiet/lineage.json '"noise_std": 0.15'
+must_run show -C quiet 003
+must_lack out claim
 finish

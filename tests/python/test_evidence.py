@@ -39,6 +39,15 @@ def test_unknown_noise(tmp_path):
         assert trial["gain"] == -1.0 and trial["error"] is None and trial["low"] is None and trial["margin"] is None
 
 
+def test_what_is_kept_without_a_noise_floor(tmp_path):
+    with Store(tmp_path, create=True, direction="lower") as store:
+        store.append(hypothesis="start", status="baseline", score=1.0)
+        row = store.append(hypothesis="better", auto=True, score=0.5)
+        claim = store.claim(row["exp_id"])
+        assert claim is not None and claim.startswith("not known to be better: the noise is unknown; ") and "replicates 001" in claim
+        assert store.claim("000") is None
+
+
 def test_the_front_of_two_scores(tmp_path):
     (tmp_path / "lineage.json").write_text('{"direction": "lower", "second": "bytes", "second_direction": "lower"}')
     with Store(tmp_path) as store:

@@ -169,7 +169,7 @@ static void runs_go_where_they_decide(void **state)
     assert_int_equal(evidence.answer, 1);
     assert_int_equal(evidence.second, 2);
     assert_int_equal(evidence.best, 1);
-    assert_true(evidence.sure > 0.5 && evidence.sure < 0.9 && list[2].expected > list[1].expected && list[2].doubt > list[1].doubt);
+    assert_true(evidence.over_second > 0.5 && evidence.over_second < 0.9 && evidence.sure < evidence.over_second && list[2].expected > list[1].expected && list[2].doubt > list[1].doubt);
     assert_int_equal(lineage_evidence_next(&evidence, none), 2);
     assert_int_equal(lineage_evidence_next(&evidence, skip), 4);
     evidence.noise = (struct lineage_noise){.std = 0.001, .freedom = (double)INFINITY}; /* the single run is right; one more proves it */

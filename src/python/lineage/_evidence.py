@@ -72,6 +72,7 @@ _PROTOTYPES: "dict[str, tuple[Any, list[Any]]]" = {
     "lineage_evidence_order": (None, [_pointer(_size), _pointer(_Evidence)]),
     "lineage_judgement_interval": (None, [_pointer(_double), _pointer(_double), _pointer(_Judgement), _pointer(_Noise)]),
     "lineage_noise_text": (_text, [ctypes.c_char * 160, _pointer(_Noise)]),
+    "lineage_claim_text": (_text, [ctypes.c_char * 400, ctypes.c_void_p, _pointer(_store._Trial)]),
     "lineage_noise_margin": (_double, [_pointer(_Noise), _size]),
     "lineage_front_load": (ctypes.c_int, [_pointer(_Front), ctypes.c_void_p, _pointer(_store._Error)]),
     "lineage_front_release": (None, [_pointer(_Front)]),
@@ -98,6 +99,10 @@ def _noise(noise: _Noise) -> "dict[str, Any]":
         "left_out": noise.left_out, "estimated": noise.estimated,
         "text": _store._text(_lib.lineage_noise_text(text, ctypes.byref(noise))),
     }  # fmt: skip
+
+
+def claim(handle: int, trial: "_store._Trial") -> Optional[str]:
+    return _store._text(_lib.lineage_claim_text(ctypes.create_string_buffer(400), handle, ctypes.byref(trial))) or None
 
 
 def _trial(evidence: _Evidence, trial: _Trial) -> "dict[str, Any]":

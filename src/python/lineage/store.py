@@ -911,6 +911,16 @@ class Store:
         """The trial with that id; ``exp_014`` and ``014`` name the same trial. NotFound if it does not exist."""
         return self._one(_lib.lineage_find, _bytes(exp_id))
 
+    def claim(self, exp_id: str) -> Optional[str]:
+        """What the verdict of a kept trial is worth while the noise is unknown, with the command that finds out; else None."""
+        from . import _evidence
+
+        trial, error = _Trial(), _Error()
+        _check(_lib.lineage_find(self._handles.get(), _bytes(exp_id), ctypes.byref(trial), ctypes.byref(error)), error)
+        out = _evidence.claim(self._handles.get(), trial)
+        _lib.lineage_trial_release(ctypes.byref(trial))
+        return out
+
     def chain(self, exp_id: str) -> "list[dict[str, Any]]":
         """The trial and its kept ancestors, root first. ``passed_over`` of each: ancestors left out above it."""
         chain, error = _Chain(), _Error()

@@ -96,6 +96,25 @@ static void add_score(struct lineage_evidence_trial *trial, double *squares, con
     trial->variance = n > 1 && !rounded ? spread / (n - 1) : 0;
 }
 
+/* The lower median of the spreads within trials of several runs, one of which may have diverged; 0 if fewer than two ran again.
+ * Uses scratch [c->n]. */
+static double typical_spread(const struct collection *c, double *scratch)
+{
+    size_t n = 0;
+    memset(scratch, 0, c->n * sizeof *scratch);
+    for (size_t k = 0; k < c->n_runs; k++) {
+        const struct run *run = &c->runs[k];
+        add_score(&c->trials[run->trial], &scratch[run->trial], run);
+    }
+    for (size_t i = 0; i < c->n; i++) {
+        if (c->trials[i].runs.n > 1)
+            scratch[n++] = sqrt(c->trials[i].variance);
+        c->trials[i].runs = c->trials[i].fresh = (struct lineage_runs){0};
+    }
+    qsort(scratch, n, sizeof *scratch, compare_numbers);
+    return n > 1 ? scratch[(n - 1) / 2] : 0;
+}
+
 /* Whether the run is far outside of all trials, and of the best run of its own. */
 static bool has_diverged(const struct run *run, double best, double middle, double spread, bool higher)
 {
@@ -117,14 +136,17 @@ static bool sum_runs(const struct lineage_evidence *evidence, const struct colle
         struct lineage_evidence_trial *trial = &c->trials[i];
         trial->runs = trial->fresh = (struct lineage_runs){0};
         trial->left_out = 0;
-        best[i] = (double)NAN;
     }
+    const double typical = typical_spread(c, scratch);
+    for (size_t i = 0; i < c->n; i++)
+        best[i] = (double)NAN;
     for (size_t k = 0; k < c->n_runs; k++) {
         const struct run *run = &c->runs[k];
         best[run->trial] = higher ? fmax(best[run->trial], run->score) : fmin(best[run->trial], run->score);
     }
     memcpy(scratch, best, c->n * sizeof *scratch);
     better_half(&middle, &spread, scratch, c->n, higher);
+    spread = fmax(spread, typical); /* settings may be closer to each other than their runs */
     memset(scratch, 0, c->n * sizeof *scratch);
     for (size_t k = 0; k < c->n_runs; k++) {
         const struct run *run = &c->runs[k];
@@ -483,6 +505,15 @@ enum lineage_status lineage_noise_measure(struct lineage_store *store, bool clea
     status = lineage_store_measure_noise(store, known ? shorten(noise.std) : 0, known ? (unsigned)noise.freedom : 0,
                                          known ? (unsigned)noise.runs : 0, err);
     return status == LINEAGE_EEXIST ? LINEAGE_OK : status;
+}
+
+bool lineage_may_repeat(const struct lineage_trial *row)
+{
+    struct lineage_replicate replicate;
+    bool repeats = lineage_replicate_parse(&replicate, row->notes);
+    for (size_t i = 0; i < row->n_params && !repeats; i++)
+        repeats = lineage_param_is_seed(row->params[i].name);
+    return repeats;
 }
 
 /* ---- the best trial ---- */

@@ -14,6 +14,9 @@ bool evidence_best_is_stray(const struct lineage_evidence *evidence);
  * half from it. values is reordered. */
 void better_half(double *middle, double *spread, double *values, size_t n, bool higher);
 
+/* For qsort. */
+int compare_numbers(const void *a, const void *b);
+
 /* A score is far outside if it is worse than the middle by this many spreads. */
 #define FAR_OUTSIDE 7.0
 

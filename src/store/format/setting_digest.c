@@ -13,10 +13,13 @@ static uint64_t mix(uint64_t digest, const char *text)
     return XXH3_64bits_withSeed(text, strlen(text) + 1, digest);
 }
 
-/* The piece of the notes that begins with the word, which says what code has run. */
+/* The piece of the notes that begins with the word, which says what code has run. A commit without a change is that of the first row,
+ * and later rows with the same code name none. */
 static uint64_t mix_piece(uint64_t digest, const char *notes, const char *word)
 {
     const char *piece = strstr(notes, word);
+    if (piece && *word == 'c' && !memchr(piece, ',', strcspn(piece, ";")))
+        return digest;
     return piece ? XXH3_64bits_withSeed(piece, strcspn(piece, ";"), digest) : digest;
 }
 

@@ -182,6 +182,10 @@ static void add_title(struct buf *out, const struct native *n)
         buf_puts(out, ".\n");
     }
     add_threshold(out, report);
+    if (*report->claim) {
+        add_id(out, report->best->exp_id);
+        buf_printf(out, " is %s.\n", report->claim);
+    }
     if (report->findings)
         /* The numbers further down may lack these records, so this is stated first. */
         buf_printf(out, "%llu records of results.tsv could not be read in full: see `lineage verify`.\n",

@@ -50,6 +50,7 @@ static enum lineage_status take_settings(struct report_load *load, struct lineag
     report->night_trials = config->night_trials ? config->night_trials : LINEAGE_NIGHT_TRIALS;
     lineage_noise_of_config(&report->noise, config);
     report->second = config->second;
+    report->claim = "";
     report->rows = mirror_position(load->store->mirror)->rows;
     struct lineage_scatter scatter = {0};
     enum lineage_status status = report->metric ? LINEAGE_OK : store_no_memory(err);
@@ -147,6 +148,10 @@ static enum lineage_status load_best(struct report_load *load, struct lineage_er
     if (status != LINEAGE_OK)
         return status;
     load->report.best = best;
+    char claim[LINEAGE_CLAIM_TEXT_MAX];
+    (void)lineage_claim_text(claim, load->store, best);
+    if (!(load->report.claim = arena_text(&load->arena, claim, strlen(claim))))
+        return store_no_memory(err);
     return load_chain(load, seq, MIRROR_CHAIN_KEPT, first, load->options->chain - first, err);
 }
 
