@@ -56,12 +56,17 @@ struct cli_screen {
     int terminal_fd;      /* the original stdout while a pager runs */
 };
 
-#define CLI_SCREEN_OPTIONS(s)                                                                                     \
-    {"color", 0, POPT_ARG_STRING, &(s)->color_text, 0, "colour by outcome (default: auto, only on a terminal)",   \
-     "auto|always|never"},                                                                                        \
-        {"wide", 0, POPT_ARG_NONE, &(s)->wide, 0, "print every column and every text in full", NULL},             \
-    {                                                                                                             \
-        "no-pager", 0, POPT_ARG_NONE, &(s)->no_pager, 0, "do not open a pager, however long the result is", NULL  \
+#define CLI_SCREEN_OPTIONS(s)                                                                                                    \
+    {"color",                                                                                                                    \
+     0,                                                                                                                          \
+     POPT_ARG_STRING,                                                                                                            \
+     &(s)->color_text,                                                                                                           \
+     0,                                                                                                                          \
+     "colour by outcome (default: auto, only on a terminal)",                                                                    \
+     "auto|always|never"},                                                                                                       \
+        {"wide", 0, POPT_ARG_NONE, &(s)->wide, 0, "print every column and every text in full", NULL},                            \
+    {                                                                                                                            \
+        "no-pager", 0, POPT_ARG_NONE, &(s)->no_pager, 0, "do not open a pager, however long the result is", NULL                 \
     }
 
 /* Sets up *screen from its options, stdout and the environment (NO_COLOR, CLICOLOR_FORCE, TERM, COLUMNS, LINES). Prints
@@ -99,19 +104,16 @@ struct cli_store_options {
     struct lineage_sql_limits sql; /* set by `sql` only */
 };
 
-#define CLI_STORE_OPTIONS(o)                                                                                      \
-    {"directory", 'C', POPT_ARG_STRING, &(o)->dir, 0,                                                             \
-     "the store: a directory or postgres://.. (default: the current directory or a parent)", "DIR"},                          \
-        {"direction", 0, POPT_ARG_STRING, &(o)->direction, 0,                                                     \
-         "which score is better (default: the store's setting)", "lower|higher"},                                 \
-    {                                                                                                             \
-        "metric", 0, POPT_ARG_STRING, &(o)->metric, 0, "the score column (default: the store's setting)", "COLUMN" \
-    }
+#define CLI_STORE_OPTIONS(o)                                                                                                     \
+    {"directory", 'C', POPT_ARG_STRING,                                                                                          \
+     &(o)->dir,   0,   "the store: a directory or postgres://.. (default: the current directory or a parent)",                   \
+     "DIR"},                                                                                                                     \
+        {"direction",   0, POPT_ARG_STRING, &(o)->direction, 0, "which score is better (default: the store's setting)",          \
+         "lower|higher"},                                                                                                        \
+        {"metric", 0, POPT_ARG_STRING, &(o)->metric, 0, "the score column (default: the store's setting)", "COLUMN"}
 
-#define CLI_FORMAT_OPTION(text)                                                                                   \
-    {                                                                                                             \
-        "format", 0, POPT_ARG_STRING, (text), 0, "how to print the result (default: table)", "table|tsv|csv|json" \
-    }
+#define CLI_FORMAT_OPTION(text)                                                                                                  \
+    {"format", 0, POPT_ARG_STRING, (text), 0, "how to print the result (default: table)", "table|tsv|csv|json"}
 
 /* A parsed command line. The positional arguments and the option strings belong to it; release it when done. */
 struct cli_args {
@@ -128,8 +130,8 @@ struct cli_args {
  * error. The manual page and the shell completion of the command come from the same table (support/manual.h,
  * support/complete.h).
  */
-int cli_parse(struct cli_args *args, const struct cli_command *command, struct poptOption *options,
-              size_t min, size_t max, int argc, const char **argv);
+int cli_parse(struct cli_args *args, const struct cli_command *command, struct poptOption *options, size_t min, size_t max,
+              int argc, const char **argv);
 void cli_args_release(struct cli_args *args);
 
 /* Whether the command line asks for the option table (as help, manual page or completion) instead of running the
@@ -166,8 +168,7 @@ bool cli_count_parse(size_t *value, const char *option, const char *text);
 bool cli_labels_parse(unsigned *labels, const char *text);
 
 /* Splits NAME=VALUE at the first `=` and copies the name. Prints a message and returns false without a `=`. */
-bool cli_assignment_parse(char name[LINEAGE_NAME_MAX], const char **value, const char *option,
-                          const char *text);
+bool cli_assignment_parse(char name[LINEAGE_NAME_MAX], const char **value, const char *option, const char *text);
 
 /* Storage for the texts of conditions and parameters; the storage must outlive them. */
 struct cli_texts {
@@ -184,8 +185,7 @@ bool cli_may_be_text(const char *text);
 bool cli_texts_parse(struct lineage_condition *condition, struct cli_texts *texts, const char *text);
 
 /* Parses a RANGE or texts (adam,sgd). Prints a message and returns false if it is neither. */
-bool cli_condition_parse(struct lineage_condition *condition, struct cli_texts *texts, const char *name,
-                         const char *text);
+bool cli_condition_parse(struct lineage_condition *condition, struct cli_texts *texts, const char *name, const char *text);
 
 /* Parses a number or one text. Prints a message and returns false if it is neither. Leaves param->name unchanged. */
 bool cli_value_parse(struct lineage_param *param, struct cli_texts *texts, const char *name, const char *text);
@@ -226,7 +226,8 @@ struct cli_session {
     bool appends;         /* --direction must be the store's, because rows are kept by it */
     bool may_create;      /* the command has the option --create, which the refusal then names */
     bool wait_for_server; /* wait while the store's server is away, instead of going on without it; before_open may set it */
-    const uint64_t *night_keys; /* [n_night_keys] see lineage_store_follow_night; NULL: all rows are read. before_open may set it */
+    const uint64_t
+        *night_keys; /* [n_night_keys] see lineage_store_follow_night; NULL: all rows are read. before_open may set it */
     size_t n_night_keys;
     bool (*cancelled)(void *cancel_context); /* optional; see lineage_open_options */
     void *cancel_context;
@@ -247,8 +248,8 @@ typedef int cli_work_fn(struct cli_session *session, void *context);
  * Parses the command line, opens the store (notices go to stderr), calls work, and cleans up. There must be at least
  * min and at most max positional arguments. Returns the exit status.
  */
-int cli_on_store(struct cli_session *session, const struct cli_command *command, struct poptOption *options,
-                 size_t min, size_t max, int argc, const char **argv, cli_work_fn *work, void *context);
+int cli_on_store(struct cli_session *session, const struct cli_command *command, struct poptOption *options, size_t min,
+                 size_t max, int argc, const char **argv, cli_work_fn *work, void *context);
 
 /*
  * Makes the metric that has the name of the store's score the score of a measured trial without one. Returns false with
@@ -322,11 +323,9 @@ json_t *cli_json_load(const char *path);
  * standard input is shared by all readers too. */
 #define CLI_MAX_INPUT 256
 extern long cli_max_input;
-#define CLI_INPUT_OPTION                                                                                          \
-    {                                                                                                             \
-        "max-input", 0, POPT_ARG_LONG, &cli_max_input, 0,                                                         \
-            "largest input accepted from a file or stdin, in MiB (default: 256)", "MIB"                           \
-    }
+#define CLI_INPUT_OPTION                                                                                                         \
+    {"max-input", 0, POPT_ARG_LONG, &cli_max_input, 0, "largest input accepted from a file or stdin, in MiB (default: 256)",     \
+     "MIB"}
 
 /* Reads a whole regular file, or stdin for `-`, as text; free it. Prints a message and returns NULL on failure. */
 char *cli_read_all(const char *path, size_t *length);
@@ -370,9 +369,9 @@ void cli_list_style(struct cli_list *list, enum cli_style style, size_t lead);
 /* How a column is fitted to a terminal that is too narrow for the table. */
 struct cli_column_fit {
     const char *title; /* shorter than the column's name; NULL: use that name */
-    unsigned rank;     /* 1 is most important; columns with the highest rank are omitted first */
-    size_t least;      /* a text may be shortened to this width in terminal columns; 0: never shortened */
-    bool words;        /* cells hold NAME=VALUE ...; the pairs that all rows share are printed once, below the table */
+    unsigned rank; /* 1 is most important; columns with the highest rank are omitted first */
+    size_t least; /* a text may be shortened to this width in terminal columns; 0: never shortened */
+    bool words; /* cells hold NAME=VALUE ...; the pairs that all rows share are printed once, below the table */
 };
 /* Fits a table to the screen; columns[n] describes the columns that cli_list_new was given. TSV and JSON are not
  * affected. Call it before the first row. */
@@ -381,7 +380,7 @@ void cli_list_fit(struct cli_list *list, struct cli_screen *screen, const struct
 /* Returns false if memory runs out, or if the user left the pager and so will not see further rows. */
 bool cli_list_end_row(struct cli_list *list);
 size_t cli_list_rows(const struct cli_list *list);
-int cli_list_finish(struct cli_list *list);         /* prints the remaining rows, frees the list, returns an exit
+int cli_list_finish(struct cli_list *list); /* prints the remaining rows, frees the list, returns an exit
                                                      * status */
 
 /* A list of trials with the usual columns. A table also has the margins of the scores if the noise in config is known; TSV

@@ -54,8 +54,7 @@ static int no_command(const struct cli_entry *entries, const char *name, bool wi
 
 /* `lineage -C DIR command ...` becomes `lineage command -C DIR ...`: options before the command's name are moved after
  * it. */
-static int run_command(const struct dispatch *dispatch, int n_global, const char **global, int argc,
-                       const char **argv)
+static int run_command(const struct dispatch *dispatch, int n_global, const char **global, int argc, const char **argv)
 {
     const struct cli_entry *entry = find_command(dispatch->entries, argv[0]);
     if (!entry)
@@ -186,8 +185,7 @@ static void outlive_size_limit(void)
 }
 
 /* Standard output is flushed before the exit status is decided, because a full disk shows there and not in printf. */
-int cli_dispatch(const struct cli_entry *entries, int (*elsewhere)(int argc, const char **argv), int argc,
-                 char **argv)
+int cli_dispatch(const struct cli_entry *entries, int (*elsewhere)(int argc, const char **argv), int argc, char **argv)
 {
     const struct dispatch dispatch = {entries, elsewhere};
     outlive_size_limit();

@@ -9,7 +9,6 @@
  * command is handed to elsewhere, with argv[0] the command's name and a NULL after the last argument. Returns the
  * exit status, which is CLI_SYSTEM if the result could not be written to standard output.
  */
-int cli_dispatch(const struct cli_entry *entries, int (*elsewhere)(int argc, const char **argv), int argc,
-                 char **argv);
+int cli_dispatch(const struct cli_entry *entries, int (*elsewhere)(int argc, const char **argv), int argc, char **argv);
 
 #endif

@@ -16,14 +16,13 @@
  * a sweep of recipes. */
 extern const struct cli_command cmd_append, cmd_night;
 
-static const struct cli_entry entries[] = {
-    {CLI_GROUP_record, "append", "", &cmd_append, true},
-    {CLI_GROUP_plan, "night", "", &cmd_night, true},
+static const struct cli_entry entries[] = {{CLI_GROUP_record, "append", "", &cmd_append, true},
+                                           {CLI_GROUP_plan, "night", "", &cmd_night, true},
 #define CLI_COMMAND(group, name, summary) {CLI_GROUP_##group, #name, summary, NULL, false},
 #define CLI_TRAIN_COMMAND(group, name, summary) {CLI_GROUP_##group, #name, summary, &cmd_##name, false},
 #define CLI_HIDDEN_COMMAND(group, name, summary) {CLI_GROUP_##group, #name, summary, &cmd_##name, true},
 #include "commands/commands.def"
-    {0, NULL, NULL, NULL, false}};
+                                           {0, NULL, NULL, NULL, false}};
 
 /* Never hands over to `lineage`, because two programs that hand over to each other could loop forever. */
 static int elsewhere(int argc, const char **argv)

@@ -61,6 +61,9 @@ if [ "$which" != core ]; then
     npm_fetch npm-pyright "$npm_pyright"
     [ -e "$plain/fieldkit" ] || /usr/bin/python3 -m pip download -q --no-deps --no-binary :all: -d "$plain/fieldkit" fieldkit==0.34.1 ||
         echo "pip cannot fetch fieldkit; its tests are skipped" >&2
+    [ -e "$plain/clang-format" ] ||
+        /usr/bin/python3 -m pip install -q --root-user-action=ignore --target "$plain/clang-format" clang-format==19.1.7 ||
+        echo "pip cannot fetch clang-format; its test is skipped" >&2
 fi
 
 # ---- building and testing ----

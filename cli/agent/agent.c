@@ -61,10 +61,9 @@ static bool make_functions(struct conversation *c, const json_t *request)
     json_t *tool, *own = agent_own_functions(request);
     c->functions = json_array();
     json_array_foreach(c->server.tools, i, tool)
-        json_array_append_new(c->functions,
-                              agent_function(json_string_value(json_object_get(tool, "name")),
-                                             json_string_value(json_object_get(tool, "description")),
-                                             json_incref(json_object_get(tool, "inputSchema"))));
+        json_array_append_new(c->functions, agent_function(json_string_value(json_object_get(tool, "name")),
+                                                           json_string_value(json_object_get(tool, "description")),
+                                                           json_incref(json_object_get(tool, "inputSchema"))));
     bool made = own && json_array_extend(c->functions, own) == 0;
     json_decref(own);
     return made;
@@ -178,7 +177,10 @@ static json_t *returned_message(const json_t *message, const json_t *calls)
     json_t *content = json_object_get(message, "content");
     bool none = !content || json_is_null(content);
     json_t *back = json_pack("{s:s, s:o, s:O*}", "role", "assistant", "content",
-                             none && !calls ? json_string("") : none ? json_null() : json_incref(content), "tool_calls", calls);
+                             none && !calls ? json_string("")
+                             : none         ? json_null()
+                                            : json_incref(content),
+                             "tool_calls", calls);
     for (size_t i = 0; reasoning[i]; i++)
         if (json_object_get(message, reasoning[i]))
             json_object_set(back, reasoning[i], json_object_get(message, reasoning[i]));
@@ -215,7 +217,8 @@ static json_t *make_request(const struct conversation *c, bool last)
 {
     json_t *request = json_pack("{s:s, s:O, s:O}", "model", c->settings->model, "messages", c->messages, "tools", c->functions);
     if (last)
-        json_object_set_new(request, "tool_choice", json_pack("{s:s, s:{s:s}}", "type", "function", "function", "name", AGENT_PROPOSE));
+        json_object_set_new(request, "tool_choice",
+                            json_pack("{s:s, s:{s:s}}", "type", "function", "function", "name", AGENT_PROPOSE));
     /* The messages grow later, and the request is kept. */
     json_t *copy = json_deep_copy(request);
     json_decref(request);
@@ -239,7 +242,8 @@ static json_t *exchange(struct conversation *c, const json_t *request)
     c->cost->requests++;
     response = chat_ask(&c->chat, request, most, c->end);
     if (!response) {
-        snprintf(c->why, AGENT_WHY_MAX, "%s (after %u attempt%s)", c->chat.why, c->chat.attempts, c->chat.attempts == 1 ? "" : "s");
+        snprintf(c->why, AGENT_WHY_MAX, "%s (after %u attempt%s)", c->chat.why, c->chat.attempts,
+                 c->chat.attempts == 1 ? "" : "s");
         return NULL;
     }
     count_tokens(c, request, response);
@@ -267,12 +271,18 @@ json_t *agent_plan(const struct agent_settings *settings, struct lineage_store *
                    struct agent_cost *cost, char why[AGENT_WHY_MAX])
 {
     double begun = cli_now();
-    struct conversation c = {.settings = settings, .store = store, .cost = cost, .sweep = json_string_value(json_object_get(request, "sweep")), .end = begun + settings->seconds, .why = why};
+    struct conversation c = {.settings = settings,
+                             .store = store,
+                             .cost = cost,
+                             .sweep = json_string_value(json_object_get(request, "sweep")),
+                             .end = begun + settings->seconds,
+                             .why = why};
     *cost = (struct agent_cost){.requests = 0};
     snprintf(why, AGENT_WHY_MAX, "out of memory");
     c.proposals = json_array();
     c.messages = agent_messages(settings->prompt, request);
-    bool good = c.messages && (chat_open(&c.chat, settings->endpoint, ENDPOINT_CHAT, settings->key_env, settings->backoff) || give_up(&c, c.chat.why));
+    bool good = c.messages && (chat_open(&c.chat, settings->endpoint, ENDPOINT_CHAT, settings->key_env, settings->backoff) ||
+                               give_up(&c, c.chat.why));
     good = good && (tool_server_start(&c.server, lineage_store_dir(store), settings->key_env) ||
                     give_up(&c, "`lineage mcp`, which answers the model's functions, cannot be started"));
     good = good && make_functions(&c, request) && converse(&c);

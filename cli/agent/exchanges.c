@@ -54,8 +54,8 @@ json_t *exchange_find(struct lineage_store *store, const char *digest)
 bool exchange_keep(struct lineage_store *store, const char *digest, const json_t *request, const json_t *response, double seconds)
 {
     char path[PATH_MAX], partial[PATH_MAX + 32], now[LINEAGE_TIME_MAX];
-    json_t *exchange = json_pack("{s:s, s:f, s:O, s:O}", "time", lineage_time_format(now, (int64_t)time(NULL)), "seconds", seconds,
-                                 "request", request, "response", response);
+    json_t *exchange = json_pack("{s:s, s:f, s:O, s:O}", "time", lineage_time_format(now, (int64_t)time(NULL)), "seconds",
+                                 seconds, "request", request, "response", response);
     bool kept = exchange && find_path(path, store, digest, true);
     if (kept) {
         snprintf(partial, sizeof partial, "%s.%ld", path, (long)getpid());

@@ -19,6 +19,7 @@ bool exchange_digest(char digest[EXCHANGE_DIGEST_MAX], const char *url, const js
 json_t *exchange_find(struct lineage_store *store, const char *digest);
 
 /* Writes an exchange, atomically. Returns false after printing a message. */
-bool exchange_keep(struct lineage_store *store, const char *digest, const json_t *request, const json_t *response, double seconds);
+bool exchange_keep(struct lineage_store *store, const char *digest, const json_t *request, const json_t *response,
+                   double seconds);
 
 #endif

@@ -72,9 +72,9 @@ bool tool_server_start(struct tool_server *server, const char *dir, const char *
 {
     if (!start(server, dir, key_env))
         return false;
-    json_t *hello = ask(server, "initialize", json_pack("{s:s, s:{}, s:{s:s, s:s}}", "protocolVersion", "2025-11-25",
-                                                        "capabilities", "clientInfo", "name", "lineage agent", "version",
-                                                        LINEAGE_VERSION));
+    json_t *hello = ask(server, "initialize",
+                        json_pack("{s:s, s:{}, s:{s:s, s:s}}", "protocolVersion", "2025-11-25", "capabilities", "clientInfo",
+                                  "name", "lineage agent", "version", LINEAGE_VERSION));
     json_t *list = hello ? ask(server, "tools/list", json_object()) : NULL;
     server->tools = json_incref(json_object_get(list, "tools"));
     json_decref(hello);

@@ -15,8 +15,7 @@
 /* Renames the spellings that dumps of the first version used. If both spellings are given, the core's own name wins. */
 static json_t *canonical(const json_t *inputs)
 {
-    static const char *const names[][2] = {
-        {"turn_id", "turn_ids"}, {"group_index", "prompt_groups"}, {"clip_beta", "beta"}};
+    static const char *const names[][2] = {{"turn_id", "turn_ids"}, {"group_index", "prompt_groups"}, {"clip_beta", "beta"}};
     json_t *out = json_copy((json_t *)(uintptr_t)inputs);
     for (size_t i = 0; out && i < sizeof names / sizeof *names; i++)
         if (!json_object_get(out, names[i][0]))
@@ -118,8 +117,7 @@ static bool add_telemetry(struct append_request *request)
         json_array_append_new(turns, json_pack("{s:i, s:f, s:f, s:I}", "turn", (int)request->turns[i].turn, "mean",
                                                request->turns[i].mean, "std", request->turns[i].std, "n",
                                                (json_int_t)request->turns[i].count));
-    bool ok = json_is_object(root) && json_object_set_new(root, "info_gain", turns) == 0 &&
-              append_set_telemetry(request, root);
+    bool ok = json_is_object(root) && json_object_set_new(root, "info_gain", turns) == 0 && append_set_telemetry(request, root);
     if (!ok)
         cli_error(CLI_USAGE, "append: telemetry is not a JSON object");
     json_decref(root);

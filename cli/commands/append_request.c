@@ -175,10 +175,9 @@ static bool take_turns(struct append_request *request, const json_t *turns)
             !json_is_number(json_object_get(turn, "mean")) || !json_is_number(json_object_get(turn, "std")))
             return wrong_type("turns", "a list of {turn, mean, std, n}");
         json_int_t count = json_integer_value(json_object_get(turn, "n"));
-        request->turns[i] = (struct lineage_turn_stat){(uint32_t)json_integer_value(index),
-                                                       json_number_value(json_object_get(turn, "mean")),
-                                                       json_number_value(json_object_get(turn, "std")),
-                                                       count > 0 ? (uint64_t)count : 0};
+        request->turns[i] =
+            (struct lineage_turn_stat){(uint32_t)json_integer_value(index), json_number_value(json_object_get(turn, "mean")),
+                                       json_number_value(json_object_get(turn, "std")), count > 0 ? (uint64_t)count : 0};
     }
     request->trial.turns = request->turns;
     request->trial.n_turns = n;
@@ -198,7 +197,8 @@ static bool disqualify(struct append_request *request, const char *why)
     for (int i = 0; i < 2; i++) {
         size_t n = strlen(lost);
         if (scores[i]->present)
-            snprintf(lost + n, sizeof lost - n, "%s%s", n ? " and " : "; its score ", lineage_number_format(number, scores[i]->value));
+            snprintf(lost + n, sizeof lost - n, "%s%s", n ? " and " : "; its score ",
+                     lineage_number_format(number, scores[i]->value));
         *scores[i] = (struct lineage_number){0};
     }
     json_t *text = json_sprintf("%s%s%s%s%s", notes, *notes ? "; " : "", why, lost, lost[0] ? " does not count" : "");
@@ -221,7 +221,8 @@ bool append_require(struct append_request *request, char *const *texts)
         bool is_kept = request->options.auto_status || lineage_label_is_kept(request->trial.status);
         if (lineage_requirement_parse(&requirement, *texts, &err) != LINEAGE_OK)
             return cli_error(CLI_USAGE, "--require: %s", err.text), false;
-        if (is_kept && !lineage_requirement_is_met(why, &requirement, lineage_requirement_value(&request->trial, requirement.name)) &&
+        if (is_kept &&
+            !lineage_requirement_is_met(why, &requirement, lineage_requirement_value(&request->trial, requirement.name)) &&
             !disqualify(request, why))
             return false;
     }
@@ -253,13 +254,13 @@ static bool take_number(struct append_request *request, const char *key, const j
  * score. */
 static bool unknown_key(const char *key)
 {
-    const char *known[LINEAGE_N_COLUMNS + 7] = {"params", "metrics", "turns", "telemetry", "ig_clip_scale_mean",
+    const char *known[LINEAGE_N_COLUMNS + 7] = {"params",           "metrics", "turns", "telemetry", "ig_clip_scale_mean",
                                                 "ig_clip_scale_std"};
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
         known[6 + i] = lineage_column(i)->name;
     const char *near = cli_nearest(key, known);
-    cli_error(CLI_USAGE, "append: unknown key '%.60s' in the JSON%s%s%s", key, near ? "; did you mean '" : "",
-              near ? near : "", near ? "'?" : "");
+    cli_error(CLI_USAGE, "append: unknown key '%.60s' in the JSON%s%s%s", key, near ? "; did you mean '" : "", near ? near : "",
+              near ? "'?" : "");
     return false;
 }
 
@@ -303,8 +304,8 @@ static bool parse_next(struct append_request *request)
 {
     json_error_t error;
     const char *text = request->text + request->at, *end;
-    request->json = json_loadb(text, request->length - request->at,
-                               JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DISABLE_EOF_CHECK, &error);
+    request->json =
+        json_loadb(text, request->length - request->at, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DISABLE_EOF_CHECK, &error);
     if (!request->json)
         cli_error(CLI_USAGE, "%s:%zu:%d: %s", request->path, request->line + (size_t)error.line, error.column, error.text);
     else if (!json_is_object(request->json))

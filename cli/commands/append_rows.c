@@ -31,8 +31,7 @@ static bool grow(struct append_rows *rows)
     return true;
 }
 
-static bool copy_settings(struct lineage_trial *trial, struct append_row_memory *memory,
-                          const struct append_request *request)
+static bool copy_settings(struct lineage_trial *trial, struct append_row_memory *memory, const struct append_request *request)
 {
     size_t n = trial->n_params;
     memory->params = calloc(n + 1, sizeof *memory->params);

@@ -21,8 +21,13 @@ static int read_settings(struct agent_options *o)
 {
     struct agent_settings *s = &o->settings;
     size_t length;
-    *s = (struct agent_settings){.endpoint = o->endpoint, .model = o->model, .key_env = o->key_env, .seconds = SECONDS,
-                                 .backoff = 1, .tokens = TOKENS, .rounds = ROUNDS};
+    *s = (struct agent_settings){.endpoint = o->endpoint,
+                                 .model = o->model,
+                                 .key_env = o->key_env,
+                                 .seconds = SECONDS,
+                                 .backoff = 1,
+                                 .tokens = TOKENS,
+                                 .rounds = ROUNDS};
     if (!o->endpoint || !o->model)
         return cli_error(CLI_USAGE, "agent: --endpoint URL and --model NAME are required");
     if (strncmp(o->endpoint, "http://", 7) != 0 && strncmp(o->endpoint, "https://", 8) != 0)
@@ -65,9 +70,10 @@ static json_t *read_request(struct agent_options *o)
 
 static json_t *cost_json(const struct agent_options *o, const struct agent_cost *cost)
 {
-    return json_pack("{s:{s:s, s:i, s:i, s:I, s:I, s:f, s:s}}", "cost", "model", o->settings.model, "requests", (int)cost->requests,
-                     "replayed", (int)cost->replayed, "prompt_tokens", (json_int_t)cost->prompt_tokens, "completion_tokens",
-                     (json_int_t)cost->completion_tokens, "seconds", cost->seconds, "exchange", cost->exchange);
+    return json_pack("{s:{s:s, s:i, s:i, s:I, s:I, s:f, s:s}}", "cost", "model", o->settings.model, "requests",
+                     (int)cost->requests, "replayed", (int)cost->replayed, "prompt_tokens", (json_int_t)cost->prompt_tokens,
+                     "completion_tokens", (json_int_t)cost->completion_tokens, "seconds", cost->seconds, "exchange",
+                     cost->exchange);
 }
 
 /* The cost comes first, also if there is no proposal. */
@@ -106,16 +112,20 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct agent_options o = {.session = {.before_open = before_open}};
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&o.session.where),
-        {"endpoint", 0, POPT_ARG_STRING, &o.endpoint, 0, "base address of an OpenAI-compatible API, e.g. http://localhost:8000/v1", "URL"},
+        {"endpoint", 0, POPT_ARG_STRING, &o.endpoint, 0,
+         "base address of an OpenAI-compatible API, e.g. http://localhost:8000/v1", "URL"},
         {"model", 0, POPT_ARG_STRING, &o.model, 0, "name of the model", "NAME"},
-        {"key-env", 0, POPT_ARG_STRING, &o.key_env, 0, "environment variable with the key (default: LINEAGE_JUDGE_KEY, if set)", "NAME"},
+        {"key-env", 0, POPT_ARG_STRING, &o.key_env, 0, "environment variable with the key (default: LINEAGE_JUDGE_KEY, if set)",
+         "NAME"},
         {"prompt", 0, POPT_ARG_STRING, &o.prompt, 0, "replace the prompt by the text of FILE", "FILE"},
         {"print-prompt", 0, POPT_ARG_NONE, &o.print_prompt, 0, "print the prompt and exit", NULL},
         {"tokens", 0, POPT_ARG_STRING, &o.tokens, 0, "end a turn that has used N tokens (default: 200000)", "N"},
         {"seconds", 0, POPT_ARG_STRING, &o.seconds, 0, "end a turn after N seconds (default: 600)", "N"},
         {"rounds", 0, POPT_ARG_STRING, &o.rounds, 0, "requests of one turn, 1 to 200 (default: 24)", "N"},
-        {"backoff", 0, POPT_ARG_STRING, &o.backoff, 0, "wait N seconds before the second attempt of a request, then twice that (default: 1)", "N"},
-        CLI_INPUT_OPTION, POPT_TABLEEND};
+        {"backoff", 0, POPT_ARG_STRING, &o.backoff, 0,
+         "wait N seconds before the second attempt of a request, then twice that (default: 1)", "N"},
+        CLI_INPUT_OPTION,
+        POPT_TABLEEND};
     int status = cli_on_store(&o.session, command, options, 0, 0, argc, argv, work, &o);
     free(o.prompt_text);
     return status;

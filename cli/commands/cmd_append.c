@@ -85,8 +85,7 @@ static bool set_params(struct append_options *o)
     for (char **option = o->params; option && *option; option++) {
         struct lineage_param param;
         if (!cli_assignment_parse(name, &value, "param", *option) || !cli_value_parse(&param, &o->texts, name, value) ||
-            !(param.text ? append_set_text(&o->request, name, param.text)
-                         : append_set_param(&o->request, name, param.value)))
+            !(param.text ? append_set_text(&o->request, name, param.text) : append_set_param(&o->request, name, param.value)))
             return false;
     }
     return true;
@@ -143,7 +142,8 @@ static bool has_status(const struct append_options *o)
 static bool fill_request(struct append_options *o)
 {
     bool ok = (!o->json || append_take_json(&o->request, o->json)) && read_telemetry(o) &&
-              (!o->batch || append_take_batch(&o->request, o->batch)) && set_columns(o) && set_params(o) && set_metrics(o) && set_how(o);
+              (!o->batch || append_take_batch(&o->request, o->batch)) && set_columns(o) && set_params(o) && set_metrics(o) &&
+              set_how(o);
     if (ok && o->again) {
         o->again_notes = cli_notes_again(o->request.trial.notes, o->again);
         ok = o->again_notes && append_set_column(&o->request, "notes", o->again_notes);
@@ -158,8 +158,10 @@ static bool fill_rows(struct append_options *o)
     bool many = append_has_next(request), ok = true;
     while (many && ok) {
         if (request->telemetry || o->snapshot || o->batch) {
-            cli_error(CLI_USAGE, "append: %s holds several trials, but --snapshot, --telemetry and --batch "
-                                 "describe only one", o->json);
+            cli_error(CLI_USAGE,
+                      "append: %s holds several trials, but --snapshot, --telemetry and --batch "
+                      "describe only one",
+                      o->json);
             return false;
         }
         if (o->check_tried || o->again) {
@@ -180,7 +182,8 @@ static int print_row(const struct append_options *o, bool judged, const struct l
     struct lineage_error err;
     if (judged)
         cli_say_claim(o->session.store, row);
-    if (lineage_may_repeat(row) && lineage_label_is_measured(row->status) && lineage_noise_measure(o->session.store, false, &err) != LINEAGE_OK)
+    if (lineage_may_repeat(row) && lineage_label_is_measured(row->status) &&
+        lineage_noise_measure(o->session.store, false, &err) != LINEAGE_OK)
         cli_fail(&err); /* the row is in the log */
     if (o->session.format_text)
         return cli_show_trial(row, NULL, o->session.format, NULL);
@@ -237,7 +240,8 @@ static void warn_of_secrets(char *dir, const struct lineage_store *store)
     if (tree)
         fts_close(tree);
     if (n)
-        cli_error(CLI_NO, "warning: a snapshot keeps these files of %s, which look secret: %s%s", dir, names, n > 8 ? ", .." : "");
+        cli_error(CLI_NO, "warning: a snapshot keeps these files of %s, which look secret: %s%s", dir, names,
+                  n > 8 ? ", .." : "");
 }
 
 /* Compares the name of the score with the store's, and takes scores from metrics of this name. */
@@ -284,7 +288,8 @@ static int work(struct cli_session *session, void *context)
     if (o->check_tried && !o->again) {
         int repeated = cli_check_tried(session->store, trial->hypothesis, trial->params, trial->n_params);
         if (repeated != CLI_GO_ON)
-            return repeated == CLI_NO ? cli_error(CLI_NO, "nothing is appended; give the reason to repeat it: --again REASON") : repeated;
+            return repeated == CLI_NO ? cli_error(CLI_NO, "nothing is appended; give the reason to repeat it: --again REASON")
+                                      : repeated;
     }
     return append_one(o, session->store);
 }
@@ -338,9 +343,10 @@ static size_t add_columns(struct append_options *o, struct poptOption *options)
 {
     memcpy(o->columns, column_options, sizeof column_options);
     for (size_t i = 0; i < N_COLUMN_OPTIONS; i++)
-        options[i] = (struct poptOption){o->columns[i].option, 0,
-                                         POPT_ARG_STRING | (o->columns[i].help ? 0 : POPT_ARGFLAG_DOC_HIDDEN),
-                                         &o->columns[i].text, 0, o->columns[i].help, o->columns[i].argument};
+        options[i] =
+            (struct poptOption){o->columns[i].option,  0, POPT_ARG_STRING | (o->columns[i].help ? 0 : POPT_ARGFLAG_DOC_HIDDEN),
+                                &o->columns[i].text,   0, o->columns[i].help,
+                                o->columns[i].argument};
     return N_COLUMN_OPTIONS;
 }
 
@@ -356,16 +362,14 @@ static int run_append(struct append_options *o, const struct cli_command *comman
         {"gamma", 0, POPT_ARG_STRING, &o->gamma, 0, "parameter gamma", "NUMBER"},
         {"param", 0, POPT_ARG_ARGV, &o->params, 0, "any parameter; may be repeated", "NAME=NUMBER|TEXT"},
         {"measured", 0, POPT_ARG_ARGV, &o->metrics, 0, "a metric beside the score; may be repeated", "NAME=NUMBER"},
-        {"json", 0, POPT_ARG_STRING, &o->json, 0,
-         "take the trial, or several, from JSON objects; options override them", "FILE|-"},
-        {"batch", 0, POPT_ARG_STRING, &o->batch, 0,
-         "compute clip scale and information gain from a dump of one training batch", "FILE|-"},
-        {"telemetry", 0, POPT_ARG_STRING, &o->telemetry, 0,
-         "metrics of each step, as JSON, to keep beside the row", "FILE|-"},
-        {"snapshot", 0, POPT_ARG_STRING, &o->snapshot, 0,
-         "copy this work directory into the store if the trial is kept", "DIR"},
-        {"min-delta", 0, POPT_ARG_STRING, &o->min_delta, 0,
-         "auto: smallest improvement to keep (default: the store's)", "NUMBER"},
+        {"json", 0, POPT_ARG_STRING, &o->json, 0, "take the trial, or several, from JSON objects; options override them",
+         "FILE|-"},
+        {"batch", 0, POPT_ARG_STRING, &o->batch, 0, "compute clip scale and information gain from a dump of one training batch",
+         "FILE|-"},
+        {"telemetry", 0, POPT_ARG_STRING, &o->telemetry, 0, "metrics of each step, as JSON, to keep beside the row", "FILE|-"},
+        {"snapshot", 0, POPT_ARG_STRING, &o->snapshot, 0, "copy this work directory into the store if the trial is kept", "DIR"},
+        {"min-delta", 0, POPT_ARG_STRING, &o->min_delta, 0, "auto: smallest improvement to keep (default: the store's)",
+         "NUMBER"},
         {"noise-std", 0, POPT_ARG_STRING, &o->noise_std, 0,
          "auto: standard deviation of the score between seeds (default: the store's)", "NUMBER"},
         {"noise-seeds", 0, POPT_ARG_STRING, &o->noise_seeds, 0,
@@ -376,18 +380,16 @@ static int run_append(struct append_options *o, const struct cli_command *comman
         {"check-tried", 0, POPT_ARG_NONE, &o->check_tried, 0,
          "refuse a trial that repeats an earlier one, or a claim of novelty that the log contradicts (exit status 1)", NULL},
         {"again", 0, POPT_ARG_STRING, &o->again, 0, "why the trial repeats an earlier one; kept in notes", "REASON"},
-        {"no-sync", 0, POPT_ARG_NONE, &o->no_sync, 0,
-         "return before the row is on disk; a power failure may lose it", NULL},
-        {"allow-missing-parent", 0, POPT_ARG_NONE, &o->allow_missing_parent, 0,
-         "accept a parent that is not in the store", NULL},
+        {"no-sync", 0, POPT_ARG_NONE, &o->no_sync, 0, "return before the row is on disk; a power failure may lose it", NULL},
+        {"allow-missing-parent", 0, POPT_ARG_NONE, &o->allow_missing_parent, 0, "accept a parent that is not in the store", NULL},
         {"create", 0, POPT_ARG_NONE, &o->create, 0, "make the store if there is none", NULL},
-        {"directory", 'C', POPT_ARG_STRING, &session->where.dir, 0,
-         "the store (default: the current directory or a parent)", "DIR"},
-        {"direction", 0, POPT_ARG_STRING, &session->where.direction, 0,
-         "which score is better (default: the store's setting)", "lower|higher"},
-        {"format", 0, POPT_ARG_STRING, &session->format_text, 0, "print the whole row instead of its id",
-         "table|tsv|csv|json"},
-        CLI_INPUT_OPTION, POPT_TABLEEND};
+        {"directory", 'C', POPT_ARG_STRING, &session->where.dir, 0, "the store (default: the current directory or a parent)",
+         "DIR"},
+        {"direction", 0, POPT_ARG_STRING, &session->where.direction, 0, "which score is better (default: the store's setting)",
+         "lower|higher"},
+        {"format", 0, POPT_ARG_STRING, &session->format_text, 0, "print the whole row instead of its id", "table|tsv|csv|json"},
+        CLI_INPUT_OPTION,
+        POPT_TABLEEND};
     struct poptOption options[N_COLUMN_OPTIONS + sizeof others / sizeof *others];
     memcpy(options + add_columns(o, options), others, sizeof others);
     session->before_open = before_open;
@@ -415,33 +417,33 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_append = {
     .name = "append",
     .arguments = "",
-    .description =
-        "Appends one row to results.tsv under its lock and prints the exp_id. Missing values are\n"
-        "filled in: the next id, the time, the best trial so far and the difference to its score.\n"
-        "--status auto keeps the trial if its score is better than the best by more than\n"
-        "max(--min-delta, q * --noise-std * sqrt(2 / --noise-seeds)), with Student's t quantile q\n"
-        "for the trials of a night (`lineage help rules`); otherwise it discards the trial and\n"
-        "says why in notes. The statuses auto and keep need a score: --core-metric, or --measured\n"
-        "with the name of the store's score. Parameters and statistics are written into notes. If anything is wrong, nothing is written. If the\n"
-        "log's server cannot be reached, the trial waits in the outbox, outbox-NUMBER is printed\n"
-        "and the exit status is 0 (see `lineage sync`).\n"
-        "\n"
-        "A LABEL is keep, discard, baseline (kept without a comparison), crash, preflight_crash\n"
-        "(before training began), train_budget_overrun, eval_budget_overrun, size_blocked,\n"
-        "disqualified, harness_abort (the trial taught nothing), or auto.\n"
-        "\n"
-        "--json takes an object (schema/trial.schema.json) whose keys are the columns: exp_id,\n"
-        "timestamp, specialist, parent_exp, baseline_exp, domain, hypothesis, expected_delta,\n"
-        "status, core_metric, val_bpb, delta_vs_best, train_s, total_s, job_name, snapshot_path,\n"
-        "notes; and params {NAME: NUMBER or TEXT}, metrics {NAME: NUMBER}, telemetry {..},\n"
-        "turns [{turn, mean, std, n}],\n"
-        "ig_clip_scale_mean, ig_clip_scale_std. Unknown keys are refused.\n"
-        "Several objects, for example one per line, are appended together: all of them or none.\n"
-        "The parent of one may be an earlier one. The ids are printed in the same order.\n"
-        "\n"
-        "--batch takes an object (schema/batch.schema.json) with token_level_rewards,\n"
-        "response_mask, turn_id [B][T], group_index [B], gamma, alpha, clip_beta, and optionally\n"
-        "epsilon and norm_adv_by_std. It needs the program lineage-train.",
+    .description = "Appends one row to results.tsv under its lock and prints the exp_id. Missing values are\n"
+                   "filled in: the next id, the time, the best trial so far and the difference to its score.\n"
+                   "--status auto keeps the trial if its score is better than the best by more than\n"
+                   "max(--min-delta, q * --noise-std * sqrt(2 / --noise-seeds)), with Student's t quantile q\n"
+                   "for the trials of a night (`lineage help rules`); otherwise it discards the trial and\n"
+                   "says why in notes. The statuses auto and keep need a score: --core-metric, or --measured\n"
+                   "with the name of the store's score. Parameters and statistics are written into notes. If anything is wrong, "
+                   "nothing is written. If the\n"
+                   "log's server cannot be reached, the trial waits in the outbox, outbox-NUMBER is printed\n"
+                   "and the exit status is 0 (see `lineage sync`).\n"
+                   "\n"
+                   "A LABEL is keep, discard, baseline (kept without a comparison), crash, preflight_crash\n"
+                   "(before training began), train_budget_overrun, eval_budget_overrun, size_blocked,\n"
+                   "disqualified, harness_abort (the trial taught nothing), or auto.\n"
+                   "\n"
+                   "--json takes an object (schema/trial.schema.json) whose keys are the columns: exp_id,\n"
+                   "timestamp, specialist, parent_exp, baseline_exp, domain, hypothesis, expected_delta,\n"
+                   "status, core_metric, val_bpb, delta_vs_best, train_s, total_s, job_name, snapshot_path,\n"
+                   "notes; and params {NAME: NUMBER or TEXT}, metrics {NAME: NUMBER}, telemetry {..},\n"
+                   "turns [{turn, mean, std, n}],\n"
+                   "ig_clip_scale_mean, ig_clip_scale_std. Unknown keys are refused.\n"
+                   "Several objects, for example one per line, are appended together: all of them or none.\n"
+                   "The parent of one may be an earlier one. The ids are printed in the same order.\n"
+                   "\n"
+                   "--batch takes an object (schema/batch.schema.json) with token_level_rewards,\n"
+                   "response_mask, turn_id [B][T], group_index [B], gamma, alpha, clip_beta, and optionally\n"
+                   "epsilon and norm_adv_by_std. It needs the program lineage-train.",
     .examples = "  lineage append --specialist opt --parent 003 --hypothesis 'wider clip' \\\n"
                 "      --status auto --core-metric 34.51 --alpha 0.3 --gamma 1.0\n"
                 "  lineage append --json trial.json --snapshot workdir\n"

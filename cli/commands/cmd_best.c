@@ -66,8 +66,7 @@ static void print_progress(const struct cli_screen *screen, const struct progres
         return;
     sparkline_print(out, p->values, p->n, room < SPARKLINE ? room : SPARKLINE);
     fprintf(out, " %s to %s in %zu trials, %zu improvement%s", lineage_number_format(first, p->values[0]),
-            lineage_number_format(last, p->values[p->n - 1]), p->n, p->improved,
-            p->improved == 1 ? "" : "s");
+            lineage_number_format(last, p->values[p->n - 1]), p->n, p->improved, p->improved == 1 ? "" : "s");
     if (fclose(out) == 0)
         cli_show_line(stdout, screen, "best so far", text, CLI_PLAIN);
     free(text);
@@ -82,9 +81,7 @@ static int show_progress(struct cli_session *session)
     if (status == LINEAGE_ENOTFOUND && p.improved)
         print_progress(&session->screen, &p);
     free(p.values);
-    return status == LINEAGE_ENOTFOUND ? CLI_OK
-           : status == LINEAGE_OK      ? cli_no_memory()
-                                       : cli_fail(&err);
+    return status == LINEAGE_ENOTFOUND ? CLI_OK : status == LINEAGE_OK ? cli_no_memory() : cli_fail(&err);
 }
 
 /* One line for each trial that is best in both scores; none if the store has one score. */
@@ -93,9 +90,9 @@ static void show_front(const struct cli_session *session, const struct lineage_f
     char score[LINEAGE_NUMBER_MAX], second[LINEAGE_NUMBER_MAX];
     for (size_t i = 0; i < front->n; i++) {
         char *id = cli_text_line(front->points[i].exp_id, 0);
-        json_t *text = json_sprintf("%s: %s, %s %s", id ? id : "", lineage_number_format(score, front->points[i].score),
-                                    lineage_store_config(session->store)->second,
-                                    lineage_number_format(second, front->points[i].second));
+        json_t *text =
+            json_sprintf("%s: %s, %s %s", id ? id : "", lineage_number_format(score, front->points[i].score),
+                         lineage_store_config(session->store)->second, lineage_number_format(second, front->points[i].second));
         cli_show_line(stdout, &session->screen, "front", text ? json_string_value(text) : "", CLI_PLAIN);
         json_decref(text);
         free(id);

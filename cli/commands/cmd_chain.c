@@ -31,13 +31,11 @@ static int print_json(const struct lineage_chain *chain)
     for (size_t i = 0; i < chain->n; i++) {
         json_array_append_new(list, cli_trial_json(&chain->trials[i]));
         if (i && chain->passed_over[i])
-            json_object_set_new(passed, chain->trials[i - 1].exp_id,
-                                json_integer((json_int_t)chain->passed_over[i]));
+            json_object_set_new(passed, chain->trials[i - 1].exp_id, json_integer((json_int_t)chain->passed_over[i]));
     }
     json_object_set_new(object, "chain", list);
     json_object_set_new(object, "passed_over", passed);
-    json_object_set_new(object, "passed_over_above_top",
-                        json_integer(chain->n ? (json_int_t)chain->passed_over[0] : 0));
+    json_object_set_new(object, "passed_over_above_top", json_integer(chain->n ? (json_int_t)chain->passed_over[0] : 0));
     if (chain->left_out)
         json_object_set_new(object, "left_out", json_integer((json_int_t)chain->left_out));
     json_object_set_new(object, "ended", ended_json(chain));
@@ -137,8 +135,13 @@ static int print_fitted(const struct lineage_chain *chain, struct cli_screen *sc
     static const char *const names[] = {"id", "status", "score", "gain", "passed over", "specialist", "hypothesis"};
     size_t reason = screen->width * 3 / 10;
     const struct cli_column_fit fit[] = {
-        {.rank = 1, .least = 12},          {.rank = 2, .least = 8}, {.rank = 3}, {.rank = 5},
-        {.title = "passed", .rank = 6}, {.rank = 7, .least = 8}, {.rank = 4, .least = reason < 12 ? 12 : reason},
+        {.rank = 1, .least = 12},
+        {.rank = 2, .least = 8},
+        {.rank = 3},
+        {.rank = 5},
+        {.title = "passed", .rank = 6},
+        {.rank = 7, .least = 8},
+        {.rank = 4, .least = reason < 12 ? 12 : reason},
     };
     struct cli_list *list = cli_list_new(CLI_TABLE, stdout, sizeof names / sizeof *names, names);
     cli_list_fit(list, screen, fit);

@@ -53,8 +53,8 @@ static char *counters(const struct lineage_ideas *ideas, const struct lineage_no
     return text;
 }
 
-static int print_list(struct cli_session *session, const struct lineage_ideas *ideas,
-                      const struct lineage_novelty_list *claims, const struct claims_options *o)
+static int print_list(struct cli_session *session, const struct lineage_ideas *ideas, const struct lineage_novelty_list *claims,
+                      const struct claims_options *o)
 {
     static const char *const columns[] = {"exp_id", "claim", "counter"};
     static const struct cli_column_fit fit[] = {{.rank = 1}, {.rank = 2, .least = 30}, {.rank = 3, .least = 20}};
@@ -98,11 +98,10 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct cli_session session = {0};
     struct claims_options o = {0};
-    struct poptOption options[] = {
-        CLI_SESSION_OPTIONS(&session),
-        {"all", 0, POPT_ARG_NONE, &o.all, 0, "list also the claims that the log bears out", NULL},
-        CLI_SCREEN_OPTIONS(&session.screen),
-        POPT_TABLEEND};
+    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session),
+                                   {"all", 0, POPT_ARG_NONE, &o.all, 0, "list also the claims that the log bears out", NULL},
+                                   CLI_SCREEN_OPTIONS(&session.screen),
+                                   POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
 }
 

@@ -116,7 +116,7 @@ static int work(struct cli_session *session, void *context)
     if (lineage_find(session->store, session->args.positional[0], &o->trial, &err) != LINEAGE_OK ||
         lineage_code_load(&o->code, session->store, &o->trial, &err) != LINEAGE_OK)
         return cli_fail(&err);
-    return file       ? print_file(o, file)
+    return file        ? print_file(o, file)
            : o->output ? write_files(o)
            : o->diff   ? print_diff(o)
            : o->diffs  ? list_diffs(o)

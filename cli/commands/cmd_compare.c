@@ -50,7 +50,8 @@ static bool fill_options(struct compare_options *o, const struct cli_args *args)
     o->what.code = o->code;
     if (o->code && (o->by || o->baseline || args->n_positional))
         return cli_error(CLI_USAGE, "compare: --code compares trials with a change and without it; name no variants, --by or "
-                                    "--baseline beside it"), false;
+                                    "--baseline beside it"),
+               false;
     if (o->by && args->n_positional)
         return cli_error(CLI_USAGE, "compare: give names of variants, or --by to find them, but not both"), false;
     if (o->confidence && !cli_number_parse(&o->what.confidence, "confidence", o->confidence))
@@ -88,9 +89,11 @@ static int work(struct cli_session *session, void *context)
         return CLI_USAGE;
     if (lineage_compare(session->store, &o->what, &comparison, &err) != LINEAGE_OK)
         return cli_fail(&err);
-    int status = cli_comparison_print(&comparison, o->over ? o->over : o->code ? "all parameters and other changes" : "seed",
-                                      lineage_store_config(session->store)->direction,
-                                      o->json ? CLI_JSON : session->format);
+    int status = cli_comparison_print(&comparison,
+                                      o->over   ? o->over
+                                      : o->code ? "all parameters and other changes"
+                                                : "seed",
+                                      lineage_store_config(session->store)->direction, o->json ? CLI_JSON : session->format);
     lineage_comparison_release(&comparison);
     return status;
 }
@@ -102,11 +105,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct poptOption options[] = {
         CLI_SESSION_OPTIONS(&session),
         {"json", 0, POPT_ARG_NONE, &o.json, 0, "same as --format json (schema/compare.schema.json)", NULL},
-        {"by", 0, POPT_ARG_STRING, &o.by, 0,
-         "make every value of this parameter a variant (default: specialist)",
-         "PARAMETER"},
-        {"baseline", 0, POPT_ARG_STRING, &o.baseline, 0,
-         "variant that the others are compared with (default: the first)",
+        {"by", 0, POPT_ARG_STRING, &o.by, 0, "make every value of this parameter a variant (default: specialist)", "PARAMETER"},
+        {"baseline", 0, POPT_ARG_STRING, &o.baseline, 0, "variant that the others are compared with (default: the first)",
          "VARIANT"},
         {"code", 0, POPT_ARG_STRING, &o.code, 0,
          "compare trials with a change of code and without it: a trial's ID, the digest of a diff "
@@ -114,12 +114,12 @@ static int run(const struct cli_command *command, int argc, const char **argv)
          "CHANGE"},
         {"runs", 0, POPT_ARG_NONE, &o.runs, 0,
          "compare every trial with the best one by all its runs, and mark those that are worth another run", NULL},
-        {"over", 0, POPT_ARG_STRING, &o.over, 0, "parameters that pair the trials (default: seed; with --code: all)", "NAME[,NAME]"},
-        {"param", 0, POPT_ARG_ARGV, &o.params, 0,
-         "use only trials whose parameter is in RANGE or equals a TEXT; may be repeated",
+        {"over", 0, POPT_ARG_STRING, &o.over, 0, "parameters that pair the trials (default: seed; with --code: all)",
+         "NAME[,NAME]"},
+        {"param", 0, POPT_ARG_ARGV, &o.params, 0, "use only trials whose parameter is in RANGE or equals a TEXT; may be repeated",
          "NAME=RANGE|TEXTS"},
-        {"confidence", 0, POPT_ARG_STRING, &o.confidence, 0,
-         "confidence level of the intervals, 0 to 1 (default: 0.95)", "NUMBER"},
+        {"confidence", 0, POPT_ARG_STRING, &o.confidence, 0, "confidence level of the intervals, 0 to 1 (default: 0.95)",
+         "NUMBER"},
         POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, LINEAGE_COMPARE_MAX_VARIANTS, argc, argv, work, &o);
 }
@@ -127,22 +127,21 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_compare = {
     .name = "compare",
     .arguments = "[VARIANT...]",
-    .description =
-        "A VARIANT is a specialist, a parameter's NAME=VALUE, both joined by a comma, an exp_id,\n"
-        "or several ids (003,007). The first variant is the baseline; without any, all specialists\n"
-        "(or all values of --by) are compared. A trial counts if it has a measured score (status\n"
-        "keep, discard or baseline) and a seed; the trials left out are counted. Scores are\n"
-        "subtracted seed by seed. Printed are the mean difference, Student's t interval, and both\n"
-        "corrected for the number of comparisons (Bonferroni's interval, and Holm's p, which\n"
-        "decides the verdict). With fewer than two common seeds the answer is n/a. Other\n"
-        "parameters in which the trials differ are listed. --code compares the trials of sweeps with\n"
-        "`files` whose code contains a change with those without it: pairs that differ in nothing else,\n"
-        "or with fewer than two pairs the means of all of them (Welch's test).\n"
-        "\n"
-        "--runs prints a line for each trial of the store, whatever its label: its runs, which are its\n"
-        "first row and those that run it again, their mean, the difference to the best trial with its\n"
-        "95 % interval, the odds that it is better, and `run_again` if more runs may decide\n"
-        "(`lineage help rules`).",
+    .description = "A VARIANT is a specialist, a parameter's NAME=VALUE, both joined by a comma, an exp_id,\n"
+                   "or several ids (003,007). The first variant is the baseline; without any, all specialists\n"
+                   "(or all values of --by) are compared. A trial counts if it has a measured score (status\n"
+                   "keep, discard or baseline) and a seed; the trials left out are counted. Scores are\n"
+                   "subtracted seed by seed. Printed are the mean difference, Student's t interval, and both\n"
+                   "corrected for the number of comparisons (Bonferroni's interval, and Holm's p, which\n"
+                   "decides the verdict). With fewer than two common seeds the answer is n/a. Other\n"
+                   "parameters in which the trials differ are listed. --code compares the trials of sweeps with\n"
+                   "`files` whose code contains a change with those without it: pairs that differ in nothing else,\n"
+                   "or with fewer than two pairs the means of all of them (Welch's test).\n"
+                   "\n"
+                   "--runs prints a line for each trial of the store, whatever its label: its runs, which are its\n"
+                   "first row and those that run it again, their mean, the difference to the best trial with its\n"
+                   "95 % interval, the odds that it is better, and `run_again` if more runs may decide\n"
+                   "(`lineage help rules`).",
     .examples = "  lineage compare grpo joint turn-group-v1d\n"
                 "  lineage compare --by alpha --baseline 0.3 --param k_max=5\n"
                 "  lineage compare optimizer=adam optimizer=sgd\n"

@@ -32,8 +32,8 @@ static void print_input(const json_t *input)
 {
     size_t n = json_array_size(json_object_get(input, "choices"));
     const char *shape = text(input, "shape");
-    printf("    %s%s%s%s", text(input, "name"), json_is_true(json_object_get(input, "optional")) ? "?" : "",
-           *shape ? " " : "", shape);
+    printf("    %s%s%s%s", text(input, "name"), json_is_true(json_object_get(input, "optional")) ? "?" : "", *shape ? " " : "",
+           shape);
     for (size_t i = 0; i < n; i++)
         printf("%s%s", i ? "|" : " (", json_string_value(json_array_get(json_object_get(input, "choices"), i)));
     printf("%s  %s\n", n ? ")" : "", text(input, "text"));
@@ -49,8 +49,7 @@ static void print_kernel(const json_t *kernel)
         print_input(input);
     printf("  results:");
     json_array_foreach(json_object_get(kernel, "outputs"), i, output)
-        printf("%s %s%s%s", i ? "," : "", text(output, "name"), *text(output, "shape") ? " " : "",
-               text(output, "shape"));
+        printf("%s %s%s%s", i ? "," : "", text(output, "name"), *text(output, "shape") ? " " : "", text(output, "shape"));
     putchar('\n');
 }
 
@@ -139,11 +138,11 @@ static int run_family(const struct cli_args *args, bool single)
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct core_options o = {0};
-    struct poptOption options[] = {
-        {"list", 0, POPT_ARG_NONE, &o.list, 0, "list the kernels, their inputs and results", NULL},
-        {"json", 0, POPT_ARG_NONE, &o.json, 0, "with --list: print JSON", NULL},
-        {"float", 0, POPT_ARG_NONE, &o.single, 0, "run in single precision (default: double)", NULL},
-        CLI_INPUT_OPTION, POPT_TABLEEND};
+    struct poptOption options[] = {{"list", 0, POPT_ARG_NONE, &o.list, 0, "list the kernels, their inputs and results", NULL},
+                                   {"json", 0, POPT_ARG_NONE, &o.json, 0, "with --list: print JSON", NULL},
+                                   {"float", 0, POPT_ARG_NONE, &o.single, 0, "run in single precision (default: double)", NULL},
+                                   CLI_INPUT_OPTION,
+                                   POPT_TABLEEND};
     struct cli_args args;
     int status = cli_parse(&args, command, options, 0, 2, argc, argv);
     if (status != CLI_GO_ON)

@@ -32,8 +32,7 @@ static int evaluate_row(const struct eval_options *o, struct scores *s, size_t r
     bool greedy = row + 1 == s->n_rows;
     struct trainer_error err;
     if (trainer_evaluate(recipe, o->source.params, 1, greedy ? GREEDY_SEED : o->first_seed + row,
-                         greedy ? 0 : recipe->evaluation.temperature, s->correct,
-                         &err) != TRAINER_OK)
+                         greedy ? 0 : recipe->evaluation.temperature, s->correct, &err) != TRAINER_OK)
         return policy_fail(&err);
     for (size_t task = 0; task < s->n_tasks; task++) {
         double sum = 0;
@@ -54,8 +53,8 @@ static double row_mean(const struct scores *s, size_t row, size_t from, size_t u
 }
 
 /* The spread is the sample standard deviation (n - 1), as in a trial's row. With one seed it is missing, not 0. */
-static void add_row(struct cli_list *list, const struct eval_options *o, const struct scores *s,
-                    const char *name, size_t from, size_t until)
+static void add_row(struct cli_list *list, const struct eval_options *o, const struct scores *s, const char *name, size_t from,
+                    size_t until)
 {
     double mean = 0, squares = 0, n = (double)o->n_seeds;
     for (size_t row = 0; row < o->n_seeds; row++)
@@ -74,14 +73,12 @@ static void add_row(struct cli_list *list, const struct eval_options *o, const s
 /* "all" is the mean over the environments with equal weights, like the score of a trial with several environments. */
 static int print_scores(const struct eval_options *o, const struct scores *s)
 {
-    static const char *const columns[] = {"environment", "questions", "seeds",
-                                          "em",          "em_std",    "em_greedy"};
+    static const char *const columns[] = {"environment", "questions", "seeds", "em", "em_std", "em_greedy"};
     struct cli_list *list = cli_list_new(o->format, stdout, 6, columns);
     if (!list)
         return cli_no_memory();
     for (size_t task = 0; task < s->n_tasks; task++)
-        add_row(list, o, s, trainer_env_name(o->source.recipe.tasks[task].env.kind), task,
-                task + 1);
+        add_row(list, o, s, trainer_env_name(o->source.recipe.tasks[task].env.kind), task, task + 1);
     if (s->n_tasks > 1)
         add_row(list, o, s, "all", 0, s->n_tasks);
     return cli_list_finish(list);
@@ -109,14 +106,12 @@ static int work(void *context, const char *what)
     struct eval_options *o = context;
     size_t questions = 0;
     o->first_seed = FIRST_SEED;
-    if (!cli_format_parse(&o->format, o->format_text) ||
-        (o->seeds && !cli_count_parse(&o->n_seeds, "seeds", o->seeds)) ||
+    if (!cli_format_parse(&o->format, o->format_text) || (o->seeds && !cli_count_parse(&o->n_seeds, "seeds", o->seeds)) ||
         (o->seed && !cli_count_parse(&o->first_seed, "seed", o->seed)) ||
         (o->questions && !cli_count_parse(&questions, "questions", o->questions)))
         return CLI_USAGE;
     if ((o->seeds && o->n_seeds < 1) || o->n_seeds > 4096 || questions > 1000000)
-        return cli_error(CLI_USAGE,
-                         "eval: --seeds must be 1 to 4096, --questions 1 to 1000000");
+        return cli_error(CLI_USAGE, "eval: --seeds must be 1 to 4096, --questions 1 to 1000000");
     int status = policy_source_open(&o->source, what);
     if (status != CLI_GO_ON)
         return status;
@@ -131,26 +126,24 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct eval_options o = {0};
     struct poptOption options[] = {
-        {"seeds", 0, POPT_ARG_STRING, &o.seeds, 0,
-         "number of sampling seeds, 1 to 4096 (default: the recipe's)", "N"},
+        {"seeds", 0, POPT_ARG_STRING, &o.seeds, 0, "number of sampling seeds, 1 to 4096 (default: the recipe's)", "N"},
         {"seed", 0, POPT_ARG_STRING, &o.seed, 0, "first sampling seed (default: 11, as in a trial)", "N"},
-        {"questions", 0, POPT_ARG_STRING, &o.questions, 0,
-         "number of questions, 1 to 1000000 (default: the recipe's)", "N"},
+        {"questions", 0, POPT_ARG_STRING, &o.questions, 0, "number of questions, 1 to 1000000 (default: the recipe's)", "N"},
         POLICY_OPTIONS(&o.source),
         CLI_FORMAT_OPTION(&o.format_text),
-        CLI_INPUT_OPTION, POPT_TABLEEND};
+        CLI_INPUT_OPTION,
+        POPT_TABLEEND};
     return policy_command_run(&o.source, command, options, argc, argv, work, &o);
 }
 
 const struct cli_command cmd_eval = {
     .name = "eval",
     .arguments = "RECIPE|CHECKPOINT|ID",
-    .description =
-        "Answers the recipe's evaluation questions once per sampling seed and once greedily. EM\n"
-        "(exact match) is the share of correct answers, em_std its sample standard deviation\n"
-        "between seeds. With the defaults, a trial's checkpoint gets exactly the trial's score.\n"
-        "Nothing is recorded. A recipe without a checkpoint trains its warm start first. A\n"
-        "checkpoint uses the recipe.json beside it. An ID is a kept trial of the store.",
+    .description = "Answers the recipe's evaluation questions once per sampling seed and once greedily. EM\n"
+                   "(exact match) is the share of correct answers, em_std its sample standard deviation\n"
+                   "between seeds. With the defaults, a trial's checkpoint gets exactly the trial's score.\n"
+                   "Nothing is recorded. A recipe without a checkpoint trains its warm start first. A\n"
+                   "checkpoint uses the recipe.json beside it. An ID is a kept trial of the store.",
     .examples = "  lineage eval recipe.json --checkpoint policy.ckpt --seeds 8\n"
                 "  lineage eval 004 -C runs/hop --format json",
     .run = run,

@@ -30,7 +30,8 @@ static int write_form(struct lineage_store *store, const struct export_options *
     FILE *out = !o->output ? stdout : n > 0 && (size_t)n < sizeof fresh ? fopen(fresh, "we") : NULL;
     if (!out)
         return cli_error(CLI_SYSTEM, "cannot write %s: %s", fresh, strerror(errno));
-    enum lineage_status status = strcmp(o->format, "csv") == 0 ? history_write_csv(store, out, &err) : history_write_jsonl(store, out, &err);
+    enum lineage_status status =
+        strcmp(o->format, "csv") == 0 ? history_write_csv(store, out, &err) : history_write_jsonl(store, out, &err);
     bool good = !o->output || fclose(out) == 0;
     if (status == LINEAGE_OK && good && (!o->output || rename(fresh, o->output) == 0))
         return CLI_OK;
@@ -68,12 +69,12 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct cli_session session = {.before_open = check_format};
     struct export_options o = {0};
     struct poptOption options[] = {
-        {"directory", 'C', POPT_ARG_STRING, &session.where.dir, 0,
-         "the store (default: the current directory or a parent)", "DIR"},
-        {"output", 'o', POPT_ARG_STRING, &o.output, 0,
-         "write to FILE, which is replaced as a whole or not at all", "FILE"},
+        {"directory", 'C', POPT_ARG_STRING, &session.where.dir, 0, "the store (default: the current directory or a parent)",
+         "DIR"},
+        {"output", 'o', POPT_ARG_STRING, &o.output, 0, "write to FILE, which is replaced as a whole or not at all", "FILE"},
         {"format", 0, POPT_ARG_STRING, &o.format, 0,
-         "tsv: every byte of the log (default); csv: a table with parameters and metrics as columns; jsonl: an object a line", "tsv|csv|jsonl"},
+         "tsv: every byte of the log (default); csv: a table with parameters and metrics as columns; jsonl: an object a line",
+         "tsv|csv|jsonl"},
         POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
 }

@@ -57,7 +57,8 @@ static void know_row(json_t *known, const json_t *voids, const struct lineage_tr
     if (entry)
         json_object_set_new(entry, "void", json_true());
     else if ((entry = json_pack("{s:s, s:s, s:o}", "id", row->exp_id, "status", lineage_label_name(row->status), "metrics",
-                                cli_json_params(row->metrics, row->n_metrics))) && row->score.present)
+                                cli_json_params(row->metrics, row->n_metrics))) &&
+             row->score.present)
         json_object_set_new(entry, "score", cli_json_number(row->score.value));
     if (take)
         json_object_set_new(entry, "take", json_stringn(take + strlen(HISTORY_TAKE_NOTE), 3));
@@ -130,7 +131,8 @@ static const char *direction_of(const json_t *history, const struct history_rows
 static void print_score(const json_t *history, const struct history_rows *rows, struct lineage_store *store)
 {
     const char *direction = direction_of(history, rows), *tool = json_string_value(json_object_get(history, "tool"));
-    const bool higher = store ? lineage_store_config(store)->direction == LINEAGE_HIGHER : direction && strcmp(direction, "maximize") == 0;
+    const bool higher =
+        store ? lineage_store_config(store)->direction == LINEAGE_HIGHER : direction && strcmp(direction, "maximize") == 0;
     if (!rows->metric)
         return;
     printf("score: %s", rows->score);
@@ -171,11 +173,12 @@ static void print_left_out(const json_t *history, const struct history_rows *row
 
 static void describe(const json_t *history, const struct history_rows *rows, struct lineage_store *store)
 {
-    const char *version = json_string_value(json_object_get(history, "version")), *study = json_string_value(json_object_get(history, "study"));
+    const char *version = json_string_value(json_object_get(history, "version")),
+               *study = json_string_value(json_object_get(history, "study"));
     char text[64];
     json_t *parameters = parameters_of(rows);
-    printf("%s%s%s%s%s, %zu runs", json_string_value(json_object_get(history, "tool")), version ? " " : "", version ? version : "",
-           study ? ", " : "", study ? study : "", json_array_size(json_object_get(history, "runs")));
+    printf("%s%s%s%s%s, %zu runs", json_string_value(json_object_get(history, "tool")), version ? " " : "",
+           version ? version : "", study ? ", " : "", study ? study : "", json_array_size(json_object_get(history, "runs")));
     print_names("", rows->states);
     snprintf(text, sizeof text, "metrics of %zu finished runs", rows->n_finished);
     print_names(text, rows->metrics);
@@ -248,9 +251,12 @@ static enum lineage_status void_replaced(struct lineage_store *store, const stru
     size_t n = 0;
     for (size_t i = 0; voids && i < rows->n; i++)
         if (rows->replaces[i])
-            voids[n++] = (struct lineage_trial){.specialist = rows->trials[i].specialist, .parent_exp = rows->replaces[i],
-                                                .hypothesis = "imported again: the run ended differently, or another score was chosen",
-                                                .status = LINEAGE_HARNESS_ABORT, .job_name = LINEAGE_VOID_JOB};
+            voids[n++] =
+                (struct lineage_trial){.specialist = rows->trials[i].specialist,
+                                       .parent_exp = rows->replaces[i],
+                                       .hypothesis = "imported again: the run ended differently, or another score was chosen",
+                                       .status = LINEAGE_HARNESS_ABORT,
+                                       .job_name = LINEAGE_VOID_JOB};
     enum lineage_status status = voids ? lineage_store_append_many(store, voids, n, NULL, options, NULL, err) : LINEAGE_ENOMEM;
     if (!voids)
         *err = (struct lineage_error){.status = LINEAGE_ENOMEM, .text = "out of memory"};
@@ -279,8 +285,8 @@ static size_t next_batch(struct history_rows *rows, const json_t *history, json_
     return to - from;
 }
 
-static enum lineage_status append_rows(struct lineage_store *store, const json_t *history, struct history_rows *rows, const json_t *known,
-                                       struct lineage_trial *written, struct lineage_error *err)
+static enum lineage_status append_rows(struct lineage_store *store, const json_t *history, struct history_rows *rows,
+                                       const json_t *known, struct lineage_trial *written, struct lineage_error *err)
 {
     struct lineage_append_options options;
     json_t *ids = json_object(), *entry;
@@ -375,7 +381,8 @@ static bool has_direction(const json_t *history, const struct history_rows *rows
     const bool higher = store && lineage_store_config(store)->direction == LINEAGE_HIGHER;
     if (!store || !direction || higher == (strcmp(direction, "maximize") == 0))
         return true;
-    cli_error(CLI_USAGE, "the study is to %s its %s, but in this store a %s score is better", direction, rows->metric, higher ? "higher" : "lower");
+    cli_error(CLI_USAGE, "the study is to %s its %s, but in this store a %s score is better", direction, rows->metric,
+              higher ? "higher" : "lower");
     return false;
 }
 
@@ -393,20 +400,24 @@ static bool replaces_all(const struct history_rows *rows, const json_t *known)
 }
 
 /* A tool that names its score only `value` says nothing about what it is. */
-static int name_score(struct lineage_store *store, const struct import_options *o, const json_t *history, const struct history_rows *rows, const json_t *known)
+static int name_score(struct lineage_store *store, const struct import_options *o, const json_t *history,
+                      const struct history_rows *rows, const json_t *known)
 {
     const char *name = lineage_store_score_name(store);
     struct lineage_error err;
     const bool renames = name && o->replace && replaces_all(rows, known);
     if ((!o->metric && json_object_get(history, "score")) || !rows->n_scored || (o->dry_run && (!name || renames)))
         return CLI_GO_ON;
-    return (renames ? lineage_store_rename_score : lineage_store_name_score)(store, rows->score, &err) == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
+    return (renames ? lineage_store_rename_score : lineage_store_name_score)(store, rows->score, &err) == LINEAGE_OK
+               ? CLI_GO_ON
+               : cli_fail(&err);
 }
 
 /* The store may be missing (NULL) in a dry run. */
 static int import_history(struct lineage_store *store, const struct import_options *o, const char *path)
 {
-    const struct history_options options = {.tool = o->from, .study = o->study, .metric = o->metric, .map = (const char *const *)o->map};
+    const struct history_options options = {
+        .tool = o->from, .study = o->study, .metric = o->metric, .map = (const char *const *)o->map};
     struct history_rows rows;
     char why[HISTORY_WHY_MAX] = "out of memory";
     json_t *history = history_read(path, &options, why), *known = history && store ? known_jobs(store) : NULL;
@@ -417,7 +428,11 @@ static int import_history(struct lineage_store *store, const struct import_optio
         json_decref(history);
         return CLI_SYSTEM;
     }
-    const struct history_mapping mapping = {.metric = o->metric, .take = o->take, .specialist = o->specialist, .replace = o->replace, .known = known,
+    const struct history_mapping mapping = {.metric = o->metric,
+                                            .take = o->take,
+                                            .specialist = o->specialist,
+                                            .replace = o->replace,
+                                            .known = known,
                                             .harmless = store ? lineage_store_harmless_names(store) : NULL};
     const bool made = history_rows_make(&rows, history, &mapping, why);
     if (!has_direction(history, &rows, store))
@@ -456,7 +471,11 @@ static int check_from(const struct import_options *o)
     for (size_t i = 0; o->from && (tool = history_tool_at(i)); i++)
         if (strcmp(o->from, tool) == 0)
             return CLI_GO_ON;
-    return o->from ? cli_error(CLI_USAGE, "--from '%.40s': use wandb, mlflow, optuna, tensorboard, trackio, ray, aide, openevolve, shinka, mlparty or csv", o->from) : CLI_GO_ON;
+    return o->from ? cli_error(CLI_USAGE,
+                               "--from '%.40s': use wandb, mlflow, optuna, tensorboard, trackio, ray, aide, openevolve, shinka, "
+                               "mlparty or csv",
+                               o->from)
+                   : CLI_GO_ON;
 }
 
 static void add_one(json_t *counts, const char *name)
@@ -540,18 +559,22 @@ static int before_open(struct cli_session *session, void *context)
     struct import_options *o = context;
     const char *path = session->args.positional[0], *dir = session->where.dir ? session->where.dir : ".";
     if (o->exact && (o->metric || o->dry_run))
-        return cli_error(CLI_USAGE, "--exact copies the file without reading it and cannot be used with %s", o->metric ? "--metric" : "--dry-run");
+        return cli_error(CLI_USAGE, "--exact copies the file without reading it and cannot be used with %s",
+                         o->metric ? "--metric" : "--dry-run");
     if (check_from(o) != CLI_GO_ON)
         return CLI_USAGE;
     const bool history = !o->exact && is_history(o, path);
     if (!history && (o->study || o->take || o->specialist || o->replace))
-        return cli_error(CLI_USAGE, "--study, --take, --specialist and --replace are for histories of other tools; %s is none that is known", path);
+        return cli_error(CLI_USAGE,
+                         "--study, --take, --specialist and --replace are for histories of other tools; %s is none that is known",
+                         path);
     if (o->take && strcmp(o->take, "last") != 0 && strcmp(o->take, "min") != 0 && strcmp(o->take, "max") != 0)
         return cli_error(CLI_USAGE, "--take '%.40s': use last, min or max", o->take);
     if (history && o->dry_run && !cli_is_store(dir))
         return import_history(NULL, o, path);
     if (history && !cli_is_store(dir))
-        return cli_error(CLI_USAGE, "%s is not a store; say first which score is better: lineage init %s --direction lower|higher", dir, dir);
+        return cli_error(
+            CLI_USAGE, "%s is not a store; say first which score is better: lineage init %s --direction lower|higher", dir, dir);
     const struct lineage_config fresh = {0};
     if (!history && o->dry_run && !cli_is_store(dir))
         return try_import(&fresh, o, (char *)(uintptr_t)path);
@@ -580,11 +603,13 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct cli_session session = {.before_store = true, .before_open = before_open};
     struct import_options o = {0};
     struct poptOption options[] = {
-        {"directory", 'C', POPT_ARG_STRING, &session.where.dir, 0,
-         "the store (default: the current directory or a parent)", "DIR"},
+        {"directory", 'C', POPT_ARG_STRING, &session.where.dir, 0, "the store (default: the current directory or a parent)",
+         "DIR"},
         {"metric", 0, POPT_ARG_STRING, &o.metric, 0,
          "score column of FILE (default: core_metric or val_bpb), or the metric that is the score of runs", "NAME"},
-        {"from", 0, POPT_ARG_STRING, &o.from, 0, "tool that wrote FILE: wandb, mlflow, optuna, tensorboard, trackio, ray, aide, openevolve, shinka, mlparty or csv (default: found out)",
+        {"from", 0, POPT_ARG_STRING, &o.from, 0,
+         "tool that wrote FILE: wandb, mlflow, optuna, tensorboard, trackio, ray, aide, openevolve, shinka, mlparty or csv "
+         "(default: found out)",
          "TOOL"},
         {"study", 0, POPT_ARG_STRING, &o.study, 0, "the study, experiment or project, if FILE has several", "NAME"},
         {"take", 0, POPT_ARG_STRING, &o.take, 0, "which value of a curve is the score (default: last)", "last|min|max"},

@@ -46,8 +46,7 @@ static bool fill_config(struct lineage_config *config, const struct init_options
 {
     size_t seeds = 0, trials = 0;
     bool ok = cli_direction_parse(&config->direction, o->where.direction) &&
-              copy_name(config->metric, "metric", o->where.metric) &&
-              copy_name(config->metric_label, "metric-label", o->label) &&
+              copy_name(config->metric, "metric", o->where.metric) && copy_name(config->metric_label, "metric-label", o->label) &&
               (!o->min_delta || cli_amount_parse(&config->min_delta, "min-delta", o->min_delta)) &&
               (!o->noise_std || cli_amount_parse(&config->noise_std, "noise-std", o->noise_std)) &&
               (!o->noise_seeds || cli_count_parse(&seeds, "noise-seeds", o->noise_seeds)) &&
@@ -122,8 +121,8 @@ static int write_header(const char *dir)
 /* With --from, --metric names a column of the log; the score column of the store is always core_metric. */
 static int make_from_log(const struct init_options *o, const struct lineage_config *config, const char *dir)
 {
-    struct store_from_log from = {.file = o->from, .dir = dir, .config = *config, .convert.metric = o->where.metric,
-                                  .report = finding_print_import};
+    struct store_from_log from = {
+        .file = o->from, .dir = dir, .config = *config, .convert.metric = o->where.metric, .report = finding_print_import};
     struct lineage_column_name columns[LINEAGE_N_COLUMNS];
     char names[LINEAGE_N_COLUMNS][LINEAGE_NAME_MAX];
     struct lineage_import_stats stats;
@@ -169,7 +168,8 @@ static int make_on_server(const struct init_options *o, const struct lineage_con
     struct lineage_error err;
     char *server;
     if (!lineage_is_server(o->log) || lineage_is_server(dir))
-        return cli_error(CLI_USAGE, "--log takes the name of a log on a server (postgres://HOST/DATABASE/STORE) and a directory for this machine's files");
+        return cli_error(CLI_USAGE, "--log takes the name of a log on a server (postgres://HOST/DATABASE/STORE) and a directory "
+                                    "for this machine's files");
     if (o->from || o->json_columns)
         return cli_error(CLI_USAGE, "--log does not work with %s", o->from ? "--from; use `lineage import`" : "--json-columns");
     if (cli_is_store(dir))
@@ -196,7 +196,8 @@ static int keep_tracked(const char *dir)
     bool written = out && fputs("lineage.db*\n.trial-*\n.rerun-*\n.claim*\ncheckpoints/\noutbox/\n", out) >= 0;
     if (!out || (fclose(out) == 0) + written != 2)
         return cli_error(CLI_SYSTEM, "cannot write %s: %s", path, strerror(errno));
-    cli_say("git tracks the rows of this store: a reset, checkout or stash takes rows back; they are then named as gone, their ids are "
+    cli_say("git tracks the rows of this store: a reset, checkout or stash takes rows back; they are then named as gone, their "
+            "ids are "
             "not given again, and `lineage restore` brings them back");
     return CLI_OK;
 }
@@ -221,7 +222,8 @@ static int make_here(const struct init_options *o, const struct lineage_config *
     if (o->tracked)
         status = keep_tracked(dir);
     else if (!work_tree_exclude_store(dir))
-        cli_say("the store is in a git repository whose info/exclude cannot be written; ignore its files, or a reset takes rows back");
+        cli_say("the store is in a git repository whose info/exclude cannot be written; ignore its files, or a reset takes rows "
+                "back");
     if (status == CLI_OK && o->json_columns)
         status = write_header(dir);
     report_unusable_log(dir);
@@ -236,12 +238,11 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"direction", 0, POPT_ARG_STRING, &o.where.direction, 0, "which score is better (default: lower)", "lower|higher"},
         {"metric", 0, POPT_ARG_STRING, &o.where.metric, 0, "the score column (default: core_metric or val_bpb)", "COLUMN"},
         {"metric-label", 0, POPT_ARG_STRING, &o.label, 0, "short name of the score in blackboard files", "TEXT"},
-        {"min-delta", 0, POPT_ARG_STRING, &o.min_delta, 0,
-         "smallest improvement that --status auto keeps (default: 0)", "NUMBER"},
-        {"noise-std", 0, POPT_ARG_STRING, &o.noise_std, 0,
-         "standard deviation of the score between seeds (default: 0)", "NUMBER"},
-        {"noise-seeds", 0, POPT_ARG_STRING, &o.noise_seeds, 0,
-         "number of seeds averaged in one score (default: 1)", "N"},
+        {"min-delta", 0, POPT_ARG_STRING, &o.min_delta, 0, "smallest improvement that --status auto keeps (default: 0)",
+         "NUMBER"},
+        {"noise-std", 0, POPT_ARG_STRING, &o.noise_std, 0, "standard deviation of the score between seeds (default: 0)",
+         "NUMBER"},
+        {"noise-seeds", 0, POPT_ARG_STRING, &o.noise_seeds, 0, "number of seeds averaged in one score (default: 1)", "N"},
         {"night-trials", 0, POPT_ARG_STRING, &o.night_trials, 0,
          "trials of a night: --status auto keeps a trial falsely in at most one of 20 such nights (default: 100)", "N"},
         {"second", 0, POPT_ARG_STRING, &o.second, 0,

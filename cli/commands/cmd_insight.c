@@ -44,8 +44,8 @@ static bool list_one(void *context, const struct lineage_insight *insight)
     const char *ids[AGAINST_MAX];
     if (insight->superseded_by && !l->all)
         return true;
-    size_t n = lineage_knobs_against(against, AGAINST_MAX, &l->knobs, l->ideas, insight->evidence, insight->n_evidence,
-                                     insight->rows);
+    size_t n =
+        lineage_knobs_against(against, AGAINST_MAX, &l->knobs, l->ideas, insight->evidence, insight->n_evidence, insight->rows);
     for (size_t i = 0; i < n; i++)
         ids[i] = lineage_ideas_get(l->ideas, against[i])->exp_id;
     if (l->array) {

@@ -13,8 +13,8 @@
 #include "recipe/recipe_source.h"
 
 struct judge_options {
-    char *store, *endpoint, *model, *key_env, *prompt, *cache, *concurrency, *deadline, *timeout, *backoff, *max_tokens,
-        *skip, *unjudged, *failed_share, *seed;
+    char *store, *endpoint, *model, *key_env, *prompt, *cache, *concurrency, *deadline, *timeout, *backoff, *max_tokens, *skip,
+        *unjudged, *failed_share, *seed;
     int no_cache, print_prompt, check;
 
     struct recipe_source source; /* a recipe that holds the settings */
@@ -47,12 +47,11 @@ static int read_settings(struct judge_options *o)
     if (o->failed_share && !cli_amount_parse(&o->most_failed, "max-failed-share", o->failed_share))
         return CLI_USAGE;
     o->source = (struct recipe_source){.name = "judge", .text = strdup(recipe), .length = sizeof recipe - 1};
-    bool known = o->source.text && set(o, "judge.endpoint", o->endpoint, true) &&
-                 set(o, "judge.model", o->model, true) && set(o, "judge.key_env", o->key_env, true) &&
-                 set(o, "judge.prompt", o->prompt, true) && set(o, "judge.concurrency", o->concurrency, false) &&
-                 set(o, "judge.deadline", o->deadline, false) && set(o, "judge.timeout", o->timeout, false) &&
-                 set(o, "judge.backoff", o->backoff, false) && set(o, "judge.max_tokens", o->max_tokens, false) &&
-                 set(o, "judge.skip", o->skip ? o->skip : "none", true) &&
+    bool known = o->source.text && set(o, "judge.endpoint", o->endpoint, true) && set(o, "judge.model", o->model, true) &&
+                 set(o, "judge.key_env", o->key_env, true) && set(o, "judge.prompt", o->prompt, true) &&
+                 set(o, "judge.concurrency", o->concurrency, false) && set(o, "judge.deadline", o->deadline, false) &&
+                 set(o, "judge.timeout", o->timeout, false) && set(o, "judge.backoff", o->backoff, false) &&
+                 set(o, "judge.max_tokens", o->max_tokens, false) && set(o, "judge.skip", o->skip ? o->skip : "none", true) &&
                  set(o, "judge.unjudged", o->unjudged, true) && set(o, "seed", o->seed, false);
     if (!known)
         return CLI_SYSTEM;
@@ -159,8 +158,8 @@ static int mark_skipped(struct judge_options *o, const char *path, double *overa
                                               [TRAINER_JUDGE_ALL_NEG] = RL_ADCA_SKIP_ALL_NEG};
     struct rl_error err;
     int status = measure(o, path, overall, overall + o->n);
-    if (status == CLI_GO_ON && rl_adca_skip_rows(kinds[o->recipe.judge.skip], o->n, overall, overall + o->n, skipped,
-                                                 o->by_outcome, &err) != RL_OK)
+    if (status == CLI_GO_ON &&
+        rl_adca_skip_rows(kinds[o->recipe.judge.skip], o->n, overall, overall + o->n, skipped, o->by_outcome, &err) != RL_OK)
         status = cli_error(CLI_SYSTEM, "%s", err.text);
     for (size_t i = 0; i < o->n && status == CLI_GO_ON; i++)
         o->cases[i].mark = skipped[i] ? TRAINER_JUDGE_SKIPPED : TRAINER_JUDGE_FAILED;
@@ -209,11 +208,10 @@ static void print_case(const struct judge_options *o, size_t i)
 {
     const struct judge_case *about = &o->cases[i];
     json_t *id = json_object_get(about->trajectory, "id");
-    json_t *line = json_pack("{s:O, s:s, s:o, s:o, s:i, s:I, s:I}", "id", id ? id : json_null(), "mark",
-                             trainer_judge_mark_name(about->mark), "flags", flags_json(o, i), "reward",
-                             cli_json_number(trajectory_reward(about->trajectory)), "attempts", (int)about->attempts,
-                             "prompt_tokens", (json_int_t)about->prompt_tokens, "completion_tokens",
-                             (json_int_t)about->completion_tokens);
+    json_t *line = json_pack(
+        "{s:O, s:s, s:o, s:o, s:i, s:I, s:I}", "id", id ? id : json_null(), "mark", trainer_judge_mark_name(about->mark), "flags",
+        flags_json(o, i), "reward", cli_json_number(trajectory_reward(about->trajectory)), "attempts", (int)about->attempts,
+        "prompt_tokens", (json_int_t)about->prompt_tokens, "completion_tokens", (json_int_t)about->completion_tokens);
     size_t length;
     if (!id)
         json_object_set_new(line, "id", json_integer((json_int_t)o->lines[i]));
@@ -262,9 +260,9 @@ static int print_summary(const struct judge_options *o)
     snprintf(text, sizeof text,
              "%zu judged, %zu cached, %zu skipped, %zu refused, %zu truncated, %zu failed; GOOD %.0f %% in successes, "
              "%.0f %% in failures; %llu + %llu tokens",
-             marks[TRAINER_JUDGED], marks[TRAINER_JUDGE_CACHED], marks[TRAINER_JUDGE_SKIPPED],
-             marks[TRAINER_JUDGE_REFUSED], marks[TRAINER_JUDGE_TRUNCATED], marks[TRAINER_JUDGE_FAILED],
-             share(flags[1]), share(flags[0]), (unsigned long long)asked, (unsigned long long)answered);
+             marks[TRAINER_JUDGED], marks[TRAINER_JUDGE_CACHED], marks[TRAINER_JUDGE_SKIPPED], marks[TRAINER_JUDGE_REFUSED],
+             marks[TRAINER_JUDGE_TRUNCATED], marks[TRAINER_JUDGE_FAILED], share(flags[1]), share(flags[0]),
+             (unsigned long long)asked, (unsigned long long)answered);
     cli_say(text);
     size_t wanted = o->n - marks[TRAINER_JUDGE_SKIPPED];
     return (double)failed > o->most_failed * (double)wanted ? CLI_NO : CLI_OK;
@@ -316,7 +314,8 @@ static int check_endpoint(const struct judge_options *o)
     printf("answer       complete, after %u %s in %.1f s, %llu + %llu tokens\n"
            "schema       %s\ntoken limit  %s\ntemperature  %s\n",
            check.attempts, check.attempts == 1 ? "attempt" : "attempts", check.seconds, (unsigned long long)check.prompt_tokens,
-           (unsigned long long)check.completion_tokens, check.takes_schema ? "accepted" : "refused; the prompt alone says how to answer",
+           (unsigned long long)check.completion_tokens,
+           check.takes_schema ? "accepted" : "refused; the prompt alone says how to answer",
            check.takes_max_tokens ? "max_tokens" : "max_completion_tokens",
            check.takes_temperature ? "0" : "that of the server, which refuses 0");
     return CLI_OK;
@@ -340,8 +339,9 @@ static int work(struct judge_options *o, const struct cli_args *args)
     const char *path = args->n_positional ? args->positional[0] : "-";
     int status;
     if (o->check)
-        return args->n_positional ? cli_error(CLI_USAGE, "judge: --check takes no file")
-               : (status = read_settings(o)) == CLI_GO_ON ? check_endpoint(o) : status;
+        return args->n_positional                         ? cli_error(CLI_USAGE, "judge: --check takes no file")
+               : (status = read_settings(o)) == CLI_GO_ON ? check_endpoint(o)
+                                                          : status;
     if ((status = read_settings(o)) != CLI_GO_ON || (status = read_trajectories(o, path)) != CLI_GO_ON ||
         (status = make_cases(o, path)) != CLI_GO_ON)
         return status;
@@ -376,8 +376,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"model", 0, POPT_ARG_STRING, &o->model, 0, "name of the model at that endpoint", "NAME"},
         {"key-env", 0, POPT_ARG_STRING, &o->key_env, 0,
          "environment variable that holds the key (default: LINEAGE_JUDGE_KEY, if set)", "NAME"},
-        {"directory", 'C', POPT_ARG_STRING, &o->store, 0,
-         "the store that caches the answers (default: the current directory)", "DIR"},
+        {"directory", 'C', POPT_ARG_STRING, &o->store, 0, "the store that caches the answers (default: the current directory)",
+         "DIR"},
         {"cache", 0, POPT_ARG_STRING, &o->cache, 0, "cache the answers in this file instead", "FILE"},
         {"no-cache", 0, POPT_ARG_NONE, &o->no_cache, 0, "do not read or write the cache", NULL},
         {"prompt", 0, POPT_ARG_STRING, &o->prompt, 0, "template of the prompt (see --print-prompt)", "FILE"},
@@ -385,8 +385,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"check", 0, POPT_ARG_NONE, &o->check, 0, "ask about a built-in trajectory, and print what the endpoint accepts", NULL},
         {"skip", 0, POPT_ARG_STRING, &o->skip, 0, "do not send these trajectories (default: none)", "none|small_adv|all_neg"},
         {"unjudged", 0, POPT_ARG_STRING, &o->unjudged, 0,
-         "flags of steps without an answer: null, or the outcome's (default: neutral)",
-         "neutral|outcome"},
+         "flags of steps without an answer: null, or the outcome's (default: neutral)", "neutral|outcome"},
         {"max-failed-share", 0, POPT_ARG_STRING, &o->failed_share, 0,
          "exit with 1 if more than this share has no answer, 0 to 1 (default: 0)", "X"},
         {"concurrency", 0, POPT_ARG_STRING, &o->concurrency, 0, "number of parallel requests (default: 8)", "N"},
@@ -395,8 +394,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"timeout", 0, POPT_ARG_STRING, &o->timeout, 0, "limit for one attempt, in seconds (default: 120)", "S"},
         {"backoff", 0, POPT_ARG_STRING, &o->backoff, 0,
          "wait before the second attempt, in seconds; doubles each time (default: 0.5)", "S"},
-        {"max-tokens", 0, POPT_ARG_STRING, &o->max_tokens, 0,
-         "longest answer, in tokens; 0: the server's limit (default: 8192)", "N"},
+        {"max-tokens", 0, POPT_ARG_STRING, &o->max_tokens, 0, "longest answer, in tokens; 0: the server's limit (default: 8192)",
+         "N"},
         {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "seed of the jitter between retries (default: 1)", "N"},
         CLI_INPUT_OPTION,
         POPT_TABLEEND};
@@ -412,26 +411,25 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_judge = {
     .name = "judge",
     .arguments = "[TRAJECTORIES.jsonl]",
-    .description =
-        "Asks a language model behind an OpenAI-compatible chat endpoint which steps of finished\n"
-        "trajectories were GOOD and which were BAD, as ADCA-GRPO needs them. One request covers all\n"
-        "steps of a trajectory. The input (a file or standard input) holds one trajectory per line\n"
-        "(schema/trajectory.schema.json): task, reward, steps with action and observation.\n"
-        "`lineage rollout --format jsonl` prints such lines. For each trajectory one line of JSON is\n"
-        "printed (schema/judgement.schema.json), in the same order, with the flag of every step\n"
-        "(1 GOOD, 0 BAD) and its source: judged, cached, skipped, refused, truncated or failed.\n"
-        "\n"
-        "Only complete answers count. After HTTP status 408, 409, 429 or 5xx or a broken connection\n"
-        "the request is retried until the deadline. A trajectory that is too long for the model is\n"
-        "refused alone. A wrong key, another 4xx, an exhausted quota or an untrusted certificate\n"
-        "ends the command. If the endpoint refuses the schema of the answer,\n"
-        "max_tokens or temperature 0, the request is repeated without it; the cache remembers that,\n"
-        "and --check finds it out before a night. Answers are cached in the store's\n"
-        "judge-cache.jsonl under the digest of the request. The key is read only from the\n"
-        "environment and is never written. An adca recipe has the same settings in its object\n"
-        "`judge`. --skip small_adv leaves out trajectories whose reward equals the mean of their\n"
-        "group, all_neg those without a positive reward. Exit status: 0 all trajectories were\n"
-        "judged, 1 some were not.",
+    .description = "Asks a language model behind an OpenAI-compatible chat endpoint which steps of finished\n"
+                   "trajectories were GOOD and which were BAD, as ADCA-GRPO needs them. One request covers all\n"
+                   "steps of a trajectory. The input (a file or standard input) holds one trajectory per line\n"
+                   "(schema/trajectory.schema.json): task, reward, steps with action and observation.\n"
+                   "`lineage rollout --format jsonl` prints such lines. For each trajectory one line of JSON is\n"
+                   "printed (schema/judgement.schema.json), in the same order, with the flag of every step\n"
+                   "(1 GOOD, 0 BAD) and its source: judged, cached, skipped, refused, truncated or failed.\n"
+                   "\n"
+                   "Only complete answers count. After HTTP status 408, 409, 429 or 5xx or a broken connection\n"
+                   "the request is retried until the deadline. A trajectory that is too long for the model is\n"
+                   "refused alone. A wrong key, another 4xx, an exhausted quota or an untrusted certificate\n"
+                   "ends the command. If the endpoint refuses the schema of the answer,\n"
+                   "max_tokens or temperature 0, the request is repeated without it; the cache remembers that,\n"
+                   "and --check finds it out before a night. Answers are cached in the store's\n"
+                   "judge-cache.jsonl under the digest of the request. The key is read only from the\n"
+                   "environment and is never written. An adca recipe has the same settings in its object\n"
+                   "`judge`. --skip small_adv leaves out trajectories whose reward equals the mean of their\n"
+                   "group, all_neg those without a positive reward. Exit status: 0 all trajectories were\n"
+                   "judged, 1 some were not.",
     .examples = "  lineage rollout 004 -C runs/hop --n 20 --group --format jsonl > attempts.jsonl\n"
                 "  LINEAGE_JUDGE_KEY=.. lineage judge attempts.jsonl -C runs/hop \\\n"
                 "      --endpoint https://api.example.com/v1 --model some-model",

@@ -44,10 +44,10 @@ static json_t *knob_json(const struct lineage_ideas *ideas, const struct lineage
     json_t *object = json_object(), *tries = json_array();
     json_object_set_new(object, "name", cli_json_text(knob->name));
     json_object_set_new(object, "value", text_or_null(knob->value));
-    json_object_set_new(object, "set_by", knob->set_by == SIZE_MAX
-                                              ? json_null()
-                                              : cli_json_text(lineage_ideas_get(ideas, knob->set_by)->exp_id));
-    json_object_set_new(object, "raised", json_pack("{s:I, s:I}", "trials", (json_int_t)knob->up, "kept", (json_int_t)knob->up_kept));
+    json_object_set_new(object, "set_by",
+                        knob->set_by == SIZE_MAX ? json_null() : cli_json_text(lineage_ideas_get(ideas, knob->set_by)->exp_id));
+    json_object_set_new(object, "raised",
+                        json_pack("{s:I, s:I}", "trials", (json_int_t)knob->up, "kept", (json_int_t)knob->up_kept));
     json_object_set_new(object, "lowered",
                         json_pack("{s:I, s:I}", "trials", (json_int_t)knob->down, "kept", (json_int_t)knob->down_kept));
     for (size_t i = 0; i < knob->n_tries; i++)
@@ -85,7 +85,8 @@ static char *values(const struct lineage_ideas *ideas, const struct lineage_knob
         if (named)
             fprintf(out, " %s", idea->running ? "running" : lineage_label_name(idea->status));
         if (idea->delta_vs_best.present && !idea->running)
-            fprintf(out, " %s%s", idea->delta_vs_best.value > 0 ? "+" : "", lineage_number_format(delta, idea->delta_vs_best.value));
+            fprintf(out, " %s%s", idea->delta_vs_best.value > 0 ? "+" : "",
+                    lineage_number_format(delta, idea->delta_vs_best.value));
         fprintf(out, " (%s)", idea->exp_id);
     }
     if (out && fclose(out) == 0)
@@ -98,8 +99,8 @@ static int print_knobs(struct cli_session *session, const struct lineage_ideas *
                        size_t least)
 {
     static const char *const columns[] = {"knob", "value", "set_by", "trials", "evidence", "values"};
-    static const struct cli_column_fit fit[] = {{.rank = 1}, {.rank = 3}, {.rank = 6}, {.rank = 2},
-                                                {.rank = 5, .least = 20}, {.rank = 4, .least = 30}};
+    static const struct cli_column_fit fit[] = {
+        {.rank = 1}, {.rank = 3}, {.rank = 6}, {.rank = 2}, {.rank = 5, .least = 20}, {.rank = 4, .least = 30}};
     struct cli_list *list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
     char text[120], trials[24];
     if (!list)
@@ -139,9 +140,16 @@ static void add_hypothesis(struct cli_list *list, struct lineage_store *store, c
 
 static int print_knob(struct cli_session *session, const struct lineage_ideas *ideas, const struct lineage_knob *knob)
 {
-    static const char *const columns[] = {"exp_id", "from", "to", "outcome", "delta_vs_best", "parent_exp", "source", "hypothesis"};
-    static const struct cli_column_fit fit[] = {{.rank = 1}, {.rank = 5}, {.rank = 2}, {.rank = 3}, {.title = "delta", .rank = 4},
-                                                {.title = "parent", .rank = 7}, {.rank = 8}, {.rank = 6, .least = 30}};
+    static const char *const columns[] = {"exp_id",        "from",       "to",     "outcome",
+                                          "delta_vs_best", "parent_exp", "source", "hypothesis"};
+    static const struct cli_column_fit fit[] = {{.rank = 1},
+                                                {.rank = 5},
+                                                {.rank = 2},
+                                                {.rank = 3},
+                                                {.title = "delta", .rank = 4},
+                                                {.title = "parent", .rank = 7},
+                                                {.rank = 8},
+                                                {.rank = 6, .least = 30}};
     const size_t older = knob->n - knob->n_tries;
     struct cli_list *list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
     if (!list)
@@ -186,8 +194,10 @@ static int no_such_knob(struct lineage_ideas *ideas, const char *name)
     if (lineage_settings_find(&settings, ideas, &name, 1, &err) != LINEAGE_OK)
         return cli_fail(&err);
     const char *near = settings.names[0].nearest;
-    cli_error(CLI_NO, "no trial says that it changed '%s'%s%s%s; `lineage knobs` lists the settings that were changed, "
-              "`lineage search` finds other words", name, near ? " (the nearest is '" : "", near ? near : "", near ? "')" : "");
+    cli_error(CLI_NO,
+              "no trial says that it changed '%s'%s%s%s; `lineage knobs` lists the settings that were changed, "
+              "`lineage search` finds other words",
+              name, near ? " (the nearest is '" : "", near ? near : "", near ? "')" : "");
     lineage_settings_release(&settings);
     return CLI_NO;
 }
@@ -262,7 +272,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct poptOption options[] = {
         CLI_SESSION_OPTIONS(&session),
         {"min", 0, POPT_ARG_STRING, &o.min, 0, "list only settings that at least N trials changed (default: 1)", "N"},
-        {"limit", 0, POPT_ARG_STRING, &o.limit, 0, "print the newest N tries of each setting (default: 1000, for TSV all; 0: all)", "N"},
+        {"limit", 0, POPT_ARG_STRING, &o.limit, 0,
+         "print the newest N tries of each setting (default: 1000, for TSV all; 0: all)", "N"},
         CLI_SCREEN_OPTIONS(&session.screen),
         POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 1, argc, argv, work, &o);

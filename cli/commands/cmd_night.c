@@ -24,7 +24,8 @@ enum { NIGHT_REQUIREMENTS_MAX = 32, AGENT_TOKENS = 2000000 };
 
 struct night_options {
     struct cli_session session;
-    char *hours, *jobs, *lease, *stop_after, *retry, *method, *planner, *planner_seconds, *trials, *seed, *race, *runs, *confirm_runs;
+    char *hours, *jobs, *lease, *stop_after, *retry, *method, *planner, *planner_seconds, *trials, *seed, *race, *runs,
+        *confirm_runs;
     char **slots, **require;
     char *prune, *sandbox;
     char *agent_endpoint, *agent_model, *agent_key_env, *agent_prompt, *agent_tokens, *agent_command;
@@ -105,8 +106,9 @@ static bool read_slots(struct night_options *o)
     if (!o->jobs && n > 0)
         jobs = n;
     if (jobs < 1 || jobs > NIGHT_SLOTS_MAX || (n > 0 && n < jobs)) {
-        cli_error(CLI_USAGE, n > 0 && n < jobs ? "--jobs %zu with only %zu --slot: give one --slot per job"
-                                               : "--jobs %zu: use 1 to 64", jobs, n);
+        cli_error(CLI_USAGE,
+                  n > 0 && n < jobs ? "--jobs %zu with only %zu --slot: give one --slot per job" : "--jobs %zu: use 1 to 64",
+                  jobs, n);
         return false;
     }
     o->night.slots.n = jobs;
@@ -152,8 +154,10 @@ static bool read_retry(struct night_options *o)
         good = labels != 0;
         o->retry_labels |= labels;
         if (!good)
-            cli_error(CLI_USAGE, "--retry: '%s' is not a label of a failure; use crash, overrun, failed, or a label such as "
-                                 "size_blocked", name);
+            cli_error(CLI_USAGE,
+                      "--retry: '%s' is not a label of a failure; use crash, overrun, failed, or a label such as "
+                      "size_blocked",
+                      name);
     }
     if (good && o->retry && !o->retry_labels)
         good = cli_error(CLI_USAGE, "--retry needs labels: crash,overrun") == CLI_OK;
@@ -205,8 +209,8 @@ static bool read_agent(struct night_options *o)
     if (!program_command(program))
         return false;
     snprintf(seconds, sizeof seconds, "%.0f", ceil(planning->planner_seconds));
-    const struct agent_command command = {program, o->session.where.dir, o->agent_endpoint, o->agent_model, o->agent_key_env,
-                                          o->agent_prompt, seconds};
+    const struct agent_command command = {
+        program, o->session.where.dir, o->agent_endpoint, o->agent_model, o->agent_key_env, o->agent_prompt, seconds};
     planning->planner = o->agent_command = agent_command_make(&command);
     return planning->planner || (cli_no_memory(), false);
 }
@@ -231,12 +235,15 @@ static bool read_planning(struct night_options *o)
     night->planning.on = o->method || planner || plan->given;
     bool by_diffs = planner && json_object_get(night->list.sweep.root, "files");
     if (night->planning.on && night->list.sweep.space.n == 0 && !by_diffs)
-        return cli_error(CLI_USAGE, "%s has no ranges to propose from; add for example \"ranges\": {\"lr\": "
-                                    "\"1e-5:1e-2:log\"}",
-                         night->list.sweep.file), false;
+        return cli_error(CLI_USAGE,
+                         "%s has no ranges to propose from; add for example \"ranges\": {\"lr\": "
+                         "\"1e-5:1e-2:log\"}",
+                         night->list.sweep.file),
+               false;
     if (!night->planning.on && night->list.sweep.space.n > 0 && night->list.sweep.n == 0)
         return cli_error(CLI_USAGE, "%s has ranges but no trials; give --propose METHOD or --planner COMMAND",
-                         night->list.sweep.file), false;
+                         night->list.sweep.file),
+               false;
     if (night->planning.on && !o->list && night->planning.method != PROPOSE_GRID && !plan->trials && !o->hours && !o->runs)
         return cli_error(CLI_USAGE, "--propose and --planner need --trials, --runs or --hours, which end the night"), false;
     return true;
@@ -260,7 +267,8 @@ static bool read_reruns(struct night_options *o)
     struct night_reruns *reruns = &o->night.reruns;
     if (o->confirm && o->no_confirm)
         return cli_error(CLI_USAGE, "--confirm and --no-confirm exclude each other"), false;
-    if ((o->race && !cli_count_parse(&reruns->race, "race", o->race)) || (o->runs && !cli_count_parse(&reruns->runs, "runs", o->runs)) ||
+    if ((o->race && !cli_count_parse(&reruns->race, "race", o->race)) ||
+        (o->runs && !cli_count_parse(&reruns->runs, "runs", o->runs)) ||
         (o->confirm_runs && !cli_count_parse(&reruns->runs_max, "confirm-runs", o->confirm_runs)))
         return false;
     if (o->confirm_runs && (reruns->runs_max < 2 || reruns->runs_max > 10000))
@@ -281,14 +289,25 @@ static void collect_options(struct night_options *o)
 {
     const struct {
         const char *option, *value;
-    } given[] = {{"--propose", o->method}, {"--planner", o->planner}, {"--trials", o->trials},
-                 {"--seed", o->seed},      {"--jobs", o->jobs},       {"--hours", o->hours},
-                 {"--lease", o->lease},    {"--prune", o->prune},     {"--race", o->race},
+    } given[] = {{"--propose", o->method},
+                 {"--planner", o->planner},
+                 {"--trials", o->trials},
+                 {"--seed", o->seed},
+                 {"--jobs", o->jobs},
+                 {"--hours", o->hours},
+                 {"--lease", o->lease},
+                 {"--prune", o->prune},
+                 {"--race", o->race},
                  {"--runs", o->runs},
-                 {"--confirm-runs", o->confirm_runs}, {"--sandbox", o->sandbox},
-                 {"--agent-endpoint", o->agent_endpoint}, {"--agent-model", o->agent_model}, {"--agent-key-env", o->agent_key_env},
-                 {"--agent-prompt", o->agent_prompt}, {"--agent-tokens", o->agent_tokens},
-                 {"--stop-after", o->stop_after}, {"--planner-seconds", o->planner_seconds}};
+                 {"--confirm-runs", o->confirm_runs},
+                 {"--sandbox", o->sandbox},
+                 {"--agent-endpoint", o->agent_endpoint},
+                 {"--agent-model", o->agent_model},
+                 {"--agent-key-env", o->agent_key_env},
+                 {"--agent-prompt", o->agent_prompt},
+                 {"--agent-tokens", o->agent_tokens},
+                 {"--stop-after", o->stop_after},
+                 {"--planner-seconds", o->planner_seconds}};
 
     size_t n = 0;
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
@@ -301,7 +320,8 @@ static void collect_options(struct night_options *o)
         o->again[n++] = *require;
     }
     const char *const flags[] = {o->worker ? "--worker" : NULL, o->confirm ? "--confirm" : NULL,
-                                 o->no_confirm ? "--no-confirm" : NULL, o->report ? "--report" : NULL, o->quiet ? "--quiet" : NULL};
+                                 o->no_confirm ? "--no-confirm" : NULL, o->report ? "--report" : NULL,
+                                 o->quiet ? "--quiet" : NULL};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (flags[i])
             o->again[n++] = flags[i];
@@ -317,7 +337,8 @@ static int check_submission(const struct night_options *o)
     } own[] = {{"--list", o->list}, {"--retry", o->retry != NULL}, {"--slot", o->slots != NULL}};
     const bool any = o->workers || o->gpus || o->hosts || o->image || o->scheduler_options || o->print;
     if (!o->scheduler)
-        return any ? cli_error(CLI_USAGE, "--workers, --gpus, --hosts, --image, --scheduler-option and --print need --submit") : CLI_GO_ON;
+        return any ? cli_error(CLI_USAGE, "--workers, --gpus, --hosts, --image, --scheduler-option and --print need --submit")
+                   : CLI_GO_ON;
     if (!submit_knows(o->scheduler))
         return cli_error(CLI_USAGE, "--submit '%s': use slurm, kubernetes or ssh", o->scheduler);
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
@@ -336,7 +357,8 @@ static int submit(const struct night_options *o)
                            .image = o->image,
                            .extra = (const char *const *)o->scheduler_options,
                            .print = o->print};
-    if ((o->workers && !cli_count_parse(&s.workers, "workers", o->workers)) || (o->gpus && !cli_count_parse(&s.gpus, "gpus", o->gpus)))
+    if ((o->workers && !cli_count_parse(&s.workers, "workers", o->workers)) ||
+        (o->gpus && !cli_count_parse(&s.gpus, "gpus", o->gpus)))
         return CLI_USAGE;
     if ((o->workers && (s.workers < 1 || s.workers > SUBMIT_WORKERS_MAX)) || s.gpus > SUBMIT_WORKERS_MAX)
         return cli_error(CLI_USAGE, "--workers %s: use 1 to %d", o->workers, SUBMIT_WORKERS_MAX);
@@ -356,8 +378,10 @@ static int make_store(const struct night_options *o)
     if (o->session.where.direction)
         direction = o->session.where.direction;
     if (!direction)
-        return cli_error(CLI_USAGE, "%s is not a store; say in the sweep which score is better: "
-                                    "\"direction\": \"lower\"", dir);
+        return cli_error(CLI_USAGE,
+                         "%s is not a store; say in the sweep which score is better: "
+                         "\"direction\": \"lower\"",
+                         dir);
     if (!cli_direction_parse(&config.direction, direction) || (second && !cli_second_parse(&config, "second", second)))
         return CLI_USAGE;
     int status = cli_store_create(dir, &config);
@@ -373,9 +397,8 @@ static int follow_only_night(struct night_options *o, struct cli_session *sessio
 {
     const struct night *night = &o->night;
     const struct trial_list *list = &night->list;
-    if (!o->worker || o->list || !list->sweep.of_commands || night->planning.on ||
-        night->reruns.confirm || night->reruns.race || o->retry || night->slots.n > 1 ||
-        o->report || !list->n)
+    if (!o->worker || o->list || !list->sweep.of_commands || night->planning.on || night->reruns.confirm || night->reruns.race ||
+        o->retry || night->slots.n > 1 || o->report || !list->n)
         return CLI_GO_ON;
     o->keys = calloc(list->n, sizeof *o->keys);
     if (!o->keys)
@@ -401,7 +424,8 @@ static int read_sweep(struct cli_session *session, void *context)
     night->claims.shared = o->worker;
     session->wait_for_server = o->worker && !o->list;
     if ((o->hours && !cli_measure_parse(&night->hours.limit, CLI_HOURS, "hours", o->hours)) || !read_lease(o) ||
-        (o->planner_seconds && !cli_measure_parse(&night->planning.planner_seconds, CLI_SECONDS, "planner-seconds", o->planner_seconds)) ||
+        (o->planner_seconds &&
+         !cli_measure_parse(&night->planning.planner_seconds, CLI_SECONDS, "planner-seconds", o->planner_seconds)) ||
         (o->stop_after && !cli_count_parse(&night->failures.stop_after, "stop-after", o->stop_after)) || !read_slots(o) ||
         !read_retry(o) || !read_walls(o))
         return CLI_USAGE;
@@ -451,8 +475,11 @@ static int check_second(const struct night *night)
     if (status != CLI_GO_ON)
         return status;
     return cli_error(CLI_USAGE, "%s: second is %s, but the second score of %s is %s%s%s; change one of them (lineage.json)",
-                     night->list.sweep.file, second, lineage_store_dir(night->list.store), config->second[0] ? config->second : "not set",
-                     config->second[0] ? ":" : "", !config->second[0] ? "" : config->second_direction == LINEAGE_HIGHER ? "higher" : "lower");
+                     night->list.sweep.file, second, lineage_store_dir(night->list.store),
+                     config->second[0] ? config->second : "not set", config->second[0] ? ":" : "",
+                     !config->second[0]                           ? ""
+                     : config->second_direction == LINEAGE_HIGHER ? "higher"
+                                                                  : "lower");
 }
 
 /* So must the direction, by which the night searches. */
@@ -465,8 +492,8 @@ static int check_direction(const struct night *night)
     int status = cli_server_answers(night->list.store);
     if (status != CLI_GO_ON)
         return status;
-    return cli_error(CLI_USAGE, "%s: the sweep says that a %s score is better, but in %s a %s one is (lineage.json)", night->list.sweep.file,
-                     direction, lineage_store_dir(night->list.store), higher ? "higher" : "lower");
+    return cli_error(CLI_USAGE, "%s: the sweep says that a %s score is better, but in %s a %s one is (lineage.json)",
+                     night->list.sweep.file, direction, lineage_store_dir(night->list.store), higher ? "higher" : "lower");
 }
 
 /* Takes the lock before it reads rows; otherwise a row that another night appends in between would be run a second
@@ -508,89 +535,89 @@ static int work(struct cli_session *session, void *context)
 
 static int run_night(struct night_options *o, const struct cli_command *command, int argc, const char **argv)
 {
-    struct poptOption options[] = {CLI_SESSION_OPTIONS(&o->session),
-                                   {"hours", 0, POPT_ARG_STRING, &o->hours, 0,
-                                    "start no trial that would end more than H hours from now; also 30m, 2d", "H"},
-                                   {"list", 0, POPT_ARG_NONE, &o->list, 0,
-                                    "only list the trials and their results", NULL},
-                                   {"jobs", 'j', POPT_ARG_STRING, &o->jobs, 0,
-                                    "run N trials in parallel, 1 to 64 (default: 1)", "N"},
-                                   {"slot", 0, POPT_ARG_ARGV, &o->slots, 0,
-                                    "environment of one parallel job, e.g. CUDA_VISIBLE_DEVICES=0; give one "
-                                    "per job", "NAME=VALUE.."},
-                                   {"worker", 0, POPT_ARG_NONE, &o->worker, 0,
-                                    "share the trials with other workers that have the same sweep and store", NULL},
-                                   {"lease", 0, POPT_ARG_STRING, &o->lease, 0,
-                                    "how long a worker may be silent before another takes over its trial "
-                                    "(default: 60)", "SECONDS"},
-                                   {"submit", 0, POPT_ARG_STRING, &o->scheduler, 0,
-                                    "run nothing here: give workers of this night to a scheduler", "slurm|kubernetes|ssh"},
-                                   {"print", 0, POPT_ARG_NONE, &o->print, 0,
-                                    "with --submit: print what the scheduler would get, and submit nothing", NULL},
-                                   {"workers", 0, POPT_ARG_STRING, &o->workers, 0,
-                                    "with --submit slurm or kubernetes: how many workers (default: 1)", "N"},
-                                   {"gpus", 0, POPT_ARG_STRING, &o->gpus, 0,
-                                    "with --submit slurm or kubernetes: GPUs of each worker", "N"},
-                                   {"hosts", 0, POPT_ARG_STRING, &o->hosts, 0,
-                                    "with --submit ssh: the machines, a worker on each", "A,B,C"},
-                                   {"image", 0, POPT_ARG_STRING, &o->image, 0,
-                                    "with --submit kubernetes: the image of the workers, which has lineage in it", "IMAGE"},
-                                   {"scheduler-option", 0, POPT_ARG_ARGV, &o->scheduler_options, 0,
-                                    "with --submit slurm: one more option of sbatch; may be repeated", "OPTION"},
-                                   {"stop-after", 0, POPT_ARG_STRING, &o->stop_after, 0,
-                                    "stop after K similar failures in a row (default: 5; 0: never)", "K"},
-                                   {"retry", 0, POPT_ARG_STRING, &o->retry, 0,
-                                    "void failed trials of this sweep with these labels, and run them again: crash, "
-                                    "overrun, failed, or labels, separated by commas", "LABELS"},
-                                   {"require", 0, POPT_ARG_ARGV, &o->require, 0,
-                                    "disqualify a trial unless this metric is at most (<=, <) or at least (>=, >) NUMBER; "
-                                    "may be repeated", "NAME<=NUMBER"},
-                                   {"prune", 0, POPT_ARG_STRING, &o->prune, 0,
-                                    "end trials with a hopeless curve: median or halving, then warmup=STEPS, curves=N "
-                                    "(default: 4), patience=N (3) or factor=X (3) after commas; none overrides the sweep",
-                                    "RULE"},
-                                   {"sandbox", 0, POPT_ARG_STRING, &o->sandbox, 0,
-                                    "run commands without network and let them write only their own directory; require: "
-                                    "run nothing if the kernel lacks a part", "require|try"},
-                                   {"propose", 0, POPT_ARG_STRING, &o->method, 0,
-                                    "after the list, run trials that this method proposes in the sweep's "
-                                    "ranges", "auto|gp|tpe|sobol|random|grid"},
-                                   {"planner", 0, POPT_ARG_STRING, &o->planner, 0,
-                                    "after the list, run trials that this shell command proposes", "COMMAND"},
-                                   {"planner-seconds", 0, POPT_ARG_STRING, &o->planner_seconds, 0,
-                                    "stop a planner that takes longer than N seconds (default: 600)", "N"},
-                                   {"agent-endpoint", 0, POPT_ARG_STRING, &o->agent_endpoint, 0,
-                                    "after the list, run trials that a language model proposes: base address of an "
-                                    "OpenAI-compatible API (`lineage agent`)", "URL"},
-                                   {"agent-model", 0, POPT_ARG_STRING, &o->agent_model, 0, "name of that model", "NAME"},
-                                   {"agent-key-env", 0, POPT_ARG_STRING, &o->agent_key_env, 0,
-                                    "environment variable with its key (default: LINEAGE_JUDGE_KEY, if set)", "NAME"},
-                                   {"agent-prompt", 0, POPT_ARG_STRING, &o->agent_prompt, 0,
-                                    "replace its prompt, which `lineage agent --print-prompt` prints", "FILE"},
-                                   {"agent-tokens", 0, POPT_ARG_STRING, &o->agent_tokens, 0,
-                                    "tokens that it may use for this sweep, counting earlier nights and other workers; "
-                                    "then the proposer takes over (default: 2000000)", "N"},
-                                   {"trials", 0, POPT_ARG_STRING, &o->trials, 0,
-                                    "propose at most N trials, counting those of earlier nights; runs again are not counted", "N"},
-                                   {"confirm", 0, POPT_ARG_NONE, &o->confirm, 0,
-                                    "run trials again on fresh seeds where that helps to find the best one, and keep none by a "
-                                    "single run (default: if the seed is a setting of the sweep)", NULL},
-                                   {"no-confirm", 0, POPT_ARG_NONE, &o->no_confirm, 0,
-                                    "keep and discard trials by their first run", NULL},
-                                   {"confirm-runs", 0, POPT_ARG_STRING, &o->confirm_runs, 0,
-                                    "run no trial more than N times (default: 64)", "N"},
-                                   {"runs", 0, POPT_ARG_STRING, &o->runs, 0,
-                                    "run at most N times in all, counting earlier nights (default: five runs for every three "
-                                    "trials)", "N"},
-                                   {"race", 0, POPT_ARG_STRING, &o->race, 0,
-                                    "run trials again N times at most beyond one run of each; implies --confirm", "N"},
-                                   {"seed", 0, POPT_ARG_STRING, &o->seed, 0,
-                                    "seed of the proposer (default: the sweep's, else 0)",
-                                    "N"},
-                                   {"report", 0, POPT_ARG_NONE, &o->report, 0,
-                                    "also rewrite report.html beside KNOWLEDGE.md (see `lineage report`)", NULL},
-                                   {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "show no progress", NULL},
-                                   CLI_INPUT_OPTION, POPT_TABLEEND};
+    struct poptOption options[] = {
+        CLI_SESSION_OPTIONS(&o->session),
+        {"hours", 0, POPT_ARG_STRING, &o->hours, 0, "start no trial that would end more than H hours from now; also 30m, 2d",
+         "H"},
+        {"list", 0, POPT_ARG_NONE, &o->list, 0, "only list the trials and their results", NULL},
+        {"jobs", 'j', POPT_ARG_STRING, &o->jobs, 0, "run N trials in parallel, 1 to 64 (default: 1)", "N"},
+        {"slot", 0, POPT_ARG_ARGV, &o->slots, 0,
+         "environment of one parallel job, e.g. CUDA_VISIBLE_DEVICES=0; give one "
+         "per job",
+         "NAME=VALUE.."},
+        {"worker", 0, POPT_ARG_NONE, &o->worker, 0, "share the trials with other workers that have the same sweep and store",
+         NULL},
+        {"lease", 0, POPT_ARG_STRING, &o->lease, 0,
+         "how long a worker may be silent before another takes over its trial "
+         "(default: 60)",
+         "SECONDS"},
+        {"submit", 0, POPT_ARG_STRING, &o->scheduler, 0, "run nothing here: give workers of this night to a scheduler",
+         "slurm|kubernetes|ssh"},
+        {"print", 0, POPT_ARG_NONE, &o->print, 0, "with --submit: print what the scheduler would get, and submit nothing", NULL},
+        {"workers", 0, POPT_ARG_STRING, &o->workers, 0, "with --submit slurm or kubernetes: how many workers (default: 1)", "N"},
+        {"gpus", 0, POPT_ARG_STRING, &o->gpus, 0, "with --submit slurm or kubernetes: GPUs of each worker", "N"},
+        {"hosts", 0, POPT_ARG_STRING, &o->hosts, 0, "with --submit ssh: the machines, a worker on each", "A,B,C"},
+        {"image", 0, POPT_ARG_STRING, &o->image, 0, "with --submit kubernetes: the image of the workers, which has lineage in it",
+         "IMAGE"},
+        {"scheduler-option", 0, POPT_ARG_ARGV, &o->scheduler_options, 0,
+         "with --submit slurm: one more option of sbatch; may be repeated", "OPTION"},
+        {"stop-after", 0, POPT_ARG_STRING, &o->stop_after, 0, "stop after K similar failures in a row (default: 5; 0: never)",
+         "K"},
+        {"retry", 0, POPT_ARG_STRING, &o->retry, 0,
+         "void failed trials of this sweep with these labels, and run them again: crash, "
+         "overrun, failed, or labels, separated by commas",
+         "LABELS"},
+        {"require", 0, POPT_ARG_ARGV, &o->require, 0,
+         "disqualify a trial unless this metric is at most (<=, <) or at least (>=, >) NUMBER; "
+         "may be repeated",
+         "NAME<=NUMBER"},
+        {"prune", 0, POPT_ARG_STRING, &o->prune, 0,
+         "end trials with a hopeless curve: median or halving, then warmup=STEPS, curves=N "
+         "(default: 4), patience=N (3) or factor=X (3) after commas; none overrides the sweep",
+         "RULE"},
+        {"sandbox", 0, POPT_ARG_STRING, &o->sandbox, 0,
+         "run commands without network and let them write only their own directory; require: "
+         "run nothing if the kernel lacks a part",
+         "require|try"},
+        {"propose", 0, POPT_ARG_STRING, &o->method, 0,
+         "after the list, run trials that this method proposes in the sweep's "
+         "ranges",
+         "auto|gp|tpe|sobol|random|grid"},
+        {"planner", 0, POPT_ARG_STRING, &o->planner, 0, "after the list, run trials that this shell command proposes", "COMMAND"},
+        {"planner-seconds", 0, POPT_ARG_STRING, &o->planner_seconds, 0,
+         "stop a planner that takes longer than N seconds (default: 600)", "N"},
+        {"agent-endpoint", 0, POPT_ARG_STRING, &o->agent_endpoint, 0,
+         "after the list, run trials that a language model proposes: base address of an "
+         "OpenAI-compatible API (`lineage agent`)",
+         "URL"},
+        {"agent-model", 0, POPT_ARG_STRING, &o->agent_model, 0, "name of that model", "NAME"},
+        {"agent-key-env", 0, POPT_ARG_STRING, &o->agent_key_env, 0,
+         "environment variable with its key (default: LINEAGE_JUDGE_KEY, if set)", "NAME"},
+        {"agent-prompt", 0, POPT_ARG_STRING, &o->agent_prompt, 0,
+         "replace its prompt, which `lineage agent --print-prompt` prints", "FILE"},
+        {"agent-tokens", 0, POPT_ARG_STRING, &o->agent_tokens, 0,
+         "tokens that it may use for this sweep, counting earlier nights and other workers; "
+         "then the proposer takes over (default: 2000000)",
+         "N"},
+        {"trials", 0, POPT_ARG_STRING, &o->trials, 0,
+         "propose at most N trials, counting those of earlier nights; runs again are not counted", "N"},
+        {"confirm", 0, POPT_ARG_NONE, &o->confirm, 0,
+         "run trials again on fresh seeds where that helps to find the best one, and keep none by a "
+         "single run (default: if the seed is a setting of the sweep)",
+         NULL},
+        {"no-confirm", 0, POPT_ARG_NONE, &o->no_confirm, 0, "keep and discard trials by their first run", NULL},
+        {"confirm-runs", 0, POPT_ARG_STRING, &o->confirm_runs, 0, "run no trial more than N times (default: 64)", "N"},
+        {"runs", 0, POPT_ARG_STRING, &o->runs, 0,
+         "run at most N times in all, counting earlier nights (default: five runs for every three "
+         "trials)",
+         "N"},
+        {"race", 0, POPT_ARG_STRING, &o->race, 0, "run trials again N times at most beyond one run of each; implies --confirm",
+         "N"},
+        {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "seed of the proposer (default: the sweep's, else 0)", "N"},
+        {"report", 0, POPT_ARG_NONE, &o->report, 0, "also rewrite report.html beside KNOWLEDGE.md (see `lineage report`)", NULL},
+        {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "show no progress", NULL},
+        CLI_INPUT_OPTION,
+        POPT_TABLEEND};
     o->session.before_open = read_sweep;
     return cli_on_store(&o->session, command, options, 1, 1, argc, argv, work, o);
 }
@@ -620,35 +647,34 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_night = {
     .name = "night",
     .arguments = "SWEEP",
-    .description =
-        "Runs the trials of a sweep (schema/sweep.schema.json: a list, a grid, or both) one after\n"
-        "another: as `run` does if the sweep has a `command`, else as `train` does, for which the\n"
-        "package lineage-train is needed. A trial starts from the best trial, from a named one,\n"
-        "from one drawn at random (weighted by score and number of children), or from scratch, as\n"
-        "the sweep says. After each trial the night prints its exp_id, status, score and name and\n"
-        "rewrites KNOWLEDGE.md in the store. The first trial that is measured in a store is its\n"
-        "baseline. A warm start that several trials share is trained once.\n"
-        "\n"
-        "Repeating the command continues the night, however it ended: it runs the trials that have\n"
-        "no row, or whose row says that they were interrupted. --hours starts no trial that would\n"
-        "end too late. The length of a trial is forecast from its recipe and from the measured trials\n"
-        "of the sweep; before the first one it is assumed to be 1 minute.\n"
-        "\n"
-        "If the sweep has `ranges`, the night can plan itself: --propose applies settings of a\n"
-        "proposer (`lineage suggest`) to the base, --planner asks a command\n"
-        "(schema/planner.schema.json), and --agent-endpoint a language model; a proposal that\n"
-        "repeats a trial, by its parameters, by its words or by a false claim of novelty, is\n"
-        "refused unless it says why. --jobs runs several trials in parallel, each in its own\n"
-        "process.\n"
-        "\n"
-        "With --worker, any number of processes on any number of machines (on one\n"
-        "machine if the store is a directory) share one list, and each exits when all trials have\n"
-        "their rows. If a worker is killed or silent for longer than --lease, another worker runs\n"
-        "its trial; the first row of a trial counts. In a store on a server with more than 10,000\n"
-        "trials, a worker of a list or grid of commands reads only the rows that it needs, and does\n"
-        "not write KNOWLEDGE.md. --submit gives workers to Slurm, Kubernetes or ssh, which put an\n"
-        "ended worker back into their queue. The night stops with exit status 3 if 5 trials in a row\n"
-        "fail with the same evidence.",
+    .description = "Runs the trials of a sweep (schema/sweep.schema.json: a list, a grid, or both) one after\n"
+                   "another: as `run` does if the sweep has a `command`, else as `train` does, for which the\n"
+                   "package lineage-train is needed. A trial starts from the best trial, from a named one,\n"
+                   "from one drawn at random (weighted by score and number of children), or from scratch, as\n"
+                   "the sweep says. After each trial the night prints its exp_id, status, score and name and\n"
+                   "rewrites KNOWLEDGE.md in the store. The first trial that is measured in a store is its\n"
+                   "baseline. A warm start that several trials share is trained once.\n"
+                   "\n"
+                   "Repeating the command continues the night, however it ended: it runs the trials that have\n"
+                   "no row, or whose row says that they were interrupted. --hours starts no trial that would\n"
+                   "end too late. The length of a trial is forecast from its recipe and from the measured trials\n"
+                   "of the sweep; before the first one it is assumed to be 1 minute.\n"
+                   "\n"
+                   "If the sweep has `ranges`, the night can plan itself: --propose applies settings of a\n"
+                   "proposer (`lineage suggest`) to the base, --planner asks a command\n"
+                   "(schema/planner.schema.json), and --agent-endpoint a language model; a proposal that\n"
+                   "repeats a trial, by its parameters, by its words or by a false claim of novelty, is\n"
+                   "refused unless it says why. --jobs runs several trials in parallel, each in its own\n"
+                   "process.\n"
+                   "\n"
+                   "With --worker, any number of processes on any number of machines (on one\n"
+                   "machine if the store is a directory) share one list, and each exits when all trials have\n"
+                   "their rows. If a worker is killed or silent for longer than --lease, another worker runs\n"
+                   "its trial; the first row of a trial counts. In a store on a server with more than 10,000\n"
+                   "trials, a worker of a list or grid of commands reads only the rows that it needs, and does\n"
+                   "not write KNOWLEDGE.md. --submit gives workers to Slurm, Kubernetes or ssh, which put an\n"
+                   "ended worker back into their queue. The night stops with exit status 3 if 5 trials in a row\n"
+                   "fail with the same evidence.",
     .examples = "  lineage night ladder.json -C runs/hop --hours 8\n"
                 "  lineage night ladder.json -C runs/hop --list\n"
                 "  lineage night ladder.json -C runs/hop --worker\n"

@@ -54,23 +54,19 @@ struct curves {
 
 /* A missing fit is not an error: if all questions are answered correctly, or all at the same rate, the likelihood has
  * no maximum. The unbiased estimate is valid anyway. */
-static int fit_curves(struct curves *curves, const struct passk_options *o,
-                      const struct passk_counts *counts)
+static int fit_curves(struct curves *curves, const struct passk_options *o, const struct passk_counts *counts)
 {
     struct rl_error err;
     size_t within = k_within(o);
     /* Stopping at a success makes n depend on the answers, but the unbiased estimate assumes a fixed n. */
     curves->has_unbiased = !o->dynamic;
     if (!o->dynamic && within &&
-        rl_passk(RL_PASSK_UNBIASED, counts->n, counts->asked, counts->right, within, o->k, NULL,
-                 curves->unbiased, &err) != RL_OK)
+        rl_passk(RL_PASSK_UNBIASED, counts->n, counts->asked, counts->right, within, o->k, NULL, curves->unbiased, &err) != RL_OK)
         return core_fail(&err);
-    curves->has_fit =
-        rl_passk_beta_fit(counts->n, counts->asked, counts->right, &curves->fit, &err) == RL_OK;
+    curves->has_fit = rl_passk_beta_fit(counts->n, counts->asked, counts->right, &curves->fit, &err) == RL_OK;
     if (!curves->has_fit)
         snprintf(curves->why, sizeof curves->why, "%s", err.text);
-    else if (rl_passk_beta(curves->fit.alpha, curves->fit.beta, o->n_k, o->k, curves->beta, &err) !=
-             RL_OK)
+    else if (rl_passk_beta(curves->fit.alpha, curves->fit.beta, o->n_k, o->k, curves->beta, &err) != RL_OK)
         return core_fail(&err);
     return CLI_GO_ON;
 }
@@ -100,42 +96,36 @@ static json_t *curve_json(const struct passk_options *o, const struct curves *cu
     json_t *list = json_array();
     for (size_t i = 0; i < o->n_k; i++) {
         json_t *point = json_pack("{s:I}", "k", (json_int_t)o->k[i]);
-        json_object_set_new(point, "unbiased",
-                            is_measured(o, curves, i) ? cli_json_number(curves->unbiased[i])
-                                                      : json_null());
-        json_object_set_new(point, "beta",
-                            curves->has_fit ? cli_json_number(curves->beta[i]) : json_null());
+        json_object_set_new(point, "unbiased", is_measured(o, curves, i) ? cli_json_number(curves->unbiased[i]) : json_null());
+        json_object_set_new(point, "beta", curves->has_fit ? cli_json_number(curves->beta[i]) : json_null());
         json_array_append_new(list, point);
     }
     return list;
 }
 
-static void print_json(const struct passk_options *o, const struct passk_counts *counts,
-                       const struct curves *curves)
+static void print_json(const struct passk_options *o, const struct passk_counts *counts, const struct curves *curves)
 {
     json_t *root = json_pack("{s:I, s:I, s:I}", "questions", (json_int_t)counts->n, "samples",
                              (json_int_t)passk_total(counts->asked, counts->n), "correct",
                              (json_int_t)passk_total(counts->right, counts->n));
     json_t *fit = json_null();
     if (curves->has_fit)
-        fit = json_pack("{s:f, s:f, s:f}", "alpha", curves->fit.alpha, "beta", curves->fit.beta,
-                        "log_likelihood", curves->fit.log_likelihood);
+        fit = json_pack("{s:f, s:f, s:f}", "alpha", curves->fit.alpha, "beta", curves->fit.beta, "log_likelihood",
+                        curves->fit.log_likelihood);
     json_object_set_new(root, "beta_fit", fit);
     json_object_set_new(root, "passk", curve_json(o, curves));
     cli_json_print(stdout, root, true);
     json_decref(root);
 }
 
-static int print_curves(const struct passk_options *o, const struct passk_counts *counts,
-                        const struct curves *curves)
+static int print_curves(const struct passk_options *o, const struct passk_counts *counts, const struct curves *curves)
 {
     if (!curves->has_fit)
         fprintf(stderr, "lineage: no Beta-binomial curve: %s\n", curves->why);
     if (o->format == CLI_JSON)
         return print_json(o, counts, curves), CLI_OK;
     if (o->format == CLI_TABLE) {
-        printf("%lld of %lld samples of %zu questions correct",
-               (long long)passk_total(counts->right, counts->n),
+        printf("%lld of %lld samples of %zu questions correct", (long long)passk_total(counts->right, counts->n),
                (long long)passk_total(counts->asked, counts->n), counts->n);
         if (curves->has_fit)
             printf("; pass rates are Beta(%.4g, %.4g)", curves->fit.alpha, curves->fit.beta);
@@ -156,10 +146,8 @@ static bool parse_k(struct passk_options *o)
     while (*text) {
         char *end;
         long long k = strtoll(text, &end, 10);
-        if (end == text || (*end && *end != ',') || k < 1 || o->n_k == K_MAX ||
-            (o->n_k && k <= o->k[o->n_k - 1])) {
-            cli_error(CLI_USAGE, "--k '%s' is not a list of at most %d ascending numbers, at least 1",
-                      o->k_text, K_MAX);
+        if (end == text || (*end && *end != ',') || k < 1 || o->n_k == K_MAX || (o->n_k && k <= o->k[o->n_k - 1])) {
+            cli_error(CLI_USAGE, "--k '%s' is not a list of at most %d ascending numbers, at least 1", o->k_text, K_MAX);
             return false;
         }
         o->k[o->n_k++] = k;
@@ -177,8 +165,9 @@ static int parse_estimate(struct passk_options *o)
     if (!o->select && (o->estimate_text || o->counts_file))
         return cli_error(CLI_USAGE, "%s needs --select", o->estimate_text ? "--estimate" : "--counts");
     if (is_bernoulli && o->dynamic)
-        return cli_error(CLI_USAGE, "--estimate bernoulli does not work with --dynamic: sampling until an answer is correct makes the "
-                                    "share of correct answers too large");
+        return cli_error(CLI_USAGE,
+                         "--estimate bernoulli does not work with --dynamic: sampling until an answer is correct makes the "
+                         "share of correct answers too large");
     o->estimate = is_bernoulli ? PASSK_BERNOULLI : PASSK_BETA;
     return CLI_GO_ON;
 }
@@ -190,13 +179,14 @@ static int check_counts(const struct passk_options *o, size_t n_policies)
     const struct {
         const char *name;
         bool given;
-    } options[] = {{"a policy", n_policies > 0},           {"--samples", o->samples},          {"--dynamic", o->dynamic},
-                   {"--enough", o->enough},                {"--questions", o->questions},      {"--checkpoint", source->checkpoint},
-                   {"--recipe", source->recipe_file},      {"--set", source->sets},            {"--threads", source->threads},
+    } options[] = {{"a policy", n_policies > 0},      {"--samples", o->samples},     {"--dynamic", o->dynamic},
+                   {"--enough", o->enough},           {"--questions", o->questions}, {"--checkpoint", source->checkpoint},
+                   {"--recipe", source->recipe_file}, {"--set", source->sets},       {"--threads", source->threads},
                    {"--directory", source->store}};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (o->counts_file && options[i].given)
-            return cli_error(CLI_USAGE, "passk: %s does not work with --counts, whose samples are already drawn", options[i].name);
+            return cli_error(CLI_USAGE, "passk: %s does not work with --counts, whose samples are already drawn",
+                             options[i].name);
     if (!o->counts_file && n_policies == 0)
         return cli_error(CLI_USAGE, "passk: needs a RECIPE, CHECKPOINT or ID");
     return CLI_GO_ON;
@@ -273,7 +263,8 @@ static int measure(struct passk_options *o, const char *what)
     int status = take_counts(o, what, &counts);
     if (status == CLI_GO_ON)
         status = fit_curves(&curves, o, &counts);
-    const struct passk_selection rates = {.n = 1, .n_questions = counts.n, .names = &what, .asked = counts.asked, .right = counts.right};
+    const struct passk_selection rates = {
+        .n = 1, .n_questions = counts.n, .names = &what, .asked = counts.asked, .right = counts.right};
     if (status == CLI_GO_ON)
         status = write_rates(o, &rates);
     if (status == CLI_GO_ON)
@@ -291,10 +282,9 @@ static bool asks_the_same(const struct trainer_recipe *a, const struct trainer_r
                 a->evaluation.question_seed == b->evaluation.question_seed;
     for (int32_t i = 0; same && i < a->n_tasks; i++) {
         const struct trainer_env *x = &a->tasks[i].env, *y = &b->tasks[i].env;
-        same = x->kind == y->kind && x->world.regions == y->world.regions &&
-               x->world.region_size == y->world.region_size && x->world.relations == y->world.relations &&
-               x->k_min == y->k_min && x->k_max == y->k_max && x->max_turns == y->max_turns &&
-               x->facts == y->facts && !(x->p_fail < y->p_fail) && !(x->p_fail > y->p_fail);
+        same = x->kind == y->kind && x->world.regions == y->world.regions && x->world.region_size == y->world.region_size &&
+               x->world.relations == y->world.relations && x->k_min == y->k_min && x->k_max == y->k_max &&
+               x->max_turns == y->max_turns && x->facts == y->facts && !(x->p_fail < y->p_fail) && !(x->p_fail > y->p_fail);
     }
     return same;
 }
@@ -322,9 +312,10 @@ static int enter(struct passk_options *o, struct contest *contest, size_t place)
             status = cli_no_memory();
     }
     if (status == CLI_GO_ON && !asks_the_same(&contest->first, &o->source.recipe))
-        status = cli_error(CLI_USAGE, "passk: %s and %s are asked different questions (environments, "
-                                      "evaluation.questions, question_seed); compare policies of the same "
-                                      "evaluation",
+        status = cli_error(CLI_USAGE,
+                           "passk: %s and %s are asked different questions (environments, "
+                           "evaluation.questions, question_seed); compare policies of the same "
+                           "evaluation",
                            contest->names[0], contest->names[place]);
     if (status == CLI_GO_ON) {
         memcpy(contest->asked + place * counts.n, counts.asked, counts.n * sizeof *counts.asked);
@@ -337,7 +328,8 @@ static int enter(struct passk_options *o, struct contest *contest, size_t place)
 
 static int rank(const struct passk_options *o, const struct contest *contest)
 {
-    struct passk_ranking ranking = {.n = contest->n, .n_questions = contest->n_questions, .n_k = k_within(o), .names = contest->names, .k = o->k};
+    struct passk_ranking ranking = {
+        .n = contest->n, .n_questions = contest->n_questions, .n_k = k_within(o), .names = contest->names, .k = o->k};
     size_t per_policy = contest->n_questions * ranking.n_k;
     double *per_question = calloc(contest->n * per_policy, sizeof *per_question);
     struct rl_error err;
@@ -388,11 +380,13 @@ static int compare(struct passk_options *o, const char *const *names, size_t n)
     if (o->source.checkpoint && n > 1)
         return cli_error(CLI_USAGE, "passk: --checkpoint works with one policy only");
     if (o->dynamic && !o->select)
-        return cli_error(CLI_USAGE, "passk: --dynamic ranks several policies only with --select, because unbiased estimates need a fixed "
-                                    "number of samples");
+        return cli_error(CLI_USAGE,
+                         "passk: --dynamic ranks several policies only with --select, because unbiased estimates need a fixed "
+                         "number of samples");
     if (!o->select && o->k_text && n_within < o->n_k)
-        return cli_error(CLI_USAGE, "passk: --k %lld is above --samples %zu: several policies are ranked by unbiased "
-                                    "estimates, which need at least k samples; raise --samples, or use --select",
+        return cli_error(CLI_USAGE,
+                         "passk: --k %lld is above --samples %zu: several policies are ranked by unbiased "
+                         "estimates, which need at least k samples; raise --samples, or use --select",
                          (long long)o->k[n_within], o->sampling.budget);
     if (!o->select && n_within == 0)
         return cli_error(CLI_USAGE, "passk: several policies are ranked by values of k up to --samples, but "
@@ -453,8 +447,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct poptOption options[] = {
         {"samples", 'n', POPT_ARG_STRING, &o.samples, 0,
          "samples per question (default: 16); with --dynamic the most (default: 64)", "N"},
-        {"k", 0, POPT_ARG_STRING, &o.k_text, 0,
-         "values of k, ascending (default: powers of two up to 8 times the samples)", "K,..."},
+        {"k", 0, POPT_ARG_STRING, &o.k_text, 0, "values of k, ascending (default: powers of two up to 8 times the samples)",
+         "K,..."},
         {"select", 0, POPT_ARG_NONE, &o.select, 0, "rank policies for every k, with the probability of being the best", NULL},
         {"estimate", 0, POPT_ARG_STRING, &o.estimate_text, 0, "with --select: beta (default) or bernoulli", "NAME"},
         {"counts", 0, POPT_ARG_STRING, &o.counts_file, 0,
@@ -463,30 +457,29 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"dynamic", 0, POPT_ARG_NONE, &o.dynamic, 0, "stop asking a question after --enough correct answers", NULL},
         {"enough", 0, POPT_ARG_STRING, &o.enough, 0, "with --dynamic: number of correct answers (default: 2)", "N"},
         {"seed", 0, POPT_ARG_STRING, &o.seed, 0, "first sampling seed (default: 1)", "N"},
-        {"questions", 0, POPT_ARG_STRING, &o.questions, 0,
-         "number of questions, 1 to 1000000 (default: the recipe's)", "N"},
+        {"questions", 0, POPT_ARG_STRING, &o.questions, 0, "number of questions, 1 to 1000000 (default: the recipe's)", "N"},
         POLICY_OPTIONS(&o.source),
         CLI_FORMAT_OPTION(&o.format_text),
-        CLI_INPUT_OPTION, POPT_TABLEEND};
+        CLI_INPUT_OPTION,
+        POPT_TABLEEND};
     return policies_command_run(&o.source, command, options, 0, POLICIES_MAX, argc, argv, work, &o);
 }
 
 const struct cli_command cmd_passk = {
     .name = "passk",
     .arguments = "RECIPE|CHECKPOINT|ID...",
-    .description =
-        "Samples every evaluation question of the recipe and prints two estimates of pass@k for\n"
-        "each k: the unbiased one (for k up to the samples), and that of the Beta-binomial\n"
-        "distribution of pass rates with the greatest likelihood, which also reaches beyond the\n"
-        "samples. --dynamic samples a question until --enough answers are correct; the unbiased\n"
-        "estimate is not valid then and is left out. Nothing is recorded.\n"
-        "Several policies are ranked for each k up to the samples: unbiased estimates on the same\n"
-        "questions with 95 % intervals, and the distance to the best policy with the interval of\n"
-        "that difference, taken question by question (both intervals are normal, over questions).\n"
-        "--select ranks them for k beyond the samples, too: by Beta-binomial fits, or by\n"
-        "1 - (1 - c/n)^k with --estimate bernoulli. Intervals, and the probability that a policy\n"
-        "is the best, come from 1000 resamples of the questions. It also takes --dynamic, and\n"
-        "counts of any other program with --counts.",
+    .description = "Samples every evaluation question of the recipe and prints two estimates of pass@k for\n"
+                   "each k: the unbiased one (for k up to the samples), and that of the Beta-binomial\n"
+                   "distribution of pass rates with the greatest likelihood, which also reaches beyond the\n"
+                   "samples. --dynamic samples a question until --enough answers are correct; the unbiased\n"
+                   "estimate is not valid then and is left out. Nothing is recorded.\n"
+                   "Several policies are ranked for each k up to the samples: unbiased estimates on the same\n"
+                   "questions with 95 % intervals, and the distance to the best policy with the interval of\n"
+                   "that difference, taken question by question (both intervals are normal, over questions).\n"
+                   "--select ranks them for k beyond the samples, too: by Beta-binomial fits, or by\n"
+                   "1 - (1 - c/n)^k with --estimate bernoulli. Intervals, and the probability that a policy\n"
+                   "is the best, come from 1000 resamples of the questions. It also takes --dynamic, and\n"
+                   "counts of any other program with --counts.",
     .examples = "  lineage passk 004 007 011 -C runs/hop --samples 32 --k 1,8,32\n"
                 "  lineage passk 004 007 -C runs/hop --select --dynamic --k 1,64,256\n"
                 "  lineage passk --select --counts counts.csv --k 1,16,128\n"

@@ -98,8 +98,10 @@ static int read_envelope(struct preflight *p)
     for (const char *at = text; *at;) {
         size_t n = strcspn(at, ",");
         if (!read_part(p, at, n))
-            return cli_error(CLI_USAGE, "--envelope '%.*s' is not PART=GB; the parts are weights, lora, gradients, "
-                                        "optimizer, activations, kv_cache, gain_forward, retriever", (int)n, at);
+            return cli_error(CLI_USAGE,
+                             "--envelope '%.*s' is not PART=GB; the parts are weights, lora, gradients, "
+                             "optimizer, activations, kv_cache, gain_forward, retriever",
+                             (int)n, at);
         at += n + (at[n] == ',');
     }
     return CLI_GO_ON;
@@ -184,9 +186,9 @@ static void print_plan(const struct preflight *p)
         printf("  environment %d: %s on %s, %d questions in an iteration\n", (int)i,
                rl_algorithm_at(r->tasks[i].algorithm.name)->name, trainer_env_name(r->tasks[i].env.kind),
                (int)r->tasks[i].questions);
-    printf("  %d iterations of %.0f rollouts and %.0f updates; loss %s, correction %s, sampler %s\n",
-           (int)r->training.iterations, rows_of(r), updates_of(r), words_of(r, "loss.name").words,
-           words_of(r, "correction.name").words, words_of(r, "sampler.precision").words);
+    printf("  %d iterations of %.0f rollouts and %.0f updates; loss %s, correction %s, sampler %s\n", (int)r->training.iterations,
+           rows_of(r), updates_of(r), words_of(r, "loss.name").words, words_of(r, "correction.name").words,
+           words_of(r, "sampler.precision").words);
     printf("  final score: %d questions, %d seeds\n", (int)r->evaluation.questions, (int)r->evaluation.seeds);
 }
 
@@ -259,11 +261,11 @@ static json_t *plan_json(const struct preflight *p)
     json_t *tasks = json_array();
     for (int32_t i = 0; i < r->n_tasks; i++)
         json_array_append_new(tasks, json_pack("{s:s, s:s, s:i}", "environment", trainer_env_name(r->tasks[i].env.kind),
-                                               "algorithm", rl_algorithm_at(r->tasks[i].algorithm.name)->name,
-                                               "questions", (int)r->tasks[i].questions));
-    return json_pack("{s:o, s:o, s:i, s:f, s:f, s:s, s:s}", "name", cli_json_text(r->name), "environments", tasks,
-                     "iterations", (int)r->training.iterations, "rollouts", rows_of(r), "updates", updates_of(r),
-                     "loss", words_of(r, "loss.name").words, "correction", words_of(r, "correction.name").words);
+                                               "algorithm", rl_algorithm_at(r->tasks[i].algorithm.name)->name, "questions",
+                                               (int)r->tasks[i].questions));
+    return json_pack("{s:o, s:o, s:i, s:f, s:f, s:s, s:s}", "name", cli_json_text(r->name), "environments", tasks, "iterations",
+                     (int)r->training.iterations, "rollouts", rows_of(r), "updates", updates_of(r), "loss",
+                     words_of(r, "loss.name").words, "correction", words_of(r, "correction.name").words);
 }
 
 static json_t *memory_json(const struct preflight *p)
@@ -286,8 +288,8 @@ static json_t *lists_json(const struct preflight *p)
                                                 (int)p->unread[i].refused));
     for (size_t i = 0; i < p->n_advice; i++)
         json_array_append_new(advice, json_pack("{s:s, s:o, s:s, s:s, s:b}", "setting", p->advice[i].setting, "value",
-                                                cli_json_text(p->advice[i].value), "paper", p->advice[i].recommended,
-                                                "source", p->advice[i].source, "same", (int)p->advice[i].follows));
+                                                cli_json_text(p->advice[i].value), "paper", p->advice[i].recommended, "source",
+                                                p->advice[i].source, "same", (int)p->advice[i].follows));
     json_object_set_new(root, "missing_corrections", lacks);
     json_object_set_new(root, "without_effect", unread);
     json_object_set_new(root, "recommendations", advice);
@@ -342,8 +344,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"capacity", 0, POPT_ARG_STRING, &p->capacity_text, 0,
          "memory that the run may use, in GB of 1e9 bytes (default: the recipe's budget.memory_bytes)", "GB"},
         {"envelope", 0, POPT_ARG_STRING, &p->envelope_text, 0,
-         "judge these parts instead of the recipe's own; paper: 8 + 12 + 9 + 0 + 5 of 128 GB, for Qwen3-4B",
-         "PART=GB,...|paper"},
+         "judge these parts instead of the recipe's own; paper: 8 + 12 + 9 + 0 + 5 of 128 GB, for Qwen3-4B", "PART=GB,...|paper"},
         CLI_FORMAT_OPTION(&p->format_text),
         CLI_INPUT_OPTION,
         POPT_TABLEEND};
@@ -360,17 +361,16 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_preflight = {
     .name = "preflight",
     .arguments = "RECIPE",
-    .description =
-        "Prints what training by a recipe would do, and runs nothing: the plan; the memory, by part;\n"
-        "corrections of the core's plan that the recipe lacks; settings that nothing reads, with what\n"
-        "they need; and each setting beside the value that its paper recommends.\n"
-        "\n"
-        "The memory is the trainer's upper bound. --envelope judges the parts of another run, such as\n"
-        "that of a language model: weights, lora, gradients, optimizer, activations, kv_cache,\n"
-        "gain_forward and retriever. --capacity is the budget that they must fit into.\n"
-        "\n"
-        "Exit status: 0 the recipe would run, 1 it would be refused (the reason is printed), 2 it\n"
-        "cannot be read.",
+    .description = "Prints what training by a recipe would do, and runs nothing: the plan; the memory, by part;\n"
+                   "corrections of the core's plan that the recipe lacks; settings that nothing reads, with what\n"
+                   "they need; and each setting beside the value that its paper recommends.\n"
+                   "\n"
+                   "The memory is the trainer's upper bound. --envelope judges the parts of another run, such as\n"
+                   "that of a language model: weights, lora, gradients, optimizer, activations, kv_cache,\n"
+                   "gain_forward and retriever. --capacity is the budget that they must fit into.\n"
+                   "\n"
+                   "Exit status: 0 the recipe would run, 1 it would be refused (the reason is printed), 2 it\n"
+                   "cannot be read.",
     .examples = "  lineage preflight recipe.json --set algorithm.name=turn-group-v1d --capacity 2\n"
                 "  lineage preflight recipe.json --capacity 128 \\\n      --envelope weights=8,lora=12,kv_cache=9,retriever=5",
     .run = run,

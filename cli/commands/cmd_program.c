@@ -34,14 +34,16 @@ static const char front_matter[] =
     "\n";
 
 /* For a store in the work tree that an earlier version made. A new one is ignored by a .gitignore of its own. */
-static const char ignore_line[] = "git check-ignore -q %s/lineage.json ||\n"
-                                  "    echo \"/$(git rev-parse --show-prefix)%s/\" >>\"$(git rev-parse --git-path info/exclude)\"\n";
+static const char ignore_line[] =
+    "git check-ignore -q %s/lineage.json ||\n"
+    "    echo \"/$(git rev-parse --show-prefix)%s/\" >>\"$(git rev-parse --git-path info/exclude)\"\n";
 
 /* {NAME} is replaced (value_of). The parts follow each other. */
 static const char *const parts[] = {
     "# Experiments with lineage\n"
     "\n"
-    "You improve `{metric}` ({better} is better) by changing code, one idea at a time. `lineage` runs every trial, records it in the\n"
+    "You improve `{metric}` ({better} is better) by changing code, one idea at a time. `lineage` runs every trial, records it in "
+    "the\n"
     "store `{store}`, decides whether it is kept, and keeps its code. The store is your memory: earlier sessions and other\n"
     "agents wrote into it, and you will not remember this session later.\n"
     "\n"
@@ -63,7 +65,8 @@ static const char *const parts[] = {
     "```sh\n"
     "lineage init {store} --direction {direction}\n"
     "{ignore}"
-    "lineage best -C {store} || lineage run -C {store} {metrics} -q --baseline --hypothesis 'the code before any change' -- {command}\n"
+    "lineage best -C {store} || lineage run -C {store} {metrics} -q --baseline --hypothesis 'the code before any change' -- "
+    "{command}\n"
     "```\n"
     "\n"
     "If the score is not found, `lineage run --dry-metrics {metrics} -- {command}` shows which value is read from which line.\n"
@@ -123,7 +126,8 @@ static const char *const parts[] = {
     "\n"
     "- `keep`: leave the commit where it is. It is the new best.\n"
     "- `discard`: reset.\n"
-    "- `crash`, an overrun, `preflight_crash`, `disqualified`: read the end of the output. If the cause is a slip (a typo, a missing\n"
+    "- `crash`, an overrun, `preflight_crash`, `disqualified`: read the end of the output. If the cause is a slip (a typo, a "
+    "missing\n"
     "  import), repair it, commit, and run again with `--again 'repaired: REASON'`, at most twice. Otherwise reset.\n"
     "- `harness_abort`: the trial says nothing about the idea. Run it again.\n"
     "\n"
@@ -149,7 +153,8 @@ static const char *const parts[] = {
     "\n"
     "- `lineage` says that rows or trials of {store} are gone (after `git clean -fdx` or a checkout):\n"
     "  `lineage restore -C {store}` brings them back.\n"
-    "- Your session was killed during a run: `lineage status -C {store}` lists trials that still run. The next `lineage run` records\n"
+    "- Your session was killed during a run: `lineage status -C {store}` lists trials that still run. The next `lineage run` "
+    "records\n"
     "  a killed one as `harness_abort`. Nothing else is needed.\n"
     "- A trial failed or scored for a cause that has nothing to do with its idea (the GPU was taken, a module was missing):\n"
     "  `lineage void -C {store} ID --reason 'REASON'` takes it out of the count.\n"
@@ -259,14 +264,10 @@ static const char *value_of(const struct program *p, const char *name, size_t le
 {
     const struct {
         const char *name, *value;
-    } values[] = {{"store", p->text_dir},
-                  {"ignore", p->text_ignore},
-                  {"metric", p->text_metric},
-                  {"metrics", p->text_metrics},
-                  {"command", p->text_command},
-                  {"direction", p->text_direction},
-                  {"better", p->text_better},
-                  {"delta", strcmp(p->text_direction, "higher") == 0 ? "+0.005" : "-0.005"}};
+    } values[] = {{"store", p->text_dir},       {"ignore", p->text_ignore},
+                  {"metric", p->text_metric},   {"metrics", p->text_metrics},
+                  {"command", p->text_command}, {"direction", p->text_direction},
+                  {"better", p->text_better},   {"delta", strcmp(p->text_direction, "higher") == 0 ? "+0.005" : "-0.005"}};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         if (strlen(values[i].name) == length && strncmp(values[i].name, name, length) == 0)
             return values[i].value;

@@ -97,8 +97,8 @@ static bool fill_query(struct query_options *o)
     o->query.until = o->until;
     o->query.sort = o->sort;
     o->query.conditions = o->conditions;
-    return add_condition(o, "alpha", o->alpha) && add_condition(o, "beta", o->beta) &&
-           add_condition(o, "gamma", o->gamma) && add_params(o);
+    return add_condition(o, "alpha", o->alpha) && add_condition(o, "beta", o->beta) && add_condition(o, "gamma", o->gamma) &&
+           add_params(o);
 }
 
 /* The front becomes a condition on the id, so that it goes with all others. An id cannot be empty, so an empty text finds
@@ -106,7 +106,8 @@ static bool fill_query(struct query_options *o)
 static bool load_front(struct query_options *o, struct lineage_store *store, struct lineage_error *err)
 {
     if (!lineage_store_config(store)->second[0])
-        return cli_error(CLI_USAGE, "--front: the store has one score; `lineage init --second NAME:lower` makes one with two"), false;
+        return cli_error(CLI_USAGE, "--front: the store has one score; `lineage init --second NAME:lower` makes one with two"),
+               false;
     if (o->query.n_conditions == MAX_CONDITIONS)
         return cli_error(CLI_USAGE, "--front: more than %d conditions", MAX_CONDITIONS - 1), false;
     if (lineage_front_load(&o->best_in_both, store, err) != LINEAGE_OK)
@@ -117,8 +118,8 @@ static bool load_front(struct query_options *o, struct lineage_store *store, str
     o->ids[0] = "";
     for (size_t i = 0; i < o->best_in_both.n; i++)
         o->ids[i] = o->best_in_both.points[i].exp_id;
-    o->conditions[o->query.n_conditions++] = (struct lineage_condition){
-        .name = "exp_id", .texts = o->ids, .n_texts = o->best_in_both.n ? o->best_in_both.n : 1};
+    o->conditions[o->query.n_conditions++] =
+        (struct lineage_condition){.name = "exp_id", .texts = o->ids, .n_texts = o->best_in_both.n ? o->best_in_both.n : 1};
     return true;
 }
 
@@ -155,28 +156,26 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct cli_session session = {.before_open = before_open};
     struct query_options o = {0};
     struct poptOption options[] = {
-        {"directory", 'C', POPT_ARG_STRING, &session.where.dir, 0,
-         "the store (default: the current directory or a parent)", "DIR"},
-        {"direction", 0, POPT_ARG_STRING, &session.where.direction, 0,
-         "which score is better (default: the store's setting)", "lower|higher"},
+        {"directory", 'C', POPT_ARG_STRING, &session.where.dir, 0, "the store (default: the current directory or a parent)",
+         "DIR"},
+        {"direction", 0, POPT_ARG_STRING, &session.where.direction, 0, "which score is better (default: the store's setting)",
+         "lower|higher"},
         CLI_FORMAT_OPTION(&session.format_text),
         {"alpha", 0, POPT_ARG_STRING, &o.alpha, 0, "alpha is in RANGE", "RANGE"},
         {"beta", 0, POPT_ARG_STRING, &o.beta, 0, "beta is in RANGE", "RANGE"},
         {"gamma", 0, POPT_ARG_STRING, &o.gamma, 0, "gamma is in RANGE", "RANGE"},
         {"param", 0, POPT_ARG_ARGV, &o.params, 0,
-         "a parameter, setting, metric, column or extra column is in RANGE or equals a TEXT",
-         "NAME=RANGE|TEXTS"},
-        {"metric", 0, POPT_ARG_ARGV, &o.metrics, 0, "the score is in RANGE; or the name of the score column",
-         "RANGE|COLUMN"},
+         "a parameter, setting, metric, column or extra column is in RANGE or equals a TEXT", "NAME=RANGE|TEXTS"},
+        {"metric", 0, POPT_ARG_ARGV, &o.metrics, 0, "the score is in RANGE; or the name of the score column", "RANGE|COLUMN"},
         {"status", 0, POPT_ARG_STRING, &o.status, 0, "one of these labels, separated by commas", "LABELS"},
         {"specialist", 0, POPT_ARG_STRING, &o.specialist, 0, "this specialist only", "NAME"},
         {"text", 0, POPT_ARG_STRING, &o.text, 0,
          "one of the trials that `lineage search WORDS` finds; best match first unless --sort is given", "WORDS"},
-        {"since", 0, POPT_ARG_STRING, &o.since, 0,
-         "timestamp at or after DATE: 2026-05-07, yesterday, 3 days ago", "DATE"},
+        {"since", 0, POPT_ARG_STRING, &o.since, 0, "timestamp at or after DATE: 2026-05-07, yesterday, 3 days ago", "DATE"},
         {"until", 0, POPT_ARG_STRING, &o.until, 0, "timestamp before DATE", "DATE"},
         {"sort", 0, POPT_ARG_STRING, &o.sort, 0,
-         "sort by a column, parameter or metric; -NAME: descending; best first, or newest first (default: file order, the newest last)",
+         "sort by a column, parameter or metric; -NAME: descending; best first, or newest first (default: file order, the newest "
+         "last)",
          "[-]NAME|best|newest"},
         {"limit", 0, POPT_ARG_STRING, &o.limit, 0, "print at most N trials (default: all)", "N"},
         {"front", 0, POPT_ARG_NONE, &o.front, 0, "a kept trial that no other kept trial beats in both scores of the store", NULL},

@@ -33,11 +33,11 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct cli_session session = {0};
     int digests = 0;
-    struct poptOption options[] = {
-        {"digests", 0, POPT_ARG_NONE, &digests, 0,
-         "rebuild .results.tsv.digests instead, after rows were changed on purpose; prints those rows", NULL},
-        CLI_STORE_OPTIONS(&session.where),
-        POPT_TABLEEND};
+    struct poptOption options[] = {{"digests", 0, POPT_ARG_NONE, &digests, 0,
+                                    "rebuild .results.tsv.digests instead, after rows were changed on purpose; prints those rows",
+                                    NULL},
+                                   CLI_STORE_OPTIONS(&session.where),
+                                   POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &digests);
 }
 

@@ -28,9 +28,8 @@ static bool fill_options(struct render_options *o)
 
 static int render_blackboard(struct cli_session *session, const struct render_options *o)
 {
-    struct lineage_blackboard_options options = {.tree_path = o->tree_path,
-                                                 .metric_label = o->metric_label,
-                                                 .best_json = o->best_json};
+    struct lineage_blackboard_options options = {
+        .tree_path = o->tree_path, .metric_label = o->metric_label, .best_json = o->best_json};
     struct lineage_error err;
     if (!o->output_dir)
         return cli_error(CLI_USAGE, "render: --style blackboard writes three files; name their directory "
@@ -127,30 +126,28 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&session.where),
         {"for", 0, POPT_ARG_STRING, &o.specialist, 0, "name of the specialist that will read the block", "NAME"},
-        {"style", 0, POPT_ARG_STRING, &o.style, 0, "format of the block (default: native)",
-         "native|fieldkit|blackboard"},
+        {"style", 0, POPT_ARG_STRING, &o.style, 0, "format of the block (default: native)", "native|fieldkit|blackboard"},
         {"top-k", 0, POPT_ARG_STRING, &o.top_k, 0, "number of kept trials in the leaderboard (default: 20)", "N"},
         {"recent", 0, POPT_ARG_STRING, &o.recent, 0, "number of rows of recent activity (default: 30)", "N"},
         {"full", 0, POPT_ARG_STRING, &o.full, 0, "number of trials shown in full, newest first (default: 10)", "N"},
         {"timestamp", 0, POPT_ARG_STRING, &o.timestamp, 0, "time in the title (default: now, UTC)", "TEXT"},
         {"sections", 0, POPT_ARG_STRING, &o.sections, 0, "only these sections (native style)", "NAME,..."},
         {"max-bytes", 0, POPT_ARG_STRING, &o.max_bytes, 0,
-         "fit the block into N bytes by leaving out the least useful rows (native style; default: 12000; 0: print all)",
-         "N"},
+         "fit the block into N bytes by leaving out the least useful rows (native style; default: 12000; 0: print all)", "N"},
         {"output", 'o', POPT_ARG_STRING, &o.output, 0,
          "replace the block in FILE; text below it that was written by hand is kept", "FILE"},
         {"output-dir", 0, POPT_ARG_STRING, &o.output_dir, 0, "directory of the blackboard's three files", "DIR"},
-        {"tree-path", 0, POPT_ARG_STRING, &o.tree_path, 0,
-         "path of tree.tsv as KNOWLEDGE.md names it (blackboard)", "PATH"},
+        {"tree-path", 0, POPT_ARG_STRING, &o.tree_path, 0, "path of tree.tsv as KNOWLEDGE.md names it (blackboard)", "PATH"},
         {"metric-label", 0, POPT_ARG_STRING, &o.metric_label, 0, "short name of the score (blackboard)", "TEXT"},
         {"best-json", 0, POPT_ARG_STRING, &o.best_json, 0, "use this best.json (blackboard)", "FILE"},
         {"record", 0, POPT_ARG_NONE, &o.record, 0, "also save the block in lineage_snapshots/ of the store", NULL},
-        CLI_INPUT_OPTION, POPT_TABLEEND};
+        CLI_INPUT_OPTION,
+        POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
 }
 
-#define SECTIONS                                                                                                  \
-    "best standing claims leaderboard chain made_of recent full near_misses sweep knobs\n"                     \
+#define SECTIONS                                                                                                                 \
+    "best standing claims leaderboard chain made_of recent full near_misses sweep knobs\n"                                       \
     "elsewhere walls again failures calibration info_gain other_ideas insights"
 
 static const char *choices(const char *name, char *out, size_t size)
@@ -164,11 +161,10 @@ static const char *choices(const char *name, char *out, size_t size)
 const struct cli_command cmd_render = {
     .name = "render",
     .arguments = "",
-    .description =
-        "Prints what was kept and why: the best trial, the leaderboard, the chain of kept ancestors,\n"
-        "recent activity with failure labels, the last trials in full, sweep coverage, classes of\n"
-        "failures, calibration, information gain by turn. The same store and options give the\n"
-        "same bytes. Sections of the native style:\n" SECTIONS ".",
+    .description = "Prints what was kept and why: the best trial, the leaderboard, the chain of kept ancestors,\n"
+                   "recent activity with failure labels, the last trials in full, sweep coverage, classes of\n"
+                   "failures, calibration, information gain by turn. The same store and options give the\n"
+                   "same bytes. Sections of the native style:\n" SECTIONS ".",
     .examples = "  lineage render --for optimizer --timestamp 2026-05-12T20:30:00Z\n"
                 "  lineage render --for optimizer --max-bytes 8000 --output KNOWLEDGE.md\n"
                 "  lineage render --style fieldkit --for optimizer --direction higher\n"

@@ -76,8 +76,7 @@ static int check_picture(const struct report_options *o)
         return cli_error(CLI_USAGE, "report: --svg shows one store, but several are named");
     if (page_picture(NULL, NULL, o->svg))
         return CLI_GO_ON;
-    return cli_error(CLI_USAGE, "--svg '%s' is not a picture; use one of %s", o->svg,
-                     page_picture_names(names, sizeof names));
+    return cli_error(CLI_USAGE, "--svg '%s' is not a picture; use one of %s", o->svg, page_picture_names(names, sizeof names));
 }
 
 static void print_page(FILE *out, const void *context)
@@ -134,11 +133,11 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&o->where),
         {"output", 'o', POPT_ARG_STRING, &o->output, 0,
-         "file to write, - for standard output (default: report.html in the store; for --svg standard output)",
-         "FILE"},
+         "file to write, - for standard output (default: report.html in the store; for --svg standard output)", "FILE"},
         {"svg", 0, POPT_ARG_STRING, &o->svg, 0, "print this picture as SVG instead of the page", "NAME"},
         {"since", 0, POPT_ARG_STRING, &o->since, 0,
-         "begin with what is new after this trial or this time, instead of the last night: 041, yesterday, 2026-05-07T18:00", "ID|DATE"},
+         "begin with what is new after this trial or this time, instead of the last night: 041, yesterday, 2026-05-07T18:00",
+         "ID|DATE"},
         {"no-diffs", 0, POPT_ARG_NONE, &o->no_diffs, 0, "leave out what snapshots changed", NULL},
         POPT_TABLEEND};
     int status;
@@ -159,16 +158,15 @@ static const char *choices(const char *name, char *out, size_t size)
 const struct cli_command cmd_report = {
     .name = "report",
     .arguments = "[STORE...]",
-    .description =
-        "Writes one HTML file that needs no other file: what the last night changed, every score\n"
-        "with the best so far, the lineage as a tree, which values of parameters were tried,\n"
-        "calibration, failures, which parameters matter, variants over seeds, and each trial in\n"
-        "full. The page can be read without JavaScript; with it, marks can be pointed at, clicked\n"
-        "and filtered, columns sorted, and trials compared, and the address keeps what you see.\n"
-        "Several stores are shown side by side, and the file is then report.html in the current\n"
-        "directory. An existing report.html that is not a report is not replaced.\n"
-        "--svg NAME is one of morning, history, front, tree, coverage, parallel, knobs,\n"
-        "calibration, failures, importance, seeds.",
+    .description = "Writes one HTML file that needs no other file: what the last night changed, every score\n"
+                   "with the best so far, the lineage as a tree, which values of parameters were tried,\n"
+                   "calibration, failures, which parameters matter, variants over seeds, and each trial in\n"
+                   "full. The page can be read without JavaScript; with it, marks can be pointed at, clicked\n"
+                   "and filtered, columns sorted, and trials compared, and the address keeps what you see.\n"
+                   "Several stores are shown side by side, and the file is then report.html in the current\n"
+                   "directory. An existing report.html that is not a report is not replaced.\n"
+                   "--svg NAME is one of morning, history, front, tree, coverage, parallel, knobs,\n"
+                   "calibration, failures, importance, seeds.",
     .examples = "  lineage report -C runs/atpo\n"
                 "  lineage report runs/atpo runs/hop -o both.html\n"
                 "  lineage report -C runs/atpo --since yesterday\n"

@@ -54,7 +54,7 @@ static int find_origin(struct rerun *o)
     if (!provenance_origin(&o->origin, id, o->session.store))
         return cli_error(CLI_USAGE, "the provenance of %s, of which this is a rerun, is missing", id);
     return provenance_path(o->provenance, o->session.store, id) ? CLI_GO_ON
-                                                               : cli_error(CLI_USAGE, "the provenance of %s is missing", id);
+                                                                : cli_error(CLI_USAGE, "the provenance of %s is missing", id);
 }
 
 /* Returns the directory of the original command relative to the top of its repository, with a leading slash; "" for the
@@ -87,8 +87,7 @@ static int make_tree(struct rerun *o)
     char pattern[PATH_MAX];
     int n = snprintf(pattern, sizeof pattern, "%s/.rerun-XXXXXX", lineage_store_dir(o->session.store));
     if (n < 0 || (size_t)n >= sizeof pattern || !mkdtemp(pattern) || !realpath(pattern, o->tree))
-        return cli_error(CLI_SYSTEM, "cannot make a directory in %s: %s", lineage_store_dir(o->session.store),
-                         strerror(errno));
+        return cli_error(CLI_SYSTEM, "cannot make a directory in %s: %s", lineage_store_dir(o->session.store), strerror(errno));
     const json_t *git = json_object_get(o->origin, "git");
     bool restored = work_tree_diff_restore(o->provenance, git, o->tree);
     if (!restored && !trial_place_of(git)) /* the repository is elsewhere, which says nothing about the trial */
@@ -110,8 +109,7 @@ static int choose_directory(struct rerun *o)
     if (!o->here)
         cli_say("the trial has no recorded repository; using its files in their present state");
     snprintf(o->dir, sizeof o->dir, "%s", dir ? dir : "");
-    return access(o->dir, X_OK) == 0 ? CLI_GO_ON
-                                     : cli_error(CLI_USAGE, "cannot work in %s: %s", o->dir, strerror(errno));
+    return access(o->dir, X_OK) == 0 ? CLI_GO_ON : cli_error(CLI_USAGE, "cannot work in %s: %s", o->dir, strerror(errno));
 }
 
 /* ---- the files of a sweep ---- */
@@ -198,8 +196,9 @@ static void use_same_level(const struct rerun *o)
     if (!was || strcmp(was, blas_env_level()) == 0)
         return;
     bool used = blas_env_use_level(was);
-    snprintf(said, sizeof said, used ? "computes at the vector level of %.60s: %.20s"
-                                     : "bits may differ: %.60s was computed at vector level %.20s, which this processor lacks",
+    snprintf(said, sizeof said,
+             used ? "computes at the vector level of %.60s: %.20s"
+                  : "bits may differ: %.60s was computed at vector level %.20s, which this processor lacks",
              o->was.exp_id, was);
     cli_say(said);
 }
@@ -285,7 +284,7 @@ static int run_again(struct rerun *o)
         puts(row.exp_id);
         if (outcome.reason[0])
             cli_error(CLI_NO, "%s: %s", lineage_label_name(row.status), outcome.reason);
-        status = outcome.end == TRIAL_INTERRUPTED  ? CLI_INTERRUPTED
+        status = outcome.end == TRIAL_INTERRUPTED   ? CLI_INTERRUPTED
                  : outcome.end == TRIAL_NOT_STARTED ? CLI_SYSTEM
                  : !o->seeds                        ? compare(o, &row)
                  : outcome.reason[0]                ? CLI_NO
@@ -307,8 +306,10 @@ static int work(struct cli_session *session, void *context)
         return cli_fail(&err);
     o->run = provenance_load(session->store, o->was.exp_id);
     if (!o->run)
-        return cli_error(CLI_USAGE, "trial '%s' has no provenance; only trials of `lineage run` can be "
-                                    "repeated", o->was.exp_id);
+        return cli_error(CLI_USAGE,
+                         "trial '%s' has no provenance; only trials of `lineage run` can be "
+                         "repeated",
+                         o->was.exp_id);
     int status = find_origin(o);
     if (status == CLI_GO_ON)
         status = choose_directory(o);
@@ -331,8 +332,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         CLI_STORE_OPTIONS(&o->session.where),
         {"here", 0, POPT_ARG_NONE, &o->here, 0,
          "run in the original directory, in its present state and with files that git ignores", NULL},
-        {"seeds", 0, POPT_ARG_STRING, &o->seeds, 0,
-         "run it with N fresh seeds, which are further runs of its setting", "N"},
+        {"seeds", 0, POPT_ARG_STRING, &o->seeds, 0, "run it with N fresh seeds, which are further runs of its setting", "N"},
         {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "show no progress, and nothing that the command prints", NULL},
         POPT_TABLEEND};
     int status = cli_on_store(&o->session, command, options, 1, 1, argc, argv, work, o);

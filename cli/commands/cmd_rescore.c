@@ -36,7 +36,8 @@ struct rescore {
 static bool finished(const struct lineage_trial *was)
 {
     const char *notes = was->notes ? was->notes : "";
-    return lineage_label_is_measured(was->status) || strstr(notes, "exit 0 without a score") || strstr(notes, "its score is not a finite number");
+    return lineage_label_is_measured(was->status) || strstr(notes, "exit 0 without a score") ||
+           strstr(notes, "its score is not a finite number");
 }
 
 /* The output of training and evaluation is one log, so only a pattern or a file says which of both is meant. */
@@ -46,11 +47,14 @@ static int check(const struct rescore *o, const struct command_trial *t)
     if (!finished(&o->was))
         return cli_error(CLI_NO, "%s did not finish, so what it printed last is not its score", id);
     if (t->sealed_eval)
-        return cli_error(CLI_NO, "%s has a sealed evaluation, and its log does not say where the training ends; run it again", id);
+        return cli_error(CLI_NO, "%s has a sealed evaluation, and its log does not say where the training ends; run it again",
+                         id);
     if (t->seeds > 1)
         return cli_error(CLI_NO, "%s ran with %zu seeds, and its log does not say where each begins; run it again", id, t->seeds);
     if (t->eval && !o->regexes && !o->files)
-        return cli_error(CLI_USAGE, "%s has an evaluation; say by --metric-regex or --metric-file what it prints that the training does not", id);
+        return cli_error(CLI_USAGE,
+                         "%s has an evaluation; say by --metric-regex or --metric-file what it prints that the training does not",
+                         id);
     return CLI_GO_ON;
 }
 
@@ -84,9 +88,15 @@ static void set_identity(struct rescore *o, struct command_trial *t)
         lineage_night_link_format(o->link, link.sweep, link.trial, link.key);
     if (lineage_code_note_parse(&code, o->was.notes))
         lineage_code_note_format(o->code, &code);
-    t->identity = (struct trial_identity){.specialist = o->was.specialist, .domain = o->was.domain, .hypothesis = o->was.hypothesis,
-                                          .expected_delta = o->was.expected_delta, .parent = o->was.parent_exp, .notes = o->notes,
-                                          .night = o->link[0] ? o->link : NULL, .code = o->code, .baseline_if_first = o->link[0] != '\0',
+    t->identity = (struct trial_identity){.specialist = o->was.specialist,
+                                          .domain = o->was.domain,
+                                          .hypothesis = o->was.hypothesis,
+                                          .expected_delta = o->was.expected_delta,
+                                          .parent = o->was.parent_exp,
+                                          .notes = o->notes,
+                                          .night = o->link[0] ? o->link : NULL,
+                                          .code = o->code,
+                                          .baseline_if_first = o->link[0] != '\0',
                                           .name = o->notes};
 }
 
@@ -120,7 +130,9 @@ static int rescore(struct rescore *o)
     find_file(o, o->work, UNSCORED_WORK);
     if (lineage_time_parse(&ended, o->was.timestamp ? o->was.timestamp : "", 0, &err) != LINEAGE_OK)
         ended = 0; /* then no file counts as its own */
-    const struct command_rescore again = {.was = &o->was, .log = o->log, .work = o->work[0] ? o->work : NULL,
+    const struct command_rescore again = {.was = &o->was,
+                                          .log = o->log,
+                                          .work = o->work[0] ? o->work : NULL,
                                           .began = (double)ended - o->was.total_s.value - CLOCK_SLACK,
                                           .ended = (double)ended + CLOCK_SLACK};
     int status = check(o, &t);
@@ -152,7 +164,8 @@ static int rescore_id(struct rescore *o, const char *id)
         return cli_fail(&err);
     o->run = provenance_load(o->session.store, o->was.exp_id);
     if (!o->run)
-        return cli_error(CLI_USAGE, "trial '%s' has no provenance; only trials of `lineage run` and `night` can be read again", o->was.exp_id);
+        return cli_error(CLI_USAGE, "trial '%s' has no provenance; only trials of `lineage run` and `night` can be read again",
+                         o->was.exp_id);
     return rescore(o);
 }
 
@@ -238,12 +251,15 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         return cli_no_memory();
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&o->session.where),
-        {"metric", 'm', POPT_ARG_ARGV, &o->metrics, 0, "read NAME and the number behind it anywhere in a line; the first NAME is the score", "NAME"},
+        {"metric", 'm', POPT_ARG_ARGV, &o->metrics, 0,
+         "read NAME and the number behind it anywhere in a line; the first NAME is the score", "NAME"},
         {"score", 0, POPT_ARG_STRING, &o->score, 0, "the metric that is the score", "NAME"},
-        {"metric-regex", 0, POPT_ARG_ARGV, &o->regexes, 0, "read metric NAME by a Perl regular expression; may be repeated", "NAME=REGEX"},
-        {"metric-take", 0, POPT_ARG_ARGV, &o->takes, 0, "which value of a metric counts: min, max, mean:N or last; may be repeated", "NAME=HOW"},
-        {"metric-file", 0, POPT_ARG_ARGV, &o->files, 0, "read metric NAME from the file that the trial has left at PATH; may be repeated",
-         "NAME=PATH[#KEY]"},
+        {"metric-regex", 0, POPT_ARG_ARGV, &o->regexes, 0, "read metric NAME by a Perl regular expression; may be repeated",
+         "NAME=REGEX"},
+        {"metric-take", 0, POPT_ARG_ARGV, &o->takes, 0,
+         "which value of a metric counts: min, max, mean:N or last; may be repeated", "NAME=HOW"},
+        {"metric-file", 0, POPT_ARG_ARGV, &o->files, 0,
+         "read metric NAME from the file that the trial has left at PATH; may be repeated", "NAME=PATH[#KEY]"},
         {"night", 0, POPT_ARG_STRING, &o->night, 0, "every trial of the night NAME that finished without a score", "NAME"},
         POPT_TABLEEND};
     o->session.before_open = check_options;

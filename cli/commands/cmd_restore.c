@@ -25,7 +25,8 @@ static int work(struct cli_session *session, void *context)
     size_t n;
     cli_deliver_waiting(session->store);
     n = *(size_t *)context;
-    if (!n && lineage_restore(session->store, session->args.n_positional ? session->args.positional[0] : NULL, &n, &err) != LINEAGE_OK)
+    if (!n &&
+        lineage_restore(session->store, session->args.n_positional ? session->args.positional[0] : NULL, &n, &err) != LINEAGE_OK)
         return cli_fail(&err);
     size_t code = session->args.n_positional ? 0 : restore_code(session->store);
     printf("%zu row%s put back\n", n, n == 1 ? "" : "s");

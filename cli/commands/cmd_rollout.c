@@ -51,8 +51,7 @@ static int sample(const struct rollout_options *o, size_t n, size_t seed)
 {
     struct trainer_rollouts *rollouts;
     struct trainer_error err;
-    if (trainer_sample(&rollouts, &o->source.recipe, o->source.params, (int32_t)n, seed, &err) !=
-        TRAINER_OK)
+    if (trainer_sample(&rollouts, &o->source.recipe, o->source.params, (int32_t)n, seed, &err) != TRAINER_OK)
         return policy_fail(&err);
     int status = print_all(o, rollouts);
     trainer_rollouts_free(rollouts);
@@ -66,8 +65,7 @@ static int work(void *context, const char *what)
     struct rollout_options *o = context;
     size_t n = 3, seed = 1;
     o->lines = o->format_text && strcmp(o->format_text, "jsonl") == 0;
-    if ((!o->lines && !cli_format_parse(&o->format, o->format_text)) ||
-        (o->n && !cli_count_parse(&n, "n", o->n)) ||
+    if ((!o->lines && !cli_format_parse(&o->format, o->format_text)) || (o->n && !cli_count_parse(&n, "n", o->n)) ||
         (o->seed && !cli_count_parse(&seed, "seed", o->seed)))
         return CLI_USAGE;
     if (cli_format_is_rows(o->format))
@@ -87,21 +85,21 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"seed", 0, POPT_ARG_STRING, &o.seed, 0, "seed of questions and sampling (default: 1)", "N"},
         POLICY_OPTIONS(&o.source),
         {"format", 0, POPT_ARG_STRING, &o.format_text, 0, "how to print the result (default: table)", "table|json|jsonl"},
-        CLI_INPUT_OPTION, POPT_TABLEEND};
+        CLI_INPUT_OPTION,
+        POPT_TABLEEND};
     return policy_command_run(&o.source, command, options, argc, argv, work, &o);
 }
 
 const struct cli_command cmd_rollout = {
     .name = "rollout",
     .arguments = "RECIPE|CHECKPOINT|ID",
-    .description =
-        "Samples rollouts in the same way as an iteration of training. For every turn it prints the\n"
-        "search or the answer, the tool's response, the log-prob of the policy's tokens, the\n"
-        "information gain, and the advantage and clip scale that the recipe's algorithm assigns\n"
-        "within the group of a question's rollouts (only the first one of a group is printed).\n"
-        "A recipe without a checkpoint trains its warm start first. A checkpoint uses the\n"
-        "recipe.json beside it. An ID is a kept trial of the store. jsonl prints one trajectory\n"
-        "per line, in the form that `lineage judge` reads (schema/trajectory.schema.json).",
+    .description = "Samples rollouts in the same way as an iteration of training. For every turn it prints the\n"
+                   "search or the answer, the tool's response, the log-prob of the policy's tokens, the\n"
+                   "information gain, and the advantage and clip scale that the recipe's algorithm assigns\n"
+                   "within the group of a question's rollouts (only the first one of a group is printed).\n"
+                   "A recipe without a checkpoint trains its warm start first. A checkpoint uses the\n"
+                   "recipe.json beside it. An ID is a kept trial of the store. jsonl prints one trajectory\n"
+                   "per line, in the form that `lineage judge` reads (schema/trajectory.schema.json).",
     .examples = "  lineage rollout recipe.json --n 3\n"
                 "  lineage rollout 004 -C runs/hop --n 1 --group",
     .run = run,

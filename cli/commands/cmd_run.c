@@ -47,8 +47,10 @@ static int make_store(const struct cli_session *session)
     if (!session->where.direction && main_tree_has(path, dir))
         return cli_error(CLI_USAGE, "%s is not a store here; the one of the main work tree is %s (-C)", dir, path);
     if (!session->where.direction)
-        return cli_error(CLI_USAGE, "%s is not a store; add --direction lower|higher, which creates it and "
-                                    "says which score is better", dir);
+        return cli_error(CLI_USAGE,
+                         "%s is not a store; add --direction lower|higher, which creates it and "
+                         "says which score is better",
+                         dir);
     if (!cli_direction_parse(&config.direction, session->where.direction))
         return CLI_USAGE;
     int status = cli_store_create(dir, &config);
@@ -84,8 +86,7 @@ static int read_options(struct cli_session *session, void *context)
     struct run_options *o = context;
     struct command_trial *t = &o->trial;
     if (session->args.n_positional && !o->dry_metrics)
-        return cli_error(CLI_USAGE, "run: unexpected argument '%s'; the command belongs after --",
-                         session->args.positional[0]);
+        return cli_error(CLI_USAGE, "run: unexpected argument '%s'; the command belongs after --", session->args.positional[0]);
     if (!o->dry_metrics && (!o->command || !o->command[0]))
         return cli_error(CLI_USAGE, "run: the command belongs after --: lineage run [OPTION...] -- COMMAND "
                                     "[ARG...]");
@@ -135,12 +136,14 @@ static int report(const struct run_options *o, const struct trial_outcome *outco
     if (row->seq == 1 && isatty(STDERR_FILENO))
         fputs("next: lineage run --parent best -p NAME=VALUE -- COMMAND    tries a change\n"
               "      lineage tried --param NAME=VALUE                      asks whether it was tried\n"
-              "      lineage render, lineage report                        what is known, for a model and for you\n", stderr);
+              "      lineage render, lineage report                        what is known, for a model and for you\n",
+              stderr);
     cli_say_claim(o->session.store, row);
     if (outcome->reason[0])
         cli_error(CLI_NO, "%s: %s", lineage_label_name(row->status), outcome->reason);
     if (outcome->end == TRIAL_FINISHED && row->status == LINEAGE_HARNESS_ABORT && !o->trial.sealed_eval && o->trial.seeds < 2)
-        cli_error(CLI_NO, "its log and files are kept: `lineage rescore -C %s %s -m NAME` reads the score without running it again",
+        cli_error(CLI_NO,
+                  "its log and files are kept: `lineage rescore -C %s %s -m NAME` reads the score without running it again",
                   lineage_store_dir(o->session.store), row->exp_id);
     if (outcome->end == TRIAL_PRUNED)
         return shown;
@@ -171,7 +174,8 @@ static int work(struct cli_session *session, void *context)
         int repeated = cli_check_tried(session->store, t->hypothesis, all->in_force ? all->in_force : all->params,
                                        all->in_force ? all->n_in_force : all->n_params);
         if (repeated != CLI_GO_ON)
-            return repeated == CLI_NO ? cli_error(CLI_NO, "nothing is run; give the reason to repeat it: --again REASON") : repeated;
+            return repeated == CLI_NO ? cli_error(CLI_NO, "nothing is run; give the reason to repeat it: --again REASON")
+                                      : repeated;
     }
     if (o->command && is_job_of_scheduler())
         launchers_warn(o->command, o->trial.dir ? o->trial.dir : "");
@@ -198,12 +202,11 @@ static int find_command(struct run_options *o, int argc, const char **argv)
 
 static int run_run(struct run_options *o, const struct cli_command *command, int argc, const char **argv)
 {
-    const struct poptOption before[] = {
-        {"directory", 'C', POPT_ARG_STRING, &o->session.where.dir, 0,
-         "the store (default: the current directory or a parent)", "DIR"},
-        {"direction", 0, POPT_ARG_STRING, &o->session.where.direction, 0,
-         "which score is better; creates the store if there is none", "lower|higher"},
-        CLI_FORMAT_OPTION(&o->session.format_text)};
+    const struct poptOption before[] = {{"directory", 'C', POPT_ARG_STRING, &o->session.where.dir, 0,
+                                         "the store (default: the current directory or a parent)", "DIR"},
+                                        {"direction", 0, POPT_ARG_STRING, &o->session.where.direction, 0,
+                                         "which score is better; creates the store if there is none", "lower|higher"},
+                                        CLI_FORMAT_OPTION(&o->session.format_text)};
     const struct poptOption after[] = {
         {"baseline", 0, POPT_ARG_NONE, &o->baseline, 0, "label a finished trial baseline", NULL},
         {"check-tried", 0, POPT_ARG_NONE, &o->check_tried, 0,
@@ -211,7 +214,8 @@ static int run_run(struct run_options *o, const struct cli_command *command, int
         {"again", 0, POPT_ARG_STRING, &o->again, 0, "why the trial repeats an earlier one; kept in notes", "REASON"},
         {"dry-metrics", 0, POPT_ARG_NONE, &o->dry_metrics, 0,
          "show which metric is read from which line of the command's output or of a saved log; no store, no row", NULL},
-        {"dry-lines", 0, POPT_ARG_STRING, &o->dry_lines, 0, "with --dry-metrics: end the command after its first N lines (default: let it finish)", "N"},
+        {"dry-lines", 0, POPT_ARG_STRING, &o->dry_lines, 0,
+         "with --dry-metrics: end the command after its first N lines (default: let it finish)", "N"},
         {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "show no progress, and nothing that the command prints", NULL},
         POPT_TABLEEND};
     struct poptOption options[sizeof before / sizeof *before + COMMAND_SETTINGS_MAX + sizeof after / sizeof *after];
@@ -240,31 +244,30 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_run = {
     .name = "run",
     .arguments = "-- COMMAND [ARG...]",
-    .description =
-        "Runs the command in a session of its own, within its limits, and appends a row with a\n"
-        "label: keep or discard by the score, or the way in which it failed: crash,\n"
-        "train_budget_overrun, eval_budget_overrun, size_blocked, preflight_crash, disqualified,\n"
-        "or harness_abort after an interruption. The label comes from the exit status, the signal\n"
-        "and the limits, never from printed text. Before the row is appended, every process that\n"
-        "the command started is ended (TERM, a grace period, KILL). Prints the exp_id. Exit\n"
-        "status: 0 measured, 1 failed but recorded, 130 interrupted.\n"
-        "\n"
-        "Metrics are read from four channels; the first one with a score counts. They are: JSON\n"
-        "lines in the file that LINEAGE_EVENTS names (schema/events.schema.json); the match of a\n"
-        "--metric-regex; `METRIC NAME=VALUE` in the output; each --metric NAME with a number behind\n"
-        "it, anywhere in a line. The last score counts, unless --metric-take says otherwise. A file\n"
-        "that --metric-file names counts before all of them, and files of usual names that the\n"
-        "command writes (trainer_state.json, metrics.csv, ..) give the score if it was not printed,\n"
-        "or its other digits (`lineage help frameworks`). The score of a store has one name. A\n"
-        "pattern gives up on a line after backtracking 100,000 times. With --dry-metrics nothing is\n"
-        "recorded: it shows which value is read from which line of the command, of the file LOG, or\n"
-        "of standard input. Exit status: 0 there is a score, 1 there is none.\n"
-        "\n"
-        "In the arguments, {NAME} is replaced by the parameter of that name, {seed} by the seed, and\n"
-        "{workdir} by a directory that becomes the snapshot if the trial is kept. The command also\n"
-        "finds them in its environment: LINEAGE_PARAM_NAME, LINEAGE_SEED, LINEAGE_WORKDIR, and\n"
-        "LINEAGE_PARAMS, a JSON file with all parameters. Commit, changes and machine are recorded\n"
-        "in provenance/ID/ (`lineage show`, `lineage diff`).",
+    .description = "Runs the command in a session of its own, within its limits, and appends a row with a\n"
+                   "label: keep or discard by the score, or the way in which it failed: crash,\n"
+                   "train_budget_overrun, eval_budget_overrun, size_blocked, preflight_crash, disqualified,\n"
+                   "or harness_abort after an interruption. The label comes from the exit status, the signal\n"
+                   "and the limits, never from printed text. Before the row is appended, every process that\n"
+                   "the command started is ended (TERM, a grace period, KILL). Prints the exp_id. Exit\n"
+                   "status: 0 measured, 1 failed but recorded, 130 interrupted.\n"
+                   "\n"
+                   "Metrics are read from four channels; the first one with a score counts. They are: JSON\n"
+                   "lines in the file that LINEAGE_EVENTS names (schema/events.schema.json); the match of a\n"
+                   "--metric-regex; `METRIC NAME=VALUE` in the output; each --metric NAME with a number behind\n"
+                   "it, anywhere in a line. The last score counts, unless --metric-take says otherwise. A file\n"
+                   "that --metric-file names counts before all of them, and files of usual names that the\n"
+                   "command writes (trainer_state.json, metrics.csv, ..) give the score if it was not printed,\n"
+                   "or its other digits (`lineage help frameworks`). The score of a store has one name. A\n"
+                   "pattern gives up on a line after backtracking 100,000 times. With --dry-metrics nothing is\n"
+                   "recorded: it shows which value is read from which line of the command, of the file LOG, or\n"
+                   "of standard input. Exit status: 0 there is a score, 1 there is none.\n"
+                   "\n"
+                   "In the arguments, {NAME} is replaced by the parameter of that name, {seed} by the seed, and\n"
+                   "{workdir} by a directory that becomes the snapshot if the trial is kept. The command also\n"
+                   "finds them in its environment: LINEAGE_PARAM_NAME, LINEAGE_SEED, LINEAGE_WORKDIR, and\n"
+                   "LINEAGE_PARAMS, a JSON file with all parameters. Commit, changes and machine are recorded\n"
+                   "in provenance/ID/ (`lineage show`, `lineage diff`).",
     .examples = "  lineage run -C runs/mine --direction lower -m val_bpb -- python3 -u train.py\n"
                 "  lineage run -C runs/mine -p lr=0.1 --seeds 3 --train-seconds 600 -- \\\n"
                 "      ./train --lr {lr} --seed {seed}\n"

@@ -93,8 +93,8 @@ static enum trainer_status open_judge(struct recipe_judge **judge, const struct 
  * because the watcher reads the error event and not the exit status. */
 static int train(const char *path, struct child_options *o)
 {
-    struct trainer_run_options options = {.checkpoint = o->checkpoint, .event = on_event, .context = o,
-                                          .credit = recipe_advantages_ask};
+    struct trainer_run_options options = {
+        .checkpoint = o->checkpoint, .event = on_event, .context = o, .credit = recipe_advantages_ask};
     struct trainer_recipe recipe;
     struct trainer_error error;
     struct recipe_judge *judge = NULL;
@@ -131,8 +131,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct child_options o = {.events = STDOUT_FILENO};
     struct poptOption options[] = {
         {"checkpoint", 0, POPT_ARG_STRING, &o.checkpoint, 0, "file for the trained policy", "FILE"},
-        {"judge-cache", 0, POPT_ARG_STRING, &o.judge_cache, 0,
-         "file of the judge's answers, unless the recipe names one",
+        {"judge-cache", 0, POPT_ARG_STRING, &o.judge_cache, 0, "file of the judge's answers, unless the recipe names one",
          "FILE"},
         {"teacher-cache", 0, POPT_ARG_STRING, &o.teacher_cache, 0, "file of the answers of teachers behind an endpoint", "FILE"},
         {"state", 0, POPT_ARG_STRING, &o.state, 0, "file of the run's state: continue from it if it exists", "FILE"},
@@ -155,8 +154,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_run_trial = {
     .name = "run-trial",
     .arguments = "RECIPE",
-    .description =
-        "Trains and writes one line of JSON per event. Records nothing; see `lineage train`.",
+    .description = "Trains and writes one line of JSON per event. Records nothing; see `lineage train`.",
     .examples = "  lineage run-trial recipe.json --checkpoint policy.ckpt",
     .run = run,
 };

@@ -84,8 +84,7 @@ static char *join(const char *const *arguments)
 static int work(struct cli_session *session, void *context)
 {
     const struct search_options *o = context;
-    struct lineage_query filter = {
-        .specialist = o->specialist, .since = o->since, .until = o->until, .limit = LIMIT_DEFAULT};
+    struct lineage_query filter = {.specialist = o->specialist, .since = o->since, .until = o->until, .limit = LIMIT_DEFAULT};
     struct lineage_cursor *cursor;
     struct lineage_error err;
     size_t n;

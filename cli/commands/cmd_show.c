@@ -12,8 +12,7 @@
 #include "run/provenance_read.h"
 
 /* Prints one line for each change of the trial, for each trial that it cites, and for each trial that cites it. */
-static void print_idea(const struct cli_session *session, const struct lineage_ideas *ideas,
-                       size_t trial)
+static void print_idea(const struct cli_session *session, const struct lineage_ideas *ideas, size_t trial)
 {
     const struct lineage_idea *idea = lineage_ideas_get(ideas, trial);
     struct lineage_change c;
@@ -130,9 +129,9 @@ static void print_verdict(const struct cli_session *session, const struct lineag
         cli_show_line(stdout, &session->screen, "verdict", lineage_hypothesis_text(text, h), CLI_PLAIN);
 }
 
-static int print_json(const struct lineage_trial *trial, const struct lineage_store *store, const struct lineage_ideas *ideas, size_t at, const struct lineage_effective *settings,
-                      const struct lineage_measured *measured, const struct lineage_hypothesis *h, json_t *run, json_t *entry,
-                      enum lineage_label row_label)
+static int print_json(const struct lineage_trial *trial, const struct lineage_store *store, const struct lineage_ideas *ideas,
+                      size_t at, const struct lineage_effective *settings, const struct lineage_measured *measured,
+                      const struct lineage_hypothesis *h, json_t *run, json_t *entry, enum lineage_label row_label)
 {
     const struct lineage_idea *idea = lineage_ideas_get(ideas, at);
     json_t *object = cli_trial_json(trial);

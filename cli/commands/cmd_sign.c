@@ -36,7 +36,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
          "sign with this key of ssh, now and at the end of each night; FILE.pub uses the key that ssh-agent has", "FILE"},
         {"trust", 0, POPT_ARG_STRING, &o.trust, 0, "trust signatures by this public key, without signing", "FILE.pub"},
         {"redacted", 0, POPT_ARG_NONE, &o.redacted, 0, "sign redactions, too, that were made since the last signature", NULL},
-        CLI_STORE_OPTIONS(&session.where), POPT_TABLEEND};
+        CLI_STORE_OPTIONS(&session.where),
+        POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
 }
 

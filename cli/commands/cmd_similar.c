@@ -30,8 +30,7 @@ static int print_json(const struct lineage_ideas *ideas, const struct lineage_si
     return CLI_OK;
 }
 
-static int print_list(struct cli_session *session, const struct lineage_ideas *ideas,
-                      const struct lineage_similar_list *found)
+static int print_list(struct cli_session *session, const struct lineage_ideas *ideas, const struct lineage_similar_list *found)
 {
     static const char *const columns[] = {"exp_id", "verdict", "outcome", "why", "hypothesis"};
     static const struct cli_column_fit fit[] = {
@@ -60,8 +59,8 @@ static bool looks_like_id(const char *text)
     return strncmp(text, "exp_", 4) == 0 || text[strspn(text, "0123456789")] == '\0';
 }
 
-static enum lineage_status ask(struct lineage_similar_list *list, struct lineage_ideas *ideas, const char *what,
-                               bool before, size_t limit, struct lineage_error *err)
+static enum lineage_status ask(struct lineage_similar_list *list, struct lineage_ideas *ideas, const char *what, bool before,
+                               size_t limit, struct lineage_error *err)
 {
     size_t trial;
     if (lineage_ideas_find(&trial, ideas, what))
@@ -125,15 +124,16 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_similar = {
     .name = "similar",
     .arguments = "ID|TEXT",
-    .description = "Lists the trials that resemble a trial, or a text that describes an idea, most similar\n"
-                   "first. It compares words, names of settings and their values, numbers and citations. "
-                   "The\n"
-                   "verdict is `same` for a trial that already made the whole change, alone or together "
-                   "with\n"
-                   "others, and `related` for all others; --strictness sets how sure that must be. Running\n"
-                   "trials are listed too. Standard error says if nothing is like the idea, which of its words\n"
-                   "no trial has, and if only its parts were tried. Exit status 0 if there is one, 1 if nothing resembles it or the\n"
-                   "trial does not exist.",
+    .description =
+        "Lists the trials that resemble a trial, or a text that describes an idea, most similar\n"
+        "first. It compares words, names of settings and their values, numbers and citations. "
+        "The\n"
+        "verdict is `same` for a trial that already made the whole change, alone or together "
+        "with\n"
+        "others, and `related` for all others; --strictness sets how sure that must be. Running\n"
+        "trials are listed too. Standard error says if nothing is like the idea, which of its words\n"
+        "no trial has, and if only its parts were tried. Exit status 0 if there is one, 1 if nothing resembles it or the\n"
+        "trial does not exist.",
     .examples = "  lineage similar 'raise grad_clip_norm from 0.3 to 0.5'\n"
                 "  lineage similar 120 --before --limit 5 --format json\n"
                 "  lineage similar 'double the warmup' --strictness 0.8",

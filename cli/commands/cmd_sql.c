@@ -32,8 +32,7 @@ static int work(struct cli_session *session, void *context)
     struct sql_print print = {.format = session->format};
     struct lineage_error err;
     (void)context;
-    enum lineage_status status =
-        lineage_sql_typed(session->store, session->args.positional[0], print_row, &print, &err);
+    enum lineage_status status = lineage_sql_typed(session->store, session->args.positional[0], print_row, &print, &err);
     int result = CLI_OK;
     if (print.list)
         result = cli_list_finish(print.list);
@@ -69,8 +68,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct poptOption options[] = {
         CLI_SESSION_OPTIONS(&o.session),
         {"max-seconds", 0, POPT_ARG_STRING, &o.seconds, 0, "stop after this time, in seconds (default: 60)", "SECONDS"},
-        {"max-memory", 0, POPT_ARG_STRING, &o.memory, 0,
-         "stop if it needs more memory than this, in MiB (default: 1024)", "MIB"},
+        {"max-memory", 0, POPT_ARG_STRING, &o.memory, 0, "stop if it needs more memory than this, in MiB (default: 1024)", "MIB"},
         {"max-rows", 0, POPT_ARG_STRING, &o.rows, 0, "stop after N rows (default: 1000000)", "N"},
         POPT_TABLEEND};
     return cli_on_store(&o.session, command, options, 1, 1, argc, argv, work, &o);

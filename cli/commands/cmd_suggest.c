@@ -19,8 +19,7 @@ static bool read_ranges(struct suggest_options *o)
     const char *text;
     for (char **range = o->ranges; range && *range; range++) {
         if (!strchr(*range, '='))
-            return cli_error(CLI_USAGE, "--range '%s' is not NAME=LOW:HIGH, such as lr=1e-5:1e-2:log", *range),
-                   false;
+            return cli_error(CLI_USAGE, "--range '%s' is not NAME=LOW:HIGH, such as lr=1e-5:1e-2:log", *range), false;
         if (!cli_assignment_parse(name, &text, "range", *range))
             return false;
         if (!propose_space_add(&o->question.space, name, text, why)) {
@@ -87,8 +86,7 @@ static int print_list(const json_t *suggestions, const struct propose_space *spa
     for (i = 0; i < space->n; i++)
         columns[i] = space->ranges[i].name;
     struct cli_list *list = cli_list_new(format, stdout, space->n, columns);
-    json_array_foreach(suggestions, i, setting)
-    {
+    json_array_foreach(suggestions, i, setting) {
         for (size_t r = 0; r < space->n; r++) {
             const json_t *value = json_object_get(setting, columns[r]);
             if (!value)
@@ -108,7 +106,8 @@ static int print_list(const json_t *suggestions, const struct propose_space *spa
 static void print_basis(const json_t *answer)
 {
     json_t *trials = json_object_get(answer, "trials");
-    fprintf(stderr, "lineage: %s, after %" JSON_INTEGER_FORMAT " measured and %" JSON_INTEGER_FORMAT
+    fprintf(stderr,
+            "lineage: %s, after %" JSON_INTEGER_FORMAT " measured and %" JSON_INTEGER_FORMAT
             " failed trials in these ranges, %" JSON_INTEGER_FORMAT " running; %" JSON_INTEGER_FORMAT " outside of them",
             json_string_value(json_object_get(answer, "method")), json_integer_value(json_object_get(trials, "measured")),
             json_integer_value(json_object_get(trials, "failed")), json_integer_value(json_object_get(trials, "running")),
@@ -119,15 +118,14 @@ static void print_basis(const json_t *answer)
     fputc('\n', stderr);
     const char *name;
     json_t *sources;
-    json_object_foreach(json_object_get(answer, "source"), name, sources)
-    {
+    json_object_foreach(json_object_get(answer, "source"), name, sources) {
         json_int_t n = 0;
         const char *source;
         json_t *count;
         json_object_foreach(sources, source, count)
             n += json_integer_value(count);
-        fprintf(stderr, "lineage: %" JSON_INTEGER_FORMAT " trial%s changed %s in words or in their programs\n", n, n == 1 ? "" : "s",
-                name);
+        fprintf(stderr, "lineage: %" JSON_INTEGER_FORMAT " trial%s changed %s in words or in their programs\n", n,
+                n == 1 ? "" : "s", name);
     }
 }
 
@@ -147,8 +145,9 @@ static int work(struct cli_session *session, void *context)
         print_basis(answer);
     }
     if (json_array_size(suggestions) == 0)
-        status = cli_error(CLI_NO, "every setting that %s can propose in these ranges was tried; widen the "
-                                   "ranges or use another method",
+        status = cli_error(CLI_NO,
+                           "every setting that %s can propose in these ranges was tried; widen the "
+                           "ranges or use another method",
                            propose_method_name(o->question.method));
     json_decref(answer);
     return status;
@@ -165,8 +164,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"range", 0, POPT_ARG_ARGV, &o->ranges, 0, "a parameter and its range or values; may be repeated", "NAME=RANGE"},
         {"propose", 0, POPT_ARG_STRING, &o->method, 0, "method (default: the sweep's, else auto)",
          "auto|gp|tpe|sobol|random|grid"},
-        {"n", 'n', POPT_ARG_STRING, &o->n, 0,
-         "print N settings; each one counts as running for the next (default: 1)", "N"},
+        {"n", 'n', POPT_ARG_STRING, &o->n, 0, "print N settings; each one counts as running for the next (default: 1)", "N"},
         {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "seed of random choices (default: the sweep's, else 0)", "N"},
         CLI_INPUT_OPTION,
         POPT_TABLEEND};
@@ -179,24 +177,23 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_suggest = {
     .name = "suggest",
     .arguments = "[SWEEP]",
-    .description =
-        "Prints the setting to try next, as `lineage night --propose` would choose it, from the\n"
-        "trials of the store that have all parameters of the ranges. Of a parameter that no trial\n"
-        "declares, the values that trials state in words count. A RANGE is LOW:HIGH,\n"
-        "LOW:HIGH:SCALE or LOW:HIGH:SCALE:STEPS (SCALE is linear, log, integer or log-integer;\n"
-        "STEPS is the number of points of a grid), or a list of values (8,16,32; adam,sgd). A range\n"
-        "that ends with ` if NAME=VALUES` has a value only where the range NAME has one of these.\n"
-        "SWEEP is a file whose `ranges` and `propose` are used (schema/sweep.schema.json).\n"
-        "\n"
-        "From more than 1000 trials, the newest 950 that declare the ranges and the 50 best are\n"
-        "read, so the answer takes the same time for any size of the store.\n"
-        "\n"
-        "auto learns with a Gaussian process from up to 150 measured trials, and with tpe from more.\n"
-        "gp and tpe (the tree-structured Parzen estimator over all ranges together) choose one of\n"
-        "the two. They keep away from settings near failures and near trials that still run. Trials\n"
-        "with other settings outside of the ranges weigh less. A setting that was tried is never\n"
-        "printed. The same store and seed give the same answer on every machine. Exit status 1 if\n"
-        "nothing is left to try.",
+    .description = "Prints the setting to try next, as `lineage night --propose` would choose it, from the\n"
+                   "trials of the store that have all parameters of the ranges. Of a parameter that no trial\n"
+                   "declares, the values that trials state in words count. A RANGE is LOW:HIGH,\n"
+                   "LOW:HIGH:SCALE or LOW:HIGH:SCALE:STEPS (SCALE is linear, log, integer or log-integer;\n"
+                   "STEPS is the number of points of a grid), or a list of values (8,16,32; adam,sgd). A range\n"
+                   "that ends with ` if NAME=VALUES` has a value only where the range NAME has one of these.\n"
+                   "SWEEP is a file whose `ranges` and `propose` are used (schema/sweep.schema.json).\n"
+                   "\n"
+                   "From more than 1000 trials, the newest 950 that declare the ranges and the 50 best are\n"
+                   "read, so the answer takes the same time for any size of the store.\n"
+                   "\n"
+                   "auto learns with a Gaussian process from up to 150 measured trials, and with tpe from more.\n"
+                   "gp and tpe (the tree-structured Parzen estimator over all ranges together) choose one of\n"
+                   "the two. They keep away from settings near failures and near trials that still run. Trials\n"
+                   "with other settings outside of the ranges weigh less. A setting that was tried is never\n"
+                   "printed. The same store and seed give the same answer on every machine. Exit status 1 if\n"
+                   "nothing is left to try.",
     .examples = "  lineage suggest --range lr=1e-5:1e-2:log --range optimizer=adam,sgd \\\n"
                 "      --range 'momentum=0:0.99 if optimizer=sgd'\n"
                 "  lineage suggest sweep.json --propose sobol -n 8 --format json",

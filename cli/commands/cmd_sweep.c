@@ -34,8 +34,8 @@ static void add_value(struct cli_list *list, double value, const char *text)
 static void fit(struct cli_list *list, bool pairs, struct cli_screen *screen)
 {
     const struct cli_column_fit columns[] = {
-        {.rank = 1, .least = 12}, {.rank = 2, .least = 12}, {.rank = 4},
-        {.rank = 3},              {.rank = 5, .least = 12}, {.rank = 6, .least = 12},
+        {.rank = 1, .least = 12}, {.rank = 2, .least = 12}, {.rank = 4}, {.rank = 3},
+        {.rank = 5, .least = 12}, {.rank = 6, .least = 12},
     };
     const struct cli_column_fit single[] = {columns[0], columns[2], columns[3], columns[4], columns[5]};
     cli_list_fit(list, screen, pairs ? columns : single);
@@ -44,8 +44,8 @@ static void fit(struct cli_list *list, bool pairs, struct cli_screen *screen)
 static int print_cells(const struct lineage_sweep *sweep, const char *x, const char *y, enum cli_format format,
                        struct cli_screen *screen)
 {
-    const char *columns[6] = {x, y ? y : "trials", y ? "trials" : "best", y ? "best" : "best_id",
-                              y ? "best_id" : "labels", "labels"};
+    const char *columns[6] = {x,       y ? y : "trials", y ? "trials" : "best", y ? "best" : "best_id", y ? "best_id" : "labels",
+                              "labels"};
     struct cli_list *list = cli_list_new(format, stdout, y ? 6 : 5, columns);
     char labels[256];
     fit(list, y, screen);
@@ -101,7 +101,7 @@ static void print_untried(FILE *out, const struct lineage_sweep *sweep, const ch
                 next++;
             } else {
                 fprintf(out, "%s %s=%s %s=%s", shown ? "," : "", x, value_text(a, sweep->xs[i], sweep->x_texts[i]), y,
-                       value_text(b, sweep->ys[j], sweep->y_texts[j]));
+                        value_text(b, sweep->ys[j], sweep->y_texts[j]));
                 shown++;
             }
     fputs(untried > shown ? ", ...\n" : "\n", out);
@@ -123,8 +123,7 @@ static json_t *cell_json(const struct lineage_sweep_cell *cell, const char *x, c
     json_object_set_new(object, "best_id", cell->best_id ? cli_json_text(cell->best_id) : json_null());
     for (int i = 0; i < LINEAGE_N_LABELS; i++)
         if (cell->labels[i])
-            json_object_set_new(labels, lineage_label_name((enum lineage_label)i),
-                                json_integer((json_int_t)cell->labels[i]));
+            json_object_set_new(labels, lineage_label_name((enum lineage_label)i), json_integer((json_int_t)cell->labels[i]));
     json_object_set_new(object, "labels", labels);
     return object;
 }

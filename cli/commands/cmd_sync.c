@@ -61,25 +61,24 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_sync = {
     .name = "sync",
     .arguments = "",
-    .description =
-        "Delivers the trials that were appended while the log's server could not be reached, each\n"
-        "one once, and reports the id that each one gets. Prints how many still wait. Every command\n"
-        "that appends does the same when it starts; commands that read send nothing. A trial that\n"
-        "the rules refuse by now (its parent does not exist, its id is taken) is kept in outbox/ with\n"
-        "the ending .refused. A trial that another user or machine wrote, or that was written for\n"
-        "another server, waits until --foreign says that it is yours; an earlier version of lineage\n"
-        "wrote trials that count as such too.\n"
-        "\n"
-        "--clean removes snapshots that no row names, checkpoints of nights older than DAYS days,\n"
-        "and bytes without an owner from the server; it keeps everything younger than a day.\n"
-        "\n"
-        "A file of the outbox that is damaged is kept with the ending .damaged: it holds a trial that was\n"
-        "acknowledged. `verify` names it too, until you remove it.\n"
-        "\n"
-        "Exit status 1: a trial was refused or is foreign, or another process is delivering. 2: the\n"
-        "server denies access, or has no such store, or a file of the outbox is damaged. 3: the\n"
-        "server cannot be reached, and all trials wait. A store whose log is a file has nothing to\n"
-        "deliver.",
+    .description = "Delivers the trials that were appended while the log's server could not be reached, each\n"
+                   "one once, and reports the id that each one gets. Prints how many still wait. Every command\n"
+                   "that appends does the same when it starts; commands that read send nothing. A trial that\n"
+                   "the rules refuse by now (its parent does not exist, its id is taken) is kept in outbox/ with\n"
+                   "the ending .refused. A trial that another user or machine wrote, or that was written for\n"
+                   "another server, waits until --foreign says that it is yours; an earlier version of lineage\n"
+                   "wrote trials that count as such too.\n"
+                   "\n"
+                   "--clean removes snapshots that no row names, checkpoints of nights older than DAYS days,\n"
+                   "and bytes without an owner from the server; it keeps everything younger than a day.\n"
+                   "\n"
+                   "A file of the outbox that is damaged is kept with the ending .damaged: it holds a trial that was\n"
+                   "acknowledged. `verify` names it too, until you remove it.\n"
+                   "\n"
+                   "Exit status 1: a trial was refused or is foreign, or another process is delivering. 2: the\n"
+                   "server denies access, or has no such store, or a file of the outbox is damaged. 3: the\n"
+                   "server cannot be reached, and all trials wait. A store whose log is a file has nothing to\n"
+                   "deliver.",
     .examples = "  lineage -C postgres://db.example/trials/atpo sync\n"
                 "  lineage -C postgres://db.example/trials/atpo sync --clean 30",
     .run = run,

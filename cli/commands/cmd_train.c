@@ -39,8 +39,7 @@ static bool set_text(struct train_options *o, const char *setting, const char *t
 static bool set_count(struct train_options *o, const char *setting, const char *text)
 {
     size_t count;
-    return !text || (cli_count_parse(&count, setting, text) &&
-                     recipe_source_set(&o->source, setting, text, false));
+    return !text || (cli_count_parse(&count, setting, text) && recipe_source_set(&o->source, setting, text, false));
 }
 
 /* Applies --set first, so that options for a single setting override it. */
@@ -49,8 +48,7 @@ static bool change_recipe(struct train_options *o)
     for (char **set = o->sets; set && *set; set++)
         if (!recipe_source_assign(&o->source, *set))
             return false;
-    return set_text(o, "hypothesis", o->hypothesis) &&
-           set_text(o, "expected_delta", o->expected_delta) &&
+    return set_text(o, "hypothesis", o->hypothesis) && set_text(o, "expected_delta", o->expected_delta) &&
            set_text(o, "start.checkpoint", o->checkpoint) && set_count(o, "seed", o->seed) &&
            set_count(o, "iterations", o->iterations) && set_count(o, "threads", o->threads);
 }
@@ -73,8 +71,7 @@ static int find_parent_of_checkpoint(struct train_options *o)
     struct lineage_error err;
     if (!o->recipe.checkpoint[0])
         return CLI_GO_ON;
-    if (origin_of_checkpoint(&o->origin, o->session.store, o->recipe.checkpoint, &err) !=
-        LINEAGE_OK)
+    if (origin_of_checkpoint(&o->origin, o->session.store, o->recipe.checkpoint, &err) != LINEAGE_OK)
         return cli_fail(&err);
     return CLI_GO_ON;
 }
@@ -110,8 +107,7 @@ static int start_from_parent(struct train_options *o)
 /* Prints only the exp_id on standard output, so that `id=$(lineage train ..)` works; the reason of a failure goes to
  * standard error. Returns 1 if the trial failed (its row is written all the same), and 130 after an interruption, as
  * shells do. */
-static int report(const struct train_options *o, const struct trial_outcome *outcome,
-                  const struct lineage_trial *row)
+static int report(const struct train_options *o, const struct trial_outcome *outcome, const struct lineage_trial *row)
 {
     int shown = CLI_OK;
     if (o->session.format_text)
@@ -135,8 +131,9 @@ static void use_kernels_of_state(const char *path)
     if (trainer_state_kernels(path, was, &err) != TRAINER_OK || strcmp(was, is) == 0)
         return;
     bool chosen = getenv(VECTOR_LEVEL) != NULL, same = !chosen && blas_env_use_kernels(was);
-    snprintf(said, sizeof said, same ? "goes on with the kernels of the state: %s"
-                                     : "bits may differ: the state was computed with %s, and this goes on with %s",
+    snprintf(said, sizeof said,
+             same ? "goes on with the kernels of the state: %s"
+                  : "bits may differ: the state was computed with %s, and this goes on with %s",
              was, is);
     cli_say(said);
 }
@@ -170,18 +167,17 @@ static int run_trial(struct train_options *o)
     struct interrupts interrupts;
     struct trial_outcome outcome;
     struct lineage_trial row = {0};
-    struct trial_request request = {.plan.identity = {.parent = o->origin.exp_id, .baseline = o->baseline, .name = o->recipe.name},
-                                    .refused = o->refused[0] ? o->refused : NULL,
-                                    .quiet = o->quiet,
-                                    .interrupts = &interrupts};
+    struct trial_request request = {
+        .plan.identity = {.parent = o->origin.exp_id, .baseline = o->baseline, .name = o->recipe.name},
+        .refused = o->refused[0] ? o->refused : NULL,
+        .quiet = o->quiet,
+        .interrupts = &interrupts};
     if (!recipe_request_init(&o->trial, &request, &o->recipe))
         return cli_no_memory();
     o->trial.state = o->state;
     o->trial.rollouts = o->rollouts;
     o->trial.state_every = o->every ? o->every : "10";
-    int status = interrupts_hold(&interrupts)
-                     ? trial_run_and_append(o->session.store, &request, &outcome, &row)
-                     : CLI_SYSTEM;
+    int status = interrupts_hold(&interrupts) ? trial_run_and_append(o->session.store, &request, &outcome, &row) : CLI_SYSTEM;
     if (status == CLI_GO_ON && o->state && outcome.end == TRIAL_FINISHED)
         unlink(o->state); /* the trial has a row and a checkpoint, so its state is no longer needed */
     if (status == CLI_GO_ON)
@@ -212,30 +208,26 @@ static int work(struct cli_session *session, void *context)
 
 /* Reads numbers as text, because popt's numbers are signed and not checked for a range, and its messages do not say
  * which values are allowed. */
-static int run_train(struct train_options *o, const struct cli_command *command, int argc,
-                     const char **argv)
+static int run_train(struct train_options *o, const struct cli_command *command, int argc, const char **argv)
 {
     struct poptOption options[] = {
         CLI_SESSION_OPTIONS(&o->session),
         {"hypothesis", 0, POPT_ARG_STRING, &o->hypothesis, 0, "what is tried and why", "TEXT"},
-        {"expected-delta", 0, POPT_ARG_STRING, &o->expected_delta, 0, "expected improvement",
-         "TEXT"},
-        {"parent", 0, POPT_ARG_STRING, &o->parent, 0, "start from the checkpoint of this trial",
-         "ID|best"},
+        {"expected-delta", 0, POPT_ARG_STRING, &o->expected_delta, 0, "expected improvement", "TEXT"},
+        {"parent", 0, POPT_ARG_STRING, &o->parent, 0, "start from the checkpoint of this trial", "ID|best"},
         {"checkpoint", 0, POPT_ARG_STRING, &o->checkpoint, 0, "start from this checkpoint", "FILE"},
         {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "seed of the trial (default: the recipe's)", "N"},
         {"iterations", 0, POPT_ARG_STRING, &o->iterations, 0, "iterations of training (default: the recipe's)", "N"},
         {"threads", 0, POPT_ARG_STRING, &o->threads, 0, "threads; 0: all processors (default: the recipe's)", "N"},
-        {"set", 0, POPT_ARG_ARGV, &o->sets, 0, "set any setting of the recipe; may be repeated",
-         "NAME=VALUE"},
-        {"resume", 0, POPT_ARG_STRING, &o->state, 0,
-         "save the run's state in FILE, and continue from it if it exists", "FILE"},
+        {"set", 0, POPT_ARG_ARGV, &o->sets, 0, "set any setting of the recipe; may be repeated", "NAME=VALUE"},
+        {"resume", 0, POPT_ARG_STRING, &o->state, 0, "save the run's state in FILE, and continue from it if it exists", "FILE"},
         {"save-every", 0, POPT_ARG_STRING, &o->every, 0, "save the state every N iterations (default: 10)", "N"},
         {"rollouts", 0, POPT_ARG_STRING, &o->rollouts, 0,
          "write the token streams of all rollouts to this new file, one rollout per line", "FILE"},
         {"baseline", 0, POPT_ARG_NONE, &o->baseline, 0, "label a finished trial baseline", NULL},
         {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "show no progress", NULL},
-        CLI_INPUT_OPTION, POPT_TABLEEND};
+        CLI_INPUT_OPTION,
+        POPT_TABLEEND};
     o->session.before_open = read_recipe;
     int status = cli_on_store(&o->session, command, options, 1, 1, argc, argv, work, o);
     recipe_source_release(&o->source);
@@ -265,36 +257,35 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_train = {
     .name = "train",
     .arguments = "RECIPE",
-    .description =
-        "Trains in a child process, within the budgets of the recipe, and appends a row with a\n"
-        "label: keep or discard according to the score (EM, decided like --status auto of append),\n"
-        "or the way in which it failed: crash, train_budget_overrun, eval_budget_overrun,\n"
-        "size_blocked, preflight_crash, or harness_abort after an interruption. The row contains\n"
-        "the settings, the clip scale and the information gain by turn; telemetry contains every\n"
-        "step; the snapshot of a kept trial contains recipe.json and policy.ckpt. The parent is\n"
-        "the trial that the checkpoint came from. Creates the store if there is none. Prints the\n"
-        "exp_id. Exit status: 0 measured, 1 failed but recorded, 130 interrupted.\n"
-        "\n"
-        "If the sampler differs from the learner (sampler.*) or the policy routes tokens\n"
-        "(model.experts.*), the recipe is compared with the core's plan of corrections. Missing\n"
-        "corrections are reported as warnings (not with --quiet), and the trial runs.\n"
-        "\n"
-        "--set takes a setting by its name in rows (lr, alpha, k_max) or by its path in the recipe\n"
-        "(schema/recipe.schema.json), with a value in JSON or a text: lr=1e-4, loss.name=gspo,\n"
-        "environments[0].algorithm.alpha=0.9. A setting of environments without an index applies\n"
-        "to all. If the recipe or a setting is refused, the exit status is 2 and no row is\n"
-        "written.\n"
-        "\n"
-        "With --resume, repeating the command continues an interrupted trial, which ends with the\n"
-        "same checkpoint and score as without the interruption. Its row says resumed_after, and\n"
-        "its telemetry begins there. The file is removed when the trial is measured. Training time\n"
-        "before the interruption counts.\n"
-        "\n"
-        "Under mpirun (Open MPI) all processes train one trial together. Numbers and checkpoint do\n"
-        "not depend on the number of processes: all of them share rollouts and minibatches, the\n"
-        "first four share gradients. Only rank 0 reads the recipe, writes and prints. Time budgets\n"
-        "apply to the trial, memory and threads to each process. If a process is lost, the trial\n"
-        "ends as crash.",
+    .description = "Trains in a child process, within the budgets of the recipe, and appends a row with a\n"
+                   "label: keep or discard according to the score (EM, decided like --status auto of append),\n"
+                   "or the way in which it failed: crash, train_budget_overrun, eval_budget_overrun,\n"
+                   "size_blocked, preflight_crash, or harness_abort after an interruption. The row contains\n"
+                   "the settings, the clip scale and the information gain by turn; telemetry contains every\n"
+                   "step; the snapshot of a kept trial contains recipe.json and policy.ckpt. The parent is\n"
+                   "the trial that the checkpoint came from. Creates the store if there is none. Prints the\n"
+                   "exp_id. Exit status: 0 measured, 1 failed but recorded, 130 interrupted.\n"
+                   "\n"
+                   "If the sampler differs from the learner (sampler.*) or the policy routes tokens\n"
+                   "(model.experts.*), the recipe is compared with the core's plan of corrections. Missing\n"
+                   "corrections are reported as warnings (not with --quiet), and the trial runs.\n"
+                   "\n"
+                   "--set takes a setting by its name in rows (lr, alpha, k_max) or by its path in the recipe\n"
+                   "(schema/recipe.schema.json), with a value in JSON or a text: lr=1e-4, loss.name=gspo,\n"
+                   "environments[0].algorithm.alpha=0.9. A setting of environments without an index applies\n"
+                   "to all. If the recipe or a setting is refused, the exit status is 2 and no row is\n"
+                   "written.\n"
+                   "\n"
+                   "With --resume, repeating the command continues an interrupted trial, which ends with the\n"
+                   "same checkpoint and score as without the interruption. Its row says resumed_after, and\n"
+                   "its telemetry begins there. The file is removed when the trial is measured. Training time\n"
+                   "before the interruption counts.\n"
+                   "\n"
+                   "Under mpirun (Open MPI) all processes train one trial together. Numbers and checkpoint do\n"
+                   "not depend on the number of processes: all of them share rollouts and minibatches, the\n"
+                   "first four share gradients. Only rank 0 reads the recipe, writes and prints. Time budgets\n"
+                   "apply to the trial, memory and threads to each process. If a process is lost, the trial\n"
+                   "ends as crash.",
     .examples = "  lineage train recipe.json -C runs/hop --hypothesis 'wider clip'\n"
                 "  lineage train recipe.json -C runs/hop --parent best --seed 2 \\\n"
                 "      --set algorithm.name=turn-group-v1d --set alpha=0.9\n"

@@ -51,8 +51,9 @@ static bool draw_node(void *context, const struct lineage_tree_node *node)
     print->failed = !id || !hypothesis;
     if (!print->failed)
         printf("%*s%s%s  %s%s  %s%s%s%s%s  %s\n", deep ? DEEPEST_INDENT * 2 : (int)(node->depth * 2), "",
-               node->depth ? cli_sign("└─ ", "`- ") : "", id, cli_style_on(print->screen, style), lineage_label_name(trial->status), score,
-               cli_style_off(print->screen, style), depth, node->parent_missing ? "  (parent missing)" : "", node->in_cycle ? "  (in a cycle)" : "", hypothesis);
+               node->depth ? cli_sign("└─ ", "`- ") : "", id, cli_style_on(print->screen, style),
+               lineage_label_name(trial->status), score, cli_style_off(print->screen, style), depth,
+               node->parent_missing ? "  (parent missing)" : "", node->in_cycle ? "  (in a cycle)" : "", hypothesis);
     free(id);
     free(hypothesis);
     return !print->failed;
@@ -67,8 +68,7 @@ static int work(struct cli_session *session, void *context)
         return tree_graph_print(session->store, &session->screen);
     if (session->format != CLI_TABLE)
         print.list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
-    enum lineage_status status =
-        lineage_tree_walk(session->store, print.list ? list_node : draw_node, &print, &err);
+    enum lineage_status status = lineage_tree_walk(session->store, print.list ? list_node : draw_node, &print, &err);
     int result = print.list ? cli_list_finish(print.list) : CLI_OK;
     if (print.failed)
         return cli_no_memory();

@@ -55,11 +55,11 @@ static void make_conditions(struct lineage_condition conditions[MAX_WANTED], con
 {
     for (size_t i = 0; i < o->n; i++) {
         double slack = lineage_slack(tolerance, o->wanted[i].value);
-        conditions[i] = (struct lineage_condition){
-            .name = o->names[i],
-            .range = {{true, o->wanted[i].value - slack}, {true, o->wanted[i].value + slack}},
-            .texts = &o->wanted[i].text,
-            .n_texts = o->wanted[i].text != NULL};
+        conditions[i] =
+            (struct lineage_condition){.name = o->names[i],
+                                       .range = {{true, o->wanted[i].value - slack}, {true, o->wanted[i].value + slack}},
+                                       .texts = &o->wanted[i].text,
+                                       .n_texts = o->wanted[i].text != NULL};
     }
 }
 
@@ -148,8 +148,8 @@ static void report_nearest(struct lineage_store *store, const struct tried_optio
         write_settings(has, sizeof has, o, json_object_get(near, "has"));
         write_settings(lacks, sizeof lacks, o, json_object_get(near, "lacks"));
         char *line = cli_text_line(json_string_value(json_object_get(near, "outcome")), 0);
-        fprintf(stderr, "lineage: nearest: %s has %s, not %s; %s\n", json_string_value(json_object_get(near, "exp_id")), has, lacks,
-                line ? line : "");
+        fprintf(stderr, "lineage: nearest: %s has %s, not %s; %s\n", json_string_value(json_object_get(near, "exp_id")), has,
+                lacks, line ? line : "");
         free(line);
     }
     json_decref(nearest);

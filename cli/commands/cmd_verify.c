@@ -77,8 +77,9 @@ static void add_heads(struct lineage_verification *v, const struct signed_heads 
     for (size_t i = 0; i < 2; i++) {
         if (!digests[i] || (i && digests[0] && strcmp(digests[0], digests[1]) == 0))
             continue;
-        snprintf(texts[i], SIGNED_TEXT, "no record ends in the head that was %s (%s, record %" PRIu64
-                 "): rows up to there were changed or removed", kinds[i], times[i], records[i]);
+        snprintf(texts[i], SIGNED_TEXT,
+                 "no record ends in the head that was %s (%s, record %" PRIu64 "): rows up to there were changed or removed",
+                 kinds[i], times[i], records[i]);
         v->known[v->n_known++] = (struct lineage_known_digest){.digest = digests[i], .text = texts[i]};
     }
 }
@@ -162,8 +163,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct verify_options o = {0};
     struct poptOption options[] = {
         {"head", 0, POPT_ARG_STRING, &o.head, 0, "also check that the rows up to this digest are unchanged", "DIGEST"},
-        {"digest", 0, POPT_ARG_NONE, &o.digest, 0,
-         "print the digest of all rows, to be noted elsewhere for --head", NULL},
+        {"digest", 0, POPT_ARG_NONE, &o.digest, 0, "print the digest of all rows, to be noted elsewhere for --head", NULL},
         CLI_SESSION_OPTIONS(&session),
         POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);

@@ -40,7 +40,8 @@ static bool list_one(void *context, const struct lineage_void *entry)
 static int list_voids(struct cli_session *session)
 {
     static const char *const columns[] = {"exp_id", "status", "score", "void_by", "timestamp", "reason"};
-    static const struct cli_column_fit fit[] = {{.rank = 1}, {.rank = 2}, {.rank = 3}, {.rank = 5}, {.rank = 6}, {.rank = 4, .least = 30}};
+    static const struct cli_column_fit fit[] = {{.rank = 1}, {.rank = 2}, {.rank = 3},
+                                                {.rank = 5}, {.rank = 6}, {.rank = 4, .least = 30}};
     struct listing l = {.list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns)};
     struct lineage_error err;
     if (!l.list)
@@ -88,8 +89,10 @@ static json_t *judged(struct lineage_store *store)
 {
     struct lineage_error err;
     json_t *labels = json_object();
-    if (labels && lineage_sql(store, "SELECT j.exp_id, t.status FROM judged j JOIN trials t ON t.seq = j.seq WHERE t.status <> j.status"
-                                     " ORDER BY j.seq", take_judged, labels, &err) != LINEAGE_OK)
+    if (labels && lineage_sql(store,
+                              "SELECT j.exp_id, t.status FROM judged j JOIN trials t ON t.seq = j.seq WHERE t.status <> j.status"
+                              " ORDER BY j.seq",
+                              take_judged, labels, &err) != LINEAGE_OK)
         json_object_clear(labels);
     return labels;
 }
@@ -102,7 +105,8 @@ static void say_judged(json_t *of, const json_t *other, bool back)
     size_t n = 0, used = 0;
     char said[400] = "";
     json_object_foreach(of, id, label)
-        if ((back ? !json_object_get(other, id) : !json_equal(label, json_object_get(other, id))) && ++n <= SAID_MAX && used < sizeof said)
+        if ((back ? !json_object_get(other, id) : !json_equal(label, json_object_get(other, id))) && ++n <= SAID_MAX &&
+            used < sizeof said)
             used += (size_t)snprintf(said + used, sizeof said - used, "%s%.40s%s%.20s", n > 1 ? ", " : "judged again: ", id,
                                      back ? " as in its row" : " is now ", back ? "" : json_string_value(label));
     if (n > SAID_MAX && used < sizeof said)
@@ -133,8 +137,8 @@ static int measure_noise(struct lineage_store *store, const char *id)
     if (config->noise_std == before) /* both are written with the same digits */
         return CLI_OK;
     lineage_noise_of_config(&noise, config);
-    snprintf(said, sizeof said, "the noise floor is now %s; it was %.3g", config->noise_std > 0 ? lineage_noise_text(text, &noise) : "unknown",
-             before);
+    snprintf(said, sizeof said, "the noise floor is now %s; it was %.3g",
+             config->noise_std > 0 ? lineage_noise_text(text, &noise) : "unknown", before);
     cli_say(said);
     return CLI_OK;
 }
@@ -232,12 +236,11 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct cli_session session = {0};
     struct void_options o = {0};
-    struct poptOption options[] = {
-        CLI_SESSION_OPTIONS(&session),
-        {"reason", 0, POPT_ARG_STRING, &o.reason, 0, "why the trial does not count", "TEXT"},
-        {"undo", 0, POPT_ARG_NONE, &o.undo, 0, "take the void back: the trial counts again", NULL},
-        CLI_SCREEN_OPTIONS(&session.screen),
-        POPT_TABLEEND};
+    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session),
+                                   {"reason", 0, POPT_ARG_STRING, &o.reason, 0, "why the trial does not count", "TEXT"},
+                                   {"undo", 0, POPT_ARG_NONE, &o.undo, 0, "take the void back: the trial counts again", NULL},
+                                   CLI_SCREEN_OPTIONS(&session.screen),
+                                   POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, IDS_MAX, argc, argv, work, &o);
 }
 

@@ -68,7 +68,7 @@ static int git(const char *const *argv, const char *dir, FILE *diff, char *said,
         n = used + 1 < size ? read(out[0], said + used, size - used - 1) : read(out[0], beyond, sizeof beyond);
         used += n > 0 && used + 1 < size ? (size_t)n : 0;
     }
-    said[*length = used] = '\0';
+    said[ *length = used] = '\0';
     close(out[0]);
     while (pid > 0 && waitpid(pid, &state, 0) < 0 && errno == EINTR)
         ;

@@ -58,8 +58,18 @@ static char *ask_scratch(struct repository *r, const char *const *words, size_t 
 static char *diff(struct repository *r, const char *from, const char *to, size_t file_max, size_t *length)
 {
     char big[64];
-    const char *const words[] = {"-c", big, "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames",
-                                 "--submodule=short", "--end-of-options", from, to, NULL};
+    const char *const words[] = {"-c",
+                                 big,
+                                 "diff",
+                                 "--no-ext-diff",
+                                 "--no-textconv",
+                                 "--no-color",
+                                 "--find-renames",
+                                 "--submodule=short",
+                                 "--end-of-options",
+                                 from,
+                                 to,
+                                 NULL};
     snprintf(big, sizeof big, "core.bigFileThreshold=%zu", file_max);
     return ask_scratch(r, words, length);
 }

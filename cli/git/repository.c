@@ -25,8 +25,8 @@ enum { WORDS_MAX = 64, ENVIRONMENT_MAX = 24 };
 static char *in_users(const char *dir, const char *const *words, size_t max, size_t *length)
 {
     static const char *const environment[] = {"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", NULL};
-    const char *argv[WORDS_MAX] = {"git", "-C", dir, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
-                                   "-c", "core.logAllRefUpdates=false"};
+    const char *argv[WORDS_MAX] = {
+        "git", "-C", dir, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.logAllRefUpdates=false"};
     size_t n = 9;
     while (*words && n < WORDS_MAX - 1)
         argv[n++] = *words++;
@@ -66,7 +66,8 @@ bool repository_find(struct repository *r, const char *dir)
     const char *const excludes[] = {"config", "--type=path", "--get", "core.excludesFile", NULL};
     *r = (struct repository){0};
     r->has_files = rev_parse(r->top, sizeof r->top, dir, "--show-toplevel", NULL);
-    if ((!r->has_files && !rev_parse(r->top, sizeof r->top, dir, "--absolute-git-dir", NULL)) || !find_path(r->objects, r, "objects"))
+    if ((!r->has_files && !rev_parse(r->top, sizeof r->top, dir, "--absolute-git-dir", NULL)) ||
+        !find_path(r->objects, r, "objects"))
         return false;
     find_path(r->index, r, "index");
     find_path(r->shallow, r, "shallow");
@@ -173,8 +174,7 @@ bool repository_scratch_make(struct repository *r, const char *dir)
     snprintf(r->git_dir, sizeof r->git_dir, "GIT_DIR=%s", r->scratch);
     snprintf(r->work_tree, sizeof r->work_tree, "GIT_WORK_TREE=%s", r->top);
     return put_dir(r->scratch, "refs") && put_dir(r->scratch, "objects") && put_dir(r->scratch, "objects/info") &&
-           put_dir(r->scratch, "info") && put_file(r->scratch, "config", config) &&
-           repository_scratch_head(r) &&
+           put_dir(r->scratch, "info") && put_file(r->scratch, "config", config) && repository_scratch_head(r) &&
            put_file(r->scratch, "objects/info/alternates", r->objects) && copy_file(r, r->index, "index") &&
            copy_file(r, r->shallow, "shallow") && copy_file(r, r->excludes[0], "info/exclude");
 }
@@ -187,15 +187,24 @@ void repository_scratch_remove(struct repository *r)
 }
 
 /* The environment overrides variables of the user that would point git to another repository. */
-char *repository_git(const struct repository *r, const char *const *more, const char *const *words, size_t max,
-                     size_t *length)
+char *repository_git(const struct repository *r, const char *const *more, const char *const *words, size_t max, size_t *length)
 {
     char excludes[PATH_MAX + 32], index[PATH_MAX + 32], objects[PATH_MAX + 32];
     const char *argv[WORDS_MAX] = {"git", "-C", r->top, "-c", "diff.autoRefreshIndex=false", "-c", "core.safecrlf=false"};
-    const char *environment[ENVIRONMENT_MAX] = {
-        r->git_dir, r->work_tree, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_COUNT=0",
-        "GIT_CONFIG_PARAMETERS=", "GIT_EXTERNAL_DIFF=", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_PAGER=cat",
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES=", "GIT_ATTR_NOSYSTEM=1", index, objects};
+    const char *environment[ENVIRONMENT_MAX] = {r->git_dir,
+                                                r->work_tree,
+                                                "GIT_CONFIG_NOSYSTEM=1",
+                                                "GIT_CONFIG_GLOBAL=/dev/null",
+                                                "GIT_CONFIG_COUNT=0",
+                                                "GIT_CONFIG_PARAMETERS=",
+                                                "GIT_EXTERNAL_DIFF=",
+                                                "GIT_OPTIONAL_LOCKS=0",
+                                                "GIT_NO_LAZY_FETCH=1",
+                                                "GIT_PAGER=cat",
+                                                "GIT_ALTERNATE_OBJECT_DIRECTORIES=",
+                                                "GIT_ATTR_NOSYSTEM=1",
+                                                index,
+                                                objects};
     size_t n = 7, m = 14;
     snprintf(index, sizeof index, "GIT_INDEX_FILE=%s/index", r->scratch);
     snprintf(objects, sizeof objects, "GIT_OBJECT_DIRECTORY=%s%s", r->shares_objects ? r->objects : r->scratch,

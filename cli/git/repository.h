@@ -54,8 +54,7 @@ void repository_scratch_remove(struct repository *r);
  * Runs git in the scratch repository and returns its output, which the caller frees, or NULL (see read_command.h). more
  * lists additional environment variables, NAME=VALUE; NULL: none.
  */
-char *repository_git(const struct repository *r, const char *const *more, const char *const *words, size_t max,
-                     size_t *length);
+char *repository_git(const struct repository *r, const char *const *more, const char *const *words, size_t max, size_t *length);
 
 /* Like repository_git, when only success matters. */
 bool repository_run(const struct repository *r, const char *const *words);

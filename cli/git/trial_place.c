@@ -79,8 +79,10 @@ static bool take_if_known(char out[PATH_MAX], const json_t *git, const char *dir
  */
 static void follow_rewriting(json_t *git, struct repository *r, const char *place)
 {
-    static const char *const files[] = {".git/filter-repo/commit-map", "filter-repo/commit-map"}, *const keys[] = {"code", "commit"};
-    char path[PATH_MAX], line[4 * REPOSITORY_COMMIT_MAX], was[REPOSITORY_COMMIT_MAX], is[REPOSITORY_COMMIT_MAX], kept[REPOSITORY_COMMIT_MAX] = "";
+    static const char *const files[] = {".git/filter-repo/commit-map", "filter-repo/commit-map"}, *const keys[] = {"code",
+                                                                                                                   "commit"};
+    char path[PATH_MAX], line[4 * REPOSITORY_COMMIT_MAX], was[REPOSITORY_COMMIT_MAX], is[REPOSITORY_COMMIT_MAX],
+        kept[REPOSITORY_COMMIT_MAX] = "";
     const char *ref = text_of(git, "ref");
     bool listed = false, moved = false;
     FILE *in = NULL;
@@ -117,7 +119,8 @@ void trial_place_find(json_t *git, const char *store)
     if (!r)
         return;
     if (moved)
-        found = take(place, move_along(moved_top, top, was, now) ? moved_top : "", move_along(moved_common, common, was, now) ? moved_common : "") &&
+        found = take(place, move_along(moved_top, top, was, now) ? moved_top : "",
+                     move_along(moved_common, common, was, now) ? moved_common : "") &&
                 knows_trial(r, git, place);
     else if (*was || (strncmp(now, top, strlen(top)) == 0 && now[strlen(top)] == '/'))
         found = take(place, top, common);

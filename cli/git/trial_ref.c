@@ -156,8 +156,7 @@ bool trial_ref_remove(const json_t *git)
 {
     struct repository *r = open_own(git);
     const char *ref = text_of(git, "ref");
-    bool removed = r && is_ours(ref, REFS) && has_value(r, ref, code_of(git)) &&
-                   repository_ref_set(r, ref, NULL, code_of(git));
+    bool removed = r && is_ours(ref, REFS) && has_value(r, ref, code_of(git)) && repository_ref_set(r, ref, NULL, code_of(git));
     if (r)
         remove_running(r, git);
     free(r);
@@ -186,7 +185,8 @@ json_t *trial_ref_find(const char *exp_id, const char *begin, const char *store)
                 break;
             if (*begin && strncmp(commit, begin, strlen(begin)) == 0)
                 git = json_pack("{s:s, s:s, s:o, s:s, s:s, s:s}", "commit", commit, "top", r->top, "common",
-                                json_stringn(r->objects, strlen(r->objects) - strlen("/objects")), "store", now, "code", commit, "ref", ref);
+                                json_stringn(r->objects, strlen(r->objects) - strlen("/objects")), "store", now, "code", commit,
+                                "ref", ref);
         }
     free(r);
     return git;

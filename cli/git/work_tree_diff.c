@@ -59,9 +59,10 @@ __attribute__((format(printf, 2, 3))) static void leave_out(const struct recordi
 
 /* The files of a store, by which they are recognized if the store is the top directory of the repository: names, or
  * beginnings of names. */
-static const char *const own[] = {"results.tsv", ".results.tsv.digests", ".trial-", ".rerun-", ".init-", ".claim", "lineage.",
-                                  "lineage_", "telemetry/", "snapshots/", "logs/", "provenance/", "checkpoints/", "outbox/",
-                                  "remarks.jsonl", "insights.jsonl", "server.json", "KNOWLEDGE.md", NULL};
+static const char *const own[] = {
+    "results.tsv",   ".results.tsv.digests", ".trial-",     ".rerun-",      ".init-",      ".claim",       "lineage.",
+    "lineage_",      "telemetry/",           "snapshots/",  "logs/",        "provenance/", "checkpoints/", "outbox/",
+    "remarks.jsonl", "insights.jsonl",       "server.json", "KNOWLEDGE.md", NULL};
 
 /* The store's path relative to the top of the repository: "" if it is the top, NULL if it is elsewhere. */
 static const char *store_below_top(const struct recording *r)
@@ -153,8 +154,8 @@ static char *exclude_lines(const char *prefix)
 bool work_tree_exclude_store(const char *dir)
 {
     char prefix[PATH_MAX], path[PATH_MAX], ignored[PATH_MAX];
-    static const char *const where[] = {"rev-parse", "--show-prefix", NULL}, *const file[] = {"rev-parse", "--path-format=absolute",
-                                        "--git-path", "info/exclude", NULL},
+    static const char *const where[] = {"rev-parse", "--show-prefix", NULL},
+                             *const file[] = {"rev-parse", "--path-format=absolute", "--git-path", "info/exclude", NULL},
                              *const check[] = {"check-ignore", "--no-index", "results.tsv", NULL};
     struct repository *r = calloc(1, sizeof *r);
     bool done = !r || !repository_find(r, dir) || !r->has_files || repository_ask(ignored, sizeof ignored, dir, check);
@@ -230,8 +231,8 @@ static void note_secret(const struct recording *r, const char *name)
 static bool hide_changed(struct recording *r)
 {
     char texts[TEXTS][PATH_MAX + 32];
-    const char *words[WORDS_MAX] = {"diff",          "--name-only",              "-z",  "--no-renames",
-                                    "--no-ext-diff", "--ignore-submodules=all", "HEAD"};
+    const char *words[WORDS_MAX] = {"diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=all",
+                                    "HEAD"};
     size_t length;
     r->n_hidden = 0;
     json_object_del(r->result, "secret_files");
@@ -270,8 +271,8 @@ static bool write_bytes(const char *dir, const char *name, const char *text, siz
 static bool write_diff(const struct recording *r, const char *name, const char *key, const char *cached)
 {
     char file[64], texts[TEXTS][PATH_MAX + 32];
-    const char *words[WORDS_MAX] = {"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--binary", "--full-index",
-                                    "--ignore-submodules=all", cached ? cached : "--no-renames"};
+    const char *words[WORDS_MAX] = {"diff",     "--no-ext-diff", "--no-textconv",           "--no-color",
+                                    "--binary", "--full-index",  "--ignore-submodules=all", cached ? cached : "--no-renames"};
     size_t length;
     leave_out_store(r, words, 8, texts);
     char *text = repository_git(r->repository, NULL, words, GIT_DIFF_MAX, &length);
@@ -350,7 +351,7 @@ static void write_untracked(struct recording *r)
         else if (secret_file(names + at, r->secrets))
             note_secret(r, names + at);
         else if (copied < GIT_UNTRACKED_FILES && names[at] != '/' && !strstr(names + at, "..") &&
-            copy_untracked(r, names + at, &room))
+                 copy_untracked(r, names + at, &room))
             copied++;
         else if (left++ < LEFT_NAMED)
             snprintf(text + strlen(text), sizeof text - strlen(text), "%s%.60s", left > 1 ? ", " : "", names + at);
@@ -456,7 +457,8 @@ static bool put_submodule(const struct recording *r, const char *name)
     snprintf(path, sizeof path, "%s/%s", r->repository->top, name);
     snprintf(prefix, sizeof prefix, "--prefix=%s/", name);
     bool here = sub && realpath(path, top) && repository_find(sub, top) && strcmp(sub->top, top) == 0;
-    bool put = here && make_tree(r, sub, name, tree) && repository_run(r->repository, forget) && repository_run(r->repository, read_tree);
+    bool put = here && make_tree(r, sub, name, tree) && repository_run(r->repository, forget) &&
+               repository_run(r->repository, read_tree);
     strcat(path, "/.git");
     if (!put && (here || access(path, F_OK) == 0))
         leave_out(r, "the submodule %.80s", name);
@@ -486,16 +488,20 @@ static bool make_commit(struct recording *r, char commit[REPOSITORY_COMMIT_MAX])
     const char *const add[] = {"--literal-pathspecs", "add", "-A", "-f", list, "--pathspec-file-nul", NULL};
     const char *const write_tree[] = {"write-tree", "--missing-ok", NULL}; /* a partial clone lacks blobs */
     const char *const show[] = {"show", "-s", "--format=%ct", git->commit, NULL};
-    const char *const commit_tree[] = {"commit-tree", tree, "-p", git->commit, "-m",
-                                       "Uncommitted changes of a trial, recorded by lineage", NULL};
-    const char *const identity[] = {"GIT_AUTHOR_NAME=lineage",    "GIT_AUTHOR_EMAIL=lineage@localhost",
-                                    "GIT_COMMITTER_NAME=lineage", "GIT_COMMITTER_EMAIL=lineage@localhost",
-                                    dates[0],                     dates[1],
+    const char *const commit_tree[] = {
+        "commit-tree", tree, "-p", git->commit, "-m", "Uncommitted changes of a trial, recorded by lineage", NULL};
+    const char *const identity[] = {"GIT_AUTHOR_NAME=lineage",
+                                    "GIT_AUTHOR_EMAIL=lineage@localhost",
+                                    "GIT_COMMITTER_NAME=lineage",
+                                    "GIT_COMMITTER_EMAIL=lineage@localhost",
+                                    dates[0],
+                                    dates[1],
                                     NULL};
     snprintf(list, sizeof list, "--pathspec-from-file=%s/names", git->scratch);
     git->shares_objects = true;
     size_t n = 0;
-    bool made = list_changed(r) && (ftell(r->copied) == 0 || repository_run(git, add)) && (!r->has_links || put_submodules(r, &n));
+    bool made =
+        list_changed(r) && (ftell(r->copied) == 0 || repository_run(git, add)) && (!r->has_links || put_submodules(r, &n));
     if (n)
         json_object_set_new(r->result, "submodules", json_integer((json_int_t)n));
     made = made && line_of(tree, sizeof tree, git, NULL, write_tree) && line_of(time, sizeof time, git, NULL, show);
@@ -559,13 +565,18 @@ static void record(struct recording *r)
 static bool begin_history(struct repository *git)
 {
     static const char *const empty_tree[] = {"hash-object", "-t", "tree", "-w", "/dev/null", NULL};
-    static const char *const dated[] = {"GIT_AUTHOR_NAME=lineage", "GIT_AUTHOR_EMAIL=lineage@localhost", "GIT_COMMITTER_NAME=lineage",
-                                        "GIT_COMMITTER_EMAIL=lineage@localhost", "GIT_AUTHOR_DATE=@0 +0000",
-                                        "GIT_COMMITTER_DATE=@0 +0000", NULL};
+    static const char *const dated[] = {"GIT_AUTHOR_NAME=lineage",
+                                        "GIT_AUTHOR_EMAIL=lineage@localhost",
+                                        "GIT_COMMITTER_NAME=lineage",
+                                        "GIT_COMMITTER_EMAIL=lineage@localhost",
+                                        "GIT_AUTHOR_DATE=@0 +0000",
+                                        "GIT_COMMITTER_DATE=@0 +0000",
+                                        NULL};
     char tree[REPOSITORY_COMMIT_MAX];
     const char *const commit_tree[] = {"commit-tree", tree, "-m", "No commit yet, recorded by lineage", NULL};
     git->shares_objects = true;
-    bool made = line_of(tree, sizeof tree, git, NULL, empty_tree) && line_of(git->commit, sizeof git->commit, git, dated, commit_tree);
+    bool made =
+        line_of(tree, sizeof tree, git, NULL, empty_tree) && line_of(git->commit, sizeof git->commit, git, dated, commit_tree);
     git->shares_objects = false;
     return made && repository_scratch_head(git);
 }
@@ -576,10 +587,12 @@ json_t *work_tree_diff_write(const char *dir, const char *work, const char *stor
     struct repository *repository = calloc(1, sizeof *repository);
     struct recording *r = calloc(1, sizeof *r);
     json_t *result = NULL;
-    if (r && repository && realpath(dir, absolute) && realpath(store, store_path) && repository_find(repository, work) && repository->has_files &&
-        repository_scratch_make(repository, absolute) && (repository->commit[0] || begin_history(repository))) {
-        result = json_pack("{s:s, s:s, s:o, s:s}", "commit", repository->commit, "top", repository->top, "common",
-                           json_stringn(repository->objects, strlen(repository->objects) - strlen("/objects")), "store", store_path);
+    if (r && repository && realpath(dir, absolute) && realpath(store, store_path) && repository_find(repository, work) &&
+        repository->has_files && repository_scratch_make(repository, absolute) &&
+        (repository->commit[0] || begin_history(repository))) {
+        result =
+            json_pack("{s:s, s:s, s:o, s:s}", "commit", repository->commit, "top", repository->top, "common",
+                      json_stringn(repository->objects, strlen(repository->objects) - strlen("/objects")), "store", store_path);
         if (repository->branch[0])
             json_object_set_new(result, "branch", json_string(repository->branch));
         *r = (struct recording){

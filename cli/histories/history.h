@@ -30,8 +30,8 @@ struct history_options {
     const char *study;      /* name of the study, experiment or project; NULL: the only one */
     const char *metric;     /* the score: a column of a table with this name is a metric; NULL: not known */
     const char *const *map; /* of a table, COLUMN=ROLE each, ended by NULL (read_table.c); NULL: none */
-    double since, until;    /* event files and run logs count that were written in this time, seconds since 1970; until 0: now */
-    bool beside;            /* an event file is read with those beside it, which have the other parts of its run */
+    double since, until; /* event files and run logs count that were written in this time, seconds since 1970; until 0: now */
+    bool beside; /* an event file is read with those beside it, which have the other parts of its run */
 };
 
 /* Returns the i-th tool's name, or NULL after the last one. */

@@ -25,7 +25,8 @@ sqlite3 *history_database(const char *path, char why[HISTORY_WHY_MAX])
     return NULL;
 }
 
-sqlite3_stmt *history_query(sqlite3 *db, const char *path, char why[HISTORY_WHY_MAX], const char *sql, const char *first, const char *second)
+sqlite3_stmt *history_query(sqlite3 *db, const char *path, char why[HISTORY_WHY_MAX], const char *sql, const char *first,
+                            const char *second)
 {
     sqlite3_stmt *stmt = NULL;
     if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK) {
@@ -58,8 +59,9 @@ bool history_has_column(sqlite3 *db, const char *table, const char *column)
 
 json_t *read_stranger(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
 {
-    static const char sql[] = "SELECT m.name, group_concat(c.name, ', ') FROM sqlite_schema m, pragma_table_info(m.name) c"
-                              " WHERE m.type = 'table' GROUP BY m.name ORDER BY m.name NOT LIKE '%run%' AND m.name NOT LIKE '%trial%', m.name";
+    static const char sql[] =
+        "SELECT m.name, group_concat(c.name, ', ') FROM sqlite_schema m, pragma_table_info(m.name) c"
+        " WHERE m.type = 'table' GROUP BY m.name ORDER BY m.name NOT LIKE '%run%' AND m.name NOT LIKE '%trial%', m.name";
     char tables[200] = "", first[64] = "TABLE";
     size_t length = 0;
     bool failed = false;
@@ -69,13 +71,17 @@ json_t *read_stranger(const char *path, const struct history_options *options, c
     while (history_next(stmt, path, &failed, why) && length < sizeof tables) {
         if (!length)
             snprintf(first, sizeof first, "%s", history_column(stmt, 0));
-        length += (size_t)snprintf(tables + length, sizeof tables - length, "%s%.40s (%.120s)", length ? ", " : "", history_column(stmt, 0), history_column(stmt, 1));
+        length += (size_t)snprintf(tables + length, sizeof tables - length, "%s%.40s (%.120s)", length ? ", " : "",
+                                   history_column(stmt, 0), history_column(stmt, 1));
     }
     sqlite3_finalize(stmt);
     sqlite3_close(db);
     if (!failed)
-        history_fail(why, "%.80s is of no known tool; its tables: %s; import one as a table: sqlite3 -header -csv %.60s 'SELECT * FROM %.40s' >runs.csv, "
-                     "lineage import runs.csv --map COLUMN=metric", path, tables, path, first);
+        history_fail(why,
+                     "%.80s is of no known tool; its tables: %s; import one as a table: sqlite3 -header -csv %.60s 'SELECT * "
+                     "FROM %.40s' >runs.csv, "
+                     "lineage import runs.csv --map COLUMN=metric",
+                     path, tables, path, first);
     return NULL;
 }
 

@@ -79,7 +79,8 @@ static json_t *names_of(const json_t *runs, const char *member)
             if (!json_object_get(names, raw)) {
                 row_name(name, raw);
                 json_object_set_new(names, raw, json_string(name));
-                json_object_set_new(owners, name, json_boolean(json_object_get(owners, name) != NULL)); /* whether it has several */
+                json_object_set_new(owners, name,
+                                    json_boolean(json_object_get(owners, name) != NULL)); /* whether it has several */
             }
     json_object_foreach(names, raw, value)
         if (json_is_true(json_object_get(owners, json_string_value(value))) && strcmp(raw, json_string_value(value)) != 0) {
@@ -188,7 +189,8 @@ static bool choose_metric(struct history_rows *rows, const json_t *history, cons
     rows->metric = metric_named(rows, history, known);
     rows->n_scored = rows->metric ? (size_t)json_integer_value(json_object_get(rows->metrics, rows->metric)) : 0;
     if (!rows->n_scored && rows->n_finished)
-        return snprintf(why, HISTORY_WHY_MAX, "no finished run has %.60s; choose one of these by --metric: %s", known, names), false;
+        return snprintf(why, HISTORY_WHY_MAX, "no finished run has %.60s; choose one of these by --metric: %s", known, names),
+               false;
     if (!rows->metric)
         rows->metric = known;
     const char *name = json_string_value(json_object_get(rows->metric_names, rows->metric));
@@ -261,7 +263,8 @@ static bool add_metrics(struct history_rows *rows, struct lineage_trial *trial, 
         return false;
     json_object_foreach(metrics, raw, value) {
         const char *name = json_string_value(json_object_get(rows->metric_names, raw));
-        if (json_is_number(value) && lineage_param_name_ok(name) && !(trial->core_metric.present && strcmp(raw, rows->metric) == 0))
+        if (json_is_number(value) && lineage_param_name_ok(name) &&
+            !(trial->core_metric.present && strcmp(raw, rows->metric) == 0))
             list[n++] = (struct lineage_param){.name = name, .value = json_number_value(value)};
     }
     trial->metrics = list;
@@ -287,7 +290,8 @@ static void set_label(struct history_rows *rows, struct lineage_trial *trial, bo
                       char reason[REASON])
 {
     const char *state = state_of(run), *broken = json_string_value(json_object_get(run, "broken"));
-    const bool finished = strcmp(state, "finished") == 0, scored = trial->core_metric.present && isfinite(trial->core_metric.value);
+    const bool finished = strcmp(state, "finished") == 0,
+               scored = trial->core_metric.present && isfinite(trial->core_metric.value);
     reason[0] = '\0';
     *by_score = finished && scored && !broken;
     trial->status = LINEAGE_DISCARD;
@@ -316,8 +320,11 @@ static void set_label(struct history_rows *rows, struct lineage_trial *trial, bo
 
 static bool set_times(struct history_rows *rows, struct lineage_trial *trial, const json_t *run)
 {
-    const json_t *started = json_object_get(run, "started"), *ended = json_object_get(run, "ended"), *seconds = json_object_get(run, "seconds");
-    double total = seconds ? json_number_value(seconds) : started && ended ? json_number_value(ended) - json_number_value(started) : -1;
+    const json_t *started = json_object_get(run, "started"), *ended = json_object_get(run, "ended"),
+                 *seconds = json_object_get(run, "seconds");
+    double total = seconds            ? json_number_value(seconds)
+                   : started && ended ? json_number_value(ended) - json_number_value(started)
+                                      : -1;
     char text[32];
     struct tm tm;
     trial->total_s = (struct lineage_number){total >= 0 && isfinite(total), total};
@@ -329,7 +336,8 @@ static bool set_times(struct history_rows *rows, struct lineage_trial *trial, co
     return (trial->timestamp = history_own_text(rows, text)) != NULL;
 }
 
-static bool set_texts(struct history_rows *rows, struct lineage_trial *trial, const json_t *run, const char *tool, const char *reason)
+static bool set_texts(struct history_rows *rows, struct lineage_trial *trial, const json_t *run, const char *tool,
+                      const char *reason)
 {
     const char *name = json_string_value(json_object_get(run, "name")), *notes = json_string_value(json_object_get(run, "notes"));
     const char *take = strcmp(rows->take, "last") != 0 && trial->core_metric.present ? rows->take : "";
@@ -361,7 +369,8 @@ static bool is_same(const struct lineage_trial *trial, bool by_score, const json
                     : label == trial->status && !score;
 }
 
-static enum verdict compare(const struct history_rows *rows, const struct history_mapping *mapping, const json_t *known, const json_t *run)
+static enum verdict compare(const struct history_rows *rows, const struct history_mapping *mapping, const json_t *known,
+                            const json_t *run)
 {
     const bool is_void = json_object_get(known, "void") != NULL;
     const char *take = json_string_value(json_object_get(known, "take"));
@@ -374,13 +383,14 @@ static enum verdict compare(const struct history_rows *rows, const struct histor
     if (is_void)
         return NEW;
     /* A row has all metrics but its score, so a metric that the run has and the row lacks is the score of the row. */
-    const bool same_name = json_object_get(json_object_get(run, "metrics"), rows->metric) && !json_object_get(json_object_get(known, "metrics"), rows->score);
+    const bool same_name = json_object_get(json_object_get(run, "metrics"), rows->metric) &&
+                           !json_object_get(json_object_get(known, "metrics"), rows->score);
     const bool other = !same_name || strcmp(take ? take : "last", rows->take) != 0 || json_object_get(run, "weak");
     return json_object_get(known, "score") && other ? OTHER_SCORE : REPLACES;
 }
 
-static bool add_row(struct history_rows *rows, const json_t *run, const char *tool, const char *job, const struct history_mapping *mapping,
-                    size_t *n_other)
+static bool add_row(struct history_rows *rows, const json_t *run, const char *tool, const char *job,
+                    const struct history_mapping *mapping, size_t *n_other)
 {
     struct lineage_trial *trial = &rows->trials[rows->n];
     const json_t *known = json_object_get(mapping->known, job);
@@ -400,20 +410,22 @@ static bool add_row(struct history_rows *rows, const json_t *run, const char *to
     rows->runs[rows->n] = run;
     trial->specialist = history_own_text(rows, mapping->specialist ? mapping->specialist : tool);
     trial->job_name = history_own_text(rows, job);
-    bool good = trial->specialist && trial->job_name && add_params(rows, trial, run, mapping->harmless) && add_metrics(rows, trial, run) &&
-                set_times(rows, trial, run) && set_texts(rows, trial, run, tool, reason);
+    bool good = trial->specialist && trial->job_name && add_params(rows, trial, run, mapping->harmless) &&
+                add_metrics(rows, trial, run) && set_times(rows, trial, run) && set_texts(rows, trial, run, tool, reason);
     rows->n += good;
     return good;
 }
 
 char *history_job(const json_t *history, const char *key)
 {
-    const char *tool = json_string_value(json_object_get(history, "tool")), *study = json_string_value(json_object_get(history, "study"));
+    const char *tool = json_string_value(json_object_get(history, "tool")),
+               *study = json_string_value(json_object_get(history, "study"));
     char *job = NULL;
     return asprintf(&job, "%s:%s%s%s", tool, study ? study : "", study ? "/" : "", key) > 0 ? job : NULL;
 }
 
-static bool make_rows(struct history_rows *rows, const json_t *history, const struct history_mapping *mapping, char why[HISTORY_WHY_MAX])
+static bool make_rows(struct history_rows *rows, const json_t *history, const struct history_mapping *mapping,
+                      char why[HISTORY_WHY_MAX])
 {
     const char *tool = json_string_value(json_object_get(history, "tool"));
     const json_t *run;
@@ -433,18 +445,27 @@ static bool make_rows(struct history_rows *rows, const json_t *history, const st
     if (!good)
         return snprintf(why, HISTORY_WHY_MAX, "out of memory"), false;
     if (n_other)
-        snprintf(why, HISTORY_WHY_MAX, "%zu runs are here already with another score; --replace imports them again with %s", n_other, rows->score);
+        snprintf(why, HISTORY_WHY_MAX, "%zu runs are here already with another score; --replace imports them again with %s",
+                 n_other, rows->score);
     return !n_other;
 }
 
-bool history_rows_make(struct history_rows *rows, const json_t *history, const struct history_mapping *mapping, char why[HISTORY_WHY_MAX])
+bool history_rows_make(struct history_rows *rows, const json_t *history, const struct history_mapping *mapping,
+                       char why[HISTORY_WHY_MAX])
 {
     const json_t *runs = json_object_get(history, "runs");
     const size_t n = json_array_size(runs);
-    *rows = (struct history_rows){.trials = calloc(n + 1, sizeof *rows->trials), .by_score = calloc(n + 1, sizeof *rows->by_score),
-                                  .runs = calloc(n + 1, sizeof *rows->runs), .replaces = calloc(n + 1, sizeof *rows->replaces),
-                                  .instead = json_object(), .left_out = json_object(), .texts = json_array(), .states = json_object(), .metrics = json_object(),
-                                  .param_names = names_of(runs, "params"), .metric_names = names_of(runs, "metrics"),
+    *rows = (struct history_rows){.trials = calloc(n + 1, sizeof *rows->trials),
+                                  .by_score = calloc(n + 1, sizeof *rows->by_score),
+                                  .runs = calloc(n + 1, sizeof *rows->runs),
+                                  .replaces = calloc(n + 1, sizeof *rows->replaces),
+                                  .instead = json_object(),
+                                  .left_out = json_object(),
+                                  .texts = json_array(),
+                                  .states = json_object(),
+                                  .metrics = json_object(),
+                                  .param_names = names_of(runs, "params"),
+                                  .metric_names = names_of(runs, "metrics"),
                                   .take = mapping->take ? mapping->take : "last"};
     if (!rows->trials || !rows->by_score || !rows->runs || !rows->replaces)
         return snprintf(why, HISTORY_WHY_MAX, "out of memory"), false;

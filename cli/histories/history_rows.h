@@ -32,19 +32,19 @@ struct history_mapping {
 
 struct history_rows {
     struct lineage_trial *trials; /* [n] */
-    bool *by_score;               /* [n]: keep or discard is decided on append */
-    const json_t **runs;          /* [n]: borrowed from the history */
-    const char **replaces;        /* [n]: exp_id of the row that this one replaces, from `known`, or NULL */
+    bool *by_score; /* [n]: keep or discard is decided on append */
+    const json_t **runs; /* [n]: borrowed from the history */
+    const char **replaces; /* [n]: exp_id of the row that this one replaces, from `known`, or NULL */
     size_t n, n_finished, n_scored, n_running, n_known, n_void, n_groups;
-    const char *metric;           /* the score as the tool names it */
+    const char *metric; /* the score as the tool names it */
     char score[LINEAGE_NAME_MAX]; /* and as rows name metrics */
-    const char *take;             /* "last", "min" or "max" */
-    json_t *states;               /* number of runs by state */
-    json_t *metrics;              /* number of finished runs that have the metric, by the tool's name */
-    json_t *instead;              /* metrics of the finished runs that have no score */
-    json_t *left_out;             /* names of settings that look like secrets */
+    const char *take; /* "last", "min" or "max" */
+    json_t *states; /* number of runs by state */
+    json_t *metrics; /* number of finished runs that have the metric, by the tool's name */
+    json_t *instead; /* metrics of the finished runs that have no score */
+    json_t *left_out; /* names of settings that look like secrets */
     json_t *param_names, *metric_names; /* the names in rows, by the tool's names */
-    json_t *texts;                /* owns what the trials point to */
+    json_t *texts; /* owns what the trials point to */
     void **arrays;
     size_t n_arrays, n_not_finite, n_cut;
 };
@@ -53,7 +53,8 @@ struct history_rows {
  * Returns false with the reason: the score is not known or is ambiguous, no finished run has it, or rows that are there have another
  * score. The counts and names that are known by then are filled in. Call history_rows_release in either case.
  */
-bool history_rows_make(struct history_rows *rows, const json_t *history, const struct history_mapping *mapping, char why[HISTORY_WHY_MAX]);
+bool history_rows_make(struct history_rows *rows, const json_t *history, const struct history_mapping *mapping,
+                       char why[HISTORY_WHY_MAX]);
 void history_rows_release(struct history_rows *rows);
 
 /* Returns a copy of the text that the rows own; NULL if out of memory. */

@@ -41,8 +41,8 @@ json_t *history_new(const char *tool)
 
 json_t *history_add_run(json_t *history, const char *key)
 {
-    json_t *run = json_pack("{s:o, s:s, s:{}, s:{}, s:{}, s:{}, s:i}", "key", history_text(key), "state", "finished", "params", "metrics",
-                            "curves", "steps", "left_out", 0);
+    json_t *run = json_pack("{s:o, s:s, s:{}, s:{}, s:{}, s:{}, s:i}", "key", history_text(key), "state", "finished", "params",
+                            "metrics", "curves", "steps", "left_out", 0);
     return json_array_append_new(json_object_get(history, "runs"), run) == 0 ? run : NULL;
 }
 
@@ -102,7 +102,7 @@ char *history_json_quoted(const char *text, size_t *length)
         out[n++] = *at;
     }
     if (out)
-        out[*length = n] = '\0';
+        out[ *length = n] = '\0';
     return out;
 }
 
@@ -175,7 +175,8 @@ void history_set_metric(json_t *run, const char *name, double value)
 /* Several writers, and runs that were resumed, leave steps in any order. */
 void history_add_point(json_t *run, const char *name, int64_t step, double value)
 {
-    json_t *curves = json_object_get(run, "curves"), *curve = json_object_get(curves, name), *steps = json_object_get(run, "steps");
+    json_t *curves = json_object_get(run, "curves"), *curve = json_object_get(curves, name),
+           *steps = json_object_get(run, "steps");
     const json_t *last = json_object_get(steps, name);
     if (!last || step >= json_integer_value(last)) {
         history_set_metric(run, name, value);
@@ -195,7 +196,8 @@ void history_add_point(json_t *run, const char *name, int64_t step, double value
 
 void history_drop_points(json_t *run, int64_t from)
 {
-    json_t *curves = json_object_get(run, "curves"), *metrics = json_object_get(run, "metrics"), *steps = json_object_get(run, "steps"), *step;
+    json_t *curves = json_object_get(run, "curves"), *metrics = json_object_get(run, "metrics"),
+           *steps = json_object_get(run, "steps"), *step;
     const char *name;
     void *next;
     json_object_foreach_safe(steps, next, name, step) {
@@ -220,16 +222,20 @@ const char *history_state(const char *word)
 {
     static const struct {
         const char *word, *state;
-    } words[] = {{"", "finished"}, {"finished", "finished"}, {"complete", "finished"}, {"completed", "finished"}, {"success", "finished"},
-                 {"succeeded", "finished"}, {"done", "finished"}, {"ok", "finished"}, {"terminated", "finished"}, {"keep", "finished"},
-                 {"kept", "finished"}, {"baseline", "finished"}, {"discard", "finished"}, {"discarded", "finished"}, {"improved", "finished"},
-                 {"accept", "finished"}, {"accepted", "finished"}, {"reject", "finished"}, {"rejected", "finished"}, {"revert", "finished"},
-                 {"reverted", "finished"}, {"improvement", "finished"}, {"passed", "finished"}, {"finalized", "finished"}, {"failed", "failed"}, {"fail", "failed"}, {"failure", "failed"},
-                 {"error", "failed"}, {"errored", "failed"}, {"crashed", "failed"}, {"crash", "failed"}, {"timeout", "failed"},
-                 {"memoryout", "failed"}, {"oom", "failed"}, {"invalid", "failed"}, {"killed", "killed"}, {"preempted", "killed"},
-                 {"interrupted", "killed"}, {"cancelled", "killed"}, {"canceled", "killed"}, {"aborted", "killed"}, {"abandoned", "killed"},
-                 {"harness_abort", "killed"}, {"pruned", "pruned"}, {"running", "running"}, {"waiting", "running"}, {"scheduled", "running"},
-                 {"pending", "running"}, {"paused", "running"}, {"queued", "running"}, {"open", "running"}, {"preempting", "running"}, {"started", "running"}};
+    } words[] = {{"", "finished"},           {"finished", "finished"},    {"complete", "finished"},    {"completed", "finished"},
+                 {"success", "finished"},    {"succeeded", "finished"},   {"done", "finished"},        {"ok", "finished"},
+                 {"terminated", "finished"}, {"keep", "finished"},        {"kept", "finished"},        {"baseline", "finished"},
+                 {"discard", "finished"},    {"discarded", "finished"},   {"improved", "finished"},    {"accept", "finished"},
+                 {"accepted", "finished"},   {"reject", "finished"},      {"rejected", "finished"},    {"revert", "finished"},
+                 {"reverted", "finished"},   {"improvement", "finished"}, {"passed", "finished"},      {"finalized", "finished"},
+                 {"failed", "failed"},       {"fail", "failed"},          {"failure", "failed"},       {"error", "failed"},
+                 {"errored", "failed"},      {"crashed", "failed"},       {"crash", "failed"},         {"timeout", "failed"},
+                 {"memoryout", "failed"},    {"oom", "failed"},           {"invalid", "failed"},       {"killed", "killed"},
+                 {"preempted", "killed"},    {"interrupted", "killed"},   {"cancelled", "killed"},     {"canceled", "killed"},
+                 {"aborted", "killed"},      {"abandoned", "killed"},     {"harness_abort", "killed"}, {"pruned", "pruned"},
+                 {"running", "running"},     {"waiting", "running"},      {"scheduled", "running"},    {"pending", "running"},
+                 {"paused", "running"},      {"queued", "running"},       {"open", "running"},         {"preempting", "running"},
+                 {"started", "running"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcasecmp(word, words[i].word) == 0)
             return words[i].state;
@@ -249,7 +255,8 @@ double history_seconds(const char *text)
         rest += 4 + strspn(rest + 4, "s, ");
     else
         rest = (char *)(uintptr_t)text, days = 0;
-    return sscanf(rest, "%lf:%lf:%lf", &hours, &minutes, &seconds) == 3 ? ((days * 24 + hours) * 60 + minutes) * 60 + seconds : (double)NAN;
+    return sscanf(rest, "%lf:%lf:%lf", &hours, &minutes, &seconds) == 3 ? ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+                                                                        : (double)NAN;
 }
 
 double history_time(const char *text, bool local)
@@ -268,7 +275,8 @@ double history_time(const char *text, bool local)
     rest += strspn(rest, " ");
     if (*rest == 'Z' || *rest == '+' || *rest == '-' || strcmp(rest, "UTC") == 0)
         local = false;
-    if ((*rest == '+' || *rest == '-') && sscanf(rest + 1, "%2d:%2d", &hours, &minutes) < 2 && sscanf(rest + 1, "%2d%2d", &hours, &minutes) < 1)
+    if ((*rest == '+' || *rest == '-') && sscanf(rest + 1, "%2d:%2d", &hours, &minutes) < 2 &&
+        sscanf(rest + 1, "%2d%2d", &hours, &minutes) < 1)
         return (double)NAN;
     const double offset = (*rest == '-' ? -1 : 1) * (hours * 3600.0 + minutes * 60.0);
     const time_t seconds = local ? mktime(&tm) : timegm(&tm);
@@ -344,7 +352,8 @@ bool history_each_value(const char *path, bool (*take)(void *context, json_t *va
         else if (at && text[length - 1] != '\n')
             break; /* the last line was cut off: its writer was killed, or is still writing */
         else
-            good = history_fail(why, "%.300s:%zu: %.150s", path, line + (size_t)(error.line > 0 ? error.line - 1 : 0), error.text);
+            good =
+                history_fail(why, "%.300s:%zu: %.150s", path, line + (size_t)(error.line > 0 ? error.line - 1 : 0), error.text);
         json_decref(value);
         for (size_t end = at + (size_t)error.position; good && at < end; at++)
             line += text[at] == '\n';

@@ -177,7 +177,8 @@ static bool is_aide(const char *path)
 
 static bool is_wandb(const char *path)
 {
-    return head_has(path, "{", "", "") || head_has(path, "[", "", "") || head_has(path, "\xef\xbb\xbf{", "", "") || head_has(path, "\xef\xbb\xbf[", "", "");
+    return head_has(path, "{", "", "") || head_has(path, "[", "", "") || head_has(path, "\xef\xbb\xbf{", "", "") ||
+           head_has(path, "\xef\xbb\xbf[", "", "");
 }
 
 /* Copies the first line. Returns false if there is none, and of a pipe, which can be read only once. */
@@ -253,7 +254,8 @@ enum { N_TOOLS = sizeof tools / sizeof *tools };
 
 const char *history_tool_at(size_t i)
 {
-    static const char *const names[] = {"wandb", "mlflow", "optuna", "tensorboard", "trackio", "ray", "aide", "openevolve", "shinka", "mlparty", "csv"};
+    static const char *const names[] = {"wandb", "mlflow",     "optuna", "tensorboard", "trackio", "ray",
+                                        "aide",  "openevolve", "shinka", "mlparty",     "csv"};
     return i < sizeof names / sizeof *names ? names[i] : NULL;
 }
 
@@ -362,7 +364,10 @@ json_t *history_read(const char *path, const struct history_options *options, ch
     if (!tool && options->tool)
         return history_fail(why, "%.300s is not what %s writes", path, options->tool);
     if (!tool)
-        return history_fail(why, "%.300s is neither a results.tsv nor a table, nor a history of W&B, MLflow, Optuna, TensorBoard, trackio, Ray Tune, AIDE, OpenEvolve, ShinkaEvolve or mlparty", path);
+        return history_fail(why,
+                            "%.300s is neither a results.tsv nor a table, nor a history of W&B, MLflow, Optuna, TensorBoard, "
+                            "trackio, Ray Tune, AIDE, OpenEvolve, ShinkaEvolve or mlparty",
+                            path);
     if (options->map && options->map[0] && read != read_table && read != read_wandb)
         return history_fail(why, "--map is for tables; %.300s is of %s", path, tool);
     json_t *history = read(path, options, why);

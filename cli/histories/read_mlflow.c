@@ -93,7 +93,9 @@ struct point {
 static int by_step(const void *a, const void *b)
 {
     const struct point *x = a, *y = b;
-    return x->step != y->step ? (x->step < y->step ? -1 : 1) : x->time != y->time ? (x->time < y->time ? -1 : 1) : (x->value > y->value) - (x->value < y->value);
+    return x->step != y->step   ? (x->step < y->step ? -1 : 1)
+           : x->time != y->time ? (x->time < y->time ? -1 : 1)
+                                : (x->value > y->value) - (x->value < y->value);
 }
 
 /* A line is "MILLISECONDS VALUE STEP", in old files without the step, and may end with the name and digest of a data set. */
@@ -117,7 +119,9 @@ static bool add_metric_lines(json_t *run, const char *path, const char *name, ch
     bool good = points != NULL || history_fail(why, "out of memory");
     while (good && (line = strsep(&rest, "\n")) && rest) {
         number++;
-        good = read_point(&points[n], line) || history_fail(why, "%.300s:%zu: '%.60s' is not MILLISECONDS VALUE STEP; mend or remove the line", path, number, line);
+        good =
+            read_point(&points[n], line) ||
+            history_fail(why, "%.300s:%zu: '%.60s' is not MILLISECONDS VALUE STEP; mend or remove the line", path, number, line);
         n += good;
     }
     if (good)
@@ -170,7 +174,8 @@ static bool read_run(json_t *history, const char *dir, const char *meta, char wh
     history_set_time(run, "started", milliseconds(value));
     yaml_value(value, meta, "end_time");
     history_set_time(run, "ended", milliseconds(value));
-    return run && read_files(run, dir, "params", why) && read_files(run, dir, "metrics", why) && read_files(run, dir, "tags", why);
+    return run && read_files(run, dir, "params", why) && read_files(run, dir, "metrics", why) &&
+           read_files(run, dir, "tags", why);
 }
 
 /* Reads the meta.yaml of a directory; NULL with errno 0 if there is none or it is deleted. */
@@ -269,8 +274,8 @@ json_t *read_mlflow(const char *path, const struct history_options *options, cha
     if (good && e.n_found > 1)
         good = history_fail(why, "%.150s has several; choose one by --study: %.250s", path, e.names);
     else if (good && !e.n_found)
-        good = history_fail(why, "%.150s has no experiment%s%.60s with runs%s%.200s", path, e.wanted ? " " : "", e.wanted ? e.wanted : "",
-                            e.names[0] ? ", but: " : "", e.names);
+        good = history_fail(why, "%.150s has no experiment%s%.60s with runs%s%.200s", path, e.wanted ? " " : "",
+                            e.wanted ? e.wanted : "", e.names[0] ? ", but: " : "", e.names);
     good = good && each_dir(e.chosen, visit_run, e.history, why);
     mark_groups(e.history);
     return history_done(e.history, NULL, NULL, good);
@@ -278,12 +283,15 @@ json_t *read_mlflow(const char *path, const struct history_options *options, cha
 
 /* ---- an SQLite file ---- */
 
-static bool read_runs(json_t *history, json_t *index, sqlite3 *db, const char *path, const char *experiment, char why[HISTORY_WHY_MAX])
+static bool read_runs(json_t *history, json_t *index, sqlite3 *db, const char *path, const char *experiment,
+                      char why[HISTORY_WHY_MAX])
 {
     bool failed = false;
-    sqlite3_stmt *stmt = history_query(db, path, why,
-                                       "SELECT run_uuid, name, status, start_time, end_time, lifecycle_stage = 'active' FROM runs WHERE experiment_id = ?1"
-                                       " ORDER BY start_time, run_uuid", experiment, NULL);
+    sqlite3_stmt *stmt = history_query(
+        db, path, why,
+        "SELECT run_uuid, name, status, start_time, end_time, lifecycle_stage = 'active' FROM runs WHERE experiment_id = ?1"
+        " ORDER BY start_time, run_uuid",
+        experiment, NULL);
     while (history_next(stmt, path, &failed, why)) {
         if (!sqlite3_column_int(stmt, 5)) {
             history_leave_out(history, "deleted runs");
@@ -300,8 +308,8 @@ static bool read_runs(json_t *history, json_t *index, sqlite3 *db, const char *p
 }
 
 /* Reads the table, each of whose rows belongs to a run. */
-static bool read_rows(json_t *index, sqlite3 *db, const char *path, const char *sql, void (*take)(json_t *run, sqlite3_stmt *stmt),
-                      char why[HISTORY_WHY_MAX])
+static bool read_rows(json_t *index, sqlite3 *db, const char *path, const char *sql,
+                      void (*take)(json_t *run, sqlite3_stmt *stmt), char why[HISTORY_WHY_MAX])
 {
     bool failed = false;
     sqlite3_stmt *stmt = history_query(db, path, why, sql, NULL, NULL);
@@ -324,7 +332,10 @@ static void take_metric(json_t *run, sqlite3_stmt *stmt)
     const double value = sqlite3_column_double(stmt, 2), infinite = (double)INFINITY;
     const bool is_nan = sqlite3_column_int(stmt, 4) != 0;
     history_add_point(run, history_column(stmt, 1), sqlite3_column_int64(stmt, 3),
-                      is_nan ? (double)NAN : value >= LARGEST ? infinite : value <= -LARGEST ? -infinite : value);
+                      is_nan              ? (double)NAN
+                      : value >= LARGEST  ? infinite
+                      : value <= -LARGEST ? -infinite
+                                          : value);
 }
 
 static void take_tag(json_t *run, sqlite3_stmt *stmt)
@@ -339,10 +350,13 @@ json_t *read_mlflow_database(const char *path, const struct history_options *opt
     json_t *history = history_new("mlflow"), *index = json_object();
     bool good = db && history_choose(experiment, history, db, path, "experiment",
                                      "SELECT experiment_id, name FROM experiments e WHERE lifecycle_stage = 'active' AND EXISTS"
-                                     " (SELECT 1 FROM runs r WHERE r.experiment_id = e.experiment_id) ORDER BY experiment_id", options, why);
+                                     " (SELECT 1 FROM runs r WHERE r.experiment_id = e.experiment_id) ORDER BY experiment_id",
+                                     options, why);
     good = good && read_runs(history, index, db, path, experiment, why) &&
            read_rows(index, db, path, "SELECT run_uuid, key, value FROM params ORDER BY key", take_param, why) &&
-           read_rows(index, db, path, "SELECT run_uuid, key, value, step, is_nan FROM metrics ORDER BY run_uuid, key, step, timestamp, value", take_metric, why) &&
+           read_rows(index, db, path,
+                     "SELECT run_uuid, key, value, step, is_nan FROM metrics ORDER BY run_uuid, key, step, timestamp, value",
+                     take_metric, why) &&
            read_rows(index, db, path, "SELECT run_uuid, key, value FROM tags", take_tag, why);
     mark_groups(history);
     return history_done(history, index, db, good);

@@ -80,8 +80,8 @@ static void add_attribute(json_t *run, const char *key, const json_t *value)
         add_attribute(run, key, one);
     if (!history_number(&number, value) || number <= 0)
         return;
-    snprintf(text, sizeof text, "the constraint%s%.60s is not met (%.6g, at most 0 is allowed)", key[sizeof CONSTRAINT - 1] ? " " : "",
-             key + sizeof CONSTRAINT - 1 + (key[sizeof CONSTRAINT - 1] == ':'), number);
+    snprintf(text, sizeof text, "the constraint%s%.60s is not met (%.6g, at most 0 is allowed)",
+             key[sizeof CONSTRAINT - 1] ? " " : "", key + sizeof CONSTRAINT - 1 + (key[sizeof CONSTRAINT - 1] == ':'), number);
     history_set_text(run, "broken", text);
 }
 
@@ -189,21 +189,32 @@ static void take_attribute(struct study *s, json_t *run, sqlite3_stmt *stmt)
 
 static bool read_tables(struct study *s)
 {
-    const char *value = !history_has_column(s->db, "trial_values", "objective")  ? "SELECT trial_id, 0, value, '' FROM trial_values" OF_STUDY
-                        : history_has_column(s->db, "trial_values", "value_type") ? "SELECT trial_id, objective, value, value_type FROM trial_values" OF_STUDY
-                                                                                  : "SELECT trial_id, objective, value, '' FROM trial_values" OF_STUDY;
-    const char *step = history_has_column(s->db, "trial_intermediate_values", "intermediate_value_type")
-                           ? "SELECT trial_id, step, intermediate_value, intermediate_value_type FROM trial_intermediate_values" OF_STUDY " ORDER BY trial_id, step"
-                           : "SELECT trial_id, step, intermediate_value, '' FROM trial_intermediate_values" OF_STUDY " ORDER BY trial_id, step";
+    const char *value = !history_has_column(s->db, "trial_values", "objective")
+                            ? "SELECT trial_id, 0, value, '' FROM trial_values" OF_STUDY
+                        : history_has_column(s->db, "trial_values", "value_type")
+                            ? "SELECT trial_id, objective, value, value_type FROM trial_values" OF_STUDY
+                            : "SELECT trial_id, objective, value, '' FROM trial_values" OF_STUDY;
+    const char *step =
+        history_has_column(s->db, "trial_intermediate_values", "intermediate_value_type")
+            ? "SELECT trial_id, step, intermediate_value, intermediate_value_type FROM trial_intermediate_values" OF_STUDY
+              " ORDER BY trial_id, step"
+            : "SELECT trial_id, step, intermediate_value, '' FROM trial_intermediate_values" OF_STUDY " ORDER BY trial_id, step";
     const bool steps = history_has_column(s->db, "trial_intermediate_values", "step");
     s->local = true;
     return (!history_has_column(s->db, "version_info", "library_version") ||
             each_row(s, "SELECT 0, library_version FROM version_info WHERE ?1 IS NOT NULL", take_version)) &&
            (!history_has_column(s->db, "study_system_attributes", "key") ||
-            each_row(s, "SELECT 0, value_json FROM study_system_attributes WHERE study_id = ?1 AND key = '" METRIC_NAMES "'", take_names)) &&
-           each_row(s, "SELECT 0, direction, objective FROM study_directions WHERE study_id = ?1 ORDER BY objective", take_direction) &&
-           each_row(s, "SELECT trial_id, number, state, datetime_start, datetime_complete FROM trials WHERE study_id = ?1 ORDER BY number", take_trial) &&
-           each_row(s, "SELECT trial_id, param_name, param_value, distribution_json FROM trial_params" OF_STUDY " ORDER BY param_id", take_setting) &&
+            each_row(s, "SELECT 0, value_json FROM study_system_attributes WHERE study_id = ?1 AND key = '" METRIC_NAMES "'",
+                     take_names)) &&
+           each_row(s, "SELECT 0, direction, objective FROM study_directions WHERE study_id = ?1 ORDER BY objective",
+                    take_direction) &&
+           each_row(s,
+                    "SELECT trial_id, number, state, datetime_start, datetime_complete FROM trials WHERE study_id = ?1 ORDER BY "
+                    "number",
+                    take_trial) &&
+           each_row(s,
+                    "SELECT trial_id, param_name, param_value, distribution_json FROM trial_params" OF_STUDY " ORDER BY param_id",
+                    take_setting) &&
            each_row(s, value, take_value) && (!steps || each_row(s, step, take_step)) &&
            (!history_has_column(s->db, "trial_system_attributes", "key") ||
             each_row(s, "SELECT trial_id, key, value_json FROM trial_system_attributes" OF_STUDY, take_attribute));
@@ -211,15 +222,29 @@ static bool read_tables(struct study *s)
 
 json_t *read_optuna(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
 {
-    struct study s = {.db = history_database(path, why), .path = path, .history = history_new("optuna"), .index = json_object(), .why = why};
-    bool good = s.db && history_choose(s.id, s.history, s.db, path, "study", "SELECT study_id, study_name FROM studies ORDER BY study_id", options, why) &&
+    struct study s = {
+        .db = history_database(path, why), .path = path, .history = history_new("optuna"), .index = json_object(), .why = why};
+    bool good = s.db &&
+                history_choose(s.id, s.history, s.db, path, "study", "SELECT study_id, study_name FROM studies ORDER BY study_id",
+                               options, why) &&
                 read_tables(&s);
     return history_done(s.history, s.index, s.db, good);
 }
 
 /* ---- a journal ---- */
 
-enum { CREATE_STUDY, DELETE_STUDY, STUDY_USER, STUDY_SYSTEM, CREATE_TRIAL, SET_PARAM, SET_STATE, SET_STEP, TRIAL_USER, TRIAL_SYSTEM };
+enum {
+    CREATE_STUDY,
+    DELETE_STUDY,
+    STUDY_USER,
+    STUDY_SYSTEM,
+    CREATE_TRIAL,
+    SET_PARAM,
+    SET_STATE,
+    SET_STEP,
+    TRIAL_USER,
+    TRIAL_SYSTEM
+};
 
 struct journal {
     json_t *history;
@@ -238,7 +263,8 @@ static void journal_study(struct journal *j, const json_t *line)
     const json_t *direction, *study;
     size_t i;
     json_array_foreach(j->studies, i, study)
-        if (name && json_is_string(json_object_get(study, "name")) && strcmp(json_string_value(json_object_get(study, "name")), name) == 0)
+        if (name && json_is_string(json_object_get(study, "name")) &&
+            strcmp(json_string_value(json_object_get(study, "name")), name) == 0)
             return; /* a process that lost the race to make the study */
     json_array_append_new(j->studies, json_pack("{s:s, s:i}", "name", name ? name : "", "trials", 0));
     if (j->wanted ? !name || strcmp(name, j->wanted) != 0 : j->chosen >= 0)
@@ -314,7 +340,8 @@ static void journal_trial(struct journal *j, const json_t *line)
 static void journal_change(struct journal *j, int code, const json_t *line)
 {
     json_t *run = json_array_get(j->trials, (size_t)json_integer_value(json_object_get(line, "trial_id")));
-    const char *name = json_string_value(json_object_get(line, "param_name")), *shape = json_string_value(json_object_get(line, "distribution"));
+    const char *name = json_string_value(json_object_get(line, "param_name")),
+               *shape = json_string_value(json_object_get(line, "distribution"));
     double number;
     if (!json_is_object(run) || strcmp(json_string_value(json_object_get(run, "state")), "running") != 0)
         return;
@@ -360,7 +387,8 @@ static bool take_line(void *context, json_t *line)
 /* Names that a study gets after its first trials are those of all its values. */
 static void rename_objectives(json_t *history)
 {
-    json_t *aliases = json_object_get(history, "aliases"), *value, *run, *alias, *directions = json_object_get(history, "directions");
+    json_t *aliases = json_object_get(history, "aliases"), *value, *run, *alias,
+           *directions = json_object_get(history, "directions");
     const char *name, *score = json_string_value(json_object_get(history, "score"));
     size_t i;
     json_object_foreach(aliases, name, alias) {
@@ -389,7 +417,8 @@ static bool check_studies(struct journal *j, const char *path, char why[HISTORY_
     if (n > 1 && !j->wanted)
         history_fail(why, "%.150s has several; choose one by --study: %.250s", path, j->names);
     else if (j->chosen < 0 || !json_is_object(json_array_get(j->studies, (size_t)j->chosen)))
-        history_fail(why, "%.150s has no study%s%.60s%s%.200s", path, j->wanted ? " " : "", j->wanted ? j->wanted : "", n ? ", but: " : "", j->names);
+        history_fail(why, "%.150s has no study%s%.60s%s%.200s", path, j->wanted ? " " : "", j->wanted ? j->wanted : "",
+                     n ? ", but: " : "", j->names);
     else
         return true;
     return false;
@@ -397,7 +426,11 @@ static bool check_studies(struct journal *j, const char *path, char why[HISTORY_
 
 json_t *read_optuna_journal(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
 {
-    struct journal j = {.history = history_new("optuna"), .studies = json_array(), .trials = json_array(), .wanted = options->study, .chosen = -1};
+    struct journal j = {.history = history_new("optuna"),
+                        .studies = json_array(),
+                        .trials = json_array(),
+                        .wanted = options->study,
+                        .chosen = -1};
     const bool good = history_each_value(path, take_line, &j, why) && check_studies(&j, path, why);
     if (good)
         rename_objectives(j.history);

@@ -137,7 +137,10 @@ static bool take_program(void *context, json_t *program)
     if (id && json_is_true(json_object_get(metadata, "migrant")) && text_of(program, "parent_id"))
         return add_copy(history, id, text_of(program, "parent_id")), true;
     json_t *run = history_add_run(history, id ? id : "");
-    history_set_text(run, "name", changes && *changes ? changes : text_of(metadata, "changes") ? text_of(metadata, "changes") : id);
+    history_set_text(run, "name",
+                     changes && *changes            ? changes
+                     : text_of(metadata, "changes") ? text_of(metadata, "changes")
+                                                    : id);
     history_set_time(run, "started", number_of(program, "timestamp"));
     history_set_text(run, "state", json_is_string(error) || (error && !json_object_get(metrics, SCORE)) ? "failed" : "finished");
     history_set_text(run, "notes", json_string_value(error));
@@ -204,7 +207,8 @@ static void take_row(json_t *history, sqlite3_stmt *stmt)
         return;
     }
     json_t *run = history_add_run(history, history_column(stmt, 0));
-    json_t *metrics = history_json(history_column(stmt, 7)), *island = json_integer(sqlite3_column_int64(stmt, 4)), *generation = json_integer(sqlite3_column_int64(stmt, 3));
+    json_t *metrics = history_json(history_column(stmt, 7)), *island = json_integer(sqlite3_column_int64(stmt, 4)),
+           *generation = json_integer(sqlite3_column_int64(stmt, 3));
     const char *name = text_of(metadata, "patch_name"), *about = text_of(metadata, "patch_description");
     char file[64];
     history_set_text(run, "name", about ? about : name ? name : history_column(stmt, 0));
@@ -233,8 +237,13 @@ json_t *read_shinka(const char *path, const struct history_options *options, cha
     json_t *history = history_new("shinka");
     bool failed = false, good = db != NULL;
     (void)options;
-    sqlite3_stmt *stmt = good ? history_query(db, path, why, "SELECT id, code, parent_id, generation, island_idx, timestamp, combined_score, public_metrics, metadata,"
-                                              " correct, text_feedback, language FROM programs ORDER BY timestamp, id", NULL, NULL) : NULL;
+    sqlite3_stmt *stmt =
+        good ? history_query(
+                   db, path, why,
+                   "SELECT id, code, parent_id, generation, island_idx, timestamp, combined_score, public_metrics, metadata,"
+                   " correct, text_feedback, language FROM programs ORDER BY timestamp, id",
+                   NULL, NULL)
+             : NULL;
     while (good && history_next(stmt, path, &failed, why))
         take_row(history, stmt);
     sqlite3_finalize(stmt);

@@ -22,10 +22,28 @@ struct trial {
 /* What Ray itself reports beside the metrics. */
 static bool is_own(const char *name)
 {
-    static const char *const own[] = {"timestamp", "time_this_iter_s", "time_total_s", "time_since_restore", "done", "training_iteration", "trial_id",
-                                      "date", "pid", "hostname", "node_ip", "config", "checkpoint_dir_name", "iterations_since_restore",
-                                      "timesteps_total", "timesteps_since_restore", "episodes_total", "experiment_id", "experiment_tag",
-                                      "should_checkpoint", "warmup_time", "node_id"};
+    static const char *const own[] = {"timestamp",
+                                      "time_this_iter_s",
+                                      "time_total_s",
+                                      "time_since_restore",
+                                      "done",
+                                      "training_iteration",
+                                      "trial_id",
+                                      "date",
+                                      "pid",
+                                      "hostname",
+                                      "node_ip",
+                                      "config",
+                                      "checkpoint_dir_name",
+                                      "iterations_since_restore",
+                                      "timesteps_total",
+                                      "timesteps_since_restore",
+                                      "episodes_total",
+                                      "experiment_id",
+                                      "experiment_tag",
+                                      "should_checkpoint",
+                                      "warmup_time",
+                                      "node_id"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (strcmp(name, own[i]) == 0)
             return true;
@@ -57,7 +75,8 @@ static bool take_report(void *context, json_t *report)
 {
     struct trial *trial = context;
     const char *id = json_string_value(json_object_get(report, "trial_id"));
-    const double ended = json_number_value(json_object_get(report, "timestamp")), total = json_number_value(json_object_get(report, "time_total_s"));
+    const double ended = json_number_value(json_object_get(report, "timestamp")),
+                 total = json_number_value(json_object_get(report, "time_total_s"));
     if (!trial->run)
         trial->run = history_add_run(trial->history, id ? id : trial->key ? trial->key : "");
     if (!json_object_get(trial->run, "started") && ended > 0)
@@ -75,7 +94,8 @@ static bool take_report(void *context, json_t *report)
 static const char *id_of_folder(char out[32], const char *name)
 {
     for (const char *at = name; (at = strchr(at, '_')); at++) {
-        const size_t hex = strspn(at + 1, "0123456789abcdef"), digits = at[1 + hex] == '_' ? strspn(at + 2 + hex, "0123456789") : 0;
+        const size_t hex = strspn(at + 1, "0123456789abcdef"),
+                     digits = at[1 + hex] == '_' ? strspn(at + 2 + hex, "0123456789") : 0;
         if (hex >= 5 && hex <= 8 && digits == 5 && at[2 + hex + digits] == '_') {
             snprintf(out, 32, "%.*s", (int)(hex + 1 + digits), at + 1);
             return out;
@@ -163,7 +183,8 @@ json_t *read_ray(const char *path, const struct history_options *options, char w
             fts_set(tree, entry, FTS_SKIP); /* checkpoints */
         else if (entry->fts_info == FTS_F && strcmp(entry->fts_name, "params.json") == 0)
             good = read_trial(history, entry, why);
-        else if (entry->fts_info == FTS_F && strncmp(entry->fts_name, "experiment_state", 16) == 0 && strstr(entry->fts_name, ".json"))
+        else if (entry->fts_info == FTS_F && strncmp(entry->fts_name, "experiment_state", 16) == 0 &&
+                 strstr(entry->fts_name, ".json"))
             good = history_each_value(entry->fts_path, take_states, states, why);
     }
     if (tree)

@@ -22,28 +22,115 @@
 
 enum { FILE_BYTES = 1 << 30, DEPTH = 16 };
 
-enum role { KEY, NAME, NOTES, STATE, STARTED, ENDED, SECONDS, PARAM, METRIC, SKIP, N_ROLES, METRIC_NAME = N_ROLES, METRIC_VALUE, MEASURE };
-static const char *const role_names[N_ROLES] = {"key", "name", "notes", "state", "started", "ended", "seconds", "param", "metric", "skip"};
+enum role {
+    KEY,
+    NAME,
+    NOTES,
+    STATE,
+    STARTED,
+    ENDED,
+    SECONDS,
+    PARAM,
+    METRIC,
+    SKIP,
+    N_ROLES,
+    METRIC_NAME = N_ROLES,
+    METRIC_VALUE,
+    MEASURE
+};
+static const char *const role_names[N_ROLES] = {"key",   "name",    "notes", "state",  "started",
+                                                "ended", "seconds", "param", "metric", "skip"};
 
 /* Usual names of columns. */
 static const struct {
     const char *name;
     enum role role;
-} usual[] = {{"id", KEY}, {"run_id", KEY}, {"key", KEY}, {"trial_id", KEY}, {"exp_id", KEY}, {"experiment_id", KEY}, {"episode_id", KEY}, {"iter", KEY},
-             {"iteration", KEY}, {"name", NAME}, {"run_name", NAME}, {"hypothesis", NAME}, {"description", NAME}, {"title", NAME}, {"idea", NAME},
-             {"intent", NAME}, {"notes", NOTES}, {"note", NOTES}, {"comment", NOTES}, {"state", STATE}, {"status", STATE}, {"created", STARTED},
-             {"created_at", STARTED}, {"started", STARTED}, {"started_at", STARTED}, {"start_time", STARTED}, {"timestamp", STARTED}, {"ts", STARTED},
-             {"datetime_start", STARTED}, {"ended", ENDED}, {"end_time", ENDED}, {"end time", ENDED}, {"ended_at", ENDED}, {"finished_at", ENDED},
-             {"datetime_complete", ENDED}, {"runtime", SECONDS}, {"duration", SECONDS}, {"seconds", SECONDS}, {"time_total_s", SECONDS},
-             {"metric_name", METRIC_NAME}, {"metric_value", METRIC_VALUE}, {"core_metric", METRIC}, {"val_bpb", METRIC}, {"memory_gb", MEASURE},
-             {"peak_vram_mb", MEASURE}, {"max_staleness_steps", MEASURE}, {"mean_staleness_steps", MEASURE}, {"elapsed_min", MEASURE},
-             {"tokens_used", MEASURE}, {"user", SKIP}, {"tags", SKIP}, {"sweep", SKIP}, {"group", SKIP}, {"job type", SKIP}, {"updated", SKIP},
-             {"updated_at", SKIP}, {"hostname", SKIP}, {"github", SKIP}, {"commit", SKIP}, {"parent_commit", SKIP}, {"branch", SKIP},
-             {"parent_branch", SKIP}, {"log_path", SKIP}, {"job_id", SKIP}, {"unit", SKIP}, {"baseline", SKIP}, {"baseline_value", SKIP},
-             {"delta", SKIP}, {"delta_vs_best", SKIP}, {"delta_vs_baseline", SKIP}, {"delta_vs_parent", SKIP}, {"checkpoint_dir_name", SKIP},
-             {"done", SKIP}, {"training_iteration", SKIP}, {"date", SKIP}, {"time_this_iter_s", SKIP}, {"pid", SKIP}, {"node_ip", SKIP},
-             {"time_since_restore", SKIP}, {"iterations_since_restore", SKIP}, {"logdir", SKIP}, {"budget_mode", SKIP}, {"budget_s", SKIP},
-             {"hardware_fingerprint", SKIP}, {"comparable", SKIP}, {"non_comparable_reason", SKIP}};
+} usual[] = {{"id", KEY},
+             {"run_id", KEY},
+             {"key", KEY},
+             {"trial_id", KEY},
+             {"exp_id", KEY},
+             {"experiment_id", KEY},
+             {"episode_id", KEY},
+             {"iter", KEY},
+             {"iteration", KEY},
+             {"name", NAME},
+             {"run_name", NAME},
+             {"hypothesis", NAME},
+             {"description", NAME},
+             {"title", NAME},
+             {"idea", NAME},
+             {"intent", NAME},
+             {"notes", NOTES},
+             {"note", NOTES},
+             {"comment", NOTES},
+             {"state", STATE},
+             {"status", STATE},
+             {"created", STARTED},
+             {"created_at", STARTED},
+             {"started", STARTED},
+             {"started_at", STARTED},
+             {"start_time", STARTED},
+             {"timestamp", STARTED},
+             {"ts", STARTED},
+             {"datetime_start", STARTED},
+             {"ended", ENDED},
+             {"end_time", ENDED},
+             {"end time", ENDED},
+             {"ended_at", ENDED},
+             {"finished_at", ENDED},
+             {"datetime_complete", ENDED},
+             {"runtime", SECONDS},
+             {"duration", SECONDS},
+             {"seconds", SECONDS},
+             {"time_total_s", SECONDS},
+             {"metric_name", METRIC_NAME},
+             {"metric_value", METRIC_VALUE},
+             {"core_metric", METRIC},
+             {"val_bpb", METRIC},
+             {"memory_gb", MEASURE},
+             {"peak_vram_mb", MEASURE},
+             {"max_staleness_steps", MEASURE},
+             {"mean_staleness_steps", MEASURE},
+             {"elapsed_min", MEASURE},
+             {"tokens_used", MEASURE},
+             {"user", SKIP},
+             {"tags", SKIP},
+             {"sweep", SKIP},
+             {"group", SKIP},
+             {"job type", SKIP},
+             {"updated", SKIP},
+             {"updated_at", SKIP},
+             {"hostname", SKIP},
+             {"github", SKIP},
+             {"commit", SKIP},
+             {"parent_commit", SKIP},
+             {"branch", SKIP},
+             {"parent_branch", SKIP},
+             {"log_path", SKIP},
+             {"job_id", SKIP},
+             {"unit", SKIP},
+             {"baseline", SKIP},
+             {"baseline_value", SKIP},
+             {"delta", SKIP},
+             {"delta_vs_best", SKIP},
+             {"delta_vs_baseline", SKIP},
+             {"delta_vs_parent", SKIP},
+             {"checkpoint_dir_name", SKIP},
+             {"done", SKIP},
+             {"training_iteration", SKIP},
+             {"date", SKIP},
+             {"time_this_iter_s", SKIP},
+             {"pid", SKIP},
+             {"node_ip", SKIP},
+             {"time_since_restore", SKIP},
+             {"iterations_since_restore", SKIP},
+             {"logdir", SKIP},
+             {"budget_mode", SKIP},
+             {"budget_s", SKIP},
+             {"hardware_fingerprint", SKIP},
+             {"comparable", SKIP},
+             {"non_comparable_reason", SKIP}};
 
 struct table {
     json_t *history;
@@ -146,11 +233,12 @@ static void check_roles(struct table *t)
         for (size_t k = 0; k < i && !t->failed; k++) {
             const enum role role = t->roles[i];
             char text[240];
-            snprintf(text, sizeof text, "%.60s and %.60s are both the %s; leave one out by --map %.30s=skip", t->columns[k], t->columns[i],
-                     role < N_ROLES ? role_names[role] : "metric", t->columns[i]);
+            snprintf(text, sizeof text, "%.60s and %.60s are both the %s; leave one out by --map %.30s=skip", t->columns[k],
+                     t->columns[i], role < N_ROLES ? role_names[role] : "metric", t->columns[i]);
             if (role != SKIP && t->roles[k] != SKIP && t->columns[i][0] && strcmp(t->columns[i], t->columns[k]) == 0)
                 fail(t, "the column is there twice; rename one of them: ", t->columns[i]);
-            else if (role == t->roles[k] && role != KEY && role != PARAM && role != METRIC && role != MEASURE && role != SKIP && role != NOTES)
+            else if (role == t->roles[k] && role != KEY && role != PARAM && role != METRIC && role != MEASURE && role != SKIP &&
+                     role != NOTES)
                 fail(t, text, "");
         }
 }
@@ -176,11 +264,13 @@ static bool check_map(struct table *t)
         const char *equals = strrchr(*map, '=');
         bool column = false, role = false;
         for (size_t i = 0; equals && i < t->n_columns; i++)
-            column = column || (strlen(t->columns[i]) == (size_t)(equals - *map) && strncmp(t->columns[i], *map, (size_t)(equals - *map)) == 0);
+            column = column || (strlen(t->columns[i]) == (size_t)(equals - *map) &&
+                                strncmp(t->columns[i], *map, (size_t)(equals - *map)) == 0);
         for (size_t i = 0; equals && i < N_ROLES; i++)
             role = role || strcmp(equals + 1, role_names[i]) == 0;
         if (!equals || !role)
-            fail(t, "--map COLUMN=ROLE: ROLE is key, name, notes, state, started, ended, seconds, param, metric or skip, not ", equals ? equals + 1 : *map);
+            fail(t, "--map COLUMN=ROLE: ROLE is key, name, notes, state, started, ended, seconds, param, metric or skip, not ",
+                 equals ? equals + 1 : *map);
         else if (!column)
             fail(t, "there is no column for --map ", *map);
     }
@@ -190,7 +280,8 @@ static bool check_map(struct table *t)
 /* The setting of the first run that looks most like a score: a number with such a name, or else the last number. */
 static const char *likely_score(const struct table *t)
 {
-    static const char *const words[] = {"metric", "score", "loss", "acc", "bpb", "reward", "value", "auc", "f1", "err", "rmse", "mse", "perplexity"};
+    static const char *const words[] = {"metric", "score", "loss", "acc",  "bpb", "reward",    "value",
+                                        "auc",    "f1",    "err",  "rmse", "mse", "perplexity"};
     const char *name, *last = "COLUMN";
     json_t *value;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -219,10 +310,11 @@ static void check_score(struct table *t)
         return;
     const char *score = likely_score(t), *member = score + strcspn(score, ".");
     const bool is_column = !*member || has_column(t, score); /* or else the member of an object in a cell */
-    history_fail(t->why, "%.80s: %s%.40s%s columns are: %s; to take one as the score: lineage import %.60s --map %.*s=metric%s%.40s", t->path,
-                 t->metric ? "there is no column " : "which column is the score? Its", t->metric ? t->metric : "",
-                 t->metric ? "; its" : "", names, slash ? slash + 1 : t->path,
-                 is_column ? 40 : (int)(member - score), score, is_column ? "" : " --metric ", is_column ? "" : member + 1);
+    history_fail(t->why,
+                 "%.80s: %s%.40s%s columns are: %s; to take one as the score: lineage import %.60s --map %.*s=metric%s%.40s",
+                 t->path, t->metric ? "there is no column " : "which column is the score? Its", t->metric ? t->metric : "",
+                 t->metric ? "; its" : "", names, slash ? slash + 1 : t->path, is_column ? 40 : (int)(member - score), score,
+                 is_column ? "" : " --metric ", is_column ? "" : member + 1);
     t->failed = true;
 }
 
@@ -238,7 +330,8 @@ static void set_score(struct table *t)
         if (t->roles[i] == METRIC || t->roles[i] == METRIC_VALUE)
             only = t->columns[i], n_metrics += t->roles[i] == METRIC ? 1 : 2;
     if (n == 1)
-        json_object_set_new(t->history, "score", json_stringn(bare_name(found), (size_t)(strrchr(found, '=') - bare_name(found))));
+        json_object_set_new(t->history, "score",
+                            json_stringn(bare_name(found), (size_t)(strrchr(found, '=') - bare_name(found))));
     else if (n_metrics == 1)
         json_object_set_new(t->history, "score", json_string(bare_name(only)));
 }
@@ -315,7 +408,8 @@ static void take_time(struct table *t, const char *member, const char *column, c
 
 static void take_state(struct table *t, const char *column, const char *text)
 {
-    static const char *const broken[] = {"constraint_violation", "constraint_fail", "constraint_failed", "infeasible", "disqualified"};
+    static const char *const broken[] = {"constraint_violation", "constraint_fail", "constraint_failed", "infeasible",
+                                         "disqualified"};
     char more[200];
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++)
         if (strcasecmp(text, broken[i]) == 0) {
@@ -401,7 +495,8 @@ static void on_cell(void *cell, size_t length, void *context)
  * also after lines were added to the table. Without a start, a name may be that of another run, and a line is one of this file. */
 static void make_key(struct table *t)
 {
-    const char *name = json_string_value(json_object_get(t->run, "name")), *key = json_string_value(json_object_get(t->run, "key"));
+    const char *name = json_string_value(json_object_get(t->run, "name")),
+               *key = json_string_value(json_object_get(t->run, "key"));
     const char *slash = strrchr(t->path, '/');
     const json_t *started = json_object_get(t->run, "started");
     const bool is_number = has_column(t, "number");
@@ -421,7 +516,8 @@ static void make_key(struct table *t)
 
 static void end_run(struct table *t)
 {
-    const char *name = t->metric_name[0] ? t->metric_name : "metric_value", *score = json_string_value(json_object_get(t->history, "score"));
+    const char *name = t->metric_name[0] ? t->metric_name : "metric_value",
+               *score = json_string_value(json_object_get(t->history, "score"));
     if (t->has_value) {
         take_number(t, name, t->metric_value);
         if (!score && !json_object_get(t->history, "several"))
@@ -493,7 +589,8 @@ static bool read_documents(json_t *lines, const char *path, char why[HISTORY_WHY
 {
     bool failed = false;
     sqlite3 *db = history_database(path, why);
-    sqlite3_stmt *stmt = db ? history_query(db, path, why, "SELECT doc FROM nodes WHERE type = 'run' ORDER BY created_at, id", NULL, NULL) : NULL;
+    sqlite3_stmt *stmt =
+        db ? history_query(db, path, why, "SELECT doc FROM nodes WHERE type = 'run' ORDER BY created_at, id", NULL, NULL) : NULL;
     while (history_next(stmt, path, &failed, why)) {
         json_t *document = history_json(history_column(stmt, 0));
         take_objects(lines, document);
@@ -550,10 +647,11 @@ static void read_lines(struct table *t, const char *path)
     free(text);
 }
 
-static json_t *read_any(const char *path, const struct history_options *options, const char *tool, void (*read)(struct table *t, const char *path),
-                        char why[HISTORY_WHY_MAX])
+static json_t *read_any(const char *path, const struct history_options *options, const char *tool,
+                        void (*read)(struct table *t, const char *path), char why[HISTORY_WHY_MAX])
 {
-    struct table t = {.path = path, .map = options->map, .metric = options->metric, .why = why, .line = 1, .history = history_new(tool)};
+    struct table t = {
+        .path = path, .map = options->map, .metric = options->metric, .why = why, .line = 1, .history = history_new(tool)};
     read(&t, path);
     if (!t.failed && !json_array_size(json_object_get(t.history, "runs")))
         fail(&t, "the table has no line of a run", "");

@@ -251,7 +251,8 @@ json_t *read_tensorboard(const char *given, const struct history_options *option
         char key[PATH_MAX], dir[PATH_MAX];
         const size_t end = strlen(entry->fts_path) - entry->fts_namelen;
         const size_t skip = root < end ? root + strspn(entry->fts_path + root, "/") : end;
-        snprintf(key, sizeof key, "%.*s", end > skip + 1 ? (int)(end - skip - 1) : 1, end > skip + 1 ? entry->fts_path + skip : ".");
+        snprintf(key, sizeof key, "%.*s", end > skip + 1 ? (int)(end - skip - 1) : 1,
+                 end > skip + 1 ? entry->fts_path + skip : ".");
         snprintf(dir, sizeof dir, "%.*s", end > 1 ? (int)end - 1 : (int)end, entry->fts_path);
         const char *prefix = cut_key(key, dir);
         json_t *run = history_run_of(history, index, key);

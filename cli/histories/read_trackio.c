@@ -25,7 +25,8 @@ static void add_log(json_t *run, const char *prefix, int64_t step, json_t *objec
 }
 
 /* Two runs may have the same name. Since there are ids, they tell runs apart. */
-static bool read_logs(json_t *history, json_t *index, sqlite3 *db, const char *path, const char *id, const char *project, char why[HISTORY_WHY_MAX])
+static bool read_logs(json_t *history, json_t *index, sqlite3 *db, const char *path, const char *id, const char *project,
+                      char why[HISTORY_WHY_MAX])
 {
     char sql[200];
     bool failed = false;

@@ -49,7 +49,8 @@ static void add_config(json_t *run, json_t *config)
     json_t *value;
     json_object_foreach(config, name, value) {
         json_t *wrapped = json_is_object(value) && json_object_get(value, "value") && json_object_size(value) <= 2
-                              ? json_object_get(value, "value") : value;
+                              ? json_object_get(value, "value")
+                              : value;
         if (name[0] != '_')
             history_add_param(run, name, json_incref(wrapped));
     }
@@ -93,16 +94,18 @@ static void add_history(json_t *run, json_t *history)
     }
 }
 
-static const char *const ids[] = {"id", "_id", "run_id", "name", NULL}, *const names[] = {"displayName", "display_name", "name", NULL},
-                         *const states[] = {"state", NULL}, *const notes[] = {"notes", "description", NULL},
-                         *const begins[] = {"createdAt", "created_at", NULL}, *const ends[] = {"heartbeatAt", "heartbeat_at", "updatedAt", NULL},
-                         *const configs[] = {"config", NULL}, *const summaries[] = {"summaryMetrics", "summary_metrics", "summary", NULL},
+static const char *const ids[] = {"id", "_id", "run_id", "name", NULL},
+                         *const names[] = {"displayName", "display_name", "name", NULL}, *const states[] = {"state", NULL},
+                         *const notes[] = {"notes", "description", NULL}, *const begins[] = {"createdAt", "created_at", NULL},
+                         *const ends[] = {"heartbeatAt", "heartbeat_at", "updatedAt", NULL}, *const configs[] = {"config", NULL},
+                         *const summaries[] = {"summaryMetrics", "summary_metrics", "summary", NULL},
                          *const histories[] = {"history", "sampledHistory", NULL};
 
 /* In answers of the API `id` is a long text in base 64, and `name` the short text in addresses. */
 static const char *key_of(const json_t *run)
 {
-    const char *name = json_string_value(json_object_get(run, "name")), *display = json_string_value(json_object_get(run, "displayName"));
+    const char *name = json_string_value(json_object_get(run, "name")),
+               *display = json_string_value(json_object_get(run, "displayName"));
     const char *key = name && display ? name : text_of(run, ids);
     return key ? key : "";
 }
@@ -110,14 +113,16 @@ static const char *key_of(const json_t *run)
 static void add_run(json_t *history, const json_t *from)
 {
     json_t *run = history_add_run(history, key_of(from));
-    json_t *config = structure_of(from, configs), *summary = structure_of(from, summaries), *steps = structure_of(from, histories);
+    json_t *config = structure_of(from, configs), *summary = structure_of(from, summaries),
+           *steps = structure_of(from, histories);
     const json_t *runtime = json_object_get(summary, "_runtime");
     const double started = history_time(text_of(from, begins), false);
     history_set_text(run, "name", text_of(from, names));
     history_set_text(run, "notes", text_of(from, notes));
     history_set_text(run, "state", state_of(text_of(from, states)));
     history_set_time(run, "started", started);
-    history_set_time(run, "ended", json_is_number(runtime) ? started + json_number_value(runtime) : history_time(text_of(from, ends), false));
+    history_set_time(run, "ended",
+                     json_is_number(runtime) ? started + json_number_value(runtime) : history_time(text_of(from, ends), false));
     add_config(run, config);
     add_history(run, steps);
     add_summary(run, "", summary, 0);
@@ -172,8 +177,22 @@ json_t *read_wandb(const char *path, const struct history_options *options, char
  * is a protocol buffer (wandb_internal.proto, Record).
  */
 
-enum { HEADER = 7, BLOCK = 32768, WHOLE = 1, FIRST, MIDDLE, LAST, RECORD_HISTORY = 2, RECORD_SUMMARY = 3, RECORD_CONFIG = 5,
-       RECORD_METRIC = 12, RECORD_RUN = 17, RECORD_EXIT = 18, RECORD_HEADER = 21, JSON_TEXT = 16 };
+enum {
+    HEADER = 7,
+    BLOCK = 32768,
+    WHOLE = 1,
+    FIRST,
+    MIDDLE,
+    LAST,
+    RECORD_HISTORY = 2,
+    RECORD_SUMMARY = 3,
+    RECORD_CONFIG = 5,
+    RECORD_METRIC = 12,
+    RECORD_RUN = 17,
+    RECORD_EXIT = 18,
+    RECORD_HEADER = 21,
+    JSON_TEXT = 16
+};
 
 #define PROJECT "the project" /* in the index, where no id has a blank */
 
@@ -184,7 +203,8 @@ struct run_log {
 };
 
 /* Calls take with the name and the value of an item: a key, or the parts of a nested one, and JSON. */
-static void take_item(json_t *run, struct bytes item, void (*take)(json_t *run, const char *name, json_t *value, int64_t step), int64_t step)
+static void take_item(json_t *run, struct bytes item, void (*take)(json_t *run, const char *name, json_t *value, int64_t step),
+                      int64_t step)
 {
     struct field field;
     char name[512] = "";
@@ -192,7 +212,8 @@ static void take_item(json_t *run, struct bytes item, void (*take)(json_t *run, 
     while (next_field(&field, &item))
         if ((field.id == 1 || field.id == 2) && field.wire == PART) {
             const size_t n = strlen(name);
-            snprintf(name + n, sizeof name - n, "%s%.*s", n ? "." : "", (int)(field.part.end - field.part.at), (const char *)field.part.at);
+            snprintf(name + n, sizeof name - n, "%s%.*s", n ? "." : "", (int)(field.part.end - field.part.at),
+                     (const char *)field.part.at);
         } else if (field.id == JSON_TEXT && field.wire == PART && !text) {
             text = text_of_bytes(field.part);
         }
@@ -372,7 +393,8 @@ static bool read_blocks(struct run_log *log, uint8_t *data, size_t length, char 
         }
         if (at + HEADER + n > length)
             break;
-        if (n + HEADER > left || type < WHOLE || type > LAST || crc32_of(0, 0xedb88320u, data + at + 6, n + 1) != (uint32_t)little_endian(data + at, 4))
+        if (n + HEADER > left || type < WHOLE || type > LAST ||
+            crc32_of(0, 0xedb88320u, data + at + 6, n + 1) != (uint32_t)little_endian(data + at, 4))
             return history_fail(why, "%.300s: the record at byte %zu is damaged", log->path, at);
         if (type == WHOLE || type == FIRST)
             start = at + HEADER, whole = 0;
@@ -391,7 +413,8 @@ static bool read_log(json_t *history, json_t *index, const char *path, const cha
     size_t length;
     uint8_t *data = (uint8_t *)history_file_text(path, FILE_BYTES, &length, why);
     bool good = data && (length >= HEADER && memcmp(data, ":W&B\xe1\xbe", 6) == 0 ? read_blocks(&log, data, length, why)
-                         : length ? history_fail(why, "%.300s is not a run log of W&B", path) != NULL : true);
+                         : length ? history_fail(why, "%.300s is not a run log of W&B", path) != NULL
+                                  : true);
     free(data);
     return good;
 }
@@ -409,6 +432,7 @@ json_t *read_wandb_logs(const char *path, const struct history_options *options,
     if (tree)
         fts_close(tree);
     if (good && !json_array_size(json_object_get(history, "runs")))
-        good = history_fail(why, "%.300s has no run log of W&B%s%.60s", path, options->study ? " of the project " : "", options->study ? options->study : "");
+        good = history_fail(why, "%.300s has no run log of W&B%s%.60s", path, options->study ? " of the project " : "",
+                            options->study ? options->study : "");
     return history_done(history, index, NULL, good);
 }

@@ -12,8 +12,9 @@
 
 typedef json_t *history_reader(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX]);
 
-history_reader read_wandb, read_wandb_logs, read_mlflow, read_mlflow_database, read_optuna, read_optuna_journal, read_tensorboard, read_trackio,
-    read_table, read_json_table, read_mlparty, read_stranger, read_ray, read_ray_result, read_aide, read_openevolve, read_shinka;
+history_reader read_wandb, read_wandb_logs, read_mlflow, read_mlflow_database, read_optuna, read_optuna_journal, read_tensorboard,
+    read_trackio, read_table, read_json_table, read_mlparty, read_stranger, read_ray, read_ray_result, read_aide, read_openevolve,
+    read_shinka;
 
 /* ---- history_run.c: the form ---- */
 
@@ -93,7 +94,7 @@ struct field {
 };
 
 bool next_field(struct field *field, struct bytes *from); /* false at the end, or where the bytes are not a field */
-double as_double(const struct field *field);              /* of a fixed width; else nan */
+double as_double(const struct field *field); /* of a fixed width; else nan */
 void copy_text(char *out, size_t size, struct bytes from);
 json_t *text_of_bytes(struct bytes from);
 uint64_t little_endian(const uint8_t *bytes, int n);
@@ -107,7 +108,8 @@ uint32_t crc32_of(uint32_t crc, uint32_t polynomial, const uint8_t *bytes, size_
 sqlite3 *history_database(const char *path, char why[HISTORY_WHY_MAX]);
 
 /* Prepares a query; ?1, ?2 .. are texts. Returns NULL with the reason. */
-sqlite3_stmt *history_query(sqlite3 *db, const char *path, char why[HISTORY_WHY_MAX], const char *sql, const char *first, const char *second);
+sqlite3_stmt *history_query(sqlite3 *db, const char *path, char why[HISTORY_WHY_MAX], const char *sql, const char *first,
+                            const char *second);
 
 /* Steps to the next row. Returns false after the last one, and with *failed set and the reason if the file is damaged. */
 bool history_next(sqlite3_stmt *stmt, const char *path, bool *failed, char why[HISTORY_WHY_MAX]);

@@ -168,7 +168,8 @@ void cache_close(struct cache *cache)
     struct entry *entry, *next;
     if (!cache)
         return;
-    HASH_ITER(hh, cache->entries, entry, next) {
+    HASH_ITER(hh, cache->entries, entry, next)
+    {
         HASH_DEL(cache->entries, entry);
         json_decref(entry->analysis);
         free(entry);
@@ -218,8 +219,8 @@ static bool add_line(struct cache *cache, json_t *object)
     return good;
 }
 
-bool cache_add(struct cache *cache, const char *digest, const uint8_t *flags, size_t n, const char *model,
-               const char *wording, const json_t *texts)
+bool cache_add(struct cache *cache, const char *digest, const uint8_t *flags, size_t n, const char *model, const char *wording,
+               const json_t *texts)
 {
     char *letters = malloc(n + 1);
     for (size_t i = 0; letters && i < n; i++)
@@ -227,8 +228,9 @@ bool cache_add(struct cache *cache, const char *digest, const uint8_t *flags, si
     if (letters)
         letters[n] = '\0';
     keep(cache, digest, flags, n, json_object_get(texts, "analysis"));
-    json_t *line = letters ? json_pack("{s:s, s:s, s:s, s:s}", "request", digest, "flags", letters, "model", model, "wording", wording)
-                           : NULL;
+    json_t *line =
+        letters ? json_pack("{s:s, s:s, s:s, s:s}", "request", digest, "flags", letters, "model", model, "wording", wording)
+                : NULL;
     if (line && texts)
         json_object_update_missing(line, (json_t *)(uintptr_t)texts);
     bool good = line && add_line(cache, line);

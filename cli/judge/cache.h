@@ -48,7 +48,7 @@ void cache_find_endpoint(const struct cache *cache, const char *digest, struct j
 bool cache_add_endpoint(struct cache *cache, const char *digest, const char *model, const struct judge_dialect *dialect);
 
 /* Adds an answer; texts is an object with further members (analysis, shown), or NULL. Returns false if the answer could not be written to the file; this process can still find it. */
-bool cache_add(struct cache *cache, const char *digest, const uint8_t *flags, size_t n, const char *model,
-               const char *wording, const json_t *texts);
+bool cache_add(struct cache *cache, const char *digest, const uint8_t *flags, size_t n, const char *model, const char *wording,
+               const json_t *texts);
 
 #endif

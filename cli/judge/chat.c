@@ -117,8 +117,8 @@ static enum next take(struct chat *chat, const json_t *body, CURLcode result, js
 {
     if (result == CURLE_OK)
         return take_status(chat, body, answer, server_asks);
-    snprintf(chat->why, sizeof chat->why, "%s", chat->overflows ? "the response is longer than a mebibyte"
-                                                                : endpoint_reason(&chat->at, result));
+    snprintf(chat->why, sizeof chat->why, "%s",
+             chat->overflows ? "the response is longer than a mebibyte" : endpoint_reason(&chat->at, result));
     return chat->overflows || endpoint_lasts(result) || result == CURLE_OUT_OF_MEMORY ? NEXT_STOP : NEXT_LATER;
 }
 

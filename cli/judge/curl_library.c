@@ -15,7 +15,8 @@ bool curl_library_load(struct curl_library *curl, char why[CURL_LIBRARY_WHY_MAX]
     void *library = cli_load_library("libcurl.so.4", RTLD_LOCAL | RTLD_NODELETE, reason, sizeof reason);
     bool all = library != NULL;
     if (!library) {
-        snprintf(why, CURL_LIBRARY_WHY_MAX, "a language model is asked through libcurl (Debian: apt-get install libcurl4): %s", reason);
+        snprintf(why, CURL_LIBRARY_WHY_MAX, "a language model is asked through libcurl (Debian: apt-get install libcurl4): %s",
+                 reason);
         return false;
     }
 #define CURL_FIND(name) all = cli_find_function(&curl->name, sizeof curl->name, library, "curl_" #name) && all;
@@ -23,7 +24,8 @@ bool curl_library_load(struct curl_library *curl, char why[CURL_LIBRARY_WHY_MAX]
 #undef CURL_FIND
     all = all && curl->global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
     if (!all)
-        snprintf(why, CURL_LIBRARY_WHY_MAX, "this libcurl lacks a function that is needed; install a "
-                                            "newer one");
+        snprintf(why, CURL_LIBRARY_WHY_MAX,
+                 "this libcurl lacks a function that is needed; install a "
+                 "newer one");
     return all;
 }

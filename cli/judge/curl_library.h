@@ -9,10 +9,12 @@
 
 #include <curl/curl.h>
 
+/* clang-format off */
 #define CURL_FUNCTIONS(X)                                                                                        \
     X(global_init) X(easy_init) X(easy_perform) X(easy_setopt) X(easy_getinfo) X(easy_strerror) X(easy_cleanup)                  \
     X(multi_init) X(multi_add_handle) X(multi_remove_handle) X(multi_perform) X(multi_poll) X(multi_info_read)   \
     X(multi_cleanup) X(slist_append) X(slist_free_all)
+/* clang-format on */
 
 /* The functions of libcurl, without the prefix curl_: curl.easy_init is curl_easy_init. */
 struct curl_library {

@@ -29,11 +29,15 @@ static bool read_key(struct endpoint *at, const char *key_env, char why[ENDPOINT
     const char *key = getenv(name);
     bool there = key && *key;
     if (!there && strcmp(name, JUDGE_KEY_ENV) != 0)
-        snprintf(why, ENDPOINT_WHY_MAX, "the environment variable %.80s, which should hold the "
-                                                "key of the endpoint, is not set", name);
+        snprintf(why, ENDPOINT_WHY_MAX,
+                 "the environment variable %.80s, which should hold the "
+                 "key of the endpoint, is not set",
+                 name);
     else if (there && !is_key(key))
-        snprintf(why, ENDPOINT_WHY_MAX, "the environment variable %.80s does not hold a key: it has "
-                                                "blanks or control characters", name);
+        snprintf(why, ENDPOINT_WHY_MAX,
+                 "the environment variable %.80s does not hold a key: it has "
+                 "blanks or control characters",
+                 name);
     else if (there && !(at->key = strdup(key)))
         snprintf(why, ENDPOINT_WHY_MAX, "out of memory");
     return !why[0];
@@ -92,7 +96,8 @@ static void warn_of_plain_http(const struct endpoint *at)
     static const char plain[] = "http://";
     const size_t n = sizeof plain - 1;
     if (at->key && strncasecmp(at->url, plain, n) == 0 && !is_local(at->url + n))
-        cli_error(CLI_NO, "warning: the key goes to %.*s without encryption; use https", (int)strcspn(at->url + n, "/?#"), at->url + n);
+        cli_error(CLI_NO, "warning: the key goes to %.*s without encryption; use https", (int)strcspn(at->url + n, "/?#"),
+                  at->url + n);
 }
 
 bool endpoint_open(struct endpoint *at, const char *address, const char *path, const char *key_env, char why[ENDPOINT_WHY_MAX])
@@ -130,14 +135,15 @@ bool endpoint_handle(const struct endpoint *at, CURL *easy, endpoint_take_fn *ta
 const char *endpoint_reason(const struct endpoint *at, CURLcode result)
 {
     if (result == CURLE_SSL_CACERT_BADFILE)
-        return "cannot read the certificates of authorities: install them (Debian: ca-certificates), or name their file in SSL_CERT_FILE";
+        return "cannot read the certificates of authorities: install them (Debian: ca-certificates), or name their file in "
+               "SSL_CERT_FILE";
     return at->curl.easy_strerror(result);
 }
 
 bool endpoint_lasts(CURLcode result)
 {
-    return result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CERTPROBLEM ||
-           result == CURLE_SSL_CACERT_BADFILE || result == CURLE_SSL_ISSUER_ERROR || result == CURLE_URL_MALFORMAT;
+    return result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CERTPROBLEM || result == CURLE_SSL_CACERT_BADFILE ||
+           result == CURLE_SSL_ISSUER_ERROR || result == CURLE_URL_MALFORMAT;
 }
 
 /* A server's message about a wrong key may contain parts of the key, so only the HTTP status is reported. */
@@ -146,7 +152,9 @@ void endpoint_tell(const struct endpoint *at, char *why, size_t size, long statu
     bool about_the_key = status == 401 || status == 403 || status == 407;
     bool says = error->message[0] && !about_the_key;
     snprintf(why, size, "HTTP %ld%s%s%s", status, says ? ": " : "", says ? error->message : "",
-             about_the_key ? " (key refused)" : status / 100 == 3 ? " (redirects are not followed)" : "");
+             about_the_key       ? " (key refused)"
+             : status / 100 == 3 ? " (redirects are not followed)"
+                                 : "");
     endpoint_scrub(at, why);
 }
 

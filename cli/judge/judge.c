@@ -85,7 +85,8 @@ static bool prepare(struct round *round, size_t i, struct judge_case *about)
     errand->messages = wording_messages(judge->wording, about->trajectory);
     if (!errand->messages || !request_digest(judge, errand->messages, errand->digest))
         return false;
-    if (judge->cache && cache_find(judge->cache, errand->digest, about->flags, trajectory_steps(about->trajectory), &about->analysis)) {
+    if (judge->cache &&
+        cache_find(judge->cache, errand->digest, about->flags, trajectory_steps(about->trajectory), &about->analysis)) {
         outcome_settle(errand, TRAINER_JUDGE_CACHED, "");
         announce(round, errand);
     }
@@ -262,8 +263,8 @@ void judge_remember(const struct judge *judge)
 bool judge_check(struct judge *judge, struct judge_check *check)
 {
     uint8_t flags[2] = {0};
-    json_t *trajectory = json_pack("{s:s, s:i, s:[{s:s, s:s}, {s:s}]}", "task", "How much is 2 + 3?", "reward", 1, "steps", "action",
-                                   "calculate 2 + 3", "observation", "5", "action", "answer 5");
+    json_t *trajectory = json_pack("{s:s, s:i, s:[{s:s, s:s}, {s:s}]}", "task", "How much is 2 + 3?", "reward", 1, "steps",
+                                   "action", "calculate 2 + 3", "observation", "5", "action", "answer 5");
     struct judge_case about = {.trajectory = trajectory, .flags = flags};
     struct cache *cache = judge->cache;
     const double begin = cli_now();

@@ -38,10 +38,9 @@ bool request_open(struct judge *judge)
     size_t n = (size_t)judge->settings.concurrency;
     if (!endpoint_open(&judge->at, judge->settings.endpoint, ENDPOINT_CHAT, judge->settings.key_env, judge->why))
         return false;
-    judge->form = json_pack("{s:s, s:{s:s, s:b, s:o}}", "type", "json_schema", "json_schema", "name", "step_flags",
-                            "strict", 1, "schema", wording_answer_schema());
-    bool good = judge->form && (judge->multi = judge->at.curl.multi_init()) &&
-           (judge->slots = calloc(n, sizeof *judge->slots));
+    judge->form = json_pack("{s:s, s:{s:s, s:b, s:o}}", "type", "json_schema", "json_schema", "name", "step_flags", "strict", 1,
+                            "schema", wording_answer_schema());
+    bool good = judge->form && (judge->multi = judge->at.curl.multi_init()) && (judge->slots = calloc(n, sizeof *judge->slots));
     for (size_t i = 0; i < n && good; i++)
         good = make_handle(judge, &judge->slots[i]);
     if (!good)
@@ -75,7 +74,8 @@ static json_t *make_body(const struct judge *judge, const json_t *messages, cons
     if (!dialect->no_temperature)
         json_object_set_new(body, "temperature", json_integer(0));
     if (judge->settings.max_tokens > 0)
-        json_object_set_new(body, dialect->newer_limit ? "max_completion_tokens" : "max_tokens", json_integer(judge->settings.max_tokens));
+        json_object_set_new(body, dialect->newer_limit ? "max_completion_tokens" : "max_tokens",
+                            json_integer(judge->settings.max_tokens));
     if (!dialect->plain)
         json_object_set(body, "response_format", judge->form);
     return body;

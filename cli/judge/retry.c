@@ -17,8 +17,9 @@ static bool has_word(const struct answer_error *error, const char *const *words)
 
 static bool is_used_up(const struct answer_error *error)
 {
-    static const char *const words[] = {"insufficient_quota", "exceeded your current quota", "billing_hard_limit",
-                                        "insufficient_balance", "credit balance", NULL};
+    static const char *const words[] = {"insufficient_quota", "exceeded your current quota",
+                                        "billing_hard_limit", "insufficient_balance",
+                                        "credit balance",     NULL};
     return has_word(error, words);
 }
 
@@ -30,8 +31,8 @@ static bool is_used_up(const struct answer_error *error)
  */
 static bool is_about_the_row(long status, const struct answer_error *error)
 {
-    static const char *const too_long[] = {"context_length", "context length", "context_size", "context size", "context window",
-                                           "maximum model length", NULL};
+    static const char *const too_long[] = {
+        "context_length", "context length", "context_size", "context size", "context window", "maximum model length", NULL};
     static const char *const useless[] = {"model produced output that does not match", NULL};
     static const char *const filtered[] = {"content_filter", "content_policy", NULL};
     return status == 413 || ((status == 400 || status == 500) && has_word(error, too_long)) ||

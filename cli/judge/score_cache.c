@@ -59,8 +59,7 @@ static void forget_file(struct score_cache *cache, size_t file)
     cache->fd[file] = -1;
 }
 
-static void index_line(struct score_cache *cache, size_t file, const char *line, off_t at,
-                       size_t length)
+static void index_line(struct score_cache *cache, size_t file, const char *line, off_t at, size_t length)
 {
     static const char begin[] = "{\"request\":\"";
     const char *digest = line + sizeof begin - 1;
@@ -140,8 +139,8 @@ void score_cache_close(struct score_cache *cache)
 static bool is_current(const struct score_cache *cache)
 {
     struct stat ours, theirs;
-    return fstat(cache->fd[NEW], &ours) == 0 && stat(cache->path[NEW], &theirs) == 0 &&
-           ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+    return fstat(cache->fd[NEW], &ours) == 0 && stat(cache->path[NEW], &theirs) == 0 && ours.st_dev == theirs.st_dev &&
+           ours.st_ino == theirs.st_ino;
 }
 
 /* Locks the file that the path names, after beginning a new one if it is too long. Returns false if it cannot be had. */
@@ -152,8 +151,7 @@ static bool lock_file(struct score_cache *cache)
         if (!cache_lock(cache->fd[NEW]))
             return false;
         bool current = is_current(cache);
-        if (current && fstat(cache->fd[NEW], &file) == 0 &&
-            (size_t)file.st_size <= cache->limit / 2)
+        if (current && fstat(cache->fd[NEW], &file) == 0 && (size_t)file.st_size <= cache->limit / 2)
             return true;
         if (current && rename(cache->path[NEW], cache->path[OLD]) != 0) {
             flock(cache->fd[NEW], LOCK_UN);
@@ -173,8 +171,7 @@ static bool take_values(const json_t *line, const char *digest, float *values, s
 {
     const json_t *list = json_object_get(line, "log_probs");
     const char *own = json_string_value(json_object_get(line, "request"));
-    bool good =
-        own && strcmp(own, digest) == 0 && json_is_array(list) && json_array_size(list) == n;
+    bool good = own && strcmp(own, digest) == 0 && json_is_array(list) && json_array_size(list) == n;
     for (size_t i = 0; good && i < n; i++)
         good = json_is_number(json_array_get(list, i));
     for (size_t i = 0; good && i < n; i++)

@@ -40,7 +40,8 @@ static bool check_steps(const json_t *steps, char why[TRAJECTORY_WHY_MAX])
         const json_t *step = json_array_get(steps, i);
         if (json_is_string(json_object_get(step, "action")) && is_missing_or(step, "observation", is_text))
             continue;
-        snprintf(why, TRAJECTORY_WHY_MAX, "steps[%zu] must be an object with the text \"action\"; \"observation\" is a text too", i);
+        snprintf(why, TRAJECTORY_WHY_MAX, "steps[%zu] must be an object with the text \"action\"; \"observation\" is a text too",
+                 i);
         return false;
     }
     return true;

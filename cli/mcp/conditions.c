@@ -23,17 +23,18 @@ static bool add_condition(struct mcp_conditions *conditions, struct mcp_call *ca
     struct lineage_condition *condition = &conditions->list[conditions->n++];
     struct lineage_error err;
     const char *text = json_string_value(value);
-    *condition = (struct lineage_condition){
-        .name = strcmp(name, "row") == 0 ? "seq" : name,
-        .range = {{true, json_number_value(value)}, {true, json_number_value(value)}}};
+    *condition = (struct lineage_condition){.name = strcmp(name, "row") == 0 ? "seq" : name,
+                                            .range = {{true, json_number_value(value)}, {true, json_number_value(value)}}};
     if (!text)
         return true;
     if (cli_may_be_text(text)) {
         condition->range = (struct lineage_range){.low = {false, 0}};
         if (cli_texts_parse(condition, &conditions->texts, text))
             return check_texts(condition, call, name);
-        mcp_trouble(call, "where.%.60s: '%.60s' is neither a range nor texts; put a text with commas or quotes "
-                    "into single quotes", name, text);
+        mcp_trouble(call,
+                    "where.%.60s: '%.60s' is neither a range nor texts; put a text with commas or quotes "
+                    "into single quotes",
+                    name, text);
         return false;
     }
     if (lineage_range_parse(&condition->range, text, &err) == LINEAGE_OK)

@@ -59,7 +59,8 @@ char **mcp_param_names(struct mcp_server *server, size_t max)
                          max);
 }
 
-static const char *const more_fields[] = {"score", "margin", "params", "metrics", "turns", "ig_clip_scale_mean", "ig_clip_scale_std", "row", "verdict", "cause"};
+static const char *const more_fields[] = {
+    "score", "margin", "params", "metrics", "turns", "ig_clip_scale_mean", "ig_clip_scale_std", "row", "verdict", "cause"};
 enum { N_MORE_FIELDS = sizeof more_fields / sizeof *more_fields, MAX_NAMES = 200 };
 
 /* Returns the name in the table, because the caller choose_fallback passes a name in a temporary buffer. */
@@ -106,8 +107,8 @@ static void unknown_param(struct mcp_call *call, const char *name, char **params
     known[0] = '\0';
     for (; *params && used < 400; params++)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%.60s", used ? ", " : "", *params);
-    mcp_trouble(call, "no parameter '%.60s'%s%s%s; the store has %s%s", name, near ? " (did you mean '" : "",
-                near ? near : "", near ? "'?)" : "", used ? known : "none yet", *params ? ", ..." : "");
+    mcp_trouble(call, "no parameter '%.60s'%s%s%s; the store has %s%s", name, near ? " (did you mean '" : "", near ? near : "",
+                near ? "'?)" : "", used ? known : "none yet", *params ? ", ..." : "");
 }
 
 bool mcp_check_param(struct mcp_call *call, const char *name)
@@ -172,9 +173,10 @@ static bool unknown_field(struct known_names *known, struct mcp_call *call, cons
         words[n++] = known->params[i];
     const char *near = cli_nearest(name, words);
     near = near ? near : setting;
-    mcp_trouble(call, "no field '%.60s'%s%s%s; use a column (exp_id, status, score, delta_vs_best, params, "
-                "hypothesis, notes, timestamp, ...) or any parameter", name, near ? " (did you mean '" : "",
-                near ? near : "", near ? "'?)" : "");
+    mcp_trouble(call,
+                "no field '%.60s'%s%s%s; use a column (exp_id, status, score, delta_vs_best, params, "
+                "hypothesis, notes, timestamp, ...) or any parameter",
+                name, near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
     return false;
 }
 
@@ -252,8 +254,8 @@ static json_t *turns_json(const struct lineage_trial *trial)
     if (!mcp_text_open(&text))
         return NULL;
     for (size_t i = 0; i < trial->n_turns; i++)
-        fprintf(text.out, "%s%u: %s ± %s", i ? "; " : "", trial->turns[i].turn,
-                lineage_number_format(mean, trial->turns[i].mean), lineage_number_format(std, trial->turns[i].std));
+        fprintf(text.out, "%s%u: %s ± %s", i ? "; " : "", trial->turns[i].turn, lineage_number_format(mean, trial->turns[i].mean),
+                lineage_number_format(std, trial->turns[i].std));
     return mcp_text_json(&text);
 }
 
@@ -307,7 +309,8 @@ json_t *mcp_field(const struct lineage_trial *trial, const char *name, size_t ma
     if (strcmp(name, "score") == 0)
         return cli_json_figure(trial->score);
     if (strcmp(name, "cause") == 0)
-        return lineage_notes_cause(trial->notes) ? json_string(lineage_cause_name(lineage_notes_cause(trial->notes))) : json_null();
+        return lineage_notes_cause(trial->notes) ? json_string(lineage_cause_name(lineage_notes_cause(trial->notes)))
+                                                 : json_null();
     if (strcmp(name, "params") == 0)
         return params_json(trial);
     if (strcmp(name, "metrics") == 0)
@@ -349,8 +352,7 @@ static bool row_number(uint64_t *row, const char *id)
 
 /* Queries for the first row after number - 1, because the store has no look-up by row number. The query costs one step
  * of an index. */
-static enum lineage_status find_row(struct mcp_found *found, struct mcp_call *call, uint64_t row,
-                                    struct lineage_error *err)
+static enum lineage_status find_row(struct mcp_found *found, struct mcp_call *call, uint64_t row, struct lineage_error *err)
 {
     const struct lineage_query query = {.after = row - 1, .limit = 1};
     enum lineage_status status = lineage_query_open(&found->cursor, call->server->store, &query, err);

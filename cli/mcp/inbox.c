@@ -88,8 +88,7 @@ static void answer_pings(struct mcp_inbox *inbox)
 {
     for (struct waiting **at = &inbox->first; *at;) {
         const struct mcp_message *message = &(*at)->message;
-        if (message->kind != MCP_REQUEST || strcmp(message->method, "ping") != 0 ||
-            json_object_get(message->params, "_meta")) {
+        if (message->kind != MCP_REQUEST || strcmp(message->method, "ping") != 0 || json_object_get(message->params, "_meta")) {
             at = &(*at)->next;
             continue;
         }
@@ -196,9 +195,9 @@ static int attend(struct mcp_inbox *inbox)
         if (seconds * 1000 >= PROGRESS_MS * 0.9) {
             answer_pings(inbox);
             if (inbox->token && !inbox->cancelled)
-                deliver(inbox, json_pack("{s:s, s:s, s:{s:O, s:f, s:s}}", "jsonrpc", "2.0", "method",
-                                         "notifications/progress", "params", "progressToken", inbox->token, "progress",
-                                         seconds, "message", "seconds at work"));
+                deliver(inbox,
+                        json_pack("{s:s, s:s, s:{s:O, s:f, s:s}}", "jsonrpc", "2.0", "method", "notifications/progress", "params",
+                                  "progressToken", inbox->token, "progress", seconds, "message", "seconds at work"));
         }
     }
     pthread_mutex_unlock(&inbox->lock);

@@ -44,8 +44,7 @@ struct mcp_call {
 };
 
 /* The request is invalid: answers with a JSON-RPC error. Returns NULL. */
-json_t *mcp_refuse(struct mcp_call *call, enum mcp_code code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+json_t *mcp_refuse(struct mcp_call *call, enum mcp_code code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* The tool cannot answer: returns a result with isError, whose text tells the model what to change. Returns NULL. */
 json_t *mcp_trouble(struct mcp_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -46,7 +46,7 @@ static void add_settings(json_t *params, const struct mcp_page *page, uint64_t s
         json_t *value = mcp_cell(setting->text, 60), *by = mcp_cell(setting->set_by, 60);
         json_object_set_new(params, page->settings->names[i].name,
                             json_sprintf("%s (%s%s%s)", json_string_value(value), lineage_change_source_name(setting->source),
-                                         setting->own         ? ""
+                                         setting->own       ? ""
                                          : *setting->set_by ? " by "
                                                             : " as the first value",
                                          setting->own ? "" : json_string_value(by)));
@@ -147,8 +147,8 @@ static json_t *params_text(const json_t *params, const json_t *shared)
     json_object_foreach((json_t *)(uintptr_t)params, key, value) {
         if (json_object_get(shared, key))
             continue;
-        const char *shown = json_is_string(value) ? json_string_value(value)
-                                                  : lineage_number_format(number, json_number_value(value));
+        const char *shown =
+            json_is_string(value) ? json_string_value(value) : lineage_number_format(number, json_number_value(value));
         size_t length = strlen(shown);
         if (length > 2 && strcmp(shown + length - 2, ".0") == 0)
             length -= 2; /* 60.0 becomes 60 */
@@ -245,8 +245,7 @@ static json_t *cursor_of(const struct mcp_page *page, struct mcp_call *call)
     struct lineage_trial trial = {0};
     struct lineage_error err;
     bool by_id = page->last_id[0] && page->last_id[0] != '@' && mcp_is_plain(page->last_id) &&
-                 lineage_find(call->server->store, page->last_id, &trial, &err) == LINEAGE_OK &&
-                 trial.seq == page->last;
+                 lineage_find(call->server->store, page->last_id, &trial, &err) == LINEAGE_OK && trial.seq == page->last;
     lineage_trial_release(&trial);
     return by_id ? json_string(page->last_id) : json_sprintf("@%" PRIu64, page->last);
 }
@@ -288,8 +287,7 @@ json_t *mcp_page_finish(struct mcp_page *page, struct mcp_call *call, size_t tot
 }
 
 /* A row that was read but did not fit is read again as the first of the next page, which is cheaper than keeping it. */
-static enum lineage_status fill(struct mcp_page *page, struct lineage_cursor *cursor, bool *more,
-                                struct lineage_error *err)
+static enum lineage_status fill(struct mcp_page *page, struct lineage_cursor *cursor, bool *more, struct lineage_error *err)
 {
     struct lineage_trial trial;
     enum lineage_status status;

@@ -59,17 +59,15 @@ void mcp_set_source(json_t *result, const struct lineage_settings *settings);
 json_t *mcp_shown(size_t shown, size_t total);
 
 /* The arguments of every list and the members of its result, for the tool table. */
-#define MCP_LIST_ARGUMENTS(fields)                                                            \
-    {"fields", MCP_TEXTS, false, fields, 0, 200, NULL},                                      \
-        {"limit", MCP_COUNT, false, "rows, default 20", 1, MCP_MAX_ROWS, NULL},              \
-        {"max_bytes", MCP_COUNT, false, MCP_BYTES_DEFAULT, 500, 200000, NULL},               \
-    {                                                                                        \
-        "cursor", MCP_TEXT, false, "`next` of the last page", 0, 400, NULL                   \
+#define MCP_LIST_ARGUMENTS(fields)                                                                                               \
+    {"fields", MCP_TEXTS, false, fields, 0, 200, NULL}, {"limit", MCP_COUNT, false, "rows, default 20", 1, MCP_MAX_ROWS, NULL},  \
+        {"max_bytes", MCP_COUNT, false, MCP_BYTES_DEFAULT, 500, 200000, NULL},                                                   \
+    {                                                                                                                            \
+        "cursor", MCP_TEXT, false, "`next` of the last page", 0, 400, NULL                                                       \
     }
 #define MCP_BYTES_DEFAULT "default 8000"
 
 /* What the members mean is in the server's instructions, once for all lists. */
-#define MCP_LIST_OUTPUT \
-    "\"shown\":{\"type\":\"string\"},\"columns\":{\"type\":\"array\"},\"rows\":{\"type\":\"array\"}"
+#define MCP_LIST_OUTPUT "\"shown\":{\"type\":\"string\"},\"columns\":{\"type\":\"array\"},\"rows\":{\"type\":\"array\"}"
 
 #endif

@@ -33,9 +33,8 @@ json_t *mcp_prompts_list(struct mcp_call *call)
     for (size_t i = 0; i < N_ARGUMENTS; i++)
         json_array_append_new(list, json_pack("{s:s, s:s, s:b}", "name", arguments[i].name, "description",
                                               arguments[i].description, "required", 0));
-    return json_pack("{s:[{s:s, s:s, s:s, s:o}]}", "prompts", "name", "plan_night", "title", "Plan the next night",
-                     "description", "What is known, and how to turn it into a list of trials worth their time", "arguments",
-                     list);
+    return json_pack("{s:[{s:s, s:s, s:s, s:o}]}", "prompts", "name", "plan_night", "title", "Plan the next night", "description",
+                     "What is known, and how to turn it into a list of trials worth their time", "arguments", list);
 }
 
 /* ---- plan_night ---- */
@@ -54,7 +53,8 @@ static bool check_arguments(struct mcp_call *call, const json_t *given)
             strlen(json_string_value(value)) != json_string_length(value)) {
             mcp_refuse(call, MCP_INVALID_PARAMS,
                        "Invalid params: argument '%.60s'; plan_night takes trials, specialist and parameter, "
-                       "as text", name);
+                       "as text",
+                       name);
             return false;
         }
     }
@@ -68,8 +68,7 @@ static bool read_trials(long *trials, struct mcp_call *call, const char *text)
     *trials = 6;
     if (!text || !*text)
         return true;
-    if (lineage_number_parse(&value, text, strlen(text)) && value >= 1 && value <= MAX_TRIALS &&
-        value == (double)(long)value) {
+    if (lineage_number_parse(&value, text, strlen(text)) && value >= 1 && value <= MAX_TRIALS && value == (double)(long)value) {
         *trials = (long)value;
         return true;
     }
@@ -177,8 +176,10 @@ static char **ids_with_prefix(struct mcp_server *server, const char *prefix)
     FILE *out = quoted ? open_memstream(&sql, &length) : NULL;
     if (out) {
         if (*prefix)
-            fprintf(out, "SELECT exp_id FROM trials WHERE exp_id >= %s AND exp_id < %s || char(1114111) ORDER BY exp_id "
-                         "DESC LIMIT %d", quoted, quoted, COMPLETIONS + 1);
+            fprintf(out,
+                    "SELECT exp_id FROM trials WHERE exp_id >= %s AND exp_id < %s || char(1114111) ORDER BY exp_id "
+                    "DESC LIMIT %d",
+                    quoted, quoted, COMPLETIONS + 1);
         else
             fprintf(out, "SELECT exp_id FROM trials ORDER BY seq DESC LIMIT %d", COMPLETIONS + 1);
         fclose(out);
@@ -203,8 +204,9 @@ static json_t *complete_prompt(struct mcp_call *call, const json_t *ref, const c
     if (strcmp(name, "parameter") == 0)
         return completion(mcp_param_names(call->server, 2 * COMPLETIONS), value);
     if (strcmp(name, "specialist") == 0)
-        return completion(mcp_sql_texts(call->server, "SELECT DISTINCT specialist FROM label_counts ORDER BY specialist",
-                                        10 * COMPLETIONS), value);
+        return completion(
+            mcp_sql_texts(call->server, "SELECT DISTINCT specialist FROM label_counts ORDER BY specialist", 10 * COMPLETIONS),
+            value);
     return completion(NULL, value);
 }
 
@@ -216,8 +218,9 @@ json_t *mcp_complete(struct mcp_call *call)
     const char *name = json_string_value(json_object_get(argument, "name"));
     const char *value = json_string_value(json_object_get(argument, "value"));
     if (!type || !name || !value || strlen(value) > ARGUMENT_MAX)
-        return mcp_refuse(call, MCP_INVALID_PARAMS, "Invalid params: ref.type, argument.name and "
-                                                    "argument.value (at most 200 bytes) must be text");
+        return mcp_refuse(call, MCP_INVALID_PARAMS,
+                          "Invalid params: ref.type, argument.name and "
+                          "argument.value (at most 200 bytes) must be text");
     if (strcmp(type, "ref/prompt") == 0)
         return complete_prompt(call, ref, name, value);
     const char *uri = json_string_value(json_object_get(ref, "uri"));

@@ -31,10 +31,11 @@ json_t *mcp_resources_list(struct mcp_call *call)
 {
     if (!mcp_one_page(call))
         return NULL;
-    return json_pack("{s:[{s:s, s:s, s:s, s:s, s:s}]}", "resources", "uri", "lineage://knowledge", "name", "knowledge",
-                     "title", "What is known", "description", "The digest to read at the beginning of a "
-                                                              "session", "mimeType",
-                     "text/markdown");
+    return json_pack("{s:[{s:s, s:s, s:s, s:s, s:s}]}", "resources", "uri", "lineage://knowledge", "name", "knowledge", "title",
+                     "What is known", "description",
+                     "The digest to read at the beginning of a "
+                     "session",
+                     "mimeType", "text/markdown");
 }
 
 json_t *mcp_resource_templates_list(struct mcp_call *call)
@@ -44,17 +45,15 @@ json_t *mcp_resource_templates_list(struct mcp_call *call)
     json_t *list = json_array();
     for (size_t i = 0; i < N_PARTS; i++)
         json_array_append_new(list, json_pack("{s:o, s:s, s:s, s:s, s:s}", "uriTemplate",
-                                              json_sprintf(TRIAL_URI "{id}%s", parts[i].part), "name", parts[i].name,
-                                              "title", parts[i].title, "description", parts[i].description, "mimeType",
-                                              parts[i].type));
+                                              json_sprintf(TRIAL_URI "{id}%s", parts[i].part), "name", parts[i].name, "title",
+                                              parts[i].title, "description", parts[i].description, "mimeType", parts[i].type));
     return json_pack("{s:o}", "resourceTemplates", list);
 }
 
 bool mcp_is_template(const char *uri)
 {
     for (size_t i = 0; i < N_PARTS; i++)
-        if (strncmp(uri, TRIAL_URI "{id}", sizeof TRIAL_URI + 3) == 0 &&
-            strcmp(uri + sizeof TRIAL_URI + 3, parts[i].part) == 0)
+        if (strncmp(uri, TRIAL_URI "{id}", sizeof TRIAL_URI + 3) == 0 && strcmp(uri + sizeof TRIAL_URI + 3, parts[i].part) == 0)
             return true;
     return false;
 }
@@ -163,8 +162,8 @@ static json_t *read_steps(struct mcp_call *call, const char *id)
     snprintf(sql, sizeof sql, "SELECT DISTINCT key FROM step_metrics WHERE seq = %llu AND key <> 'step' ORDER BY key",
              (unsigned long long)seq);
     char **keys = mcp_sql_texts(call->server, sql, MAX_KEYS);
-    json_t *text = keys && keys[0] ? write_steps(call, seq, keys)
-                                   : mcp_trouble(call, "trial '%.80s' has no metrics of single steps", id);
+    json_t *text =
+        keys && keys[0] ? write_steps(call, seq, keys) : mcp_trouble(call, "trial '%.80s' has no metrics of single steps", id);
     mcp_names_free(keys);
     return text;
 }
@@ -261,13 +260,14 @@ json_t *mcp_resources_read(struct mcp_call *call)
     bool knowledge = strcmp(uri, "lineage://knowledge") == 0;
     int part = parse(id, uri);
     if (!knowledge && part < 0)
-        mcp_trouble(call, "Resource not found: %.200s; use lineage://knowledge or lineage://trial/ID, /diff, "
-                          "/steps",
+        mcp_trouble(call,
+                    "Resource not found: %.200s; use lineage://knowledge or lineage://trial/ID, /diff, "
+                    "/steps",
                     uri);
     const bool known = (knowledge || part >= 0) && mcp_has_store(call);
     json_t *text = !known ? NULL : knowledge ? read_knowledge(call) : readers[part](call, id);
     if (!text)
         return not_found(call, uri);
-    return json_pack("{s:[{s:s, s:s, s:o}]}", "contents", "uri", uri, "mimeType",
-                     knowledge ? "text/markdown" : parts[part].type, "text", text);
+    return json_pack("{s:[{s:s, s:s, s:o}]}", "contents", "uri", uri, "mimeType", knowledge ? "text/markdown" : parts[part].type,
+                     "text", text);
 }

@@ -51,8 +51,7 @@ static json_t *type_schema(const struct mcp_argument *argument)
     case MCP_COUNT: return number_schema(argument);
     /* Parameter names are not listed: they come from the store, and the list of tools must not change with it. */
     case MCP_PARAMS:
-    case MCP_RANGES:
-        return json_pack("{s:s, s:{s:[s,s]}}", "type", "object", "additionalProperties", "type", "number", "string");
+    case MCP_RANGES: return json_pack("{s:s, s:{s:[s,s]}}", "type", "object", "additionalProperties", "type", "number", "string");
     }
     return NULL;
 }
@@ -103,8 +102,8 @@ static bool unknown(struct mcp_call *call, const char *what, const char *word, c
     char all[400];
     const char *near = cli_nearest(word, known);
     list_words(all, known);
-    mcp_trouble(call, "no %s '%.60s'%s%s%s; use one of %s", what, word, near ? " (did you mean '" : "",
-                near ? near : "", near ? "'?)" : "", all);
+    mcp_trouble(call, "no %s '%.60s'%s%s%s; use one of %s", what, word, near ? " (did you mean '" : "", near ? near : "",
+                near ? "'?)" : "", all);
     return false;
 }
 
@@ -161,8 +160,7 @@ static bool check_number(struct mcp_call *call, const struct mcp_argument *argum
     char text[120];
     bool whole = argument->type == MCP_COUNT, bounded = argument->max > argument->min;
     double number = json_number_value(value);
-    bool ok = whole ? json_is_integer(value) || (json_is_real(value) && floor(number) == number)
-                    : json_is_number(value);
+    bool ok = whole ? json_is_integer(value) || (json_is_real(value) && floor(number) == number) : json_is_number(value);
     if (ok && (!bounded || (number >= argument->min && number <= argument->max)))
         return true;
     if (!bounded)
@@ -210,7 +208,8 @@ static json_t *as_meant(const struct mcp_argument *argument, const json_t *value
     const char *text = json_string_value(value);
     double number;
     const bool numeric = argument->type == MCP_COUNT || argument->type == MCP_NUMBER;
-    if (numeric && text && strlen(text) == json_string_length(value) && lineage_number_parse(&number, text, strlen(text)) && isfinite(number))
+    if (numeric && text && strlen(text) == json_string_length(value) && lineage_number_parse(&number, text, strlen(text)) &&
+        isfinite(number))
         return floor(number) == number && fabs(number) < 1e15 ? json_integer((json_int_t)number) : json_real(number);
     if (argument->type == MCP_TEXTS && text)
         return json_pack("[O]", value);

@@ -74,8 +74,10 @@ bool mcp_has_store(struct mcp_call *call)
     const char *dir = call->server->dir;
     if (cli_is_store(dir))
         return true;
-    mcp_trouble(call, "there is no store in %s (no results.tsv, no lineage.json): nothing is known, which is not the same as "
-                      "nothing tried. Start the server with -C DIR, or make a store with `lineage init`", dir);
+    mcp_trouble(call,
+                "there is no store in %s (no results.tsv, no lineage.json): nothing is known, which is not the same as "
+                "nothing tried. Start the server with -C DIR, or make a store with `lineage init`",
+                dir);
     return false;
 }
 
@@ -138,8 +140,9 @@ static bool settle_era(struct mcp_call *call)
 {
     const char *session = call->server->version;
     if (call->message->batched && !(session && strcmp(session, "2025-03-26") == 0)) {
-        mcp_refuse(call, MCP_INVALID_REQUEST, "Invalid request: send one message per line, not a batch; only revision 2025-03-26 "
-                                              "has batches");
+        mcp_refuse(call, MCP_INVALID_REQUEST,
+                   "Invalid request: send one message per line, not a batch; only revision 2025-03-26 "
+                   "has batches");
         return false;
     }
     const json_t *meta = json_object_get(call->message->params, "_meta");
@@ -153,7 +156,8 @@ static bool settle_era(struct mcp_call *call)
     if (!json_is_string(named)) {
         mcp_refuse(call, MCP_INVALID_PARAMS,
                    "Invalid params: params._meta must name \"" VERSION_KEY "\" (newest here: %s), or a session must "
-                   "begin with initialize", versions[0]);
+                   "begin with initialize",
+                   versions[0]);
         return false;
     }
     call->version = known_version(json_string_value(named));
@@ -170,8 +174,7 @@ static bool settle_era(struct mcp_call *call)
 
 static json_t *server_info(void)
 {
-    return json_pack("{s:s, s:s, s:s}", "name", "lineage", "title", "Lineage of training trials", "version",
-                     LINEAGE_VERSION);
+    return json_pack("{s:s, s:s, s:s}", "name", "lineage", "title", "Lineage of training trials", "version", LINEAGE_VERSION);
 }
 
 /* The objects are empty because neither listChanged nor subscribe is supported: both would promise notifications, but
@@ -198,8 +201,8 @@ static json_t *initialize(struct mcp_call *call)
 static json_t *discover(struct mcp_call *call)
 {
     (void)call;
-    return json_pack("{s:o, s:o, s:s}", "supportedVersions", versions_json(), "capabilities", capabilities(),
-                     "instructions", instructions);
+    return json_pack("{s:o, s:o, s:s}", "supportedVersions", versions_json(), "capabilities", capabilities(), "instructions",
+                     instructions);
 }
 
 static json_t *ping(struct mcp_call *call)
@@ -215,10 +218,9 @@ static json_t *listen(struct mcp_call *call)
     json_t *id = call->message->id;
     if (!json_is_object(json_object_get(call->message->params, "notifications")))
         return mcp_refuse(call, MCP_INVALID_PARAMS, "Invalid params: notifications must be an object");
-    mcp_inbox_notify(call->server->inbox,
-                     json_pack("{s:s, s:s, s:{s:{s:O}, s:{}}}", "jsonrpc", "2.0", "method",
-                               "notifications/subscriptions/acknowledged", "params", "_meta", SUBSCRIPTION_KEY, id,
-                               "notifications"));
+    mcp_inbox_notify(call->server->inbox, json_pack("{s:s, s:s, s:{s:{s:O}, s:{}}}", "jsonrpc", "2.0", "method",
+                                                    "notifications/subscriptions/acknowledged", "params", "_meta",
+                                                    SUBSCRIPTION_KEY, id, "notifications"));
     return json_pack("{s:{s:O}}", "_meta", SUBSCRIPTION_KEY, id);
 }
 
@@ -294,8 +296,8 @@ static json_t *answer_request(struct mcp_server *server, const struct mcp_messag
     json_t *result = NULL;
     if (settle_era(&call)) {
         const struct method *method = find_method(&call);
-        result = method ? method->answer(&call)
-                        : mcp_refuse(&call, MCP_METHOD_NOT_FOUND, "Method not found: %s", message->method);
+        result =
+            method ? method->answer(&call) : mcp_refuse(&call, MCP_METHOD_NOT_FOUND, "Method not found: %s", message->method);
         if (result && call.modern)
             add_modern_members(method, result);
     }

@@ -131,8 +131,10 @@ static bool has_files(struct mcp_call *call, const struct lineage_trial *trial, 
     char *path = NULL;
     bool has = stored || lineage_snapshot_path(&path, call->server->store, trial, &err) == LINEAGE_OK;
     if (!has)
-        mcp_trouble(call, "%s; only kept trials that were appended with a snapshot have one, and trials of a sweep with "
-                    "files or of a git repository have their code", err.text);
+        mcp_trouble(call,
+                    "%s; only kept trials that were appended with a snapshot have one, and trials of a sweep with "
+                    "files or of a git repository have their code",
+                    err.text);
     lineage_free(path);
     return has;
 }
@@ -178,7 +180,7 @@ static bool keep_file(struct mcp_snapshot_diff *changes, struct mcp_call *call, 
 }
 
 bool mcp_snapshot_diff_load(struct mcp_snapshot_diff *changes, struct mcp_call *call, const char *id, const char *against,
-                      const char *path)
+                            const char *path)
 {
     *changes = (struct mcp_snapshot_diff){.text = NULL};
     if (!path_ok(call, path) || !mcp_find(&changes->trial, call, id))

@@ -17,7 +17,7 @@ struct mcp_snapshot_diff {
 /* against: the trial to compare with; NULL means the parent. path: the only file to show; NULL means all files. Returns
  * false after mcp_trouble. Release *changes in any case. */
 bool mcp_snapshot_diff_load(struct mcp_snapshot_diff *changes, struct mcp_call *call, const char *id, const char *against,
-                      const char *path);
+                            const char *path);
 void mcp_snapshot_diff_release(struct mcp_snapshot_diff *changes);
 
 #endif

@@ -17,8 +17,10 @@
 enum { VARIANTS_MAX = 64, CONFOUNDED_MAX = 20 };
 
 static const struct mcp_argument arguments[] = {
-    {"variants", MCP_TEXTS, false, "the baseline first: specialist, \"alpha=0.3\", \"grpo,lr=0.001\", exp_id, \"003,007\"; default: all "
-                                   "values of `by`", 0, 1000, NULL},
+    {"variants", MCP_TEXTS, false,
+     "the baseline first: specialist, \"alpha=0.3\", \"grpo,lr=0.001\", exp_id, \"003,007\"; default: all "
+     "values of `by`",
+     0, 1000, NULL},
     {"by", MCP_TEXT, false, "parameter, default specialist", 0, 200, NULL},
     {"baseline", MCP_TEXT, false, "variant, default: the first", 0, 400, NULL},
     {"over", MCP_TEXT, false, "parameters that pair trials, default seed", 0, 400, NULL},
@@ -27,8 +29,8 @@ static const struct mcp_argument arguments[] = {
     {"limit", MCP_COUNT, false, "variants shown, default 20", 2, LINEAGE_COMPARE_MAX_VARIANTS, NULL},
     {.name = NULL}};
 
-static const char *const columns[] = {"variant", "seeds", "mean", "pairs", "difference", "low", "high", "p_holm", "verdict",
-                                      "left_out", NULL};
+static const char *const columns[] = {"variant", "seeds",  "mean",    "pairs",    "difference", "low",
+                                      "high",    "p_holm", "verdict", "left_out", NULL};
 
 /* Four digits, as in the command's table: the rest of a statistic is noise. */
 static json_t *figure(struct lineage_number number)

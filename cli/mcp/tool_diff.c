@@ -12,12 +12,11 @@
 
 enum { FILES_MAX = 50, FRAME = 400 };
 
-static const struct mcp_argument arguments[] = {
-    {"id", MCP_TEXT, true, "", 0, 400, NULL},
-    {"against", MCP_TEXT, false, "default: the parent", 0, 400, NULL},
-    {"path", MCP_TEXT, false, "only this file", 0, 1000, NULL},
-    {"max_bytes", MCP_COUNT, false, "default 6000", 500, 200000, NULL},
-    {.name = NULL}};
+static const struct mcp_argument arguments[] = {{"id", MCP_TEXT, true, "", 0, 400, NULL},
+                                                {"against", MCP_TEXT, false, "default: the parent", 0, 400, NULL},
+                                                {"path", MCP_TEXT, false, "only this file", 0, 1000, NULL},
+                                                {"max_bytes", MCP_COUNT, false, "default 6000", 500, 200000, NULL},
+                                                {.name = NULL}};
 
 /* Whether the line begins a file: "diff --git a/PATH b/PATH". Both halves are equal, whatever the path contains. */
 static bool is_header(const char *line, size_t length)
@@ -83,12 +82,11 @@ static json_t *call_diff(struct mcp_call *call)
     json_t *result = NULL;
     size_t max = mcp_count_argument(call, "max_bytes", 6000), n;
     if (mcp_snapshot_diff_load(&changes, call, mcp_text_argument(call, "id"), mcp_text_argument(call, "against"),
-                         mcp_text_argument(call, "path"))) {
+                               mcp_text_argument(call, "path"))) {
         json_t *files = list_files(&changes, &n);
         char *block = mcp_untrusted_block("diff", changes.text, changes.length, max);
-        result = json_pack("{s:o, s:o, s:i, s:o, s:o}", "from", mcp_id(&changes.other.trial), "to",
-                           mcp_id(&changes.trial.trial), "n_files", (int)n, "files", files, "diff",
-                           cli_json_text(block));
+        result = json_pack("{s:o, s:o, s:i, s:o, s:o}", "from", mcp_id(&changes.other.trial), "to", mcp_id(&changes.trial.trial),
+                           "n_files", (int)n, "files", files, "diff", cli_json_text(block));
         free(block);
     }
     mcp_snapshot_diff_release(&changes);

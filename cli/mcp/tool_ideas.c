@@ -19,7 +19,8 @@ enum { SIMILAR_MAX = 50, KNOBS_MAX = 200, TRIES_MAX = 40, TEXT_MAX = 160 };
 /* ---- search ---- */
 
 static const struct mcp_argument search_arguments[] = {
-    {"words", MCP_TEXT, true, "all must occur; \"phrase\", prefix*, OR, NOT, ( ), hypothesis:word, notes:word; parts of identifiers", 1, 2000, NULL},
+    {"words", MCP_TEXT, true,
+     "all must occur; \"phrase\", prefix*, OR, NOT, ( ), hypothesis:word, notes:word; parts of identifiers", 1, 2000, NULL},
     {"specialist", MCP_TEXT, false, "", 0, 400, NULL},
     {"fields", MCP_TEXTS, false, "as in query", 0, 200, NULL},
     {"limit", MCP_COUNT, false, "rows, default 20", 1, MCP_MAX_ROWS, NULL},
@@ -41,8 +42,7 @@ static json_t *call_search(struct mcp_call *call)
         mcp_page_release(&page);
         return NULL;
     }
-    enum lineage_status status =
-        lineage_search(&cursor, call->server->store, mcp_text_argument(call, "words"), &filter, &err);
+    enum lineage_status status = lineage_search(&cursor, call->server->store, mcp_text_argument(call, "words"), &filter, &err);
     while (status == LINEAGE_OK && (status = lineage_cursor_next(cursor, &trial, &err)) == LINEAGE_OK) {
         mcp_page_add(&page, &trial);
         total++;
@@ -84,10 +84,9 @@ static const struct mcp_argument similar_arguments[] = {
 static json_t *similar_json(const struct lineage_ideas *ideas, const struct lineage_similar *similar)
 {
     const struct lineage_idea *idea = lineage_ideas_get(ideas, similar->trial);
-    return json_pack("{s:o, s:b, s:o, s:s, s:o, s:o}", "exp_id", mcp_cell(idea->exp_id, TEXT_MAX), "same", similar->same,
-                     "why", mcp_cell(similar->why, TEXT_MAX), "status",
-                     idea->running ? "running" : lineage_label_name(idea->status), "delta_vs_best",
-                     number_or_null(idea->delta_vs_best), "hypothesis", mcp_cell(idea->hypothesis, TEXT_MAX));
+    return json_pack("{s:o, s:b, s:o, s:s, s:o, s:o}", "exp_id", mcp_cell(idea->exp_id, TEXT_MAX), "same", similar->same, "why",
+                     mcp_cell(similar->why, TEXT_MAX), "status", idea->running ? "running" : lineage_label_name(idea->status),
+                     "delta_vs_best", number_or_null(idea->delta_vs_best), "hypothesis", mcp_cell(idea->hypothesis, TEXT_MAX));
 }
 
 static json_t *call_similar(struct mcp_call *call)
@@ -166,10 +165,9 @@ static json_t *knob_json(const struct lineage_ideas *ideas, const struct lineage
     json_t *tries = json_array();
     for (size_t i = 0; i < knob->n_tries && i < TRIES_MAX; i++) {
         const struct lineage_idea *idea = lineage_ideas_get(ideas, knob->tries[i].trial);
-        json_array_append_new(tries, json_pack("[o, o, s, o]", mcp_cell(knob->tries[i].change->to, 40),
-                                               mcp_cell(idea->exp_id, 40),
-                                               idea->running ? "running" : lineage_label_name(idea->status),
-                                               number_or_null(idea->delta_vs_best)));
+        json_array_append_new(
+            tries, json_pack("[o, o, s, o]", mcp_cell(knob->tries[i].change->to, 40), mcp_cell(idea->exp_id, 40),
+                             idea->running ? "running" : lineage_label_name(idea->status), number_or_null(idea->delta_vs_best)));
     }
     return json_pack("{s:o, s:o, s:i, s:o}", "name", mcp_cell(knob->name, 80), "value",
                      knob->value ? mcp_cell(knob->value, 40) : json_null(), "trials", (int)knob->n, "tries", tries);

@@ -117,11 +117,10 @@ char *mcp_knowledge(struct mcp_call *call, const char *specialist, const char *s
 
 static const char *const sections[] = {LINEAGE_RENDER_SECTIONS, NULL};
 
-static const struct mcp_argument arguments[] = {
-    {"specialist", MCP_TEXT, false, "name of the reader", 0, 400, NULL},
-    {"sections", MCP_TEXTS, false, "only these", 0, 40, sections},
-    {"max_bytes", MCP_COUNT, false, "default 10000", 1000, 200000, NULL},
-    {.name = NULL}};
+static const struct mcp_argument arguments[] = {{"specialist", MCP_TEXT, false, "name of the reader", 0, 400, NULL},
+                                                {"sections", MCP_TEXTS, false, "only these", 0, 40, sections},
+                                                {"max_bytes", MCP_COUNT, false, "default 10000", 1000, 200000, NULL},
+                                                {.name = NULL}};
 
 /* A name that does not fit is dropped; the names of all sections together do fit. */
 static void join(char out[400], const json_t *names)
@@ -129,8 +128,7 @@ static void join(char out[400], const json_t *names)
     size_t used = 0;
     out[0] = '\0';
     for (size_t i = 0; i < json_array_size(names) && used < 380; i++)
-        used += (size_t)snprintf(out + used, 400 - used, "%s%s", used ? "," : "",
-                                 json_string_value(json_array_get(names, i)));
+        used += (size_t)snprintf(out + used, 400 - used, "%s%s", used ? "," : "", json_string_value(json_array_get(names, i)));
 }
 
 static json_t *call_knowledge(struct mcp_call *call)

@@ -22,21 +22,33 @@
 
 /* ---- query ---- */
 
-static const char *const labels[] = {"keep", "discard", "crash", "eval_budget_overrun", "train_budget_overrun",
-                                     "size_blocked", "preflight_crash", "harness_abort", "disqualified", "baseline",
+static const char *const labels[] = {"keep",
+                                     "discard",
+                                     "crash",
+                                     "eval_budget_overrun",
+                                     "train_budget_overrun",
+                                     "size_blocked",
+                                     "preflight_crash",
+                                     "harness_abort",
+                                     "disqualified",
+                                     "baseline",
                                      NULL};
 
 static const struct mcp_argument query_arguments[] = {
-    {"where", MCP_RANGES, false, "parameter or numeric column -> number, range (ends included) or texts: "
-                                 "{\"alpha\":\"0.1:0.5\",\"score\":\"0.9:\",\"optimizer\":\"adam,sgd\"}", 0, 0, NULL},
+    {"where", MCP_RANGES, false,
+     "parameter or numeric column -> number, range (ends included) or texts: "
+     "{\"alpha\":\"0.1:0.5\",\"score\":\"0.9:\",\"optimizer\":\"adam,sgd\"}",
+     0, 0, NULL},
     {"status", MCP_TEXTS, false, "", 0, 0, labels},
     {"specialist", MCP_TEXT, false, "", 0, 400, NULL},
     {"since", MCP_TEXT, false, "UTC date or time, e.g. 2026-05-12", 0, 40, NULL},
     {"until", MCP_TEXT, false, "", 0, 40, NULL},
-    {"sort", MCP_TEXT, false, "column or parameter; `-` in front: descending. Trials without it are left out. Default -row: "
-                              "newest first", 0, 80, NULL},
-    MCP_LIST_ARGUMENTS("columns of results.tsv, score, margin, turns, row, verdict, cause, parameters; default "
-                       MCP_DEFAULT_FIELDS),
+    {"sort", MCP_TEXT, false,
+     "column or parameter; `-` in front: descending. Trials without it are left out. Default -row: "
+     "newest first",
+     0, 80, NULL},
+    MCP_LIST_ARGUMENTS(
+        "columns of results.tsv, score, margin, turns, row, verdict, cause, parameters; default " MCP_DEFAULT_FIELDS),
     {.name = NULL}};
 
 /* Unknown labels cannot occur: the schema lists the labels, and the arguments were checked against it. */
@@ -108,8 +120,7 @@ static bool read_wanted(struct mcp_conditions *conditions, const char *wanted_te
         *condition = (struct lineage_condition){.name = name, .range = {{true, wanted - slack}, {true, wanted + slack}}};
         if (json_is_string(value)) {
             wanted_texts[conditions->n - 1] = json_string_value(value);
-            *condition = (struct lineage_condition){
-                .name = name, .texts = &wanted_texts[conditions->n - 1], .n_texts = 1};
+            *condition = (struct lineage_condition){.name = name, .texts = &wanted_texts[conditions->n - 1], .n_texts = 1};
         }
     }
     if (!conditions->n)
@@ -166,9 +177,8 @@ static json_t *call_tried(struct mcp_call *call)
         return untried;
     struct mcp_conditions conditions = {.n = 0};
     /* Counts all labels except harness_abort, because the setting was not tried if the machine failed. */
-    struct lineage_query query = {.labels = (1u << LINEAGE_N_LABELS) - 1 - (1u << LINEAGE_HARNESS_ABORT),
-                                  .conditions = conditions.list,
-                                  .sort = "-seq"};
+    struct lineage_query query = {
+        .labels = (1u << LINEAGE_N_LABELS) - 1 - (1u << LINEAGE_HARNESS_ABORT), .conditions = conditions.list, .sort = "-seq"};
     const char *name, *texts[MCP_MAX_CONDITIONS];
     json_t *value;
     if (!read_wanted(&conditions, texts, call))
@@ -324,9 +334,9 @@ static json_t *fitting_trial(struct mcp_call *call, const struct lineage_trial *
     }
 }
 
-#define ALL_FIELDS                                                                                             \
-    "exp_id,timestamp,specialist,parent_exp,baseline_exp,domain,hypothesis,expected_delta,status,score,margin," \
-    "core_metric,val_bpb,delta_vs_best,train_s,total_s,job_name,snapshot_path,notes,params,metrics,turns,"      \
+#define ALL_FIELDS                                                                                                               \
+    "exp_id,timestamp,specialist,parent_exp,baseline_exp,domain,hypothesis,expected_delta,status,score,margin,"                  \
+    "core_metric,val_bpb,delta_vs_best,train_s,total_s,job_name,snapshot_path,notes,params,metrics,turns,"                       \
     "ig_clip_scale_mean,ig_clip_scale_std,verdict"
 
 /* Takes the first 20 remarks; false ends the reading of the file. */
@@ -341,10 +351,10 @@ static bool add_remark(void *context, const struct lineage_remark *remark)
 static bool take_void(void *context, const struct lineage_void *entry)
 {
     json_t *result = context;
-    json_object_set_new(result, "void", json_pack("{s:o, s:o, s:s, s:o}", "by", mcp_cell(entry->by, 80), "reason",
-                                                  mcp_cell(entry->reason, 400), "status", lineage_label_name(entry->label),
-                                                  "score", entry->score.present ? cli_json_number(entry->score.value)
-                                                                                : json_null()));
+    json_object_set_new(result, "void",
+                        json_pack("{s:o, s:o, s:s, s:o}", "by", mcp_cell(entry->by, 80), "reason", mcp_cell(entry->reason, 400),
+                                  "status", lineage_label_name(entry->label), "score",
+                                  entry->score.present ? cli_json_number(entry->score.value) : json_null()));
     return false;
 }
 
@@ -361,23 +371,22 @@ static json_t *one_trial(struct mcp_call *call, const struct lineage_trial *tria
         json_object_set(result, "remarks", remarks);
     json_decref(remarks);
     cli_json_set_claim(result, call->server->store, trial);
-    if (trial->status == LINEAGE_HARNESS_ABORT && lineage_voids_read(call->server->store, trial->exp_id, take_void, result, &err) != LINEAGE_OK)
+    if (trial->status == LINEAGE_HARNESS_ABORT &&
+        lineage_voids_read(call->server->store, trial->exp_id, take_void, result, &err) != LINEAGE_OK)
         json_object_del(result, "void");
     return result;
 }
 
-#define ONE_TRIAL_ARGUMENTS                                                                                 \
-    {"fields", MCP_TEXTS, false, "as in query; default: all that are not empty", 0, 200, NULL},               \
-    {                                                                                                     \
-        "max_bytes", MCP_COUNT, false, MCP_BYTES_DEFAULT, 500, 200000, NULL                               \
+#define ONE_TRIAL_ARGUMENTS                                                                                                      \
+    {"fields", MCP_TEXTS, false, "as in query; default: all that are not empty", 0, 200, NULL},                                  \
+    {                                                                                                                            \
+        "max_bytes", MCP_COUNT, false, MCP_BYTES_DEFAULT, 500, 200000, NULL                                                      \
     }
 
 #define ONE_TRIAL_OUTPUT "\"trial\":{\"type\":\"object\"},\"remarks\":{\"type\":\"array\"}"
 
 static const struct mcp_argument trial_arguments[] = {
-    {"id", MCP_TEXT, true, "exp_id, or @17: row 17", 0, 400, NULL},
-    ONE_TRIAL_ARGUMENTS,
-    {.name = NULL}};
+    {"id", MCP_TEXT, true, "exp_id, or @17: row 17", 0, 400, NULL}, ONE_TRIAL_ARGUMENTS, {.name = NULL}};
 
 json_t *mcp_trial_by_id(struct mcp_call *call, const char *id)
 {
@@ -431,8 +440,9 @@ static json_t *call_best(struct mcp_call *call)
     const struct lineage_config *config = lineage_store_config(call->server->store);
     if (lineage_best_of(call->server->store, &best, &evidence, &err) != LINEAGE_OK)
         return mcp_store_trouble(call, &err);
-    json_t *result = one_trial(call, &best, "exp_id,timestamp,specialist,parent_exp,hypothesis,status,score,margin,"
-                                            "delta_vs_best,train_s,total_s,notes,params,turns");
+    json_t *result = one_trial(call, &best,
+                               "exp_id,timestamp,specialist,parent_exp,hypothesis,status,score,margin,"
+                               "delta_vs_best,train_s,total_s,notes,params,turns");
     if (result) {
         const char *name = lineage_store_score_name(call->server->store);
         json_object_set_new(result, "metric", mcp_cell(name ? name : lineage_store_metric(call->server->store), 80));

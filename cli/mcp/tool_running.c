@@ -15,9 +15,7 @@
 /* METRICS: of one trial; further ones are left out. */
 enum { METRICS = 8, PARAMS = 32, NAME = 160 };
 
-static const struct mcp_argument arguments[] = {
-    {"limit", MCP_COUNT, false, "default 20", 1, MCP_MAX_ROWS, NULL},
-    {.name = NULL}};
+static const struct mcp_argument arguments[] = {{"limit", MCP_COUNT, false, "default 20", 1, MCP_MAX_ROWS, NULL}, {.name = NULL}};
 
 static void set_number(json_t *object, const char *name, double value, bool known)
 {
@@ -41,8 +39,9 @@ static json_t *params_json(const struct running_trial *trial)
     const char *name;
     json_object_foreach(trial->params, name, value)
         if (json_object_size(params) < PARAMS && strlen(name) < NAME && (json_is_number(value) || json_is_string(value)))
-            mcp_set_named(params, name, json_is_string(value) ? mcp_cell(json_string_value(value), NAME)
-                                                              : cli_json_number(json_number_value(value)));
+            mcp_set_named(params, name,
+                          json_is_string(value) ? mcp_cell(json_string_value(value), NAME)
+                                                : cli_json_number(json_number_value(value)));
     return params;
 }
 
@@ -95,8 +94,9 @@ static json_t *call_running(struct mcp_call *call)
 const struct mcp_tool mcp_tool_running = {
     .name = "running",
     .title = "What runs now",
-    .description = "The running trials: parameters, step, latest metrics, seconds so far and left, worker. Phase `killed`: nothing "
-                   "watches it any more.",
+    .description =
+        "The running trials: parameters, step, latest metrics, seconds so far and left, worker. Phase `killed`: nothing "
+        "watches it any more.",
     .arguments = arguments,
     .output = "\"shown\":{\"type\":\"string\"},\"trials\":{\"type\":\"array\"}",
     .needed = "\"shown\",\"trials\"",

@@ -16,7 +16,8 @@ static const struct mcp_argument arguments[] = {
     {"statement", MCP_TEXT, true,
      "one SELECT. trials(seq, exp_id, timestamp, specialist, parent_exp, hypothesis, status, score, "
      "delta_vs_best, train_s, total_s, notes, ...); params(seq, exp_id, key, value), text_params (the same "
-     "for texts); turn_stats(seq, turn, mean, std, n); step_metrics(seq, exp_id, step, key, value)", 0, 20000, NULL},
+     "for texts); turn_stats(seq, turn, mean, std, n); step_metrics(seq, exp_id, step, key, value)",
+     0, 20000, NULL},
     {"limit", MCP_COUNT, false, "rows, default 50", 1, 2000, NULL},
     {"max_bytes", MCP_COUNT, false, "default 8000; page with LIMIT and OFFSET", 500, 200000, NULL},
     {.name = NULL}};
@@ -64,7 +65,9 @@ static bool add_row(void *context, size_t n, const char *const *names, const cha
  * OFFSET. */
 static json_t *call_sql(struct mcp_call *call)
 {
-    struct rows rows = {.columns = json_array(), .list = json_array(), .bytes = FRAME,
+    struct rows rows = {.columns = json_array(),
+                        .list = json_array(),
+                        .bytes = FRAME,
                         .max_bytes = mcp_count_argument(call, "max_bytes", MCP_DEFAULT_BYTES),
                         .limit = mcp_count_argument(call, "limit", 50)};
     struct lineage_error err;
@@ -72,8 +75,8 @@ static json_t *call_sql(struct mcp_call *call)
     if (lineage_sql_typed(call->server->store, mcp_text_argument(call, "statement"), add_row, &rows, &err) == LINEAGE_OK) {
         size_t n = json_array_size(rows.list);
         result = json_pack("{s:o, s:O, s:O}", "shown",
-                           rows.more ? json_sprintf("%zu, and there are more", n) : json_sprintf("%zu of %zu", n, n),
-                           "columns", rows.columns, "rows", rows.list);
+                           rows.more ? json_sprintf("%zu, and there are more", n) : json_sprintf("%zu of %zu", n, n), "columns",
+                           rows.columns, "rows", rows.list);
     } else {
         mcp_store_trouble(call, &err);
     }

@@ -13,9 +13,10 @@ enum { SUGGEST_MAX = 50 };
 static const char *const methods[] = {"auto", "gp", "tpe", "sobol", "random", "grid", NULL};
 
 static const struct mcp_argument arguments[] = {
-    {"ranges", MCP_RANGES, true, "parameter -> \"LOW:HIGH[:linear|log|integer|log-integer]\", or choices "
-                                 "\"adam,sgd\"; \"0:0.9 if optimizer=sgd\"", 0, 0,
-     NULL},
+    {"ranges", MCP_RANGES, true,
+     "parameter -> \"LOW:HIGH[:linear|log|integer|log-integer]\", or choices "
+     "\"adam,sgd\"; \"0:0.9 if optimizer=sgd\"",
+     0, 0, NULL},
     {"propose", MCP_TEXT, false, "default auto", 0, 0, methods},
     {"n", MCP_COUNT, false, "default 1", 1, SUGGEST_MAX, NULL},
     /* At most 2^53 - 1, because a client whose numbers are doubles would send another seed than it shows. */
@@ -43,9 +44,8 @@ static json_t *answer(struct propose_question *question, struct mcp_call *call)
         return NULL;
     if (method && !propose_method_parse(&question->method, method))
         return mcp_trouble(call, "propose: use " PROPOSE_METHOD_NAMES);
-    return propose_answer_make(&result, question, call->server->store, &err) == LINEAGE_OK
-               ? result
-               : mcp_store_trouble(call, &err);
+    return propose_answer_make(&result, question, call->server->store, &err) == LINEAGE_OK ? result
+                                                                                           : mcp_store_trouble(call, &err);
 }
 
 /* On the heap, because the space of a question is too large for the stack. */

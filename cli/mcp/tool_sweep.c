@@ -16,14 +16,13 @@ enum { UNTRIED_MAX = 20, FRAME = 500 };
 
 static const char *const field_names[] = {"trials", "best", "best_id", "labels", NULL};
 
-static const struct mcp_argument arguments[] = {
-    {"x", MCP_TEXT, true, "parameter", 0, 200, NULL},
-    {"y", MCP_TEXT, false, "second parameter", 0, 200, NULL},
-    {"fields", MCP_TEXTS, false, "default trials, best, best_id", 0, 0, field_names},
-    {"limit", MCP_COUNT, false, "cells, default 100", 1, 2000, NULL},
-    {"max_bytes", MCP_COUNT, false, MCP_BYTES_DEFAULT, 1000, 200000, NULL},
-    {"cursor", MCP_TEXT, false, "`next` of the last page", 0, 600, NULL},
-    {.name = NULL}};
+static const struct mcp_argument arguments[] = {{"x", MCP_TEXT, true, "parameter", 0, 200, NULL},
+                                                {"y", MCP_TEXT, false, "second parameter", 0, 200, NULL},
+                                                {"fields", MCP_TEXTS, false, "default trials, best, best_id", 0, 0, field_names},
+                                                {"limit", MCP_COUNT, false, "cells, default 100", 1, 2000, NULL},
+                                                {"max_bytes", MCP_COUNT, false, MCP_BYTES_DEFAULT, 1000, 200000, NULL},
+                                                {"cursor", MCP_TEXT, false, "`next` of the last page", 0, 600, NULL},
+                                                {.name = NULL}};
 
 struct sweeping {
     struct mcp_call *call;
@@ -175,8 +174,7 @@ static json_t *untried_cells(const struct sweeping *s, size_t *n)
     for (size_t i = 0; *n && i < sweep->n_xs && json_array_size(list) < UNTRIED_MAX; i++)
         for (size_t j = 0; j < sweep->n_ys && json_array_size(list) < UNTRIED_MAX; j++) {
             const struct lineage_sweep_cell *cell = &sweep->cells[at];
-            bool tried = at < sweep->n_cells &&
-                         compare_values(cell->x, cell->x_text, sweep->xs[i], sweep->x_texts[i]) == 0 &&
+            bool tried = at < sweep->n_cells && compare_values(cell->x, cell->x_text, sweep->xs[i], sweep->x_texts[i]) == 0 &&
                          compare_values(cell->y, cell->y_text, sweep->ys[j], sweep->y_texts[j]) == 0;
             at += tried;
             if (!tried)
@@ -241,8 +239,8 @@ const struct mcp_tool mcp_tool_sweep = {
                    "each cell, and the cells between them without a trial.",
     .arguments = arguments,
     .output = MCP_LIST_OUTPUT ",\"untried\":{\"type\":\"integer\",\"description\":\"cells\"},"
-              "\"untried_cells\":{\"type\":\"array\",\"description\":\"[x, y], 20 at most\"},"
-              "\"without\":{\"type\":\"integer\",\"description\":\"trials that lack a parameter\"}",
+                              "\"untried_cells\":{\"type\":\"array\",\"description\":\"[x, y], 20 at most\"},"
+                              "\"without\":{\"type\":\"integer\",\"description\":\"trials that lack a parameter\"}",
     .needed = "\"shown\",\"columns\",\"rows\",\"untried\",\"without\"",
     .idempotent = true,
     .patience_s = MCP_PATIENCE_S,

@@ -25,13 +25,15 @@ enum { MAX_PARAMS = 32, TEXT = 20000, WORD = 400 };
 /* ---- append ---- */
 
 /* A client reports how a trial failed. Whether a measured trial is kept is always decided from its score. */
-static const char *const labels[] = {"auto",         "crash",           "eval_budget_overrun", "train_budget_overrun",
-                                     "size_blocked", "preflight_crash", "harness_abort",       "disqualified",
-                                     NULL};
+static const char *const labels[] = {
+    "auto",         "crash", "eval_budget_overrun", "train_budget_overrun", "size_blocked", "preflight_crash", "harness_abort",
+    "disqualified", NULL};
 
 static const struct mcp_argument append_arguments[] = {
-    {"status", MCP_TEXT, true, "auto: keep or discard according to the score and the store's noise floor; or how it "
-                               "failed", 0, 0, labels},
+    {"status", MCP_TEXT, true,
+     "auto: keep or discard according to the score and the store's noise floor; or how it "
+     "failed",
+     0, 0, labels},
     {"hypothesis", MCP_TEXT, true, "what was tried and why", 0, TEXT, NULL},
     {"core_metric", MCP_NUMBER, false, "the score; omit it for a trial without one", 0, 0, NULL},
     {"val_bpb", MCP_NUMBER, false, "validation loss in bits per byte", 0, 0, NULL},
@@ -66,9 +68,9 @@ static bool read_params(struct lineage_trial *trial, struct lineage_param *param
             mcp_trouble(call, "params: '%.60s' is not a parameter name: a letter, then letters, digits, _ . -", name);
             return false;
         }
-        params[trial->n_params++] = (struct lineage_param){
-            lineage_param_canonical(name), json_is_string(value) ? (double)NAN : json_number_value(value),
-            json_string_value(value)};
+        params[trial->n_params++] =
+            (struct lineage_param){lineage_param_canonical(name), json_is_string(value) ? (double)NAN : json_number_value(value),
+                                   json_string_value(value)};
         if ((why = secret_param(&params[trial->n_params - 1], harmless))) {
             mcp_trouble(call, "params: '%.60s' %s; the store keeps no secrets", name, why);
             return false;
@@ -169,8 +171,8 @@ static bool keep_last(void *context, const struct lineage_remark *remark)
 {
     struct last_remark *last = context;
     json_decref(last->json);
-    last->json = json_pack("{s:o, s:o, s:o}", "exp_id", mcp_cell(remark->exp_id, 80), "time",
-                           mcp_cell(remark->timestamp, 40), "text", mcp_cell(remark->text, 400));
+    last->json = json_pack("{s:o, s:o, s:o}", "exp_id", mcp_cell(remark->exp_id, 80), "time", mcp_cell(remark->timestamp, 40),
+                           "text", mcp_cell(remark->text, 400));
     return true;
 }
 

@@ -13,11 +13,11 @@
  * is another prompt. Reading tools come first, in the order in which an agent that plans a night needs them. There are
  * few, because every definition costs each session tokens.
  */
-static const struct mcp_tool *const tools[] = {
-    &mcp_tool_knowledge, &mcp_tool_best, &mcp_tool_trial, &mcp_tool_chain,  &mcp_tool_query, &mcp_tool_sweep,
-    &mcp_tool_tried,     &mcp_tool_search, &mcp_tool_similar, &mcp_tool_knobs, &mcp_tool_diff, &mcp_tool_sql,
-    &mcp_tool_suggest,   &mcp_tool_compare, &mcp_tool_running, &mcp_tool_append, &mcp_tool_note, &mcp_tool_insight,
-    &mcp_tool_void};
+static const struct mcp_tool *const tools[] = {&mcp_tool_knowledge, &mcp_tool_best,    &mcp_tool_trial,   &mcp_tool_chain,
+                                               &mcp_tool_query,     &mcp_tool_sweep,   &mcp_tool_tried,   &mcp_tool_search,
+                                               &mcp_tool_similar,   &mcp_tool_knobs,   &mcp_tool_diff,    &mcp_tool_sql,
+                                               &mcp_tool_suggest,   &mcp_tool_compare, &mcp_tool_running, &mcp_tool_append,
+                                               &mcp_tool_note,      &mcp_tool_insight, &mcp_tool_void};
 enum { N_TOOLS = sizeof tools / sizeof *tools };
 
 /* A tool that may not be used is not listed, because a model tries what it sees. */
@@ -47,8 +47,8 @@ static json_t *output_schema(const struct mcp_tool *tool)
  * touched. */
 static json_t *tool_json(const struct mcp_tool *tool)
 {
-    json_t *json = json_pack("{s:s, s:s, s:s, s:o}", "name", tool->name, "title", tool->title, "description",
-                             tool->description, "inputSchema", mcp_schema_of(tool->arguments));
+    json_t *json = json_pack("{s:s, s:s, s:s, s:o}", "name", tool->name, "title", tool->title, "description", tool->description,
+                             "inputSchema", mcp_schema_of(tool->arguments));
     if (tool->output)
         json_object_set_new(json, "outputSchema", output_schema(tool));
     json_t *hints = json_pack("{s:b, s:b}", "readOnlyHint", !tool->writes, "openWorldHint", 0);
@@ -79,14 +79,12 @@ static json_t *unknown_tool(struct mcp_call *call, const char *name)
     size_t n = 0;
     for (size_t i = 0; i < N_TOOLS; i++) {
         if (strcmp(tools[i]->name, name) == 0) /* exists, but is not offered */
-            return mcp_refuse(call, MCP_INVALID_PARAMS, "Unknown tool: %s (the server was started without --allow-write)",
-                              name);
+            return mcp_refuse(call, MCP_INVALID_PARAMS, "Unknown tool: %s (the server was started without --allow-write)", name);
         if (offered(tools[i], call))
             known[n++] = tools[i]->name;
     }
     const char *near = cli_nearest(name, known);
-    return mcp_refuse(call, MCP_INVALID_PARAMS, "Unknown tool: %.80s%s%s", name, near ? "; did you mean " : "",
-                      near ? near : "");
+    return mcp_refuse(call, MCP_INVALID_PARAMS, "Unknown tool: %.80s%s%s", name, near ? "; did you mean " : "", near ? near : "");
 }
 
 /* A text result is sent alone. Structured content is also sent as text, for clients that read only text. The note that
@@ -98,8 +96,8 @@ static json_t *tool_result(json_t *value)
         return json_pack("{s:[{s:s, s:o}]}", "content", "type", "text", "text", value);
     value = mcp_noted(value);
     char *text = cli_json_compact(value, &length);
-    json_t *result = json_pack("{s:[{s:s, s:s}], s:o}", "content", "type", "text", "text", text ? text : "",
-                               "structuredContent", value);
+    json_t *result =
+        json_pack("{s:[{s:s, s:s}], s:o}", "content", "type", "text", "text", text ? text : "", "structuredContent", value);
     free(text);
     return result;
 }

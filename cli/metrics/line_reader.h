@@ -14,7 +14,7 @@ struct line_reader {
     char *bytes; /* [length] of a line that has not ended yet, followed by the bytes of the latest read */
     size_t length, capacity;
     bool overlong; /* the rest of this line is skipped */
-    size_t most;   /* longest line; 0: LINE_READER_MAX */
+    size_t most; /* longest line; 0: LINE_READER_MAX */
     uint64_t n_lines, n_skipped, first_skipped; /* lines so far, those that were too long, and the number of the first of them */
 };
 

@@ -149,7 +149,8 @@ static void note_doubts(struct reading *r, const struct metric_found *found, con
         note(r, name, METRIC_TWO_NUMBERS, METRIC_READ);
     if (found->cut)
         note(r, name, METRIC_CUT, METRIC_READ);
-    if (found->source == METRIC_BY_NAME && before && r->event->channel != TRIAL_CHANNEL_METRIC && json_number_value(before) != found->value)
+    if (found->source == METRIC_BY_NAME && before && r->event->channel != TRIAL_CHANNEL_METRIC &&
+        json_number_value(before) != found->value)
         note(r, name, METRIC_TWO_PLACES, METRIC_READ);
 }
 
@@ -184,8 +185,7 @@ static enum trial_channel score_channel(const struct metric_lines *lines, const 
     return TRIAL_CHANNEL_ONLY;
 }
 
-static void keep_nearest(struct metric_lines *lines, const char *line, size_t length, int nearness,
-                         enum metric_problem problem)
+static void keep_nearest(struct metric_lines *lines, const char *line, size_t length, int nearness, enum metric_problem problem)
 {
     if (nearness < lines->nearness)
         return;
@@ -208,7 +208,8 @@ static void take(void *context, const struct metric_found *found)
     if (is_step != r->steps || (found->source != METRIC_BY_PATTERN && is_by_pattern(r->lines, name)))
         return;
     if (is_step) {
-        event->names_step = (found->problem == METRIC_READ || found->problem == METRIC_FRACTION) && found->value >= 0 && found->value <= 9e15;
+        event->names_step =
+            (found->problem == METRIC_READ || found->problem == METRIC_FRACTION) && found->value >= 0 && found->value <= 9e15;
         if (event->names_step)
             r->lines->step = (int64_t)found->value;
         return;
@@ -411,7 +412,9 @@ bool metric_lines_remark(const struct metric_lines *lines, size_t i, char *text,
     const unsigned long long n = lines->remarks[i].lines;
     text[0] = '\0';
     if (lines->remarks[i].problem == METRIC_TOO_HARD)
-        snprintf(text, size, "--metric-regex for %s gave up on %llu lines, because it backtracked too often; make the pattern simpler", name, n);
+        snprintf(text, size,
+                 "--metric-regex for %s gave up on %llu lines, because it backtracked too often; make the pattern simpler", name,
+                 n);
     else if (lines->remarks[i].doubt != METRIC_REFUSED)
         snprintf(text, size, "%s: %s: %s (--metric-regex says which digits count)", name, doubts[lines->remarks[i].doubt], line);
     else if (!is_score(lines, name) || (k < lines->n_seen && lines->seen[k].unit))
@@ -429,9 +432,10 @@ void metric_lines_say(const struct metric_lines *lines)
 
 const char *metric_lines_doubt(const struct metric_lines *lines)
 {
-    static const char *const doubts[] = {
-        [METRIC_REFUSED] = "", [METRIC_TWO_NUMBERS] = ", the first of two numbers in its line",
-        [METRIC_TWO_PLACES] = ", the last of two places in its line", [METRIC_CUT] = ", by a name that was cut off"};
+    static const char *const doubts[] = {[METRIC_REFUSED] = "",
+                                         [METRIC_TWO_NUMBERS] = ", the first of two numbers in its line",
+                                         [METRIC_TWO_PLACES] = ", the last of two places in its line",
+                                         [METRIC_CUT] = ", by a name that was cut off"};
     const char *doubt = "";
     for (size_t i = 0; i < lines->n_remarks && !*doubt; i++)
         if (is_score(lines, lines->remarks[i].name))

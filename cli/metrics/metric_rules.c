@@ -12,8 +12,7 @@ static size_t count(const char *const *list)
     return n;
 }
 
-bool metric_rules_make(struct metric_rules *rules, const char *const *regexes, const char *const *takes, char *error,
-                       size_t size)
+bool metric_rules_make(struct metric_rules *rules, const char *const *regexes, const char *const *takes, char *error, size_t size)
 {
     size_t n_patterns = count(regexes), n_takes = count(takes);
     char why[512];

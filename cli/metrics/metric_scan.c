@@ -158,7 +158,7 @@ static const char *find_unit(const char *line, size_t *end, size_t length)
     static const struct {
         const char *text, *unit;
         bool apart; /* also after a blank */
-    } units[] = {{"ns", "ns", true}, {"us", "us", true}, {"µs", "us", true}, {"μs", "us", true}, {"ms", "ms", true},
+    } units[] = {{"ns", "ns", true}, {"us", "us", true}, {"µs", "us", true},    {"μs", "us", true}, {"ms", "ms", true},
                  {"s", "s", true},   {"sec", "s", true}, {"min", "min", false}, {"h", "h", false}};
     size_t blanks = skip_blanks(line, *end, length) - *end;
     if (begins_with(line, *end, length, "%"))
@@ -190,8 +190,9 @@ static bool read_number(struct metric_found *found, const char *line, size_t at,
     found->unit = find_unit(line, end, length);
     if (*found->unit == '%' && is_bar(line, *end, length))
         return false;
-    if (!*found->unit && *end < length && (is_word(line[*end]) || (*end + 1 < length && is_digit(line[*end + 1]) &&
-                                           (line[*end] == '.' || line[*end] == '-' || line[*end] == ':'))))
+    if (!*found->unit && *end < length &&
+        (is_word(line[*end]) ||
+         (*end + 1 < length && is_digit(line[*end + 1]) && (line[*end] == '.' || line[*end] == '-' || line[*end] == ':'))))
         return false;
     if (*end + 1 < length && line[*end] == ',' && is_digit(line[*end + 1]) && !memchr(line + at, '.', n)) {
         while (*end < length && (is_digit(line[*end]) || line[*end] == ',' || line[*end] == '.'))
@@ -292,8 +293,7 @@ static size_t match_name(const char *name, const char *line, size_t at, size_t l
 }
 
 /* Returns the index of the longest name that occurs at line[at], or n_names. */
-static size_t longest_name(const struct metric_query *query, const char *line, size_t at, size_t length, size_t *bytes,
-                           bool *cut)
+static size_t longest_name(const struct metric_query *query, const char *line, size_t at, size_t length, size_t *bytes, bool *cut)
 {
     size_t best = query->n_names;
     *bytes = 0;
@@ -373,8 +373,8 @@ size_t metric_scan_names(const struct metric_query *query, const char *line, siz
         size_t i = longest_name(query, line, at, length, &bytes, &cut);
         if (i == query->n_names)
             continue;
-        struct metric_found found = {.name = query->names[i], .name_length = strlen(query->names[i]),
-                                     .source = METRIC_BY_NAME, .unit = "", .cut = cut};
+        struct metric_found found = {
+            .name = query->names[i], .name_length = strlen(query->names[i]), .source = METRIC_BY_NAME, .unit = "", .cut = cut};
         size_t number = skip_separator(line, at + bytes, length);
         if (number > at + bytes && metric_scan_value(&found, line, number, length)) {
             report(context, &found);
@@ -410,8 +410,7 @@ static size_t scan_keyword(const char *line, size_t at, size_t length, metric_fo
             end++;
         for (equals = at; equals < end && line[equals] != '='; equals++)
             ;
-        struct metric_found found = {.name = line + at, .name_length = equals - at, .source = METRIC_BY_KEYWORD,
-                                     .unit = ""};
+        struct metric_found found = {.name = line + at, .name_length = equals - at, .source = METRIC_BY_KEYWORD, .unit = ""};
         if (equals > at && equals < end && read_number(&found, line, equals + 1, length, &behind)) {
             report(context, &found);
             reported++;
@@ -435,15 +434,15 @@ static bool is_thousand(const char *line, size_t at, size_t length)
     return digits == 3;
 }
 
-static void scan_pattern(const struct metric_pattern *pattern, const char *line, size_t length,
-                         metric_found_fn *report, void *context)
+static void scan_pattern(const struct metric_pattern *pattern, const char *line, size_t length, metric_found_fn *report,
+                         void *context)
 {
     const PCRE2_SIZE *bounds = pcre2_get_ovector_pointer(pattern->match);
     size_t from = 0;
     while (from <= length) {
         int n = pcre2_match(pattern->code, (PCRE2_SPTR)line, length, from, 0, pattern->match, pattern->limits);
-        struct metric_found found = {.name = pattern->name, .name_length = strlen(pattern->name),
-                                     .source = METRIC_BY_PATTERN, .unit = ""};
+        struct metric_found found = {
+            .name = pattern->name, .name_length = strlen(pattern->name), .source = METRIC_BY_PATTERN, .unit = ""};
         if (n == PCRE2_ERROR_NOMATCH)
             return;
         if (n < 0) {
@@ -464,8 +463,7 @@ static void scan_pattern(const struct metric_pattern *pattern, const char *line,
     }
 }
 
-size_t metric_scan_line(const struct metric_query *query, const char *line, size_t length, metric_found_fn *found,
-                        void *context)
+size_t metric_scan_line(const struct metric_query *query, const char *line, size_t length, metric_found_fn *found, void *context)
 {
     size_t pairs = find_keyword(line, length);
     size_t n = pairs < length ? scan_keyword(line, pairs, length, found, context)

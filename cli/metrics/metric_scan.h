@@ -77,8 +77,7 @@ typedef void metric_found_fn(void *context, const struct metric_found *found);
  * of patterns. Each group is reported from left to right. Takes time in proportion to the length of the line times the
  * number of names. Returns how many numbers of names and of the keyword were reported.
  */
-size_t metric_scan_line(const struct metric_query *query, const char *line, size_t length, metric_found_fn *found,
-                        void *context);
+size_t metric_scan_line(const struct metric_query *query, const char *line, size_t length, metric_found_fn *found, void *context);
 
 /* As metric_scan_line, but only names. */
 size_t metric_scan_names(const struct metric_query *query, const char *line, size_t length, metric_found_fn *found,

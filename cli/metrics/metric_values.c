@@ -38,8 +38,8 @@ bool metric_rule_parse(struct metric_rule *rule, const char *spec, char *error, 
 
 const char *metric_rule_text(char out[64], const struct metric_rule *rule)
 {
-    static const char *const words[] = {[METRIC_TAKE_LAST] = "last", [METRIC_TAKE_MIN] = "minimum",
-                                        [METRIC_TAKE_MAX] = "maximum"};
+    static const char *const words[] = {
+        [METRIC_TAKE_LAST] = "last", [METRIC_TAKE_MIN] = "minimum", [METRIC_TAKE_MAX] = "maximum"};
     if (rule->take == METRIC_TAKE_MEAN)
         snprintf(out, 64, "mean of the last %zu", rule->n);
     else

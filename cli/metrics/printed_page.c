@@ -113,9 +113,7 @@ static size_t separator_length(enum separator by, const char *line, size_t at, s
     case BY_TAB: return line[at] == '\t';
     case BY_SEMICOLON: return line[at] == ';';
     case BY_COMMA: return line[at] == ',';
-    default:
-        n = indentation(line + at, length - at);
-        return n >= 2 || by == BY_BLANK || line[at] == '\t' ? n : 0;
+    default: n = indentation(line + at, length - at); return n >= 2 || by == BY_BLANK || line[at] == '\t' ? n : 0;
     }
 }
 
@@ -331,11 +329,12 @@ static bool read_row(struct printed_page *page, const struct metric_query *query
     for (int pass = 0; pass < 2; pass++) { /* a row's label counts only if one of its numbers is read */
         bool other = pass && first && is_other_row(page, line + cells.cell[0].at, cells.cell[0].length);
         for (size_t i = 0; i < query->n_names && i < PAGE_NAMES_MAX && !other; i++) {
-            struct metric_found found = {.name = query->names[i], .name_length = strlen(query->names[i]),
-                                         .source = METRIC_BY_NAME, .unit = ""};
+            struct metric_found found = {
+                .name = query->names[i], .name_length = strlen(query->names[i]), .source = METRIC_BY_NAME, .unit = ""};
             int column = page->places[i].column;
             size_t k = by_position ? below(&cells, page->places[i].from, page->places[i].to) : column >= 0 ? (size_t)column : 0;
-            if (column == NOT_HERE || k == cells.n || !metric_scan_value(&found, line, cells.cell[k].at, cells.cell[k].at + cells.cell[k].length))
+            if (column == NOT_HERE || k == cells.n ||
+                !metric_scan_value(&found, line, cells.cell[k].at, cells.cell[k].at + cells.cell[k].length))
                 continue;
             found.problem = column == TWICE ? METRIC_SEVERAL : found.problem;
             found.doubtful = false;
@@ -433,8 +432,8 @@ static bool read_broken(struct printed_page *page, const struct metric_query *qu
     if (!broken)
         return false;
     const char *name = query->names[broken - 1];
-    struct metric_found found = {.name = name, .name_length = strlen(name), .source = METRIC_BY_NAME, .unit = "",
-                                 .cut = page->broken_by_cut};
+    struct metric_found found = {
+        .name = name, .name_length = strlen(name), .source = METRIC_BY_NAME, .unit = "", .cut = page->broken_by_cut};
     while (end < length && !is_blank(line[end]))
         end++;
     if (!page->broken_by_cut && end + indentation(line + end, length - end) < length)

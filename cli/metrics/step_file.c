@@ -82,7 +82,8 @@ static void take_member(struct reading *r, const char *name, const json_t *value
 
 static bool is_last_line(const char *text, size_t at, size_t length)
 {
-    return !memchr(text + at, '\n', length - at) || (size_t)((const char *)memchr(text + at, '\n', length - at) - text) + 1 == length;
+    return !memchr(text + at, '\n', length - at) ||
+           (size_t)((const char *)memchr(text + at, '\n', length - at) - text) + 1 == length;
 }
 
 static bool read_json(struct reading *r, const char *bytes, size_t length)
@@ -198,7 +199,8 @@ static void take_array(struct reading *r, const char *name, const uint8_t *data,
     if (!type || !shape || strstr(header, "'fortran_order': True") || !strchr("fi", type[2]) || !strchr("48", type[3]) ||
         sscanf(shape, "'shape': (%llu", &steps) != 1 || steps == 0)
         return;
-    const size_t bytes = (size_t)(type[3] - '0'), n_elements = (length - 8 - wide - (size_t)n) / bytes, width = n_elements / (size_t)steps;
+    const size_t bytes = (size_t)(type[3] - '0'), n_elements = (length - 8 - wide - (size_t)n) / bytes,
+                 width = n_elements / (size_t)steps;
     const uint8_t *at = data + 8 + wide + n;
     for (unsigned long long i = 0; width > 0 && i < steps; i++) {
         double sum = 0;
@@ -230,7 +232,8 @@ static bool read_arrays(struct reading *r, const uint8_t *bytes, size_t length)
     for (uint64_t n = little_endian(bytes + end + 10, 2); n > 0; n--) {
         if (at > end || end - at < ENTRY || memcmp(bytes + at, "PK\1\2", 4) != 0)
             return fail(r, "its directory is damaged");
-        const uint64_t name = little_endian(bytes + at + 28, 2), rest = little_endian(bytes + at + 30, 2) + little_endian(bytes + at + 32, 2);
+        const uint64_t name = little_endian(bytes + at + 28, 2),
+                       rest = little_endian(bytes + at + 30, 2) + little_endian(bytes + at + 32, 2);
         const uint64_t size = little_endian(bytes + at + 20, 4), local = little_endian(bytes + at + 42, 4);
         if (end - at - ENTRY < name + rest || local > end || end - local < LOCAL)
             return fail(r, "its directory is damaged");
@@ -250,7 +253,8 @@ static bool read_arrays(struct reading *r, const uint8_t *bytes, size_t length)
     return true;
 }
 
-bool step_file_read(const char *path, const char *bytes, size_t length, step_file_take *take, void *context, char *why, size_t size)
+bool step_file_read(const char *path, const char *bytes, size_t length, step_file_take *take, void *context, char *why,
+                    size_t size)
 {
     struct reading r = {.take = take, .context = context, .why = why, .size = size};
     if (ends_with(path, ".npz"))

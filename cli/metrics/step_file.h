@@ -21,6 +21,7 @@ typedef void step_file_take(void *context, const char *name, double value);
  * Reads bytes[length] of the file `path`, whose end says what it is. Returns false with a message in why[size] that says what cannot be
  * read; numbers before it were taken. An incomplete last line of JSON is ignored, because its writer was killed.
  */
-bool step_file_read(const char *path, const char *bytes, size_t length, step_file_take *take, void *context, char *why, size_t size);
+bool step_file_read(const char *path, const char *bytes, size_t length, step_file_take *take, void *context, char *why,
+                    size_t size);
 
 #endif

@@ -87,8 +87,7 @@ static int next_of_list(struct night *night, size_t *next, bool *busy)
     int status;
     do {
         find_candidates(&found, night);
-        status = found.n > 0 ? claims_take(&night->claims, found.candidates, found.n, most_at_once(night, 0), next)
-                             : CLAIM_WAIT;
+        status = found.n > 0 ? claims_take(&night->claims, found.candidates, found.n, most_at_once(night, 0), next) : CLAIM_WAIT;
     } while (status == CLAIM_AGAIN);
     free(found.candidates);
     *busy = found.busy;
@@ -102,8 +101,7 @@ static bool may_propose(const struct night *night, const struct other_workers *o
     const struct planning *planning = &night->planning;
     bool idle = planning->idle && planning->idle_at == night->list.last_seq;
     bool alone = night->slots.at_work == 0 && others->held == 0;
-    return !night->hours.used_up && !idle && planning_has_room(planning, others) &&
-           (alone || !waits_for_baseline(night));
+    return !night->hours.used_up && !idle && planning_has_room(planning, others) && (alone || !waits_for_baseline(night));
 }
 
 /*

@@ -82,7 +82,8 @@ const char *const *night_slot_environment(const struct night *night, size_t slot
 
 /* Decides a finished row that runs the trial again which `replicate` names: a keep if it confirms it, else a discard. runs_max as in
  * struct lineage_evidence_rule. Writes what all runs say to text; top_id is borrowed by the options. */
-void rerun_decide(char *text, size_t size, struct lineage_store *store, size_t runs_max, const struct lineage_replicate *replicate,
-                  struct lineage_trial *row, struct lineage_append_options *options, char top_id[256]);
+void rerun_decide(char *text, size_t size, struct lineage_store *store, size_t runs_max,
+                  const struct lineage_replicate *replicate, struct lineage_trial *row, struct lineage_append_options *options,
+                  char top_id[256]);
 
 #endif

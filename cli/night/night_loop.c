@@ -94,8 +94,8 @@ static void say_plan(const struct night *night)
     const size_t trials = night->list.sweep.n + night->list.sweep.plan.trials, runs = rerun_budget(night);
     if (night->quiet || !night->reruns.confirm || runs == SIZE_MAX)
         return;
-    fprintf(stderr, "lineage: %zu runs at most: one of each of %zu trial%s, and %zu again where they decide which is the best\n", runs,
-            trials < runs ? trials : runs, trials == 1 ? "" : "s", trials < runs ? runs - trials : 0);
+    fprintf(stderr, "lineage: %zu runs at most: one of each of %zu trial%s, and %zu again where they decide which is the best\n",
+            runs, trials < runs ? trials : runs, trials == 1 ? "" : "s", trials < runs ? runs - trials : 0);
 }
 
 /*

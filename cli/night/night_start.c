@@ -141,10 +141,8 @@ static bool train_warm_start(const struct search *s, const char *checkpoint, str
 {
     const struct night *night = s->night;
     const struct recipe_start start = {.recipe = s->trial->recipe, .crowded = night_is_crowded(night)};
-    struct trial_request request = {.keep_as = checkpoint,
-                                    .quiet = night->quiet,
-                                    .alive = lease_of_running(s->lease),
-                                    .interrupts = &night->interrupts};
+    struct trial_request request = {
+        .keep_as = checkpoint, .quiet = night->quiet, .alive = lease_of_running(s->lease), .interrupts = &night->interrupts};
     bool trained = night->list.sweep.trainer->run_warm_start(lineage_store_dir(night->list.store), &request, &start, outcome);
     if (trained)
         send(s, checkpoint);
@@ -172,8 +170,7 @@ static int start_from_base(struct search *s)
         return CLI_GO_ON;
     if (warm_start_is_shared(&s->night->list, s->i))
         return start_from_shared(s);
-    if (start->checkpoint[0] &&
-        origin_of_checkpoint(&start->origin, s->night->list.store, start->checkpoint, &err) != LINEAGE_OK)
+    if (start->checkpoint[0] && origin_of_checkpoint(&start->origin, s->night->list.store, start->checkpoint, &err) != LINEAGE_OK)
         return cli_fail(&err);
     return CLI_GO_ON;
 }

@@ -58,8 +58,10 @@ void night_summarize(const struct night *night, int status)
         return;
     fprintf(stderr, "lineage: %s; ", ending(night, status, left));
     if (night->unscored)
-        fprintf(stderr, "%zu finished without a score (`lineage rescore -C %s --night '%s' -m NAME` reads it from their logs and files); ",
-                night->unscored, lineage_store_dir(night->list.store), sweep->name);
+        fprintf(
+            stderr,
+            "%zu finished without a score (`lineage rescore -C %s --night '%s' -m NAME` reads it from their logs and files); ",
+            night->unscored, lineage_store_dir(night->list.store), sweep->name);
     if (left > 0) {
         fprintf(stderr, "%zu of %zu trials are left. To go on:\n", left, sweep->n + sweep->plan.trials);
         print_command(night);

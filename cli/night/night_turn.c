@@ -39,7 +39,8 @@ struct turn {
 static bool note_planner(struct turn *turn)
 {
     const json_t *cost = turn->trial->cost;
-    const char *model = json_string_value(json_object_get(cost, "model")), *exchange = json_string_value(json_object_get(cost, "exchange"));
+    const char *model = json_string_value(json_object_get(cost, "model")),
+               *exchange = json_string_value(json_object_get(cost, "exchange"));
     char *notes = turn->notes, name[200], digest[40];
     enum propose_method method;
     if (!model || (turn->trial->proposer && propose_method_parse(&method, turn->trial->proposer))) /* it had no proposal */
@@ -88,8 +89,10 @@ static void add_cost(struct turn *turn, struct lineage_trial *row)
 {
     static const struct {
         const char *member, *metric;
-    } parts[] = {{"requests", "planner_requests"}, {"prompt_tokens", "planner_prompt_tokens"},
-                 {"completion_tokens", "planner_completion_tokens"}, {"seconds", "planner_seconds"}};
+    } parts[] = {{"requests", "planner_requests"},
+                 {"prompt_tokens", "planner_prompt_tokens"},
+                 {"completion_tokens", "planner_completion_tokens"},
+                 {"seconds", "planner_seconds"}};
     enum { N = sizeof parts / sizeof *parts };
     if (!turn->trial->cost || !(turn->metrics = calloc(row->n_metrics + N, sizeof *turn->metrics)))
         return;
@@ -98,7 +101,8 @@ static void add_cost(struct turn *turn, struct lineage_trial *row)
     for (size_t i = 0; i < N; i++) {
         const json_t *value = json_object_get(turn->trial->cost, parts[i].member);
         if (json_is_number(value))
-            turn->metrics[row->n_metrics++] = (struct lineage_param){parts[i].metric, round(json_number_value(value) * 1000) / 1000, NULL};
+            turn->metrics[row->n_metrics++] =
+                (struct lineage_param){parts[i].metric, round(json_number_value(value) * 1000) / 1000, NULL};
     }
     row->metrics = turn->metrics;
 }

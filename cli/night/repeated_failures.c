@@ -10,8 +10,8 @@
 
 bool night_ending_is_measured(const struct night_ending *ending)
 {
-    return !ending->late && (ending->label == LINEAGE_KEEP || ending->label == LINEAGE_DISCARD ||
-                             ending->label == LINEAGE_BASELINE);
+    return !ending->late &&
+           (ending->label == LINEAGE_KEEP || ending->label == LINEAGE_DISCARD || ending->label == LINEAGE_BASELINE);
 }
 
 static void forget_ids(struct repeated_failures *failures)
@@ -42,7 +42,8 @@ static bool has_setting(const struct night_trial *trial, const char *name, const
     if (trial->command)
         return json_equal(json_object_get(json_object_get(trial->command, "params"), name), value);
     for (const char *at = trial->name; (at = strstr(at, name)); at += n)
-        if ((at == trial->name || strchr(" ,", at[-1])) && at[n] == '=' && strcspn(at + n + 1, " ,") == json_string_length(value) &&
+        if ((at == trial->name || strchr(" ,", at[-1])) && at[n] == '=' &&
+            strcspn(at + n + 1, " ,") == json_string_length(value) &&
             strncmp(at + n + 1, json_string_value(value), json_string_length(value)) == 0)
             return true;
     return false;
@@ -94,7 +95,8 @@ static void share_settings(struct repeated_failures *failures, const struct tria
 
 static size_t limit_of(const struct repeated_failures *failures)
 {
-    return failures->last.lacks && failures->same && failures->stop_after > REPEATED_LACKS ? REPEATED_LACKS : failures->stop_after;
+    return failures->last.lacks && failures->same && failures->stop_after > REPEATED_LACKS ? REPEATED_LACKS
+                                                                                           : failures->stop_after;
 }
 
 bool repeated_failures_suspect(const struct repeated_failures *failures, const struct trial_list *list, size_t i)
@@ -139,14 +141,14 @@ int repeated_failures_count(struct repeated_failures *failures, const struct nig
 {
     size_t left = 0;
     const struct night_ending *last = &failures->last;
-    bool lacks = ending->lacks &&
-                 (ending->end == TRIAL_FAILED || ending->end == TRIAL_PREFLIGHT_FAILED);
-    bool failed = !ending->late && !night_ending_is_measured(ending) && ending->cause != LINEAGE_CAUSE_MEMORY && (ending->label != LINEAGE_HARNESS_ABORT || lacks);
+    bool lacks = ending->lacks && (ending->end == TRIAL_FAILED || ending->end == TRIAL_PREFLIGHT_FAILED);
+    bool failed = !ending->late && !night_ending_is_measured(ending) && ending->cause != LINEAGE_CAUSE_MEMORY &&
+                  (ending->label != LINEAGE_HARNESS_ABORT || lacks);
     bool alike = last->label == ending->label && last->end == ending->end && last->exit_status == ending->exit_status &&
                  last->signal == ending->signal;
     bool first = !failed || failures->n == 0 || !alike;
-    failures->same = failed && blames_no_setting(ending) &&
-                     (first || (failures->same && strcmp(last->evidence, ending->evidence) == 0));
+    failures->same =
+        failed && blames_no_setting(ending) && (first || (failures->same && strcmp(last->evidence, ending->evidence) == 0));
     failures->n = !failed ? 0 : first ? 1 : failures->n + 1;
     if (first || !failures->same)
         forget_ids(failures);

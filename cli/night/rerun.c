@@ -39,7 +39,10 @@ size_t rerun_budget(const struct night *night)
         return night->reruns.runs;
     if (!trials || (night->planning.on && !sweep->plan.trials))
         return SIZE_MAX;
-    return trials + (!night->reruns.confirm ? 0 : night->reruns.race ? night->reruns.race : trials > 1 ? (2 * trials + 2) / 3 : 0);
+    return trials + (!night->reruns.confirm ? 0
+                     : night->reruns.race   ? night->reruns.race
+                     : trials > 1           ? (2 * trials + 2) / 3
+                                            : 0);
 }
 
 static size_t first_runs(const struct trial_list *list, bool planned)
@@ -122,8 +125,9 @@ static void describe(char *out, size_t size, const struct lineage_evidence *evid
                  j->odds);
 }
 
-void rerun_decide(char *text, size_t size, struct lineage_store *store, size_t runs_max, const struct lineage_replicate *replicate,
-                  struct lineage_trial *row, struct lineage_append_options *options, char top_id[256])
+void rerun_decide(char *text, size_t size, struct lineage_store *store, size_t runs_max,
+                  const struct lineage_replicate *replicate, struct lineage_trial *row, struct lineage_append_options *options,
+                  char top_id[256])
 {
     struct lineage_evidence evidence;
     row->status = LINEAGE_DISCARD;
@@ -154,7 +158,8 @@ void rerun_settle(char notes[RERUN_NOTES_MAX], const struct night *night, const 
     }
     snprintf(replicate.exp_id, sizeof replicate.exp_id, "%s", trial->replicates);
     if (options->auto_status && row->core_metric.present) /* the trial has finished */
-        rerun_decide(text, sizeof text, night->list.store, night->reruns.runs_max, &replicate, row, options, notes + RERUN_NOTES_MAX - 256);
+        rerun_decide(text, sizeof text, night->list.store, night->reruns.runs_max, &replicate, row, options,
+                     notes + RERUN_NOTES_MAX - 256);
     const char *before = row->notes ? row->notes : "";
     int n = snprintf(notes, RERUN_NOTES_MAX - 256, "%s%s%s%s%s", before, *before ? "; " : "",
                      lineage_replicate_format(piece, &replicate), *text ? "; " : "", text);

@@ -47,8 +47,7 @@ static int check_params(json_t *reasons, struct lineage_store *store, const stru
     return status == LINEAGE_ENOTFOUND || status == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
 }
 
-int cli_tried_idea(json_t *reasons, struct lineage_ideas *ideas, const char *hypothesis, cli_tried_counts *counts,
-                   void *context)
+int cli_tried_idea(json_t *reasons, struct lineage_ideas *ideas, const char *hypothesis, cli_tried_counts *counts, void *context)
 {
     struct lineage_similar_list list;
     struct lineage_error err;

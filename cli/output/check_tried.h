@@ -32,8 +32,7 @@ void cli_tried_row(json_t *reasons, const struct lineage_trial *row, const char 
  * returns true (NULL: every trial). Returns CLI_GO_ON, or an exit status after printing why the search failed.
  */
 typedef bool cli_tried_counts(void *context, const struct lineage_idea *idea);
-int cli_tried_idea(json_t *reasons, struct lineage_ideas *ideas, const char *hypothesis, cli_tried_counts *counts,
-                   void *context);
+int cli_tried_idea(json_t *reasons, struct lineage_ideas *ideas, const char *hypothesis, cli_tried_counts *counts, void *context);
 
 /* Adds a text for each claim of novelty in the hypothesis that the log contradicts. Returns the same as cli_tried_idea. */
 int cli_tried_claims(json_t *reasons, struct lineage_ideas *ideas, const char *hypothesis);

@@ -10,8 +10,7 @@
  * each, one night in four would report a false winner. Holm's procedure prevents that like Bonferroni's intervals, but
  * misses fewer real differences. The label is "unclear" rather than "equal", because with few seeds a missing
  * difference proves little. */
-static const char *verdict(const struct lineage_comparison *c, const struct lineage_variant *v,
-                           enum lineage_direction direction)
+static const char *verdict(const struct lineage_comparison *c, const struct lineage_variant *v, enum lineage_direction direction)
 {
     if (!v->p_holm.present)
         return "n/a";
@@ -46,9 +45,8 @@ static void add_figure(struct cli_list *list, struct lineage_number number)
 
 static int print_rows(const struct lineage_comparison *c, enum lineage_direction direction, enum cli_format format)
 {
-    static const char *const columns[] = {"variant",  "seeds", "mean", "std",      "pairs",   "difference",
-                                          "low",      "high",  "p",    "low_all",  "high_all", "p_holm",
-                                          "left_out", "verdict"};
+    static const char *const columns[] = {"variant", "seeds", "mean",    "std",      "pairs",  "difference", "low",
+                                          "high",    "p",     "low_all", "high_all", "p_holm", "left_out",   "verdict"};
     struct cli_list *list = cli_list_new(format, stdout, sizeof columns / sizeof *columns, columns);
     for (size_t i = 0; list && i < c->n_variants; i++) {
         const struct lineage_variant *v = &c->variants[i];
@@ -90,8 +88,7 @@ static void range_text(char out[96], const struct lineage_variant *v, const char
         if (s->text)
             used = text_of(out, s);
         else
-            used = s->low == s->high ? snprintf(out, 96, "%.6g", s->low)
-                                     : snprintf(out, 96, "%.6g to %.6g", s->low, s->high);
+            used = s->low == s->high ? snprintf(out, 96, "%.6g", s->low) : snprintf(out, 96, "%.6g to %.6g", s->low, s->high);
         if (s->n < v->n_trials)
             snprintf(out + used, 96 - (size_t)used, " in %zu of %zu", s->n, v->n_trials);
     }
@@ -132,8 +129,7 @@ static void print_left_out(const struct lineage_variant *v, bool by_code)
     else if (v->unpaired)
         printf("  %s: %zu seeds that only one side has\n", name, v->unpaired);
     if (v->n_trials > v->n_seeds)
-        printf("  %s: %zu trials repeat a seed; each seed counts once, with its mean\n", name,
-               v->n_trials - v->n_seeds);
+        printf("  %s: %zu trials repeat a seed; each seed counts once, with its mean\n", name, v->n_trials - v->n_seeds);
     free(name);
 }
 
@@ -154,11 +150,11 @@ static void print_remarks(const struct lineage_comparison *c, const char *over)
                c->variants[1].freedom.value);
     else
         printf("\n"
-           "difference: variant minus %s, mean over common values of %s; low, high: its %.4g %% interval\n"
-           "(Student's t); low_all, high_all: corrected for all %zu comparisons (Bonferroni); p_holm: p "
-           "corrected\n"
-           "by Holm's procedure, must be below %.4g for a verdict\n",
-           c->variants[0].name, over, c->confidence * 100, c->n_tests, 1 - c->confidence);
+               "difference: variant minus %s, mean over common values of %s; low, high: its %.4g %% interval\n"
+               "(Student's t); low_all, high_all: corrected for all %zu comparisons (Bonferroni); p_holm: p "
+               "corrected\n"
+               "by Holm's procedure, must be below %.4g for a verdict\n",
+               c->variants[0].name, over, c->confidence * 100, c->n_tests, 1 - c->confidence);
     for (size_t i = 0; i < c->n_variants; i++) {
         const struct lineage_variant *v = &c->variants[i];
         if (!any && (left_out(v) || v->unpaired || v->n_trials > v->n_seeds))
@@ -231,8 +227,7 @@ static void set_test(json_t *object, const struct lineage_comparison *c, const s
 }
 
 /* The baseline is not tested against itself, so its object lacks those keys. */
-static json_t *variant_json(const struct lineage_comparison *c, const struct lineage_variant *v,
-                            enum lineage_direction direction)
+static json_t *variant_json(const struct lineage_comparison *c, const struct lineage_variant *v, enum lineage_direction direction)
 {
     json_t *object = json_object();
     json_object_set_new(object, "variant", cli_json_text(v->name));
@@ -266,8 +261,8 @@ static void print_json(const struct lineage_comparison *c, const char *over, enu
     json_decref(root);
 }
 
-int cli_comparison_print(const struct lineage_comparison *comparison, const char *over,
-                         enum lineage_direction direction, enum cli_format format)
+int cli_comparison_print(const struct lineage_comparison *comparison, const char *over, enum lineage_direction direction,
+                         enum cli_format format)
 {
     if (format == CLI_JSON)
         return print_json(comparison, over, direction), CLI_OK;

@@ -14,7 +14,7 @@ size_t cli_comparison_left_out(const struct lineage_variant *variant);
 
 /* over names the parameters that pair the trials; direction says which differences are improvements. Returns an exit
  * status. */
-int cli_comparison_print(const struct lineage_comparison *comparison, const char *over,
-                         enum lineage_direction direction, enum cli_format format);
+int cli_comparison_print(const struct lineage_comparison *comparison, const char *over, enum lineage_direction direction,
+                         enum cli_format format);
 
 #endif

@@ -67,8 +67,8 @@ static void print_trial(struct cli_list *list, const struct lineage_evidence *ev
 
 int cli_evidence_print(const struct lineage_evidence *evidence, struct cli_session *session)
 {
-    static const char *const columns[] = {"exp_id", "status", "kept_as", "runs", "mean", "difference", "low",
-                                          "high",   "odds",   "evidence", "run_again"};
+    static const char *const columns[] = {"exp_id", "status", "kept_as", "runs",     "mean",     "difference",
+                                          "low",    "high",   "odds",    "evidence", "run_again"};
     const struct lineage_evidence_trial **sorted = calloc(evidence->n + 1, sizeof *sorted);
     struct cli_list *list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
     int status = sorted && list ? CLI_OK : cli_no_memory();
@@ -89,14 +89,14 @@ const char *cli_evidence_text(char out[CLI_EVIDENCE_TEXT_MAX], const struct line
     out[0] = '\0';
     if (trial->is_best || evidence->best >= evidence->n) {
         if (trial->is_best)
-            snprintf(out, CLI_EVIDENCE_TEXT_MAX, "the best; mean %.6g of %zu run%s", evidence->best_runs.mean, evidence->best_runs.n,
-                     evidence->best_runs.n == 1 ? "" : "s");
+            snprintf(out, CLI_EVIDENCE_TEXT_MAX, "the best; mean %.6g of %zu run%s", evidence->best_runs.mean,
+                     evidence->best_runs.n, evidence->best_runs.n == 1 ? "" : "s");
         return out;
     }
     interval(&low, &high, evidence, i);
-    int n = snprintf(out, CLI_EVIDENCE_TEXT_MAX, "%s; mean %.6g of %zu run%s, %+.3g against %.60s", state_of(trial), trial->runs.mean,
-                     trial->runs.n, trial->runs.n == 1 ? "" : "s", as_difference(evidence, trial->judgement.gain),
-                     evidence->best_id);
+    int n =
+        snprintf(out, CLI_EVIDENCE_TEXT_MAX, "%s; mean %.6g of %zu run%s, %+.3g against %.60s", state_of(trial), trial->runs.mean,
+                 trial->runs.n, trial->runs.n == 1 ? "" : "s", as_difference(evidence, trial->judgement.gain), evidence->best_id);
     if (!isnan(low) && n > 0 && n < CLI_EVIDENCE_TEXT_MAX)
         n += snprintf(out + n, (size_t)(CLI_EVIDENCE_TEXT_MAX - n), " (95 %% interval %.3g to %.3g)", low, high);
     if (is_worth_a_run(trial) && n > 0 && n < CLI_EVIDENCE_TEXT_MAX)
@@ -148,9 +148,9 @@ const char *cli_answer_text(char out[CLI_ANSWER_TEXT_MAX], const struct lineage_
         snprintf(left_out, sizeof left_out, " and %zu that diverged", answer->left_out);
     if (answer->failed)
         snprintf(left_out + strlen(left_out), sizeof left_out - strlen(left_out), " and %zu without a score", answer->failed);
-    snprintf(out, CLI_ANSWER_TEXT_MAX, "%s: %.6g%s (%zu run%s%s), better than the next, %s, with probability %.2f%s%s", name, answer->runs.mean,
-             margin, answer->runs.n, answer->runs.n == 1 ? "" : "s", left_out, next, fmin(evidence->over_second, 0.99), all,
-             answer->kept_id ? "" : "; not proven to be better than the kept trials");
+    snprintf(out, CLI_ANSWER_TEXT_MAX, "%s: %.6g%s (%zu run%s%s), better than the next, %s, with probability %.2f%s%s", name,
+             answer->runs.mean, margin, answer->runs.n, answer->runs.n == 1 ? "" : "s", left_out, next,
+             fmin(evidence->over_second, 0.99), all, answer->kept_id ? "" : "; not proven to be better than the kept trials");
     return out;
 }
 
@@ -161,16 +161,16 @@ json_t *cli_answer_json(const struct lineage_evidence *evidence)
     const struct lineage_evidence_trial *answer = &evidence->trials[evidence->answer];
     const double half = lineage_noise_margin(&evidence->noise, answer->runs.n);
     return json_pack("{s:o, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:b}", "mean", cli_json_number(answer->runs.mean), "margin",
-                     isfinite(half) ? cli_json_number(half) : json_null(), "runs", (int)answer->runs.n, "left_out", (int)answer->left_out, "failed", (int)answer->failed,
-                     "expected", cli_json_number(answer->expected), "next",
-                     cli_json_text(evidence->trials[evidence->second].exp_id), "probability", cli_json_number(evidence->sure), "over_next", cli_json_number(evidence->over_second), "kept",
-                     answer->kept_id != NULL);
+                     isfinite(half) ? cli_json_number(half) : json_null(), "runs", (int)answer->runs.n, "left_out",
+                     (int)answer->left_out, "failed", (int)answer->failed, "expected", cli_json_number(answer->expected), "next",
+                     cli_json_text(evidence->trials[evidence->second].exp_id), "probability", cli_json_number(evidence->sure),
+                     "over_next", cli_json_number(evidence->over_second), "kept", answer->kept_id != NULL);
 }
 
 /* ---- settings ---- */
 
-static void print_setting(struct cli_list *list, const struct lineage_evidence *evidence, const struct lineage_evidence_trial *trial,
-                          struct lineage_store *store)
+static void print_setting(struct cli_list *list, const struct lineage_evidence *evidence,
+                          const struct lineage_evidence_trial *trial, struct lineage_store *store)
 {
     char name[160];
     const double half = lineage_noise_margin(&evidence->noise, trial->runs.n);
@@ -189,9 +189,17 @@ static void print_setting(struct cli_list *list, const struct lineage_evidence *
 
 int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session *session)
 {
-    static const char *const columns[] = {"setting", "exp_id", "runs", "mean", "margin", "expected", "left_out", "failed", "kept_as"};
-    static const struct cli_column_fit fit[] = {{.rank = 1, .least = 20}, {.rank = 1}, {.rank = 2}, {.rank = 1}, {.rank = 2},
-                                                {.rank = 4}, {.rank = 5}, {.rank = 6}, {.rank = 3}};
+    static const char *const columns[] = {"setting",  "exp_id",   "runs",   "mean",   "margin",
+                                          "expected", "left_out", "failed", "kept_as"};
+    static const struct cli_column_fit fit[] = {{.rank = 1, .least = 20},
+                                                {.rank = 1},
+                                                {.rank = 2},
+                                                {.rank = 1},
+                                                {.rank = 2},
+                                                {.rank = 4},
+                                                {.rank = 5},
+                                                {.rank = 6},
+                                                {.rank = 3}};
     size_t *order = calloc(evidence->n + 1, sizeof *order);
     struct cli_list *list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
     if (list)

@@ -280,7 +280,8 @@ static void print_scale(const struct map *map)
         fputs(!map->screen->color ? block(map, shade) : narrow ? " " : "  ", stdout);
         shade_off(map, shade);
     }
-    printf("%s%s%s best%s%s untried\n", narrow ? "\n" : " ", cli_sign("★", "*"), map->best, narrow ? "\n" : "   ", cli_sign("·", "."));
+    printf("%s%s%s best%s%s untried\n", narrow ? "\n" : " ", cli_sign("★", "*"), map->best, narrow ? "\n" : "   ",
+           cli_sign("·", "."));
 }
 
 static size_t per_block(const struct map *map)
@@ -303,8 +304,8 @@ static void print_map(const struct map *map, struct cli_screen *screen)
     print_scale(map);
 }
 
-static bool fill(struct map *map, const struct lineage_sweep *sweep, const char *x, const char *y,
-                 const struct range *range, bool turned)
+static bool fill(struct map *map, const struct lineage_sweep *sweep, const char *x, const char *y, const struct range *range,
+                 bool turned)
 {
     bool filled = fill_axis(turned ? &map->across : &map->down, x, sweep->xs, sweep->x_texts, sweep->n_xs) &&
                   fill_axis(turned ? &map->down : &map->across, y, sweep->ys, sweep->y_texts, sweep->n_ys) &&
@@ -336,7 +337,8 @@ int heat_map_print(const struct lineage_sweep *sweep, const char *x, const char 
 {
     struct range range;
     struct map map = {.screen = screen}, other = {.screen = screen};
-    bool filled = range_of(&range, sweep, direction) && fill(&map, sweep, x, y, &range, false) && fill(&other, sweep, x, y, &range, true);
+    bool filled =
+        range_of(&range, sweep, direction) && fill(&map, sweep, x, y, &range, false) && fill(&other, sweep, x, y, &range, true);
     /* The axes are swapped only if that avoids a second block; otherwise x stays where the user put it. */
     bool turn = filled && per_block(&map) < map.across.n && per_block(&other) == other.across.n;
     if (filled)

@@ -98,8 +98,8 @@ static enum lineage_status read_ideas(struct lineage_ideas **ideas, struct linea
     return a.status;
 }
 
-enum lineage_status cli_ideas_read(struct lineage_ideas **ideas, struct lineage_store *store, cli_ideas_more *more,
-                                   void *context, struct lineage_error *err)
+enum lineage_status cli_ideas_read(struct lineage_ideas **ideas, struct lineage_store *store, cli_ideas_more *more, void *context,
+                                   struct lineage_error *err)
 {
     return read_ideas(ideas, store, &(struct chosen){0}, more, context, err);
 }

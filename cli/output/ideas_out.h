@@ -24,8 +24,8 @@ enum lineage_status cli_ideas_alike(struct lineage_ideas **ideas, struct lineage
 /* Loads the set as above, without printing. Calls `more`, if it is not NULL, before the set is settled, to add trials
  * that run elsewhere. */
 typedef enum lineage_status cli_ideas_more(void *context, struct lineage_ideas *ideas, struct lineage_error *err);
-enum lineage_status cli_ideas_read(struct lineage_ideas **ideas, struct lineage_store *store, cli_ideas_more *more,
-                                   void *context, struct lineage_error *err);
+enum lineage_status cli_ideas_read(struct lineage_ideas **ideas, struct lineage_store *store, cli_ideas_more *more, void *context,
+                                   struct lineage_error *err);
 
 /* Loads what all trials changed, without their texts (lineage_ideas_leave_out_texts) and without printing. */
 enum lineage_status cli_ideas_read_changes(struct lineage_ideas **ideas, struct lineage_store *store, struct lineage_error *err);

@@ -146,8 +146,10 @@ void cli_list_fit(struct cli_list *list, struct cli_screen *screen, const struct
     list->failed = !list->fit;
     for (size_t i = 0; list->fit && i < list->n; i++)
         list->fit[i] = (struct fit_column){.title = columns[i].title ? columns[i].title : list->columns[i],
-                                           .rank = columns[i].rank, .least = columns[i].least,
-                                           .words = columns[i].words, .empty = !screen->wide};
+                                           .rank = columns[i].rank,
+                                           .least = columns[i].least,
+                                           .words = columns[i].words,
+                                           .empty = !screen->wide};
 }
 
 /* The variation between seeds leaves about four meaningful digits of a statistic. Scripts get all digits. */

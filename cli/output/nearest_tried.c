@@ -121,11 +121,15 @@ json_t *cli_nearest_values(struct lineage_store *store, const char *name, const 
         }
     for (int up = 0; key && strlen(key) < 200 && up < 1 + (wanted != NULL); up++) {
         if (wanted)
-            snprintf(sql, sizeof sql, "SELECT %s(value) FROM param_values WHERE key = %s AND value < '' AND value %s %s AND status <>"
-                     " 'harness_abort'", up ? "min" : "max", key, up ? ">" : "<=", lineage_number_format(number, *wanted));
+            snprintf(sql, sizeof sql,
+                     "SELECT %s(value) FROM param_values WHERE key = %s AND value < '' AND value %s %s AND status <>"
+                     " 'harness_abort'",
+                     up ? "min" : "max", key, up ? ">" : "<=", lineage_number_format(number, *wanted));
         else
-            snprintf(sql, sizeof sql, "SELECT DISTINCT value FROM param_values WHERE key = %s AND value >= '' AND status <>"
-                     " 'harness_abort' ORDER BY 1 LIMIT %d", key, TEXTS_SHOWN);
+            snprintf(sql, sizeof sql,
+                     "SELECT DISTINCT value FROM param_values WHERE key = %s AND value >= '' AND status <>"
+                     " 'harness_abort' ORDER BY 1 LIMIT %d",
+                     key, TEXTS_SHOWN);
         if (lineage_sql_typed(store, sql, take_value, values, &err) != LINEAGE_OK)
             break;
     }

@@ -14,12 +14,11 @@ json_t *cli_settings_json(const struct lineage_settings *settings, uint64_t seq)
     for (size_t i = 0; settings && i < settings->n; i++) {
         json_t *values = json_array();
         for (size_t k = 0; (setting = lineage_settings_get(settings, seq, i, k)); k++)
-            json_array_append_new(values, json_pack("{s:o, s:o, s:s, s:o}", "value",
-                                                    setting->value.present ? cli_json_number(setting->value.value)
-                                                                           : cli_json_text(setting->text),
-                                                    "text", cli_json_text(setting->text), "source",
-                                                    lineage_change_source_name(setting->source), "set_by",
-                                                    cli_json_text(setting->set_by)));
+            json_array_append_new(
+                values, json_pack("{s:o, s:o, s:s, s:o}", "value",
+                                  setting->value.present ? cli_json_number(setting->value.value) : cli_json_text(setting->text),
+                                  "text", cli_json_text(setting->text), "source", lineage_change_source_name(setting->source),
+                                  "set_by", cli_json_text(setting->set_by)));
         if (json_array_size(values))
             json_object_set(object, settings->names[i].name, values);
         json_decref(values);
@@ -57,9 +56,9 @@ void cli_settings_add(FILE *out, const struct lineage_settings *settings, uint64
             fprintf(out, "%s%s=%s (%s%s%s)", blank ? " " : "", settings->names[i].name,
                     plain ? (text ? text : "") : lineage_param_text_format(quoted, text),
                     lineage_change_source_name(setting->source),
-                    setting->own            ? ""
+                    setting->own       ? ""
                     : *setting->set_by ? " by "
-                                            : " as the first value",
+                                       : " as the first value",
                     setting->own ? "" : setting->set_by);
             free(text);
             blank = true;

@@ -77,8 +77,7 @@ static void print_turn(FILE *out, const struct cli_screen *screen, const struct 
 {
     char a[LINEAGE_NUMBER_MAX], b[LINEAGE_NUMBER_MAX], name[40], text[2 * LINEAGE_NUMBER_MAX + 20];
     snprintf(name, sizeof name, "info_gain turn %-4u", turn->turn);
-    snprintf(text, sizeof text, "mean %s, std %s", lineage_number_format(a, turn->mean),
-             lineage_number_format(b, turn->std));
+    snprintf(text, sizeof text, "mean %s, std %s", lineage_number_format(a, turn->mean), lineage_number_format(b, turn->std));
     cli_show_line(out, screen, name, text, CLI_PLAIN);
 }
 

@@ -104,8 +104,8 @@ static size_t print_styled(const struct cli_screen *screen, FILE *out, const str
     return taken;
 }
 
-static void print_cell(const struct cli_screen *screen, FILE *out, const struct fit_column *column,
-                       const struct fit_cell *cell, bool last)
+static void print_cell(const struct cli_screen *screen, FILE *out, const struct fit_column *column, const struct fit_cell *cell,
+                       bool last)
 {
     size_t indent = cell->number ? indent_of(column, cell->text) : 0;
     blanks(out, last && !cell->text[0] ? 0 : indent);

@@ -153,8 +153,7 @@ static int open_side(const struct comparing *c, struct side *side)
 }
 
 /* Reads both files from their beginning and rewinds them. A file with a NUL near its beginning is binary, as in git. */
-static int compare_bytes(const struct comparing *c, const struct side *from, const struct side *to, bool *differ,
-                         bool *binary)
+static int compare_bytes(const struct comparing *c, const struct side *from, const struct side *to, bool *differ, bool *binary)
 {
     char *a = malloc(2 * BLOCK), *b = a ? a + BLOCK : NULL;
     ssize_t n = 0, m = 0;
@@ -182,8 +181,7 @@ static int compare_bytes(const struct comparing *c, const struct side *from, con
 }
 
 /* The pipe is moved first, so that its descriptor is not overwritten when the files are moved to 3 and 4. */
-static int spawn_diff(const struct side *from, const struct side *to, const int ends[2], char *const *environment,
-                      pid_t *child)
+static int spawn_diff(const struct side *from, const struct side *to, const int ends[2], char *const *environment, pid_t *child)
 {
     const char *const argv[] = {"diff", "-u", "-a", "--label", "a", "--label", "b", "--", "/dev/fd/3", "/dev/fd/4", NULL};
     posix_spawn_file_actions_t actions;
@@ -337,9 +335,8 @@ static int compare_trees(struct comparing *c, int from, int to);
 
 static int open_below(const struct side *side, const char *name)
 {
-    return side->exists && S_ISDIR(side->st.st_mode)
-               ? openat(side->dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-               : -1;
+    return side->exists && S_ISDIR(side->st.st_mode) ? openat(side->dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+                                                     : -1;
 }
 
 /* A tree deeper than a snapshot can be is refused, because each level holds two descriptors open. */

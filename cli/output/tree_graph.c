@@ -80,10 +80,17 @@ static bool add_node(void *context, const struct lineage_tree_node *visited)
     if (g->failed)
         return false;
     struct node *node = &g->nodes[g->n];
-    *node = (struct node){.id = cli_text_line(trial->exp_id, ID_MAX), .specialist = strdup(trial->specialist),
-                          .hypothesis = hypothesis_of(g, visited), .status = trial->status, .score = trial->score,
-                          .delta = trial->delta_vs_best, .parent = depth ? g->above[depth - 1] : NONE, .size = 1,
-                          .first = NONE, .last = NONE, .next = NONE};
+    *node = (struct node){.id = cli_text_line(trial->exp_id, ID_MAX),
+                          .specialist = strdup(trial->specialist),
+                          .hypothesis = hypothesis_of(g, visited),
+                          .status = trial->status,
+                          .score = trial->score,
+                          .delta = trial->delta_vs_best,
+                          .parent = depth ? g->above[depth - 1] : NONE,
+                          .size = 1,
+                          .first = NONE,
+                          .last = NONE,
+                          .next = NONE};
     if (g->best_id && strcmp(trial->exp_id, g->best_id) == 0)
         g->best = g->n;
     g->above[depth] = g->n++;
@@ -173,8 +180,7 @@ static int print_rows(struct graph *g, struct cli_screen *screen)
     static const char *const names[] = {"id", "status", "score", "delta", "specialist", "hypothesis"};
     size_t reason = screen->width * 3 / 10;
     const struct cli_column_fit fit[] = {
-        {.rank = 1, .least = 16}, {.rank = 2, .least = screen->width < 60 ? 8 : 12},
-        {.rank = 3},              {.rank = 5},
+        {.rank = 1, .least = 16}, {.rank = 2, .least = screen->width < 60 ? 8 : 12}, {.rank = 3}, {.rank = 5},
         {.rank = 6, .least = 8},  {.rank = 4, .least = reason < 12 ? 12 : reason},
     };
     g->list = cli_list_new(CLI_TABLE, stdout, sizeof names / sizeof *names, names);

@@ -67,9 +67,10 @@ json_t *cli_front_json(const struct lineage_front *front)
 
 json_t *cli_verdict_json(const struct lineage_hypothesis *h)
 {
-    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "verdict", lineage_verdict_name(h->verdict), "expected", cli_json_number(h->expected),
-                     "happened", cli_json_number(h->happened), "margin", h->margin > 0 ? cli_json_number(h->margin) : json_null(),
-                     "covered", h->margin > 0 ? json_boolean(h->covered) : json_null());
+    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "verdict", lineage_verdict_name(h->verdict), "expected",
+                     cli_json_number(h->expected), "happened", cli_json_number(h->happened), "margin",
+                     h->margin > 0 ? cli_json_number(h->margin) : json_null(), "covered",
+                     h->margin > 0 ? json_boolean(h->covered) : json_null());
 }
 
 void cli_json_set_margin(json_t *object, const struct lineage_config *config, const struct lineage_trial *trial)
@@ -110,8 +111,8 @@ char *cli_text_line(const char *text, size_t max)
     return copy;
 }
 
-static const char *const trial_columns[] = {"exp_id", "timestamp", "specialist", "parent_exp", "status",
-                                            "score", "margin", "delta_vs_best", "params", "hypothesis"};
+static const char *const trial_columns[] = {"exp_id", "timestamp", "specialist",    "parent_exp", "status",
+                                            "score",  "margin",    "delta_vs_best", "params",     "hypothesis"};
 enum { N_COLUMNS = sizeof trial_columns / sizeof *trial_columns, MARGIN = 6 };
 
 static bool has_margins(const struct lineage_config *config)
@@ -216,7 +217,8 @@ static int print_json(struct lineage_cursor *cursor, const struct lineage_settin
         json_t *object = cli_trial_json(&trial);
         if (settings)
             json_object_set_new(object, "settings", cli_settings_json(settings, trial.seq));
-        const struct lineage_hypothesis h = lineage_hypothesis_of(&trial, lineage_hypothesis_margin(lineage_cursor_config(cursor)));
+        const struct lineage_hypothesis h =
+            lineage_hypothesis_of(&trial, lineage_hypothesis_margin(lineage_cursor_config(cursor)));
         cli_json_set_margin(object, lineage_cursor_config(cursor), &trial);
         if (h.verdict)
             json_object_set_new(object, "verdict", cli_verdict_json(&h));
@@ -256,8 +258,8 @@ int cli_print_cursor(struct lineage_cursor *cursor, const struct lineage_setting
 {
     struct lineage_error err;
     *n = 0;
-    int status = format == CLI_JSON ? print_json(cursor, settings, n, &err)
-                                    : print_list(cursor, settings, format, screen, n, &err);
+    int status =
+        format == CLI_JSON ? print_json(cursor, settings, n, &err) : print_list(cursor, settings, format, screen, n, &err);
     lineage_cursor_close(cursor);
     if (status == CLI_OK && *n == 0)
         cli_settings_explain(stderr, settings, "lineage: ");

@@ -33,8 +33,7 @@ static int propose_from(struct planning *planning, struct propose_past *past, si
         if (!proposal || !propose_past_add(past, x, space->n, PROPOSE_FAILED))
             return cli_no_memory();
     }
-    return cli_error(CLI_USAGE, "%s: the sweep rejects %d proposals in a row; the last one: %s", sweep->file, REFUSALS_MAX,
-                     why);
+    return cli_error(CLI_USAGE, "%s: the sweep rejects %d proposals in a row; the last one: %s", sweep->file, REFUSALS_MAX, why);
 }
 
 static int propose(struct planning *planning, size_t *i)

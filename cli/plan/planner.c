@@ -181,7 +181,9 @@ int planner_propose(struct planning *planning, size_t *i)
     struct planner_ideas ideas = {.planning = planning};
     int status = take_answer(planning, &ideas, refused, i);
     planning->declined = false;
-    for (int asked = 0; status == CLI_NO && !planner_cost_is_too_high(planning) && !planning->declined && asked < ASKED_AT_MOST && json_array_size(refused) < REFUSED_AT_MOST; asked++) {
+    for (int asked = 0; status == CLI_NO && !planner_cost_is_too_high(planning) && !planning->declined && asked < ASKED_AT_MOST &&
+                        json_array_size(refused) < REFUSED_AT_MOST;
+         asked++) {
         status = ask(planning, refused);
         if (status == CLI_GO_ON)
             status = take_answer(planning, &ideas, refused, i);

@@ -94,8 +94,8 @@ static void read_answer(struct call *call)
 {
     char beyond[4096];
     bool full = call->n == PLANNER_ANSWER_MAX;
-    ssize_t n = full ? read(call->from, beyond, sizeof beyond)
-                     : read(call->from, call->answer + call->n, PLANNER_ANSWER_MAX - call->n);
+    ssize_t n =
+        full ? read(call->from, beyond, sizeof beyond) : read(call->from, call->answer + call->n, PLANNER_ANSWER_MAX - call->n);
     if (n > 0 && full)
         call->overflows = true;
     else if (n > 0)
@@ -108,9 +108,8 @@ static void read_answer(struct call *call)
 static bool exchange(struct call *call, double end, const struct interrupts *interrupts)
 {
     while (call->from >= 0) {
-        struct pollfd fds[3] = {{.fd = call->from, .events = POLLIN},
-                                {.fd = call->to, .events = POLLOUT},
-                                {.fd = interrupts->fd, .events = POLLIN}};
+        struct pollfd fds[3] = {
+            {.fd = call->from, .events = POLLIN}, {.fd = call->to, .events = POLLOUT}, {.fd = interrupts->fd, .events = POLLIN}};
         double left = end - cli_now();
         if (left <= 0)
             return false;
@@ -150,8 +149,8 @@ static void describe_trouble(char *trouble, bool in_time, bool left, int state, 
 }
 
 /* SIGPIPE is ignored during the call, because a planner that does not read its input must not end the night. */
-char *planner_call(const char *command, const char *text, size_t length, double seconds,
-                   const struct interrupts *interrupts, char trouble[PLANNER_TROUBLE_MAX])
+char *planner_call(const char *command, const char *text, size_t length, double seconds, const struct interrupts *interrupts,
+                   char trouble[PLANNER_TROUBLE_MAX])
 {
     struct call call = {.to = -1, .from = -1, .text = text, .left = length, .answer = malloc(PLANNER_ANSWER_MAX + 1)};
     struct sigaction before, ignore = {.sa_handler = SIG_IGN};

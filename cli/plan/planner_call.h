@@ -16,7 +16,7 @@ enum { PLANNER_ANSWER_MAX = 1 << 20, PLANNER_TROUBLE_MAX = 160 };
  * Returns the output (free), cut at PLANNER_ANSWER_MAX bytes. trouble is "" if the command exited with status 0 in
  * time, else it says what went wrong. Returns NULL, with trouble set, if the command could not be started.
  */
-char *planner_call(const char *command, const char *text, size_t length, double seconds,
-                   const struct interrupts *interrupts, char trouble[PLANNER_TROUBLE_MAX]);
+char *planner_call(const char *command, const char *text, size_t length, double seconds, const struct interrupts *interrupts,
+                   char trouble[PLANNER_TROUBLE_MAX]);
 
 #endif

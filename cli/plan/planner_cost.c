@@ -59,7 +59,8 @@ bool planner_cost_is_too_high(struct planning *planning)
     if (!planning->tokens || planner_cost_tokens_left(planning) > 0)
         return false;
     if (planning->planner)
-        fprintf(stderr, "lineage: the planner has used %llu tokens, and the sweep has %zu (--agent-tokens); the proposer takes over\n",
+        fprintf(stderr,
+                "lineage: the planner has used %llu tokens, and the sweep has %zu (--agent-tokens); the proposer takes over\n",
                 (unsigned long long)tokens_used(planning), planning->tokens);
     planning->planner = NULL;
     return true;

@@ -12,8 +12,20 @@
 
 /* Bounds of the lists, and of texts in characters. */
 enum {
-    KNOBS = 60, TRIES = 12, SPECIALISTS = 20, BESIDE = 20, CITED_BY = 8, WALLS = 12, AGAIN = 20, AGAIN_TRIALS = 12, INSIGHTS = 30,
-    AGAINST = 6, FILES = 20, PARTS = 12, TEXT_CHARACTERS = 200, VALUE_CHARACTERS = 60
+    KNOBS = 60,
+    TRIES = 12,
+    SPECIALISTS = 20,
+    BESIDE = 20,
+    CITED_BY = 8,
+    WALLS = 12,
+    AGAIN = 20,
+    AGAIN_TRIALS = 12,
+    INSIGHTS = 30,
+    AGAINST = 6,
+    FILES = 20,
+    PARTS = 12,
+    TEXT_CHARACTERS = 200,
+    VALUE_CHARACTERS = 60
 };
 
 static json_t *text_json(const char *text, size_t characters)
@@ -41,8 +53,7 @@ static json_t *try_json(const struct lineage_facts *facts, const struct lineage_
     const struct lineage_idea *idea = lineage_ideas_get(facts->ideas, attempt->trial);
     json_t *json = json_pack("{s:o, s:o, s:s, s:o, s:s}", "to", text_json(attempt->change->to, VALUE_CHARACTERS), "exp_id",
                              cli_json_text(idea->exp_id), "status", lineage_label_name(idea->status), "delta_vs_best",
-                             cli_json_figure(idea->delta_vs_best), "source",
-                             lineage_change_source_name(attempt->change->source));
+                             cli_json_figure(idea->delta_vs_best), "source", lineage_change_source_name(attempt->change->source));
     return json;
 }
 
@@ -53,8 +64,8 @@ static json_t *knob_json(const struct lineage_facts *facts, const struct lineage
         json_array_append_new(tries, try_json(facts, &knob->tries[i]));
     return json_pack("{s:o, s:o, s:o, s:o, s:{s:o, s:o}, s:{s:o, s:o}, s:o}", "name", text_json(knob->name, VALUE_CHARACTERS),
                      "value", text_json(knob->value, VALUE_CHARACTERS), "set_by", id_json(facts, knob->set_by), "trials",
-                     count_json(knob->n), "raised", "trials", count_json(knob->up), "kept", count_json(knob->up_kept),
-                     "lowered", "trials", count_json(knob->down), "kept", count_json(knob->down_kept), "tries", tries);
+                     count_json(knob->n), "raised", "trials", count_json(knob->up), "kept", count_json(knob->up_kept), "lowered",
+                     "trials", count_json(knob->down), "kept", count_json(knob->down_kept), "tries", tries);
 }
 
 static json_t *knobs_json(const struct lineage_facts *facts)
@@ -94,12 +105,13 @@ static json_t *standing_json(const struct lineage_facts *facts)
     size_t count = lineage_ideas_count(facts->ideas);
     json_t *json = rate_json(facts, NULL);
     json_object_set_new(json, "last_kept", id_json(facts, facts->last_kept));
-    json_object_set_new(json, "since_kept", facts->last_kept == SIZE_MAX ? json_null() : count_json(count - 1 - facts->last_kept));
-    json_object_set_new(json, "noise", facts->noise > 0 ? json_pack("{s:o, s:b, s:o, s:o}", "std", cli_json_number(facts->noise),
-                                                                    "estimated", facts->noise_estimated, "replicas",
-                                                                    count_json(facts->n_replicas), "degrees_of_freedom",
-                                                                    count_json(facts->freedom))
-                                                        : json_null());
+    json_object_set_new(json, "since_kept",
+                        facts->last_kept == SIZE_MAX ? json_null() : count_json(count - 1 - facts->last_kept));
+    json_object_set_new(json, "noise",
+                        facts->noise > 0 ? json_pack("{s:o, s:b, s:o, s:o}", "std", cli_json_number(facts->noise), "estimated",
+                                                     facts->noise_estimated, "replicas", count_json(facts->n_replicas),
+                                                     "degrees_of_freedom", count_json(facts->freedom))
+                                         : json_null());
     json_object_set_new(json, "gains", count_json(facts->gains));
     json_object_set_new(json, "gains_above_noise", facts->noise > 0 ? count_json(facts->large_gains) : json_null());
     json_object_set_new(json, "specialists", specialists_json(facts));
@@ -134,9 +146,9 @@ static json_t *walls_json(const struct lineage_facts *facts)
     for (size_t i = facts->n_blocked; i-- > 0 && json_array_size(list) < WALLS;) {
         const struct lineage_blocked *blocked = &facts->blocked[i];
         const struct lineage_idea *idea = lineage_ideas_get(facts->ideas, blocked->trial);
-        json_t *json = json_pack("{s:o, s:s, s:o, s:o}", "exp_id", cli_json_text(idea->exp_id), "status",
-                                 lineage_label_name(idea->status), "score", cli_json_figure(idea->score), "hypothesis",
-                                 text_json(idea->hypothesis, TEXT_CHARACTERS));
+        json_t *json =
+            json_pack("{s:o, s:s, s:o, s:o}", "exp_id", cli_json_text(idea->exp_id), "status", lineage_label_name(idea->status),
+                      "score", cli_json_figure(idea->score), "hypothesis", text_json(idea->hypothesis, TEXT_CHARACTERS));
         if (blocked->column) {
             json_object_set_new(json, "column", text_json(blocked->column, VALUE_CHARACTERS));
             json_object_set_new(json, "value", cli_json_number(blocked->value));
@@ -182,7 +194,8 @@ static bool add_insight(void *context, const struct lineage_insight *insight)
     for (size_t i = 0; i < insight->n_evidence; i++)
         json_array_append_new(evidence, cli_json_text(insight->evidence[i]));
     if (facts->stated)
-        n = lineage_knobs_against(found, AGAINST, &facts->knobs, facts->ideas, insight->evidence, insight->n_evidence, insight->rows);
+        n = lineage_knobs_against(found, AGAINST, &facts->knobs, facts->ideas, insight->evidence, insight->n_evidence,
+                                  insight->rows);
     for (size_t i = 0; i < n; i++)
         json_array_append_new(against, id_json(facts, found[i]));
     json_array_append_new(in->list, json_pack("{s:I, s:o, s:o, s:o}", "number", (json_int_t)insight->number, "text",
@@ -220,9 +233,10 @@ json_t *planner_facts(struct lineage_store *store)
     json_object_set_new(json, "walls", walls_json(&facts));
     json_object_set_new(json, "again", again_json(&facts));
     json_object_set(json, "insights", insights);
-    json_object_set_new(json, "code", *facts.code.against ? json_pack("{s:o, s:o}", "against", cli_json_text(facts.code.against),
-                                                                      "files", cli_measured_lines_json(&facts.code, FILES, PARTS))
-                                                          : json_null());
+    json_object_set_new(json, "code",
+                        *facts.code.against ? json_pack("{s:o, s:o}", "against", cli_json_text(facts.code.against), "files",
+                                                        cli_measured_lines_json(&facts.code, FILES, PARTS))
+                                            : json_null());
 
 done:
     json_decref(insights);

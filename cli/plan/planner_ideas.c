@@ -47,8 +47,8 @@ int planner_ideas_load(struct planner_ideas *ideas)
     if (ideas->set)
         return CLI_GO_ON;
     struct lineage_error err;
-    enum lineage_status status = cli_ideas_read(&ideas->set, ideas->planning->list->store, add_elsewhere,
-                                                (void *)(uintptr_t)ideas->planning, &err);
+    enum lineage_status status =
+        cli_ideas_read(&ideas->set, ideas->planning->list->store, add_elsewhere, (void *)(uintptr_t)ideas->planning, &err);
     return status == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
 }
 

@@ -27,10 +27,10 @@ static json_t *short_text(const char *text)
 
 static json_t *trial_json(const struct lineage_trial *trial)
 {
-    json_t *json = json_pack("{s:o, s:o, s:s, s:o, s:o}", "exp_id", cli_json_text(trial->exp_id), "parent",
-                             cli_json_text(trial->parent_exp ? trial->parent_exp : ""), "status",
-                             lineage_label_name(trial->status), "hypothesis", short_text(trial->hypothesis), "params",
-                             cli_json_params(trial->params, trial->n_params));
+    json_t *json =
+        json_pack("{s:o, s:o, s:s, s:o, s:o}", "exp_id", cli_json_text(trial->exp_id), "parent",
+                  cli_json_text(trial->parent_exp ? trial->parent_exp : ""), "status", lineage_label_name(trial->status),
+                  "hypothesis", short_text(trial->hypothesis), "params", cli_json_params(trial->params, trial->n_params));
     if (trial->score.present)
         json_object_set_new(json, "score", cli_json_number(trial->score.value));
     if (trial->delta_vs_best.present)
@@ -61,8 +61,8 @@ static json_t *failures_json(struct lineage_store *store)
 {
     json_t *failures = json_object();
     for (int label = 0; label < LINEAGE_N_LABELS; label++) {
-        bool failure = !lineage_label_is_kept((enum lineage_label)label) && label != LINEAGE_DISCARD &&
-                       label != LINEAGE_HARNESS_ABORT;
+        bool failure =
+            !lineage_label_is_kept((enum lineage_label)label) && label != LINEAGE_DISCARD && label != LINEAGE_HARNESS_ABORT;
         const struct lineage_query query = {.labels = 1u << label, .sort = "-seq", .limit = FAILURES};
         json_t *list = json_array();
         if (failure && add_trials(list, store, &query) && json_array_size(list) > 0)
@@ -164,8 +164,8 @@ static json_t *parents_json(const struct planning *planning, const struct lineag
     add_front(list, planning->list->store, best);
     if (draw_parent(&drawn, planning->list->store, planning->list->sweep.plan.seed) == CLI_GO_ON && *drawn &&
         strcmp(drawn, best->exp_id ? best->exp_id : "") != 0)
-        json_array_append_new(list, json_pack("{s:o, s:s}", "exp_id", cli_json_text(drawn), "why",
-                                              "drawn by score and children"));
+        json_array_append_new(list,
+                              json_pack("{s:o, s:s}", "exp_id", cli_json_text(drawn), "why", "drawn by score and children"));
     free(drawn);
     return list;
 }
@@ -177,13 +177,14 @@ static json_t *budget_json(struct planning *planning)
     double left = night_hours_left(planning->hours);
     size_t trials = planning_left(planning);
     json_t *budget = json_object();
-    json_object_set_new(budget, "trials_left", planning->list->sweep.plan.trials ? json_integer((json_int_t)trials) : json_null());
+    json_object_set_new(budget, "trials_left",
+                        planning->list->sweep.plan.trials ? json_integer((json_int_t)trials) : json_null());
     if (planning->tokens)
         json_object_set_new(budget, "tokens_left", json_integer((json_int_t)planner_cost_tokens_left(planning)));
     json_object_set_new(budget, "seconds_left", isfinite(left) ? cli_json_number(left) : json_null());
-    json_object_set_new(budget, "seconds_per_trial", planning->list->pace > 0 && planning->list->sweep.of_commands
-                                                         ? cli_json_number(planning->list->pace)
-                                                         : json_null());
+    json_object_set_new(budget, "seconds_per_trial",
+                        planning->list->pace > 0 && planning->list->sweep.of_commands ? cli_json_number(planning->list->pace)
+                                                                                      : json_null());
     return budget;
 }
 
@@ -241,12 +242,12 @@ json_t *planner_request(struct planning *planning, const json_t *refused)
     }
     bool lower = lineage_store_config(store)->direction == LINEAGE_LOWER;
     json_t *request = json_pack(
-        "{s:i, s:s, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "version", 1, "sweep", planning->list->sweep.name,
-        "score", "name", lineage_store_metric(store), "better", lower ? "lower" : "higher", "budget", budget_json(planning),
-        "template", template_json(&planning->list->sweep), "ranges", ranges_json(&planning->list->sweep.space), "chain",
-        chain_json(store, best.exp_id), "failures", failures_json(store), "near_misses", near_misses_json(store),
-        "parents", parents_json(planning, &best), "untried", proposals_json(planning, PROPOSE_GRID, UNTRIED), "suggestions",
-        proposals_json(planning, planning->method, 1));
+        "{s:i, s:s, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "version", 1, "sweep",
+        planning->list->sweep.name, "score", "name", lineage_store_metric(store), "better", lower ? "lower" : "higher", "budget",
+        budget_json(planning), "template", template_json(&planning->list->sweep), "ranges",
+        ranges_json(&planning->list->sweep.space), "chain", chain_json(store, best.exp_id), "failures", failures_json(store),
+        "near_misses", near_misses_json(store), "parents", parents_json(planning, &best), "untried",
+        proposals_json(planning, PROPOSE_GRID, UNTRIED), "suggestions", proposals_json(planning, planning->method, 1));
     json_object_set_new(request, "knowledge", block);
     json_t *facts = planner_facts(store);
     if (!facts) {

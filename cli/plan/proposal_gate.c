@@ -46,8 +46,7 @@ static void check_form(struct judging *j)
     static const char *const texts[] = {"parent", "hypothesis", "expected_delta", "proposer", "again", NULL};
     const char *name;
     json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)j->proposal, name, value)
-    {
+    json_object_foreach((json_t *)(uintptr_t)j->proposal, name, value) {
         bool is_text = strcmp(name, "diff") == 0 && j->list->sweep.of_commands;
         for (size_t i = 0; texts[i]; i++)
             is_text = is_text || strcmp(texts[i], name) == 0;
@@ -56,9 +55,10 @@ static void check_form(struct judging *j)
         else if (strcmp(name, "params") == 0 && !json_is_object(value))
             object_to(j, "params must be an object of numbers and texts");
         else if (!is_text && strcmp(name, "params") != 0)
-            object_to(j, "unknown key '%.40s'; known are params, parent, hypothesis, expected_delta, proposer, "
-                      "again%s", name,
-                      j->list->sweep.of_commands ? ", diff" : "");
+            object_to(j,
+                      "unknown key '%.40s'; known are params, parent, hypothesis, expected_delta, proposer, "
+                      "again%s",
+                      name, j->list->sweep.of_commands ? ", diff" : "");
     }
     json_t *seen = json_object();
     json_object_foreach(json_object_get(j->proposal, "params"), name, value) {
@@ -92,8 +92,7 @@ static void check_names(struct judging *j, const json_t *params)
     json_t *value;
     for (size_t i = 0; i < space->n; i++)
         known[i] = space->ranges[i].name;
-    json_object_foreach((json_t *)(uintptr_t)params, name, value)
-    {
+    json_object_foreach((json_t *)(uintptr_t)params, name, value) {
         if (find_range(space, name))
             continue;
         const char *near = cli_nearest(name, known);
@@ -164,8 +163,8 @@ static int find_parent(struct judging *j)
     if (!parent || !*parent || strcmp(parent, "base") == 0 || strcmp(parent, "draw") == 0)
         return CLI_GO_ON;
     bool best = strcmp(parent, "best") == 0;
-    enum lineage_status status = best ? lineage_best_kept(j->list->store, &found, &err)
-                                      : lineage_find(j->list->store, parent, &found, &err);
+    enum lineage_status status =
+        best ? lineage_best_kept(j->list->store, &found, &err) : lineage_find(j->list->store, parent, &found, &err);
     if (status == LINEAGE_OK)
         j->parent = strdup(found.exp_id);
     else if (status == LINEAGE_ENOTFOUND && !best)
@@ -179,8 +178,8 @@ static int find_parent(struct judging *j)
 /* Adds an objection for an earlier trial, unless the proposal has another parent, which makes it a different trial. */
 static void object_to_repeat(struct judging *j, const struct propose_past *past, size_t i, bool exactly)
 {
-    const char *how = exactly ? "with the same parameters"
-                              : "with parameters near it (ranges are compared to one part in a hundred)";
+    const char *how =
+        exactly ? "with the same parameters" : "with parameters near it (ranges are compared to one part in a hundred)";
     struct lineage_trial row = {0};
     if (past->trials[i].end == PROPOSE_RUNNING)
         object_to(j, "tried already: a running trial %s", how);
@@ -309,8 +308,8 @@ static int judge(struct judging *j, struct night_trial *trial)
     return CLI_NO;
 }
 
-int proposal_gate(struct night_trial *trial, double x[PROPOSE_RANGES_MAX], json_t **reasons,
-                  struct planner_ideas *ideas, const json_t *proposal)
+int proposal_gate(struct night_trial *trial, double x[PROPOSE_RANGES_MAX], json_t **reasons, struct planner_ideas *ideas,
+                  const json_t *proposal)
 {
     struct judging j = {.planning = ideas->planning,
                         .list = ideas->planning->list,

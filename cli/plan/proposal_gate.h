@@ -20,7 +20,7 @@ enum { PROPOSAL_AGAIN_MAX = 1000 };
  * Checks a proposal. Returns CLI_GO_ON with the trial, which the caller releases, and its setting x; CLI_NO with
  * *reasons, a new list of texts; or an exit status.
  */
-int proposal_gate(struct night_trial *trial, double x[PROPOSE_RANGES_MAX], json_t **reasons,
-                  struct planner_ideas *ideas, const json_t *proposal);
+int proposal_gate(struct night_trial *trial, double x[PROPOSE_RANGES_MAX], json_t **reasons, struct planner_ideas *ideas,
+                  const json_t *proposal);
 
 #endif

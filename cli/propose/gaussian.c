@@ -23,8 +23,7 @@ static double square_of(const struct gaussian *gaussian, size_t r, double a, dou
     return (a - b) * (a - b);
 }
 
-static double square_distance(const struct gaussian *gaussian, const double *weights,
-                              const double *a, const double *b)
+static double square_distance(const struct gaussian *gaussian, const double *weights, const double *a, const double *b)
 {
     double sum = 0;
     for (size_t r = 0; r < gaussian->n_ranges; r++)
@@ -113,8 +112,7 @@ struct learning {
     struct gaussian *gaussian;
     const struct gaussian_prior *prior;
     double *slopes, *inverse, *rows; /* [n][n] */
-    double log_length,
-        spread; /* expected of each length: mean and standard deviation of its logarithm */
+    double log_length, spread; /* expected of each length: mean and standard deviation of its logarithm */
 };
 
 static void take_parameters(struct gaussian *gaussian, const double *theta)
@@ -144,16 +142,14 @@ static double log_posterior(double *gradient, struct learning *learning, const d
     double squares = solve(gaussian);
     if (squares < 0)
         return -INFINITY;
-    double value = -0.5 * ((double)n + 2) * propose_log(squares + 2) -
-                   cholesky_half_log_determinant(gaussian->l, n);
+    double value = -0.5 * ((double)n + 2) * propose_log(squares + 2) - cholesky_half_log_determinant(gaussian->l, n);
     cholesky_inverse(learning->inverse, gaussian->l, n, learning->rows);
     memset(gradient, 0, (d + 1) * sizeof *gradient);
     for (size_t j = 0; j < n; j++) {
         const struct gaussian_point *b = &gaussian->points[j];
         for (size_t i = j; i < n; i++) {
             const double *a = gaussian->points[i].z;
-            double w = gaussian->alpha[i] * gaussian->alpha[j] / gaussian->variance -
-                       learning->inverse[j * n + i];
+            double w = gaussian->alpha[i] * gaussian->alpha[j] / gaussian->variance - learning->inverse[j * n + i];
             double share = w * learning->slopes[j * n + i];
             for (size_t r = 0; r < d; r++)
                 gradient[r] += share * square_of(gaussian, r, a[r], b->z[r]);
@@ -165,8 +161,7 @@ static double log_posterior(double *gradient, struct learning *learning, const d
         gradient[r] /= gaussian->length[r] * gaussian->length[r];
         value += log_prior(&gradient[r], theta[r], learning->log_length, learning->spread);
     }
-    return value + log_prior(&gradient[d], theta[d], propose_log(learning->prior->noise),
-                             learning->prior->spread);
+    return value + log_prior(&gradient[d], theta[d], propose_log(learning->prior->noise), learning->prior->spread);
 }
 
 enum { ROUNDS = 25 };
@@ -176,8 +171,7 @@ static void climb(struct learning *learning)
 {
     struct gaussian *gaussian = learning->gaussian;
     size_t d = gaussian->n_ranges + 1;
-    double theta[PROPOSE_RANGES_MAX + 1], best[PROPOSE_RANGES_MAX + 1],
-        step[PROPOSE_RANGES_MAX + 1];
+    double theta[PROPOSE_RANGES_MAX + 1], best[PROPOSE_RANGES_MAX + 1], step[PROPOSE_RANGES_MAX + 1];
     double gradient[PROPOSE_RANGES_MAX + 1], before[PROPOSE_RANGES_MAX + 1] = {0}, top = -INFINITY;
     for (size_t i = 0; i < d; i++) {
         theta[i] = best[i] = i + 1 < d ? learning->log_length : propose_log(learning->prior->noise);
@@ -247,8 +241,8 @@ static bool learn(struct gaussian *gaussian, const struct gaussian_prior *prior)
     return room != NULL;
 }
 
-bool gaussian_fit(struct gaussian *gaussian, const struct gaussian_point *points, size_t n,
-                  const bool *is_choice, size_t n_ranges, const struct gaussian_prior *prior)
+bool gaussian_fit(struct gaussian *gaussian, const struct gaussian_point *points, size_t n, const bool *is_choice,
+                  size_t n_ranges, const struct gaussian_prior *prior)
 {
     *gaussian = (struct gaussian){.n = n, .n_ranges = n_ranges, .is_choice = is_choice};
     if (!make_room(gaussian, n))
@@ -271,8 +265,7 @@ bool gaussian_believe(struct gaussian *gaussian, const double (*z)[PROPOSE_RANGE
     }
     memcpy(more.points, gaussian->points, gaussian->n * sizeof *more.points);
     for (size_t i = 0; i < n; i++) {
-        struct gaussian_point point = {
-            .y = gaussian_mean(gaussian, z[i]), .seeds = 1, .relation = 1};
+        struct gaussian_point point = {.y = gaussian_mean(gaussian, z[i]), .seeds = 1, .relation = 1};
         memcpy(point.z, z[i], sizeof point.z);
         more.points[more.n++] = point;
     }
@@ -298,8 +291,7 @@ static double fill_cross(double *cross, const struct gaussian *gaussian, const d
     fill_weights(weights, gaussian);
     for (size_t i = 0; i < gaussian->n; i++) {
         const struct gaussian_point *point = &gaussian->points[i];
-        double k = matern(&slope, square_distance(gaussian, weights, point->z, z)) *
-                   (point->context ? point->relation : 1);
+        double k = matern(&slope, square_distance(gaussian, weights, point->z, z)) * (point->context ? point->relation : 1);
         if (cross)
             cross[i] = k;
         sum += k * gaussian->alpha[i];

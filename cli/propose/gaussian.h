@@ -49,8 +49,8 @@ struct gaussian_prior {
  * Learns lengths and noise from the points [n], n > 0, of which it copies all and learns from at most GAUSSIAN_LEARNED.
  * Call gaussian_release in any case. Returns false when out of memory.
  */
-bool gaussian_fit(struct gaussian *gaussian, const struct gaussian_point *points, size_t n,
-                  const bool *is_choice, size_t n_ranges, const struct gaussian_prior *prior);
+bool gaussian_fit(struct gaussian *gaussian, const struct gaussian_point *points, size_t n, const bool *is_choice,
+                  size_t n_ranges, const struct gaussian_prior *prior);
 void gaussian_release(struct gaussian *gaussian);
 
 /* Adds points [n][PROPOSE_RANGES_MAX] of context 0 whose values are what is expected there. Returns false when out of memory. */

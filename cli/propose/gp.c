@@ -28,8 +28,7 @@ enum { STARTUP_LEAST = 4, STARTUP_MOST = 10 };
 struct search {
     const struct propose_problem *problem;
     bool is_choice[PROPOSE_RANGES_MAX];
-    struct gaussian_point *
-        points; /* [n] measured trials, one for each setting, then [n_ended] failures for `failing` */
+    struct gaussian_point *points; /* [n] measured trials, one for each setting, then [n_ended] failures for `failing` */
     size_t n;
     struct gaussian value, failure;
     bool can_fail;                         /* `failure` was learned */
@@ -66,8 +65,7 @@ static double loss_of(const struct propose_problem *problem, const struct propos
     return problem->lower_is_better ? trial->score : -trial->score;
 }
 
-static struct gaussian_point point_of(const struct propose_problem *problem,
-                                      const struct propose_trial *trial)
+static struct gaussian_point point_of(const struct propose_problem *problem, const struct propose_trial *trial)
 {
     struct gaussian_point point = {.y = loss_of(problem, trial),
                                    .seeds = trial->seeds ? (double)trial->seeds : 1,
@@ -124,8 +122,7 @@ static double likelihood_of(const struct gaussian_point *points, size_t n, doubl
 static double standardise(struct gaussian_point *points, size_t n)
 {
     static const double shares[] = {INFINITY, 3, 1, 0.3, 0.1, 0.03, 0.01};
-    double least = points[0].y, middle = points[n / 2].y - least, c = INFINITY, top = -INFINITY,
-           mean = 0, square = 0;
+    double least = points[0].y, middle = points[n / 2].y - least, c = INFINITY, top = -INFINITY, mean = 0, square = 0;
     if (!(middle > 0))
         middle = points[n - 1].y - least;
     for (size_t i = 0; middle > 0 && i < sizeof shares / sizeof *shares; i++) {
@@ -166,8 +163,7 @@ static bool learn_values(struct search *search)
     struct gaussian_prior prior = {.noise = 1e-3, .spread = 2};
     if (problem->noise > 0)
         prior = (struct gaussian_prior){fmin(fmax(pow(problem->noise * scale, 2), 1e-6), 1), 0.5};
-    return gaussian_fit(&search->value, search->points, search->n, search->is_choice,
-                        problem->n_ranges, &prior);
+    return gaussian_fit(&search->value, search->points, search->n, search->is_choice, problem->n_ranges, &prior);
 }
 
 static bool learn_failures(struct search *search)
@@ -180,20 +176,17 @@ static bool learn_failures(struct search *search)
         if (trial->end != PROPOSE_MEASURED && trial->end != PROPOSE_FAILED)
             continue;
         struct gaussian_point point = point_of(problem, trial);
-        point.y =
-            trial->end == PROPOSE_FAILED ? 2 * (trial->weight > 0 ? trial->weight : 1) - 1 : -1;
+        point.y = trial->end == PROPOSE_FAILED ? 2 * (trial->weight > 0 ? trial->weight : 1) - 1 : -1;
         point.seeds = 1;
         point.context = 0;
         search->can_fail = search->can_fail || trial->end == PROPOSE_FAILED;
         search->points[n++] = point;
     }
     if (n > GP_POINTS_MAX) {
-        memmove(search->points, search->points + n - GP_POINTS_MAX,
-                GP_POINTS_MAX * sizeof *search->points);
+        memmove(search->points, search->points + n - GP_POINTS_MAX, GP_POINTS_MAX * sizeof *search->points);
         n = GP_POINTS_MAX;
     }
-    return !search->can_fail || gaussian_fit(&search->failure, search->points, n, search->is_choice,
-                                             problem->n_ranges, &prior);
+    return !search->can_fail || gaussian_fit(&search->failure, search->points, n, search->is_choice, problem->n_ranges, &prior);
 }
 
 static bool believe_running(struct search *search)
@@ -207,8 +200,7 @@ static bool believe_running(struct search *search)
             search->best = fmin(search->best, gaussian_mean(&search->value, z));
         }
     return search->running &&
-           gaussian_believe(&search->value, (const double(*)[PROPOSE_RANGES_MAX])search->running,
-                            search->n_running);
+           gaussian_believe(&search->value, (const double(*)[PROPOSE_RANGES_MAX])search->running, search->n_running);
 }
 
 /* ---- the search ---- */
@@ -260,8 +252,7 @@ static double merit_of(struct search *search, const double *z)
     if (search->can_fail) {
         gaussian_predict(&mean, &deviation, &search->failure, z);
         double chance = propose_normal_cdf(-mean / sqrt(deviation * deviation + 0.01));
-        merit = propose_log(propose_exp(fmax(merit, -700)) + small) +
-                caution * propose_log(fmax(chance, 1e-12));
+        merit = propose_log(propose_exp(fmax(merit, -700)) + small) + caution * propose_log(fmax(chance, 1e-12));
     }
     return merit + log_room(search, z);
 }
@@ -290,8 +281,7 @@ static void draw_anywhere(struct candidate *candidate, struct search *search)
 }
 
 /* Moves some of the coordinates by normal draws of this width, as a share of each range. */
-static void draw_near(struct candidate *candidate, const double *from, struct search *search,
-                      double width)
+static void draw_near(struct candidate *candidate, const double *from, struct search *search, double width)
 {
     size_t n = search->problem->n_ranges;
     double chance = fmax(0.3, 1.5 / (double)n);
@@ -301,15 +291,13 @@ static void draw_near(struct candidate *candidate, const double *from, struct se
             const struct propose_range *range = &search->problem->ranges[r];
             bool is_choice = range->scale == PROPOSE_CHOICE;
             bool moves = propose_uniform(&search->stream) < chance;
-            double whole = propose_values(range),
-                   step = fmax(width, whole < INFINITY ? 1 / whole : 0);
+            double whole = propose_values(range), step = fmax(width, whole < INFINITY ? 1 / whole : 0);
             moved = moved || moves;
             candidate->z[r] = from[r] < 0 ? 0 : from[r];
             if (moves && is_choice)
                 candidate->z[r] = any_unit(range, &search->stream);
             else if (moves)
-                candidate->z[r] =
-                    fmin(fmax(from[r] + step * propose_normal(&search->stream), 0), 1);
+                candidate->z[r] = fmin(fmax(from[r] + step * propose_normal(&search->stream), 0), 1);
         }
     settle(candidate, search);
 }
@@ -361,8 +349,7 @@ static bool search_for(double (*candidates)[PROPOSE_RANGES_MAX], struct search *
     search->best = INFINITY;
     for (size_t i = 0; good && i < search->n; i++) {
         bool own = search->points[i].context == 0;
-        double mean = own ? gaussian_mean_at(&search->value, i)
-                          : gaussian_mean(&search->value, search->points[i].z);
+        double mean = own ? gaussian_mean_at(&search->value, i) : gaussian_mean(&search->value, search->points[i].z);
         search->best = fmin(search->best, mean);
     }
     good = good && believe_running(search) && learn_failures(search);
@@ -376,9 +363,7 @@ static bool search_for(double (*candidates)[PROPOSE_RANGES_MAX], struct search *
 
 bool gp_candidates(double (*candidates)[PROPOSE_RANGES_MAX], const struct propose_problem *problem)
 {
-    struct search search = {.problem = problem,
-                            .stream =
-                                propose_stream_of(problem->seed, PROPOSE_GP, problem->n_past)};
+    struct search search = {.problem = problem, .stream = propose_stream_of(problem->seed, PROPOSE_GP, problem->n_past)};
     search.points = malloc(problem->n_past * sizeof *search.points);
     for (size_t r = 0; r < problem->n_ranges; r++)
         search.is_choice[r] = problem->ranges[r].scale == PROPOSE_CHOICE;

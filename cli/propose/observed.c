@@ -6,8 +6,7 @@
 
 static int by_setting(const void *a, const void *b)
 {
-    const struct propose_trial *x = ((const struct observed *)a)->trial,
-                               *y = ((const struct observed *)b)->trial;
+    const struct propose_trial *x = ((const struct observed *)a)->trial, *y = ((const struct observed *)b)->trial;
     if (x->context != y->context)
         return x->context < y->context ? -1 : 1;
     for (size_t i = 0; i < PROPOSE_RANGES_MAX; i++)
@@ -44,8 +43,7 @@ static size_t merge(struct observed *list, size_t n)
             list[kept++] = list[i];
             continue;
         }
-        last->loss = (last->loss * last->seeds + list[i].loss * list[i].seeds) /
-                     (last->seeds + list[i].seeds);
+        last->loss = (last->loss * last->seeds + list[i].loss * list[i].seeds) / (last->seeds + list[i].seeds);
         last->seeds += list[i].seeds;
     }
     return kept;
@@ -57,9 +55,8 @@ void observed_list(struct observed *list, size_t *n, const struct propose_proble
     for (size_t i = 0; i < problem->n_past; i++) {
         const struct propose_trial *trial = &problem->past[i];
         if (trial->end == PROPOSE_MEASURED)
-            list[(*n)++] =
-                (struct observed){trial, problem->lower_is_better ? trial->score : -trial->score,
-                                  trial->seeds ? (double)trial->seeds : 1};
+            list[(*n)++] = (struct observed){trial, problem->lower_is_better ? trial->score : -trial->score,
+                                             trial->seeds ? (double)trial->seeds : 1};
     }
     qsort(list, *n, sizeof *list, by_setting);
     *n = merge(list, *n);

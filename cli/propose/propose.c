@@ -14,8 +14,7 @@
 /* After this many random draws that were all tried before, the space is searched in order for an untried setting. */
 enum { DRAWS = 1000 };
 
-static const char *const names[PROPOSE_N_METHODS] = {"sobol", "tpe",  "random",
-                                                     "grid",  "auto", "gp"};
+static const char *const names[PROPOSE_N_METHODS] = {"sobol", "tpe", "random", "grid", "auto", "gp"};
 
 const char *propose_method_name(enum propose_method method)
 {
@@ -91,8 +90,7 @@ static void sobol_setting(double *x, const struct propose_problem *problem, size
 
 static void random_setting(double *x, const struct propose_problem *problem, size_t draw)
 {
-    struct propose_stream stream =
-        propose_stream_of(problem->seed, PROPOSE_RANDOM, count_trials(problem) * (DRAWS + 1) + draw);
+    struct propose_stream stream = propose_stream_of(problem->seed, PROPOSE_RANDOM, count_trials(problem) * (DRAWS + 1) + draw);
     for (size_t i = 0; i < problem->n_ranges; i++)
         x[i] = propose_value(&problem->ranges[i], propose_uniform(&stream));
     propose_settle(problem, x);
@@ -115,8 +113,7 @@ static size_t digits_of(const struct walk *walk, size_t r)
 {
     const struct propose_range *range = &walk->problem->ranges[r];
     size_t enough = count_trials(walk->problem) + 2;
-    return walk->is_grid ? propose_steps(range)
-                         : (size_t)fmin(propose_values(range), (double)enough);
+    return walk->is_grid ? propose_steps(range) : (size_t)fmin(propose_values(range), (double)enough);
 }
 
 static void setting_at(double *x, const struct walk *walk)
@@ -124,10 +121,9 @@ static void setting_at(double *x, const struct walk *walk)
     for (size_t r = 0; r < walk->problem->n_ranges; r++) {
         const struct propose_range *range = &walk->problem->ranges[r];
         size_t digit = walk->digit[r];
-        x[r] = walk->is_grid ? propose_step(range, digit)
-               : propose_is_whole(range)
-                   ? range->low + (double)digit
-                   : propose_value(range, ((double)digit + 0.5) / (double)digits_of(walk, r));
+        x[r] = walk->is_grid             ? propose_step(range, digit)
+               : propose_is_whole(range) ? range->low + (double)digit
+                                         : propose_value(range, ((double)digit + 0.5) / (double)digits_of(walk, r));
     }
     propose_settle(walk->problem, x);
 }
@@ -137,8 +133,7 @@ static void begin_walk(struct walk *walk)
     bool taken[PROPOSE_RANGES_MAX] = {false};
     for (size_t n = 0; n < walk->problem->n_ranges; n++) {
         size_t r = 0;
-        while (taken[r] || (walk->problem->ranges[r].condition.given &&
-                            !taken[walk->problem->ranges[r].condition.of]))
+        while (taken[r] || (walk->problem->ranges[r].condition.given && !taken[walk->problem->ranges[r].condition.of]))
             r++;
         walk->order[n] = r;
         taken[r] = true;
@@ -150,8 +145,7 @@ static bool step(struct walk *walk, const double *x)
 {
     for (size_t p = walk->problem->n_ranges; p-- > 0;) {
         size_t r = walk->order[p];
-        if (propose_is_active(walk->problem->ranges, x, r) &&
-            walk->digit[r] + 1 < digits_of(walk, r)) {
+        if (propose_is_active(walk->problem->ranges, x, r) && walk->digit[r] + 1 < digits_of(walk, r)) {
             walk->digit[r]++;
             return true;
         }
@@ -190,8 +184,7 @@ static bool first_new(double *x, const struct tried *tried, point_fn *point, siz
 
 static bool next_sobol(double *x, const struct tried *tried)
 {
-    return first_new(x, tried, sobol_setting, count_trials(tried->problem) + DRAWS) ||
-           first_on_walk(x, tried, false);
+    return first_new(x, tried, sobol_setting, count_trials(tried->problem) + DRAWS) || first_on_walk(x, tried, false);
 }
 
 static bool next_random(double *x, const struct tried *tried)
@@ -200,8 +193,8 @@ static bool next_random(double *x, const struct tried *tried)
 }
 
 /* Returns the first of the candidates that was not tried, else a random setting. */
-static enum propose_answer take_candidate(double *x, const struct tried *tried,
-                                          double (*candidates)[PROPOSE_RANGES_MAX], size_t n)
+static enum propose_answer take_candidate(double *x, const struct tried *tried, double (*candidates)[PROPOSE_RANGES_MAX],
+                                          size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!was_tried(tried, candidates[i])) {
@@ -216,9 +209,7 @@ static enum propose_answer next_tpe(double *x, const struct tried *tried)
     double candidates[TPE_CANDIDATES][PROPOSE_RANGES_MAX] = {{0}};
     if (!tpe_is_ready(tried->problem))
         return next_sobol(x, tried) ? PROPOSE_OK : PROPOSE_EXHAUSTED;
-    return tpe_candidates(candidates, tried->problem)
-               ? take_candidate(x, tried, candidates, TPE_CANDIDATES)
-               : PROPOSE_NO_MEMORY;
+    return tpe_candidates(candidates, tried->problem) ? take_candidate(x, tried, candidates, TPE_CANDIDATES) : PROPOSE_NO_MEMORY;
 }
 
 static enum propose_answer next_gp(double *x, const struct tried *tried)
@@ -226,9 +217,7 @@ static enum propose_answer next_gp(double *x, const struct tried *tried)
     double candidates[GP_CANDIDATES][PROPOSE_RANGES_MAX] = {{0}};
     if (!gp_is_ready(tried->problem))
         return next_sobol(x, tried) ? PROPOSE_OK : PROPOSE_EXHAUSTED;
-    return gp_candidates(candidates, tried->problem)
-               ? take_candidate(x, tried, candidates, GP_CANDIDATES)
-               : PROPOSE_NO_MEMORY;
+    return gp_candidates(candidates, tried->problem) ? take_candidate(x, tried, candidates, GP_CANDIDATES) : PROPOSE_NO_MEMORY;
 }
 
 /* The work of a Gaussian process grows with the cube of the number of trials, that of TPE with the number. */
@@ -254,8 +243,7 @@ static enum propose_answer next(double *x, const struct tried *tried, enum propo
     return PROPOSE_EXHAUSTED;
 }
 
-enum propose_answer propose_next(double *x, const struct propose_problem *problem,
-                                 enum propose_method method)
+enum propose_answer propose_next(double *x, const struct propose_problem *problem, enum propose_method method)
 {
     double found[PROPOSE_RANGES_MAX] = {0};
     struct tried tried;

@@ -50,8 +50,7 @@ enum propose_answer {
 };
 
 /* Writes the next setting to x [n_ranges]. */
-enum propose_answer propose_next(double *x, const struct propose_problem *problem,
-                                 enum propose_method method);
+enum propose_answer propose_next(double *x, const struct propose_problem *problem, enum propose_method method);
 
 /* The method auto is gp up to this many measured trials, and then tpe. */
 enum { PROPOSE_GP_MOST = 150 };

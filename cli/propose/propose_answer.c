@@ -18,8 +18,8 @@ static enum lineage_status propose(json_t *list, bool *exhausted, const struct p
     return status;
 }
 
-enum lineage_status propose_answer_make(json_t **out, const struct propose_question *question,
-                                        struct lineage_store *store, struct lineage_error *err)
+enum lineage_status propose_answer_make(json_t **out, const struct propose_question *question, struct lineage_store *store,
+                                        struct lineage_error *err)
 {
     struct propose_past past;
     bool exhausted = false;
@@ -33,9 +33,8 @@ enum lineage_status propose_answer_make(json_t **out, const struct propose_quest
     if (status == LINEAGE_OK)
         *out = json_pack("{s:s, s:I, s:{s:I, s:I, s:I, s:I, s:I}, s:O, s:b}", "method", propose_method_name(question->method),
                          "seed", (json_int_t)question->seed, "trials", "measured", (json_int_t)past.measured, "failed",
-                         (json_int_t)past.failed, "running", (json_int_t)running, "elsewhere", (json_int_t)past.elsewhere, "unread",
-                         (json_int_t)past.unread,
-                         "suggestions", list, "exhausted", exhausted);
+                         (json_int_t)past.failed, "running", (json_int_t)running, "elsewhere", (json_int_t)past.elsewhere,
+                         "unread", (json_int_t)past.unread, "suggestions", list, "exhausted", exhausted);
     if (*out && past.source)
         json_object_set(*out, "source", past.source);
     propose_past_release(&past);

@@ -18,7 +18,7 @@ struct propose_question {
  * "exhausted": bool}, and "source": {NAME: {SOURCE: TRIALS}} if values of the ranges were found in words. Each suggestion counts as a running trial for the following suggestions. *out is a new reference,
  * NULL on failure.
  */
-enum lineage_status propose_answer_make(json_t **out, const struct propose_question *question,
-                                        struct lineage_store *store, struct lineage_error *err);
+enum lineage_status propose_answer_make(json_t **out, const struct propose_question *question, struct lineage_store *store,
+                                        struct lineage_error *err);
 
 #endif

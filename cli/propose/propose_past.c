@@ -300,7 +300,8 @@ static size_t add_conditions(struct lineage_condition *conditions, const struct 
 
 /* Reads the rows that a question finds, from the newest on; those from `below` on are there already. A name that no row declares
  * finds nothing. */
-static enum lineage_status add_found(struct reading *r, const struct lineage_query *query, uint64_t below, struct lineage_error *err)
+static enum lineage_status add_found(struct reading *r, const struct lineage_query *query, uint64_t below,
+                                     struct lineage_error *err)
 {
     struct lineage_cursor *cursor;
     struct lineage_trial row = {0};
@@ -356,8 +357,7 @@ static enum lineage_status read_newest_and_best(struct propose_past *past, uint6
     query.limit = PROPOSE_BEST;
     for (int i = 0; i < LINEAGE_N_LABELS; i++)
         query.labels |= lineage_label_is_measured((enum lineage_label)i) ? 1u << i : 0;
-    conditions[query.n_conditions++] =
-        (struct lineage_condition){.name = "score", .range = {{true, -DBL_MAX}, {true, DBL_MAX}}};
+    conditions[query.n_conditions++] = (struct lineage_condition){.name = "score", .range = {{true, -DBL_MAX}, {true, DBL_MAX}}};
     if (status == LINEAGE_OK)
         status = add_found(&reading, &query, oldest, err);
     if (status == LINEAGE_OK && !sort_by_age(past))

@@ -69,8 +69,10 @@ static bool read_choices(struct propose_space *space, struct propose_range *rang
         else if (lineage_param_text_next(word, &rest))
             choice.text = word;
         else
-            return refuse(why, "%.80s: '%.80s' is neither LOW:HIGH nor values to choose from; what holds commas or quotes "
-                          "belongs into single quotes", range->name, text);
+            return refuse(why,
+                          "%.80s: '%.80s' is neither LOW:HIGH nor values to choose from; what holds commas or quotes "
+                          "belongs into single quotes",
+                          range->name, text);
         if (!add_choice(space, range, choice, why))
             return false;
     }
@@ -112,8 +114,8 @@ static bool check_ends(const struct propose_range *range, char *why)
         return refuse(why, "%.80s: a log range begins above 0", range->name);
     if (range->scale == PROPOSE_LOG_INTEGER && range->low < 1)
         return refuse(why, "%.80s: a log-integer range begins at 1 or above", range->name);
-    if (whole && (range->low != floor(range->low) || range->high != floor(range->high) ||
-                  fmax(-range->low, range->high) > whole_max))
+    if (whole &&
+        (range->low != floor(range->low) || range->high != floor(range->high) || fmax(-range->low, range->high) > whole_max))
         return refuse(why, "%.80s: both ends must be whole numbers", range->name);
     return true;
 }
@@ -122,14 +124,12 @@ static bool read_ends(struct propose_range *range, const char *text, char *why)
 {
     const char *high = strchr(text, ':') + 1;
     size_t length = strcspn(high, ":");
-    if (!lineage_number_parse(&range->low, text, (size_t)(high - 1 - text)) ||
-        !lineage_number_parse(&range->high, high, length))
+    if (!lineage_number_parse(&range->low, text, (size_t)(high - 1 - text)) || !lineage_number_parse(&range->high, high, length))
         return refuse(why, "%.80s: '%.80s' is not LOW:HIGH, two numbers", range->name, text);
     const char *scale = high + length;
     if (*scale) {
         length = strcspn(++scale, ":");
-        if (!read_scale(range, scale, length, why) ||
-            (scale[length] && !read_steps(range, scale + length + 1, why)))
+        if (!read_scale(range, scale, length, why) || (scale[length] && !read_steps(range, scale + length + 1, why)))
             return false;
     }
     return check_ends(range, why);
@@ -154,9 +154,8 @@ static struct propose_range *begin(struct propose_space *space, const char *name
             refuse(why, "%.80s: there are two ranges of that name", canonical);
             return NULL;
         }
-    *range = (struct propose_range){.name = keep_text(space, canonical),
-                                    .scale = PROPOSE_CHOICE,
-                                    .choices = space->choices + space->n_choices};
+    *range = (struct propose_range){
+        .name = keep_text(space, canonical), .scale = PROPOSE_CHOICE, .choices = space->choices + space->n_choices};
     if (!range->name) {
         refuse(why, "the names of the ranges are too long");
         return NULL;
@@ -247,8 +246,10 @@ static bool read_json(struct propose_space *space, struct propose_range *range, 
         return read_text(space, range, json_string_value(json), why);
     if (json_is_array(json) || json_is_number(json))
         return read_list(space, range, json, why);
-    return refuse(why, "%.80s: a range is a text (\"1e-5:1e-2:log\"), a list to choose from, or "
-                       "{\"range\": RANGE, \"if\": \"NAME=VALUES\"}", range->name);
+    return refuse(why,
+                  "%.80s: a range is a text (\"1e-5:1e-2:log\"), a list to choose from, or "
+                  "{\"range\": RANGE, \"if\": \"NAME=VALUES\"}",
+                  range->name);
 }
 
 static bool read_object(struct propose_space *space, struct propose_range *range, const json_t *object, char *why)
@@ -448,8 +449,7 @@ bool propose_plan_read(struct propose_plan *plan, const json_t *json, char why[P
     *plan = (struct propose_plan){.given = json != NULL, .method = PROPOSE_AUTO};
     if (json && !json_is_object(json))
         return refuse(why, "propose must be an object: {\"method\": \"auto\", \"trials\": 40, \"seed\": 1}");
-    json_object_foreach((json_t *)(uintptr_t)json, key, value)
-    {
+    json_object_foreach((json_t *)(uintptr_t)json, key, value) {
         bool ok = false;
         if (strcmp(key, "method") == 0)
             ok = (json_is_string(value) && propose_method_parse(&plan->method, json_string_value(value))) ||

@@ -12,11 +12,8 @@
 
 /* How much a failure says about its setting; 0: nothing. A preflight also fails where a machine lacks something. */
 static const double failure_weights[LINEAGE_N_LABELS] = {
-    [LINEAGE_CRASH] = 1,
-    [LINEAGE_EVAL_BUDGET_OVERRUN] = 1,
-    [LINEAGE_TRAIN_BUDGET_OVERRUN] = 1,
-    [LINEAGE_SIZE_BLOCKED] = 1,
-    [LINEAGE_PREFLIGHT_CRASH] = 0.5,
+    [LINEAGE_CRASH] = 1,        [LINEAGE_EVAL_BUDGET_OVERRUN] = 1, [LINEAGE_TRAIN_BUDGET_OVERRUN] = 1,
+    [LINEAGE_SIZE_BLOCKED] = 1, [LINEAGE_PREFLIGHT_CRASH] = 0.5,
 };
 
 /* Returns false if the row says nothing about the setting: harness_abort, or a keep or discard without a score, which
@@ -77,7 +74,8 @@ static bool read_words(double *x, bool *own, const struct lineage_settings *word
 }
 
 /* A trial that only inherits its values says nothing about them: it was run for another change. */
-static bool read_setting(double *x, struct propose_rows *r, const struct lineage_number *fallback, const struct lineage_trial *row)
+static bool read_setting(double *x, struct propose_rows *r, const struct lineage_number *fallback,
+                         const struct lineage_trial *row)
 {
     bool own = false, has[PROPOSE_RANGES_MAX];
     for (size_t i = 0; i < r->space->n; i++) {
@@ -87,9 +85,9 @@ static bool read_setting(double *x, struct propose_rows *r, const struct lineage
         r->declared[i] += param != NULL;
         if (falls_back)
             x[i] = fallback[i].value;
-        has[i] = param          ? propose_value_of(&x[i], range, param)
+        has[i] = param        ? propose_value_of(&x[i], range, param)
                  : falls_back ? true
-                                : read_words(&x[i], &own, r->words, range, row->seq);
+                              : read_words(&x[i], &own, r->words, range, row->seq);
         own = own || param || fallback;
     }
     return propose_complete(r->space, x, has) && own;
@@ -101,7 +99,8 @@ static bool is_of_sweep(const struct lineage_trial *row, const char *sweep)
     return sweep && lineage_night_link_parse(&link, row->notes) && strcmp(link.sweep, sweep) == 0;
 }
 
-enum propose_row propose_row_read(struct propose_trial *trial, bool *own, struct propose_rows *rows, const struct lineage_trial *row)
+enum propose_row propose_row_read(struct propose_trial *trial, bool *own, struct propose_rows *rows,
+                                  const struct lineage_trial *row)
 {
     *trial = (struct propose_trial){.score = row->score.value};
     *own = is_of_sweep(row, rows->sweep);

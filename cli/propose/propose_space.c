@@ -139,8 +139,7 @@ static bool is_near(const struct propose_problem *problem, const double *x, cons
         const struct propose_range *range = &problem->ranges[i];
         if (x[i] == y[i])
             continue;
-        if (range->scale == PROPOSE_CHOICE ||
-            !(fabs(propose_position(range, x[i]) - propose_position(range, y[i])) <= tolerance))
+        if (range->scale == PROPOSE_CHOICE || !(fabs(propose_position(range, x[i]) - propose_position(range, y[i])) <= tolerance))
             return false;
     }
     return true;

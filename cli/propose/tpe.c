@@ -21,16 +21,13 @@
 #include "propose/propose_math.h"
 #include "propose/propose_space.h"
 
-enum {
-    RECENT = 25
-}; /* the latest trials have full weight; the weight of older trials falls linearly */
+enum { RECENT = 25 }; /* the latest trials have full weight; the weight of older trials falls linearly */
 
 /* A trial as the centre of a kernel. A NULL trial is the kernel of the whole space. */
 struct centre {
     const struct propose_trial *trial;
     double weight;
-    double
-        inside[PROPOSE_RANGES_MAX]; /* the part of the kernel's mass that lies within the range */
+    double inside[PROPOSE_RANGES_MAX]; /* the part of the kernel's mass that lies within the range */
 };
 
 struct density {
@@ -39,8 +36,7 @@ struct density {
     size_t n;
     double total;                     /* of the weights */
     double sigma[PROPOSE_RANGES_MAX]; /* on the scale of each range */
-    double astray
-        [PROPOSE_RANGES_MAX]; /* of a choice: the weight of each value that is not the trial's */
+    double astray[PROPOSE_RANGES_MAX]; /* of a choice: the weight of each value that is not the trial's */
 };
 
 /* ---- which trials are good ---- */
@@ -82,8 +78,7 @@ static void divide(struct density *good, struct density *bad, const struct obser
 
 static int by_time(const void *a, const void *b)
 {
-    const struct propose_trial *x = ((const struct centre *)a)->trial,
-                               *y = ((const struct centre *)b)->trial;
+    const struct propose_trial *x = ((const struct centre *)a)->trial, *y = ((const struct centre *)b)->trial;
     return (x > y) - (x < y);
 }
 
@@ -93,8 +88,7 @@ static double age_weight(size_t i, size_t n)
     if (n <= RECENT || i >= n - RECENT)
         return 1;
     size_t old = n - RECENT;
-    return old > 1 ? 1 / (double)n + (1 - 1 / (double)n) * (double)i / (double)(old - 1)
-                   : 1 / (double)n;
+    return old > 1 ? 1 / (double)n + (1 - 1 / (double)n) * (double)i / (double)(old - 1) : 1 / (double)n;
 }
 
 static double middle_of(const struct propose_range *range)
@@ -103,13 +97,11 @@ static double middle_of(const struct propose_range *range)
 }
 
 /* Centre and width of a kernel in a range of numbers. */
-static void shape(double *mu, double *sigma, const struct density *density,
-                  const struct centre *centre, size_t r)
+static void shape(double *mu, double *sigma, const struct density *density, const struct centre *centre, size_t r)
 {
     const struct propose_range *range = &density->problem->ranges[r];
     *mu = centre->trial ? propose_scaled(range, centre->trial->x[r]) : middle_of(range);
-    *sigma =
-        centre->trial ? density->sigma[r] : propose_scaled_high(range) - propose_scaled_low(range);
+    *sigma = centre->trial ? density->sigma[r] : propose_scaled_high(range) - propose_scaled_low(range);
 }
 
 static bool is_even(const struct density *density, const struct centre *centre, size_t r)
@@ -142,8 +134,7 @@ static void estimate(struct density *density)
     for (size_t r = 0; r < d; r++) {
         const struct propose_range *range = &density->problem->ranges[r];
         density->sigma[r] = shrink * (propose_scaled_high(range) - propose_scaled_low(range));
-        density->astray[r] =
-            range->scale == PROPOSE_CHOICE ? 1 / ((double)range->n_choices + (double)n + 1) : 0;
+        density->astray[r] = range->scale == PROPOSE_CHOICE ? 1 / ((double)range->n_choices + (double)n + 1) : 0;
     }
     for (size_t i = 0; i < density->n; i++) {
         set_inside(density, &density->centres[i]);
@@ -153,8 +144,7 @@ static void estimate(struct density *density)
 
 /* ---- draws ---- */
 
-static const struct centre *draw_centre(const struct density *density,
-                                        struct propose_stream *stream)
+static const struct centre *draw_centre(const struct density *density, struct propose_stream *stream)
 {
     double left = propose_uniform(stream) * density->total;
     size_t i = 0;
@@ -163,8 +153,7 @@ static const struct centre *draw_centre(const struct density *density,
     return &density->centres[i];
 }
 
-static double draw_choice(const struct density *density, const struct centre *centre, size_t r,
-                          struct propose_stream *stream)
+static double draw_choice(const struct density *density, const struct centre *centre, size_t r, struct propose_stream *stream)
 {
     double u = propose_uniform(stream), n = (double)density->problem->ranges[r].n_choices;
     double stray = density->astray[r] * n;
@@ -177,8 +166,7 @@ static double draw_choice(const struct density *density, const struct centre *ce
  * Draws a value, and draws again if it falls outside of the range. The centres of the kernels are inside, so a few
  * draws suffice.
  */
-static double draw_number(const struct density *density, const struct centre *centre, size_t r,
-                          struct propose_stream *stream)
+static double draw_number(const struct density *density, const struct centre *centre, size_t r, struct propose_stream *stream)
 {
     const struct propose_range *range = &density->problem->ranges[r];
     double mu, sigma;
@@ -197,9 +185,8 @@ static void draw(double *x, const struct density *density, struct propose_stream
 {
     const struct centre *centre = draw_centre(density, stream);
     for (size_t r = 0; r < density->problem->n_ranges; r++)
-        x[r] = density->problem->ranges[r].scale == PROPOSE_CHOICE
-                   ? draw_choice(density, centre, r, stream)
-                   : draw_number(density, centre, r, stream);
+        x[r] = density->problem->ranges[r].scale == PROPOSE_CHOICE ? draw_choice(density, centre, r, stream)
+                                                                   : draw_number(density, centre, r, stream);
     propose_settle(density->problem, x);
 }
 
@@ -226,8 +213,7 @@ static void find_spots(struct spot *spots, const struct propose_problem *problem
 }
 
 /* The kernel's density at a number; for a whole number, the kernel's mass in the interval of length 1 around it. */
-static double number_at(const struct density *density, const struct centre *centre, size_t r,
-                        const struct spot *spot)
+static double number_at(const struct density *density, const struct centre *centre, size_t r, const struct spot *spot)
 {
     const struct propose_range *range = &density->problem->ranges[r];
     double mu, sigma, width = propose_scaled_high(range) - propose_scaled_low(range);
@@ -236,15 +222,12 @@ static double number_at(const struct density *density, const struct centre *cent
         return (whole ? spot->high - spot->low : 1) / width;
     shape(&mu, &sigma, density, centre, r);
     if (whole)
-        return (propose_normal_cdf((spot->high - mu) / sigma) -
-                propose_normal_cdf((spot->low - mu) / sigma)) /
-               centre->inside[r];
+        return (propose_normal_cdf((spot->high - mu) / sigma) - propose_normal_cdf((spot->low - mu) / sigma)) / centre->inside[r];
     double z = (spot->x - mu) / sigma;
     return 0.39894228040143268 * propose_exp(-0.5 * z * z) / (sigma * centre->inside[r]);
 }
 
-static double choice_at(const struct density *density, const struct centre *centre, size_t r,
-                        const struct spot *spot)
+static double choice_at(const struct density *density, const struct centre *centre, size_t r, const struct spot *spot)
 {
     double n = (double)density->problem->ranges[r].n_choices, stray = density->astray[r];
     if (!centre->trial || is_even(density, centre, r))
@@ -260,9 +243,8 @@ static double log_density(const struct density *density, const struct spot *spot
         double product = centre->weight / density->total;
         for (size_t r = 0; r < density->problem->n_ranges; r++)
             if (spots[r].active)
-                product *= density->problem->ranges[r].scale == PROPOSE_CHOICE
-                               ? choice_at(density, centre, r, &spots[r])
-                               : number_at(density, centre, r, &spots[r]);
+                product *= density->problem->ranges[r].scale == PROPOSE_CHOICE ? choice_at(density, centre, r, &spots[r])
+                                                                               : number_at(density, centre, r, &spots[r]);
         sum += product;
     }
     return propose_log(fmax(sum, 1e-300));
@@ -286,8 +268,7 @@ static int by_merit(const void *a, const void *b)
     return 0;
 }
 
-static void draw_candidates(double (*candidates)[PROPOSE_RANGES_MAX], const struct density *good,
-                            const struct density *bad)
+static void draw_candidates(double (*candidates)[PROPOSE_RANGES_MAX], const struct density *good, const struct density *bad)
 {
     const struct propose_problem *problem = good->problem;
     struct propose_stream stream = propose_stream_of(problem->seed, PROPOSE_TPE, problem->n_past + problem->n_unread);

@@ -13,7 +13,6 @@ bool tpe_is_ready(const struct propose_problem *problem);
  * Writes candidates [TPE_CANDIDATES][n_ranges], sorted by the ratio of the density of good trials to the density of bad
  * trials, the highest ratio first. Returns false when out of memory.
  */
-bool tpe_candidates(double (*candidates)[PROPOSE_RANGES_MAX],
-                    const struct propose_problem *problem);
+bool tpe_candidates(double (*candidates)[PROPOSE_RANGES_MAX], const struct propose_problem *problem);
 
 #endif

@@ -48,8 +48,10 @@ static void warn_of_copies(void)
     char text[256];
     if (n <= 1 || number_of("SLURM_PROCID", 1) != 0)
         return;
-    snprintf(text, sizeof text, "srun started %d processes without PMI, so each trains a whole trial of its own; "
-             "`srun --mpi=pmix` or mpirun makes them train one together", n);
+    snprintf(text, sizeof text,
+             "srun started %d processes without PMI, so each trains a whole trial of its own; "
+             "`srun --mpi=pmix` or mpirun makes them train one together",
+             n);
     cli_say(text);
 }
 

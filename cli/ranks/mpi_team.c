@@ -85,8 +85,8 @@ static bool send(void *context, int to, const void *bytes, size_t n)
     bool well = true;
     (void)context;
     for (size_t at = 0; at < n && well; at += PIECE)
-        well = finish(MPI_Isend((const char *)bytes + at, piece_of(n - at), MPI_BYTE, to, TAG, MPI_COMM_WORLD, &request),
-                      &request);
+        well =
+            finish(MPI_Isend((const char *)bytes + at, piece_of(n - at), MPI_BYTE, to, TAG, MPI_COMM_WORLD, &request), &request);
     return well;
 }
 
@@ -112,8 +112,7 @@ bool mpi_team_open(struct trainer_comm *comm, char *why, size_t size)
         return false;
     }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    *comm = (struct trainer_comm){
-        .context = comm, .broadcast = broadcast, .gather = gather, .send = send, .receive = receive};
+    *comm = (struct trainer_comm){.context = comm, .broadcast = broadcast, .gather = gather, .send = send, .receive = receive};
     MPI_Comm_rank(MPI_COMM_WORLD, &comm->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &comm->size);
     if (comm->size <= TRAINER_RANKS_MAX)

@@ -39,7 +39,8 @@ static void *load(char *why, size_t size)
         return NULL;
     }
     if (access(path, F_OK) != 0) {
-        snprintf(why, size, "this lineage is built without MPI, or its package lineage-mpi is not installed (there is no %.300s)", path);
+        snprintf(why, size, "this lineage is built without MPI, or its package lineage-mpi is not installed (there is no %.300s)",
+                 path);
         return NULL;
     }
     void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
@@ -119,8 +120,7 @@ enum trainer_status team_share(struct team *team, struct trainer_recipe *recipe,
         return lost(err, "version");
     if (strcmp(mine.text, first.text) != 0 || mine.recipe_bytes != first.recipe_bytes) {
         err->status = TRAINER_EINVAL;
-        snprintf(err->text, sizeof err->text, "lineage is version %s here and %.60s on rank 0", mine.text,
-                 first.text);
+        snprintf(err->text, sizeof err->text, "lineage is version %s here and %.60s on rank 0", mine.text, first.text);
         return TRAINER_EINVAL;
     }
     return comm->broadcast(comm->context, 0, recipe, sizeof *recipe) ? TRAINER_OK : lost(err, "recipe");

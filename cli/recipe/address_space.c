@@ -59,8 +59,7 @@ static void share_arena(void)
 
 /* If the limit leaves enough room but not ample room, the threads share one arena, which costs a little speed.
  * Without a limit nothing is refused: the kernel decides how much memory the machine has. */
-enum trainer_status address_space_suffices(const struct trainer_recipe *recipe, double bytes,
-                                           struct trainer_error *err)
+enum trainer_status address_space_suffices(const struct trainer_recipe *recipe, double bytes, struct trainer_error *err)
 {
     const double own = mapped_bytes() + bytes, n = threads(recipe), needed = own + n * LEAST_PER_THREAD * MIB;
     struct rlimit limit;
@@ -84,8 +83,7 @@ enum trainer_status address_space_suffices(const struct trainer_recipe *recipe, 
  */
 void address_space_limit(const struct trainer_recipe *recipe)
 {
-    double bytes =
-        mapped_bytes() + recipe->budget.memory_bytes + (SLACK + threads(recipe) * MOST_PER_THREAD) * MIB;
+    double bytes = mapped_bytes() + recipe->budget.memory_bytes + (SLACK + threads(recipe) * MOST_PER_THREAD) * MIB;
     struct rlimit limit;
     if (!address_space_is_ours || recipe->budget.memory_bytes <= 0 || bytes >= (double)INT64_MAX ||
         getrlimit(RLIMIT_AS, &limit) != 0 || (rlim_t)bytes >= limit.rlim_cur)

@@ -9,8 +9,7 @@
  * Returns TRAINER_ENOMEM, with a message that says how much it needs, if it does not fit. Call it before any thread is
  * started: without address space for its buffers, OpenBLAS retries forever and OpenMP ends the process.
  */
-enum trainer_status address_space_suffices(const struct trainer_recipe *recipe, double bytes,
-                                           struct trainer_error *err);
+enum trainer_status address_space_suffices(const struct trainer_recipe *recipe, double bytes, struct trainer_error *err);
 
 /*
  * Sets a limit with room for budget.memory_bytes, as a second line of defence after trainer_memory_bound. A lower

@@ -25,7 +25,8 @@ static int ask_all(struct passk_counts *counts, const struct policy_source *sour
 }
 
 /* Asks every question that needs more answers once; *n is set to their number. */
-static int ask_round(struct passk_counts *counts, struct round *round, const struct policy_source *source, uint64_t seed, size_t *n)
+static int ask_round(struct passk_counts *counts, struct round *round, const struct policy_source *source, uint64_t seed,
+                     size_t *n)
 {
     struct trainer_error err;
     *n = 0;

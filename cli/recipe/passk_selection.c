@@ -42,8 +42,8 @@ static const int64_t *right_of(const struct passk_selection *s, size_t policy)
  * alpha and beta go to 0, and pass@k is the share of the former for every k; otherwise they go to infinity, and all
  * questions have the same rate.
  */
-static enum rl_status estimate_limit(size_t n, const int64_t *asked, const int64_t *right, size_t n_k, const int64_t *k, double *out,
-                                     struct rl_error *err)
+static enum rl_status estimate_limit(size_t n, const int64_t *asked, const int64_t *right, size_t n_k, const int64_t *k,
+                                     double *out, struct rl_error *err)
 {
     int64_t all_asked = 0, all_right = 0;
     size_t always = 0, never = 0, several = 0;
@@ -61,8 +61,8 @@ static enum rl_status estimate_limit(size_t n, const int64_t *asked, const int64
     return RL_OK;
 }
 
-static enum rl_status estimate(enum passk_estimate how, size_t n, const int64_t *asked, const int64_t *right, size_t n_k, const int64_t *k,
-                               double *out, struct rl_error *err)
+static enum rl_status estimate(enum passk_estimate how, size_t n, const int64_t *asked, const int64_t *right, size_t n_k,
+                               const int64_t *k, double *out, struct rl_error *err)
 {
     struct rl_beta_fit fit;
     if (how == PASSK_BERNOULLI)

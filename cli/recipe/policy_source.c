@@ -140,10 +140,9 @@ static int recipe_of_checkpoint(struct recipe_source *text, const char *checkpoi
     if (trainer_checkpoint_load(checkpoint, &header, NULL, 0, &err) != TRAINER_OK)
         return policy_fail(&err);
     const struct trainer_model *model = &header.model;
-    json_t *root =
-        json_pack("{s:{s:i, s:i, s:i, s:i, s:f, s:b}}", "model", "width", (int)model->width,
-                  "layers", (int)model->layers, "heads", (int)model->heads, "mlp", (int)model->mlp,
-                  "rope_base", model->rope_base, "previous_token", (int)model->previous_token);
+    json_t *root = json_pack("{s:{s:i, s:i, s:i, s:i, s:f, s:b}}", "model", "width", (int)model->width, "layers",
+                             (int)model->layers, "heads", (int)model->heads, "mlp", (int)model->mlp, "rope_base",
+                             model->rope_base, "previous_token", (int)model->previous_token);
     *text = (struct recipe_source){.name = checkpoint};
     text->text = root ? json_dumps(root, JSON_REAL_PRECISION(17)) : NULL;
     text->length = text->text ? strlen(text->text) : 0;
@@ -158,8 +157,8 @@ static int change(const struct policy_source *source, struct recipe_source *text
     for (char **set = source->sets; set && *set; set++)
         if (!recipe_source_assign(text, *set))
             return CLI_USAGE;
-    if (source->threads && (!cli_count_parse(&threads, "threads", source->threads) ||
-                            !recipe_source_set(text, "threads", source->threads, false)))
+    if (source->threads &&
+        (!cli_count_parse(&threads, "threads", source->threads) || !recipe_source_set(text, "threads", source->threads, false)))
         return CLI_USAGE;
     return CLI_GO_ON;
 }
@@ -223,8 +222,7 @@ static bool on_event(void *context, const struct trainer_event *event)
  * The evaluation cannot be omitted, so it is reduced to one question. Signals are caught, because a warm start takes
  * minutes and its temporary file must be removed.
  */
-static enum trainer_status warm_up(const struct trainer_recipe *recipe, const char *checkpoint,
-                                   struct trainer_error *err)
+static enum trainer_status warm_up(const struct trainer_recipe *recipe, const char *checkpoint, struct trainer_error *err)
 {
     struct warming warming = {.wire = {0}};
     struct trainer_recipe warm = *recipe;
@@ -249,16 +247,14 @@ static int train_warm_start(struct policy_source *source)
     const char *tmp = getenv("TMPDIR");
     struct trainer_error err = {0};
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%.*s/lineage-warm-XXXXXX", PATH_MAX - 64,
-             tmp && *tmp ? tmp : "/tmp");
+    snprintf(path, sizeof path, "%.*s/lineage-warm-XXXXXX", PATH_MAX - 64, tmp && *tmp ? tmp : "/tmp");
     int fd = mkstemp(path);
     if (fd < 0)
         return cli_error(CLI_SYSTEM, "cannot make a file in %s", tmp && *tmp ? tmp : "/tmp");
     close(fd);
     enum trainer_status status = warm_up(&source->recipe, path, &err);
     if (status == TRAINER_OK)
-        status = trainer_checkpoint_load_as(path, &source->recipe.model, source->params,
-                                            &source->steps, &err);
+        status = trainer_checkpoint_load_as(path, &source->recipe.model, source->params, &source->steps, &err);
     unlink(path);
     if (status == TRAINER_ESTOPPED)
         return CLI_INTERRUPTED;
@@ -272,16 +268,13 @@ static int train_warm_start(struct policy_source *source)
 static int load_policy(struct policy_source *source, const char *checkpoint)
 {
     struct trainer_error err;
-    source->params =
-        malloc(trainer_model_parameters(&source->recipe.model) * sizeof *source->params);
+    source->params = malloc(trainer_model_parameters(&source->recipe.model) * sizeof *source->params);
     if (!source->params)
         return cli_no_memory();
-    snprintf(source->path, sizeof source->path, "%s",
-             checkpoint[0] ? checkpoint : source->recipe.checkpoint);
+    snprintf(source->path, sizeof source->path, "%s", checkpoint[0] ? checkpoint : source->recipe.checkpoint);
     if (!source->path[0])
         return train_warm_start(source);
-    if (trainer_checkpoint_load_as(source->path, &source->recipe.model, source->params,
-                                   &source->steps, &err) != TRAINER_OK)
+    if (trainer_checkpoint_load_as(source->path, &source->recipe.model, source->params, &source->steps, &err) != TRAINER_OK)
         return policy_fail(&err);
     return CLI_GO_ON;
 }
@@ -304,9 +297,8 @@ void policy_source_release(struct policy_source *source)
 }
 
 /* Releases the source itself, so that no command can forget to do so. */
-int policies_command_run(struct policy_source *source, const struct cli_command *command,
-                         struct poptOption *options, size_t least, size_t most, int argc, const char **argv,
-                         policies_work_fn *work, void *context)
+int policies_command_run(struct policy_source *source, const struct cli_command *command, struct poptOption *options,
+                         size_t least, size_t most, int argc, const char **argv, policies_work_fn *work, void *context)
 {
     struct cli_args args;
     int status = cli_parse(&args, command, options, least, most, argc, argv);
@@ -329,9 +321,8 @@ static int work_on_one(void *context, const char *const *what, size_t n)
     return one->work(one->context, what[0]);
 }
 
-int policy_command_run(struct policy_source *source, const struct cli_command *command,
-                       struct poptOption *options, int argc, const char **argv,
-                       policy_work_fn *work, void *context)
+int policy_command_run(struct policy_source *source, const struct cli_command *command, struct poptOption *options, int argc,
+                       const char **argv, policy_work_fn *work, void *context)
 {
     struct one_policy one = {work, context};
     return policies_command_run(source, command, options, 1, 1, argc, argv, work_on_one, &one);

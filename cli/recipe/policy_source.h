@@ -22,14 +22,12 @@ struct policy_source {
     char path[PATH_MAX]; /* path of the checkpoint; "": the warm start was just trained */
 };
 
-#define POLICY_OPTIONS(p)                                                                          \
-    {"directory", 'C', POPT_ARG_STRING, &(p)->store, 0, "the store (default: .)", "DIR"},          \
-        {"checkpoint", 0, POPT_ARG_STRING, &(p)->checkpoint, 0, "another policy", "FILE"},         \
-        {"recipe", 0, POPT_ARG_STRING, &(p)->recipe_file, 0, "another recipe", "FILE"},            \
-        {"set", 0, POPT_ARG_ARGV, &(p)->sets, 0, "change a setting; repeatable", "PATH=VALUE"},    \
-    {                                                                                              \
-        "threads", 0, POPT_ARG_STRING, &(p)->threads, 0, "threads (0: all processors)", "N"        \
-    }
+#define POLICY_OPTIONS(p)                                                                                                        \
+    {"directory", 'C', POPT_ARG_STRING, &(p)->store, 0, "the store (default: .)", "DIR"},                                        \
+        {"checkpoint", 0, POPT_ARG_STRING, &(p)->checkpoint, 0, "another policy", "FILE"},                                       \
+        {"recipe", 0, POPT_ARG_STRING, &(p)->recipe_file, 0, "another recipe", "FILE"},                                          \
+        {"set", 0, POPT_ARG_ARGV, &(p)->sets, 0, "change a setting; repeatable", "PATH=VALUE"},                                  \
+        {"threads", 0, POPT_ARG_STRING, &(p)->threads, 0, "threads (0: all processors)", "N"}
 
 /*
  * Opens a RECIPE (with its start.checkpoint; without one the warm start is trained first, with progress on stderr), a
@@ -44,15 +42,13 @@ void policy_source_release(struct policy_source *source);
  * `work` opens the source itself after it has checked its options. Returns the exit status.
  */
 typedef int policy_work_fn(void *context, const char *what);
-int policy_command_run(struct policy_source *source, const struct cli_command *command,
-                       struct poptOption *options, int argc, const char **argv,
-                       policy_work_fn *work, void *context);
+int policy_command_run(struct policy_source *source, const struct cli_command *command, struct poptOption *options, int argc,
+                       const char **argv, policy_work_fn *work, void *context);
 
 /* Runs a command on `least` to `most` policies, which `work` opens and releases. */
 typedef int policies_work_fn(void *context, const char *const *what, size_t n);
-int policies_command_run(struct policy_source *source, const struct cli_command *command,
-                         struct poptOption *options, size_t least, size_t most, int argc, const char **argv,
-                         policies_work_fn *work, void *context);
+int policies_command_run(struct policy_source *source, const struct cli_command *command, struct poptOption *options,
+                         size_t least, size_t most, int argc, const char **argv, policies_work_fn *work, void *context);
 
 /* Prints a failure of the trainer and returns its exit status. */
 int policy_fail(const struct trainer_error *err);

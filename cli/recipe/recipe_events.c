@@ -27,14 +27,30 @@ struct member {
 #define MEMBER(name, kind) {#name, offsetof(struct trainer_iteration, name), kind}
 
 static const struct member members[] = {
-    MEMBER(reward, REAL),           MEMBER(turns, REAL),           MEMBER(malformed, REAL),
-    MEMBER(truncated, REAL),        MEMBER(left_out, REAL),
-    MEMBER(response_tokens, REAL),  MEMBER(loss, REAL),            MEMBER(grad_norm, REAL),
-    MEMBER(entropy, REAL),          MEMBER(clip_fraction, REAL),   MEMBER(kl, REAL),
-    MEMBER(learning_rate, REAL),    MEMBER(mismatch_kl, REAL),      MEMBER(mismatch_ess, REAL),    MEMBER(weight_mean, REAL),
-    MEMBER(rejected, REAL),         MEMBER(staleness, REAL),       MEMBER(generation_s, REAL),
-    MEMBER(gain_s, REAL),           MEMBER(update_s, REAL),        MEMBER(sampled_tokens, UINT64),
-    MEMBER(gain_tokens, UINT64),    MEMBER(trained_tokens, UINT64), {NULL, 0, REAL},
+    MEMBER(reward, REAL),
+    MEMBER(turns, REAL),
+    MEMBER(malformed, REAL),
+    MEMBER(truncated, REAL),
+    MEMBER(left_out, REAL),
+    MEMBER(response_tokens, REAL),
+    MEMBER(loss, REAL),
+    MEMBER(grad_norm, REAL),
+    MEMBER(entropy, REAL),
+    MEMBER(clip_fraction, REAL),
+    MEMBER(kl, REAL),
+    MEMBER(learning_rate, REAL),
+    MEMBER(mismatch_kl, REAL),
+    MEMBER(mismatch_ess, REAL),
+    MEMBER(weight_mean, REAL),
+    MEMBER(rejected, REAL),
+    MEMBER(staleness, REAL),
+    MEMBER(generation_s, REAL),
+    MEMBER(gain_s, REAL),
+    MEMBER(update_s, REAL),
+    MEMBER(sampled_tokens, UINT64),
+    MEMBER(gain_tokens, UINT64),
+    MEMBER(trained_tokens, UINT64),
+    {NULL, 0, REAL},
 };
 
 /* Leaves out numbers that are not finite, which JSON does not have. */
@@ -64,8 +80,8 @@ static void set_turns(json_t *line, const struct trainer_turn_gain *gain, int32_
     json_t *turns = json_array();
     for (int32_t i = 0; i < n; i++)
         if (gain[i].count)
-            json_array_append_new(turns, json_pack("{s:i, s:f, s:f, s:I}", "turn", (int)i, "mean", gain[i].mean,
-                                                   "std", gain[i].std, "n", (json_int_t)gain[i].count));
+            json_array_append_new(turns, json_pack("{s:i, s:f, s:f, s:I}", "turn", (int)i, "mean", gain[i].mean, "std",
+                                                   gain[i].std, "n", (json_int_t)gain[i].count));
     json_object_set_new(line, "turns", turns);
 }
 
@@ -149,8 +165,7 @@ static void set_speed(json_t *line, const struct trainer_iteration *it)
 {
     double seconds = it->generation_s + it->gain_s + it->update_s;
     if (seconds > 0)
-        set_real(line, "tokens_s",
-                 (double)(it->sampled_tokens + it->gain_tokens + it->trained_tokens) / seconds);
+        set_real(line, "tokens_s", (double)(it->sampled_tokens + it->gain_tokens + it->trained_tokens) / seconds);
 }
 
 /* Reports the counts of the judge, or of the rules that replace it, as shares; 0 if nothing was counted. */
@@ -423,8 +438,7 @@ static void set_step(json_t *line, const char *phase, const struct trainer_event
 static void set_start(json_t *line, const struct trainer_event *event)
 {
     char text[128], kernels[TRAINER_KERNELS_MAX];
-    int n = snprintf(text, sizeof text, "%zu parameters, at most %.1f MiB", event->parameters,
-                     event->memory_bound / (1 << 20));
+    int n = snprintf(text, sizeof text, "%zu parameters, at most %.1f MiB", event->parameters, event->memory_bound / (1 << 20));
     if (event->step > 0)
         snprintf(text + n, sizeof text - (size_t)n, ", goes on after iteration %d", (int)event->step);
     json_object_set_new(line, "text", json_string(text));

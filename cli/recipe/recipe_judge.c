@@ -52,8 +52,7 @@ static bool make_case(struct judge_case *about, const struct trainer_judge_batch
 {
     struct trainer_rollout r = trainer_rollouts_get(batch->rollouts, batch->first + i);
     json_t *trajectory = rollout_trajectory(batch->recipe, &r);
-    *about = (struct judge_case){
-        .trajectory = trajectory, .flags = batch->flags + batch->start[i], .mark = batch->mark[i]};
+    *about = (struct judge_case){.trajectory = trajectory, .flags = batch->flags + batch->start[i], .mark = batch->mark[i]};
     return trajectory && trajectory_steps(trajectory) == batch->start[i + 1] - batch->start[i];
 }
 
@@ -82,5 +81,7 @@ enum trainer_status recipe_judge_ask(void *context, struct trainer_judge_batch *
         json_decref(cases[i].analysis);
     }
     free(cases);
-    return good ? TRAINER_OK : fail(err, TRAINER_ENOMEM, "the judge cannot be asked: out of memory, libcurl failed, or turns and steps differ");
+    return good
+               ? TRAINER_OK
+               : fail(err, TRAINER_ENOMEM, "the judge cannot be asked: out of memory, libcurl failed, or turns and steps differ");
 }

@@ -59,9 +59,9 @@ static bool prepare(void *context, const struct workdir *dir, struct trial_job *
         return false;
     if (!workdir_file(trial->cache, dir, "../" JUDGE_CACHE) || !workdir_file(trial->teacher_cache, dir, "../" TEACHER_CACHE))
         return false;
-    const char *const argv[] = {"lineage",      "run-trial",   "--events",      "3",         "--checkpoint",
-                                trial->policy,  "--judge-cache", trial->cache,  "--teacher-cache", trial->teacher_cache,
-                                trial->file};
+    const char *const argv[] = {"lineage",         "run-trial",          "--events",      "3",
+                                "--checkpoint",    trial->policy,        "--judge-cache", trial->cache,
+                                "--teacher-cache", trial->teacher_cache, trial->file};
     const char *const state[] = {"--state", trial->state, "--state-every", trial->state_every};
     size_t n = sizeof argv / sizeof *argv;
     memcpy(trial->argv, argv, sizeof argv);
@@ -111,8 +111,8 @@ static void remark_scores(const struct recipe_request *trial, const struct trial
     int n = 0;
     if (trial_results_final(&std, results, "em_std") && trial_results_final(&greedy, results, "em_greedy") &&
         trial_results_final(&area, results, "area"))
-        n = snprintf(out, TRIAL_TEXT_MAX, "EM std %.4f over %d sampling seeds, greedy %.4f, area under the curve %.4f",
-                     std, (int)trial->recipe->evaluation.seeds, greedy, area);
+        n = snprintf(out, TRIAL_TEXT_MAX, "EM std %.4f over %d sampling seeds, greedy %.4f, area under the curve %.4f", std,
+                     (int)trial->recipe->evaluation.seeds, greedy, area);
     if (n > 0 && n < TRIAL_TEXT_MAX && trial_results_final(&entropy, results, "entropy") &&
         trial_results_final(&clipped, results, "clip_fraction"))
         n += snprintf(out + n, (size_t)(TRIAL_TEXT_MAX - n), ", entropy %.4f, clip fraction %.4f", entropy, clipped);
@@ -121,8 +121,7 @@ static void remark_scores(const struct recipe_request *trial, const struct trial
 }
 
 /* Adds a remark only for a trial that finished; the row of any other trial has the reason of its failure. */
-static void remark(void *context, const struct trial_results *results, const struct trial_outcome *outcome,
-                   char *out)
+static void remark(void *context, const struct trial_results *results, const struct trial_outcome *outcome, char *out)
 {
     const struct recipe_request *trial = context;
     if (outcome->end != TRIAL_FINISHED)
@@ -161,21 +160,19 @@ static void warn(const struct trainer_recipe *recipe, size_t dropped)
         cli_say(line);
     }
     for (size_t i = 0; i < n; i++) {
-        snprintf(line, sizeof line, "%s: warning: without %s: %s", recipe->name,
-                 lacks[i].correction, lacks[i].reason);
+        snprintf(line, sizeof line, "%s: warning: without %s: %s", recipe->name, lacks[i].correction, lacks[i].reason);
         cli_say(line);
     }
 }
 
 /* What a query can ask about trained trials without their telemetry. */
-static const char *const row_metrics[] = {"entropy",           "clip_fraction",       "info_gain_t*", "clip_scale_turn_mean",
-                                          "clip_scale_turn_std", "env*",              NULL};
+static const char *const row_metrics[] = {
+    "entropy", "clip_fraction", "info_gain_t*", "clip_scale_turn_mean", "clip_scale_turn_std", "env*", NULL};
 
 /*
  * The notes are made before the trial runs, because if there is no memory for them the trial should not train at all.
  */
-bool recipe_request_init(struct recipe_request *trial, struct trial_request *request,
-                       const struct trainer_recipe *recipe)
+bool recipe_request_init(struct recipe_request *trial, struct trial_request *request, const struct trainer_recipe *recipe)
 {
     struct trial_plan *plan = &request->plan;
     struct trial_identity *identity = &plan->identity;

@@ -35,8 +35,7 @@ struct recipe_request {
  * start settings are not parameters of a trial with a parent. The caller sets everything else after this call. Returns
  * false when out of memory.
  */
-bool recipe_request_init(struct recipe_request *trial, struct trial_request *request,
-                       const struct trainer_recipe *recipe);
+bool recipe_request_init(struct recipe_request *trial, struct trial_request *request, const struct trainer_recipe *recipe);
 void recipe_request_release(struct recipe_request *trial);
 
 #endif

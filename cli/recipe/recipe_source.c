@@ -33,8 +33,7 @@ void recipe_source_release(struct recipe_source *source)
  * valid. */
 static bool add(struct recipe_source *source, char *setting, char *value, bool is_text)
 {
-    struct trainer_change *changes =
-        setting && value ? realloc(source->changes, (source->n + 1) * sizeof *changes) : NULL;
+    struct trainer_change *changes = setting && value ? realloc(source->changes, (source->n + 1) * sizeof *changes) : NULL;
     if (!changes) {
         free(setting);
         free(value);
@@ -46,8 +45,7 @@ static bool add(struct recipe_source *source, char *setting, char *value, bool i
     return true;
 }
 
-bool recipe_source_set(struct recipe_source *source, const char *setting, const char *value,
-                       bool is_text)
+bool recipe_source_set(struct recipe_source *source, const char *setting, const char *value, bool is_text)
 {
     return add(source, strdup(setting), strdup(value), is_text);
 }
@@ -59,12 +57,11 @@ bool recipe_source_assign(struct recipe_source *source, const char *assignment)
         cli_error(CLI_USAGE, "--set '%s' is not NAME=VALUE", assignment);
         return false;
     }
-    return add(source, strndup(assignment, (size_t)(equals - assignment)), strdup(equals + 1),
-               false);
+    return add(source, strndup(assignment, (size_t)(equals - assignment)), strdup(equals + 1), false);
 }
 
-enum trainer_status recipe_source_parse(const struct recipe_source *source,
-                                        struct trainer_recipe *recipe, struct trainer_error *err)
+enum trainer_status recipe_source_parse(const struct recipe_source *source, struct trainer_recipe *recipe,
+                                        struct trainer_error *err)
 {
     return (source->recorded ? trainer_recipe_parse_recorded : trainer_recipe_parse_changed)(
         recipe, source->name, source->text, source->length, source->changes, source->n, err);

@@ -23,8 +23,7 @@ void recipe_source_release(struct recipe_source *source);
  * Records a change of a setting, which is given by its name ("lr", "alpha") or its path. Whether the setting exists is
  * checked when the recipe is parsed. Returns false when out of memory, after printing the error.
  */
-bool recipe_source_set(struct recipe_source *source, const char *setting, const char *value,
-                       bool is_text);
+bool recipe_source_set(struct recipe_source *source, const char *setting, const char *value, bool is_text);
 
 /*
  * Like recipe_source_set, but parses NAME=VALUE, where a VALUE that is not JSON is taken as a string. Returns false
@@ -33,7 +32,7 @@ bool recipe_source_set(struct recipe_source *source, const char *setting, const 
 bool recipe_source_assign(struct recipe_source *source, const char *assignment);
 
 /* Parses the text with the changes, and checks the recipe. */
-enum trainer_status recipe_source_parse(const struct recipe_source *source,
-                                        struct trainer_recipe *recipe, struct trainer_error *err);
+enum trainer_status recipe_source_parse(const struct recipe_source *source, struct trainer_recipe *recipe,
+                                        struct trainer_error *err);
 
 #endif

@@ -25,9 +25,8 @@ int recipe_store_check(struct lineage_store *store)
         return cli_fail(&err);
     if (lineage_store_config(store)->direction == LINEAGE_HIGHER)
         return CLI_GO_ON;
-    return cli_error(
-        CLI_USAGE,
-        "in the store %s a lower score is better, but trials are scored by EM; give "
-        "--direction higher or make another store with `lineage init --direction higher`",
-        lineage_store_dir(store));
+    return cli_error(CLI_USAGE,
+                     "in the store %s a lower score is better, but trials are scored by EM; give "
+                     "--direction higher or make another store with `lineage init --direction higher`",
+                     lineage_store_dir(store));
 }

@@ -41,8 +41,8 @@ static void add_token(char out[TEXT_MAX], const struct trainer_world *world, int
     add_text(out, text);
 }
 
-static void add_tokens(char out[TEXT_MAX], const struct trainer_world *world, const int32_t *tokens,
-                       int32_t n, const char *between)
+static void add_tokens(char out[TEXT_MAX], const struct trainer_world *world, const int32_t *tokens, int32_t n,
+                       const char *between)
 {
     for (int32_t i = 0; i < n; i++) {
         add_text(out, i ? between : "");
@@ -51,8 +51,7 @@ static void add_tokens(char out[TEXT_MAX], const struct trainer_world *world, co
 }
 
 /* Writes "search e12 r3", "add e4 e7" or "answer e42"; other tokens are written one by one. */
-static void read_policy(char out[TEXT_MAX], const struct trainer_world *world,
-                        const int32_t *tokens, int32_t n)
+static void read_policy(char out[TEXT_MAX], const struct trainer_world *world, const int32_t *tokens, int32_t n)
 {
     out[0] = '\0';
     if (n == 4 && tokens[0] == TRAINER_S && tokens[3] == TRAINER_END_S) {
@@ -68,8 +67,7 @@ static void read_policy(char out[TEXT_MAX], const struct trainer_world *world,
 }
 
 /* Writes "r3 e40, r7 e9", or "nothing". */
-static void read_tool(char out[TEXT_MAX], const struct trainer_world *world, const int32_t *tokens,
-                      int32_t n)
+static void read_tool(char out[TEXT_MAX], const struct trainer_world *world, const int32_t *tokens, int32_t n)
 {
     out[0] = '\0';
     if (n == 3 && tokens[1] == TRAINER_NONE)
@@ -80,8 +78,8 @@ static void read_tool(char out[TEXT_MAX], const struct trainer_world *world, con
     }
 }
 
-static void read_question(char out[TEXT_MAX], const struct trainer_world *world,
-                          const struct trainer_rollout *r, enum trainer_env_kind kind)
+static void read_question(char out[TEXT_MAX], const struct trainer_world *world, const struct trainer_rollout *r,
+                          enum trainer_env_kind kind)
 {
     static const struct {
         const char *first, *rest;
@@ -131,8 +129,7 @@ static void measure(struct step *step, const struct trainer_rollout *r)
         step->gain = r->value[step->turn + 1] - r->value[step->turn];
 }
 
-static void read_step(struct step *step, const struct trainer_world *world,
-                      const struct trainer_rollout *r)
+static void read_step(struct step *step, const struct trainer_world *world, const struct trainer_rollout *r)
 {
     read_policy(step->does, world, r->tokens + step->from, step->to - step->from);
     read_tool(step->tool, world, r->tokens + step->to, step->until - step->to);
@@ -150,8 +147,7 @@ static double rounded(double value)
     return round(value * 1e4) / 1e4;
 }
 
-static void add_step(struct cli_list *list, const struct step *step,
-                     const struct trainer_rollout *r)
+static void add_step(struct cli_list *list, const struct step *step, const struct trainer_rollout *r)
 {
     cli_list_count(list, step->turn >= 0 ? (size_t)step->turn : 0);
     cli_list_text(list, step->does);
@@ -185,8 +181,7 @@ static void print_head(const struct trainer_recipe *recipe, const struct trainer
 
 int rollout_print(const struct trainer_recipe *recipe, const struct trainer_rollout *r)
 {
-    static const char *const columns[] = {"turn", "policy",    "tool",      "log_prob",
-                                          "gain", "advantage", "clip_scale"};
+    static const char *const columns[] = {"turn", "policy", "tool", "log_prob", "gain", "advantage", "clip_scale"};
     struct cli_list *list = cli_list_new(CLI_TABLE, stdout, 7, columns);
     struct step step;
     if (!list)
@@ -212,20 +207,15 @@ static json_t *tokens_json(const struct trainer_world *world, const int32_t *tok
     return list;
 }
 
-static json_t *step_json(const struct step *step, const struct trainer_world *world,
-                         const struct trainer_rollout *r)
+static json_t *step_json(const struct step *step, const struct trainer_world *world, const struct trainer_rollout *r)
 {
     json_t *object = json_pack("{s:i}", "turn", (int)step->turn);
-    json_object_set_new(object, "policy",
-                        tokens_json(world, r->tokens + step->from, step->to - step->from));
-    json_object_set_new(object, "tool",
-                        tokens_json(world, r->tokens + step->to, step->until - step->to));
+    json_object_set_new(object, "policy", tokens_json(world, r->tokens + step->from, step->to - step->from));
+    json_object_set_new(object, "tool", tokens_json(world, r->tokens + step->to, step->until - step->to));
     json_object_set_new(object, "log_prob", cli_json_number(step->log_prob));
     json_object_set_new(object, "gain", step->has_gain ? cli_json_number(step->gain) : json_null());
-    json_object_set_new(object, "advantage",
-                        r->advantage ? cli_json_number(step->advantage) : json_null());
-    json_object_set_new(object, "clip_scale",
-                        r->clip_scale ? cli_json_number(step->clip_scale) : json_null());
+    json_object_set_new(object, "advantage", r->advantage ? cli_json_number(step->advantage) : json_null());
+    json_object_set_new(object, "clip_scale", r->clip_scale ? cli_json_number(step->clip_scale) : json_null());
     return object;
 }
 
@@ -240,8 +230,9 @@ static const char *rules_of(enum trainer_env_kind kind)
                           "as RELATION ENTITY, or nothing; `answer RELATION ENTITY ..` ends, with all in order. Wanted: ",
         [TRAINER_LEDGER] = "Add up the entries of an account. `search ACCOUNT RELATION` looks an entry up, `add NUMBER "
                            "NUMBER` calculates; `answer RELATION BALANCE ..` ends, with the sum so far after each. Wanted: ",
-        [TRAINER_SUMS] = "Add up a list: take its first two numbers and put their sum at its end, until one is left. `add NUMBER "
-                         "NUMBER` calculates; `answer NUMBER SUM ..` ends, with each second number and its sum in order. Wanted: "};
+        [TRAINER_SUMS] =
+            "Add up a list: take its first two numbers and put their sum at its end, until one is left. `add NUMBER "
+            "NUMBER` calculates; `answer NUMBER SUM ..` ends, with each second number and its sum in order. Wanted: "};
     return rules[kind];
 }
 
@@ -249,8 +240,7 @@ static const char *rules_of(enum trainer_env_kind kind)
  * The step contains only what the policy saw and wrote, because a judge that sees the true answer would rate the answer
  * instead of the step.
  */
-static json_t *trajectory_step(struct step *step, const struct trainer_world *world,
-                               const struct trainer_rollout *r)
+static json_t *trajectory_step(struct step *step, const struct trainer_world *world, const struct trainer_rollout *r)
 {
     read_step(step, world, r);
     json_t *object = json_pack("{s:s}", "action", step->does);
@@ -269,8 +259,7 @@ json_t *rollout_trajectory(const struct trainer_recipe *recipe, const struct tra
         json_array_append_new(steps, trajectory_step(&step, &recipe->world, r));
     enum trainer_env_kind kind = recipe->tasks[r->task].env.kind;
     return json_pack("{s:s, s:o, s:f, s:i, s:o}", "environment", trainer_env_name(kind), "task",
-                     json_sprintf("%s%s", rules_of(kind), question), "reward", r->reward, "group",
-                     (int)r->group, "steps", steps);
+                     json_sprintf("%s%s", rules_of(kind), question), "reward", r->reward, "group", (int)r->group, "steps", steps);
 }
 
 /* Scripts depend on these keys. A number that is also printed in the table has the same name there. */
@@ -279,10 +268,8 @@ json_t *rollout_json(const struct trainer_recipe *recipe, const struct trainer_r
     const struct trainer_env *env = &recipe->tasks[r->task].env;
     int32_t answer[TRAINER_HOPS_MAX];
     size_t n = trainer_env_answer(env, &r->episode, answer);
-    json_t *object =
-        json_pack("{s:s, s:i, s:f, s:b, s:i}", "environment", trainer_env_name(env->kind), "group",
-                  (int)r->group, "reward", r->reward, "malformed", (int)r->malformed, "searches",
-                  (int)r->episode.turn);
+    json_t *object = json_pack("{s:s, s:i, s:f, s:b, s:i}", "environment", trainer_env_name(env->kind), "group", (int)r->group,
+                               "reward", r->reward, "malformed", (int)r->malformed, "searches", (int)r->episode.turn);
     json_object_set_new(object, "prompt", tokens_json(&recipe->world, r->tokens, r->prompt));
     json_object_set_new(object, "answer", tokens_json(&recipe->world, answer, (int32_t)n));
     json_t *turns = json_array();

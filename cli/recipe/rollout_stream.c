@@ -73,12 +73,12 @@ static void floats(FILE *out, const char *name, const float *values, int32_t n)
 void rollout_stream_line(FILE *out, const struct trainer_recipe *recipe, int32_t iteration, const struct trainer_rollout *r)
 {
     const struct trainer_env *env = &recipe->tasks[r->task].env;
-    fprintf(out, "{\"iteration\": %" PRId32 ", \"environment\": \"%s\", \"task\": %" PRId32 ", \"group\": %" PRId32
-                 ", \"question\": \"%016" PRIx64 "\", \"noise\": \"%016" PRIx64 "\", \"reward\": %.17g, \"malformed\": %s"
-                 ", \"truncated\": %s, \"temperature\": %.17g, \"prompt\": %" PRId32,
+    fprintf(out,
+            "{\"iteration\": %" PRId32 ", \"environment\": \"%s\", \"task\": %" PRId32 ", \"group\": %" PRId32
+            ", \"question\": \"%016" PRIx64 "\", \"noise\": \"%016" PRIx64 "\", \"reward\": %.17g, \"malformed\": %s"
+            ", \"truncated\": %s, \"temperature\": %.17g, \"prompt\": %" PRId32,
             iteration, trainer_env_name(env->kind), r->task, r->group, r->episode.question, r->episode.noise, r->reward,
-            r->malformed ? "true" : "false", r->episode.truncated ? "true" : "false", recipe->training.temperature,
-            r->prompt);
+            r->malformed ? "true" : "false", r->episode.truncated ? "true" : "false", recipe->training.temperature, r->prompt);
     integers(out, "tokens", r->tokens, r->length);
     fputs(", \"mask\": [", out);
     for (int32_t i = 0; i < r->length; i++)

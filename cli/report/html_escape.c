@@ -45,8 +45,7 @@ static void put_json(FILE *out, const char *text, size_t length)
     }
 }
 
-static void put(FILE *out, const char *text, size_t length, size_t max,
-                void (*write)(FILE *, const char *, size_t))
+static void put(FILE *out, const char *text, size_t length, size_t max, void (*write)(FILE *, const char *, size_t))
 {
     size_t end = max ? lineage_text_prefix(text, length, max) : length;
     char *visible = lineage_text_visible(text, end, 0);

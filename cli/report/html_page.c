@@ -89,7 +89,8 @@ static void print_tiles(const struct picture *p)
     if (model->best != MODEL_NONE)
         tile(p->out, "best", "%s", number_text(text, model->trials[model->best].score.value, 6));
     if (model->needed > 0)
-        tile(p->out, "improvement needed", "%s", signed_text(text, model->direction == LINEAGE_HIGHER ? model->needed : -model->needed, 3));
+        tile(p->out, "improvement needed", "%s",
+             signed_text(text, model->direction == LINEAGE_HIGHER ? model->needed : -model->needed, 3));
     if (sum->noise.std > 0) {
         char noise[LINEAGE_NOISE_TEXT_MAX];
         tile(p->out, "noise floor", "%s", lineage_noise_text(noise, &sum->noise));
@@ -142,7 +143,8 @@ static void print_picture(const struct picture *p, const struct picture_kind *ki
     struct picture narrow = *p;
     narrow.narrow = true;
     if (scrolls)
-        fprintf(p->out, "<div class=\"scroll%s\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\">", kind->reflows ? " in-wide" : "");
+        fprintf(p->out, "<div class=\"scroll%s\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\">",
+                kind->reflows ? " in-wide" : "");
     kind->print(p);
     fputs(scrolls ? "</div>" : "", p->out);
     if (kind->reflows) {
@@ -187,11 +189,15 @@ static void print_row(const struct picture *p, size_t i)
  * replaces it by one of all trials. */
 static void print_table(const struct picture *p, size_t n)
 {
-    fprintf(p->out, "<section class=\"wide\"><h2 id=\"s%zu-trials\">Trials</h2>\n<p class=\"how noscript\">Newest first.", p->store);
+    fprintf(p->out, "<section class=\"wide\"><h2 id=\"s%zu-trials\">Trials</h2>\n<p class=\"how noscript\">Newest first.",
+            p->store);
     if (n < p->model->n)
-        fprintf(p->out, " %zu of %zu: the chain to the best one, the leaders and the newest; lineage query lists all.", n, p->model->n);
-    fputs("</p><div class=\"filters\"></div><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\"><table class=\"trials\"><thead><tr><th scope=\"col\">trial</th>"
-          "<th scope=\"col\">specialist</th><th scope=\"col\">outcome</th><th scope=\"col\" class=\"n\">", p->out);
+        fprintf(p->out, " %zu of %zu: the chain to the best one, the leaders and the newest; lineage query lists all.", n,
+                p->model->n);
+    fputs("</p><div class=\"filters\"></div><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\"><table "
+          "class=\"trials\"><thead><tr><th scope=\"col\">trial</th>"
+          "<th scope=\"col\">specialist</th><th scope=\"col\">outcome</th><th scope=\"col\" class=\"n\">",
+          p->out);
     html_text(p->out, p->model->metric, 40);
     fputs("</th><th scope=\"col\" class=\"n\">change</th><th scope=\"col\">hypothesis</th></tr></thead><tbody>\n", p->out);
     for (size_t i = p->model->n; i-- > 0;)
@@ -251,10 +257,15 @@ static void print_store(FILE *out, const struct model *model, size_t which, bool
 static void print_overview(FILE *out, const struct model *models, size_t n)
 {
     char text[PICTURE_NUMBER];
-    fputs("<main class=\"all\"><header><h1>Stores side by side</h1></header><div class=\"main\"><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\">", out);
+    fputs("<main class=\"all\"><header><h1>Stores side by side</h1></header><div class=\"main\"><div class=\"scroll\" "
+          "tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\">",
+          out);
     picture_stores(out, models, n);
-    fputs("</div><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\"><table><thead><tr><th>store</th><th>score</th><th class=\"n\">trials</th><th class=\"n\">kept</th>"
-          "<th class=\"n\">failed</th><th class=\"n\">best</th><th>best trial</th><th>newest</th></tr></thead><tbody>\n", out);
+    fputs("</div><div class=\"scroll\" tabindex=\"0\" role=\"group\" "
+          "aria-label=\"Scrollable\"><table><thead><tr><th>store</th><th>score</th><th class=\"n\">trials</th><th "
+          "class=\"n\">kept</th>"
+          "<th class=\"n\">failed</th><th class=\"n\">best</th><th>best trial</th><th>newest</th></tr></thead><tbody>\n",
+          out);
     for (size_t i = 0; i < n; i++) {
         const struct model *m = &models[i];
         size_t failed = 0;
@@ -264,7 +275,9 @@ static void print_overview(FILE *out, const struct model *models, size_t n)
         html_text(out, m->name, 60);
         fputs("</a></td><td>", out);
         html_text(out, m->metric, 40);
-        fprintf(out, ", %s</td><td class=\"n\">%zu</td><td class=\"n\">%" PRIu64 "</td><td class=\"n\">%zu</td><td class=\"n\">%s</td><td>",
+        fprintf(out,
+                ", %s</td><td class=\"n\">%zu</td><td class=\"n\">%" PRIu64
+                "</td><td class=\"n\">%zu</td><td class=\"n\">%s</td><td>",
                 m->direction == LINEAGE_HIGHER ? "higher" : "lower", m->n, m->summary->labels[LINEAGE_KEEP], failed,
                 m->best != MODEL_NONE ? number_text(text, m->trials[m->best].score.value, 6) : "–");
         html_text(out, m->best != MODEL_NONE ? m->trials[m->best].id : "", 40);

@@ -75,7 +75,8 @@ static void print_answer(FILE *out, const json_t *answer)
     fputs(", judged by ", out);
     html_text(out, json_string_value(json_object_get(answer, "model")), 80);
     fputs(")</summary><table><thead><tr><th scope=\"col\" class=\"n\">step</th><th scope=\"col\">action</th>"
-          "<th scope=\"col\">observation</th><th scope=\"col\">flag</th><th scope=\"col\">analysis</th></tr></thead><tbody>\n", out);
+          "<th scope=\"col\">observation</th><th scope=\"col\">flag</th><th scope=\"col\">analysis</th></tr></thead><tbody>\n",
+          out);
     json_array_foreach(json_object_get(shown, "steps"), i, step) {
         fprintf(out, "<tr><td class=\"n\">%zu</td>", i);
         cell(out, json_object_get(step, "action"));
@@ -97,8 +98,10 @@ size_t judged_attempts_text(FILE *out, const char *text, size_t length, size_t s
             line--;
         json_t *answer = answer_of(text + line, end - line);
         if (answer && n++ == 0)
-            fprintf(out, "<section><h2 id=\"s%zu-judged\">Judged attempts</h2>\n<p class=\"how\">The newest answers of judges in "
-                         "judge-cache.jsonl, at most %d: what each step was flagged, and why.</p>\n", store, SHOWN);
+            fprintf(out,
+                    "<section><h2 id=\"s%zu-judged\">Judged attempts</h2>\n<p class=\"how\">The newest answers of judges in "
+                    "judge-cache.jsonl, at most %d: what each step was flagged, and why.</p>\n",
+                    store, SHOWN);
         if (answer)
             print_answer(out, answer);
         json_decref(answer);

@@ -94,7 +94,8 @@ static void list_numbers(FILE *out, const struct model *model)
     for (size_t i = 0; i < model->n; i++) {
         const struct model_trial *trial = &model->trials[i];
         fputs(i ? "," : "", out);
-        json_number(out, (struct lineage_number){trial->score.present && trial->before.present, trial->score.value - trial->before.value});
+        json_number(out, (struct lineage_number){trial->score.present && trial->before.present,
+                                                 trial->score.value - trial->before.value});
     }
     putc(']', out);
 }

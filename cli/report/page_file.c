@@ -113,9 +113,8 @@ int page_file_beside(struct lineage_store *store)
     char path[PATH_MAX];
     if (snprintf(path, sizeof path, "%s/report.html", lineage_store_dir(store)) >= PATH_MAX)
         return cli_error(CLI_USAGE, "report: the path of the store is too long");
-    int status = model_load(&model, store, &err) == LINEAGE_OK
-                     ? page_file_write(path, print_model, &model, true)
-                     : cli_fail(&err);
+    int status =
+        model_load(&model, store, &err) == LINEAGE_OK ? page_file_write(path, print_model, &model, true) : cli_fail(&err);
     model_release(&model);
     return status;
 }

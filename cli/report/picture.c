@@ -41,14 +41,15 @@ const struct picture_kind picture_kinds[] = {
      picture_parallel, true},
     {"knobs", "Settings",
      "The settings that most of the newest 10,000 trials changed, in a parameter, in the program or in words: every value "
-     "over the trials in the order of the log. Blue was kept, grey was discarded, crosses failed; the dashed line is the value in force for "
+     "over the trials in the order of the log. Blue was kept, grey was discarded, crosses failed; the dashed line is the value "
+     "in force for "
      "the best trial. lineage knobs lists all settings.",
      picture_knobs, true},
     {"calibration", "Calibration",
-     "What specialists expected of their trials (open mark) and what happened on average (filled mark).",
-     picture_calibration, true},
-    {"failures", "Failures by cause", "Trials without a result, by label, with the reasons in their notes.",
-     picture_failures, true},
+     "What specialists expected of their trials (open mark) and what happened on average (filled mark).", picture_calibration,
+     true},
+    {"failures", "Failures by cause", "Trials without a result, by label, with the reasons in their notes.", picture_failures,
+     true},
     {"importance", "Parameter importance",
      "The share of the score's variance that one parameter explains (epsilon squared over at most five "
      "classes of its values). The tick is what chance reaches in 5 of 100 cases: a bar that ends before it "
@@ -83,9 +84,9 @@ const char *outcome_class(enum lineage_label label)
 
 const char *label_words(enum lineage_label label)
 {
-    static const char *const words[LINEAGE_N_LABELS] = {
-        "kept",         "discarded",       "crash",         "eval budget", "train budget",
-        "size blocked", "preflight crash", "harness abort", "disqualified", "baseline"};
+    static const char *const words[LINEAGE_N_LABELS] = {"kept",         "discarded",    "crash",           "eval budget",
+                                                        "train budget", "size blocked", "preflight crash", "harness abort",
+                                                        "disqualified", "baseline"};
     return label < LINEAGE_N_LABELS ? words[label] : "";
 }
 
@@ -118,7 +119,8 @@ void picture_begin(const struct picture *p, const char *name, double width, doub
     /* A separate file needs a size and the namespace; in a page, the style sets the size and HTML knows svg. */
     if (p->alone)
         fprintf(p->out, " xmlns=\"http://www.w3.org/2000/svg\" width=\"%g\" height=\"%g\"", width, height);
-    fprintf(p->out, ">\n<title id=\"s%zu-%s%s-t\">%s</title><desc id=\"s%zu-%s%s-d\">", p->store, name, n, title, p->store, name, n);
+    fprintf(p->out, ">\n<title id=\"s%zu-%s%s-t\">%s</title><desc id=\"s%zu-%s%s-d\">", p->store, name, n, title, p->store, name,
+            n);
     va_start(args, description);
     vfprintf(p->out, description, args);
     va_end(args);

@@ -147,7 +147,6 @@ bool coverage_first_pair(const struct model *model, size_t *x, size_t *y);
 void picture_stores(FILE *out, const struct model *models, size_t n);
 
 /* Prints a paragraph, or in a separate file a picture, with the message. */
-void picture_nothing(const struct picture *p, const char *name, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+void picture_nothing(const struct picture *p, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -63,12 +63,12 @@ static void fill(struct grid *g)
         const struct model_trial *trial = &model->trials[i];
         if (isnan(g->x->value[i]) || isnan(g->y->value[i]))
             continue;
-        struct cell *cell = &g->cells[axis_class(g->y_edge, g->ny, g->y->value[i]) * g->nx +
-                                      axis_class(g->x_edge, g->nx, g->x->value[i])];
+        struct cell *cell =
+            &g->cells[axis_class(g->y_edge, g->ny, g->y->value[i]) * g->nx + axis_class(g->x_edge, g->nx, g->x->value[i])];
         cell->n++;
         cell->failed += !trial->measured;
-        if (trial->measured && (cell->best == MODEL_NONE ||
-                                model_gain(model, trial->score.value, model->trials[cell->best].score.value) > 0))
+        if (trial->measured &&
+            (cell->best == MODEL_NONE || model_gain(model, trial->score.value, model->trials[cell->best].score.value) > 0))
             cell->best = i;
     }
     for (size_t c = 0; c < g->nx * g->ny; c++)

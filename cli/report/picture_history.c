@@ -65,7 +65,7 @@ static void best_path(const struct plot *plot)
         drawn = true;
     }
     for (size_t i = plot->first; i < plot->first + plot->n; i++) {
-        struct lineage_number next = i + 1 < model->n ? model->trials[i + 1].before
+        struct lineage_number next = i + 1 < model->n            ? model->trials[i + 1].before
                                      : model->best != MODEL_NONE ? model->trials[model->best].score
                                                                  : (struct lineage_number){0};
         if (!next.present || (now.present && next.value == now.value))
@@ -229,7 +229,11 @@ static bool find_scale(struct plot *plot, double height)
 
 static void draw(const struct picture *p, const char *name, const char *title, size_t first, double height)
 {
-    struct plot plot = {.p = p, .first = first, .n = p->model->n - first, .foot = TOP + height, .left = p->narrow ? 92 : 104,
+    struct plot plot = {.p = p,
+                        .first = first,
+                        .n = p->model->n - first,
+                        .foot = TOP + height,
+                        .left = p->narrow ? 92 : 104,
                         .right = picture_width(p) - 16};
     const struct model *model = p->model;
     char best[PICTURE_NUMBER] = "none";
@@ -243,8 +247,8 @@ static void draw(const struct picture *p, const char *name, const char *title, s
     if (model->best != MODEL_NONE)
         number_text(best, model->trials[model->best].score.value, 6);
     double end = plot.foot + (plot.strips ? 34 + plot.strips * STRIP : 18);
-    picture_begin(p, name, picture_width(p), end + 16, title, "%zu trials, %zu without a score; the best score is %s.", plot.n, failed,
-                  best);
+    picture_begin(p, name, picture_width(p), end + 16, title, "%zu trials, %zu without a score; the best score is %s.", plot.n,
+                  failed, best);
     if (measured) {
         noise_band(&plot);
         picture_y_axis(p, &plot.y, plot.left, plot.right, model->metric);
@@ -293,8 +297,7 @@ static struct night count_night(const struct model *model)
         night.discarded += trial->label == LINEAGE_DISCARD;
         night.baseline += trial->label == LINEAGE_BASELINE;
         if (trial->label == LINEAGE_DISCARD && trial->score.present &&
-            (night.nearest == MODEL_NONE ||
-             model_gain(model, trial->score.value, model->trials[night.nearest].score.value) > 0))
+            (night.nearest == MODEL_NONE || model_gain(model, trial->score.value, model->trials[night.nearest].score.value) > 0))
             night.nearest = i;
     }
     night.failed = night.n - night.kept - night.discarded - night.baseline;

@@ -131,7 +131,8 @@ static void draw_name(const struct chart *c)
     if (k->up)
         n = (size_t)snprintf(in_words, sizeof in_words, "raised: %zu of %zu kept", k->up_kept, k->up);
     if (k->down)
-        n += (size_t)snprintf(in_words + n, sizeof in_words - n, "%slowered: %zu of %zu kept", n ? ", " : "", k->down_kept, k->down);
+        n += (size_t)snprintf(in_words + n, sizeof in_words - n, "%slowered: %zu of %zu kept", n ? ", " : "", k->down_kept,
+                              k->down);
     if (c->left_out)
         n += (size_t)snprintf(in_words + n, sizeof in_words - n, "%s%zu texts", n ? ", " : "", c->left_out);
     if (!n)
@@ -169,7 +170,8 @@ static void draw_tries(const struct chart *c, size_t total)
                     strcmp(outcome_class(c->p->model->trials[trial].label), kinds[kind]) != 0)
                     continue;
                 double x = trial_x(c, trial), y = try_y(c, change);
-                marks_add(&marks, trial, fail ? "M%.5g %.6gl5 5m0-5l-5 5" : "M%.5g %.6gh0", fail ? x - 2.5 : x, fail ? y - 2.5 : y);
+                marks_add(&marks, trial, fail ? "M%.5g %.6gl5 5m0-5l-5 5" : "M%.5g %.6gh0", fail ? x - 2.5 : x,
+                          fail ? y - 2.5 : y);
             }
         marks_end(&marks);
     }
@@ -193,9 +195,11 @@ void knobs_table(const struct picture *p)
     size_t n = shown_knobs(p->model, &(size_t){0});
     if (!n)
         return;
-    fputs("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\"><table><thead><tr><th scope=\"col\">setting</th><th scope=\"col\">in force for the best</th><th scope=\"col\">set by</th>"
+    fputs("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\"><table><thead><tr><th "
+          "scope=\"col\">setting</th><th scope=\"col\">in force for the best</th><th scope=\"col\">set by</th>"
           "<th scope=\"col\" class=\"n\">tries</th><th scope=\"col\" class=\"n\">kept when raised</th>"
-          "<th scope=\"col\" class=\"n\">kept when lowered</th></tr></thead><tbody>\n", out);
+          "<th scope=\"col\" class=\"n\">kept when lowered</th></tr></thead><tbody>\n",
+          out);
     for (size_t i = 0; i < n; i++) {
         const struct lineage_knob *k = &p->model->knobs.items[i];
         size_t set_by = k->set_by == SIZE_MAX ? MODEL_NONE : p->model->of_idea[k->set_by];
@@ -220,13 +224,12 @@ void picture_knobs(const struct picture *p)
         return;
     }
     size_t columns = (size_t)picture_width(p) / CELL_WIDTH;
-    picture_begin(p, "knobs", (double)(columns * CELL_WIDTH), (double)((n + columns - 1) / columns * CELL_HEIGHT), "History of the settings",
-                  "A chart for each of %zu settings of %zu: %zu values over %zu trials.", n, knobs->n, total, p->model->n);
+    picture_begin(p, "knobs", (double)(columns * CELL_WIDTH), (double)((n + columns - 1) / columns * CELL_HEIGHT),
+                  "History of the settings", "A chart for each of %zu settings of %zu: %zu values over %zu trials.", n, knobs->n,
+                  total, p->model->n);
     for (size_t i = 0; i < n; i++) {
-        struct chart chart = {.p = p,
-                              .knob = &knobs->items[i],
-                              .x = (double)(i % columns * CELL_WIDTH),
-                              .y = (double)(i / columns * CELL_HEIGHT)};
+        struct chart chart = {
+            .p = p, .knob = &knobs->items[i], .x = (double)(i % columns * CELL_WIDTH), .y = (double)(i / columns * CELL_HEIGHT)};
         find_range(&chart);
         if (!chart.numbers)
             find_lines(&chart);

@@ -97,13 +97,15 @@ static void draw_bands(FILE *out, const struct density *density, int step, uint3
         for (size_t a = 0; a < BANDS; a++)
             for (size_t b = 0; b < BANDS; b++)
                 if (step_of(density->lines[k][a][b], most) == step)
-                    fprintf(out, "M%.4g %zuL%.4g %zu", density->x[k], a * BAND + BAND / 2, density->x[k + 1], b * BAND + BAND / 2);
+                    fprintf(out, "M%.4g %zuL%.4g %zu", density->x[k], a * BAND + BAND / 2, density->x[k + 1],
+                            b * BAND + BAND / 2);
 }
 
 static void draw_density(const struct marks *marks)
 {
     const struct density *density = marks->density;
-    uint32_t cells = largest(density->cells, CELLS_X * CELLS_Y), lines = largest(&density->lines[0][0][0], POINTS_MAX * BANDS * BANDS);
+    uint32_t cells = largest(density->cells, CELLS_X * CELLS_Y),
+             lines = largest(&density->lines[0][0][0], POINTS_MAX * BANDS * BANDS);
     for (int step = 0; step < STEPS; step++) {
         fprintf(marks->picture->out, "<path class=\"density %s d%d\" d=\"", marks->class, step + 1);
         if (cells)
@@ -159,8 +161,8 @@ void marks_end(struct marks *marks)
         if (dense)
             draw_density(marks);
         if (!dense || !(marks->picture->alone || marks->picture->narrow))
-            fprintf(out, "<path class=\"m %s\" data-i=\"%s\" %s=\"%s\"/>\n", marks->class, marks->index_text + 1, dense ? "data-d" : "d",
-                    marks->path_text);
+            fprintf(out, "<path class=\"m %s\" data-i=\"%s\" %s=\"%s\"/>\n", marks->class, marks->index_text + 1,
+                    dense ? "data-d" : "d", marks->path_text);
     }
     free(marks->index_text);
     free(marks->path_text);

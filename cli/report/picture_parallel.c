@@ -96,7 +96,8 @@ static void draw_axis(const struct parallel *c, size_t axis)
         picture_words(c->p, x, TOP - 8, "tick mid halo", "%s", number_text(text, a->high, 4));
         picture_words(c->p, x, FOOT + 16, "tick mid halo", "%s", number_text(text, a->low, 4));
     }
-    fprintf(c->p->out, "<g class=\"rail\" data-axis=\"%zu\" data-x=\"%.5g\" data-top=\"%d\" data-foot=\"%d\">", axis, x, TOP, FOOT);
+    fprintf(c->p->out, "<g class=\"rail\" data-axis=\"%zu\" data-x=\"%.5g\" data-top=\"%d\" data-foot=\"%d\">", axis, x, TOP,
+            FOOT);
     picture_line(c->p, x, TOP, x, FOOT, "rail");
     fprintf(c->p->out, "<rect class=\"grip\" x=\"%.5g\" y=\"%d\" width=\"32\" height=\"%d\"/></g>\n", x - 16, TOP - 8,
             FOOT - TOP + 16);
@@ -109,9 +110,11 @@ static void draw_score_axis(const struct parallel *c)
     char text[PICTURE_NUMBER];
     picture_cell(c->p, c->right, TOP - (c->n % 2 ? 40 : 24), "axis mid strong", c->p->model->metric, c->p->narrow ? 14 : 22);
     for (double value = c->score.low; value < c->score.high + c->score.step / 2 && c->score.step > 0; value += c->score.step)
-        picture_words(c->p, c->right + 6, scale_at(&c->score, value) + 4, "tick", "%s", number_text(text, fabs(value) < c->score.step * 1e-9 ? 0 : value, 6));
+        picture_words(c->p, c->right + 6, scale_at(&c->score, value) + 4, "tick", "%s",
+                      number_text(text, fabs(value) < c->score.step * 1e-9 ? 0 : value, 6));
     fprintf(c->p->out,
-            "<g class=\"rail\" data-axis=\"score\" data-x=\"%d\" data-top=\"%d\" data-foot=\"%d\" data-low=\"%.17g\" data-high=\"%.17g\">",
+            "<g class=\"rail\" data-axis=\"score\" data-x=\"%d\" data-top=\"%d\" data-foot=\"%d\" data-low=\"%.17g\" "
+            "data-high=\"%.17g\">",
             c->right, TOP, FOOT, c->score.low, c->score.high);
     picture_line(c->p, c->right, TOP, c->right, FOOT, "rail");
     fprintf(c->p->out, "<rect class=\"grip\" x=\"%d\" y=\"%d\" width=\"32\" height=\"%d\"/></g>\n", c->right - 16, TOP - 8,

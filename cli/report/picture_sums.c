@@ -50,8 +50,9 @@ void picture_calibration(const struct picture *p)
     double low = 0, high = 0;
     char a[PICTURE_NUMBER], b[PICTURE_NUMBER];
     if (!sum->n_calibration) {
-        picture_nothing(p, "calibration", "No trial has both an expectation (expected_delta) and a measured "
-                                          "change.");
+        picture_nothing(p, "calibration",
+                        "No trial has both an expectation (expected_delta) and a measured "
+                        "change.");
         return;
     }
     for (size_t i = 0; i < sum->n_calibration; i++) {
@@ -68,13 +69,14 @@ void picture_calibration(const struct picture *p)
         double y = TOP + (double)i * f.row + 12, from = scale_at(&x, c->expected), to = scale_at(&x, c->happened);
         picture_cell(p, f.names - 12, y + 4, "row end", *c->specialist ? c->specialist : "(none)", f.name_max);
         picture_line(p, from, y, to, y, "span");
-        fprintf(p->out, "<circle class=\"expected\" cx=\"%.5g\" cy=\"%.5g\" r=\"5\"/><path class=\"dot keep\" d=\"M%.5g %.5gh0\"/>",
-                from, y, to, y);
+        fprintf(p->out,
+                "<circle class=\"expected\" cx=\"%.5g\" cy=\"%.5g\" r=\"5\"/><path class=\"dot keep\" d=\"M%.5g %.5gh0\"/>", from,
+                y, to, y);
         uint64_t judged = c->verdicts[LINEAGE_SUPPORTED] + c->verdicts[LINEAGE_REFUTED] + c->verdicts[LINEAGE_INCONCLUSIVE];
         if (judged) /* the noise is known */
-            picture_words(p, f.words_x, y + f.words_y, "row quiet", "%s → %s · supported %" PRIu64 ", refuted %" PRIu64 " of %" PRIu64,
-                          signed_text(a, c->expected, 3), signed_text(b, c->happened, 3), c->verdicts[LINEAGE_SUPPORTED],
-                          c->verdicts[LINEAGE_REFUTED], judged);
+            picture_words(p, f.words_x, y + f.words_y, "row quiet",
+                          "%s → %s · supported %" PRIu64 ", refuted %" PRIu64 " of %" PRIu64, signed_text(a, c->expected, 3),
+                          signed_text(b, c->happened, 3), c->verdicts[LINEAGE_SUPPORTED], c->verdicts[LINEAGE_REFUTED], judged);
         else
             picture_words(p, f.words_x, y + f.words_y, "row quiet", "%s → %s · sign right %" PRIu64 " of %" PRIu64,
                           signed_text(a, c->expected, 3), signed_text(b, c->happened, 3), c->same_sign, c->n);
@@ -132,7 +134,8 @@ void picture_front(const struct picture *p)
         return;
     }
     struct scale x = scale_linear(left, right, LEFT, edge, p->narrow ? 3 : 6), y = scale_linear(low, high, HEIGHT, TOP, 6);
-    picture_begin(p, "front", picture_width(p), HEIGHT + 44, "Trials by both scores, and the front", "%zu trials are on the front.", sum->n_front);
+    picture_begin(p, "front", picture_width(p), HEIGHT + 44, "Trials by both scores, and the front",
+                  "%zu trials are on the front.", sum->n_front);
     picture_y_axis(p, &y, LEFT, edge, p->model->metric);
     x_axis(p, &x, HEIGHT, sum->second);
     for (size_t i = 1; i < sum->n_front; i++)
@@ -172,7 +175,8 @@ static void draw_failure(const struct picture *p, const struct lineage_report_fa
         line += p->narrow ? LINE : 0;
     }
     for (size_t r = 0; r < shown_reasons(f); r++) {
-        fprintf(out, "<text class=\"row quiet\" x=\"%.4g\" y=\"%.5g\">%" PRIu64 " × ", x, line + (double)r * LINE, f->reasons[r].n);
+        fprintf(out, "<text class=\"row quiet\" x=\"%.4g\" y=\"%.5g\">%" PRIu64 " × ", x, line + (double)r * LINE,
+                f->reasons[r].n);
         html_text(out, *f->reasons[r].text ? f->reasons[r].text : "(notes say nothing)", p->narrow ? 36 : 76);
         fputs(" (", out);
         html_text(out, f->reasons[r].exp_id, 14);
@@ -193,7 +197,8 @@ void picture_failures(const struct picture *p)
         most = sum->failures[i].n > most ? sum->failures[i].n : most;
         height += failure_height(p, &sum->failures[i]);
     }
-    picture_begin(p, "failures", picture_width(p), height, "Failures by label and reason", "%zu labels of failure.", sum->n_failures);
+    picture_begin(p, "failures", picture_width(p), height, "Failures by label and reason", "%zu labels of failure.",
+                  sum->n_failures);
     for (size_t i = 0; i < sum->n_failures; i++) {
         draw_failure(p, &sum->failures[i], y, room * (double)sum->failures[i].n / (double)most);
         y += failure_height(p, &sum->failures[i]);
@@ -230,8 +235,8 @@ static void draw_share(const struct picture *p, const struct ranked *r, const st
     /* Colour shows significance, not size: with few trials a large share may be noise, and readers act on what
      * is coloured. */
     bool says = value > chance;
-    fprintf(p->out, "<rect class=\"bar %s\" x=\"%d\" y=\"%.5g\" width=\"%.5g\" height=\"14\"/>", says ? "keep" : "discard", f.names,
-            y - 7, fmax(1, scale_at(x, value) - f.names));
+    fprintf(p->out, "<rect class=\"bar %s\" x=\"%d\" y=\"%.5g\" width=\"%.5g\" height=\"14\"/>", says ? "keep" : "discard",
+            f.names, y - 7, fmax(1, scale_at(x, value) - f.names));
     picture_line(p, scale_at(x, chance), y - 10, scale_at(x, chance), y + 10, "chance");
     picture_words(p, f.words_x, y + f.words_y, says ? "row strong" : "row quiet", "%s · n = %zu in %zu classes%s",
                   number_text(share, value, 2), r->importance.n, r->importance.classes, says ? "" : " · chance");
@@ -266,8 +271,8 @@ void picture_importance(const struct picture *p)
     for (size_t i = 0; i < n; i++)
         draw_share(p, &ranked[i], &x, TOP + (double)i * f.row + 12);
     if (few)
-        picture_words(p, 20, foot + 56, "row warn", "⚠ Few trials: %zu measured for %zu parameter%s.%s", least, n, n == 1 ? "" : "s",
-                      p->narrow ? "" : " Parameters that changed together share the effect of one of them.");
+        picture_words(p, 20, foot + 56, "row warn", "⚠ Few trials: %zu measured for %zu parameter%s.%s", least, n,
+                      n == 1 ? "" : "s", p->narrow ? "" : " Parameters that changed together share the effect of one of them.");
     picture_end(p);
 }
 
@@ -311,8 +316,8 @@ static void draw_variant(const struct picture *p, const struct lineage_variant *
         picture_words(p, f.words_x, y + f.words_y, "row quiet", "%s · p %s · %zu seeds", signed_text(d, v->difference.value, 3),
                       number_text(holm, v->p_holm.value, 2), v->n_pairs);
     else
-        picture_words(p, f.words_x, y + f.words_y, "row quiet", "%s · %zu seed%s: no interval", signed_text(d, v->difference.value, 3), v->n_pairs,
-                      v->n_pairs == 1 ? "" : "s");
+        picture_words(p, f.words_x, y + f.words_y, "row quiet", "%s · %zu seed%s: no interval",
+                      signed_text(d, v->difference.value, 3), v->n_pairs, v->n_pairs == 1 ? "" : "s");
     if (v->failed)
         picture_words(p, f.words_x, y + f.words_y + 13, "small warn", "%zu failed, left out", v->failed);
 }
@@ -355,8 +360,8 @@ void picture_seeds(const struct picture *p)
     }
     double foot = TOP + (double)(c->n_variants - 1) * f.row;
     struct scale x = scale_linear(low, high, f.names, f.right, f.ticks);
-    picture_begin(p, "seeds", picture_width(p), foot + (p->narrow ? 62 : 44), "Paired differences over seeds", "%zu variants against the first one.",
-                  c->n_variants - 1);
+    picture_begin(p, "seeds", picture_width(p), foot + (p->narrow ? 62 : 44), "Paired differences over seeds",
+                  "%zu variants against the first one.", c->n_variants - 1);
     x_axis(p, &x, foot, "difference of the score");
     draw_against(p, foot);
     for (size_t i = 1; i < c->n_variants; i++)
@@ -373,7 +378,7 @@ static void store_line(FILE *out, const struct model *m, size_t which, const str
     bool drawn = false;
     fprintf(out, "<path class=\"best style%zu\" d=\"", which % 6);
     for (size_t i = 0; i < m->n; i++) {
-        struct lineage_number best = i + 1 < m->n ? m->trials[i + 1].before
+        struct lineage_number best = i + 1 < m->n            ? m->trials[i + 1].before
                                      : m->best != MODEL_NONE ? m->trials[m->best].score
                                                              : (struct lineage_number){0};
         if (!best.present || (drawn && i + 1 < m->n && m->trials[i].before.present && m->trials[i].before.value == best.value))

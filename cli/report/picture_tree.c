@@ -304,8 +304,13 @@ static const char *delta_class(const struct tree *t, size_t i)
         return "fail";
     double gain = trial->before.present ? model_gain(t->p->model, trial->score.value, trial->before.value) : 0;
     double spread = gain > 0 ? t->up : t->down, part = spread > 0 ? gain / spread : 0;
-    return part > 0.66 ? "up3" : part > 0.2 ? "up2" : part > 0 ? "up1" : part < -0.66 ? "down3" : part < -0.2 ? "down2"
-           : part < 0 ? "down1" : "zero";
+    return part > 0.66    ? "up3"
+           : part > 0.2   ? "up2"
+           : part > 0     ? "up1"
+           : part < -0.66 ? "down3"
+           : part < -0.2  ? "down2"
+           : part < 0     ? "down1"
+                          : "zero";
 }
 
 static int by_number(const void *a, const void *b)
@@ -366,7 +371,8 @@ static void draw_arcs(const struct tree *t)
     for (size_t k = 0; k < t->n_arcs; k++) {
         double a = t->place[t->arcs[k].from].y, b = t->place[t->arcs[k].to].y;
         double out = fmin(GUTTER - 4, 6 + 2.4 * sqrt(fabs(a - b))) * 4 / 3;
-        fprintf(t->p->out, "<path class=\"cite\" d=\"M%.5g %.6gC%.5g %.6g %.5g %.6g %.5g %.6g\"><title>", x, a, x - out, a, x - out, b, x, b);
+        fprintf(t->p->out, "<path class=\"cite\" d=\"M%.5g %.6gC%.5g %.6g %.5g %.6g %.5g %.6g\"><title>", x, a, x - out, a,
+                x - out, b, x, b);
         html_text(t->p->out, t->p->model->trials[t->arcs[k].from].id, 40);
         fputs(" cites ", t->p->out);
         html_text(t->p->out, t->p->model->trials[t->arcs[k].to].id, 40);
@@ -388,13 +394,15 @@ static void draw_names(const struct tree *t)
         const struct model_trial *trial = &t->p->model->trials[i];
         double x = t->place[i].x + 10, y = t->place[i].y + 4;
         char score[PICTURE_NUMBER], gain[PICTURE_NUMBER], words[3 * PICTURE_NUMBER];
-        used = (size_t)snprintf(words, sizeof words, " %s", trial->score.present ? number_text(score, trial->score.value, 6)
-                                                            : *trial->odd        ? trial->odd
-                                                                                 : label_words(trial->label));
+        used = (size_t)snprintf(words, sizeof words, " %s",
+                                trial->score.present ? number_text(score, trial->score.value, 6)
+                                : *trial->odd        ? trial->odd
+                                                     : label_words(trial->label));
         if (trial->score.present && trial->before.present)
-            used += (size_t)snprintf(words + used, sizeof words - used, " (%s)", signed_text(gain, trial->score.value - trial->before.value, 2));
-        fprintf(t->p->out, "<text class=\"row%s\" x=\"%.5g\" y=\"%.6g\" data-n=\"%zu\"><tspan class=\"id\">", trial->on_chain ? " strong" : "",
-                x, y, i);
+            used += (size_t)snprintf(words + used, sizeof words - used, " (%s)",
+                                     signed_text(gain, trial->score.value - trial->before.value, 2));
+        fprintf(t->p->out, "<text class=\"row%s\" x=\"%.5g\" y=\"%.6g\" data-n=\"%zu\"><tspan class=\"id\">",
+                trial->on_chain ? " strong" : "", x, y, i);
         html_text(t->p->out, trial->id, 14);
         fprintf(t->p->out, "</tspan>%s  <tspan class=\"quiet\">", words);
         used += 3 + strnlen(trial->id, 14);
@@ -406,7 +414,7 @@ static void draw_names(const struct tree *t)
 enum { N_KINDS = 8 };
 
 static const char *const kinds[N_KINDS] = {"fail", "down3", "down2", "down1", "zero", "up1", "up2", "up3"};
-static const char *const kind_words[N_KINDS] = {"without a score",    "far worse",       "worse",  "a little worse",
+static const char *const kind_words[N_KINDS] = {"without a score",  "far worse",       "worse",  "a little worse",
                                                 "without a change", "a little better", "better", "far better"};
 
 static bool is_dot_of(const struct tree *t, size_t i, const char *kind)
@@ -456,7 +464,8 @@ static void draw_bar(const struct tree *t, const size_t *counts, size_t total, d
     for (size_t k = 0; k < N_KINDS; k++) {
         double width = room * (double)counts[k] / (double)total;
         if (counts[k])
-            fprintf(t->p->out, "<rect class=\"part %s\" x=\"%.5g\" y=\"%.6g\" width=\"%.5g\" height=\"10\"><title>%zu %s</title></rect>",
+            fprintf(t->p->out,
+                    "<rect class=\"part %s\" x=\"%.5g\" y=\"%.6g\" width=\"%.5g\" height=\"10\"><title>%zu %s</title></rect>",
                     kinds[k], x, y - 5, fmax(0.5, width), counts[k], kind_words[k]);
         x += width;
     }
@@ -569,8 +578,8 @@ static void draw(struct tree *t)
 /* Tries all allocations even after a failure; release then frees what exists and accepts NULL. */
 static bool allocate(struct tree *t)
 {
-    size_t **lists[] = {&t->descendants, &t->owner, &t->first_child, &t->next_child, &t->last_child,
-                        &t->dots,        &t->dot_list, &t->dot_at,   &t->order,      &t->lane};
+    size_t **lists[] = {&t->descendants, &t->owner,    &t->first_child, &t->next_child, &t->last_child,
+                        &t->dots,        &t->dot_list, &t->dot_at,      &t->order,      &t->lane};
     bool ok = true;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         ok = (*lists[i] = calloc(t->n + 1, sizeof(size_t))) && ok;
@@ -581,8 +590,8 @@ static bool allocate(struct tree *t)
 
 static void release(struct tree *t)
 {
-    size_t *const lists[] = {t->descendants, t->owner, t->first_child, t->next_child, t->last_child,
-                             t->dots,        t->dot_list, t->dot_at,   t->order,      t->lane};
+    size_t *const lists[] = {t->descendants, t->owner,    t->first_child, t->next_child, t->last_child,
+                             t->dots,        t->dot_list, t->dot_at,      t->order,      t->lane};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         free(lists[i]);
     free(t->row);

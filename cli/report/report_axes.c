@@ -102,7 +102,8 @@ static bool number_words(struct model_axis *axis, struct setting *settings, size
         if (!i || strcmp(axis->words[i], axis->words[distinct - 1]) != 0)
             axis->words[distinct++] = axis->words[i];
     for (size_t i = 0; i < n; i++) {
-        const char **at = settings[i].text ? bsearch(&settings[i].text, axis->words, distinct, sizeof *axis->words, by_word) : NULL;
+        const char **at =
+            settings[i].text ? bsearch(&settings[i].text, axis->words, distinct, sizeof *axis->words, by_word) : NULL;
         settings[i].value = at ? (double)(at - axis->words) : NAN;
     }
     return true;
@@ -111,10 +112,8 @@ static bool number_words(struct model_axis *axis, struct setting *settings, size
 /* settings[0 .. n - 1] have the same name. Returns false when out of memory. */
 static bool add_axis(struct model_axis *axis, size_t trials, struct setting *settings, size_t n)
 {
-    *axis = (struct model_axis){.name = settings[0].name,
-                                .n = n,
-                                .distinct = malloc(n * sizeof(double)),
-                                .value = malloc((trials + 1) * sizeof(double))};
+    *axis = (struct model_axis){
+        .name = settings[0].name, .n = n, .distinct = malloc(n * sizeof(double)), .value = malloc((trials + 1) * sizeof(double))};
     if (!axis->distinct || !axis->value || !number_words(axis, settings, n))
         return false;
     /* NAN marks a trial without the parameter. A second array is not needed, because every user tests for NAN

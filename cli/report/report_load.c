@@ -98,7 +98,7 @@ static void fill_uncertainty(const struct model *model, struct model_trial *out,
 static bool fill_trial(struct model *model, struct model_trial *out, const struct lineage_trial *trial)
 {
     char odd[LINEAGE_NUMBER_MAX];
-    const char *const from[] = {trial->exp_id,     trial->specialist, trial->parent_exp, trial->hypothesis,
+    const char *const from[] = {trial->exp_id,         trial->specialist, trial->parent_exp, trial->hypothesis,
                                 trial->expected_delta, trial->timestamp,  trial->notes,      trial->snapshot_path};
     const char **const to[] = {&out->id,       &out->specialist, &out->parent_exp, &out->hypothesis,
                                &out->expected, &out->timestamp,  &out->notes,      &out->snapshot};
@@ -361,7 +361,8 @@ enum lineage_status model_set_since(struct model *model, const char *since, stru
     if (lineage_time_parse(&moment, since, (int64_t)time(NULL), NULL) != LINEAGE_OK) {
         *err = (struct lineage_error){.status = LINEAGE_ENOTFOUND};
         snprintf(err->text, sizeof err->text,
-                 "--since '%.60s' is neither a trial of %.100s nor a date; use an id, or for example yesterday", since, model->name);
+                 "--since '%.60s' is neither a trial of %.100s nor a date; use an id, or for example yesterday", since,
+                 model->name);
         return err->status;
     }
     for (model->night = model->n; model->night > 0; model->night--) {

@@ -5,8 +5,7 @@
 #include "report/report_model.h"
 
 /* Loads the model. The store must stay open as long as the model is used. Release the model even after a failure. */
-LINEAGE_NODISCARD enum lineage_status model_load(struct model *model, struct lineage_store *store,
-                                                 struct lineage_error *err);
+LINEAGE_NODISCARD enum lineage_status model_load(struct model *model, struct lineage_store *store, struct lineage_error *err);
 
 /*
  * Makes the trials after a trial or a time those that are new to the reader, instead of the last night. `since` is an id, with or

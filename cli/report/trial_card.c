@@ -77,7 +77,8 @@ static void changes_part(const struct picture *p, size_t trial)
     if (!idea->n_changes)
         return;
     fputs("<table class=\"changes\"><thead><tr><th scope=\"col\">changed</th><th scope=\"col\" class=\"n\">from</th>"
-          "<th scope=\"col\" class=\"n\">to</th><th scope=\"col\">source</th></tr></thead><tbody>", out);
+          "<th scope=\"col\" class=\"n\">to</th><th scope=\"col\">source</th></tr></thead><tbody>",
+          out);
     for (size_t i = 0; i < CHANGES_SHOWN && lineage_ideas_change_at(&change, p->model->ideas, trial, i); i++) {
         fputs("<tr class=\"changed\"><th scope=\"row\">", out);
         html_text(out, change.name, 60);
@@ -146,7 +147,8 @@ static void param_row(FILE *out, bool first, const char *name, const struct line
 {
     fputs(first ? "<table class=\"changes\"><thead><tr><th>differs from the parent</th><th class=\"n\">here</th>"
                   "<th class=\"n\">parent</th></tr></thead><tbody>"
-                : "", out);
+                : "",
+          out);
     fputs("<tr class=\"changed\"><th scope=\"row\">", out);
     html_text(out, name, 60);
     fputs("</th><td class=\"n\">", out);
@@ -160,8 +162,8 @@ static void param_row(FILE *out, bool first, const char *name, const struct line
 static bool is_declared(const struct picture *p, const struct model_trial *trial, const char *name)
 {
     struct lineage_change change;
-    for (size_t i = 0; trial->idea != MODEL_NONE && i < CHANGES_SHOWN &&
-                       lineage_ideas_change_at(&change, p->model->ideas, trial->idea, i); i++)
+    for (size_t i = 0;
+         trial->idea != MODEL_NONE && i < CHANGES_SHOWN && lineage_ideas_change_at(&change, p->model->ideas, trial->idea, i); i++)
         if (change.source == LINEAGE_CHANGE_DECLARED && strcmp(change.name, name) == 0)
             return true;
     return false;
@@ -236,7 +238,7 @@ static bool ends_in(const char *text, const char *end)
  * all. */
 static int rank_of(const char *key)
 {
-    static const char *const first[] = {"em",      "score", "val_loss", "val_bpb",   "reward",        "loss",
+    static const char *const first[] = {"em",      "score", "val_loss",  "val_bpb",       "reward",         "loss",
                                         "entropy", "kl",    "grad_norm", "clip_fraction", "response_tokens"};
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
         if (strcmp(key, first[i]) == 0)
@@ -307,8 +309,10 @@ static void draw_curve(const struct picture *p, const struct curve *c)
     double first = c->step[0], span = c->step[c->n - 1] > first ? c->step[c->n - 1] - first : 1;
     /* 120 points are all that the width can show; runs of 10,000 steps would make a page of megabytes. */
     size_t every = (c->n + POINTS - 1) / POINTS;
-    fprintf(p->out, "<svg class=\"pic\" viewBox=\"0 0 190 80\" role=\"img\" data-first=\"%.9g\" data-last=\"%.9g\" data-low=\"%.9g\" "
-                    "data-high=\"%.9g\"><title>", first, c->step[c->n - 1], y.low, y.high);
+    fprintf(p->out,
+            "<svg class=\"pic\" viewBox=\"0 0 190 80\" role=\"img\" data-first=\"%.9g\" data-last=\"%.9g\" data-low=\"%.9g\" "
+            "data-high=\"%.9g\"><title>",
+            first, c->step[c->n - 1], y.low, y.high);
     html_text(p->out, c->key, 60);
     fprintf(p->out, ": %zu steps, last %s</title>", c->n, number_text(a, c->value[c->n - 1], 4));
     picture_cell(p, 4, 11, "axis", c->key, 20);
@@ -365,14 +369,18 @@ static void gains_part(const struct picture *p, const struct model_trial *trial)
         high = fmax(high, trial->turns[i].mean);
     }
     struct scale y = {low, high > low ? high : low + 1, 86, 26, 1};
-    fprintf(p->out, "<h3>Information gain by turn</h3><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\"><svg class=\"pic gains\" viewBox=\"0 0 %d 112\" width=\"%d\" "
-                    "role=\"img\"><title>Mean information gain of each turn</title>\n", 30 + (int)n * WIDTH, 30 + (int)n * WIDTH);
+    fprintf(p->out,
+            "<h3>Information gain by turn</h3><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\"><svg "
+            "class=\"pic gains\" viewBox=\"0 0 %d 112\" width=\"%d\" "
+            "role=\"img\"><title>Mean information gain of each turn</title>\n",
+            30 + (int)n * WIDTH, 30 + (int)n * WIDTH);
     picture_line(p, 4, scale_at(&y, 0), 26 + (double)n * WIDTH, scale_at(&y, 0), "grid");
     for (size_t i = 0; i < n; i++) {
         const struct lineage_turn_stat *turn = &trial->turns[i];
         double x = 8 + (double)i * WIDTH, top = scale_at(&y, fmax(0, turn->mean)), foot = scale_at(&y, fmin(0, turn->mean));
-        fprintf(p->out, "<rect class=\"bar %s\" x=\"%.4g\" y=\"%.4g\" width=\"22\" height=\"%.4g\"><title>turn %" PRIu32
-                        ": %.4g, standard deviation %.4g</title></rect>",
+        fprintf(p->out,
+                "<rect class=\"bar %s\" x=\"%.4g\" y=\"%.4g\" width=\"22\" height=\"%.4g\"><title>turn %" PRIu32
+                ": %.4g, standard deviation %.4g</title></rect>",
                 turn->mean < 0 ? "fail" : "keep", x, top, fmax(1, foot - top), turn->turn, turn->mean, turn->std);
         picture_words(p, x + 11, 104, "tick mid", "%" PRIu32, turn->turn);
         picture_words(p, x + 11, top - 5, "small mid", "%s", number_text(text, turn->mean, 2));

@@ -45,8 +45,8 @@ bool abandoned_trial_prepare(const char *dir, const struct trial_plan *plan)
 {
     const struct trial_identity *identity = &plan->identity;
     char path[PATH_MAX];
-    json_t *object = json_pack("{s:I, s:f, s:o}", "started", (json_int_t)time(NULL), "train_seconds", plan->settings.train_seconds,
-                               "params", cli_json_params(plan->params, plan->n_params));
+    json_t *object = json_pack("{s:I, s:f, s:o}", "started", (json_int_t)time(NULL), "train_seconds",
+                               plan->settings.train_seconds, "params", cli_json_params(plan->params, plan->n_params));
     set_text(object, "name", identity->name);
     set_text(object, "specialist", identity->specialist);
     set_text(object, "domain", identity->domain);
@@ -100,9 +100,8 @@ static void read_params(struct abandoned *l)
     json_t *value;
     json_object_foreach(json_object_get(l->trial, "params"), name, value)
         if (l->plan.n_params < TRIAL_PARAMS_MAX && (json_is_number(value) || json_is_string(value)))
-            l->params[l->plan.n_params++] =
-                (struct lineage_param){name, json_is_number(value) ? json_number_value(value) : (double)NAN,
-                                       json_string_value(value)};
+            l->params[l->plan.n_params++] = (struct lineage_param){
+                name, json_is_number(value) ? json_number_value(value) : (double)NAN, json_string_value(value)};
     l->plan.params = l->params;
 }
 
@@ -228,8 +227,7 @@ static int record(struct abandoned *l)
 static void visit(void *context, const char *name, int dir, bool held)
 {
     struct abandoned *all = context;
-    if (held || all->status != CLI_GO_ON || faccessat(dir, RUNNING_TRIAL, F_OK, 0) != 0 ||
-        flock(dir, LOCK_EX | LOCK_NB) != 0)
+    if (held || all->status != CLI_GO_ON || faccessat(dir, RUNNING_TRIAL, F_OK, 0) != 0 || flock(dir, LOCK_EX | LOCK_NB) != 0)
         return;
     struct abandoned *l = calloc(1, sizeof *l);
     if (!l || !path_in(l->dir, lineage_store_dir(all->store), name)) {

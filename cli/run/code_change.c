@@ -50,7 +50,9 @@ void code_change_find(json_t *git, struct lineage_store *store, const char *pare
     json_t *run = provenance_load(store, other);
     bool known = provenance_origin(&run, origin, store);
     if (known && parent && *parent && commit_lacks(git, json_object_get(run, "git"))) {
-        cli_error(CLI_NO, "HEAD does not contain the code of %s, the parent of this trial; check its commit out or name another parent", parent);
+        cli_error(CLI_NO,
+                  "HEAD does not contain the code of %s, the parent of this trial; check its commit out or name another parent",
+                  parent);
         json_object_set_new(git, "lacks_parent", json_true());
     }
     char *diff = known ? commit_diff(json_object_get(run, "git"), git, FILE_MAX, &length) : NULL;

@@ -24,8 +24,7 @@ static double bytes_of(char *path)
     return bytes;
 }
 
-static void judge(struct trial_outcome *outcome, const struct command_artifact *artifact,
-                  const struct command_values *values)
+static void judge(struct trial_outcome *outcome, const struct command_artifact *artifact, const struct command_values *values)
 {
     char *pattern = placeholders_replace(artifact->glob, values);
     glob_t found = {0};

@@ -60,8 +60,8 @@ static bool make_words(struct command_environment *made, const char *const *word
  * Without a snapshot, LINEAGE_PARENT_SNAPSHOT is set to an empty text, because a value that this process inherited must
  * not reach the command.
  */
-static bool make_variables(struct command_environment *made, const char *const *more,
-                           const struct command_values *values, const char *params, const char *parent)
+static bool make_variables(struct command_environment *made, const char *const *more, const struct command_values *values,
+                           const char *params, const char *parent)
 {
     const char **at = made->environment;
     bool ok = own(made, at++, print("LINEAGE_PARAMS=%s", params)) &&

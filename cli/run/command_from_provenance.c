@@ -93,8 +93,7 @@ static bool read_versions(struct command_trial *trial, const json_t *object)
     return out != NULL;
 }
 
-static bool read_setting(struct command_trial *trial, const struct command_setting *setting, const json_t *value,
-                         const char *dir)
+static bool read_setting(struct command_trial *trial, const struct command_setting *setting, const json_t *value, const char *dir)
 {
     void *member = command_setting_member(trial, setting);
     switch (setting->kind) {

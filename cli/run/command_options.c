@@ -31,9 +31,9 @@ size_t command_options_list(struct poptOption *table, struct command_options *op
         if (setting->option)
             table[n++] = (struct poptOption){setting->option,
                                              setting->letter,
-                                             is_list(setting)                 ? POPT_ARG_ARGV
+                                             is_list(setting)                ? POPT_ARG_ARGV
                                              : setting->kind == SETTING_FLAG ? POPT_ARG_NONE
-                                                                              : POPT_ARG_STRING,
+                                                                             : POPT_ARG_STRING,
                                              &options->given[i],
                                              0,
                                              setting->help,
@@ -103,7 +103,8 @@ static bool check_files(const char *option, char **list)
     for (char **path = list; path && *path; path++)
         if (!protected_file_digest(&digest, *path))
             return cli_error(CLI_USAGE, "--%s %s: %s", option, *path,
-                             errno == EINVAL ? "it is not a regular file" : strerror(errno)), false;
+                             errno == EINVAL ? "it is not a regular file" : strerror(errno)),
+                   false;
     return true;
 }
 

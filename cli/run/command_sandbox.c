@@ -35,8 +35,8 @@ static bool may_share_memory(const struct command_trial *t, const struct command
 {
     static const char shared[] = "/dev/shm";
     char here[PATH_MAX];
-    return strncmp(places->trial, shared, strlen(shared)) != 0 &&
-           realpath(t->dir ? t->dir : ".", here) && strncmp(here, shared, strlen(shared)) != 0;
+    return strncmp(places->trial, shared, strlen(shared)) != 0 && realpath(t->dir ? t->dir : ".", here) &&
+           strncmp(here, shared, strlen(shared)) != 0;
 }
 
 /* Adds the paths of an option to the n of `paths`. They are relative to the directory in which the commands work. */
@@ -56,8 +56,8 @@ static bool add_given(struct command_sandbox *made, const char **paths, size_t n
     return true;
 }
 
-static bool make_paths(struct command_sandbox *made, const struct command_trial *t,
-                       const struct command_places *places, const char *temporary)
+static bool make_paths(struct command_sandbox *made, const struct command_trial *t, const struct command_places *places,
+                       const char *temporary)
 {
     const char **writable = made->writable = calloc(count(t->sandbox_write) + 5, sizeof *writable);
     size_t n = 0;
@@ -90,7 +90,8 @@ static bool find_hidden(struct command_sandbox *made, const struct command_trial
         const char *cover;
         for (size_t i = 0; good && readable[i]; i++)
             if ((cover = private_places_cover(&made->hidden, readable[i])))
-                good = (cli_error(CLI_USAGE, "--sandbox-read %s: %s is hidden or shown as a whole", t->sandbox_read[i], cover), false);
+                good = (cli_error(CLI_USAGE, "--sandbox-read %s: %s is hidden or shown as a whole", t->sandbox_read[i], cover),
+                        false);
     } else
         cli_no_memory();
     made->sandbox.hidden = (const char *const *)made->hidden.paths;
@@ -111,13 +112,11 @@ static const char *make_temporary(struct command_sandbox *made, const struct com
     own(made, text);
     if (mkdirat(places->dir, COMMAND_SANDBOX_TEMPORARY, 0700) == 0)
         return text;
-    return cli_error(CLI_SYSTEM, "cannot make %s: %s", text + strlen(variable), strerror(errno)),
-           NULL;
+    return cli_error(CLI_SYSTEM, "cannot make %s: %s", text + strlen(variable), strerror(errno)), NULL;
 }
 
 /* A TMPDIR of --env is kept. */
-static bool make_environment(struct command_sandbox *made, const struct command_trial *t,
-                             const char *temporary)
+static bool make_environment(struct command_sandbox *made, const struct command_trial *t, const char *temporary)
 {
     size_t n = count(t->environment);
     bool given = false;
@@ -145,46 +144,38 @@ static void say_hidden(const struct private_places *hidden)
 }
 
 /* Prints which layers there are, and why each of the others is missing. Returns false if the trial requires them. */
-static bool report(const struct command_sandbox *made, const struct command_trial *t,
-                   const int errors[SANDBOX_LAYERS])
+static bool report(const struct command_sandbox *made, const struct command_trial *t, const int errors[SANDBOX_LAYERS])
 {
     char names[SANDBOX_TEXT_MAX], text[256 + SANDBOX_LAYERS * 96];
     unsigned layer, missing = SANDBOX_ALL & ~made->sandbox.layers;
     const char *name;
     size_t n = 0;
     if (missing || !t->quiet) {
-        snprintf(text, sizeof text, "sandbox: %s",
-                 made->sandbox.layers ? sandbox_names(names, made->sandbox.layers) : "none");
+        snprintf(text, sizeof text, "sandbox: %s", made->sandbox.layers ? sandbox_names(names, made->sandbox.layers) : "none");
         cli_say(text);
     }
     if (!t->quiet && made->sandbox.layers & SANDBOX_MOUNTS && made->hidden.n)
         say_hidden(&made->hidden);
     for (size_t i = 0; (name = sandbox_layer_at(i, &layer)); i++)
         if (missing & layer)
-            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s (%.60s)", n ? ", " : "", name,
-                                  strerror(errors[i]));
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s (%.60s)", n ? ", " : "", name, strerror(errors[i]));
     if (!missing)
         return true;
     if (strcmp(t->sandbox, "require") == 0)
-        return cli_error(CLI_SYSTEM,
-                         "nothing was run: the sandbox would lack %s; --sandbox try does without",
-                         text),
-               false;
+        return cli_error(CLI_SYSTEM, "nothing was run: the sandbox would lack %s; --sandbox try does without", text), false;
     cli_error(CLI_NO, "warning: the sandbox lacks %s", text);
     return true;
 }
 
-bool command_sandbox_make(struct command_sandbox *made, const struct command_trial *t,
-                          const struct command_places *places)
+bool command_sandbox_make(struct command_sandbox *made, const struct command_trial *t, const struct command_places *places)
 {
     int errors[SANDBOX_LAYERS];
-    *made =
-        (struct command_sandbox){.owned = calloc(count(t->sandbox_write) + count(t->sandbox_read) + 1, sizeof *made->owned)};
+    *made = (struct command_sandbox){.owned = calloc(count(t->sandbox_write) + count(t->sandbox_read) + 1, sizeof *made->owned)};
     if (!made->owned)
         return cli_no_memory(), false;
     const char *temporary = make_temporary(made, places);
-    if (!temporary || !make_paths(made, t, places, strchr(temporary, '/')) ||
-        !find_hidden(made, t, places) || !make_environment(made, t, temporary))
+    if (!temporary || !make_paths(made, t, places, strchr(temporary, '/')) || !find_hidden(made, t, places) ||
+        !make_environment(made, t, temporary))
         return false;
     made->sandbox.layers = sandbox_probe(&made->sandbox, errors);
     return report(made, t, errors);

@@ -23,8 +23,7 @@ struct command_sandbox {
 
 /* Where the commands of the trial work, all absolute. */
 struct command_places {
-    const char
-        *trial; /* its directory in the store, in which the one for temporary files is made */
+    const char *trial; /* its directory in the store, in which the one for temporary files is made */
     int dir;    /* the same, open */
     const char *workdir, *events;
 };
@@ -37,8 +36,7 @@ struct command_places {
  * the trial is quiet and none is missing. Returns false after printing why it cannot be made, or which layers are missing if the
  * trial requires all of them. Call command_sandbox_release in either case.
  */
-bool command_sandbox_make(struct command_sandbox *made, const struct command_trial *trial,
-                          const struct command_places *places);
+bool command_sandbox_make(struct command_sandbox *made, const struct command_trial *trial, const struct command_places *places);
 
 /* A zeroed struct is allowed. */
 void command_sandbox_release(struct command_sandbox *made);

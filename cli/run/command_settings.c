@@ -37,8 +37,7 @@ static const struct command_setting settings[] = {
      "like --eval, in a new directory with copies of the protected files alone; only its score counts"},
     {"preflight", "preflight", 0, "preflight", SETTING_TEXT, AT(preflight), SAME_TRIAL, NULL, "COMMAND",
      "shell command that must succeed before the training"},
-    {"score", "score", 0, "score", SETTING_TEXT, AT(settings.score), OTHER_TRIAL, NULL, "NAME",
-     "the metric that is the score"},
+    {"score", "score", 0, "score", SETTING_TEXT, AT(settings.score), OTHER_TRIAL, NULL, "NAME", "the metric that is the score"},
     {"metrics", "metric", 'm', "metrics", SETTING_TEXTS, AT(settings.metrics.names), OTHER_TRIAL, NULL, "NAME",
      "read NAME and the number behind it anywhere in a line; the first NAME is the score"},
     {"metric_regex", "metric-regex", 0, "metric_regex", SETTING_TEXTS, AT(metric_regex), OTHER_TRIAL, NULL, "NAME=REGEX",
@@ -58,14 +57,14 @@ static const struct command_setting settings[] = {
      "time limit of the training in seconds, also 10m, 2h"},
     {"eval_seconds", "eval-seconds", 0, "eval_seconds", SETTING_AMOUNT, AT(settings.eval_seconds), SAME_TRIAL, NULL, "N",
      "time limit of the evaluation"},
-    {"train_cpu_seconds", "train-cpu-seconds", 0, "train_cpu_seconds", SETTING_AMOUNT, AT(settings.train_cpu_seconds),
-     SAME_TRIAL, NULL, "N", "limit of the training in processor seconds of all its processes"},
+    {"train_cpu_seconds", "train-cpu-seconds", 0, "train_cpu_seconds", SETTING_AMOUNT, AT(settings.train_cpu_seconds), SAME_TRIAL,
+     NULL, "N", "limit of the training in processor seconds of all its processes"},
     {"eval_cpu_seconds", "eval-cpu-seconds", 0, "eval_cpu_seconds", SETTING_AMOUNT, AT(settings.eval_cpu_seconds), SAME_TRIAL,
      NULL, "N", "limit of the evaluation in processor seconds"},
     {"silence_seconds", "silence", 0, "silence_seconds", SETTING_AMOUNT, AT(settings.silence_seconds), SAME_TRIAL, NULL,
      "SECONDS", "end a command that prints nothing for SECONDS"},
-    {"score_minutes", "score-minutes", 0, "score_minutes", SETTING_AMOUNT, AT(settings.score_minutes), SAME_TRIAL, NULL, "MINUTES",
-     "warn if no value of the score was read after MINUTES (default: 10; 0: never)"},
+    {"score_minutes", "score-minutes", 0, "score_minutes", SETTING_AMOUNT, AT(settings.score_minutes), SAME_TRIAL, NULL,
+     "MINUTES", "warn if no value of the score was read after MINUTES (default: 10; 0: never)"},
     {"memory_bytes", "memory", 0, "memory_bytes_limit", SETTING_AMOUNT, AT(settings.memory_bytes), SAME_TRIAL, NULL, "BYTES",
      "memory limit of all its processes together, also 500M, 2G"},
     {"grace_seconds", "grace", 0, "grace_seconds", SETTING_AMOUNT, AT(settings.grace_seconds), SAME_TRIAL, NULL, "SECONDS",
@@ -144,8 +143,8 @@ bool command_setting_check(const struct command_setting *setting, const char *te
         snprintf(why, size, "require: %s", err.text);
         return false;
     }
-    return metric_rules_check(setting->offset == AT(metric_regex) ? list : NULL,
-                              setting->offset == AT(metric_take) ? list : NULL, why, size);
+    return metric_rules_check(setting->offset == AT(metric_regex) ? list : NULL, setting->offset == AT(metric_take) ? list : NULL,
+                              why, size);
 }
 
 bool command_setting_from_json(struct command_trial *trial, const struct command_setting *setting, const json_t *value)

@@ -45,7 +45,8 @@ static bool is_in_force(const struct lineage_param *params, size_t n, const char
 }
 
 /* Adds what the ancestor has set and no nearer trial. */
-static bool add_inherited(struct command_trial *trial, struct lineage_param **params, size_t *n, const struct lineage_trial *ancestor)
+static bool add_inherited(struct command_trial *trial, struct lineage_param **params, size_t *n,
+                          const struct lineage_trial *ancestor)
 {
     struct lineage_param *grown = realloc(*params, (*n + ancestor->n_params + 1) * sizeof *grown);
     bool good = grown != NULL;

@@ -56,7 +56,8 @@ struct command_trial {
 
     const char *const *argv; /* ended by NULL */
     const char *eval;        /* shell command that evaluates after the training; NULL: none */
-    const char *sealed_eval; /* the same, but from a sealed copy of the protected files, and only its score counts (sealed_copy.h) */
+    const char
+        *sealed_eval; /* the same, but from a sealed copy of the protected files, and only its score counts (sealed_copy.h) */
     const char *preflight;   /* shell command that must succeed before the training; NULL: none */
     const struct lineage_param *params; /* [n_params] */
     size_t n_params;

@@ -242,18 +242,19 @@ static int print_json(const struct dry_metrics *dry, const char *missing, bool f
     for (size_t i = 0; i < dry->values.n; i++) {
         const struct metric_value *metric = &dry->values.metrics[i];
         place_text(dry, &dry->places[i], where, sizeof where);
-        json_array_append_new(metrics, json_pack("{s:o, s:o, s:s, s:I, s:s, s:o}", "name", cli_json_text(metric->rule.name),
-                                                 "value", cli_json_number(metric->value), "takes",
-                                                 metric_rule_text(how, &metric->rule), "values", (json_int_t)metric->count,
-                                                 "line", where, "text", cli_json_text(dry->places[i].text)));
+        json_array_append_new(metrics,
+                              json_pack("{s:o, s:o, s:s, s:I, s:s, s:o}", "name", cli_json_text(metric->rule.name), "value",
+                                        cli_json_number(metric->value), "takes", metric_rule_text(how, &metric->rule), "values",
+                                        (json_int_t)metric->count, "line", where, "text", cli_json_text(dry->places[i].text)));
     }
     json_object_set_new(root, "metrics", metrics);
     if (dry->results.score.present) {
         explain(dry, why, sizeof why);
         place_text(dry, &dry->score, where, sizeof where);
-        json_object_set_new(root, "score", json_pack("{s:o, s:o, s:s, s:s, s:o}", "name", cli_json_text(score_name(dry)),
-                                                     "value", cli_json_number(dry->results.score.value), "why", why, "line",
-                                                     where, "text", cli_json_text(dry->score.text)));
+        json_object_set_new(root, "score",
+                            json_pack("{s:o, s:o, s:s, s:s, s:o}", "name", cli_json_text(score_name(dry)), "value",
+                                      cli_json_number(dry->results.score.value), "why", why, "line", where, "text",
+                                      cli_json_text(dry->score.text)));
     } else {
         json_object_set_new(root, "score", json_null());
         json_object_set_new(root, "missing", cli_json_text(missing));

@@ -77,10 +77,12 @@ static void plain(char *line)
  */
 static size_t prefix_length(const char *line)
 {
-    size_t blanks = strspn(line, " "), word = blanks + strspn(line + blanks, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
+    size_t blanks = strspn(line, " "),
+           word = blanks + strspn(line + blanks, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
     const char *end = NULL;
     if (*line == '[' && (end = strchr(line, ']'))) {
-        bool ranks = strspn(line + 1, "0123456789,") == (size_t)(end - line - 1), numbered = isdigit((unsigned char)end[-1]) && !memchr(line, ' ', (size_t)(end - line));
+        bool ranks = strspn(line + 1, "0123456789,") == (size_t)(end - line - 1),
+             numbered = isdigit((unsigned char)end[-1]) && !memchr(line, ' ', (size_t)(end - line));
         if (ranks && end[1] == '<')
             end = strchr(end, '>');
         end = !end || (!ranks && !numbered) || (end[1] != ':' && !ranks) ? NULL : end + 1 + (end[1] == ':');
@@ -126,7 +128,8 @@ static void learn_prefix(struct lines *lines, size_t i)
     bool timed = memchr(sample, ':', n);
     for (size_t j = i; j < lines->n; j++) {
         const char *line = lines->at[j];
-        for (k = 0; k < n && (sample[k] == line[k] || (timed && isdigit((unsigned char)sample[k]) && isdigit((unsigned char)line[k])));)
+        for (k = 0;
+             k < n && (sample[k] == line[k] || (timed && isdigit((unsigned char)sample[k]) && isdigit((unsigned char)line[k])));)
             k++;
         lines->at[j] += k < n ? 0 : n;
     }
@@ -159,8 +162,9 @@ static void split(struct lines *lines, char *text)
 /* Code of the language or of an installed package, in which a user's mistake shows up but was not made. */
 static bool is_of_library(const char *path, size_t n)
 {
-    static const char *const libraries[] = {"site-packages/", "dist-packages/", "/lib/python", "<frozen", "node:internal",
-                                            "node_modules/", "/rustc/", "/usr/local/go/", "/usr/lib/go", ".pyx", "/bin/torchrun"};
+    static const char *const libraries[] = {"site-packages/", "dist-packages/", "/lib/python",  "<frozen",
+                                            "node:internal",  "node_modules/",  "/rustc/",      "/usr/local/go/",
+                                            "/usr/lib/go",    ".pyx",           "/bin/torchrun"};
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
         if (memmem(path, n, libraries[i], strlen(libraries[i])))
             return true;
@@ -253,8 +257,9 @@ static bool is_frame(const char *line, const char **path, size_t *n, unsigned lo
 /* A launcher whose child failed reports the child's end as an exception of its own. */
 static bool is_of_launcher(const char *line)
 {
-    static const char *const names[] = {"ChildFailedError", "ProcessRaisedException", "ProcessExitedException", "CalledProcessError",
-                                        "PapermillExecutionError", "CellExecutionError", "WorkerGroupFailureError", NULL};
+    static const char *const names[] = {
+        "ChildFailedError",        "ProcessRaisedException", "ProcessExitedException",  "CalledProcessError",
+        "PapermillExecutionError", "CellExecutionError",     "WorkerGroupFailureError", NULL};
     for (const char *const *name = names; *name; name++)
         if (strstr(line, *name))
             return true;
@@ -302,7 +307,8 @@ static bool read_frames(struct found *found, const struct lines *lines, size_t *
             own = !is_of_library(path, n);
             put_where(found, path, n, number);
         }
-    if (*i == lines->n || is_header(lines->at[*i]) || !is_exception(lines->at[*i]) || begins(lines->at[*i], "Message: ")) /* of logging */
+    if (*i == lines->n || is_header(lines->at[*i]) || !is_exception(lines->at[*i]) ||
+        begins(lines->at[*i], "Message: ")) /* of logging */
         return false;
     put_exception(found, lines, *i);
     return true;
@@ -379,8 +385,9 @@ static bool find_python(struct found *found, const struct lines *lines)
         direct = direct || begins(line, "The above exception was the direct cause");
         ignored = ignored || begins(line, "Exception ignored in") || begins(line, "Exception ignored while");
         bool first = grouped && lines->boxed[i] == 2;
-        if (!(is_frame(line, &path, &n, &number) ? read_frames(&next, lines, &i)
-                                                 : is_header(line) && (read_cell(&next, lines, &i) || read_box(&next, lines, &i)))) {
+        if (!(is_frame(line, &path, &n, &number)
+                  ? read_frames(&next, lines, &i)
+                  : is_header(line) && (read_cell(&next, lines, &i) || read_box(&next, lines, &i)))) {
             i -= is_frame(line, &path, &n, &number); /* what ended the frames is looked at again */
             continue;
         }
@@ -486,9 +493,9 @@ static bool find_headline(struct found *found, const struct lines *lines)
                 continue;
             static const char thrown[] = "terminate called after throwing an instance of ";
             size_t n = strlen(line);
-            put_what(found, begins(line, thrown)                                            ? line + sizeof thrown - 1
-                            : heads[k].keep                                                 ? line
-                                                                                            : line + strlen(heads[k].prefix));
+            put_what(found, begins(line, thrown) ? line + sizeof thrown - 1
+                            : heads[k].keep      ? line
+                                                 : line + strlen(heads[k].prefix));
             const char *below = i + 1 < lines->n ? unindented(lines->at[i + 1]) : "";
             if (begins(below, "what():"))
                 add_what(found, ": ", below + 7);
@@ -527,7 +534,8 @@ static bool find_node(struct found *found, const struct lines *lines)
     for (size_t i = lines->n; i-- > 1;) {
         size_t name = strcspn(lines->at[i - 1], ": ");
         if (!begins(unindented(lines->at[i]), "at ") || lines->at[i] == unindented(lines->at[i]) || name < 5 ||
-            (strncmp(lines->at[i - 1] + name - 5, "Error", 5) != 0 && (name < 9 || strncmp(lines->at[i - 1] + name - 9, "Exception", 9) != 0)))
+            (strncmp(lines->at[i - 1] + name - 5, "Error", 5) != 0 &&
+             (name < 9 || strncmp(lines->at[i - 1] + name - 9, "Exception", 9) != 0)))
             continue;
         put_what(found, lines->at[i - 1]);
         found->line = i;
@@ -545,7 +553,8 @@ static bool find_node(struct found *found, const struct lines *lines)
  */
 static bool find_place_line(struct found *found, const struct lines *lines)
 {
-    static const char *const failures[] = {"Assertion", "assert", "error:", "Error", "failed", "FAILED", "fatal", "FATAL", "undefined"};
+    static const char *const failures[] = {"Assertion", "assert", "error:", "Error",    "failed",
+                                           "FAILED",    "fatal",  "FATAL",  "undefined"};
     bool any = false;
     for (size_t i = 0; i < lines->n; i++) {
         struct found next = {.what = ""};
@@ -562,7 +571,6 @@ static bool find_place_line(struct found *found, const struct lines *lines)
     }
     return any;
 }
-
 
 /* ---- arguments ---- */
 
@@ -590,7 +598,8 @@ static bool find_arguments(struct found *found, const struct lines *lines)
         if (strncasecmp(line, "usage:", 6) == 0 || begins(line, "Usage of ") || (begins(line, "Try '") && strstr(line, "help")))
             usage = i;
         bool named = cli_cause_words(line, &cause, &lacks) && cause == LINEAGE_CAUSE_ARGUMENTS;
-        bool error = usage != SIZE_MAX && usage < i && (strstr(line, ": error: ") || begins(line, "error: ") || begins(line, "Error: "));
+        bool error =
+            usage != SIZE_MAX && usage < i && (strstr(line, ": error: ") || begins(line, "error: ") || begins(line, "Error: "));
         if (!named && !error)
             continue;
         if (begins(line, "\xe2\x95\xad") && i + 1 < lines->n) /* the title of a box */
@@ -626,8 +635,9 @@ static int named_signal(const char *line)
     static const struct {
         const char *name;
         int number;
-    } names[] = {{"SIGKILL", 9}, {"SIGSEGV", 11}, {"SIGABRT", 6}, {"SIGBUS", 7}, {"SIGFPE", 8}, {"SIGILL", 4},
-                 {" Killed ", 9},  {"Segmentation fault", 11}, {" Aborted ", 6}};
+    } names[] = {{"SIGKILL", 9},  {"SIGSEGV", 11}, {"SIGABRT", 6},  {"SIGBUS", 7},
+                 {"SIGFPE", 8},   {"SIGILL", 4},   {" Killed ", 9}, {"Segmentation fault", 11},
+                 {" Aborted ", 6}};
     const char *at = strstr(line, "signal ");
     if (at && atoi(at + 7) > 0 && atoi(at + 7) < 65)
         return atoi(at + 7);
@@ -667,8 +677,9 @@ static bool find_root_cause(struct found *found, const struct lines *lines, long
 /* `Command terminated by signal 9`, `.. exited on signal 9 (Killed).`, `train.sh: line 3: 71 Killed  python train.py`. */
 static bool find_launcher(struct found *found, const struct lines *lines)
 {
-    static const char *const words[] = {"terminated by signal", "exited on signal", "killed by signal", "died with", "terminated with signal",
-                                        "was terminated", "received signal", "exits with return code", "died from signal", NULL};
+    static const char *const words[] = {
+        "terminated by signal", "exited on signal", "killed by signal",       "died with",        "terminated with signal",
+        "was terminated",       "received signal",  "exits with return code", "died from signal", NULL};
     long rank;
     if (find_root_cause(found, lines, &rank))
         return true;
@@ -692,7 +703,8 @@ static bool find_perl(struct found *found, const struct lines *lines)
 {
     for (size_t i = lines->n; i-- > 0;) {
         const char *line = lines->at[i], *at = strstr(line, " at "), *number = at ? strstr(at, " line ") : NULL;
-        if (!number || !isdigit((unsigned char)number[6]) || strcspn(at + 4, " ") != (size_t)(number - at - 4) || strncmp(line, "#", 1) == 0)
+        if (!number || !isdigit((unsigned char)number[6]) || strcspn(at + 4, " ") != (size_t)(number - at - 4) ||
+            strncmp(line, "#", 1) == 0)
             continue;
         put_where(found, at + 4, (size_t)(number - at - 4), strtoul(number + 6, NULL, 10));
         put_what(found, line);
@@ -707,8 +719,8 @@ static bool find_perl(struct found *found, const struct lines *lines)
 /* A line whose words name a cause, or that begins with the name of an error. The last one counts. */
 static bool find_line(struct found *found, const struct lines *lines)
 {
-    static const char *const parts[] = {": not found", ": command not found", "No such file or directory", "Permission denied", "unbound variable",
-                                        "exec format error"};
+    static const char *const parts[] = {": not found",       ": command not found", "No such file or directory",
+                                        "Permission denied", "unbound variable",    "exec format error"};
     enum lineage_cause cause;
     bool lacks;
     for (size_t i = lines->n; i-- > 0;) {
@@ -747,8 +759,8 @@ static bool find_two_lines(struct found *found, const struct lines *lines)
 /* Reads the forms in the lines of one process. */
 static void read_forms(struct found *found, const struct lines *lines)
 {
-    static bool (*const reports[])(struct found *, const struct lines *) = {find_python, find_rust,   find_pytest,     find_arguments,
-                                                                            find_two_lines, find_node, find_headline, find_launcher};
+    static bool (*const reports[])(struct found *, const struct lines *) = {
+        find_python, find_rust, find_pytest, find_arguments, find_two_lines, find_node, find_headline, find_launcher};
     static bool (*const others[])(struct found *, const struct lines *) = {find_place_line, find_line, find_perl, find_usage};
     bool any = false;
     for (size_t i = 0; !any && i < sizeof reports / sizeof *reports; i++)
@@ -838,7 +850,8 @@ static void look_below(struct found *found, const struct lines *lines, struct tr
     enum lineage_cause cause;
     bool lacks;
     for (size_t i = found->line + 1; i < lines->n && i < found->line + BELOW_MAX && !is_header(lines->at[i]); i++) {
-        const char *at = cli_cause_words(lines->at[i], &cause, &lacks), *quote = at ? strstr(lines->at[i], "error message = '") : NULL;
+        const char *at = cli_cause_words(lines->at[i], &cause, &lacks),
+                   *quote = at ? strstr(lines->at[i], "error message = '") : NULL;
         if (!at || (cause != LINEAGE_CAUSE_MEMORY && cause != LINEAGE_CAUSE_DISK))
             continue;
         char words[WHAT_MAX];
@@ -881,7 +894,8 @@ static void judge(struct trial_outcome *outcome, struct found *found, const stru
         look_below(found, lines, outcome);
     }
     if ((outcome->exit_status == 127 && strstr(found->what, "not found")) ||
-        (outcome->exit_status == 127 && strstr(found->what, "No such file")) || (outcome->exit_status == 126 && strstr(found->what, "ermission denied"))) {
+        (outcome->exit_status == 127 && strstr(found->what, "No such file")) ||
+        (outcome->exit_status == 126 && strstr(found->what, "ermission denied"))) {
         outcome->cause = LINEAGE_CAUSE_MISSING;
         outcome->lacks = true;
     }

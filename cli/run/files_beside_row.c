@@ -64,7 +64,8 @@ static void move_to(const struct lineage_store *store, enum lineage_place place,
     struct lineage_error err;
     char *kept = NULL;
     if (lineage_store_path(&kept, store, place, &err) == LINEAGE_OK &&
-        (place == LINEAGE_PLACE_PROVENANCE ? make_private(kept) : mkdir(kept, 0777) == 0 || errno == EEXIST) && path_in(to, kept, name)) {
+        (place == LINEAGE_PLACE_PROVENANCE ? make_private(kept) : mkdir(kept, 0777) == 0 || errno == EEXIST) &&
+        path_in(to, kept, name)) {
         workdir_remove_tree(AT_FDCWD, to);
         if (renameat(dir, from, AT_FDCWD, to) != 0)
             cli_error(CLI_SYSTEM, "cannot keep %s: %s", to, strerror(errno));

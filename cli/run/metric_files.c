@@ -18,7 +18,14 @@
 #include "metrics/step_file.h"
 #include "support/running_files.h"
 
-enum { FILE_BYTES = 256 << 20, NAME_BYTES = 256, DEPTH_MAX = 6, ENTRIES_MAX = 8000, CANDIDATES_MAX = 64, SHOWN_MAX = PATH_MAX + 16 };
+enum {
+    FILE_BYTES = 256 << 20,
+    NAME_BYTES = 256,
+    DEPTH_MAX = 6,
+    ENTRIES_MAX = 8000,
+    CANDIDATES_MAX = 64,
+    SHOWN_MAX = PATH_MAX + 16
+};
 
 /* A clock of the kernel that may be a few milliseconds behind sets the times of files. */
 #define CLOCK_LAG 0.02
@@ -124,7 +131,8 @@ static void take_metric(struct found *found, const json_t *run, const char *metr
     const char *of = json_string_value(json_object_get(run, "name"));
     char name[NAME_BYTES];
     snprintf(name, sizeof name, "%s%s%s", of && strcmp(of, ".") != 0 ? of : "", of && strcmp(of, ".") != 0 ? "/" : "", metric);
-    const enum rank alone = rank_of(found->asked, metric), whole = rank_of(found->asked, name), rank = whole > alone ? whole : alone;
+    const enum rank alone = rank_of(found->asked, metric), whole = rank_of(found->asked, name),
+                    rank = whole > alone ? whole : alone;
     for (size_t i = 0; i < json_array_size(curve); i++)
         take_ranked(found, rank, name, run, json_number_value(json_array_get(json_array_get(curve, i), 1)));
     if (!json_is_number(last) || json_array_size(curve) == 0)
@@ -164,7 +172,8 @@ static bool read_steps(struct found *found, const char *path, char why[HISTORY_W
  * Reads the values of found->asked. With `beside`, the other event files of the directory belong to an event file. Returns false with
  * the reason, which names the file. Call metric_value_release in either case.
  */
-static bool read_file(struct found *found, const char *path, const struct metric_files *files, bool beside, char why[HISTORY_WHY_MAX])
+static bool read_file(struct found *found, const char *path, const struct metric_files *files, bool beside,
+                      char why[HISTORY_WHY_MAX])
 {
     if (is_step_file(path)) {
         if (!read_steps(found, path, why))
@@ -184,8 +193,8 @@ static bool read_file(struct found *found, const char *path, const struct metric
     else if (strcmp(found->name, found->other) == 0)
         snprintf(why, HISTORY_WHY_MAX, "%.200s has several runs with %.100s; name the file of one", path, found->name);
     else
-        snprintf(why, HISTORY_WHY_MAX, "%.150s has %.100s and %.100s; write NAME=PATH#%.100s for one of them", path, found->name, found->other,
-                 found->name);
+        snprintf(why, HISTORY_WHY_MAX, "%.150s has %.100s and %.100s; write NAME=PATH#%.100s for one of them", path, found->name,
+                 found->other, found->name);
     return false;
 }
 
@@ -213,9 +222,15 @@ static void give(const struct metric_files *files, const char *name, const char 
 {
     const bool finite = isfinite(value), score = is_score(files, name);
     json_t *line = finite ? json_pack("{s:f}", name, value) : json_object();
-    const struct trial_event event = {.line = line, .channel = TRIAL_CHANNEL_FILE, .file = path, .has_score = score && finite,
-                                      .score = finite ? value : 0, .lost_score = score && !finite, .not_finite = finite ? NULL : name,
-                                      .train_s = -1, .eval_s = -1};
+    const struct trial_event event = {.line = line,
+                                      .channel = TRIAL_CHANNEL_FILE,
+                                      .file = path,
+                                      .has_score = score && finite,
+                                      .score = finite ? value : 0,
+                                      .lost_score = score && !finite,
+                                      .not_finite = finite ? NULL : name,
+                                      .train_s = -1,
+                                      .eval_s = -1};
     if (line)
         files->event(files->context, &event);
     json_decref(line);
@@ -224,8 +239,9 @@ static void give(const struct metric_files *files, const char *name, const char 
 /* ---- names of files that programs write ---- */
 
 /* In order of trust: event files of TensorBoard have numbers of single precision. */
-static const char *const kinds[] = {"trainer_state.json", "metrics.csv", "results.csv", "progress.csv", "evaluations.npz", "result.json",
-                                    "metrics.jsonl", "mlflow.db", "mlruns", ".wandb", ".tfevents."};
+static const char *const kinds[] = {"trainer_state.json", "metrics.csv",   "results.csv", "progress.csv", "evaluations.npz",
+                                    "result.json",        "metrics.jsonl", "mlflow.db",   "mlruns",       ".wandb",
+                                    ".tfevents."};
 enum { N_KINDS = sizeof kinds / sizeof *kinds, WANDB = N_KINDS - 2, TENSORBOARD = N_KINDS - 1 };
 
 static size_t kind_of(const char *name)
@@ -273,7 +289,8 @@ static void newest_match(struct match *match, const char *pattern, const struct 
     *match = (struct match){.n = 0};
     const bool good = glob(pattern, GLOB_NOCHECK, NULL, &found) == 0;
     for (size_t i = 0; good && i < found.gl_pathc; i++) {
-        const bool exists = stat(found.gl_pathv[i], &st) == 0, counts = exists && (S_ISDIR(st.st_mode) || history_in_time(&st, &in_time));
+        const bool exists = stat(found.gl_pathv[i], &st) == 0,
+                   counts = exists && (S_ISDIR(st.st_mode) || history_in_time(&st, &in_time));
         if (!counts || (match->n && st.st_ino == best.st_ino && st.st_dev == best.st_dev))
             continue;
         match->n++;
@@ -286,13 +303,15 @@ static void newest_match(struct match *match, const char *pattern, const struct 
     const char *slash = strrchr(match->path, '/');
     const size_t kind = kind_of(slash ? slash + 1 : match->path);
     for (size_t i = 0; good && match->n > 1 && i < found.gl_pathc; i++)
-        match->others += stat(found.gl_pathv[i], &st) == 0 && history_in_time(&st, &in_time) && (st.st_ino != best.st_ino || st.st_dev != best.st_dev) &&
+        match->others += stat(found.gl_pathv[i], &st) == 0 && history_in_time(&st, &in_time) &&
+                         (st.st_ino != best.st_ino || st.st_dev != best.st_dev) &&
                          !is_same_training(kind, match->path, found.gl_pathv[i]);
     if (good)
         globfree(&found);
 }
 
-static bool read_given(const struct metric_files *files, const struct command_values *values, const char *given, char why[HISTORY_WHY_MAX])
+static bool read_given(const struct metric_files *files, const struct command_values *values, const char *given,
+                       char why[HISTORY_WHY_MAX])
 {
     char name[METRIC_NAME_BYTES], pattern[PATH_MAX], shown[SHOWN_MAX], text[SHOWN_MAX + 400];
     struct match match;
@@ -308,7 +327,8 @@ static bool read_given(const struct metric_files *files, const struct command_va
     snprintf(why, HISTORY_WHY_MAX, "the trial did not write %.400s", pattern);
     bool good = place && match.path[0] && read_file(&found, match.path, files, match.n > 1, why);
     shown_path(shown, match.path, values);
-    snprintf(text, sizeof text, "--metric-file %.200s: %s counts, the newest of %zu files of the trial that match; a narrower pattern names another",
+    snprintf(text, sizeof text,
+             "--metric-file %.200s: %s counts, the newest of %zu files of the trial that match; a narrower pattern names another",
              name, shown, match.others + 1);
     if (good && match.others)
         cli_say(text);
@@ -371,7 +391,8 @@ static bool is_skipped(const FTSENT *entry, const struct stat *store)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         skip = skip || strcmp(entry->fts_name, names[i]) == 0;
     return skip || entry->fts_level > DEPTH_MAX ||
-           (entry->fts_level > 0 && store && entry->fts_statp->st_ino == store->st_ino && entry->fts_statp->st_dev == store->st_dev);
+           (entry->fts_level > 0 && store && entry->fts_statp->st_ino == store->st_ino &&
+            entry->fts_statp->st_dev == store->st_dev);
 }
 
 static void search_below(struct search *search, const char *root, const struct stat *store)
@@ -385,7 +406,8 @@ static void search_below(struct search *search, const char *root, const struct s
         if (is_runs || (entry->fts_info == FTS_D && is_skipped(entry, store)))
             fts_set(tree, entry, FTS_SKIP);
         if (is_runs || (entry->fts_info == FTS_F && kind < N_KINDS && history_written(entry->fts_statp) >= search->since))
-            add_candidate(search, strncmp(entry->fts_path, "./", 2) == 0 ? entry->fts_path + 2 : entry->fts_path, kind, history_written(entry->fts_statp));
+            add_candidate(search, strncmp(entry->fts_path, "./", 2) == 0 ? entry->fts_path + 2 : entry->fts_path, kind,
+                          history_written(entry->fts_statp));
     }
     if (tree)
         fts_close(tree);
@@ -424,7 +446,8 @@ static bool agrees(const struct candidate *candidate, double printed)
 }
 
 /* Keeps the candidates that have the score, with their values, and writes their paths for people. */
-static void read_candidates(struct search *search, const struct metric_files *files, const char *score, const struct command_values *values)
+static void read_candidates(struct search *search, const struct metric_files *files, const char *score,
+                            const struct command_values *values)
 {
     char path[SHOWN_MAX];
     size_t n = 0;
@@ -470,7 +493,8 @@ static void write_pattern(char out[SHOWN_MAX], const struct candidate *c)
 }
 
 /* Without a file that counts and without a printed score, the reason is that of a trial without a score. */
-static void report(const struct search *search, const char *score, const struct lineage_number *printed, const struct candidate *chosen, char *why, size_t size)
+static void report(const struct search *search, const char *score, const struct lineage_number *printed,
+                   const struct candidate *chosen, char *why, size_t size)
 {
     char text[1200], number[LINEAGE_NUMBER_MAX], other[LINEAGE_NUMBER_MAX], pattern[SHOWN_MAX];
     const struct candidate *c = chosen ? chosen : &search->list[0], *last = &search->list[search->n - 1];
@@ -478,31 +502,37 @@ static void report(const struct search *search, const char *score, const struct 
     lineage_number_format(other, printed->present ? printed->value : last->value);
     write_pattern(pattern, c);
     if (chosen)
-        snprintf(text, sizeof text, "%s %s is read from %.300s, which the trial has written (printed: %s)", score, number, c->path,
-                 printed->present ? other : "nothing");
+        snprintf(text, sizeof text, "%s %s is read from %.300s, which the trial has written (printed: %s)", score, number,
+                 c->path, printed->present ? other : "nothing");
     else if (printed->present)
-        snprintf(text, sizeof text, "%s %s counts as printed, although %.300s has %s (--metric-file %s=%.300s)", score, other, c->path, number, score, pattern);
+        snprintf(text, sizeof text, "%s %s counts as printed, although %.300s has %s (--metric-file %s=%.300s)", score, other,
+                 c->path, number, score, pattern);
     else
-        snprintf(why, size, "%zu files have `%.60s` and differ, for example %.150s %s and %.150s %s; say which counts: --metric-file '%.60s=%.150s'",
+        snprintf(why, size,
+                 "%zu files have `%.60s` and differ, for example %.150s %s and %.150s %s; say which counts: --metric-file "
+                 "'%.60s=%.150s'",
                  search->n, score, c->path, number, last->path, other, score, pattern);
     if (chosen || printed->present)
         cli_say(text);
 }
 
 /* Files beside those of other trials are not taken, but named. */
-static void report_foreign(struct search *search, const struct metric_files *files, const char *score, const struct command_values *values, char *why, size_t size)
+static void report_foreign(struct search *search, const struct metric_files *files, const char *score,
+                           const struct command_values *values, char *why, size_t size)
 {
     char pattern[SHOWN_MAX];
     read_candidates(search, files, score, values);
     if (search->n == 0)
         return;
     write_pattern(pattern, &search->list[0]);
-    snprintf(why, size, "`%.60s` is in %.200s, but other trials run and may have written it; say which file is the trial's own: "
-             "--metric-file '%.60s=%.200s'", score, search->list[0].path, score, pattern);
+    snprintf(why, size,
+             "`%.60s` is in %.200s, but other trials run and may have written it; say which file is the trial's own: "
+             "--metric-file '%.60s=%.200s'",
+             score, search->list[0].path, score, pattern);
 }
 
-void metric_files_discover(const struct metric_files *files, const struct command_values *values, const struct lineage_number *printed,
-                            char *why, size_t size)
+void metric_files_discover(const struct metric_files *files, const struct command_values *values,
+                           const struct lineage_number *printed, char *why, size_t size)
 {
     const char *score = files->plan->settings.score, *dir = files->dir ? files->dir : ".";
     struct search search = {.since = files->since, .list = calloc(CANDIDATES_MAX, sizeof *search.list)};

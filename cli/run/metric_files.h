@@ -41,7 +41,7 @@ bool metric_files_read(const struct metric_files *files, const struct command_va
  * Looks for the score in files of usual names, below dir and values->workdir. printed: the score so far. Prints what it took. If
  * it took nothing although there are such files, and none was printed, the reason is in why[size], which is otherwise unchanged.
  */
-void metric_files_discover(const struct metric_files *files, const struct command_values *values, const struct lineage_number *printed,
-                           char *why, size_t size);
+void metric_files_discover(const struct metric_files *files, const struct command_values *values,
+                           const struct lineage_number *printed, char *why, size_t size);
 
 #endif

@@ -306,8 +306,7 @@ bool protected_files_check(const struct protected_files *files, char *why, size_
             close(fd);
         if (!same)
             return say(why, size, file->name, "changed while the trial ran");
-        if (st.st_ino != then->inode || st.st_ctim.tv_sec != then->changed.tv_sec ||
-            st.st_ctim.tv_nsec != then->changed.tv_nsec)
+        if (st.st_ino != then->inode || st.st_ctim.tv_sec != then->changed.tv_sec || st.st_ctim.tv_nsec != then->changed.tv_nsec)
             return say(why, size, file->name, "was changed and restored while the trial ran");
     }
     return true;
@@ -317,8 +316,8 @@ bool protected_files_renew(struct protected_files *files, char *why, size_t size
 {
     for (size_t i = 0; i < files->n; i++)
         if (!files->file[i].path && !renew(files->fd, &files->file[i])) {
-            snprintf(why, size, "the protected file %.300s could not be copied for the evaluation: %.100s",
-                     files->file[i].name, strerror(errno));
+            snprintf(why, size, "the protected file %.300s could not be copied for the evaluation: %.100s", files->file[i].name,
+                     strerror(errno));
             return false;
         }
     return true;

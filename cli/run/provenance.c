@@ -28,8 +28,8 @@ enum { VERSION_SECONDS = 30, VERSION_BYTES = 1 << 14, LINE = 512 };
 /* ---- environment ---- */
 
 /* Variables that change results or speed and are not secret. */
-static const char *const usual[] = {"CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
-                                    "PYTHONHASHSEED", "VIRTUAL_ENV", "CONDA_DEFAULT_ENV", NULL};
+static const char *const usual[] = {"CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "MKL_NUM_THREADS",   "OPENBLAS_NUM_THREADS",
+                                    "PYTHONHASHSEED",       "VIRTUAL_ENV",     "CONDA_DEFAULT_ENV", NULL};
 
 bool provenance_is_secret(const char *name, size_t length)
 {
@@ -139,8 +139,7 @@ static void put_machine(json_t *run)
         json_object_set_new(run, "processor", cli_json_text(model));
     json_object_set_new(run, "vector_level", json_string(blas_env_level()));
     json_object_set_new(run, "processors", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
-    json_object_set_new(run, "memory_bytes",
-                        json_integer((json_int_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE)));
+    json_object_set_new(run, "memory_bytes", json_integer((json_int_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE)));
     json_object_set_new(run, "gpus", gpus());
 }
 
@@ -162,8 +161,8 @@ static json_t *artifacts(const struct command_trial *t)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < t->n_artifacts; i++)
-        json_array_append_new(list, json_pack("{s:o, s:f}", "glob", cli_json_text(t->artifacts[i].glob), "max_bytes",
-                                              t->artifacts[i].max_bytes));
+        json_array_append_new(
+            list, json_pack("{s:o, s:f}", "glob", cli_json_text(t->artifacts[i].glob), "max_bytes", t->artifacts[i].max_bytes));
     return list;
 }
 
@@ -270,8 +269,8 @@ static void say_copied(const json_t *git)
                          copied == 1 ? "" : "s");
     json_array_foreach(secret, i, name)
         if (n < sizeof text && i < 8)
-            n += (size_t)snprintf(text + n, sizeof text - n, "%s%.60s", i ? ", " : "; left out as secret: ",
-                                  json_string_value(name));
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%.60s",
+                                  i ? ", " : "; left out as secret: ", json_string_value(name));
     if (n < sizeof text && json_array_size(secret) > 8)
         snprintf(text + n, sizeof text - n, " and %zu more", json_array_size(secret) - 8);
     cli_say(text);
@@ -287,7 +286,8 @@ static json_t *record_git(const char *dir, const char *workdir, struct lineage_s
         return NULL;
     snprintf(pool, sizeof pool, "%s/" PROVENANCE_POOL, provenance);
     lineage_free(provenance);
-    json_t *git = work_tree_diff_write(dir, t->dir ? t->dir : ".", lineage_store_dir(store), pool, lineage_store_secret_files(store));
+    json_t *git =
+        work_tree_diff_write(dir, t->dir ? t->dir : ".", lineage_store_dir(store), pool, lineage_store_secret_files(store));
     if (git && !t->no_refs)
         code_ref_name(git, workdir);
     if (git)

@@ -92,8 +92,8 @@ static void print_git(const struct cli_screen *screen, const json_t *git)
     print_text(screen, "commit", json_string_value(json_object_get(git, "commit")));
     print_text(screen, "branch", json_string_value(json_object_get(git, "branch")));
     print_text(screen, "ref", json_string_value(json_object_get(git, "ref")));
-    snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT " bytes staged, %" JSON_INTEGER_FORMAT
-             " unstaged, %" JSON_INTEGER_FORMAT " untracked files",
+    snprintf(text, sizeof text,
+             "%" JSON_INTEGER_FORMAT " bytes staged, %" JSON_INTEGER_FORMAT " unstaged, %" JSON_INTEGER_FORMAT " untracked files",
              json_integer_value(json_object_get(git, "staged")), json_integer_value(json_object_get(git, "unstaged")),
              json_integer_value(json_object_get(git, "untracked")));
     print_text(screen, "changes", text);

@@ -92,9 +92,10 @@ static bool write_params(const struct command_run *run)
     for (size_t i = 0; i < t->n_params; i++) {
         const struct lineage_param *p = &t->params[i];
         bool whole = !p->text && p->value == floor(p->value) && fabs(p->value) < 1e15;
-        json_object_set_new(object, p->name, p->text  ? json_string(p->text)
-                                             : whole ? json_integer((json_int_t)p->value)
-                                                     : cli_json_number(p->value));
+        json_object_set_new(object, p->name,
+                            p->text ? json_string(p->text)
+                            : whole ? json_integer((json_int_t)p->value)
+                                    : cli_json_number(p->value));
     }
     FILE *out = fopen(run->params, "we");
     if (out)
@@ -179,9 +180,8 @@ static bool prepare(void *context, const struct workdir *dir, struct trial_job *
     job->dir = t->dir;
     job->guarded = true;
     job->hold = dir->fd;
-    return make_sandbox(run, dir, absolute, job) &&
-           (!t->fill || t->fill(t->fill_context, run->workdir, run->not_started)) && seal_protected(run) &&
-           seal_evaluator(run, dir, absolute) && write_params(run) && run_log_open(&run->log, dir->fd) &&
+    return make_sandbox(run, dir, absolute, job) && (!t->fill || t->fill(t->fill_context, run->workdir, run->not_started)) &&
+           seal_protected(run) && seal_evaluator(run, dir, absolute) && write_params(run) && run_log_open(&run->log, dir->fd) &&
            (run->dry || provenance_write(&run->git, dir->path, run->store, t, &run->sandbox.sandbox)) && note_code(run) &&
            abandoned_trial_prepare(dir->path, run->plan) && hold_code(run);
 }
@@ -219,7 +219,8 @@ static bool disk_is_full(const char *dir)
 
 static void blame_full_disk(const struct command_run *run, struct trial_outcome *outcome)
 {
-    const char *above = getenv("TMPDIR"), *places[] = {run->trial->dir ? run->trial->dir : ".", run->workdir, above && *above ? above : "/tmp"};
+    const char *above = getenv("TMPDIR"),
+               *places[] = {run->trial->dir ? run->trial->dir : ".", run->workdir, above && *above ? above : "/tmp"};
     size_t n = strlen(outcome->evidence);
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         if (outcome->lacks || (outcome->cause && outcome->cause != LINEAGE_CAUSE_CODE) || !disk_is_full(places[i]))
@@ -264,7 +265,8 @@ static bool run_job(struct command_run *run, struct trial_outcome *outcome, cons
         read_evidence(run, outcome, since);
     if (outcome->end == TRIAL_FAILED)
         blame_full_disk(run, outcome);
-    outcome->timed = outcome->end == TRIAL_FAILED && outcome->unexplained && outcome->exit_status == TIMEOUT_STATUS && is_timed(job->argv);
+    outcome->timed =
+        outcome->end == TRIAL_FAILED && outcome->unexplained && outcome->exit_status == TIMEOUT_STATUS && is_timed(job->argv);
     if (outcome->timed)
         outcome->end = TRIAL_TRAIN_OVERRUN;
     outcome->total_s += before.total_s;
@@ -305,8 +307,8 @@ static bool run_words(struct command_run *run, struct trial_outcome *outcome, st
     return ok;
 }
 
-static bool run_shell(struct command_run *run, struct trial_outcome *outcome, const struct trial_job *job,
-                      const char *command, uint64_t seed)
+static bool run_shell(struct command_run *run, struct trial_outcome *outcome, const struct trial_job *job, const char *command,
+                      uint64_t seed)
 {
     const char *const words[] = {"sh", "-c", command, NULL};
     return run_words(run, outcome, *job, &(struct stage){words, run->environment}, seed);
@@ -323,7 +325,8 @@ static void judge_last_words(struct command_run *run, struct trial_outcome *outc
     if (outcome->end != TRIAL_FINISHED || !outcome->last_words)
         return;
     snprintf(run->last_words, sizeof run->last_words, "%s", outcome->evidence);
-    snprintf(text, sizeof text, "the output ends with an error although the exit status is 0 (a pipe hides it; `set -o pipefail`): %s",
+    snprintf(text, sizeof text,
+             "the output ends with an error although the exit status is 0 (a pipe hides it; `set -o pipefail`): %s",
              outcome->evidence);
     cli_say(text);
     if (t->eval || t->sealed_eval || (results->score.present && !(results->steps > 0 && results->step < results->steps)))
@@ -342,7 +345,9 @@ static void judge_others(struct trial_outcome *outcome, const struct trial_resul
         return;
     outcome->end = TRIAL_FAILED;
     outcome->lacks = true;
-    snprintf(outcome->text, sizeof outcome->text, "its score was printed by the process %s after the command had ended: let the command wait for it", results->score_from);
+    snprintf(outcome->text, sizeof outcome->text,
+             "its score was printed by the process %s after the command had ended: let the command wait for it",
+             results->score_from);
 }
 
 static bool has_failed(const struct trial_outcome *outcome)
@@ -467,9 +472,11 @@ static bool sets(const char *const *environment, const char *variable)
  */
 static bool run_in_copy(struct command_run *run, struct trial_outcome *outcome, uint64_t seed)
 {
-    static const char *const plain[] = {"PYTHONPATH=", "PYTHONSTARTUP=", "PYTHONNOUSERSITE=1", "PYTHONDONTWRITEBYTECODE=1",
-                                        "PERL5LIB=",   "RUBYLIB=",       "NODE_PATH=",         "LUA_PATH=",
-                                        "BASH_ENV=",   "ENV="};
+    static const char *const plain[] = {"PYTHONPATH=",        "PYTHONSTARTUP=",
+                                        "PYTHONNOUSERSITE=1", "PYTHONDONTWRITEBYTECODE=1",
+                                        "PERL5LIB=",          "RUBYLIB=",
+                                        "NODE_PATH=",         "LUA_PATH=",
+                                        "BASH_ENV=",          "ENV="};
     enum { PLAIN = sizeof plain / sizeof *plain };
     const char *const words[] = {"sh", "-c", run->trial->sealed_eval, NULL}, *const *given = run->environment;
     struct trial_job job = begin_evaluation(run);
@@ -572,8 +579,13 @@ static void on_file_event(void *context, const struct trial_event *event)
 
 static struct metric_files files_of(struct command_run *run, double since)
 {
-    return (struct metric_files){.plan = run->plan, .given = run->trial->metric_file, .dir = run->trial->dir, .since = since,
-                                 .event = on_file_event, .store = run->store ? lineage_store_dir(run->store) : NULL, .context = run};
+    return (struct metric_files){.plan = run->plan,
+                                 .given = run->trial->metric_file,
+                                 .dir = run->trial->dir,
+                                 .since = since,
+                                 .event = on_file_event,
+                                 .store = run->store ? lineage_store_dir(run->store) : NULL,
+                                 .context = run};
 }
 
 /* Reads files that the training has left, or the evaluation if there is one: files that were written since then. */
@@ -632,7 +644,7 @@ static void finish_seeds(const struct command_run *run, struct trial_results *re
     results->score.value = run->first + run->sum / (double)seeds;
     json_decref(results->final);
     results->final = json_pack("{s:f, s:f, s:I}", results->plan->score_key ? results->plan->score_key : "score",
-                              results->score.value, "score_std", score_std(run), "seeds", (json_int_t)seeds);
+                               results->score.value, "score_std", score_std(run), "seeds", (json_int_t)seeds);
 }
 
 /*
@@ -641,8 +653,8 @@ static void finish_seeds(const struct command_run *run, struct trial_results *re
  */
 static bool goes_on_after(const struct trial_outcome *outcome, const struct trial_results *results)
 {
-    return results->begun && (outcome->end == TRIAL_FAILED || outcome->end == TRIAL_SIGNALLED ||
-                              outcome->end == TRIAL_NOT_FINITE);
+    return results->begun &&
+           (outcome->end == TRIAL_FAILED || outcome->end == TRIAL_SIGNALLED || outcome->end == TRIAL_NOT_FINITE);
 }
 
 /* The first seed that failed or had no score, and how far it came. */
@@ -789,7 +801,8 @@ static void name_score(const struct command_run *run, struct trial_outcome *outc
 {
     const char *name = trial_results_score_name(results);
     struct lineage_error err;
-    if (!run->store || has_failed(outcome) || !results->score.present || !name || lineage_store_name_score(run->store, name, &err) != LINEAGE_EEXIST)
+    if (!run->store || has_failed(outcome) || !results->score.present || !name ||
+        lineage_store_name_score(run->store, name, &err) != LINEAGE_EEXIST)
         return;
     snprintf(outcome->looked, sizeof outcome->looked, "%s", err.text);
     results->score.present = false;
@@ -864,9 +877,11 @@ static void remark(void *context, const struct trial_results *results, const str
     size_t size = TRIAL_REMARK_MAX, n = 0;
     char how[64];
     out[0] = '\0';
-    run->unscored = !run->trial->rescore && !has_failed(outcome) && !results->score.present && !results->lost_score && has_files(run);
+    run->unscored =
+        !run->trial->rescore && !has_failed(outcome) && !results->score.present && !results->lost_score && has_files(run);
     if (results->score.present && run->channel)
-        n += (size_t)snprintf(out, size, "score by %s%s%s%s", channels[run->channel], run->channel == TRIAL_CHANNEL_FILE ? results->score_file : "",
+        n += (size_t)snprintf(out, size, "score by %s%s%s%s", channels[run->channel],
+                              run->channel == TRIAL_CHANNEL_FILE ? results->score_file : "",
                               run->trial->sealed_eval ? " of the sealed evaluation" : "",
                               run->channel == TRIAL_CHANNEL_NAMED && outcome->doubt ? outcome->doubt : "");
     if (n && results->score_from[0])
@@ -887,7 +902,8 @@ static void remark(void *context, const struct trial_results *results, const str
     if (run->last_words[0] && !has_failed(outcome)) {
         for (char *c = run->last_words; *c; c++)
             *c = *c == ';' ? ',' : *c; /* a semicolon ends a piece of notes */
-        n += (size_t)snprintf(out + n, size - n, "%sits output ends with %s, although its exit status is 0", n ? ", " : "", run->last_words);
+        n += (size_t)snprintf(out + n, size - n, "%sits output ends with %s, although its exit status is 0", n ? ", " : "",
+                              run->last_words);
     }
     if (outcome->others[0] && (has_failed(outcome) || results->score.present))
         n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "", outcome->others);
@@ -896,7 +912,8 @@ static void remark(void *context, const struct trial_results *results, const str
     if (results->order.note[0])
         n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "", results->order.note);
     if (results->n_late)
-        n += (size_t)snprintf(out + n, size - n, "%s%" PRIu64 " lines of events came after the end and do not count", n ? ", " : "", results->n_late);
+        n += (size_t)snprintf(out + n, size - n, "%s%" PRIu64 " lines of events came after the end and do not count",
+                              n ? ", " : "", results->n_late);
     if (outcome->unseen > 0)
         n += (size_t)snprintf(out + n, size - n, ", %d processes could not be ended", outcome->unseen);
     if (outcome->unseen < 0)
@@ -984,7 +1001,8 @@ static int set_noise(const struct command_run *run, const struct lineage_trial *
     if (lineage_noise_measure(run->store, false, &err) != LINEAGE_OK)
         return cli_fail(&err);
     if (first && score_std(run) == 0)
-        cli_say("all seeds have the same score, which says nothing about the noise; does the command use {seed} or LINEAGE_SEED?");
+        cli_say(
+            "all seeds have the same score, which says nothing about the noise; does the command use {seed} or LINEAGE_SEED?");
     if (known || !first || !(lineage_store_config(run->store)->noise_std > 0))
         return CLI_GO_ON;
     lineage_noise_of_config(&noise, lineage_store_config(run->store));
@@ -1046,7 +1064,8 @@ static bool watch_rescore(void *context, struct trial_outcome *outcome, struct t
     struct command_run *run = context;
     const struct command_rescore *again = run->trial->rescore;
     struct metric_files files = files_of(run, again->began), own = files;
-    const struct command_values values = {run->plan->params, run->plan->n_params, run->trial->first_seed, again->work ? again->work : ""};
+    const struct command_values values = {run->plan->params, run->plan->n_params, run->trial->first_seed,
+                                          again->work ? again->work : ""};
     struct dry_metrics *log = dry_metrics_new(run->plan, 0);
     char why[TRIAL_TEXT_MAX] = "";
     *outcome = (struct trial_outcome){.total_s = again->was->total_s.value};

@@ -61,21 +61,16 @@ static mode_t mode_of(const struct protected_file *file)
 }
 
 /* Takes one file. name is its path in the copy, and belongs to the copy afterwards. */
-static bool take(struct sealed_copy *copy, const struct protected_file *file, char *name, char *why,
-                 size_t size)
+static bool take(struct sealed_copy *copy, const struct protected_file *file, char *name, char *why, size_t size)
 {
     struct sealed_file *made = &copy->file[copy->n++];
-    *made =
-        (struct sealed_file){.name = name,
-                             .mode = mode_of(file),
-                             .fd = memfd_create("lineage-sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
+    *made = (struct sealed_file){
+        .name = name, .mode = mode_of(file), .fd = memfd_create("lineage-sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
     if (made->fd < 0 || !fill(made->fd, file) ||
-        fcntl(made->fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) !=
-            0 ||
+        fcntl(made->fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0 ||
         lseek(made->fd, 0, SEEK_SET) != 0 || !protected_file_digest_of(&made->digest, made->fd))
         return say(why, size, name, strerror(errno));
-    return is_same(&made->digest, &file->digest) ||
-           say(why, size, name, "the file changed while it was copied");
+    return is_same(&made->digest, &file->digest) || say(why, size, name, "the file changed while it was copied");
 }
 
 /* Returns the file that has this place: the copy in the work directory before the file where the command works. */
@@ -87,14 +82,13 @@ static const struct sealed_file *find(const struct sealed_copy *copy, const char
     return NULL;
 }
 
-static bool take_all(struct sealed_copy *copy, const struct protected_files *files, const char *dir,
-                     bool copies, off_t *left, char *why, size_t size)
+static bool take_all(struct sealed_copy *copy, const struct protected_files *files, const char *dir, bool copies, off_t *left,
+                     char *why, size_t size)
 {
     for (size_t i = 0; i < files->n; i++) {
         char name[PATH_MAX];
         const struct protected_file *file = &files->file[i];
-        if (copies != !file->path || !protected_file_place(name, file->name, dir) ||
-            find(copy, name))
+        if (copies != !file->path || !protected_file_place(name, file->name, dir) || find(copy, name))
             continue;
         if ((*left -= file->digest.size) < 0)
             return say(why, size, name,
@@ -107,15 +101,14 @@ static bool take_all(struct sealed_copy *copy, const struct protected_files *fil
     return true;
 }
 
-bool sealed_copy_take(struct sealed_copy *copy, const struct protected_files *files,
-                      const char *dir, int above, char *why, size_t size)
+bool sealed_copy_take(struct sealed_copy *copy, const struct protected_files *files, const char *dir, int above, char *why,
+                      size_t size)
 {
     off_t left = SEALED_COPY_BYTES;
     *copy = (struct sealed_copy){.file = calloc(files->n + 1, sizeof *copy->file), .above = above};
     if (!copy->file)
         return say(why, size, "the protected files", strerror(ENOMEM));
-    return take_all(copy, files, dir, true, &left, why, size) &&
-           take_all(copy, files, dir, false, &left, why, size);
+    return take_all(copy, files, dir, true, &left, why, size) && take_all(copy, files, dir, false, &left, why, size);
 }
 
 /* ---- laying ---- */
@@ -147,15 +140,12 @@ static bool lay(int root, const struct sealed_file *file)
 {
     const char *last;
     struct protected_digest now;
-    int at =
-        make_directories(openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), file->name, &last);
+    int at = make_directories(openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), file->name, &last);
     if (at < 0)
         return false;
-    int to = openat(at, last, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600),
-        back = -1;
-    bool good = to >= 0 && lseek(file->fd, 0, SEEK_SET) == 0 &&
-                copy_bytes(file->fd, to, file->digest.size) && fchmod(to, file->mode) == 0 &&
-                (back = openat(at, last, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)) >= 0 &&
+    int to = openat(at, last, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), back = -1;
+    bool good = to >= 0 && lseek(file->fd, 0, SEEK_SET) == 0 && copy_bytes(file->fd, to, file->digest.size) &&
+                fchmod(to, file->mode) == 0 && (back = openat(at, last, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)) >= 0 &&
                 protected_file_digest_of(&now, back);
     int error = errno;
     if (good && !is_same(&now, &file->digest))
@@ -172,10 +162,9 @@ bool sealed_copy_lay(const struct sealed_copy *copy, char *why, size_t size)
 {
     bool good = true;
     sealed_copy_remove(copy); /* the trial may have made a directory of this name */
-    int root =
-        mkdirat(copy->above, SEALED_COPY_DIR, 0700) == 0
-            ? openat(copy->above, SEALED_COPY_DIR, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-            : -1;
+    int root = mkdirat(copy->above, SEALED_COPY_DIR, 0700) == 0
+                   ? openat(copy->above, SEALED_COPY_DIR, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+                   : -1;
     if (root < 0)
         return say(why, size, "the protected files", strerror(errno));
     for (size_t i = 0; good && i < copy->n; i++)

@@ -31,8 +31,8 @@ struct sealed_copy {
  * descriptor of the trial's directory, which is borrowed. Returns false, with the reason in why [size]; call
  * sealed_copy_release in either case.
  */
-bool sealed_copy_take(struct sealed_copy *copy, const struct protected_files *files,
-                      const char *dir, int above, char *why, size_t size);
+bool sealed_copy_take(struct sealed_copy *copy, const struct protected_files *files, const char *dir, int above, char *why,
+                      size_t size);
 
 /* The name of the directory in `above` in which the copy is laid. */
 #define SEALED_COPY_DIR "sealed"

@@ -18,7 +18,7 @@
 static bool token_path(char out[PATH_MAX])
 {
     const char *base = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    int n = base && base[0] == '/' ? snprintf(out, PATH_MAX, "%s/lineage/serve_token", base)
+    int n = base && base[0] == '/'   ? snprintf(out, PATH_MAX, "%s/lineage/serve_token", base)
             : home && home[0] == '/' ? snprintf(out, PATH_MAX, "%s/.local/state/lineage/serve_token", home)
                                      : -1;
     return n > 0 && n < PATH_MAX;

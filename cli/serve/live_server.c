@@ -139,8 +139,7 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
 /* A complete request makes its connection the newest. A listener leaves the list, because it is idle on purpose. */
 static void note_request(struct server *server, struct MHD_Connection *connection, bool listens)
 {
-    const union MHD_ConnectionInfo *info =
-        server->http.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    const union MHD_ConnectionInfo *info = server->http.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     struct peer *peer = info ? info->socket_context : NULL;
     if (!peer || !peer->listed)
         return;
@@ -180,8 +179,7 @@ static enum MHD_Result answer(const struct server *server, struct MHD_Connection
     return result;
 }
 
-static enum MHD_Result answer_text(struct server *server, struct MHD_Connection *connection, unsigned status,
-                                   const char *text)
+static enum MHD_Result answer_text(struct server *server, struct MHD_Connection *connection, unsigned status, const char *text)
 {
     struct MHD_Response *response = with_headers(
         server, server->http.create_response_from_buffer(strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT),
@@ -194,8 +192,7 @@ static enum MHD_Result answer_text(struct server *server, struct MHD_Connection 
 /* The response takes ownership of the text. */
 static struct MHD_Response *html_response(struct server *server, char *text, size_t length)
 {
-    struct MHD_Response *response =
-        text ? server->http.create_response_from_buffer(length, text, MHD_RESPMEM_MUST_FREE) : NULL;
+    struct MHD_Response *response = text ? server->http.create_response_from_buffer(length, text, MHD_RESPMEM_MUST_FREE) : NULL;
     if (!response)
         free(text);
     return with_headers(server, response, "text/html; charset=utf-8");
@@ -385,8 +382,9 @@ static enum MHD_Result answer_events(struct server *server, struct MHD_Connectio
 {
     struct listener *listener = admit(server, connection);
     if (!listener)
-        return answer_text(server, connection, MHD_HTTP_SERVICE_UNAVAILABLE, "too many pages are listening; close "
-                                                                             "one\n");
+        return answer_text(server, connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+                           "too many pages are listening; close "
+                           "one\n");
     note_request(server, connection, true);
     struct MHD_Response *response =
         with_headers(server, server->http.create_response_from_callback(MHD_SIZE_UNKNOWN, 1024, tell, listener, forget),
@@ -453,14 +451,15 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     const char *origin = server->http.lookup_connection_value(connection, MHD_HEADER_KIND, "Origin");
     const char *site = server->http.lookup_connection_value(connection, MHD_HEADER_KIND, "Sec-Fetch-Site");
     const char *token = server->http.lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "token");
-    if (!headers_single(server, connection) || !guard_host_ok(&server->guard, host) ||
-        !guard_origin_ok(&server->guard, origin) || !guard_site_ok(site))
+    if (!headers_single(server, connection) || !guard_host_ok(&server->guard, host) || !guard_origin_ok(&server->guard, origin) ||
+        !guard_site_ok(site))
         return answer_text(server, connection, MHD_HTTP_FORBIDDEN, "this address is not allowed here\n");
     /* Checked after Host and Origin, so that a foreign page learns nothing about tokens, and before the path, so that a
      * client without the token learns nothing about paths. */
     if (!guard_token_ok(&server->guard, token))
-        return answer_text(server, connection, MHD_HTTP_FORBIDDEN, "open the address that lineage serve "
-                                                                   "printed: it contains the token\n");
+        return answer_text(server, connection, MHD_HTTP_FORBIDDEN,
+                           "open the address that lineage serve "
+                           "printed: it contains the token\n");
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
         return answer_text(server, connection, MHD_HTTP_METHOD_NOT_ALLOWED, "this server only reads\n");
     if (strcmp(url, "/") == 0)
@@ -510,11 +509,11 @@ static int listen_on(unsigned *port)
  * occupy all connections for IDLE_SECONDS. */
 static struct MHD_Daemon *serve_on(struct server *server, int fd)
 {
-    return server->http.start_daemon(
-        MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, server,
-        MHD_OPTION_EXTERNAL_LOGGER, quiet, NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_END);
+    return server->http.start_daemon(MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
+                                     on_request, server, MHD_OPTION_EXTERNAL_LOGGER, quiet, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
+                                     MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+                                     (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+                                     MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_END);
 }
 
 static int start(struct server *server)
@@ -525,8 +524,9 @@ static int start(struct server *server)
     while ((fd = listen_on(&port)) < 0 && errno == EADDRINUSE && port + 1 < first + server->options->ports)
         port++;
     if (fd < 0)
-        return cli_error(CLI_SYSTEM, "serve: cannot listen on 127.0.0.1:%u: %s; choose another port with "
-                                     "--port, or 0 for any free one",
+        return cli_error(CLI_SYSTEM,
+                         "serve: cannot listen on 127.0.0.1:%u: %s; choose another port with "
+                         "--port, or 0 for any free one",
                          first, strerror(errno));
     if (!(server->daemon = serve_on(server, fd))) /* the command ends, and its socket with it */
         return cli_error(CLI_SYSTEM, "serve: libmicrohttpd cannot serve 127.0.0.1:%u", port);
@@ -659,8 +659,8 @@ int server_run(const struct server_options *options)
     block_signals(&signals);
     pthread_mutex_init(&server->mutex, NULL);
     int status = microhttpd_load(&server->http);
-    if (status == CLI_GO_ON && (status = open_stores(server, watched)) == CLI_GO_ON && (status = find_token(server)) == CLI_GO_ON &&
-        (status = start(server)) == CLI_GO_ON) {
+    if (status == CLI_GO_ON && (status = open_stores(server, watched)) == CLI_GO_ON &&
+        (status = find_token(server)) == CLI_GO_ON && (status = start(server)) == CLI_GO_ON) {
         watch(server, watched, &signals);
         status = CLI_OK;
     }

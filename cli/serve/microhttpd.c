@@ -20,8 +20,9 @@ int microhttpd_load(struct microhttpd *http)
 #define MICROHTTPD_FIND(name) all = cli_find_function(&http->name, sizeof http->name, http->library, "MHD_" #name) && all;
     MICROHTTPD_FUNCTIONS(MICROHTTPD_FIND)
 #undef MICROHTTPD_FIND
-    return all ? CLI_GO_ON : cli_error(CLI_SYSTEM, "serve: this libmicrohttpd lacks a function that is "
-                                                   "needed; install a newer version");
+    return all ? CLI_GO_ON
+               : cli_error(CLI_SYSTEM, "serve: this libmicrohttpd lacks a function that is "
+                                       "needed; install a newer version");
 }
 
 void microhttpd_unload(struct microhttpd *http)

@@ -7,11 +7,13 @@
 
 #include <microhttpd.h>
 
+/* clang-format off */
 #define MICROHTTPD_FUNCTIONS(X)                                                                              \
     X(start_daemon) X(stop_daemon) X(queue_response) X(destroy_response)                  \
     X(create_response_from_buffer) X(create_response_from_callback) X(add_response_header)                   \
     X(lookup_connection_value) X(get_connection_values) X(suspend_connection) X(resume_connection)    \
     X(get_connection_info)
+/* clang-format on */
 
 /* http.start_daemon is MHD_start_daemon. */
 struct microhttpd {

@@ -45,9 +45,11 @@ static bool look(void *context, const struct lineage_claim *claim)
     const char *other = json_string_value(json_object_get(about, MEMBER));
     int order = other ? strcmp(text_of(own, sweep->digest), other) : 0;
     if (order > 0 || (order < 0 && !s->mine))
-        s->status = cli_error(CLI_USAGE, "%s: the worker %s runs another version of this sweep (its digest is %.16s, that of the file %s). "
-                              "Their trials would be mixed: wait until that worker is done, or give one of the sweeps another name",
-                              sweep->file, claim->worker, other, own);
+        s->status =
+            cli_error(CLI_USAGE,
+                      "%s: the worker %s runs another version of this sweep (its digest is %.16s, that of the file %s). "
+                      "Their trials would be mixed: wait until that worker is done, or give one of the sweeps another name",
+                      sweep->file, claim->worker, other, own);
     json_decref(about);
     return s->status == CLI_GO_ON;
 }
@@ -73,7 +75,8 @@ int sweep_version_claimed(struct claims *claims, size_t i)
     if (!claims->shared || !claim)
         return CLI_GO_ON;
     char *about = sweep_version_mark(&list->sweep, "");
-    int status = about ? claims_status(lineage_queue_renew(claims->queue, claim, claims->lease, about, &err), &err) : cli_no_memory();
+    int status =
+        about ? claims_status(lineage_queue_renew(claims->queue, claim, claims->lease, about, &err), &err) : cli_no_memory();
     free(about);
     if (status == CLI_GO_ON)
         status = search(claims, true);

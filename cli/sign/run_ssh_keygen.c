@@ -41,8 +41,7 @@ static pid_t start(const char *const *argv, const char *input, bool may_ask, int
     signal(SIGCHLD, SIG_DFL);
     int error = posix_spawnattr_init(&attributes);
     error |= posix_spawnattr_setsigmask(&attributes, &none);
-    error |= posix_spawnattr_setflags(&attributes,
-                                      (short)(POSIX_SPAWN_SETSIGMASK | (may_ask ? 0 : POSIX_SPAWN_SETSID)));
+    error |= posix_spawnattr_setflags(&attributes, (short)(POSIX_SPAWN_SETSIGMASK | (may_ask ? 0 : POSIX_SPAWN_SETSID)));
     error |= posix_spawn_file_actions_init(&actions);
     error |= posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, input ? input : "/dev/null", O_RDONLY, 0);
     error |= posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);

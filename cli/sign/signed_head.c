@@ -125,8 +125,8 @@ static void check_signature(struct signed_heads *h)
     struct workspace w;
     if (!(h->has_trusted = user_keys_trusted(trusted)))
         return;
-    const char *const argv[] = {"ssh-keygen", "-Y", "verify", "-f", trusted, "-I", USER_KEYS_NAME, "-n", USER_KEYS_NAMESPACE,
-                                "-s", w.signature, NULL};
+    const char *const argv[] = {"ssh-keygen",        "-Y", "verify",    "-f", trusted, "-I", USER_KEYS_NAME, "-n",
+                                USER_KEYS_NAMESPACE, "-s", w.signature, NULL};
     statement(text, h->records, h->head, &h->redactions, h->time);
     if (workspace_make(&w, text) && write_file(w.signature, h->signature))
         h->is_valid = run_ssh_keygen(argv, w.statement, false, h->why, sizeof h->why);
@@ -140,10 +140,10 @@ static void check_redactions(struct signed_heads *h, const struct lineage_store 
 {
     struct lineage_redactions all = {.rows = 0}, signed_ones = {.rows = 0};
     struct lineage_error err;
-    h->redactions_differ = lineage_redactions_read(store, 0, &all, &err) != LINEAGE_OK || all.bytes < h->redactions.bytes ||
-                           (h->redactions.bytes &&
-                            (lineage_redactions_read(store, h->redactions.bytes, &signed_ones, &err) != LINEAGE_OK ||
-                             strcmp(signed_ones.digest, h->redactions.digest) != 0));
+    h->redactions_differ =
+        lineage_redactions_read(store, 0, &all, &err) != LINEAGE_OK || all.bytes < h->redactions.bytes ||
+        (h->redactions.bytes && (lineage_redactions_read(store, h->redactions.bytes, &signed_ones, &err) != LINEAGE_OK ||
+                                 strcmp(signed_ones.digest, h->redactions.digest) != 0));
     h->redactions_since = h->redactions_differ ? 0 : (size_t)(all.bytes - h->redactions.bytes);
 }
 

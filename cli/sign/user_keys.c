@@ -20,8 +20,8 @@ static bool path_in(char out[PATH_MAX], const char *variable, const char *below_
 {
     const char *base = getenv(variable), *home = getenv("HOME");
     int n = base && base[0] == '/' ? snprintf(out, PATH_MAX, "%s/lineage/%s", base, name)
-            : home && *home       ? snprintf(out, PATH_MAX, "%s/%s/lineage/%s", home, below_home, name)
-                                  : -1;
+            : home && *home        ? snprintf(out, PATH_MAX, "%s/%s/lineage/%s", home, below_home, name)
+                                   : -1;
     return n > 0 && n < PATH_MAX;
 }
 

@@ -57,16 +57,19 @@ static int check(const struct scheduler *scheduler, const struct submission *s)
     const bool open = masked && strcmp(masked, s->place) == 0;
     free(masked);
     if (!lineage_is_server(s->place))
-        return cli_error(CLI_USAGE, "--submit: -C %s is a directory, which only processes of one machine can share; "
-                                    "make a store on a server (`lineage help machines`)", s->place);
+        return cli_error(CLI_USAGE,
+                         "--submit: -C %s is a directory, which only processes of one machine can share; "
+                         "make a store on a server (`lineage help machines`)",
+                         s->place);
     if (!open)
         return cli_error(CLI_USAGE, "--submit: -C has a password, which everybody could read in the job; put it into ~/.pgpass "
                                     "or PGPASSWORD on the machines of the workers");
     if (ssh != (s->hosts != NULL))
         return cli_error(CLI_USAGE, ssh ? "--submit ssh needs --hosts A,B,C" : "--hosts is for --submit ssh");
     if (kubernetes != (s->image != NULL))
-        return cli_error(CLI_USAGE, kubernetes ? "--submit kubernetes needs --image, an image with `lineage` and what the trials need"
-                                               : "--image is for --submit kubernetes");
+        return cli_error(CLI_USAGE, kubernetes
+                                        ? "--submit kubernetes needs --image, an image with `lineage` and what the trials need"
+                                        : "--image is for --submit kubernetes");
     if (s->extra && !slurm)
         return cli_error(CLI_USAGE, "--scheduler-option is for --submit slurm");
     if (ssh && (s->workers || s->gpus))

@@ -32,8 +32,10 @@ static int add_file(struct config *config, const char *path, const char *text)
     snprintf(key, sizeof key, "file-%zu", json_array_size(config->items));
     config->bytes += strlen(path) + strlen(text);
     if (path[0] == '/' || strstr(path, ".."))
-        return cli_error(CLI_USAGE, "--submit kubernetes: %s is not below the directory of the sweep; put it into the image, and "
-                                    "the sweep's path into the ConfigMap by hand (--print)", path);
+        return cli_error(CLI_USAGE,
+                         "--submit kubernetes: %s is not below the directory of the sweep; put it into the image, and "
+                         "the sweep's path into the ConfigMap by hand (--print)",
+                         path);
     if (config->bytes > CONFIG_MAX)
         return cli_error(CLI_USAGE, "--submit kubernetes: the files of the sweep are larger than 1 MB; put them into the image");
     if (json_object_set_new(config->data, key, json_string(text)) == 0 &&
@@ -51,8 +53,9 @@ static int add_named(struct config *config, const struct night_sweep *sweep, con
     char *text = n > 0 && (size_t)n < sizeof path ? cli_read_all(path, &length) : NULL;
     if (!text)
         return CLI_USAGE;
-    int status = strlen(text) == length ? add_file(config, name, text)
-                                        : cli_error(CLI_USAGE, "--submit kubernetes: %s is not a text; put it into the image", path);
+    int status = strlen(text) == length
+                     ? add_file(config, name, text)
+                     : cli_error(CLI_USAGE, "--submit kubernetes: %s is not a text; put it into the image", path);
     free(text);
     return status;
 }
@@ -78,10 +81,10 @@ static json_t *pod(const struct submission *s, const char *name, const struct co
 {
     char hours[32];
     snprintf(hours, sizeof hours, "%.10g", s->hours);
-    json_t *worker = json_pack("{s:s, s:s, s:o, s:[{s:{s:s, s:b}}], s:[{s:s, s:s, s:b}]}", "name", "worker", "image", s->image,
-                               "command", worker_command_json(s, MOUNT "/sweep.json", isfinite(s->hours) ? hours : NULL),
-                               "envFrom", "secretRef", "name", SECRET, "optional", true,
-                               "volumeMounts", "name", "sweep", "mountPath", MOUNT, "readOnly", true);
+    json_t *worker =
+        json_pack("{s:s, s:s, s:o, s:[{s:{s:s, s:b}}], s:[{s:s, s:s, s:b}]}", "name", "worker", "image", s->image, "command",
+                  worker_command_json(s, MOUNT "/sweep.json", isfinite(s->hours) ? hours : NULL), "envFrom", "secretRef", "name",
+                  SECRET, "optional", true, "volumeMounts", "name", "sweep", "mountPath", MOUNT, "readOnly", true);
     if (s->gpus)
         json_object_set_new(worker, "resources",
                             json_pack("{s:{s:o}}", "limits", "nvidia.com/gpu", json_sprintf("%zu", s->gpus)));
@@ -93,8 +96,8 @@ static json_t *pod(const struct submission *s, const char *name, const struct co
 static json_t *job(const struct submission *s, const char *name, const struct config *config)
 {
     const json_int_t workers = s->workers ? (json_int_t)s->workers : 1;
-    json_t *spec = json_pack("{s:s, s:I, s:I, s:i, s:o}", "completionMode", "Indexed", "completions", workers, "parallelism", workers,
-                             "backoffLimit", RETRIES, "template", pod(s, name, config));
+    json_t *spec = json_pack("{s:s, s:I, s:I, s:i, s:o}", "completionMode", "Indexed", "completions", workers, "parallelism",
+                             workers, "backoffLimit", RETRIES, "template", pod(s, name, config));
     if (isfinite(s->hours))
         json_object_set_new(spec, "activeDeadlineSeconds", json_integer((json_int_t)ceil(3600 * s->hours) + MARGIN_SECONDS));
     return json_pack("{s:s, s:s, s:{s:s, s:{s:s}}, s:o}", "apiVersion", "batch/v1", "kind", "Job", "metadata", "name", name,
@@ -111,8 +114,8 @@ int submit_kubernetes_write(FILE *out, const struct submission *s)
     if (status != CLI_GO_ON)
         goto done;
     list = json_pack("{s:s, s:s, s:[{s:s, s:s, s:{s:s, s:{s:s}}, s:O}, o]}", "apiVersion", "v1", "kind", "List", "items",
-                     "apiVersion", "v1", "kind", "ConfigMap", "metadata", "name", name, "labels", "lineage/night", name,
-                     "data", config.data, job(s, name, &config));
+                     "apiVersion", "v1", "kind", "ConfigMap", "metadata", "name", name, "labels", "lineage/night", name, "data",
+                     config.data, job(s, name, &config));
     if (!list || json_dumpf(list, out, JSON_INDENT(2)) != 0)
         status = cli_no_memory();
     else

@@ -36,8 +36,10 @@ int submit_ssh_write(FILE *out, const struct submission *s)
 {
     char name[WORKER_NAME_MAX], *list = strdup(s->hosts), *command = NULL;
     int status = list ? CLI_GO_ON : cli_no_memory();
-    fprintf(out, "#!/bin/sh\n# Workers of the night %s. Made by `lineage night --submit ssh`.\n"
-                 "# Each writes to a file of its name in the home directory of its machine.\nset -e\n", worker_name(name, s->sweep));
+    fprintf(out,
+            "#!/bin/sh\n# Workers of the night %s. Made by `lineage night --submit ssh`.\n"
+            "# Each writes to a file of its name in the home directory of its machine.\nset -e\n",
+            worker_name(name, s->sweep));
     for (char *rest = list, *host; status == CLI_GO_ON && (host = strsep(&rest, ","));) {
         if (!is_host(host)) {
             status = cli_error(CLI_USAGE, "--hosts: '%s' is not the name of a machine", host);

@@ -26,8 +26,8 @@ enum { N_LEVELS = sizeof levels / sizeof *levels };
 static size_t highest_level(void)
 {
 #if defined(__x86_64__) && defined(__GNUC__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl"))
         return 2;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return 1;
@@ -150,8 +150,7 @@ bool blas_env_use_kernels(const char *reported)
     sscanf(reported, "%*s %*s %31[^ ,]", name);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         for (size_t l = 0; vectors && l <= highest_level(); l++)
-            if (strcmp(name, known[i].name) == 0 && known[i].level <= highest_level() &&
-                strcmp(vectors, levels[l].reported) == 0)
+            if (strcmp(name, known[i].name) == 0 && known[i].level <= highest_level() && strcmp(vectors, levels[l].reported) == 0)
                 return blas_env_use_level(levels[l].name) && setenv(settings[KERNELS].name, name, 1) == 0;
     return false;
 }

@@ -113,14 +113,29 @@ static void offer_dates(const struct completion *c)
 static const struct {
     const char *kind;
     void (*offer)(const struct completion *c);
-} kinds[] = {
-    {"ID", complete_ids},          {"FILE", offer_files},          {"PATH", offer_files},
-    {"COMMAND", offer_files},      {"ARG", offer_files},          {"RECIPE", offer_files},       {"CHECKPOINT", offer_files},    {"SWEEP", offer_files},
-    {"DIR", offer_directories},    {"STORE", offer_directories},   {"LABEL", offer_label},
-    {"LABELS", offer_labels},      {"COLUMN", offer_columns},      {"PARAMETER", offer_params},
-    {"NAME[,NAME]", offer_params}, {"[-]NAME", offer_sort_keys},   {"NAME=RANGE", offer_assignments},
-    {"NAME=NUMBER", offer_assignments}, {"NAME=VALUE", offer_assignments}, {"PATH=VALUE", offer_assignments},
-    {"VARIANT", complete_specialists},  {"DATE", offer_dates},             {NULL, NULL}};
+} kinds[] = {{"ID", complete_ids},
+             {"FILE", offer_files},
+             {"PATH", offer_files},
+             {"COMMAND", offer_files},
+             {"ARG", offer_files},
+             {"RECIPE", offer_files},
+             {"CHECKPOINT", offer_files},
+             {"SWEEP", offer_files},
+             {"DIR", offer_directories},
+             {"STORE", offer_directories},
+             {"LABEL", offer_label},
+             {"LABELS", offer_labels},
+             {"COLUMN", offer_columns},
+             {"PARAMETER", offer_params},
+             {"NAME[,NAME]", offer_params},
+             {"[-]NAME", offer_sort_keys},
+             {"NAME=RANGE", offer_assignments},
+             {"NAME=NUMBER", offer_assignments},
+             {"NAME=VALUE", offer_assignments},
+             {"PATH=VALUE", offer_assignments},
+             {"VARIANT", complete_specialists},
+             {"DATE", offer_dates},
+             {NULL, NULL}};
 
 /* The help text NAME can mean many kinds of values; for these options the kind is known. */
 static const struct {

@@ -74,8 +74,10 @@ void complete_ids(const struct completion *c)
     if (!fits(c->word))
         return;
     if (*c->word)
-        snprintf(sql, sizeof sql, "SELECT exp_id, status || ' ' || hypothesis FROM trials WHERE exp_id >= '%s' AND "
-                 "exp_id < '%s' || char(1114111) ORDER BY exp_id DESC LIMIT %d", c->word, c->word, MOST);
+        snprintf(sql, sizeof sql,
+                 "SELECT exp_id, status || ' ' || hypothesis FROM trials WHERE exp_id >= '%s' AND "
+                 "exp_id < '%s' || char(1114111) ORDER BY exp_id DESC LIMIT %d",
+                 c->word, c->word, MOST);
     else
         snprintf(sql, sizeof sql, "SELECT exp_id, status || ' ' || hypothesis FROM trials ORDER BY seq DESC LIMIT %d", MOST);
     ask(c, "", sql);
@@ -84,9 +86,10 @@ void complete_ids(const struct completion *c)
 /* Steps through the index from one name to the next, because DISTINCT would read every value of every parameter. */
 void complete_params(const struct completion *c, const char *suffix)
 {
-    ask(c, suffix, "WITH RECURSIVE k(x) AS (SELECT min(key) FROM param_values UNION ALL SELECT (SELECT min(key) FROM"
-                   " param_values WHERE key > x) FROM k WHERE x IS NOT NULL) SELECT x FROM k WHERE x IS NOT NULL"
-                   " UNION SELECT DISTINCT name FROM metric_rows");
+    ask(c, suffix,
+        "WITH RECURSIVE k(x) AS (SELECT min(key) FROM param_values UNION ALL SELECT (SELECT min(key) FROM"
+        " param_values WHERE key > x) FROM k WHERE x IS NOT NULL) SELECT x FROM k WHERE x IS NOT NULL"
+        " UNION SELECT DISTINCT name FROM metric_rows");
 }
 
 void complete_param_values(const struct completion *c, const char *param, size_t length)

@@ -40,8 +40,10 @@ static bool may_exec(const char *script, const char *dir)
     bool found = false;
     if (strncmp(script, workdir, sizeof workdir - 1) == 0)
         script += sizeof workdir - 1;
-    FILE *in = snprintf(path, sizeof path, "%s%s%s", *script == '/' ? "" : dir, *script == '/' || !*dir ? "" : "/", script) < PATH_MAX
-                   ? fopen(path, "re") : NULL;
+    FILE *in =
+        snprintf(path, sizeof path, "%s%s%s", *script == '/' ? "" : dir, *script == '/' || !*dir ? "" : "/", script) < PATH_MAX
+            ? fopen(path, "re")
+            : NULL;
     while (in && !found && fgets(line, sizeof line, in))
         found = find_exec(line) != NULL;
     if (in)
@@ -58,17 +60,19 @@ static const char *leaving_launcher(const char *const *words, const char *dir)
     static const char *const passing[] = {"env", "nice", "nohup", "timeout", "stdbuf", "uv", "poetry", "run", NULL};
     static const char *const shells[] = {"sh", "dash", "bash", "ksh", "zsh", NULL};
     static const char *const scripts[] = {"run", "run-script", "start", "test", "exec", NULL};
-    while (*words && (is_one_of(base_name(*words), passing) || **words == '-' || strchr("0123456789", **words) || strchr(*words, '=')))
+    while (*words &&
+           (is_one_of(base_name(*words), passing) || **words == '-' || strchr("0123456789", **words) || strchr(*words, '=')))
         words++;
     const char *name = base_name(words[0]), *next = words[0] && words[1] ? words[1] : "", *behind = *next ? words[2] : NULL;
     if (is_one_of(name, shells))
-        return *next == '-' ? (strchr(next, 'c') && behind && !find_exec(behind) ? "sh -c" : NULL)
-               : *next && !may_exec(next, dir) ? "sh" : NULL;
-    return strcmp(name, "npm") == 0 && is_one_of(next, scripts)            ? "npm"
+        return *next == '-'                    ? (strchr(next, 'c') && behind && !find_exec(behind) ? "sh -c" : NULL)
+               : *next && !may_exec(next, dir) ? "sh"
+                                               : NULL;
+    return strcmp(name, "npm") == 0 && is_one_of(next, scripts)             ? "npm"
            : strcmp(name, "accelerate") == 0 && strcmp(next, "launch") == 0 ? "accelerate launch"
-           : strcmp(name, "just") == 0                                     ? "just"
-           : strcmp(name, "xargs") == 0                                    ? "xargs"
-                                                                           : NULL;
+           : strcmp(name, "just") == 0                                      ? "just"
+           : strcmp(name, "xargs") == 0                                     ? "xargs"
+                                                                            : NULL;
 }
 
 void launchers_warn(const char *const *given, const char *dir)
@@ -77,7 +81,8 @@ void launchers_warn(const char *const *given, const char *dir)
     char text[400], *copy = NULL;
     for (size_t i = 0; given[i] && i < LAUNCHER_WORDS_MAX; i++)
         words[i] = given[i];
-    if (words[0] && words[1] && words[2] && strcmp(words[1], "-c") == 0 && find_exec(words[2]) && (copy = strdup(find_exec(words[2])))) {
+    if (words[0] && words[1] && words[2] && strcmp(words[1], "-c") == 0 && find_exec(words[2]) &&
+        (copy = strdup(find_exec(words[2])))) {
         size_t n = 0; /* what a shell becomes may be a launcher, too */
         for (char *rest = copy; n < LAUNCHER_WORDS_MAX && (words[n] = strsep(&rest, " \t;&|\n"));)
             n += *words[n] != '\0';
@@ -85,9 +90,10 @@ void launchers_warn(const char *const *given, const char *dir)
     }
     launcher = leaving_launcher(words, dir);
     if (launcher) {
-        snprintf(text, sizeof text, "`%s` starts the training and does not pass TERM on: where a scheduler ends the worker before "
-                                    "that has ended its trial, the training runs on; %s", launcher,
-                 strncmp(launcher, "sh", 2) == 0 ? "write `exec` before it" : "start the program itself");
+        snprintf(text, sizeof text,
+                 "`%s` starts the training and does not pass TERM on: where a scheduler ends the worker before "
+                 "that has ended its trial, the training runs on; %s",
+                 launcher, strncmp(launcher, "sh", 2) == 0 ? "write `exec` before it" : "start the program itself");
         cli_say(text);
     }
     free(copy);

@@ -148,7 +148,8 @@ static const char *value_of_bad(const char *bad, int argc, const char **argv)
     return NULL;
 }
 
-static int report_bad_option(const struct cli_args *args, const struct cli_command *command, int code, int argc, const char **argv)
+static int report_bad_option(const struct cli_args *args, const struct cli_command *command, int code, int argc,
+                             const char **argv)
 {
     const char *bad = poptBadOption(args->context, POPT_BADOPTION_NOALIAS);
     const char *near = code == POPT_ERROR_BADOPT ? nearest_option(args->options, bad) : NULL;
@@ -158,9 +159,9 @@ static int report_bad_option(const struct cli_args *args, const struct cli_comma
                          command->name, bad, (int)strcspn(bad + 2, "="), bad + 2, value ? value : "VALUE", command->name);
     }
     const bool text = code == POPT_ERROR_BADOPT && (strstr(command->arguments, "TEXT") || strstr(command->arguments, "WORDS"));
-    return cli_error(CLI_USAGE, "%s %s: %s%s%s%s%s; see `lineage %s --help`", command->name, bad,
-                     poptStrerror(code), near ? " (did you mean --" : "", near ? near : "",
-                     near ? "?)" : "", text ? "; a text that begins with - belongs behind --" : "", command->name);
+    return cli_error(CLI_USAGE, "%s %s: %s%s%s%s%s; see `lineage %s --help`", command->name, bad, poptStrerror(code),
+                     near ? " (did you mean --" : "", near ? near : "", near ? "?)" : "",
+                     text ? "; a text that begins with - belongs behind --" : "", command->name);
 }
 
 /* Checks the number of arguments before anything is opened or created. Too many arguments are reported first: an extra
@@ -171,17 +172,17 @@ static int check_positional(struct cli_args *args, const struct cli_command *com
     while (args->positional && args->positional[args->n_positional])
         args->n_positional++;
     if (args->n_positional > max && strncmp(command->arguments, "-- ", 3) == 0)
-        return cli_error(CLI_USAGE, "%s: write the command after `--`: lineage %s -- %s ..; see `lineage %s --help`", command->name,
-                         command->name, args->positional[0], command->name);
+        return cli_error(CLI_USAGE, "%s: write the command after `--`: lineage %s -- %s ..; see `lineage %s --help`",
+                         command->name, command->name, args->positional[0], command->name);
     if (args->n_positional > max && strchr(args->positional[max], '=') && takes_params(args->options))
         return cli_error(CLI_USAGE, "%s: unexpected argument '%s'; a parameter is given as --param %s", command->name,
                          args->positional[max], args->positional[max]);
     if (args->n_positional > max)
-        return cli_error(CLI_USAGE, "%s: unexpected argument '%s'; see `lineage %s --help`", command->name,
-                         args->positional[max], command->name);
+        return cli_error(CLI_USAGE, "%s: unexpected argument '%s'; see `lineage %s --help`", command->name, args->positional[max],
+                         command->name);
     if (args->n_positional < min)
-        return cli_error(CLI_USAGE, "%s: missing argument; usage: lineage %s [OPTION...] %s", command->name,
-                         command->name, command->arguments);
+        return cli_error(CLI_USAGE, "%s: missing argument; usage: lineage %s [OPTION...] %s", command->name, command->name,
+                         command->arguments);
     return CLI_GO_ON;
 }
 
@@ -203,8 +204,8 @@ static int tell_table(const struct cli_command *command, const struct poptOption
  * script must mean what it says. popt returns -1 at the end of the options and less on an error. A positive value is an
  * option with a value of its own; the only one is --help, which takes precedence over later errors and missing
  * arguments. */
-int cli_parse(struct cli_args *args, const struct cli_command *command, struct poptOption *options,
-              size_t min, size_t max, int argc, const char **argv)
+int cli_parse(struct cli_args *args, const struct cli_command *command, struct poptOption *options, size_t min, size_t max,
+              int argc, const char **argv)
 {
     char title[LINEAGE_NAME_MAX];
     int code;
@@ -302,11 +303,11 @@ bool cli_measure_parse(double *value, enum cli_measure measure, const char *opti
         const char *name;
         enum cli_measure measure;
         double size;
-    } units[] = {{"s", CLI_SECONDS, 1},      {"m", CLI_SECONDS, 60},       {"min", CLI_SECONDS, 60},    {"h", CLI_SECONDS, 3600},
-                 {"d", CLI_SECONDS, 86400},  {"K", CLI_BYTES, 0x1p10},     {"M", CLI_BYTES, 0x1p20},    {"G", CLI_BYTES, 0x1p30},
-                 {"T", CLI_BYTES, 0x1p40},   {"KiB", CLI_BYTES, 0x1p10},   {"MiB", CLI_BYTES, 0x1p20},  {"GiB", CLI_BYTES, 0x1p30},
-                 {"TiB", CLI_BYTES, 0x1p40}, {"kB", CLI_BYTES, 1e3},       {"KB", CLI_BYTES, 1e3},      {"MB", CLI_BYTES, 1e6},
-                 {"GB", CLI_BYTES, 1e9},     {"TB", CLI_BYTES, 1e12},      {"B", CLI_BYTES, 1}};
+    } units[] = {{"s", CLI_SECONDS, 1},      {"m", CLI_SECONDS, 60},     {"min", CLI_SECONDS, 60},   {"h", CLI_SECONDS, 3600},
+                 {"d", CLI_SECONDS, 86400},  {"K", CLI_BYTES, 0x1p10},   {"M", CLI_BYTES, 0x1p20},   {"G", CLI_BYTES, 0x1p30},
+                 {"T", CLI_BYTES, 0x1p40},   {"KiB", CLI_BYTES, 0x1p10}, {"MiB", CLI_BYTES, 0x1p20}, {"GiB", CLI_BYTES, 0x1p30},
+                 {"TiB", CLI_BYTES, 0x1p40}, {"kB", CLI_BYTES, 1e3},     {"KB", CLI_BYTES, 1e3},     {"MB", CLI_BYTES, 1e6},
+                 {"GB", CLI_BYTES, 1e9},     {"TB", CLI_BYTES, 1e12},    {"B", CLI_BYTES, 1}};
     const bool bytes = measure == CLI_BYTES;
     size_t n = strlen(text), digits = n;
     while (digits && isalpha((unsigned char)text[digits - 1]))
@@ -323,8 +324,10 @@ bool cli_measure_parse(double *value, enum cli_measure measure, const char *opti
     if (ok)
         *value = amount;
     else
-        cli_error(CLI_USAGE, bytes ? "--%s '%s' is not a number of bytes of at least 0; write 500M, 2G or 2000000000"
-                                   : "--%s '%s' is not a time of at least 0; write 90, 90s, 30m, 8h or 2d", option, text);
+        cli_error(CLI_USAGE,
+                  bytes ? "--%s '%s' is not a number of bytes of at least 0; write 500M, 2G or 2000000000"
+                        : "--%s '%s' is not a time of at least 0; write 90, 90s, 30m, 8h or 2d",
+                  option, text);
     return ok;
 }
 
@@ -373,8 +376,7 @@ bool cli_labels_parse(unsigned *labels, const char *text)
     return true;
 }
 
-bool cli_assignment_parse(char name[LINEAGE_NAME_MAX], const char **value, const char *option,
-                          const char *text)
+bool cli_assignment_parse(char name[LINEAGE_NAME_MAX], const char **value, const char *option, const char *text)
 {
     const char *equals = strchr(text, '=');
     if (!equals || equals == text || equals - text >= LINEAGE_NAME_MAX) {
@@ -400,8 +402,7 @@ static const char *take_text(struct cli_texts *texts, const char **text)
 {
     char value[LINEAGE_PARAM_TEXT_MAX + 1];
     size_t room = sizeof texts->bytes - texts->used;
-    if (!lineage_param_text_next(value, text) || strlen(value) >= room ||
-        texts->n == sizeof texts->at / sizeof *texts->at)
+    if (!lineage_param_text_next(value, text) || strlen(value) >= room || texts->n == sizeof texts->at / sizeof *texts->at)
         return NULL;
     char *copy = strcpy(texts->bytes + texts->used, value);
     texts->used += strlen(value) + 1;
@@ -418,8 +419,7 @@ bool cli_texts_parse(struct lineage_condition *condition, struct cli_texts *text
     return !*text && condition->n_texts;
 }
 
-bool cli_condition_parse(struct lineage_condition *condition, struct cli_texts *texts, const char *name,
-                         const char *text)
+bool cli_condition_parse(struct lineage_condition *condition, struct cli_texts *texts, const char *name, const char *text)
 {
     struct lineage_error err;
     *condition = (struct lineage_condition){.name = condition->name};
@@ -431,8 +431,9 @@ bool cli_condition_parse(struct lineage_condition *condition, struct cli_texts *
     }
     if (cli_texts_parse(condition, texts, text))
         return true;
-    cli_error(CLI_USAGE, "%s: '%.60s' is neither a range nor texts; put a text with commas or quotes into "
-                         "single quotes",
+    cli_error(CLI_USAGE,
+              "%s: '%.60s' is neither a range nor texts; put a text with commas or quotes into "
+              "single quotes",
               name, text);
     return false;
 }
@@ -452,7 +453,9 @@ bool cli_value_parse(struct lineage_param *param, struct cli_texts *texts, const
     param->text = take_text(texts, &rest);
     if (param->text && !*rest)
         return true;
-    cli_error(CLI_USAGE, "--%s '%.150s' is not a parameter's text, which has 1 to %d bytes and no semicolons; put a "
-              "text with commas or quotes into single quotes", name, text, LINEAGE_PARAM_TEXT_MAX);
+    cli_error(CLI_USAGE,
+              "--%s '%.150s' is not a parameter's text, which has 1 to %d bytes and no semicolons; put a "
+              "text with commas or quotes into single quotes",
+              name, text, LINEAGE_PARAM_TEXT_MAX);
     return false;
 }

@@ -34,8 +34,8 @@ bool program_self(char path[PATH_MAX])
     const char *given = (const char *)(uintptr_t)getauxval(AT_EXECFN);
     if (given && realpath(given, path))
         return true;
-    cli_error(CLI_SYSTEM, "cannot find the program that runs%s%s: %s; is /proc mounted?", given ? ", " : "",
-              given ? given : "", strerror(errno));
+    cli_error(CLI_SYSTEM, "cannot find the program that runs%s%s: %s; is /proc mounted?", given ? ", " : "", given ? given : "",
+              strerror(errno));
     return false;
 }
 
@@ -85,8 +85,7 @@ bool program_command(char path[PATH_MAX])
 static bool has_room(const char *command)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
-        limit.rlim_cur >= (rlim_t)TRAINER_NEEDS_MIB << 20)
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= (rlim_t)TRAINER_NEEDS_MIB << 20)
         return true;
     cli_error(CLI_SYSTEM,
               "%s: out of memory: the trainer needs %d MiB of address space before it begins, and the limit is %llu MiB; "

@@ -47,7 +47,8 @@ static void take_about(struct running_trial *t, const json_t *object)
     if (name)
         snprintf(t->name, sizeof t->name, "%s", name);
     if (hypothesis)
-        snprintf(t->hypothesis, sizeof t->hypothesis, "%.*s", (int)lineage_text_prefix(hypothesis, strlen(hypothesis), 120), hypothesis);
+        snprintf(t->hypothesis, sizeof t->hypothesis, "%.*s", (int)lineage_text_prefix(hypothesis, strlen(hypothesis), 120),
+                 hypothesis);
     if (json_is_object(params) && !t->params)
         t->params = json_incref(params);
 }

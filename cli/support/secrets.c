@@ -14,12 +14,40 @@
 /* ---- files ---- */
 
 /* id_* is meant for keys of ssh: a name with a point behind it, such as id_map.json, is another file. */
-static const char *const files[] = {
-    ".env*",       "*.env",       "id_*",          "!id_*.*",     "*.pem",        "*.key",       "*.p12",
-    "*.pfx",       "*.jks",       "*.keystore",    "*.kdbx",      "*.ppk",        ".netrc",      "_netrc",
-    ".pgpass",     ".my.cnf",     ".npmrc",        ".pypirc",     ".htpasswd",    "credentials*", ".git-credentials",
-    ".aws/*",      ".ssh/*",      ".gnupg/*",      ".kube/*",     ".docker/config.json", "kubeconfig*", "client_secret*",
-    "service-account*.json", "service_account*.json", "secrets.*", ".secrets*", ".vault-token", NULL};
+static const char *const files[] = {".env*",
+                                    "*.env",
+                                    "id_*",
+                                    "!id_*.*",
+                                    "*.pem",
+                                    "*.key",
+                                    "*.p12",
+                                    "*.pfx",
+                                    "*.jks",
+                                    "*.keystore",
+                                    "*.kdbx",
+                                    "*.ppk",
+                                    ".netrc",
+                                    "_netrc",
+                                    ".pgpass",
+                                    ".my.cnf",
+                                    ".npmrc",
+                                    ".pypirc",
+                                    ".htpasswd",
+                                    "credentials*",
+                                    ".git-credentials",
+                                    ".aws/*",
+                                    ".ssh/*",
+                                    ".gnupg/*",
+                                    ".kube/*",
+                                    ".docker/config.json",
+                                    "kubeconfig*",
+                                    "client_secret*",
+                                    "service-account*.json",
+                                    "service_account*.json",
+                                    "secrets.*",
+                                    ".secrets*",
+                                    ".vault-token",
+                                    NULL};
 
 const char *secret_file_pattern(unsigned i)
 {
@@ -85,9 +113,9 @@ static bool has_random_run(const char *text, size_t length)
 }
 
 /* Beginnings by which services mark their tokens. */
-static const char *const beginnings[] = {"sk-",   "sk_live_", "sk_test_", "rk_live_", "hf_",   "ghp_",  "gho_",  "ghu_",
-                                         "ghs_",  "ghr_",     "github_pat_", "glpat-", "xoxb-", "xoxp-", "xoxa-", "xapp-",
-                                         "AKIA",  "ASIA",     "AIza",     "ya29.",    "npm_",  "pypi-", "eyJ",   NULL};
+static const char *const beginnings[] = {"sk-",  "sk_live_", "sk_test_",    "rk_live_", "hf_",   "ghp_",  "gho_",  "ghu_",
+                                         "ghs_", "ghr_",     "github_pat_", "glpat-",   "xoxb-", "xoxp-", "xoxa-", "xapp-",
+                                         "AKIA", "ASIA",     "AIza",        "ya29.",    "npm_",  "pypi-", "eyJ",   NULL};
 
 /* Returns the length of the token that begins here, or 0. */
 static size_t token_length(const char *text)
@@ -163,7 +191,7 @@ static bool names_key(char words[WORDS][WORD])
 static bool names_secret(char words[WORDS][WORD])
 {
     static const char *const alone[] = {"secret", "credential", "credentials", "authorization", NULL};
-    static const char *const tokens[] = {"auth",  "access", "refresh", "bearer", "session", "api", "hf", "hub",
+    static const char *const tokens[] = {"auth",  "access", "refresh", "bearer", "session", "api",         "hf", "hub",
                                          "wandb", "github", "gitlab",  "slack",  "openai",  "huggingface", NULL};
     return is_in(alone, words[0]) || (strcmp(words[0], "token") == 0 && is_in(tokens, words[1])) ||
            (strcmp(words[0], "key") == 0 && (strcmp(words[1], "access") == 0 || strcmp(words[1], "wandb") == 0));
@@ -281,7 +309,7 @@ static size_t secret_at(const char *text, size_t i, size_t *before)
 {
     bool begins = i == 0 || !isalnum((unsigned char)text[i - 1]);
     size_t length = begins ? token_length(text + i) : 0;
-    const char *value = begins && (i == 0 || (text[i - 1] != '-' && text[i - 1] != '_')) 
+    const char *value = begins && (i == 0 || (text[i - 1] != '-' && text[i - 1] != '_'))
                             ? assigned(text + i, i > 0 && strchr("?&", text[i - 1]) != NULL)
                             : NULL;
     *before = 0;

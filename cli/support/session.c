@@ -169,15 +169,15 @@ bool cli_has_store(const char *dir, bool may_create)
     struct stat st;
     size_t lost = cli_is_store(dir) ? 0 : lineage_store_lost(dir);
     if (lost) {
-        cli_error(CLI_USAGE, "%s was a store of %zu trial%s, gone from it now; `lineage restore -C %s` brings them back", dir, lost,
-                  lost == 1 ? "" : "s", dir);
+        cli_error(CLI_USAGE, "%s was a store of %zu trial%s, gone from it now; `lineage restore -C %s` brings them back", dir,
+                  lost, lost == 1 ? "" : "s", dir);
         return false;
     }
     if (cli_is_store(dir) || stat(dir, &st) != 0 || !S_ISDIR(st.st_mode))
         return true;
     cli_error(CLI_USAGE,
-              "no store in %s (no results.tsv, no lineage.json)%s; give its directory with -C, or make one with `lineage init`%s", dir,
-              strcmp(dir, ".") == 0 ? " or the directories above it" : "", may_create ? " or --create" : "");
+              "no store in %s (no results.tsv, no lineage.json)%s; give its directory with -C, or make one with `lineage init`%s",
+              dir, strcmp(dir, ".") == 0 ? " or the directories above it" : "", may_create ? " or --create" : "");
     return false;
 }
 
@@ -238,8 +238,9 @@ static int check_direction(struct cli_session *session, enum lineage_direction w
     int status = cli_server_answers(session->store);
     if (status != CLI_GO_ON)
         return status;
-    return cli_error(CLI_USAGE, "--direction %s: in %s a %s score is better (lineage.json); leave the option out, or use another store",
-                     session->where.direction, lineage_store_dir(session->store), config->direction == LINEAGE_HIGHER ? "higher" : "lower");
+    return cli_error(
+        CLI_USAGE, "--direction %s: in %s a %s score is better (lineage.json); leave the option out, or use another store",
+        session->where.direction, lineage_store_dir(session->store), config->direction == LINEAGE_HIGHER ? "higher" : "lower");
 }
 
 bool cli_take_score(struct lineage_trial *trial, bool auto_status, const struct lineage_store *store, struct lineage_error *err)
@@ -254,7 +255,9 @@ bool cli_take_score(struct lineage_trial *trial, bool auto_status, const struct 
     if (!metric || !trial->core_metric.present || trial->core_metric.value == metric->value)
         return true;
     *err = (struct lineage_error){.status = LINEAGE_EINVAL};
-    snprintf(err->text, sizeof err->text, "the score of this store is `%s` (lineage.json): core_metric %s and the metric %s=%s cannot both be right; give one of them",
+    snprintf(err->text, sizeof err->text,
+             "the score of this store is `%s` (lineage.json): core_metric %s and the metric %s=%s cannot both be right; give one "
+             "of them",
              name, lineage_number_format(score, trial->core_metric.value), name, lineage_number_format(other, metric->value));
     return false;
 }
@@ -264,15 +267,20 @@ static int open_store(struct cli_session *session)
 {
     const char *dir = session->where.dir ? session->where.dir : ".";
     const struct cli_store_options *options = &session->where;
-    struct lineage_open_options open = {.cancelled = session->cancelled, .context = session->cancel_context,
-                                        .metric = options->metric, .notice = print_notice, .sql = options->sql,
+    struct lineage_open_options open = {.cancelled = session->cancelled,
+                                        .context = session->cancel_context,
+                                        .metric = options->metric,
+                                        .notice = print_notice,
+                                        .sql = options->sql,
                                         .no_mirror = !cli_is_store(dir)};
     struct lineage_error err;
     if (!cli_direction_parse(&open.direction, options->direction))
         return CLI_USAGE;
-    if ((!session->before_store || (!lineage_is_server(dir) && access(dir, F_OK) != 0)) && !cli_has_store(dir, session->may_create))
+    if ((!session->before_store || (!lineage_is_server(dir) && access(dir, F_OK) != 0)) &&
+        !cli_has_store(dir, session->may_create))
         return CLI_USAGE;
-    const enum lineage_direction wanted = session->appends && (lineage_is_server(dir) || has(dir, "lineage.json")) ? open.direction : LINEAGE_DIRECTION_DEFAULT;
+    const enum lineage_direction wanted =
+        session->appends && (lineage_is_server(dir) || has(dir, "lineage.json")) ? open.direction : LINEAGE_DIRECTION_DEFAULT;
     if (wanted != LINEAGE_DIRECTION_DEFAULT)
         open.direction = LINEAGE_DIRECTION_DEFAULT;
     if (lineage_store_open(&session->store, dir, &open, &err) != LINEAGE_OK)
@@ -303,8 +311,7 @@ static int open_patiently(struct cli_session *session)
 static int follow_night(const struct cli_session *session)
 {
     struct lineage_error err;
-    enum lineage_status status = lineage_store_follow_night(session->store, session->night_keys,
-                                                            session->n_night_keys, &err);
+    enum lineage_status status = lineage_store_follow_night(session->store, session->night_keys, session->n_night_keys, &err);
     return status == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
 }
 
@@ -324,8 +331,8 @@ static bool use_store_above(struct cli_session *session)
 /* Everything that can be wrong in the command line is checked before the store is opened, because opening takes locks
  * and builds a mirror. The arguments are released last, because positional arguments and option strings belong to
  * them. */
-int cli_on_store(struct cli_session *session, const struct cli_command *command, struct poptOption *options,
-                 size_t min, size_t max, int argc, const char **argv, cli_work_fn *work, void *context)
+int cli_on_store(struct cli_session *session, const struct cli_command *command, struct poptOption *options, size_t min,
+                 size_t max, int argc, const char **argv, cli_work_fn *work, void *context)
 {
     int status = cli_parse(&session->args, command, options, min, max, argc, argv);
     if (status != CLI_GO_ON)

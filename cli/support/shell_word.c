@@ -8,8 +8,7 @@
  * looks as a person would type it. */
 void shell_word_write(FILE *out, const char *word)
 {
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+=:@%-";
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+=:@%-";
     bool bare = *word && strspn(word, plain) == strlen(word);
     fputs(bare ? " " : " '", out);
     for (; *word; word++)

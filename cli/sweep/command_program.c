@@ -43,7 +43,8 @@ const char *command_program(char out[COMMAND_PROGRAM_MAX], const struct night_sw
             json_object_set(result, setting->key, json_object_get(spec ? spec : sweep->root, setting->key));
     char *text = json_dumps(result, JSON_COMPACT | JSON_SORT_KEYS);
     json_decref(result);
-    snprintf(out, COMMAND_PROGRAM_MAX, "%016" PRIx64, (uint64_t)XXH64(text ? text : "", text ? strlen(text) : 0, sweep->files_digest));
+    snprintf(out, COMMAND_PROGRAM_MAX, "%016" PRIx64,
+             (uint64_t)XXH64(text ? text : "", text ? strlen(text) : 0, sweep->files_digest));
     free(text);
     return out;
 }

@@ -49,11 +49,18 @@ bool replicate_is_default(const struct night_sweep *sweep)
 /* A copy of the trial's settings, which shares the parsed recipe or command. */
 static bool copy_trial(struct night_trial *trial, const struct night_trial *from)
 {
-    *trial = (struct night_trial){.key = from->key, .recipe = from->recipe, .checkpoint = from->checkpoint,
-                                  .recipe_seed = from->recipe_seed, .warm_start = from->warm_start, .work = from->work,
-                                  .warm_work = from->warm_work, .command = json_incref(from->command),
-                                  .own_name = strdup(from->name), .parent = from->parent,
-                                  .parent_trial = from->parent_trial, .parent_name = ""};
+    *trial = (struct night_trial){.key = from->key,
+                                  .recipe = from->recipe,
+                                  .checkpoint = from->checkpoint,
+                                  .recipe_seed = from->recipe_seed,
+                                  .warm_start = from->warm_start,
+                                  .work = from->work,
+                                  .warm_work = from->warm_work,
+                                  .command = json_incref(from->command),
+                                  .own_name = strdup(from->name),
+                                  .parent = from->parent,
+                                  .parent_trial = from->parent_trial,
+                                  .parent_name = ""};
     trial->name = trial->own_name;
     return trial->own_name != NULL;
 }
@@ -66,7 +73,8 @@ static bool make_from_row(struct night_trial *trial, const struct night_sweep *s
         for (size_t r = 0; r < sweep->space.n; r++)
             if (strcmp(sweep->space.ranges[r].name, row->params[k].name) == 0)
                 json_object_set_new(params, row->params[k].name,
-                                    row->params[k].text ? json_string(row->params[k].text) : cli_json_number(row->params[k].value));
+                                    row->params[k].text ? json_string(row->params[k].text)
+                                                        : cli_json_number(row->params[k].value));
     bool whole = json_object_size(params) > 0;
     json_object_set_new(proposal, "params", params);
     if (row->hypothesis && *row->hypothesis)

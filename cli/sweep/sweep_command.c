@@ -33,8 +33,7 @@ static bool read_environment(struct command_trial *trial, const json_t *object, 
     const char **environment = command_trial_own(trial, calloc(json_object_size(object) + n_more + 1, sizeof *environment));
     if (!environment)
         return false;
-    json_object_foreach((json_t *)(uintptr_t)object, name, value)
-    {
+    json_object_foreach((json_t *)(uintptr_t)object, name, value) {
         size_t size = strlen(name) + json_string_length(value) + 2;
         char *text = command_trial_own(trial, malloc(size));
         if (!text)

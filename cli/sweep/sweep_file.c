@@ -87,8 +87,8 @@ static int read_own_keys(struct night_sweep *sweep)
 
 static bool is_setting(const char *key, const json_t *value, char why[NIGHT_WHY_MAX])
 {
-    bool good = json_is_string(value) && command_setting_check(command_setting_by_key(key), json_string_value(value), why,
-                                                               NIGHT_WHY_MAX);
+    bool good =
+        json_is_string(value) && command_setting_check(command_setting_by_key(key), json_string_value(value), why, NIGHT_WHY_MAX);
     if (!json_is_string(value))
         snprintf(why, NIGHT_WHY_MAX, "%s must be %s", key, strcmp(key, "prune") == 0 ? "a text" : "a list of texts");
     return good;
@@ -253,8 +253,7 @@ static bool take_again(struct night_trial *trial, const json_t *proposal, char *
     return false;
 }
 
-bool night_sweep_make(struct night_trial *trial, const struct night_sweep *sweep, const json_t *proposal,
-                      char why[NIGHT_WHY_MAX])
+bool night_sweep_make(struct night_trial *trial, const struct night_sweep *sweep, const json_t *proposal, char why[NIGHT_WHY_MAX])
 {
     *trial = (struct night_trial){0};
     bool made = sweep->of_commands ? night_command_make(trial, sweep, proposal, why) : make_recipe(trial, sweep, proposal, why);

@@ -39,17 +39,10 @@ static const struct file_key {
     enum file_kind kind;
     bool decides_result; /* the key is part of the digest of a trial */
 } file_keys[] = {
-    {"files", FILE_NAMES, true},
-    {"diff", FILE_TEXT, true}, /* only a proposal has a diff */
-    {"direction", FILE_TEXT, false},
-    {"second", FILE_TEXT, false},
-    {"baseline_seeds", FILE_COUNT, false},
-    {"confirm", FILE_FLAG, false},
-    {"trials", FILE_ANY, false},
-    {"grid", FILE_ANY, false},
-    {"order", FILE_TEXT, false},
-    {"ranges", FILE_ANY, false},
-    {"propose", FILE_ANY, false},
+    {"files", FILE_NAMES, true},     {"diff", FILE_TEXT, true}, /* only a proposal has a diff */
+    {"direction", FILE_TEXT, false}, {"second", FILE_TEXT, false}, {"baseline_seeds", FILE_COUNT, false},
+    {"confirm", FILE_FLAG, false},   {"trials", FILE_ANY, false},  {"grid", FILE_ANY, false},
+    {"order", FILE_TEXT, false},     {"ranges", FILE_ANY, false},  {"propose", FILE_ANY, false},
 };
 enum { N_FILE_KEYS = sizeof file_keys / sizeof *file_keys };
 
@@ -141,7 +134,7 @@ static const char *check_setting(enum command_setting_kind kind, const json_t *v
     case SETTING_FLAG: return json_is_boolean(value) ? NULL : "true or false";
     case SETTING_WORDS:
         return is_text(value) || (are_texts(value) && json_array_size(value) > 0) ? NULL
-                                                                                : "a list of texts, or a text for the shell";
+                                                                                  : "a list of texts, or a text for the shell";
     case SETTING_PARAMS: return are_params(value) ? NULL : "an object of numbers and texts";
     case SETTING_ENVIRONMENT: return are_variables(value) ? NULL : "an object of texts";
     case SETTING_ARTIFACTS: return are_amounts(value) ? NULL : "an object of numbers from 0 on";
@@ -204,8 +197,7 @@ static bool check_object(const json_t *object, bool is_root, char *why)
     json_t *value;
     if (!json_is_object(object))
         return refuse(why, "it must be an object");
-    json_object_foreach((json_t *)(uintptr_t)object, name, value)
-    {
+    json_object_foreach((json_t *)(uintptr_t)object, name, value) {
         const struct command_setting *setting = command_setting_by_key(name);
         const struct file_key *key = setting ? NULL : find_file_key(name);
         if ((!setting && !key) || strcmp(name, "diff") == 0)
@@ -269,8 +261,7 @@ static char *make_name(const char *name, const json_t *varied)
     if (!to)
         return NULL;
     fputs(name, to);
-    json_object_foreach((json_t *)(uintptr_t)varied, param, value)
-    {
+    json_object_foreach((json_t *)(uintptr_t)varied, param, value) {
         const struct lineage_param given = {param, json_number_value(value), json_string_value(value)};
         fprintf(to, " %s=%s", param, command_value(text, &given));
     }
@@ -392,12 +383,13 @@ static size_t points_of(const json_t *grid, char *why)
     const char *name;
     json_t *values;
     size_t points = 1;
-    json_object_foreach((json_t *)(uintptr_t)grid, name, values)
-    {
+    json_object_foreach((json_t *)(uintptr_t)grid, name, values) {
         for (size_t i = 0; i < json_array_size(values); i++)
             if (!is_value(name, json_array_get(values, i)))
                 return refuse(why, "grid.%.60s: value %zu is %s", name, i + 1,
-                              json_is_null(json_array_get(values, i)) ? "null; write a text such as \"none\"" : "neither a number nor a short text"), 0;
+                              json_is_null(json_array_get(values, i)) ? "null; write a text such as \"none\""
+                                                                      : "neither a number nor a short text"),
+                       0;
         if (!json_array_size(values))
             return refuse(why, "grid.%.60s must be a list of values", name), 0;
         points *= json_array_size(values);
@@ -411,8 +403,7 @@ static json_t *point_of(const json_t *grid, size_t points, size_t g)
 {
     const char *name;
     json_t *values, *point = json_object();
-    json_object_foreach((json_t *)(uintptr_t)grid, name, values)
-    {
+    json_object_foreach((json_t *)(uintptr_t)grid, name, values) {
         points /= json_array_size(values);
         json_object_set(point, lineage_param_canonical(name), json_array_get(values, g / points % json_array_size(values)));
     }
@@ -433,8 +424,7 @@ static bool check_parent(const struct night_trial *trial, const json_t *trials, 
     return true;
 }
 
-static bool add_trial(struct night_sweep *sweep, const json_t *trial, const json_t *point, struct siblings siblings,
-                      char *why)
+static bool add_trial(struct night_sweep *sweep, const json_t *trial, const json_t *point, struct siblings siblings, char *why)
 {
     struct night_trial *made = &sweep->list[sweep->n++];
     json_t *spec = base_spec(sweep->root);

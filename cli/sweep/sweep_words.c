@@ -112,8 +112,8 @@ static bool check_typo(struct words *w, const char *name)
     }
     if (!near || strcmp(near, "seed") == 0 || strcmp(near, "workdir") == 0)
         return true;
-    cli_error(CLI_USAGE, "%s: the command has {%s}, which is not a parameter, and nothing uses {%s}; is it a typo?", w->sweep->file,
-              name, near);
+    cli_error(CLI_USAGE, "%s: the command has {%s}, which is not a parameter, and nothing uses {%s}; is it a typo?",
+              w->sweep->file, name, near);
     return false;
 }
 
@@ -181,8 +181,7 @@ static bool is_listed(const json_t *names, const char *word)
     size_t i;
     json_t *name;
     word += strncmp(word, "./", 2) == 0 ? 2 : 0;
-    json_array_foreach((json_t *)(uintptr_t)names, i, name)
-    {
+    json_array_foreach((json_t *)(uintptr_t)names, i, name) {
         const char *text = json_is_string(name) ? json_string_value(name) : "";
         if (strcmp(text + (strncmp(text, "./", 2) == 0 ? 2 : 0), word) == 0)
             return true;
@@ -215,11 +214,15 @@ static bool check_files(struct words *w, const json_t *spec)
     if (!named || !moves)
         each_word(w, command, find_own_file);
     if (w->own_file[0])
-        cli_error(CLI_USAGE, "%s: the command runs %s of the directory of the sweep and not the copy in {workdir} that diffs change; write "
-                  "{workdir}/%s", w->sweep->file, w->own_file, w->own_file);
+        cli_error(CLI_USAGE,
+                  "%s: the command runs %s of the directory of the sweep and not the copy in {workdir} that diffs change; write "
+                  "{workdir}/%s",
+                  w->sweep->file, w->own_file, w->own_file);
     else if (!named && !w->sees_workdir)
-        cli_error(CLI_USAGE, "%s: the sweep has \"files\", but neither its command nor its eval or preflight uses {workdir} or "
-                  "LINEAGE_WORKDIR, so no diff of them would run", w->sweep->file);
+        cli_error(CLI_USAGE,
+                  "%s: the sweep has \"files\", but neither its command nor its eval or preflight uses {workdir} or "
+                  "LINEAGE_WORKDIR, so no diff of them would run",
+                  w->sweep->file);
     return !w->own_file[0] && (named || w->sees_workdir);
 }
 
@@ -244,8 +247,10 @@ static bool check_conditions(const struct words *w, const json_t *spec)
             const char *name = w->sweep->space.ranges[k].name, *condition = w->sweep->space.conditions[k];
             if (!condition || strcmp(name, w->names[i]) != 0 || json_object_get(params, name))
                 continue;
-            cli_error(CLI_USAGE, "%s: the command uses {%s}, which has a value only if %s; give it a value for other trials in "
-                      "\"params\"", w->sweep->file, name, condition);
+            cli_error(CLI_USAGE,
+                      "%s: the command uses {%s}, which has a value only if %s; give it a value for other trials in "
+                      "\"params\"",
+                      w->sweep->file, name, condition);
             return false;
         }
     return true;
@@ -269,8 +274,8 @@ static int check_spec(const struct night_sweep *sweep, const json_t *spec, bool 
     for (size_t i = 0; status == CLI_GO_ON && ranges && !w->other_way && i < w->n; i++)
         for (size_t k = 0; !w->used[i] && k < sweep->space.n; k++)
             if (strcmp(sweep->space.ranges[k].name, w->names[i]) == 0 && strcmp(w->names[i], "seed") != 0)
-                fprintf(stderr, "lineage: %s: no word of the command uses {%s}, so the range of %s changes nothing\n", sweep->file,
-                        w->names[i], w->names[i]);
+                fprintf(stderr, "lineage: %s: no word of the command uses {%s}, so the range of %s changes nothing\n",
+                        sweep->file, w->names[i], w->names[i]);
     free(w);
     return status;
 }

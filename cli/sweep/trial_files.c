@@ -113,8 +113,8 @@ static bool write_file(const char *dir, const char *name, const struct file *fil
         *slash = '/';
     }
     FILE *out = fopen(path, "we");
-    bool written = out && fwrite(file->text, 1, file->length, out) == file->length &&
-                   fchmod(fileno(out), (file->mode & 0777) | 0600) == 0;
+    bool written =
+        out && fwrite(file->text, 1, file->length, out) == file->length && fchmod(fileno(out), (file->mode & 0777) | 0600) == 0;
     return (out ? fclose(out) == 0 : false) && written;
 }
 
@@ -180,8 +180,7 @@ bool trial_files_try(const struct trial_files *files, const char *place, char wh
     return good;
 }
 
-bool trial_files_keep(char note[LINEAGE_CODE_NOTE_MAX], const struct trial_files *files, const char *dir,
-                      char why[NIGHT_WHY_MAX])
+bool trial_files_keep(char note[LINEAGE_CODE_NOTE_MAX], const struct trial_files *files, const char *dir, char why[NIGHT_WHY_MAX])
 {
     const json_t *named = json_object_get(files->sweep->root, "files");
     struct lineage_error err;

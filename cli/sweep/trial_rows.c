@@ -84,8 +84,7 @@ static bool take_row(struct trial_list *list, const struct lineage_trial *row)
 
 /* When a store that had only the rows of the night has read all rows, their seqs are others, so they are read from the
  * first one. */
-static enum lineage_status open_newer(struct lineage_cursor **cursor, struct trial_list *list,
-                                      struct lineage_error *err)
+static enum lineage_status open_newer(struct lineage_cursor **cursor, struct trial_list *list, struct lineage_error *err)
 {
     enum lineage_status status = lineage_night_trials(cursor, list->store, list->last_seq, err);
     if (status == LINEAGE_OK && list->part && !lineage_store_follows_night(list->store)) {
@@ -127,7 +126,8 @@ static bool has_changed(const struct trial_list *list, const struct lineage_nigh
 }
 
 /* Adds {ID: REASON} for each row to void. */
-static enum lineage_status find_retries(json_t *reasons, const struct trial_list *list, unsigned labels, struct lineage_error *err)
+static enum lineage_status find_retries(json_t *reasons, const struct trial_list *list, unsigned labels,
+                                        struct lineage_error *err)
 {
     struct lineage_query failed = {.labels = 0};
     struct lineage_cursor *cursor;

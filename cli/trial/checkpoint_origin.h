@@ -17,11 +17,11 @@ struct origin {
 void origin_release(struct origin *origin);
 
 /* Finds the trial with this id, or the best trial if id is "best". LINEAGE_ENOTFOUND if there is no such trial. */
-enum lineage_status origin_of_trial(struct origin *origin, struct lineage_store *store,
-                                    const char *id, struct lineage_error *err);
+enum lineage_status origin_of_trial(struct origin *origin, struct lineage_store *store, const char *id,
+                                    struct lineage_error *err);
 
 /* Finds the trial whose snapshot holds the file; exp_id is "" if no trial of this store does. */
-enum lineage_status origin_of_checkpoint(struct origin *origin, struct lineage_store *store,
-                                         const char *checkpoint, struct lineage_error *err);
+enum lineage_status origin_of_checkpoint(struct origin *origin, struct lineage_store *store, const char *checkpoint,
+                                         struct lineage_error *err);
 
 #endif

@@ -109,8 +109,7 @@ static void become_command(const struct guarding *g, pid_t guardian, int failure
     signal(SIGPIPE, SIG_DFL); /* lineage ignores it, but pipelines in the command need it */
     sigprocmask(SIG_SETMASK, &g->before, NULL);
     if (getppid() == guardian && null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
-        dup2(out, STDERR_FILENO) >= 0 && dup2(c->events, TRIAL_EVENTS_FD) >= 0 &&
-        (!c->dir || chdir(c->dir) == 0))
+        dup2(out, STDERR_FILENO) >= 0 && dup2(c->events, TRIAL_EVENTS_FD) >= 0 && (!c->dir || chdir(c->dir) == 0))
         execvpe(c->program, c->argv, c->environment);
     int error = errno;
     put(failure, &error, sizeof error);
@@ -278,8 +277,8 @@ static void close_between(int from, int to)
  */
 static void close_others(const struct guarding *g)
 {
-    int keep[] = {STDERR_FILENO, g->control, g->report, g->command->events, g->command->printed,
-                  g->command->hold, g->command->group};
+    int keep[] = {STDERR_FILENO,       g->control,       g->report,        g->command->events,
+                  g->command->printed, g->command->hold, g->command->group};
     enum { KEPT = sizeof keep / sizeof *keep };
     qsort(keep, KEPT, sizeof *keep, by_number);
     for (int i = 0; i + 1 < KEPT; i++)

@@ -36,7 +36,8 @@ static void on_signal(int number)
             passed |= kill(receivers[i], number) == 0;
     if (is_passed_on(number) && !passed)
         missed = number;
-    ssize_t written = is_passed_on(number) ? 0 : write(write_end, "", 1); /* fails only if the pipe is full, and then it is readable anyway */
+    ssize_t written =
+        is_passed_on(number) ? 0 : write(write_end, "", 1); /* fails only if the pipe is full, and then it is readable anyway */
     (void)written;
     errno = before;
 }

@@ -28,13 +28,14 @@ static bool parse(struct process *process, const char *text)
     char state;
     unsigned long long user, system, waited_user, waited_system;
     const char *at = strrchr(text, ')'), *name = strchr(text, '(');
-    if (!at || !name || name > at || sscanf(at + 1,
-                      " %c %d %d"
-                      " %*s %*s %*s %*s %*s %*s %*s %*s" /* 6 to 13 */
-                      " %llu %llu %llu %llu %*s %*s %*s %*s"
-                      " %llu %*s %ld",
-                      &state, &process->parent, &process->group, &user, &system, &waited_user,
-                      &waited_system, &process->started, &process->pages) != 9)
+    if (!at || !name || name > at ||
+        sscanf(at + 1,
+               " %c %d %d"
+               " %*s %*s %*s %*s %*s %*s %*s %*s" /* 6 to 13 */
+               " %llu %llu %llu %llu %*s %*s %*s %*s"
+               " %llu %*s %ld",
+               &state, &process->parent, &process->group, &user, &system, &waited_user, &waited_system, &process->started,
+               &process->pages) != 9)
         return false;
     process->ticks = user + system;
     process->waited = waited_user + waited_system;
@@ -85,8 +86,7 @@ static bool read_all(struct process_tree *all)
     DIR *dir = opendir("/proc");
     *all = (struct process_tree){0};
     while (dir && ok && (entry = readdir(dir)))
-        if (isdigit((unsigned char)entry->d_name[0]) &&
-            read_process(&process, dirfd(dir), entry->d_name))
+        if (isdigit((unsigned char)entry->d_name[0]) && read_process(&process, dirfd(dir), entry->d_name))
             ok = add(all, &room, &process);
     if (dir)
         closedir(dir);
@@ -117,8 +117,7 @@ static bool is_listed(const struct process_tree *tree, pid_t pid)
 static void add_child(struct growing *growing, const char *pid)
 {
     struct process process;
-    if (growing->ok && !is_listed(growing->tree, (pid_t)strtol(pid, NULL, 10)) &&
-        read_process(&process, growing->proc, pid))
+    if (growing->ok && !is_listed(growing->tree, (pid_t)strtol(pid, NULL, 10)) && read_process(&process, growing->proc, pid))
         growing->ok = add(growing->tree, &growing->room, &process);
 }
 
@@ -174,8 +173,7 @@ static bool follow_children(struct process_tree *tree, pid_t root)
         return false;
     add_children_of_threads(&growing, root);
     for (size_t i = 0; growing.ok && i < tree->n; i++)
-        add_children_of_threads(
-            &growing, tree->at[i].pid); /* a zombie may have threads that run, and those children */
+        add_children_of_threads(&growing, tree->at[i].pid); /* a zombie may have threads that run, and those children */
     close(growing.proc);
     if (!growing.ok || !growing.listed)
         process_tree_release(tree);

@@ -24,10 +24,8 @@ enum { PIECE = 4096 };
 void progress_begin(struct progress *progress, const char *name, const char *score_label, bool quiet)
 {
     char *safe = cli_text_line(name, 60);
-    *progress = (struct progress){.score_label = score_label ? score_label : "score",
-                                  .quiet = quiet,
-                                  .terminal = isatty(STDERR_FILENO),
-                                  .first = -1};
+    *progress = (struct progress){
+        .score_label = score_label ? score_label : "score", .quiet = quiet, .terminal = isatty(STDERR_FILENO), .first = -1};
     snprintf(progress->name, sizeof progress->name, "%.79s", safe ? safe : "");
     free(safe);
 }
@@ -59,9 +57,7 @@ static size_t terminal_width(void)
 {
     struct winsize size;
     const char *columns = getenv("COLUMNS");
-    long width = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col
-                 : columns                                                       ? atol(columns)
-                                                                                 : 0;
+    long width = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : columns ? atol(columns) : 0;
     return width >= 10 && width <= 10000 ? (size_t)width : 80;
 }
 
@@ -246,8 +242,7 @@ static void write_some(struct progress *progress, const char *bytes, size_t n)
     while (n > 0) {
         struct pollfd fd = {STDERR_FILENO, POLLOUT, 0};
         size_t piece = n < PIECE ? n : PIECE;
-        ssize_t written = poll(&fd, 1, 0) == 1 && !(fd.revents & (POLLERR | POLLNVAL))
-                              ? write(STDERR_FILENO, bytes, piece) : -1;
+        ssize_t written = poll(&fd, 1, 0) == 1 && !(fd.revents & (POLLERR | POLLNVAL)) ? write(STDERR_FILENO, bytes, piece) : -1;
         if (written <= 0) {
             progress->unshown += n;
             return;

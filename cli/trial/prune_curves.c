@@ -111,11 +111,11 @@ bool prune_curves_read(struct prune_curves *curves, struct lineage_store *store,
 {
     struct lineage_error err = {.status = LINEAGE_ENOMEM, .text = "out of memory"};
     char *telemetry = NULL;
-    *curves = (struct prune_curves){.parent = SIZE_MAX, .best = SIZE_MAX,
-                                    .higher = lineage_store_config(store)->direction == LINEAGE_HIGHER};
+    *curves = (struct prune_curves){
+        .parent = SIZE_MAX, .best = SIZE_MAX, .higher = lineage_store_config(store)->direction == LINEAGE_HIGHER};
     curves->items = calloc(PRUNE_CURVES_READ + 2, sizeof *curves->items);
-    enum lineage_status status = curves->items ? lineage_store_path(&telemetry, store, LINEAGE_PLACE_TELEMETRY, &err)
-                                               : LINEAGE_ENOMEM;
+    enum lineage_status status =
+        curves->items ? lineage_store_path(&telemetry, store, LINEAGE_PLACE_TELEMETRY, &err) : LINEAGE_ENOMEM;
     if (status == LINEAGE_OK)
         status = read_newest(curves, store, telemetry, key, &err);
     if (status == LINEAGE_OK)

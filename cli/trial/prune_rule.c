@@ -59,10 +59,11 @@ bool prune_rule_parse(struct prune_rule *rule, const char *text, char *why, size
         double value;
         n = strcspn(++at, ",");
         size_t name = strcspn(at, "=,");
-        if (name + 1 >= n || !lineage_number_parse(&value, at + name + 1, n - name - 1) ||
-            !set_number(&read, at, name, value)) {
-            snprintf(why, size, "prune: '%.*s' is not a setting; use warmup=STEPS, curves=N, patience=N (both from 1 on) or "
-                     "factor=NUMBER (from 1.1 on)", (int)(n < 60 ? n : 60), at);
+        if (name + 1 >= n || !lineage_number_parse(&value, at + name + 1, n - name - 1) || !set_number(&read, at, name, value)) {
+            snprintf(why, size,
+                     "prune: '%.*s' is not a setting; use warmup=STEPS, curves=N, patience=N (both from 1 on) or "
+                     "factor=NUMBER (from 1.1 on)",
+                     (int)(n < 60 ? n : 60), at);
             return false;
         }
     }

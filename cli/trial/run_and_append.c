@@ -127,7 +127,8 @@ static bool is_hopeless(void *context, const struct trial_event *event, char *wh
     struct work *work = context;
     const struct trial_results *results = &work->results;
     if (!event->has_score || !event->names_step || event->channel < results->score_channel || results->run > 1 ||
-        results->begun_anew || strcmp(results->phase, TRIAL_PHASE_TRAIN) != 0 || (event->steps > 0 && event->step >= event->steps))
+        results->begun_anew || strcmp(results->phase, TRIAL_PHASE_TRAIN) != 0 ||
+        (event->steps > 0 && event->step >= event->steps))
         return false;
     if (results->went_back)
         pruning_go_back(&work->pruning, event->step);
@@ -180,8 +181,7 @@ static bool run(struct work *work, const char *dir, struct trial_outcome *outcom
     open_events(work, request->plan.identity.name);
     if (request->output)
         job.output = on_output;
-    bool watched = request->watch ? request->watch(request->context, outcome, &job, &work->results)
-                                  : trial_watch(outcome, &job);
+    bool watched = request->watch ? request->watch(request->context, outcome, &job, &work->results) : trial_watch(outcome, &job);
     close_events(work);
     progress_end(&work->progress);
     return watched;
@@ -235,8 +235,7 @@ static bool may_be_snapshot(const struct work *work, const char *path)
  * the work directory cannot be copied, for example because the command left a socket there, the row is appended without
  * a snapshot.
  */
-static int append(struct work *work, struct lineage_store *store, struct trial_outcome *outcome,
-                  struct lineage_trial *row)
+static int append(struct work *work, struct lineage_store *store, struct trial_outcome *outcome, struct lineage_trial *row)
 {
     const struct trial_request *request = work->request;
     struct lineage_append_options options;
@@ -272,7 +271,8 @@ static int append(struct work *work, struct lineage_store *store, struct trial_o
         bare.snapshot_dir = bare.telemetry = NULL;
         status = lineage_store_append(store, &trial, &bare, row, &err);
     }
-    if (status == LINEAGE_OK) { /* the score of a recipe; that of a command has its name already. A store that cannot remember it keeps the row */
+    if (status ==
+        LINEAGE_OK) { /* the score of a recipe; that of a command has its name already. A store that cannot remember it keeps the row */
         if (request->plan.score_key && lineage_label_is_measured(row->status))
             (void)!lineage_store_name_score(store, request->plan.score_key, &err);
         return CLI_GO_ON;
@@ -335,8 +335,8 @@ static void work_free(struct work *work)
  * The artifact is kept before the row is appended: a night that is killed in between runs the trial again, whereas with
  * a row but no checkpoint the child trials could never start.
  */
-int trial_run_and_append(struct lineage_store *store, const struct trial_request *request,
-              struct trial_outcome *outcome, struct lineage_trial *row)
+int trial_run_and_append(struct lineage_store *store, const struct trial_request *request, struct trial_outcome *outcome,
+                         struct lineage_trial *row)
 {
     int status = check_row(request, store);
     struct work *work = status == CLI_GO_ON ? work_new(request) : NULL;

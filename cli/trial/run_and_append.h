@@ -10,8 +10,8 @@
  * printing why there is no row. If another worker has already appended a row for the same trial of the night, no row is
  * appended: a message says so, and outcome->late is set.
  */
-int trial_run_and_append(struct lineage_store *store, const struct trial_request *request,
-                         struct trial_outcome *outcome, struct lineage_trial *row);
+int trial_run_and_append(struct lineage_store *store, const struct trial_request *request, struct trial_outcome *outcome,
+                         struct lineage_trial *row);
 
 /*
  * Runs the trial and keeps its artifact, but appends no row. Returns false if the trial failed or its artifact could

@@ -32,8 +32,7 @@ const char *sandbox_names(char text[SANDBOX_TEXT_MAX], unsigned set)
     text[0] = '\0';
     for (size_t i = 0; i < LAYERS; i++)
         if (set & layers[i].bit)
-            n += (size_t)snprintf(text + n, SANDBOX_TEXT_MAX - n, "%s%s", n ? ", " : "",
-                                  layers[i].name);
+            n += (size_t)snprintf(text + n, SANDBOX_TEXT_MAX - n, "%s%s", n ? ", " : "", layers[i].name);
     return text;
 }
 
@@ -64,8 +63,7 @@ static struct attempt enter(const struct sandbox *sandbox)
         note(&attempt, SANDBOX_NETWORK, made & SANDBOX_NETWORK);
     if (wanted & SANDBOX_MOUNTS) {
         errno = error;
-        note(&attempt, SANDBOX_MOUNTS,
-             made & SANDBOX_MOUNTS && sandbox_mount_read_only(sandbox->writable, sandbox->hidden));
+        note(&attempt, SANDBOX_MOUNTS, made & SANDBOX_MOUNTS && sandbox_mount_read_only(sandbox->writable, sandbox->hidden));
     }
     if (wanted & SANDBOX_PRIVILEGES)
         note(&attempt, SANDBOX_PRIVILEGES, sandbox_drop_privileges());

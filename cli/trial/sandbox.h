@@ -23,8 +23,7 @@
 #include "trial/sandbox_layers.h"
 
 struct sandbox {
-    const char *const *
-        writable; /* absolute paths of directories and files, ended by NULL; missing ones are skipped */
+    const char *const *writable; /* absolute paths of directories and files, ended by NULL; missing ones are skipped */
     const char *const *hidden; /* the same, empty for the command; none contains a writable path */
     unsigned layers; /* the layers that sandbox_enter sets up */
 };

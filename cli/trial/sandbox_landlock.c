@@ -26,11 +26,10 @@ struct ruleset {
 };
 
 #define FILE_RIGHTS (LANDLOCK_ACCESS_FS_WRITE_FILE)
-#define DIRECTORY_RIGHTS                                                                           \
-    (LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |                              \
-     LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |    \
-     LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK | \
-     LANDLOCK_ACCESS_FS_MAKE_SYM)
+#define DIRECTORY_RIGHTS                                                                                                         \
+    (LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR |                             \
+     LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |   \
+     LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM)
 
 static uint64_t file_rights(long version)
 {
@@ -50,8 +49,7 @@ static bool allow(int ruleset, const char *path, long version)
     int fd = open(path, O_PATH | O_CLOEXEC);
     if (fd < 0)
         return true;
-    struct landlock_path_beneath_attr rule = {.parent_fd = fd,
-                                              .allowed_access = file_rights(version)};
+    struct landlock_path_beneath_attr rule = {.parent_fd = fd, .allowed_access = file_rights(version)};
     if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
         rule.allowed_access |= directory_rights(version);
     bool good = syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0;
@@ -63,9 +61,9 @@ static bool allow(int ruleset, const char *path, long version)
 /* Devices that any program may write, and those of accelerators. Disks and the terminals of others are not among them. */
 static bool allow_devices(int ruleset, long version)
 {
-    static const char *const patterns[] = {
-        "/dev/null",    "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",        "/dev/nvidia*",
-        "/dev/dri",     "/dev/kfd",  "/dev/dxg",  "/dev/accel*", "/dev/neuron*", "/dev/infiniband", "/dev/davinci*"};
+    static const char *const patterns[] = {"/dev/null",   "/dev/zero",    "/dev/full",       "/dev/random",  "/dev/urandom",
+                                           "/dev/tty",    "/dev/nvidia*", "/dev/dri",        "/dev/kfd",     "/dev/dxg",
+                                           "/dev/accel*", "/dev/neuron*", "/dev/infiniband", "/dev/davinci*"};
     bool good = true;
     for (size_t i = 0; good && i < sizeof patterns / sizeof *patterns; i++) {
         glob_t found = {0};
@@ -80,9 +78,7 @@ static bool allow_devices(int ruleset, long version)
 static int make_ruleset(long version)
 {
     struct ruleset attr = {.files = file_rights(version) | directory_rights(version)};
-    size_t size = version >= 6   ? sizeof attr
-                  : version >= 4 ? 2 * sizeof(uint64_t)
-                                 : sizeof(uint64_t);
+    size_t size = version >= 6 ? sizeof attr : version >= 4 ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
     if (version >= 6)
         attr.scopes = SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS;
     return (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
@@ -97,8 +93,7 @@ bool sandbox_restrict_files(const char *const *writable)
     bool good = allow_devices(ruleset, version);
     for (size_t i = 0; good && writable[i]; i++)
         good = allow(ruleset, writable[i], version);
-    good = good && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           syscall(SYS_landlock_restrict_self, ruleset, 0) == 0;
+    good = good && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && syscall(SYS_landlock_restrict_self, ruleset, 0) == 0;
     int error = errno;
     close(ruleset);
     return errno = error, good;

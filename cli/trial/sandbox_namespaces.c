@@ -40,8 +40,8 @@ static bool make_user_namespace(void)
     char users[64], groups[64];
     snprintf(users, sizeof users, "%u %u 1", (unsigned)geteuid(), (unsigned)geteuid());
     snprintf(groups, sizeof groups, "%u %u 1", (unsigned)getegid(), (unsigned)getegid());
-    return unshare(CLONE_NEWUSER) == 0 && write_text("/proc/self/uid_map", users) &&
-           write_text("/proc/self/setgroups", "deny") && write_text("/proc/self/gid_map", groups);
+    return unshare(CLONE_NEWUSER) == 0 && write_text("/proc/self/uid_map", users) && write_text("/proc/self/setgroups", "deny") &&
+           write_text("/proc/self/gid_map", groups);
 }
 
 /* Programs such as those of several ranks talk to themselves over the loopback device, which is down at first. */
@@ -94,8 +94,8 @@ static void cover_socket(const char *path)
 /* Covers the sockets that programs of this machine have bound to a path, and those of container engines on other machines. */
 static void cover_sockets(FILE *bound)
 {
-    static const char *const engines[] = {"/run/docker.sock", "/run/containerd/containerd.sock",
-                                          "/run/podman/podman.sock", "/run/crio/crio.sock", NULL};
+    static const char *const engines[] = {"/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock",
+                                          "/run/crio/crio.sock", NULL};
     char line[PATH_MAX + 128];
     for (size_t i = 0; engines[i]; i++)
         cover_socket(engines[i]);
@@ -128,9 +128,7 @@ static bool clone_writable(const char *const *writable, int *clones, size_t n)
     for (size_t i = 0; i < n; i++) {
         struct stat st;
         bool wanted = stat(writable[i], &st) == 0 && (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode));
-        clones[i] = wanted ? open_tree(AT_FDCWD, writable[i],
-                                       OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE)
-                           : -1;
+        clones[i] = wanted ? open_tree(AT_FDCWD, writable[i], OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE) : -1;
         if (wanted && clones[i] < 0)
             return false;
     }
@@ -141,8 +139,7 @@ static bool attach_writable(const char *const *writable, const int *clones, size
 {
     bool good = true;
     for (size_t i = 0; good && i < n; i++)
-        good = clones[i] < 0 ||
-               move_mount(clones[i], "", AT_FDCWD, writable[i], MOVE_MOUNT_F_EMPTY_PATH) == 0;
+        good = clones[i] < 0 || move_mount(clones[i], "", AT_FDCWD, writable[i], MOVE_MOUNT_F_EMPTY_PATH) == 0;
     return good;
 }
 
@@ -155,11 +152,9 @@ bool sandbox_mount_read_only(const char *const *writable, const char *const *hid
     while (writable[n])
         n++;
     int *clones = calloc(n + 1, sizeof *clones);
-    snprintf(here, sizeof here, "/proc/%d/net/unix",
-             (int)getppid()); /* the parent is in the namespace of the machine */
+    snprintf(here, sizeof here, "/proc/%d/net/unix", (int)getppid()); /* the parent is in the namespace of the machine */
     FILE *bound = fopen(here, "re");
-    bool good = clones && getcwd(here, sizeof here) &&
-                mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+    bool good = clones && getcwd(here, sizeof here) && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
                 clone_writable(writable, clones, n) &&
                 mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &read_only, sizeof read_only) == 0;
     if (good)
@@ -177,9 +172,8 @@ bool sandbox_mount_read_only(const char *const *writable, const char *const *hid
 /* What root keeps: a trial of root that writes files of other users goes on to do so, where the other layers allow it. */
 static bool is_kept(unsigned long capability)
 {
-    static const unsigned char kept[] = {
-        CAP_CHOWN,  CAP_DAC_OVERRIDE,     CAP_FOWNER,   CAP_FSETID,   CAP_SETGID,
-        CAP_SETUID, CAP_NET_BIND_SERVICE, CAP_IPC_LOCK, CAP_SYS_NICE, CAP_SYS_RESOURCE};
+    static const unsigned char kept[] = {CAP_CHOWN,  CAP_DAC_OVERRIDE,     CAP_FOWNER,   CAP_FSETID,   CAP_SETGID,
+                                         CAP_SETUID, CAP_NET_BIND_SERVICE, CAP_IPC_LOCK, CAP_SYS_NICE, CAP_SYS_RESOURCE};
     return geteuid() == 0 && memchr(kept, (int)capability, sizeof kept);
 }
 
@@ -201,6 +195,5 @@ bool sandbox_drop_privileges(void)
         data[c / 32].effective &= keep;
         data[c / 32].inheritable &= keep;
     }
-    return prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == 0 &&
-           syscall(SYS_capset, &header, data) == 0;
+    return prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == 0 && syscall(SYS_capset, &header, data) == 0;
 }

@@ -26,9 +26,7 @@
 #define ARCHITECTURE AUDIT_ARCH_RISCV64
 #endif
 
-#define NAMESPACES                                                                                 \
-    (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |  \
-     CLONE_NEWNET)
+#define NAMESPACES (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
 
 #ifdef ARCHITECTURE
 
@@ -79,8 +77,7 @@ static const int refused[] = {
 };
 
 /* Calls that fail with ENOSYS, so that programs use older ones, which can be filtered by their arguments. */
-static const int unknown[] = {SYS_clone3, SYS_io_uring_setup, SYS_io_uring_enter,
-                              SYS_io_uring_register};
+static const int unknown[] = {SYS_clone3, SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register};
 
 enum { PROGRAM_MAX = 256 };
 
@@ -89,8 +86,7 @@ struct program {
     unsigned short n;
 };
 
-#define LOW_ARGUMENT(i)                                                                            \
-    (offsetof(struct seccomp_data, args) + 8 * (i)) /* little-endian: the low half comes first */
+#define LOW_ARGUMENT(i) (offsetof(struct seccomp_data, args) + 8 * (i)) /* little-endian: the low half comes first */
 
 static void put(struct program *p, struct sock_filter instruction)
 {
@@ -169,8 +165,7 @@ bool sandbox_filter_calls(bool without_network)
     struct sock_fprog filter = {program.n, program.code};
     if (program.n == PROGRAM_MAX)
         return errno = E2BIG, false;
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) == 0;
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) == 0;
 }
 
 #else

@@ -16,12 +16,13 @@ static void note(struct step_order *order, const char *name, int64_t step, int64
         snprintf(order->note + n, sizeof order->note - (size_t)n, " (does every process report? let rank 0 alone)");
     else
         snprintf(order->note + n, sizeof order->note - (size_t)n,
-                 ", which went back from step %lld (a restart, or several processes that report): the values before from this step on do not count",
+                 ", which went back from step %lld (a restart, or several processes that report): the values before from this "
+                 "step on do not count",
                  (long long)from);
 }
 
-enum step_move step_order_take(struct step_order *order, const char *name, struct metric_place place, double value, const double *known,
-                               bool printed)
+enum step_move step_order_take(struct step_order *order, const char *name, struct metric_place place, double value,
+                               const double *known, bool printed)
 {
     size_t i = 0;
     while (i < order->n && (order->curves[i].phase != place.phase || strcmp(order->curves[i].name, name) != 0))

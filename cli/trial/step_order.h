@@ -38,7 +38,7 @@ enum step_move {
  * printed: a printed line has the step. A printed counter that begins again counts the steps of an epoch more often than it tells of a
  * restart, and two values that are printed for one step are often two states of a progress bar, so both count as forward.
  */
-enum step_move step_order_take(struct step_order *order, const char *name, struct metric_place place, double value, const double *known,
-                               bool printed);
+enum step_move step_order_take(struct step_order *order, const char *name, struct metric_place place, double value,
+                               const double *known, bool printed);
 
 #endif

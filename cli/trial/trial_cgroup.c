@@ -105,10 +105,10 @@ bool trial_cgroup_find(char path[PATH_MAX], const char *root)
     FILE *in = read_own(own, root) ? open_proc(root, "mountinfo") : NULL;
     bool found = false;
     while (in && !found && fgets(line, sizeof line, in)) {
-        const char *rest = strstr(line, " - cgroup2 ") &&
-                                   sscanf(line, "%*s %*s %*s %4095s %4095s", mounted, at) == 2 && !strchr(at, '\\')
-                               ? below(own, mounted)
-                               : NULL;
+        const char *rest =
+            strstr(line, " - cgroup2 ") && sscanf(line, "%*s %*s %*s %4095s %4095s", mounted, at) == 2 && !strchr(at, '\\')
+                ? below(own, mounted)
+                : NULL;
         int n = rest ? snprintf(path, PATH_MAX, "%s%s%s", root, at, rest) : -1;
         found = n > 0 && n < PATH_MAX;
     }
@@ -154,8 +154,8 @@ static void step_back(struct trial_cgroup *group)
 static bool gives_memory(struct trial_cgroup *group)
 {
     return lists(group->base, "cgroup.controllers", "memory") &&
-           (lists(group->base, "cgroup.subtree_control", "memory") ||
-            put(group->base, "cgroup.subtree_control", "+memory") || step_aside(group));
+           (lists(group->base, "cgroup.subtree_control", "memory") || put(group->base, "cgroup.subtree_control", "+memory") ||
+            step_aside(group));
 }
 
 /* If the name exists, it was left by a killed process that had the same pid. */

@@ -53,7 +53,8 @@ void trial_label_status(char *out, size_t size, int exit_status)
     const char *name = number > 0 && number < SIGNALS ? strsignal(number) : NULL;
     out[0] = '\0';
     if (name && !strstr(name, "nknown") && !strstr(name, "eal-time"))
-        snprintf(out, size, ", which stands for signal %d (%s)%s", number, name, number == SIGKILL ? ", perhaps out of memory" : "");
+        snprintf(out, size, ", which stands for signal %d (%s)%s", number, name,
+                 number == SIGKILL ? ", perhaps out of memory" : "");
 }
 
 static enum lineage_cause cause_of_signal(int number)
@@ -62,22 +63,23 @@ static enum lineage_cause cause_of_signal(int number)
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (own[i] == number)
             return LINEAGE_CAUSE_CODE;
-    return number == SIGXCPU                                          ? LINEAGE_CAUSE_TIME
+    return number == SIGXCPU                                           ? LINEAGE_CAUSE_TIME
            : number == SIGINT || number == SIGTERM || number == SIGHUP ? LINEAGE_CAUSE_INTERRUPT
-           : number == SIGXFSZ                                        ? LINEAGE_CAUSE_DISK
-                                                                      : LINEAGE_CAUSE_UNKNOWN;
+           : number == SIGXFSZ                                         ? LINEAGE_CAUSE_DISK
+                                                                       : LINEAGE_CAUSE_UNKNOWN;
 }
 
 enum lineage_cause trial_label_cause(const struct trial_results *results, const struct trial_outcome *outcome)
 {
     static const enum lineage_cause causes[] = {
-        [TRIAL_TRAIN_OVERRUN] = LINEAGE_CAUSE_TIME,       [TRIAL_EVAL_OVERRUN] = LINEAGE_CAUSE_TIME,
-        [TRIAL_SILENT] = LINEAGE_CAUSE_TIME,              [TRIAL_MEMORY_OVERRUN] = LINEAGE_CAUSE_MEMORY,
-        [TRIAL_NOT_FINITE] = LINEAGE_CAUSE_DIVERGENCE,    [TRIAL_INTERRUPTED] = LINEAGE_CAUSE_INTERRUPT,
-        [TRIAL_ABANDONED] = LINEAGE_CAUSE_INTERRUPT,      [TRIAL_NOT_STARTED] = LINEAGE_CAUSE_MISSING,
+        [TRIAL_TRAIN_OVERRUN] = LINEAGE_CAUSE_TIME,    [TRIAL_EVAL_OVERRUN] = LINEAGE_CAUSE_TIME,
+        [TRIAL_SILENT] = LINEAGE_CAUSE_TIME,           [TRIAL_MEMORY_OVERRUN] = LINEAGE_CAUSE_MEMORY,
+        [TRIAL_NOT_FINITE] = LINEAGE_CAUSE_DIVERGENCE, [TRIAL_INTERRUPTED] = LINEAGE_CAUSE_INTERRUPT,
+        [TRIAL_ABANDONED] = LINEAGE_CAUSE_INTERRUPT,   [TRIAL_NOT_STARTED] = LINEAGE_CAUSE_MISSING,
     };
     enum lineage_cause cause = outcome->cause;
-    bool lacks, failed = outcome->end == TRIAL_FAILED || outcome->end == TRIAL_SIGNALLED || outcome->end == TRIAL_PREFLIGHT_FAILED;
+    bool lacks,
+        failed = outcome->end == TRIAL_FAILED || outcome->end == TRIAL_SIGNALLED || outcome->end == TRIAL_PREFLIGHT_FAILED;
     if (outcome->end == TRIAL_FINISHED)
         return results->lost_score ? LINEAGE_CAUSE_DIVERGENCE : LINEAGE_CAUSE_UNKNOWN;
     if (!failed)
@@ -97,8 +99,8 @@ static void where(const struct trial_results *results, char text[64 + TRIAL_PHAS
     bool own = strcmp(results->phase, TRIAL_PHASE_TRAIN) != 0 && strcmp(results->phase, TRIAL_PHASE_EVAL) != 0;
     text[0] = '\0';
     if (results->begun && results->steps > 0)
-        snprintf(text, 64 + TRIAL_PHASE_MAX, " after step %lld of %lld%s%s", (long long)results->step,
-                 (long long)results->steps, own ? " of the " : "", own ? results->phase : "");
+        snprintf(text, 64 + TRIAL_PHASE_MAX, " after step %lld of %lld%s%s", (long long)results->step, (long long)results->steps,
+                 own ? " of the " : "", own ? results->phase : "");
     else if (results->begun && results->step > 0)
         snprintf(text, 64 + TRIAL_PHASE_MAX, " after step %lld", (long long)results->step);
 }
@@ -144,11 +146,13 @@ void trial_label_explain(const struct trial_results *results, struct trial_outco
         if (!results->score.present && results->lost_score)
             snprintf(reason, size, "its score is not a finite number");
         else if (!results->score.present)
-            snprintf(reason, size, "exit 0 without a score: %.480s%s%s", outcome->looked, outcome->others[0] ? ", but " : "", outcome->others);
+            snprintf(reason, size, "exit 0 without a score: %.480s%s%s", outcome->looked, outcome->others[0] ? ", but " : "",
+                     outcome->others);
         break;
     case TRIAL_FAILED:
         if (outcome->evidence[0] && outcome->unexplained)
-            snprintf(reason, size, "failed%s: %s, left with exit status %d%s", at, outcome->evidence, outcome->exit_status, status);
+            snprintf(reason, size, "failed%s: %s, left with exit status %d%s", at, outcome->evidence, outcome->exit_status,
+                     status);
         else
             snprintf(reason, size, "failed%s: %s", at, outcome->text);
         break;
@@ -180,9 +184,7 @@ void trial_label_explain(const struct trial_results *results, struct trial_outco
     case TRIAL_DISQUALIFIED: snprintf(reason, size, "%s", outcome->text); break;
     case TRIAL_SILENT: snprintf(reason, size, "it said nothing for %g s, stopped%s", limits->silence_seconds, at); break;
     case TRIAL_NOT_FINITE: snprintf(reason, size, "%s, stopped%s", outcome->text, at); break;
-    case TRIAL_ABANDONED:
-        snprintf(reason, size, "the process that watched it was killed%s", at);
-        break;
+    case TRIAL_ABANDONED: snprintf(reason, size, "the process that watched it was killed%s", at); break;
     case TRIAL_INTERRUPTED:
         snprintf(reason, size, "%s%s", outcome->text[0] ? outcome->text : "interrupted by the user", at);
         break;

@@ -191,8 +191,8 @@ bool trial_process_start(struct trial_process *p, const struct trial_job *job)
 {
     int events[2] = {-1, -1}, out[2] = {-1, -1}, error = 0;
     char variable[PATH_MAX + 32] = "LINEAGE_EVENTS=/dev/fd/3";
-    *p = (struct trial_process){.job = job, .pid = -1, .events = -1, .printed = -1, .notice = -1,
-                                .group = {.dir = -1, .base = -1}};
+    *p = (struct trial_process){
+        .job = job, .pid = -1, .events = -1, .printed = -1, .notice = -1, .group = {.dir = -1, .base = -1}};
     if (open_named_pipe(job->events_path, events))
         snprintf(variable, sizeof variable, "LINEAGE_EVENTS=%s", job->events_path);
     else if (!open_pipe(events))

@@ -175,9 +175,9 @@ static void take_turns(struct trial_results *results, const json_t *turns)
         json_int_t index = json_integer_value(json_object_get(turn, "turn"));
         json_int_t count = json_integer_value(json_object_get(turn, "n"));
         if (index >= 0 && index <= UINT32_MAX)
-            results->turns[results->n_turns++] = (struct lineage_turn_stat){
-                (uint32_t)index, json_number_value(json_object_get(turn, "mean")),
-                json_number_value(json_object_get(turn, "std")), count > 0 ? (uint64_t)count : 0};
+            results->turns[results->n_turns++] =
+                (struct lineage_turn_stat){(uint32_t)index, json_number_value(json_object_get(turn, "mean")),
+                                           json_number_value(json_object_get(turn, "std")), count > 0 ? (uint64_t)count : 0};
     }
 }
 
@@ -247,8 +247,7 @@ static void take_inert(struct trial_results *results, const json_t *names)
     size_t i, used = 0;
     json_t *name;
     results->inert[0] = '\0';
-    json_array_foreach((json_t *)(uintptr_t)names, i, name)
-    {
+    json_array_foreach((json_t *)(uintptr_t)names, i, name) {
         const char *text = json_string_value(name);
         if (text && lineage_param_name_ok(text) && used + strlen(text) + 3 < sizeof results->inert)
             used += (size_t)snprintf(results->inert + used, sizeof results->inert - used, "%s%s", used ? ", " : "", text);
@@ -330,9 +329,9 @@ static void order_steps(struct trial_results *results, const struct trial_event 
         const bool score = event->has_score && strcmp(name, "score") == 0;
         if (!score && !event_is_metric(event, name, value, &results->plan->settings.metrics))
             continue;
-        enum step_move move = step_order_take(&results->order, score ? key : name, place_of(results), json_number_value(value),
-                                              known_value(results, steps, score ? key : name, &before),
-                                              event->channel != TRIAL_CHANNEL_EVENTS);
+        enum step_move move =
+            step_order_take(&results->order, score ? key : name, place_of(results), json_number_value(value),
+                            known_value(results, steps, score ? key : name, &before), event->channel != TRIAL_CHANNEL_EVENTS);
         if (move != STEP_FORWARD)
             go_back(results, steps, score ? key : name);
         results->begun_anew = results->begun_anew || move == STEP_ANEW;
@@ -342,8 +341,8 @@ static void order_steps(struct trial_results *results, const struct trial_event 
 /* A line with a step that comes after phase "done", from another process or a thread, does not change what the trial has reported. */
 static bool is_late(struct trial_results *results, const struct trial_event *event)
 {
-    const bool late = results->final && event->channel == TRIAL_CHANNEL_EVENTS && event->has_step && !event->phase && !event->failed &&
-                      strcmp(results->phase, TRIAL_PHASE_DONE) == 0;
+    const bool late = results->final && event->channel == TRIAL_CHANNEL_EVENTS && event->has_step && !event->phase &&
+                      !event->failed && strcmp(results->phase, TRIAL_PHASE_DONE) == 0;
     results->n_late += late;
     return late;
 }

@@ -111,8 +111,7 @@ static double milliseconds(double seconds)
  * was not reached with the whole budget. train_s is only known if the trial measures its own time. A trial that never
  * started has no times.
  */
-static void fill_measures(struct trial_results *results, const struct trial_outcome *outcome,
-                          struct lineage_trial *trial)
+static void fill_measures(struct trial_results *results, const struct trial_outcome *outcome, struct lineage_trial *trial)
 {
     if (outcome->end == TRIAL_FINISHED)
         trial->core_metric = results->score;
@@ -261,8 +260,8 @@ static void judge_requirements(const struct trial_results *results, struct trial
 }
 
 /* The label is not keep or discard yet: append decides that, because it compares scores under the store's lock. */
-bool trial_row_make(struct trial_results *results, struct trial_outcome *outcome, const char *remark,
-                    struct lineage_trial *trial, struct lineage_append_options *options)
+bool trial_row_make(struct trial_results *results, struct trial_outcome *outcome, const char *remark, struct lineage_trial *trial,
+                    struct lineage_append_options *options)
 {
     const struct trial_identity *identity = &results->plan->identity;
     *trial = (struct lineage_trial){.specialist = identity->specialist,

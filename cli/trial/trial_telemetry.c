@@ -32,8 +32,8 @@ static void print_phase(FILE *out, const char *phase, const json_t *steps)
         if (*c == ' ' || *c == '"' || *c == '\\' || (unsigned char)*c < 0x20)
             *c = '_';
     /* A phase named like another member would otherwise lead to two members with the same name. */
-    if (strcmp(name, "final") == 0 || strcmp(name, "info_gain") == 0 || strcmp(name, "kernels") == 0 || strcmp(name, "begun_anew") == 0 ||
-        (strcmp(name, "steps") == 0 && strcmp(phase, TRIAL_PHASE_TRAIN) != 0))
+    if (strcmp(name, "final") == 0 || strcmp(name, "info_gain") == 0 || strcmp(name, "kernels") == 0 ||
+        strcmp(name, "begun_anew") == 0 || (strcmp(name, "steps") == 0 && strcmp(phase, TRIAL_PHASE_TRAIN) != 0))
         snprintf(name, sizeof name, "phase_%s", phase);
     print_steps(out, name, steps);
 }

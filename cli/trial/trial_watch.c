@@ -472,8 +472,7 @@ static void keep_watch(struct watch *w)
         else if (!w->stop && w->process.ended) {
             judge_cpu(w);
             break;
-        }
-        else if (!w->stop)
+        } else if (!w->stop)
             judge_time(w);
     }
     for (int i = 0; i < PIPE_READS && !w->stop && read_events(w); i++)
@@ -499,8 +498,8 @@ static void judge_artifacts(struct watch *w)
             snprintf(outcome->text, sizeof outcome->text, "it did not leave %.400s behind", artifact->path);
         } else if (artifact->max_bytes > 0 && (double)st.st_size > artifact->max_bytes) {
             outcome->end = TRIAL_ARTIFACT_OVERRUN;
-            snprintf(outcome->text, sizeof outcome->text, "%.400s has %lld bytes, %.0f are allowed",
-                     artifact->path, (long long)st.st_size, artifact->max_bytes);
+            snprintf(outcome->text, sizeof outcome->text, "%.400s has %lld bytes, %.0f are allowed", artifact->path,
+                     (long long)st.st_size, artifact->max_bytes);
         }
     }
 }
@@ -539,8 +538,7 @@ static void judge_memory(struct watch *w, const struct trial_cgroup_usage *usage
         snprintf(outcome->text, sizeof outcome->text, "out of memory: cgroup limit %.0f bytes, peak %.0f",
                  w->job->settings.memory_bytes, outcome->peak_bytes);
     else
-        snprintf(outcome->text, sizeof outcome->text, "out of memory: the kernel ended it, peak %.0f bytes",
-                 outcome->peak_bytes);
+        snprintf(outcome->text, sizeof outcome->text, "out of memory: the kernel ended it, peak %.0f bytes", outcome->peak_bytes);
 }
 
 /* Called after the guardian has reported that no process is left, or after the guardian itself has exited. */
@@ -585,14 +583,16 @@ static void look_at_others(struct watch *w)
     }
     w->outcome->others[0] = '\0';
     if (n) {
-        const char *are = n > 1 ? "were" : "was", *many = n > 1 ? "es" : "", *halted = first->halted ? ", stopped by a signal" : "";
+        const char *are = n > 1 ? "were" : "was", *many = n > 1 ? "es" : "",
+                   *halted = first->halted ? ", stopped by a signal" : "";
         snprintf(w->left, sizeof w->left, "%s", first->name);
         for (char *c = w->left; *c; c++)
             *c = *c < ' ' || *c > '~' || *c == ';' ? '?' : *c;
         if (w->stop)
             snprintf(w->outcome->others, size, "%zu process%s (%s) %s stopped by a signal", n, many, w->left, are);
         else
-            snprintf(w->outcome->others, size, "%zu process%s (%s%s) outlived the command and %s ended", n, many, w->left, halted, are);
+            snprintf(w->outcome->others, size, "%zu process%s (%s%s) outlived the command and %s ended", n, many, w->left, halted,
+                     are);
     }
     process_tree_release(&tree);
 }
@@ -649,18 +649,16 @@ static void report_unreadable(struct watch *w)
         first = w->events.first_skipped;
     if (n == 0)
         return;
-    snprintf(text, sizeof text, "%llu line%s of events cannot be read, first at line %llu", (unsigned long long)n, n > 1 ? "s" : "",
-             (unsigned long long)first);
+    snprintf(text, sizeof text, "%llu line%s of events cannot be read, first at line %llu", (unsigned long long)n,
+             n > 1 ? "s" : "", (unsigned long long)first);
     cli_say(text);
     snprintf(w->outcome->unreadable, sizeof w->outcome->unreadable, "%s", text);
 }
 
 bool trial_watch(struct trial_outcome *outcome, const struct trial_job *job)
 {
-    struct watch w = {.job = job,
-                      .outcome = outcome,
-                      .phase_limit = job->settings.train_seconds,
-                      .cpu_limit = job->settings.train_cpu_seconds};
+    struct watch w = {
+        .job = job, .outcome = outcome, .phase_limit = job->settings.train_seconds, .cpu_limit = job->settings.train_cpu_seconds};
     *outcome = (struct trial_outcome){0};
     /* Before the start: on a busy machine the command may end before this process runs again. */
     w.began = w.phase_began = w.heard = cli_now();

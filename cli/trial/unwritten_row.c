@@ -20,9 +20,8 @@ static json_t *turns_of(const struct lineage_trial *trial)
     json_t *turns = json_array();
     for (size_t i = 0; i < trial->n_turns; i++)
         json_array_append_new(turns, json_pack("{s:I, s:o, s:o, s:I}", "turn", (json_int_t)trial->turns[i].turn, "mean",
-                                               cli_json_number(trial->turns[i].mean), "std",
-                                               cli_json_number(trial->turns[i].std), "n",
-                                               (json_int_t)trial->turns[i].count));
+                                               cli_json_number(trial->turns[i].mean), "std", cli_json_number(trial->turns[i].std),
+                                               "n", (json_int_t)trial->turns[i].count));
     return turns;
 }
 
@@ -30,9 +29,14 @@ static json_t *make_row(const struct lineage_trial *trial, const struct lineage_
 {
     const struct {
         const char *key, *text;
-    } texts[] = {{"specialist", trial->specialist},         {"parent_exp", trial->parent_exp}, {"domain", trial->domain},
-                 {"hypothesis", trial->hypothesis},         {"job_name", trial->job_name},     {"notes", trial->notes},
-                 {"expected_delta", trial->expected_delta}, {"status", options->auto_status ? "auto" : lineage_label_name(trial->status)}};
+    } texts[] = {{"specialist", trial->specialist},
+                 {"parent_exp", trial->parent_exp},
+                 {"domain", trial->domain},
+                 {"hypothesis", trial->hypothesis},
+                 {"job_name", trial->job_name},
+                 {"notes", trial->notes},
+                 {"expected_delta", trial->expected_delta},
+                 {"status", options->auto_status ? "auto" : lineage_label_name(trial->status)}};
     json_t *row = json_object();
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (texts[i].text && *texts[i].text)
@@ -75,8 +79,8 @@ void unwritten_row_save(const struct lineage_store *store, const struct lineage_
     char path[PATH_MAX], said[2 * PATH_MAX + 128];
     json_t *row = make_row(trial, options);
     if (save(path, dir, row) || save(path, elsewhere && *elsewhere ? elsewhere : "/tmp", row)) {
-        snprintf(said, sizeof said, "the row is kept in %s; once the log can be written: lineage append -C %s --json %s", path, dir,
-                 path);
+        snprintf(said, sizeof said, "the row is kept in %s; once the log can be written: lineage append -C %s --json %s", path,
+                 dir, path);
         cli_say(said);
     }
     json_decref(row);

@@ -18,14 +18,14 @@ extern "C" {
 
 /* Sends a file or directory of the store, snapshots/NAME, checkpoints/NAME or lineage_code/NAME. Returns LINEAGE_ENOTFOUND if it does
  * not exist, LINEAGE_EINVAL for any other form of name, LINEAGE_EAWAY while the server cannot be reached. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_blob_put(struct lineage_store *store, const char *name, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_blob_put(struct lineage_store *store, const char *name,
+                                                                   struct lineage_error *err);
 
 /* Fetches such a file or directory, named as in lineage_blob_put, unless it exists locally. Only one process per
  * machine fetches at a time. Returns LINEAGE_ENOTFOUND, without a message, if the server does not have the file either,
  * and LINEAGE_ECORRUPT if the bytes of a piece do not match its name. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_blob_get(struct lineage_store *store, const char *name, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_blob_get(struct lineage_store *store, const char *name,
+                                                                   struct lineage_error *err);
 
 struct lineage_blob_stats {
     uint64_t n_blobs; /* number of snapshots and checkpoints removed */
@@ -35,8 +35,9 @@ struct lineage_blob_stats {
 /* Removes from the server snapshots that no row names, checkpoints made more than `days` days ago, and pieces that no
  * file uses any more. Anything younger than a day stays. *stats counts what was removed. For a store in a directory
  * *stats is zeroed and the call returns LINEAGE_OK. Returns LINEAGE_EAWAY while the server cannot be reached. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_blobs_clean(struct lineage_store *store, double days, struct lineage_blob_stats *stats, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_blobs_clean(struct lineage_store *store, double days,
+                                                                      struct lineage_blob_stats *stats,
+                                                                      struct lineage_error *err);
 
 #ifdef __cplusplus
 }

@@ -105,27 +105,25 @@ struct lineage_code {
 /* Loads the list of a trial's code; release it after use. Only exp_id and notes of the trial are read. Returns
  * LINEAGE_ENOTFOUND if the row names no code or if the list is gone, LINEAGE_ECORRUPT if it is damaged. For a store on a
  * server, objects that are missing here are fetched from the server. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_code_load(struct lineage_code *code, struct lineage_store *store, const struct lineage_trial *trial,
-                  struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_code_load(struct lineage_code *code, struct lineage_store *store,
+                                                                    const struct lineage_trial *trial, struct lineage_error *err);
 LINEAGE_API void lineage_code_release(struct lineage_code *code);
 
 /* Returns the bytes of an object (a file or a diff) in *text, with a NUL behind them (free with lineage_free). The
  * object's digest is checked. Returns LINEAGE_ENOTFOUND if it is gone, LINEAGE_ECORRUPT if it is damaged, and
  * LINEAGE_EINVAL if the text is not a digest. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_code_read(char **text, size_t *length, struct lineage_store *store, const char *digest, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_code_read(char **text, size_t *length, struct lineage_store *store,
+                                                                    const char *digest, struct lineage_error *err);
 
 /* Returns the diff by which a trial changed the code, like lineage_code_read. Returns LINEAGE_ENOTFOUND if the trial
  * has none. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_code_diff(char **text, size_t *length, struct lineage_store *store, const struct lineage_trial *trial,
-                  struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_code_diff(char **text, size_t *length, struct lineage_store *store,
+                                                                    const struct lineage_trial *trial, struct lineage_error *err);
 
 /* Writes all files of the code into an existing directory, with their modes, without following links. A file that exists
  * there is replaced. Nothing is written before all objects were read and checked. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_code_write(struct lineage_store *store, const struct lineage_code *code, const char *dir, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_code_write(struct lineage_store *store, const struct lineage_code *code,
+                                                                     const char *dir, struct lineage_error *err);
 
 /* ---- writing ---- */
 
@@ -142,9 +140,9 @@ struct lineage_code_source {
  * durable when the function returns. Returns LINEAGE_ELIMIT if the code exceeds a limit, LINEAGE_EINVAL if dir contains
  * anything else than directories and files, or a name with a control character or bytes that are not UTF-8.
  */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_code_keep(char note[LINEAGE_CODE_NOTE_MAX], struct lineage_store *store, const struct lineage_code_source *source,
-                  struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_code_keep(char note[LINEAGE_CODE_NOTE_MAX], struct lineage_store *store,
+                                                                    const struct lineage_code_source *source,
+                                                                    struct lineage_error *err);
 
 #ifdef __cplusplus
 }

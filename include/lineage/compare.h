@@ -110,9 +110,10 @@ struct lineage_comparison {
 /* Release the comparison after use. Returns LINEAGE_EINVAL, with the known names in the message, if a variant names no
  * trial, if there are fewer than two variants, if no trial has a parameter that the options name, or if the confidence
  * is outside 0..1. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_compare(struct lineage_store *store, const struct lineage_compare_options *options,
-                struct lineage_comparison *comparison, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_compare(struct lineage_store *store,
+                                                                  const struct lineage_compare_options *options,
+                                                                  struct lineage_comparison *comparison,
+                                                                  struct lineage_error *err);
 LINEAGE_API void lineage_comparison_release(struct lineage_comparison *comparison);
 
 #ifdef __cplusplus

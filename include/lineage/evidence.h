@@ -167,7 +167,8 @@ struct lineage_evidence {
     struct lineage_evidence_rule rule;
     size_t answer; /* the trial with the best expected value, kept or not; n if there is none */
     size_t second; /* the trial with the next best one; n if there is none */
-    double sure;   /* probability that the answer is the best: that it is better than the second and all others; NAN if nothing ran more
+    double
+        sure; /* probability that the answer is the best: that it is better than the second and all others; NAN if nothing ran more
                     * than once */
     double over_second; /* probability that it is better than the second; NAN like sure */
     const char *top_id; /* the kept row with the best score of its own; NULL: none */

@@ -54,7 +54,8 @@ LINEAGE_API struct lineage_hypothesis lineage_hypothesis_of(const struct lineage
 
 /* Writes "supported: expected -0.01, happened -0.02 ± 0.005", or without the margin if it is unknown, and returns out; ""
  * for LINEAGE_VERDICT_NONE. */
-LINEAGE_API const char *lineage_hypothesis_text(char out[LINEAGE_HYPOTHESIS_TEXT_MAX], const struct lineage_hypothesis *hypothesis);
+LINEAGE_API const char *lineage_hypothesis_text(char out[LINEAGE_HYPOTHESIS_TEXT_MAX],
+                                                const struct lineage_hypothesis *hypothesis);
 
 #ifdef __cplusplus
 }

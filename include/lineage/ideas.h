@@ -82,24 +82,21 @@ struct lineage_ideas;
 
 /* Loads all trials of a store, as the log is now. Release the set with lineage_ideas_release, before or after the store
  * is closed: it copies everything that it needs from the store. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_ideas_load(struct lineage_ideas **ideas, struct lineage_store *store, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_load(struct lineage_ideas **ideas, struct lineage_store *store,
+                                                                     struct lineage_error *err);
 
 /*
  * Builds a set step by step: create an empty set, add trials in the order of the log (texts are copied), then call
  * lineage_ideas_settle once. Add trials only before that call, and ask questions only after it. lineage_ideas_add_store
  * adds all trials of a store. A running trial has no outcome yet; its id should differ from those of the log.
  */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_new(struct lineage_ideas **ideas,
-                                                                    struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_new(struct lineage_ideas **ideas, struct lineage_error *err);
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_add(struct lineage_ideas *ideas,
                                                                     const struct lineage_trial *trial, bool running,
                                                                     struct lineage_error *err);
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_add_store(struct lineage_ideas *ideas,
-                                                                          struct lineage_store *store,
-                                                                          struct lineage_error *err);
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_settle(struct lineage_ideas *ideas,
-                                                                       struct lineage_error *err);
+                                                                          struct lineage_store *store, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_settle(struct lineage_ideas *ideas, struct lineage_error *err);
 
 /*
  * Leaves out the hypotheses and notes of the trials of a store that are added to the set from now on by
@@ -122,10 +119,9 @@ LINEAGE_API void lineage_ideas_leave_out_texts(struct lineage_ideas *ideas);
 #define LINEAGE_IDEAS_NEAR_ALIKE 128
 #define LINEAGE_IDEAS_NEAR_SAMPLE 100
 #define LINEAGE_IDEAS_NEAR_ANCESTORS 128
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_add_near(struct lineage_ideas *ideas,
-                                                                         struct lineage_store *store, const char *exp_id,
-                                                                         const uint64_t *alike, size_t n_alike,
-                                                                         struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_add_near(struct lineage_ideas *ideas, struct lineage_store *store,
+                                                                         const char *exp_id, const uint64_t *alike,
+                                                                         size_t n_alike, struct lineage_error *err);
 
 /* Adds the trials of a store that a query finds, in the order of the log; NULL adds all. query->sort must be NULL. */
 struct lineage_query;
@@ -216,13 +212,11 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_set_strictness(s
  * possibly none. Release the answer with lineage_similar_release.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_similar(struct lineage_similar_list *list,
-                                                                        struct lineage_ideas *ideas, size_t trial,
-                                                                        bool all, size_t limit,
-                                                                        struct lineage_error *err);
+                                                                        struct lineage_ideas *ideas, size_t trial, bool all,
+                                                                        size_t limit, struct lineage_error *err);
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_similar_text(struct lineage_similar_list *list,
-                                                                             struct lineage_ideas *ideas,
-                                                                             const char *text, size_t limit,
-                                                                             struct lineage_error *err);
+                                                                             struct lineage_ideas *ideas, const char *text,
+                                                                             size_t limit, struct lineage_error *err);
 LINEAGE_API void lineage_similar_release(struct lineage_similar_list *list);
 
 /* The changes that a text states, with the knob names of the set: changes is a new array that the list owns. */
@@ -254,11 +248,9 @@ struct lineage_novelty_list {
 
 /* Finds all claims of novelty in the set, or the claims in the text of a trial that has not been run yet. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_claims(struct lineage_novelty_list *list,
-                                                                       struct lineage_ideas *ideas,
-                                                                       struct lineage_error *err);
+                                                                       struct lineage_ideas *ideas, struct lineage_error *err);
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_claims_text(struct lineage_novelty_list *list,
-                                                                            struct lineage_ideas *ideas,
-                                                                            const char *text,
+                                                                            struct lineage_ideas *ideas, const char *text,
                                                                             struct lineage_error *err);
 LINEAGE_API void lineage_novelty_release(struct lineage_novelty_list *list);
 

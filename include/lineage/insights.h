@@ -37,14 +37,15 @@ struct lineage_insight {
  * a list that is too long.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_insight_append(struct lineage_store *store,
-                                                                         const struct lineage_insight *insight,
-                                                                         uint64_t *number, struct lineage_error *err);
+                                                                         const struct lineage_insight *insight, uint64_t *number,
+                                                                         struct lineage_error *err);
 
 /* Calls visit for each insight, oldest first, including superseded insights; visit returns false to stop. The strings
  * are valid during the call. Lines that are not insights are skipped. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_insights_read(struct lineage_store *store, bool (*visit)(void *context, const struct lineage_insight *insight),
-                      void *context, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_insights_read(struct lineage_store *store,
+                                                                        bool (*visit)(void *context,
+                                                                                      const struct lineage_insight *insight),
+                                                                        void *context, struct lineage_error *err);
 
 #ifdef __cplusplus
 }

@@ -26,8 +26,8 @@ struct lineage_knob {
     const char *value; /* value in force for the best trial; NULL if the log does not show it */
     size_t set_by;     /* the trial that set that value; SIZE_MAX if it is known only from the `from` of other trials */
     struct lineage_knob_try *tries; /* [n_tries], by value: numbers ascending, then texts; equal values in the order of the log */
-    size_t n_tries;                 /* how many of the tries are listed: the newest ones, see lineage_knobs_find */
-    size_t n;                       /* how many tries there are */
+    size_t n_tries; /* how many of the tries are listed: the newest ones, see lineage_knobs_find */
+    size_t n; /* how many tries there are */
     size_t up, up_kept, down, down_kept; /* finished trials that raised and lowered the knob, and how many were kept */
 };
 

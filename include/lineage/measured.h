@@ -81,14 +81,15 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_measure_trial(struct l
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_measure_pair(struct lineage_measured *measured,
                                                                        struct lineage_store *store,
                                                                        const struct lineage_trial *from,
-                                                                       const struct lineage_trial *to,
-                                                                       struct lineage_error *err);
+                                                                       const struct lineage_trial *to, struct lineage_error *err);
 
 /* Like lineage_measure_pair, with the unified diff between the commits of the two trials, which only git knows if none was recorded. It
  * is not used for trials whose sweep kept their files. diff NULL: unknown. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_measure_pair_by(struct lineage_measured *measured, struct lineage_store *store, const struct lineage_trial *from,
-                        const struct lineage_trial *to, const char *diff, size_t length, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_measure_pair_by(struct lineage_measured *measured,
+                                                                          struct lineage_store *store,
+                                                                          const struct lineage_trial *from,
+                                                                          const struct lineage_trial *to, const char *diff,
+                                                                          size_t length, struct lineage_error *err);
 
 /* Compares two directories that are open for reading. Both stay open. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_measure_directories(struct lineage_measured *measured, int from_fd,
@@ -100,9 +101,10 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_measure_diff(struct li
                                                                        size_t length, struct lineage_error *err);
 
 /* Compares the options, overrides and environment of two commands, each an array of words. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_measure_commands(struct lineage_measured *measured, const char *const *from, size_t n_from, const char *const *to,
-                         size_t n_to, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_measure_commands(struct lineage_measured *measured,
+                                                                           const char *const *from, size_t n_from,
+                                                                           const char *const *to, size_t n_to,
+                                                                           struct lineage_error *err);
 
 LINEAGE_API void lineage_measured_release(struct lineage_measured *measured);
 

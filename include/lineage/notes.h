@@ -39,8 +39,8 @@ extern "C" {
 
 /* Parses notes into trial->ig_clip_scale_*, params, metrics and turns; the trial owns the arrays (lineage_trial_release). The
  * trial's other members stay unchanged. Any text is allowed; the only failure is LINEAGE_ENOMEM. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_notes_parse(struct lineage_trial *trial, const char *notes, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_notes_parse(struct lineage_trial *trial, const char *notes,
+                                                                      struct lineage_error *err);
 
 /* Canonical name of a parameter: resolves aliases (α, adv_rescale_alpha); returns any other name itself. */
 LINEAGE_API const char *lineage_param_canonical(const char *name);
@@ -88,8 +88,8 @@ LINEAGE_API bool lineage_night_link_parse(struct lineage_night_link *link, const
 
 /* Writes the link as a piece of notes and returns out. Characters that a name cannot contain (a semicolon, control
  * characters, `, trial `) are replaced, and a name that is too long is cut. */
-LINEAGE_API const char *lineage_night_link_format(char out[LINEAGE_NIGHT_LINK_MAX], const char *sweep,
-                                                  const char *trial, uint64_t key);
+LINEAGE_API const char *lineage_night_link_format(char out[LINEAGE_NIGHT_LINK_MAX], const char *sweep, const char *trial,
+                                                  uint64_t key);
 
 #define LINEAGE_REPLICATE_MAX 384 /* bytes of the piece below, with the terminating NUL */
 

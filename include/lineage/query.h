@@ -18,9 +18,8 @@ extern "C" {
 /* Loads the trial named id. `exp_014` and `014` name the same trial: the id is looked up unchanged, then without a
  * leading exp_, then with one. Of rows with the same id, the last one counts. LINEAGE_ENOTFOUND if there is none.
  * Release the trial after use. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_find(struct lineage_store *store, const char *id, struct lineage_trial *trial,
-             struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_find(struct lineage_store *store, const char *id,
+                                                               struct lineage_trial *trial, struct lineage_error *err);
 
 /* The label of the trial's own row, if it has another one now because of void trials; else its label. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_row_label(enum lineage_label *label, struct lineage_store *store,
@@ -32,12 +31,12 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_row_label(enum lineage
  * (lineage/evidence.h), as the row that is kept or else its first one; then this takes time in proportion to the rows of
  * lineage_evidence_load_for, which does not read all of a long log. LINEAGE_ENOTFOUND if no trial qualifies. Release the trial after use.
  */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_best(struct lineage_store *store, struct lineage_trial *trial, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_best(struct lineage_store *store, struct lineage_trial *trial,
+                                                               struct lineage_error *err);
 
 /* Like lineage_best, but among kept and baseline trials only: what a new trial starts from and is compared with. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_best_kept(struct lineage_store *store, struct lineage_trial *trial, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_best_kept(struct lineage_store *store, struct lineage_trial *trial,
+                                                                    struct lineage_error *err);
 
 /*
  * For the worker of a night whose trials are known: makes this handle read only the rows of a long log on a server that
@@ -48,27 +47,24 @@ lineage_best_kept(struct lineage_store *store, struct lineage_trial *trial, stru
  * not read, the handle reads the whole log first, with a notice. A handle for which this saves nothing, or whose settings
  * need all rows, is left unchanged.
  */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_store_follow_night(struct lineage_store *store, const uint64_t *keys, size_t n,
-                           struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_store_follow_night(struct lineage_store *store, const uint64_t *keys,
+                                                                             size_t n, struct lineage_error *err);
 
 /* Whether the handle has only the rows of a night. If this becomes false, the seqs of trials have changed. */
 LINEAGE_API bool lineage_store_follows_night(const struct lineage_store *store);
 
 /* Like lineage_find, except: a handle that follows a night returns LINEAGE_ENOTFOUND for a trial among the rows that it has not
  * read, which is neither one of the night nor kept. Such an id must be spelled as in the log. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_night_find(struct lineage_store *store,
-                                                                     const char *id,
-                                                                     struct lineage_trial *trial,
-                                                                     struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_night_find(struct lineage_store *store, const char *id,
+                                                                     struct lineage_trial *trial, struct lineage_error *err);
 
 struct lineage_cursor;
 
 /* The trials of the night behind the one with seq `after`, in the order of the log, and perhaps others; for a handle that
  * follows no night, all trials. Read them with lineage_cursor_next. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_night_trials(struct lineage_cursor **cursor, struct lineage_store *store, uint64_t after,
-                     struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_night_trials(struct lineage_cursor **cursor,
+                                                                       struct lineage_store *store, uint64_t after,
+                                                                       struct lineage_error *err);
 
 /* The chain of a trial: the trial and its kept or baseline ancestors, root first. Ancestors with another label are
  * skipped and counted. The walk ends at a root, at a parent that is not in the store, or at a trial that it has already
@@ -83,20 +79,20 @@ struct lineage_chain {
     enum lineage_chain_end end;
     char *end_id; /* the missing or repeated id, "" for a root */
     size_t left_out; /* trials of the chain above trials[0] that were not loaded */
-    size_t keeps;    /* if no row of the log names a parent, but to void it: number of kept and baseline trials before this one, which
+    size_t
+        keeps; /* if no row of the log names a parent, but to void it: number of kept and baseline trials before this one, which
                         may not be its ancestors (lineage/report.h lists them); else 0 */
     void *memory;
 };
 
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_chain_load(struct lineage_store *store, const char *id, struct lineage_chain *chain,
-                   struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_chain_load(struct lineage_store *store, const char *id,
+                                                                     struct lineage_chain *chain, struct lineage_error *err);
 
 /* Like lineage_chain_load, but loads only the last trials of the chain, at most `last` and at least one. It takes the same time
  * for a chain of any length. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_chain_load_last(struct lineage_store *store, const char *id, size_t last, struct lineage_chain *chain,
-                        struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_chain_load_last(struct lineage_store *store, const char *id,
+                                                                          size_t last, struct lineage_chain *chain,
+                                                                          struct lineage_error *err);
 LINEAGE_API void lineage_chain_release(struct lineage_chain *chain);
 
 /* A closed interval; an absent bound means no limit on that side. */
@@ -106,8 +102,8 @@ struct lineage_range {
 
 /* Reads "0.1:0.5", ":1.0", "1e-4:" or "0.3" (both bounds). Returns LINEAGE_EINVAL for any other text or if low >
  * high. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_range_parse(struct lineage_range *range, const char *text, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_range_parse(struct lineage_range *range, const char *text,
+                                                                      struct lineage_error *err);
 
 /*
  * A range of a parameter, a metric, a numeric column, an extra column that holds numbers, or ig_clip_scale_mean/_std.
@@ -125,44 +121,45 @@ struct lineage_condition {
 };
 
 struct lineage_query {
-    unsigned labels;        /* bit set of 1u << label; 0 = any */
+    unsigned labels; /* bit set of 1u << label; 0 = any */
     const char *specialist; /* exact; NULL = any */
-    const char *since;      /* timestamp >= since, a date of lineage/time.h; NULL = any. Rows whose timestamp is
+    const char *since; /* timestamp >= since, a date of lineage/time.h; NULL = any. Rows whose timestamp is
                                no ISO 8601 date match neither this nor until */
-    const char *until;      /* timestamp < until */
+    const char *until; /* timestamp < until */
     const struct lineage_condition *conditions; /* all must hold; `score` names the score column */
     size_t n_conditions;
     const char *sort; /* column, parameter, metric, extra column or score; leading `-` = descending; NULL = file order.
                          Rows without a value are left out; ties keep file order. `-seq`: newest first. "best" and "newest",
                          which no trial has as a name: the best score, or the newest, first. */
-    uint64_t after;   /* seq of a trial: only those that come behind it in the sorted list, none if it has no
+    uint64_t after; /* seq of a trial: only those that come behind it in the sorted list, none if it has no
                          value to sort by; 0 = from the front. Rows are never taken out, so a page that begins
                          behind a trial begins there for ever. */
-    size_t limit;     /* 0 = no limit; applied after all other conditions */
+    size_t limit; /* 0 = no limit; applied after all other conditions */
 };
 
 /* Counts the trials that a query finds, ignoring `after`, up to query->limit (0 = all). */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_query_count(size_t *n, struct lineage_store *store, const struct lineage_query *query,
-                    struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_query_count(size_t *n, struct lineage_store *store,
+                                                                      const struct lineage_query *query,
+                                                                      struct lineage_error *err);
 
 struct lineage_cursor;
 
 /* Runs a query. The list of trials is fixed by this call. An unknown name returns LINEAGE_EINVAL, with the known names
  * in the message. Close the cursor before its store. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_query_open(struct lineage_cursor **cursor, struct lineage_store *store,
-                   const struct lineage_query *query, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_query_open(struct lineage_cursor **cursor, struct lineage_store *store,
+                                                                     const struct lineage_query *query,
+                                                                     struct lineage_error *err);
 
 /* Like lineage_query_open, but a condition holds only for what rows declare: values that trials state in words
  * (lineage/settings.h) are not looked up, which may need the texts of all rows. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_query_open_declared(struct lineage_cursor **cursor, struct lineage_store *store,
-                            const struct lineage_query *query, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_query_open_declared(struct lineage_cursor **cursor,
+                                                                              struct lineage_store *store,
+                                                                              const struct lineage_query *query,
+                                                                              struct lineage_error *err);
 
 /* Loads the next trial, which is valid until the next call on the cursor. LINEAGE_ENOTFOUND at the end. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_cursor_next(struct lineage_cursor *cursor, struct lineage_trial *trial, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_cursor_next(struct lineage_cursor *cursor, struct lineage_trial *trial,
+                                                                      struct lineage_error *err);
 LINEAGE_API void lineage_cursor_close(struct lineage_cursor *cursor);
 
 /* The settings of the cursor's store, valid until that is closed. */
@@ -177,16 +174,16 @@ struct lineage_tree_node {
     bool parent_missing;
     bool in_cycle;
 };
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_tree_walk(struct lineage_store *store,
-                  bool (*visit)(void *context, const struct lineage_tree_node *node), void *context,
-                  struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_tree_walk(struct lineage_store *store,
+                                                                    bool (*visit)(void *context,
+                                                                                  const struct lineage_tree_node *node),
+                                                                    void *context, struct lineage_error *err);
 
 /* Coverage of one or two parameters, metrics or numeric extra columns: one cell per combination of values. */
 struct lineage_sweep_cell {
-    double x, y;      /* y is 0 for a sweep of one parameter */
+    double x, y; /* y is 0 for a sweep of one parameter */
     const char *x_text, *y_text; /* the value if it is text (x or y is then nan), else NULL */
-    size_t count;     /* trials */
+    size_t count; /* trials */
     size_t labels[LINEAGE_N_LABELS];
     struct lineage_number best; /* best score among keep, discard and baseline trials of the cell */
     char *best_id;
@@ -200,15 +197,14 @@ struct lineage_sweep {
     size_t n_xs, n_ys;
     size_t without; /* trials that lack one of the parameters */
     size_t aborted; /* harness_abort trials, which say nothing about the setting and are in no cell */
-    bool measured;  /* an axis was measured and not set, so a pair without a cell is not "untried" */
+    bool measured; /* an axis was measured and not set, so a pair without a cell is not "untried" */
 };
 
 /* Loads the coverage; y is NULL for one axis. Returns LINEAGE_ENOTFOUND if no trial has all of the names. A
  * name that no trial has (except alpha, beta and gamma) returns LINEAGE_EINVAL, with the known names in the
  * message. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_sweep_load(struct lineage_store *store, const char *x, const char *y, struct lineage_sweep *sweep,
-                   struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_sweep_load(struct lineage_store *store, const char *x, const char *y,
+                                                                     struct lineage_sweep *sweep, struct lineage_error *err);
 LINEAGE_API void lineage_sweep_release(struct lineage_sweep *sweep);
 
 /* How far a value may be from the wanted one: that share of the wanted value, because learning rates differ by orders of
@@ -220,10 +216,9 @@ LINEAGE_API double lineage_slack(double tolerance, double wanted);
  * tolerance of the wanted values, |value - wanted| <= lineage_slack(tolerance, wanted), or equal the wanted texts.
  * harness_abort trials are left out, because their setting counts as untried. If no trial has them, those that have all of
  * them in one later environment ("env1.alpha") are found. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_tried(struct lineage_cursor **cursor, struct lineage_store *store,
-              const struct lineage_param *wanted, size_t n_wanted, double tolerance,
-              struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_tried(struct lineage_cursor **cursor, struct lineage_store *store,
+                                                                const struct lineage_param *wanted, size_t n_wanted,
+                                                                double tolerance, struct lineage_error *err);
 
 /*
  * Answers what is known about a setting that no trial has as a whole: opens a cursor over at most `limit` trials that meet at
@@ -233,9 +228,9 @@ lineage_tried(struct lineage_cursor **cursor, struct lineage_store *store,
  * any length, unless the trials that meet a condition and those that failed alternate.
  */
 enum { LINEAGE_NEAREST_CONDITIONS = 32 };
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_nearest(struct lineage_cursor **cursor, struct lineage_store *store, const struct lineage_condition *conditions,
-                size_t n_conditions, size_t limit, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_nearest(struct lineage_cursor **cursor, struct lineage_store *store,
+                                                                  const struct lineage_condition *conditions, size_t n_conditions,
+                                                                  size_t limit, struct lineage_error *err);
 
 /* A row of an SQL result: texts[i] is NULL for SQL NULL. A number is an integer, or the shortest decimal that reads back
  * as the same double (lineage_number_format). The strings are valid during the call. Return false to stop. */
@@ -244,9 +239,8 @@ typedef bool lineage_sql_row(void *context, size_t n, const char *const *names, 
 /* Runs one read-only SQL statement on the mirror (see schema/), within the limits given at open. Returns LINEAGE_EINVAL
  * for a statement that could write, that reads a table outside the schema, or that calls a function with side
  * effects. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_sql(struct lineage_store *store, const char *statement, lineage_sql_row *row, void *context,
-            struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_sql(struct lineage_store *store, const char *statement,
+                                                              lineage_sql_row *row, void *context, struct lineage_error *err);
 
 /* Like lineage_sql_row: numbers[i] says whether texts[i] is a number. A result without rows is one call with texts NULL,
  * so that its names are known. */
@@ -254,9 +248,9 @@ typedef bool lineage_sql_typed_row(void *context, size_t n, const char *const *n
                                    const bool *numbers);
 
 /* Like lineage_sql, with types, and with the names of a result without rows. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_sql_typed(struct lineage_store *store, const char *statement, lineage_sql_typed_row *row, void *context,
-                  struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_sql_typed(struct lineage_store *store, const char *statement,
+                                                                    lineage_sql_typed_row *row, void *context,
+                                                                    struct lineage_error *err);
 
 #ifdef __cplusplus
 }

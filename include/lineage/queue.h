@@ -59,8 +59,8 @@ struct lineage_claim_request {
 
 /* Opens the queue of a store. The store must stay open as long as the queue. Nothing is written before the first claim.
  * Like its store, a queue belongs to the process that opened it. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_queue_open(struct lineage_queue **queue, struct lineage_store *store, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_queue_open(struct lineage_queue **queue, struct lineage_store *store,
+                                                                     struct lineage_error *err);
 
 /* Closes the queue; NULL is allowed. Claims that are still held stay valid until their leases end or this process
  * ends. */
@@ -69,9 +69,9 @@ LINEAGE_API void lineage_queue_close(struct lineage_queue *queue);
 /* Claims the first trial that is free; *which is its position among the keys. Returns LINEAGE_ENOTFOUND, without a
  * message, if other workers hold all of these trials, or if at_most claims of the night are held already. Returns
  * LINEAGE_ELOCKED if the queue is so busy that the caller should ask later instead of waiting. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_queue_claim(struct lineage_queue *queue, const struct lineage_claim_request *request, size_t *which,
-                    struct lineage_claim *claim, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_queue_claim(struct lineage_queue *queue,
+                                                                      const struct lineage_claim_request *request, size_t *which,
+                                                                      struct lineage_claim *claim, struct lineage_error *err);
 
 /*
  * Restarts the lease under this process's name, and optionally updates the text about the trial (by custom a JSON
@@ -79,9 +79,8 @@ lineage_queue_claim(struct lineage_queue *queue, const struct lineage_claim_requ
  * called lineage_queue_leave. LINEAGE_ENOTFOUND, without a message, if another worker has claimed the trial meanwhile.
  * Waits for at most a second and then returns LINEAGE_ELOCKED, so that a process that watches a trial can call it.
  */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_queue_renew(struct lineage_queue *queue, struct lineage_claim *claim, double lease, const char *about,
-                    struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_queue_renew(struct lineage_queue *queue, struct lineage_claim *claim,
+                                                                      double lease, const char *about, struct lineage_error *err);
 
 /* After a fork: the other process owns the claim now. */
 LINEAGE_API void lineage_queue_leave(struct lineage_claim *claim);
@@ -91,9 +90,8 @@ enum lineage_release { LINEAGE_CLAIM_DONE, LINEAGE_CLAIM_GIVEN_UP };
 
 /* Ends a claim; does nothing if another worker has claimed the trial meanwhile. For a claim that is `free` it removes
  * the remains of the claim. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_queue_release(struct lineage_queue *queue, struct lineage_claim *claim, enum lineage_release why,
-                      struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_queue_release(struct lineage_queue *queue, struct lineage_claim *claim,
+                                                                        enum lineage_release why, struct lineage_error *err);
 
 /*
  * Waits until it may be worth asking again. *news is true if a row was added, a claim was released, a lease ended,
@@ -103,14 +101,15 @@ lineage_queue_release(struct lineage_queue *queue, struct lineage_claim *claim, 
  * nothing. A successful claim stops listening. Rows of this process are reported too. LINEAGE_EAWAY while the server
  * cannot be reached: wait a while and call again.
  */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_queue_wait(struct lineage_queue *queue, double seconds, struct pollfd *fds, size_t n, bool *news,
-                   struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_queue_wait(struct lineage_queue *queue, double seconds,
+                                                                     struct pollfd *fds, size_t n, bool *news,
+                                                                     struct lineage_error *err);
 
 /* Calls visit for each claim, sorted by key, including free ones; visit returns false to stop. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_queue_each(struct lineage_queue *queue, bool (*visit)(void *context, const struct lineage_claim *claim),
-                   void *context, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_queue_each(struct lineage_queue *queue,
+                                                                     bool (*visit)(void *context,
+                                                                                   const struct lineage_claim *claim),
+                                                                     void *context, struct lineage_error *err);
 
 #ifdef __cplusplus
 }

@@ -31,9 +31,9 @@ typedef void lineage_redact_fn(void *context, const char *path, size_t places, c
  * row; LINEAGE_EREFUSED for a log on a server, whose rows nobody can change; LINEAGE_ECORRUPT if rows do not match their
  * digests. In these cases nothing was changed. *done is set in every case. Names of files are not changed; they count as left.
  */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_redact(struct lineage_store *store, const char *secret, size_t length, struct lineage_redaction *done,
-               lineage_redact_fn *report, void *context, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_redact(struct lineage_store *store, const char *secret, size_t length,
+                                                                 struct lineage_redaction *done, lineage_redact_fn *report,
+                                                                 void *context, struct lineage_error *err);
 
 /* The number of rows that were redacted so far, and the digest and length of the file that records it; 0 bytes: none. */
 struct lineage_redactions {
@@ -44,8 +44,8 @@ struct lineage_redactions {
 
 /* at_most: examine only the first at_most bytes of the file; 0: all. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_redactions_read(const struct lineage_store *store, uint64_t at_most,
-                                                                         struct lineage_redactions *out,
-                                                                         struct lineage_error *err);
+                                                                          struct lineage_redactions *out,
+                                                                          struct lineage_error *err);
 
 #ifdef __cplusplus
 }

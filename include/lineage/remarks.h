@@ -26,15 +26,16 @@ struct lineage_remark {
 /* Appends a remark; an empty timestamp means now (UTC). Takes an exclusive flock on remarks.jsonl, writes the line with
  * one write and syncs it. The id is written as the trial's row spells it. Returns LINEAGE_ENOTFOUND for an unknown
  * trial, LINEAGE_EINVAL for an empty text or invalid UTF-8, LINEAGE_ELIMIT for a text that is too long. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_remark_append(struct lineage_store *store, const struct lineage_remark *remark, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_remark_append(struct lineage_store *store,
+                                                                        const struct lineage_remark *remark,
+                                                                        struct lineage_error *err);
 
 /* Calls visit for each remark on the trial (NULL: on any trial), oldest first; visit returns false to stop. The
  * strings are valid during the call. Lines that are not remarks are skipped. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_remarks_read(struct lineage_store *store, const char *exp_id,
-                     bool (*visit)(void *context, const struct lineage_remark *remark), void *context,
-                     struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_remarks_read(struct lineage_store *store, const char *exp_id,
+                                                                       bool (*visit)(void *context,
+                                                                                     const struct lineage_remark *remark),
+                                                                       void *context, struct lineage_error *err);
 
 #ifdef __cplusplus
 }

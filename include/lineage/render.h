@@ -38,13 +38,13 @@ LINEAGE_API void lineage_render_options_init(struct lineage_render_options *opti
 
 /* Renders into *text (NUL-terminated, *length bytes, free with lineage_free; NULL after a failure). options may be
  * NULL in every function here. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_render(char **text, size_t *length, struct lineage_store *store,
-               const struct lineage_render_options *options, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_render(char **text, size_t *length, struct lineage_store *store,
+                                                                 const struct lineage_render_options *options,
+                                                                 struct lineage_error *err);
 LINEAGE_API void lineage_free(void *memory);
 
-#define LINEAGE_RENDER_SECTIONS                                                                                      \
-    "best", "standing", "claims", "leaderboard", "chain", "made_of", "recent", "full", "near_misses", "sweep", "knobs", \
+#define LINEAGE_RENDER_SECTIONS                                                                                                  \
+    "best", "standing", "claims", "leaderboard", "chain", "made_of", "recent", "full", "near_misses", "sweep", "knobs",          \
         "elsewhere", "walls", "again", "failures", "calibration", "info_gain", "other_ideas", "insights"
 
 /* Section names of the native style (LINEAGE_RENDER_SECTIONS) in printing order, ended by NULL. */
@@ -64,21 +64,21 @@ LINEAGE_API const char *const *lineage_render_sections(void);
  * LINEAGE_EINVAL). To a device or a pipe only the block is written. The file keeps its mode and owner; other hard links
  * to it keep the previous text.
  */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_render_file(struct lineage_store *store, const char *path,
-                    const struct lineage_render_options *options, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_render_file(struct lineage_store *store, const char *path,
+                                                                      const struct lineage_render_options *options,
+                                                                      struct lineage_error *err);
 
 /* Reads the text that a person wrote in the rendered file at path, which lineage_render_file would keep, into *text
  * (NUL-terminated, lineage_free). It is "" if there is no such text, no such file, or the file was not rendered.
  * Meant for lineage_render_options.insights. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_render_insights(char **text, const char *path, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_render_insights(char **text, const char *path,
+                                                                          struct lineage_error *err);
 
 /* Saves rendered text as lineage_snapshots/<timestamp>_<name>.md in the store, with a number after the name if a file
  * of that name exists with a different text. *path (free with lineage_free) is the path of the new file. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_render_record(char **path, struct lineage_store *store, const char *text, size_t length,
-                      const char *timestamp, const char *name, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_render_record(char **path, struct lineage_store *store,
+                                                                        const char *text, size_t length, const char *timestamp,
+                                                                        const char *name, struct lineage_error *err);
 
 struct lineage_blackboard_options {
     const char *tree_path;    /* path of tree.tsv in KNOWLEDGE.md; NULL = OUTPUT_DIR/tree.tsv */
@@ -90,9 +90,9 @@ struct lineage_blackboard_options {
  * link. Like the blackboard's own program, it keeps everything in the old KNOWLEDGE.md from the first line `## Key
  * Insights` on. Paths and indentation are cut at 1,000 levels, because the blackboard's own program cannot nest
  * deeper. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_render_blackboard(struct lineage_store *store, const char *output_dir,
-                          const struct lineage_blackboard_options *options, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_render_blackboard(struct lineage_store *store, const char *output_dir,
+                                                                            const struct lineage_blackboard_options *options,
+                                                                            struct lineage_error *err);
 
 #ifdef __cplusplus
 }

@@ -66,8 +66,7 @@ struct lineage_replicas {
  * A trial that describes a technique is therefore never a replica of its parent. Random seeds do not count as settings.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_replicas_find(struct lineage_replicas *replicas,
-                                                                        struct lineage_ideas *ideas,
-                                                                        struct lineage_error *err);
+                                                                        struct lineage_ideas *ideas, struct lineage_error *err);
 LINEAGE_API void lineage_replicas_release(struct lineage_replicas *replicas);
 
 #ifdef __cplusplus

@@ -227,7 +227,7 @@ struct lineage_report {
     /* Sizes. */
     uint64_t rows;
     uint64_t labels[LINEAGE_N_LABELS]; /* trials with each label */
-    uint64_t findings;                 /* records that could not be read in full (lineage/verify.h) */
+    uint64_t findings; /* records that could not be read in full (lineage/verify.h) */
 
     const struct lineage_trial *best; /* NULL if no trial ranks */
     struct lineage_report_chain chain; /* the chain of the best trial */
@@ -271,9 +271,9 @@ struct lineage_report {
 
 /* Loads a report of the store as results.tsv is now. options may be NULL. *report is NULL after a failure. The report
  * of an empty store has rows 0 and no best trial. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_report_load(struct lineage_report **report, struct lineage_store *store,
-                    const struct lineage_report_options *options, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_report_load(struct lineage_report **report, struct lineage_store *store,
+                                                                      const struct lineage_report_options *options,
+                                                                      struct lineage_error *err);
 
 /* Frees the report and everything that it points to. NULL is allowed. */
 LINEAGE_API void lineage_report_release(struct lineage_report *report);

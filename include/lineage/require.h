@@ -28,8 +28,8 @@ struct lineage_requirement {
 
 /* Reads `NAME<=NUMBER`, with <=, >=, < or >; blanks may be around each part. LINEAGE_EINVAL, with a message that quotes
  * the text, for anything else and for a bound that is not finite. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_requirement_parse(struct lineage_requirement *requirement, const char *text, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_requirement_parse(struct lineage_requirement *requirement,
+                                                                            const char *text, struct lineage_error *err);
 
 /* Writes the requirement in the form that lineage_requirement_parse reads, without blanks, and returns out. */
 LINEAGE_API const char *lineage_requirement_format(char out[LINEAGE_REQUIREMENT_TEXT_MAX],
@@ -43,8 +43,8 @@ LINEAGE_API struct lineage_number lineage_requirement_value(const struct lineage
 
 /* Whether the value meets the requirement; an absent value and nan do not. If not, why (unless NULL) becomes the piece
  * of notes that names both: "requires peak_vram_mb<=48000, but it was 51234.5", or ".., but it was never reported". */
-LINEAGE_API bool lineage_requirement_is_met(char why[LINEAGE_REQUIREMENT_WHY_MAX],
-                                            const struct lineage_requirement *requirement, struct lineage_number value);
+LINEAGE_API bool lineage_requirement_is_met(char why[LINEAGE_REQUIREMENT_WHY_MAX], const struct lineage_requirement *requirement,
+                                            struct lineage_number value);
 
 #ifdef __cplusplus
 }

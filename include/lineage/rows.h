@@ -50,8 +50,7 @@ struct lineage_rows {
 
 /* Loads the next trials: at most 256, and fewer but at least one if their texts are long. rows->n is 0 at the end. The arrays
  * are valid until the next call on the cursor; a row is returned either by this function or by lineage_cursor_next. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_cursor_rows(struct lineage_cursor *cursor,
-                                                                      struct lineage_rows *rows,
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_cursor_rows(struct lineage_cursor *cursor, struct lineage_rows *rows,
                                                                       struct lineage_error *err);
 
 #ifdef __cplusplus

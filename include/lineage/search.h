@@ -30,9 +30,8 @@ extern "C" {
  * word of every second trial costs no more than a rare one. Close the cursor before the store. LINEAGE_EINVAL with the
  * position, counted in characters from 1, if `words` is not a valid search.
  */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_search(struct lineage_cursor **cursor,
-                                                                 struct lineage_store *store, const char *words,
-                                                                 const struct lineage_query *filter,
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_search(struct lineage_cursor **cursor, struct lineage_store *store,
+                                                                 const char *words, const struct lineage_query *filter,
                                                                  struct lineage_error *err);
 
 /*
@@ -54,8 +53,7 @@ struct lineage_span {
  * Where the words of a search occur in a text, for highlighting: fills spans[capacity] from left to right, without
  * overlaps, and returns how many it filled. Words after NOT are not marked. Returns 0 if `words` is not a valid search.
  */
-LINEAGE_API size_t lineage_search_spans(struct lineage_span *spans, size_t capacity, const char *words,
-                                        const char *text);
+LINEAGE_API size_t lineage_search_spans(struct lineage_span *spans, size_t capacity, const char *words, const char *text);
 
 #ifdef __cplusplus
 }

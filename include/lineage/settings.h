@@ -53,15 +53,14 @@ struct lineage_settings {
  * set. Takes time in proportion to trials times names. Release the answer with lineage_settings_release.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_settings_find(struct lineage_settings *settings,
-                                                                        struct lineage_ideas *ideas,
-                                                                        const char *const *names, size_t n,
-                                                                        struct lineage_error *err);
+                                                                        struct lineage_ideas *ideas, const char *const *names,
+                                                                        size_t n, struct lineage_error *err);
 LINEAGE_API void lineage_settings_release(struct lineage_settings *settings);
 
 /* Returns value number i of a setting in the trial with that seq: the values that the trial gave itself, most trusted
  * first, or else the single inherited value. NULL beyond the last value. */
-LINEAGE_API const struct lineage_setting *lineage_settings_get(const struct lineage_settings *settings, uint64_t seq,
-                                                               size_t name, size_t i);
+LINEAGE_API const struct lineage_setting *lineage_settings_get(const struct lineage_settings *settings, uint64_t seq, size_t name,
+                                                               size_t i);
 
 /* Returns the names that the last question of this handle looked up in words, including those that it did not find.
  * Questions are lineage_query_open, lineage_query_count, lineage_search, lineage_tried and lineage_sweep_load. NULL if

@@ -17,9 +17,9 @@ extern "C" {
  * row's snapshot_path. Returns LINEAGE_ENOTFOUND if the trial has no snapshot or if the snapshot was removed. Because
  * anybody may have written the row, it returns the same if the path is absolute, contains `..` or leads through a
  * symbolic link. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_snapshot_path(char **path, struct lineage_store *store, const struct lineage_trial *trial,
-                      struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_snapshot_path(char **path, struct lineage_store *store,
+                                                                        const struct lineage_trial *trial,
+                                                                        struct lineage_error *err);
 
 #ifdef __cplusplus
 }

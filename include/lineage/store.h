@@ -112,8 +112,8 @@ LINEAGE_API void lineage_store_forget(const char *dir);
  * the store there, if they are missing. LINEAGE_EAWAY if the server cannot be reached, LINEAGE_EREFUSED if it
  * refuses.
  */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_store_create(const char *dir, const struct lineage_config *config, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_store_create(const char *dir, const struct lineage_config *config,
+                                                                       struct lineage_error *err);
 
 /* Something that the caller should tell its user; line is 0 if it does not concern a row. */
 struct lineage_notice {
@@ -157,9 +157,9 @@ struct lineage_open_options {
  * A store belongs to the process that opened it: in a forked child every function but close returns LINEAGE_EINVAL,
  * because parent and child would share one lock and give out the same ids.
  */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_store_open(struct lineage_store **store, const char *dir,
-                   const struct lineage_open_options *options, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_store_open(struct lineage_store **store, const char *dir,
+                                                                     const struct lineage_open_options *options,
+                                                                     struct lineage_error *err);
 LINEAGE_API void lineage_store_close(struct lineage_store *store);
 
 /* The settings in force (configuration and overrides), valid until close. direction is never DEFAULT. */
@@ -185,12 +185,12 @@ LINEAGE_API const char *lineage_store_score_name(const struct lineage_store *sto
  * LINEAGE_EEXIST if the score has another name; the message says how to go on. LINEAGE_EINVAL if the name is empty, is not UTF-8 or
  * has more than 63 bytes.
  */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_store_name_score(struct lineage_store *store, const char *name, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_store_name_score(struct lineage_store *store, const char *name,
+                                                                           struct lineage_error *err);
 
 /* Like lineage_store_name_score, for a store whose scores are all replaced by those of another name. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_store_rename_score(struct lineage_store *store, const char *name, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_store_rename_score(struct lineage_store *store, const char *name,
+                                                                             struct lineage_error *err);
 
 /*
  * Sets the noise floor of a store that has none: the standard deviation of the score between seeds, and the number of
@@ -198,24 +198,25 @@ lineage_store_rename_score(struct lineage_store *store, const char *name, struct
  * lineage_store_config returns the new values. LINEAGE_EEXIST if the store has a noise floor; LINEAGE_EINVAL if std is
  * not finite and above 0.
  */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_store_set_noise(struct lineage_store *store, double std, unsigned seeds, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_store_set_noise(struct lineage_store *store, double std, unsigned seeds,
+                                                                          struct lineage_error *err);
 
 /*
  * Sets or replaces a noise floor that was measured from `runs` scores with this many degrees of freedom (lineage_noise_pool
  * in lineage/evidence.h), so that it improves with every trial that runs again; std 0 with a freedom of 0 removes it. LINEAGE_EEXIST if the owner has set the
  * noise floor, which measurements never replace; otherwise like lineage_store_set_noise.
  */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_store_measure_noise(struct lineage_store *store, double std, unsigned freedom, unsigned runs,
-                            struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_store_measure_noise(struct lineage_store *store, double std,
+                                                                              unsigned freedom, unsigned runs,
+                                                                              struct lineage_error *err);
 
 /* Sets night_trials for this handle only, because a night knows how many trials it has. 0: as configured. */
 LINEAGE_API void lineage_store_plan_trials(struct lineage_store *store, size_t trials);
 
 /* Writes the number of lineage_store_plan_trials to the settings, so that every later threshold is the one of the newest night:
  * lineage.json is replaced atomically with its other settings unchanged. Writes nothing if it is there already. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_store_keep_trials(struct lineage_store *store, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_store_keep_trials(struct lineage_store *store,
+                                                                            struct lineage_error *err);
 
 /* The directory that was passed to open, or the local directory of a store on a server; valid until close. */
 LINEAGE_API const char *lineage_store_dir(const struct lineage_store *store);
@@ -235,9 +236,8 @@ enum lineage_place {
 };
 
 /* Path of a place, beginning with the directory that was given to open, in *path (free with lineage_free). */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_store_path(char **path, const struct lineage_store *store, enum lineage_place place,
-                   struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_store_path(char **path, const struct lineage_store *store,
+                                                                     enum lineage_place place, struct lineage_error *err);
 
 /* Name of the score column in force; valid until close. */
 LINEAGE_API const char *lineage_store_metric(const struct lineage_store *store);
@@ -287,10 +287,10 @@ LINEAGE_API void lineage_append_options_init(struct lineage_append_options *opti
  * threshold of lineage_threshold, or if it is the first score; else discard, and notes end with the reason ("discarded:
  * +0.0068, needs more than 0.0566", see schema/FORMAT.md).
  */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_store_append(struct lineage_store *store, const struct lineage_trial *trial,
-                     const struct lineage_append_options *options, struct lineage_trial *row,
-                     struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_store_append(struct lineage_store *store,
+                                                                       const struct lineage_trial *trial,
+                                                                       const struct lineage_append_options *options,
+                                                                       struct lineage_trial *row, struct lineage_error *err);
 
 /*
  * Whether lineage_store_append would accept this trial now: call it before work whose result must not be lost. It returns
@@ -298,9 +298,10 @@ lineage_store_append(struct lineage_store *store, const struct lineage_trial *tr
  * record aside. A trial without a result yet is checked with a label that needs no score, such as LINEAGE_CRASH. For a log
  * on a server that cannot be reached now, only the trial itself is checked, because its row would wait in the outbox.
  */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_store_append_check(struct lineage_store *store, const struct lineage_trial *trial,
-                           const struct lineage_append_options *options, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_store_append_check(struct lineage_store *store,
+                                                                             const struct lineage_trial *trial,
+                                                                             const struct lineage_append_options *options,
+                                                                             struct lineage_error *err);
 
 /*
  * Appends n trials at once, each by the rules of lineage_store_append: the parent of a row, and the trial that the row
@@ -313,10 +314,9 @@ lineage_store_append_check(struct lineage_store *store, const struct lineage_tri
  * Also refused: snapshots and telemetry, which belong to one trial (LINEAGE_EINVAL), and a trial with a parent whose
  * own id an earlier row names as a missing parent (LINEAGE_EINVAL: append it alone).
  */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_store_append_many(struct lineage_store *store, const struct lineage_trial *trials, size_t n,
-                          const bool *auto_status, const struct lineage_append_options *options,
-                          struct lineage_trial *rows, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_store_append_many(
+    struct lineage_store *store, const struct lineage_trial *trials, size_t n, const bool *auto_status,
+    const struct lineage_append_options *options, struct lineage_trial *rows, struct lineage_error *err);
 
 /*
  * If the log is on a server, each append is written to the directory's outbox before anything is sent, and removed when
@@ -342,13 +342,13 @@ struct lineage_sync_stats {
  * reached and LINEAGE_EREFUSED while it refuses; stats are filled in all the same, and trials that were not delivered
  * stay in the outbox. LINEAGE_ECORRUPT if a file of the outbox is damaged; all others are delivered then. A log that is
  * a file has no outbox, so the call returns LINEAGE_OK. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_sync(struct lineage_store *store, struct lineage_sync_stats *stats, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_sync(struct lineage_store *store, struct lineage_sync_stats *stats,
+                                                               struct lineage_error *err);
 
 /* Like lineage_sync, and also delivers trials that this user did not write on this machine for this server. A directory from
  * somebody else may contain such files, so call it only for a user who knows where they come from. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_sync_all(struct lineage_store *store, struct lineage_sync_stats *stats, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_sync_all(struct lineage_store *store, struct lineage_sync_stats *stats,
+                                                                   struct lineage_error *err);
 
 /* Longest cell that append writes, in bytes (fieldkit.lineage cannot read longer ones). */
 #define LINEAGE_CELL_MAX 131072

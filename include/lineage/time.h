@@ -32,8 +32,8 @@ extern "C" {
 /* Reads a date into seconds since 1970-01-01T00:00:00Z. `now`, in the same unit, is the moment that words such as
  * "today" refer to. Returns LINEAGE_EINVAL, with the accepted forms in the message, if text is not a date; *seconds is
  * then unchanged. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_time_parse(int64_t *seconds, const char *text, int64_t now, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_time_parse(int64_t *seconds, const char *text, int64_t now,
+                                                                     struct lineage_error *err);
 
 /* Reads the timestamp of a row, as other tools write it, too: a date of one of the forms above but those in words, or
  * seconds or milliseconds since 1970 (1778112000, 1778112000.25, 1778112000250). false if it is none; *seconds is then

@@ -23,16 +23,15 @@ typedef void lineage_finding_fn(void *context, const struct lineage_finding *fin
 
 /* Reports rows that could not be read or have the wrong length, in the order of the log. This is cheap, because the
  * mirror stores these findings. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_findings(struct lineage_store *store, lineage_finding_fn *report, void *context,
-                 struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_findings(struct lineage_store *store, lineage_finding_fn *report,
+                                                                   void *context, struct lineage_error *err);
 
 /* Checks everything: format, ids, parents, cycles, labels, numbers, the mirror against results.tsv byte by byte, and
  * whether snapshots and telemetry exist. *n_findings counts what was reported, but for notes; 0 means that the store is sound.
  * Writes nothing. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_verify(struct lineage_store *store, size_t *n_findings, lineage_finding_fn *report, void *context,
-               struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_verify(struct lineage_store *store, size_t *n_findings,
+                                                                 lineage_finding_fn *report, void *context,
+                                                                 struct lineage_error *err);
 
 /* Each record's digest covers it and all records before it: d_n = SHA-256(d_{n-1}, bytes of record n with its line
  * end), d_0 = 32 zero bytes. The header is record 1, and empty records count. Digests are stored when rows are appended
@@ -70,9 +69,9 @@ struct lineage_verification {
 };
 
 /* Does what lineage_verify_digests does, for any number of known digests, and reports how much was checked. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_verify_all(struct lineage_store *store, struct lineage_verification *v, lineage_finding_fn *report, void *context,
-                   struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_verify_all(struct lineage_store *store, struct lineage_verification *v,
+                                                                     lineage_finding_fn *report, void *context,
+                                                                     struct lineage_error *err);
 
 /* Computes the digest of all rows, and compares the stored digests with them; nothing else is checked. head is "" if some
  * record does not match. */
@@ -86,19 +85,20 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_store_digests(struct l
  * write both results.tsv and the digests beside it can forge them, but other rows cannot match a digest that was noted
  * elsewhere. digests may be NULL.
  */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_verify_digests(struct lineage_store *store, const char *known, struct lineage_digests *digests, size_t *n_findings,
-                       lineage_finding_fn *report, void *context, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_verify_digests(struct lineage_store *store, const char *known,
+                                                                         struct lineage_digests *digests, size_t *n_findings,
+                                                                         lineage_finding_fn *report, void *context,
+                                                                         struct lineage_error *err);
 
 /* Throws the mirror away and builds it again from results.tsv, telemetry and snapshots. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_rebuild(struct lineage_store *store,
-                                                                  struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_rebuild(struct lineage_store *store, struct lineage_error *err);
 
 /* Recomputes the digests, beginning with the first row that does not match, for an owner who changed rows on purpose.
  * Mismatches are reported as lineage_verify reports them. Digests of rows before the first change stay. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_rebuild_digests(struct lineage_store *store, struct lineage_digests *digests, size_t *n_findings,
-                        lineage_finding_fn *report, void *context, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_rebuild_digests(struct lineage_store *store,
+                                                                          struct lineage_digests *digests, size_t *n_findings,
+                                                                          lineage_finding_fn *report, void *context,
+                                                                          struct lineage_error *err);
 
 /*
  * Puts a record back into the log that a writer moved aside because it may be incomplete. name is the file named by the
@@ -107,8 +107,8 @@ lineage_rebuild_digests(struct lineage_store *store, struct lineage_digests *dig
  * file is removed. name NULL: puts back the rows that were acknowledged to this user and are gone from the log (a reset or a
  * checkout of git), from the copy in the state directory; 0 rows if none are gone.
  */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_restore(struct lineage_store *store, const char *name, size_t *n_rows, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_restore(struct lineage_store *store, const char *name, size_t *n_rows,
+                                                                  struct lineage_error *err);
 
 struct lineage_import_stats {
     size_t n_rows;     /* rows appended */
@@ -123,10 +123,10 @@ struct lineage_import_stats {
  * numbers of the others become metrics. If the source has no column delta_vs_best, it is computed as append does. Rows
  * and columns left out are reported. Either all rows are written or none. path may name a pipe.
  */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_import(struct lineage_store *store, const char *path, const char *metric,
-               struct lineage_import_stats *stats, lineage_finding_fn *report, void *context,
-               struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_import(struct lineage_store *store, const char *path,
+                                                                 const char *metric, struct lineage_import_stats *stats,
+                                                                 lineage_finding_fn *report, void *context,
+                                                                 struct lineage_error *err);
 
 /* The name of a column in a log, and the one of the 17 columns that it corresponds to. */
 struct lineage_column_name {
@@ -153,10 +153,11 @@ struct lineage_convert_options {
  *
  * options may be NULL. LINEAGE_EINVAL if the log has no score column; the message lists its columns.
  */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_import_log(struct lineage_store *store, const char *path, const struct lineage_convert_options *options,
-                   struct lineage_import_stats *stats, lineage_finding_fn *report, void *context,
-                   struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_import_log(struct lineage_store *store, const char *path,
+                                                                     const struct lineage_convert_options *options,
+                                                                     struct lineage_import_stats *stats,
+                                                                     lineage_finding_fn *report, void *context,
+                                                                     struct lineage_error *err);
 
 #ifdef __cplusplus
 }

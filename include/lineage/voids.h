@@ -54,9 +54,10 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_void_take_back(struct 
 
 /* Calls visit for each void trial in the order of the log (exp_id NULL: all), until visit returns false. The strings are
  * valid during the call. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status
-lineage_voids_read(struct lineage_store *store, const char *exp_id,
-                   bool (*visit)(void *context, const struct lineage_void *entry), void *context, struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_voids_read(struct lineage_store *store, const char *exp_id,
+                                                                     bool (*visit)(void *context,
+                                                                                   const struct lineage_void *entry),
+                                                                     void *context, struct lineage_error *err);
 
 #ifdef __cplusplus
 }

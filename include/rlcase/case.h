@@ -83,16 +83,15 @@ struct rl_case;
  * missing or has a wrong shape or type; otherwise the status of the kernel. On success the caller owns *done
  * and frees it with rl_case_release.
  */
-RL_API RL_NODISCARD enum rl_status rl_case_run(struct rl_case **done, const char *family, bool single,
-                                               const char *values, const struct rl_case_array *arrays, size_t n,
-                                               struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_case_run(struct rl_case **done, const char *family, bool single, const char *values,
+                                               const struct rl_case_array *arrays, size_t n, struct rl_error *err);
 
 /*
  * rl_case_run with all inputs in `values` and all results as JSON text, arrays as nested lists.
  * Results that are NaN or infinite are an error, because JSON cannot represent them.
  */
-RL_API RL_NODISCARD enum rl_status rl_case_run_json(struct rl_case **done, const char *family, bool single,
-                                                    const char *values, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_case_run_json(struct rl_case **done, const char *family, bool single, const char *values,
+                                                    struct rl_error *err);
 
 /*
  * Describe all kernels, as the JSON text of a list: {"family", "summary", "single": whether it runs

@@ -52,10 +52,8 @@ RL_API double rl_prefix_value(enum rl_gain kind, size_t n, const double *log_pro
  * receives the prefix value after the turn minus the value before it. RL_EINVAL for n_answer 0;
  * RL_EVALUE for a log-prob that is not finite or is above 0.
  */
-RL_API RL_NODISCARD enum rl_status rl_information_gain(enum rl_gain kind, size_t n_turns,
-                                                       size_t n_answer,
-                                                       const double *answer_log_prob, double *gain,
-                                                       struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_information_gain(enum rl_gain kind, size_t n_turns, size_t n_answer,
+                                                       const double *answer_log_prob, double *gain, struct rl_error *err);
 
 /* Turn values of a batch: row i has start[i+1] - start[i] turns, the last one its outcome turn. */
 struct rl_turns {
@@ -68,28 +66,21 @@ struct rl_turns {
  * Count the turns of each row of a batch: start [B+1] is set from batch->turn. start[B] is the
  * length of an array of turn values.
  */
-RL_API RL_NODISCARD enum rl_status rl_turn_starts(const struct rl_batch *batch, size_t *start,
-                                                  struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_turn_starts(const struct rl_batch *batch, size_t *start, struct rl_error *err);
 
 /*
  * values [start[B]] receives the token-level reward [B*T] at the last token of each turn, and
  * lengths [start[B]], unless NULL, the number of its response tokens.
  */
-RL_API RL_NODISCARD enum rl_status rl_turn_rewards(const struct rl_batch *batch,
-                                                   const size_t *start, const double *rewards,
-                                                   double *values, size_t *lengths,
-                                                   struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_turn_rewardsf(const struct rl_batch *batch,
-                                                    const size_t *start, const float *rewards,
-                                                    double *values, size_t *lengths,
-                                                    struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_turn_rewards(const struct rl_batch *batch, const size_t *start, const double *rewards,
+                                                   double *values, size_t *lengths, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_turn_rewardsf(const struct rl_batch *batch, const size_t *start, const float *rewards,
+                                                    double *values, size_t *lengths, struct rl_error *err);
 
 /* out [B*T] receives the value of each turn at the turn's tokens, and `fill` at mask 0. */
-RL_API RL_NODISCARD enum rl_status rl_turn_spread(const struct rl_batch *batch, const size_t *start,
-                                                  const double *values, double fill, double *out,
-                                                  struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_turn_spreadf(const struct rl_batch *batch,
-                                                   const size_t *start, const double *values,
+RL_API RL_NODISCARD enum rl_status rl_turn_spread(const struct rl_batch *batch, const size_t *start, const double *values,
+                                                  double fill, double *out, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_turn_spreadf(const struct rl_batch *batch, const size_t *start, const double *values,
                                                    double fill, float *out, struct rl_error *err);
 
 /* Which turns of a prompt group are normalised together as one set. */
@@ -105,9 +96,9 @@ enum rl_turn_sets {
  * 1e-8). A set of one turn gives 0. values and z [start[n_rows]] may be the same array. epsilon >=
  * 0.
  */
-RL_API RL_NODISCARD enum rl_status
-rl_turn_normalize(const struct rl_turns *turns, enum rl_turn_sets sets, bool by_std, double epsilon,
-                  const double *values, double *z, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_turn_normalize(const struct rl_turns *turns, enum rl_turn_sets sets, bool by_std,
+                                                     double epsilon, const double *values, double *z, struct rl_workspace *ws,
+                                                     struct rl_error *err);
 
 /*
  * Variance-rescaled discounted accumulation over the n IG turns of each row:
@@ -115,17 +106,15 @@ rl_turn_normalize(const struct rl_turns *turns, enum rl_turn_sets sets, bool by_
  * Because of the division, a sum of n - k terms of equal variance has the variance of one term. The
  * outcome turn keeps its value. values and sums may be the same array. gamma >= 0; 0^0 = 1.
  */
-RL_API RL_NODISCARD enum rl_status rl_turn_accumulate(const struct rl_turns *turns, double gamma,
-                                                      const double *values, double *sums,
-                                                      struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_turn_accumulate(const struct rl_turns *turns, double gamma, const double *values,
+                                                      double *sums, struct rl_error *err);
 
 /*
  * AdaptiveTurnClipper. For IG turns, scale = 1 + beta (2 sigmoid(z) - 1), which rises with z and
  * lies in (1 - beta, 1 + beta). For outcome turns, scale = 1. z and scale may be the same array. 0
  * <= beta <= 1.
  */
-RL_API RL_NODISCARD enum rl_status rl_turn_clip_scale(const struct rl_turns *turns, double beta,
-                                                      const double *z, double *scale,
+RL_API RL_NODISCARD enum rl_status rl_turn_clip_scale(const struct rl_turns *turns, double beta, const double *z, double *scale,
                                                       struct rl_error *err);
 
 /* Statistics of the IG turns with one turn index, over all rows of a batch. */
@@ -139,10 +128,9 @@ struct rl_turn_stat {
  * number of indices that have an IG turn, which may exceed n_stats. stats may be NULL if n_stats is
  * 0.
  */
-RL_API RL_NODISCARD enum rl_status rl_turn_statistics(const struct rl_turns *turns,
-                                                      const double *values,
-                                                      struct rl_turn_stat *stats, size_t n_stats,
-                                                      size_t *n_indices, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_turn_statistics(const struct rl_turns *turns, const double *values,
+                                                      struct rl_turn_stat *stats, size_t n_stats, size_t *n_indices,
+                                                      struct rl_error *err);
 
 /*
  * Merge the statistics of two sets (Chan, Golub and LeVeque 1979): *into becomes the count, mean
@@ -190,14 +178,14 @@ struct rl_a2tgpo_stats {
  * turn-group-v1d). stats may be NULL. The batch needs turns and groups. Source: A2TGPO's
  * compute_igpo_step_advantage, with explicit turn borders.
  */
-RL_API RL_NODISCARD enum rl_status
-rl_a2tgpo_advantage(const struct rl_batch *batch, const struct rl_a2tgpo_options *options,
-                    const double *rewards, double *advantages, double *clip_scale,
-                    struct rl_a2tgpo_stats *stats, struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status
-rl_a2tgpo_advantagef(const struct rl_batch *batch, const struct rl_a2tgpo_options *options,
-                     const float *rewards, float *advantages, float *clip_scale,
-                     struct rl_a2tgpo_stats *stats, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_a2tgpo_advantage(const struct rl_batch *batch, const struct rl_a2tgpo_options *options,
+                                                       const double *rewards, double *advantages, double *clip_scale,
+                                                       struct rl_a2tgpo_stats *stats, struct rl_workspace *ws,
+                                                       struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_a2tgpo_advantagef(const struct rl_batch *batch, const struct rl_a2tgpo_options *options,
+                                                        const float *rewards, float *advantages, float *clip_scale,
+                                                        struct rl_a2tgpo_stats *stats, struct rl_workspace *ws,
+                                                        struct rl_error *err);
 
 /*
  * The aggregation is that of the A2TGPO code, which differs from rl_agg: token-mean divides by N +
@@ -223,16 +211,14 @@ RL_API void rl_turn_loss_options_init(struct rl_turn_loss_options *options);
  * in->weights, unless NULL, multiply the token loss. The batch needs turns. Source: A2TGPO's
  * compute_policy_loss_gspo_turn.
  */
-RL_API RL_NODISCARD enum rl_status
-rl_a2tgpo_turn_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                    const double *clip_scale, const struct rl_turn_loss_options *options,
-                    double *d_log_prob, double *turn_ratio, struct rl_loss_result *out,
-                    struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status
-rl_a2tgpo_turn_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
-                     const float *clip_scale, const struct rl_turn_loss_options *options,
-                     float *d_log_prob, float *turn_ratio, struct rl_loss_result *out,
-                     struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_a2tgpo_turn_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
+                                                       const double *clip_scale, const struct rl_turn_loss_options *options,
+                                                       double *d_log_prob, double *turn_ratio, struct rl_loss_result *out,
+                                                       struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_a2tgpo_turn_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
+                                                        const float *clip_scale, const struct rl_turn_loss_options *options,
+                                                        float *d_log_prob, float *turn_ratio, struct rl_loss_result *out,
+                                                        struct rl_workspace *ws, struct rl_error *err);
 
 #ifdef __cplusplus
 }

@@ -68,16 +68,14 @@ RL_API void rl_adca_options_init(struct rl_adca_options *options);
  * Sets start [n_rows+1] so that row i has K = largest step id + 1 steps, or 0 if no token has a
  * step. step_id [n_rows*n_tokens] is -1 outside steps.
  */
-RL_API RL_NODISCARD enum rl_status rl_adca_step_starts(size_t n_rows, size_t n_tokens,
-                                                       const int32_t *step_id, size_t *start,
+RL_API RL_NODISCARD enum rl_status rl_adca_step_starts(size_t n_rows, size_t n_tokens, const int32_t *step_id, size_t *start,
                                                        struct rl_error *err);
 
 /*
  * rl_adca_step_starts for a batch of any layout (struct rl_layout), whose turns are the steps. It
  * needs no mask.
  */
-RL_API RL_NODISCARD enum rl_status rl_adca_batch_starts(const struct rl_batch *batch, size_t *start,
-                                                        struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_adca_batch_starts(const struct rl_batch *batch, size_t *start, struct rl_error *err);
 
 /*
  * Value of the first flag of a row that was not judged. The steps of such a row have no reward of
@@ -148,59 +146,47 @@ struct rl_adca_output {
  * over all steps, with s at least eps. Outcomes are normalised over all rows of the group with
  * biased s: (O - mean) / (s + 1e-12), or O - mean if s <= eps.
  */
-RL_API RL_NODISCARD enum rl_status rl_adca_advantage(const struct rl_adca_input *in,
-                                                     const struct rl_adca_options *options,
-                                                     const double *rewards, double *advantages,
-                                                     const struct rl_adca_output *out,
+RL_API RL_NODISCARD enum rl_status rl_adca_advantage(const struct rl_adca_input *in, const struct rl_adca_options *options,
+                                                     const double *rewards, double *advantages, const struct rl_adca_output *out,
                                                      struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status
-rl_adca_advantagef(const struct rl_adca_input *in, const struct rl_adca_options *options,
-                   const float *rewards, float *advantages, const struct rl_adca_output *out,
-                   struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_adca_advantagef(const struct rl_adca_input *in, const struct rl_adca_options *options,
+                                                      const float *rewards, float *advantages, const struct rl_adca_output *out,
+                                                      struct rl_workspace *ws, struct rl_error *err);
 
 /*
  * rl_adca_advantage for a batch of any layout. The rows, groups and turns of the batch replace
  * n_rows, n_tokens, group and step_id of the input, which are not read. It needs no mask. bf16:
  * rewards.
  */
-RL_API RL_NODISCARD enum rl_status
-rl_adca_batch_advantage(const struct rl_batch *batch, const struct rl_adca_input *in,
-                        const struct rl_adca_options *options, const double *rewards,
-                        double *advantages, const struct rl_adca_output *out,
-                        struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status
-rl_adca_batch_advantagef(const struct rl_batch *batch, const struct rl_adca_input *in,
-                         const struct rl_adca_options *options, const float *rewards,
-                         float *advantages, const struct rl_adca_output *out,
-                         struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_adca_batch_advantage(const struct rl_batch *batch, const struct rl_adca_input *in,
+                                                           const struct rl_adca_options *options, const double *rewards,
+                                                           double *advantages, const struct rl_adca_output *out,
+                                                           struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_adca_batch_advantagef(const struct rl_batch *batch, const struct rl_adca_input *in,
+                                                            const struct rl_adca_options *options, const float *rewards,
+                                                            float *advantages, const struct rl_adca_output *out,
+                                                            struct rl_workspace *ws, struct rl_error *err);
 
 /*
  * sums [start[n_rows]] receives the suffix sums of the step values within each row; may be the same
  * array as values.
  */
-RL_API RL_NODISCARD enum rl_status rl_adca_suffix_sums(size_t n_rows, const size_t *start,
-                                                       const double *values, double *sums,
+RL_API RL_NODISCARD enum rl_status rl_adca_suffix_sums(size_t n_rows, const size_t *start, const double *values, double *sums,
                                                        struct rl_error *err);
 
 /*
  * out [n_rows*n_tokens] receives the value of each token's step; 0 at id -1 and in rows without
  * values.
  */
-RL_API RL_NODISCARD enum rl_status rl_adca_spread(size_t n_rows, size_t n_tokens,
-                                                  const int32_t *step_id, const size_t *start,
-                                                  const double *values, double *out,
-                                                  struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_adca_spreadf(size_t n_rows, size_t n_tokens,
-                                                   const int32_t *step_id, const size_t *start,
-                                                   const double *values, float *out,
-                                                   struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_adca_spread(size_t n_rows, size_t n_tokens, const int32_t *step_id, const size_t *start,
+                                                  const double *values, double *out, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_adca_spreadf(size_t n_rows, size_t n_tokens, const int32_t *step_id, const size_t *start,
+                                                   const double *values, float *out, struct rl_error *err);
 
 /* rl_adca_spread for a batch of any layout, whose turns are the steps. It needs no mask. */
-RL_API RL_NODISCARD enum rl_status rl_adca_batch_spread(const struct rl_batch *batch,
-                                                        const size_t *start, const double *values,
+RL_API RL_NODISCARD enum rl_status rl_adca_batch_spread(const struct rl_batch *batch, const size_t *start, const double *values,
                                                         double *out, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_adca_batch_spreadf(const struct rl_batch *batch,
-                                                         const size_t *start, const double *values,
+RL_API RL_NODISCARD enum rl_status rl_adca_batch_spreadf(const struct rl_batch *batch, const size_t *start, const double *values,
                                                          float *out, struct rl_error *err);
 
 /* When the attribution applies. */
@@ -216,8 +202,7 @@ struct rl_adca_schedule {
 };
 
 /* Sets *applied, and *alpha for rl_adca_options. */
-RL_API RL_NODISCARD enum rl_status rl_adca_schedule_at(const struct rl_adca_schedule *schedule,
-                                                       bool *applied, double *alpha,
+RL_API RL_NODISCARD enum rl_status rl_adca_schedule_at(const struct rl_adca_schedule *schedule, bool *applied, double *alpha,
                                                        struct rl_error *err);
 
 /*
@@ -228,10 +213,8 @@ struct rl_adca_flag_rates {
     double pos_bad, pos_good, neg_good, neg_bad;
     double good_total, bad_total;
 };
-RL_API RL_NODISCARD enum rl_status rl_adca_count_flags(size_t n_rows, const double *outcomes,
-                                                       const uint8_t *flags,
-                                                       const size_t *flag_start,
-                                                       struct rl_adca_flag_rates *rates,
+RL_API RL_NODISCARD enum rl_status rl_adca_count_flags(size_t n_rows, const double *outcomes, const uint8_t *flags,
+                                                       const size_t *flag_start, struct rl_adca_flag_rates *rates,
                                                        struct rl_error *err);
 
 /* Which rows need not be sent to the judge. */
@@ -247,10 +230,8 @@ enum rl_adca_skip {
  * only the outcome of the row counts. overall [B] holds the advantage of the first response token
  * of each row, or 0 for an empty row. It is read for SMALL_ADV only.
  */
-RL_API RL_NODISCARD enum rl_status rl_adca_skip_rows(enum rl_adca_skip kind, size_t n_rows,
-                                                     const double *overall, const double *outcomes,
-                                                     bool *skipped, uint8_t *flag,
-                                                     struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_adca_skip_rows(enum rl_adca_skip kind, size_t n_rows, const double *overall,
+                                                     const double *outcomes, bool *skipped, uint8_t *flag, struct rl_error *err);
 
 #ifdef __cplusplus
 }

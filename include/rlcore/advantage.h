@@ -56,15 +56,11 @@ RL_API void rl_outcome_options_init(struct rl_outcome_options *options);
  * rewards must be finite at every position. RL_REINFORCE_PLUS_PLUS_BASELINE refuses a batch with
  * fewer than two response tokens (see rl_whiten).
  */
-RL_API RL_NODISCARD enum rl_status rl_outcome_advantage(const struct rl_batch *batch,
-                                                        const struct rl_outcome_options *options,
-                                                        const double *rewards, double *advantages,
-                                                        struct rl_workspace *ws,
+RL_API RL_NODISCARD enum rl_status rl_outcome_advantage(const struct rl_batch *batch, const struct rl_outcome_options *options,
+                                                        const double *rewards, double *advantages, struct rl_workspace *ws,
                                                         struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_outcome_advantagef(const struct rl_batch *batch,
-                                                         const struct rl_outcome_options *options,
-                                                         const float *rewards, float *advantages,
-                                                         struct rl_workspace *ws,
+RL_API RL_NODISCARD enum rl_status rl_outcome_advantagef(const struct rl_batch *batch, const struct rl_outcome_options *options,
+                                                         const float *rewards, float *advantages, struct rl_workspace *ws,
                                                          struct rl_error *err);
 
 /*
@@ -72,10 +68,10 @@ RL_API RL_NODISCARD enum rl_status rl_outcome_advantagef(const struct rl_batch *
  * / (N + 1e-8) and var = sum(m (x - mean)^2) / (N + 1e-8) N / (N - 1) over the N response tokens.
  * With `masked`, x becomes 0 at mask 0. Fewer than two response tokens are refused.
  */
-RL_API RL_NODISCARD enum rl_status rl_whiten(const struct rl_batch *batch, bool masked, double *x,
-                                             struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_whitenf(const struct rl_batch *batch, bool masked, float *x,
-                                              struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_whiten(const struct rl_batch *batch, bool masked, double *x, struct rl_workspace *ws,
+                                             struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_whitenf(const struct rl_batch *batch, bool masked, float *x, struct rl_workspace *ws,
+                                              struct rl_error *err);
 
 /*
  * REINFORCE++: backwards from the last position, return_t = R_t + gamma run, run = return_t m_t.
@@ -84,16 +80,12 @@ RL_API RL_NODISCARD enum rl_status rl_whitenf(const struct rl_batch *batch, bool
  * rewards must be finite at every position. With through_holes a reward at mask 0 is RL_EVALUE;
  * without, no advantage contains it, as in the reference.
  */
-RL_API RL_NODISCARD enum rl_status rl_reinforce_plus_plus(const struct rl_batch *batch,
-                                                          double gamma, bool through_holes,
-                                                          const double *rewards, double *advantages,
-                                                          double *returns, struct rl_workspace *ws,
-                                                          struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_reinforce_plus_plusf(const struct rl_batch *batch,
-                                                           double gamma, bool through_holes,
-                                                           const float *rewards, float *advantages,
-                                                           float *returns, struct rl_workspace *ws,
-                                                           struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_reinforce_plus_plus(const struct rl_batch *batch, double gamma, bool through_holes,
+                                                          const double *rewards, double *advantages, double *returns,
+                                                          struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_reinforce_plus_plusf(const struct rl_batch *batch, double gamma, bool through_holes,
+                                                           const float *rewards, float *advantages, float *returns,
+                                                           struct rl_workspace *ws, struct rl_error *err);
 
 /*
  * ReMax: return_t = sum of R_u m_u over u >= t; advantage_t = return_t - baseline_i m_t. baselines
@@ -101,12 +93,10 @@ RL_API RL_NODISCARD enum rl_status rl_reinforce_plus_plusf(const struct rl_batch
  * reference: at tool tokens before the reward the advantage equals the return. A reward at mask 0 is
  * not read, as in the reference (rl_batch_check_rewards).
  */
-RL_API RL_NODISCARD enum rl_status rl_remax(const struct rl_batch *batch, const double *rewards,
-                                            const double *baselines, double *advantages,
-                                            double *returns, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_remaxf(const struct rl_batch *batch, const float *rewards,
-                                             const float *baselines, float *advantages,
-                                             float *returns, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_remax(const struct rl_batch *batch, const double *rewards, const double *baselines,
+                                            double *advantages, double *returns, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_remaxf(const struct rl_batch *batch, const float *rewards, const float *baselines,
+                                             float *advantages, float *returns, struct rl_error *err);
 
 /*
  * GAE (arXiv 1506.02438) over response tokens; holes are skipped: delta_t = R_t + gamma V_next -
@@ -114,14 +104,12 @@ RL_API RL_NODISCARD enum rl_status rl_remaxf(const struct rl_batch *batch, const
  * A + V at every position, so values must be finite everywhere. advantages are A whitened, not
  * masked. gamma, lam >= 0. A reward at mask 0 is RL_EVALUE.
  */
-RL_API RL_NODISCARD enum rl_status rl_gae(const struct rl_batch *batch, double gamma, double lam,
-                                          const double *rewards, const double *values,
-                                          double *advantages, double *returns,
-                                          struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_gaef(const struct rl_batch *batch, double gamma, double lam,
-                                           const float *rewards, const float *values,
-                                           float *advantages, float *returns,
-                                           struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_gae(const struct rl_batch *batch, double gamma, double lam, const double *rewards,
+                                          const double *values, double *advantages, double *returns, struct rl_workspace *ws,
+                                          struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_gaef(const struct rl_batch *batch, double gamma, double lam, const float *rewards,
+                                           const float *values, float *advantages, float *returns, struct rl_workspace *ws,
+                                           struct rl_error *err);
 
 /* Inputs of the optimal token baseline, each [B*T]. */
 struct rl_token_baseline_input {
@@ -154,14 +142,12 @@ RL_API void rl_token_baseline_options_init(struct rl_token_baseline_options *opt
  * that has ended adds 0). The batch needs groups. A reward at mask 0 is RL_EVALUE if compact, else
  * it is not read, as in the reference.
  */
-RL_API RL_NODISCARD enum rl_status
-rl_token_baseline(const struct rl_batch *batch, const struct rl_token_baseline_input *in,
-                  const struct rl_token_baseline_options *options, double *advantages,
-                  double *returns, struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status
-rl_token_baselinef(const struct rl_batch *batch, const struct rl_token_baseline_inputf *in,
-                   const struct rl_token_baseline_options *options, float *advantages,
-                   float *returns, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_token_baseline(const struct rl_batch *batch, const struct rl_token_baseline_input *in,
+                                                     const struct rl_token_baseline_options *options, double *advantages,
+                                                     double *returns, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_token_baselinef(const struct rl_batch *batch, const struct rl_token_baseline_inputf *in,
+                                                      const struct rl_token_baseline_options *options, float *advantages,
+                                                      float *returns, struct rl_workspace *ws, struct rl_error *err);
 
 #ifdef __cplusplus
 }

@@ -124,8 +124,8 @@ struct rl_algorithm {
  * Look up an algorithm by name. RL_EINVAL for an unknown name; the text contains the nearest known
  * one.
  */
-RL_API RL_NODISCARD enum rl_status
-rl_algorithm_find(const char *name, const struct rl_algorithm **algorithm, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_algorithm_find(const char *name, const struct rl_algorithm **algorithm,
+                                                     struct rl_error *err);
 
 /* Row of the table by its index (enum rl_algorithm_name); NULL at and beyond RL_N_ALGORITHMS. */
 RL_API const struct rl_algorithm *rl_algorithm_at(size_t index);
@@ -153,8 +153,7 @@ struct rl_algorithm_setting {
  * algorithm with a frozen sampler or none.
  */
 RL_API RL_NODISCARD enum rl_status rl_algorithm_check(const struct rl_algorithm *algorithm,
-                                                      const struct rl_algorithm_setting *setting,
-                                                      struct rl_error *err);
+                                                      const struct rl_algorithm_setting *setting, struct rl_error *err);
 
 /* ---- settings ----------------------------------------------------------------------------- */
 
@@ -172,8 +171,7 @@ struct rl_rollouts;
  * i begin at credit[start[i]] and end before credit[start[i+1]]. Returns 0; any other value makes
  * the call fail with RL_ECALLBACK.
  */
-typedef int rl_credit_fn(void *context, const struct rl_rollouts *rollouts, const size_t *start,
-                         double *credit);
+typedef int rl_credit_fn(void *context, const struct rl_rollouts *rollouts, const size_t *start, double *credit);
 
 /*
  * Settings of all algorithms; each algorithm reads only its own. The defaults are those of the
@@ -209,8 +207,7 @@ struct rl_algorithm_options {
 };
 
 /* Sets the defaults of an algorithm, or, for NULL, the defaults that most algorithms share. */
-RL_API void rl_algorithm_options_init(struct rl_algorithm_options *options,
-                                      const struct rl_algorithm *algorithm);
+RL_API void rl_algorithm_options_init(struct rl_algorithm_options *options, const struct rl_algorithm *algorithm);
 
 /*
  * Name of the setting at an index ("alpha", ..), for the numbers and bools above; NULL from the end
@@ -234,11 +231,9 @@ RL_API double rl_algorithm_default(const struct rl_algorithm *algorithm, const c
  * counted [n]. RL_EINVAL for a group of one with an algorithm that compares rollouts, for missing
  * options, and for an algorithm that has no advantage of whole rollouts.
  */
-RL_API RL_NODISCARD enum rl_status rl_algorithm_group(const struct rl_algorithm *algorithm,
-                                                      const struct rl_trace *traces, size_t n,
-                                                      const struct rl_algorithm_options *options,
-                                                      double *advantages, uint8_t *counted,
-                                                      struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_algorithm_group(const struct rl_algorithm *algorithm, const struct rl_trace *traces,
+                                                      size_t n, const struct rl_algorithm_options *options, double *advantages,
+                                                      uint8_t *counted, struct rl_error *err);
 
 /*
  * Rows of a batch and what the algorithms need to know of them. The last turn of a row is its
@@ -273,16 +268,14 @@ struct rl_algorithm_input {
  * without advantages (opd, opsd, sft) give 0. Errors are those of the kernel; RL_EINVAL for
  * algorithms that work on trees only.
  */
-RL_API RL_NODISCARD enum rl_status
-rl_algorithm_rows(const struct rl_algorithm *algorithm, const struct rl_algorithm_input *in,
-                  const struct rl_algorithm_options *options, double *rewards, double *advantages,
-                  double *clip_scale, struct rl_a2tgpo_stats *stats, struct rl_workspace *ws,
-                  struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status
-rl_algorithm_rowsf(const struct rl_algorithm *algorithm, const struct rl_algorithm_input *in,
-                   const struct rl_algorithm_options *options, float *rewards, float *advantages,
-                   float *clip_scale, struct rl_a2tgpo_stats *stats, struct rl_workspace *ws,
-                   struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_algorithm_rows(const struct rl_algorithm *algorithm, const struct rl_algorithm_input *in,
+                                                     const struct rl_algorithm_options *options, double *rewards,
+                                                     double *advantages, double *clip_scale, struct rl_a2tgpo_stats *stats,
+                                                     struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_algorithm_rowsf(const struct rl_algorithm *algorithm, const struct rl_algorithm_input *in,
+                                                      const struct rl_algorithm_options *options, float *rewards,
+                                                      float *advantages, float *clip_scale, struct rl_a2tgpo_stats *stats,
+                                                      struct rl_workspace *ws, struct rl_error *err);
 
 #ifdef __cplusplus
 }

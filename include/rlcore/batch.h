@@ -111,18 +111,15 @@ enum rl_batch_needs { RL_NEEDS_MASK = 0, RL_NEEDS_TURNS = 1, RL_NEEDS_GROUPS = 2
  * Kernels call this themselves. RL_EINVAL for a missing array, RL_EVALUE for a bad element; the
  * text names array, row and token.
  */
-RL_API RL_NODISCARD enum rl_status rl_batch_check(const struct rl_batch *batch, unsigned needs,
-                                                  struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_batch_check(const struct rl_batch *batch, unsigned needs, struct rl_error *err);
 
 /*
  * Check that an array of reals is finite at mask 1, or at every position if the mask is NULL.
  * `name` appears in the message.
  */
-RL_API RL_NODISCARD enum rl_status rl_batch_check_reals(const char *name, const double *values,
-                                                        const struct rl_batch *batch,
+RL_API RL_NODISCARD enum rl_status rl_batch_check_reals(const char *name, const double *values, const struct rl_batch *batch,
                                                         struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_batch_check_realsf(const char *name, const float *values,
-                                                         const struct rl_batch *batch,
+RL_API RL_NODISCARD enum rl_status rl_batch_check_realsf(const char *name, const float *values, const struct rl_batch *batch,
                                                          struct rl_error *err);
 
 /*

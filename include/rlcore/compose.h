@@ -66,8 +66,7 @@ struct rl_compose_options {
  * Sets the defaults with C = 2. Unless plan is NULL, the replay and the ratios per turn are those
  * that the plan asks for.
  */
-RL_API void rl_compose_options_of(struct rl_compose_options *options,
-                                  const struct rl_correction_plan *plan);
+RL_API void rl_compose_options_of(struct rl_compose_options *options, const struct rl_correction_plan *plan);
 
 /*
  * The inputs that do not depend on the precision: which tokens tools wrote, and which experts the
@@ -125,22 +124,21 @@ struct rl_compose_result {
     struct rl_route_agreement routes; /* agreement of sampler_routes and used_routes; 1 without them */
 };
 
-RL_API RL_NODISCARD enum rl_status
-rl_compose_loss(const struct rl_batch *batch, const struct rl_compose_input *in,
-                const struct rl_compose_options *options, const struct rl_compose_output *out,
-                struct rl_compose_result *result, struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status
-rl_compose_lossf(const struct rl_batch *batch, const struct rl_compose_inputf *in,
-                 const struct rl_compose_options *options, const struct rl_compose_outputf *out,
-                 struct rl_compose_result *result, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_compose_loss(const struct rl_batch *batch, const struct rl_compose_input *in,
+                                                   const struct rl_compose_options *options, const struct rl_compose_output *out,
+                                                   struct rl_compose_result *result, struct rl_workspace *ws,
+                                                   struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_compose_lossf(const struct rl_batch *batch, const struct rl_compose_inputf *in,
+                                                    const struct rl_compose_options *options,
+                                                    const struct rl_compose_outputf *out, struct rl_compose_result *result,
+                                                    struct rl_workspace *ws, struct rl_error *err);
 
 /*
  * Remove the tokens of tools from a batch. mask [B*T] becomes batch->mask without tool. turn [B*T],
  * unless NULL, receives the turn ids of the remaining tokens, renumbered if a turn consisted of
  * tool tokens only. batch->turn may or may not assign tool tokens to turns.
  */
-RL_API RL_NODISCARD enum rl_status rl_mask_tools(const struct rl_batch *batch, const uint8_t *tool,
-                                                 uint8_t *mask, int32_t *turn,
+RL_API RL_NODISCARD enum rl_status rl_mask_tools(const struct rl_batch *batch, const uint8_t *tool, uint8_t *mask, int32_t *turn,
                                                  struct rl_error *err);
 
 #ifdef __cplusplus

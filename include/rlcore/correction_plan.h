@@ -66,14 +66,12 @@ struct rl_advice {
 struct rl_correction_plan {
     double off_policiness; /* N = global / mini */
     enum rl_replay replay;
-    double cap_low, cap_high,
-        cap_loose; /* usual caps of the weights: 2, 10, and 100 for a loose one */
+    double cap_low, cap_high, cap_loose; /* usual caps of the weights: 2, 10, and 100 for a loose one */
     struct rl_advice advice[RL_CORRECTIONS];
 };
 
 /* RL_EINVAL for batch sizes that rl_replay_choose refuses. */
-RL_API RL_NODISCARD enum rl_status rl_correction_plan(const struct rl_setting *setting,
-                                                      struct rl_correction_plan *plan,
+RL_API RL_NODISCARD enum rl_status rl_correction_plan(const struct rl_setting *setting, struct rl_correction_plan *plan,
                                                       struct rl_error *err);
 
 /* "importance_weights", "clip", ...; "unknown" for any other value. */

@@ -51,13 +51,11 @@ struct rl_diagnostics {
  * train, rollout [B*T] log-probs; clip_low, clip_high >= 0 give the clip range whose shares are
  * reported.
  */
-RL_API RL_NODISCARD enum rl_status rl_diagnose(const struct rl_batch *batch, const double *train,
-                                               const double *rollout, double clip_low,
-                                               double clip_high, struct rl_diagnostics *out,
+RL_API RL_NODISCARD enum rl_status rl_diagnose(const struct rl_batch *batch, const double *train, const double *rollout,
+                                               double clip_low, double clip_high, struct rl_diagnostics *out,
                                                struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_diagnosef(const struct rl_batch *batch, const float *train,
-                                                const float *rollout, double clip_low,
-                                                double clip_high, struct rl_diagnostics *out,
+RL_API RL_NODISCARD enum rl_status rl_diagnosef(const struct rl_batch *batch, const float *train, const float *rollout,
+                                                double clip_low, double clip_high, struct rl_diagnostics *out,
                                                 struct rl_workspace *ws, struct rl_error *err);
 
 #ifdef __cplusplus

@@ -52,18 +52,16 @@ struct rl_distill_result {
  * RL_EINVAL for n_selected below the number of this batch, for dp_size without n_selected, for given pass
  * rates that contradict the rewards or differ within a group, and for normalise with a part of a batch.
  */
-RL_API RL_NODISCARD enum rl_status
-rl_distill(const struct rl_batch *batch, const struct rl_distill_options *options,
-           const double *log_prob, const double *teacher, const double *rl_advantages,
-           const double *rewards, double *advantages, double *d_log_prob, double *pass_rate,
-           uint8_t *eligible, struct rl_distill_result *result, struct rl_workspace *ws,
-           struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status
-rl_distillf(const struct rl_batch *batch, const struct rl_distill_options *options,
-            const float *log_prob, const float *teacher, const float *rl_advantages,
-            const double *rewards, float *advantages, float *d_log_prob, double *pass_rate,
-            uint8_t *eligible, struct rl_distill_result *result, struct rl_workspace *ws,
-            struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_distill(const struct rl_batch *batch, const struct rl_distill_options *options,
+                                              const double *log_prob, const double *teacher, const double *rl_advantages,
+                                              const double *rewards, double *advantages, double *d_log_prob, double *pass_rate,
+                                              uint8_t *eligible, struct rl_distill_result *result, struct rl_workspace *ws,
+                                              struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_distillf(const struct rl_batch *batch, const struct rl_distill_options *options,
+                                               const float *log_prob, const float *teacher, const float *rl_advantages,
+                                               const double *rewards, float *advantages, float *d_log_prob, double *pass_rate,
+                                               uint8_t *eligible, struct rl_distill_result *result, struct rl_workspace *ws,
+                                               struct rl_error *err);
 
 /* Fingerprints of a model's tokenizer and chat template, computed by the caller. */
 struct rl_fingerprint {
@@ -75,8 +73,7 @@ struct rl_fingerprint {
  * RL_EINVAL also if one of the four fingerprints is missing or empty, because then agreement is not
  * known.
  */
-RL_API RL_NODISCARD enum rl_status rl_distill_check(const struct rl_fingerprint *student,
-                                                    const struct rl_fingerprint *teacher,
+RL_API RL_NODISCARD enum rl_status rl_distill_check(const struct rl_fingerprint *student, const struct rl_fingerprint *teacher,
                                                     struct rl_error *err);
 
 /*
@@ -84,14 +81,10 @@ RL_API RL_NODISCARD enum rl_status rl_distill_check(const struct rl_fingerprint 
  * full[i][prompt[i] .. prompt[i] + T), where the rows of full have full_length elements. RL_EINVAL
  * if a row is too short.
  */
-RL_API RL_NODISCARD enum rl_status rl_distill_cut(size_t n_rows, size_t n_tokens,
-                                                  size_t full_length, const size_t *prompt,
-                                                  const double *full, double *out,
-                                                  struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_distill_cutf(size_t n_rows, size_t n_tokens,
-                                                   size_t full_length, const size_t *prompt,
-                                                   const float *full, float *out,
-                                                   struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_distill_cut(size_t n_rows, size_t n_tokens, size_t full_length, const size_t *prompt,
+                                                  const double *full, double *out, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_distill_cutf(size_t n_rows, size_t n_tokens, size_t full_length, const size_t *prompt,
+                                                   const float *full, float *out, struct rl_error *err);
 
 #ifdef __cplusplus
 }

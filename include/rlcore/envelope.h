@@ -84,12 +84,10 @@ RL_API void rl_envelope_lora(struct rl_envelope_run *run, double parameters);
  * A small model on a CPU: weights, gradients and Adam's two moments in float, and the activations
  * of one update. No KV cache.
  */
-RL_API void rl_envelope_small(struct rl_envelope_run *run, double parameters,
-                              double activation_bytes);
+RL_API void rl_envelope_small(struct rl_envelope_run *run, double parameters, double activation_bytes);
 
 /* Fill bytes [RL_ENVELOPE_PARTS]. RL_EINVAL for a negative or infinite field or product. */
-RL_API RL_NODISCARD enum rl_status rl_envelope_measure(const struct rl_envelope_run *run,
-                                                       double *bytes, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_envelope_measure(const struct rl_envelope_run *run, double *bytes, struct rl_error *err);
 
 struct rl_envelope {
     double total, capacity; /* bytes */
@@ -102,8 +100,8 @@ struct rl_envelope {
  * Compare bytes [RL_ENVELOPE_PARTS] with a capacity > 0 in bytes. The status is RL_OK even if the
  * run does not fit.
  */
-RL_API RL_NODISCARD enum rl_status rl_envelope_judge(const double *bytes, double capacity,
-                                                     struct rl_envelope *out, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_envelope_judge(const double *bytes, double capacity, struct rl_envelope *out,
+                                                     struct rl_error *err);
 
 #ifdef __cplusplus
 }

@@ -46,22 +46,18 @@ struct rl_length_weights {
  * counted [n].
  */
 RL_API RL_NODISCARD enum rl_status rl_group_penalise(const struct rl_trace *traces, size_t n,
-                                                     const struct rl_length_weights *penalty,
-                                                     double *rewards, uint8_t *counted,
+                                                     const struct rl_length_weights *penalty, double *rewards, uint8_t *counted,
                                                      struct rl_error *err);
 
 /*
  * grpo: r - mean(r). With a penalty, r is first lowered as by rl_group_penalise.
  * advantages [n], counted [n].
  */
-RL_API RL_NODISCARD enum rl_status rl_group_grpo(const struct rl_trace *traces, size_t n,
-                                                 const struct rl_length_weights *penalty,
-                                                 double *advantages, uint8_t *counted,
-                                                 struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_group_grpo(const struct rl_trace *traces, size_t n, const struct rl_length_weights *penalty,
+                                                 double *advantages, uint8_t *counted, struct rl_error *err);
 
 /* max_rl: (r - mean) / mean; all 0 if the mean is not above 0. */
-RL_API RL_NODISCARD enum rl_status rl_group_max_rl(const struct rl_trace *traces, size_t n,
-                                                   double *advantages, uint8_t *counted,
+RL_API RL_NODISCARD enum rl_status rl_group_max_rl(const struct rl_trace *traces, size_t n, double *advantages, uint8_t *counted,
                                                    struct rl_error *err);
 
 /*
@@ -69,10 +65,8 @@ RL_API RL_NODISCARD enum rl_status rl_group_max_rl(const struct rl_trace *traces
  * the agents in episode_agents [n_episode_agents].
  */
 RL_API RL_NODISCARD enum rl_status rl_group_hierarchical(const struct rl_trace *traces, size_t n,
-                                                         const char *const *episode_agents,
-                                                         size_t n_episode_agents,
-                                                         double *advantages, uint8_t *counted,
-                                                         struct rl_error *err);
+                                                         const char *const *episode_agents, size_t n_episode_agents,
+                                                         double *advantages, uint8_t *counted, struct rl_error *err);
 
 /* The moving baseline of one agent. */
 struct rl_baseline {
@@ -86,11 +80,9 @@ struct rl_baseline {
  * including traces that do not count. The caller keeps baselines [*n_baselines of capacity] from
  * group to group. RL_EINVAL if decay is not in 0..1 or another agent would exceed the capacity.
  */
-RL_API RL_NODISCARD enum rl_status rl_group_rae(const struct rl_trace *traces, size_t n,
-                                                double decay, struct rl_baseline *baselines,
-                                                size_t *n_baselines, size_t capacity,
-                                                double *advantages, uint8_t *counted,
-                                                struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_group_rae(const struct rl_trace *traces, size_t n, double decay,
+                                                struct rl_baseline *baselines, size_t *n_baselines, size_t capacity,
+                                                double *advantages, uint8_t *counted, struct rl_error *err);
 
 #ifdef __cplusplus
 }

@@ -44,17 +44,15 @@ struct rl_length_input {
  * out [n] receives the rewards after the penalty and may be in->rewards. RL_LENGTH_GROUP needs a
  * workspace.
  */
-RL_API RL_NODISCARD enum rl_status rl_length_penalty(enum rl_length_penalty kind, double coef,
-                                                     const struct rl_length_input *in, double *out,
-                                                     struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_length_penalty(enum rl_length_penalty kind, double coef, const struct rl_length_input *in,
+                                                     double *out, struct rl_workspace *ws, struct rl_error *err);
 
 /*
  * Updates the anchor of one prompt. *anchor is NaN while it is unset, and never changes once it is
  * set. It is set as soon as pass@1 (the share of correct responses among the n) exceeds 0.9, to the
  * mean length of the correct responses.
  */
-RL_API RL_NODISCARD enum rl_status rl_length_anchor(size_t n, const double *rewards,
-                                                    const double *lengths, double *anchor,
+RL_API RL_NODISCARD enum rl_status rl_length_anchor(size_t n, const double *rewards, const double *lengths, double *anchor,
                                                     struct rl_error *err);
 
 #ifdef __cplusplus

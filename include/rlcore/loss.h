@@ -84,14 +84,10 @@ struct rl_agg {
  * Aggregate token losses: loss_mat [B*T] -> *loss, and d_loss_mat [B*T] = d loss / d loss_mat
  * unless NULL. RL_EINVAL if a count that is taken from this batch is 0. Source: verl, agg_loss.
  */
-RL_API RL_NODISCARD enum rl_status rl_agg_loss(const struct rl_batch *batch,
-                                               const struct rl_agg *agg, const double *loss_mat,
-                                               double *d_loss_mat, double *loss,
-                                               struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_agg_lossf(const struct rl_batch *batch,
-                                                const struct rl_agg *agg, const float *loss_mat,
-                                                float *d_loss_mat, double *loss,
-                                                struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_agg_loss(const struct rl_batch *batch, const struct rl_agg *agg, const double *loss_mat,
+                                               double *d_loss_mat, double *loss, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_agg_lossf(const struct rl_batch *batch, const struct rl_agg *agg, const float *loss_mat,
+                                                float *d_loss_mat, double *loss, struct rl_workspace *ws, struct rl_error *err);
 
 /* Inputs of a policy loss; all arrays [B*T]. */
 struct rl_loss_input {
@@ -150,16 +146,12 @@ struct rl_loss_result {
  *   L = min(-A c, La) where A < 0, else La.
  * pg_clipfrac = mm([L2 > L1]), pg_clipfrac_lower = mm([La > -A c][A < 0]), ppo_kl = mm(-l20).
  */
-RL_API RL_NODISCARD enum rl_status rl_ppo_loss(const struct rl_batch *batch,
-                                               const struct rl_loss_input *in,
-                                               const struct rl_loss_options *options,
-                                               double *d_log_prob, struct rl_loss_result *out,
-                                               struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_ppo_lossf(const struct rl_batch *batch,
-                                                const struct rl_loss_inputf *in,
-                                                const struct rl_loss_options *options,
-                                                float *d_log_prob, struct rl_loss_result *out,
-                                                struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_ppo_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
+                                               const struct rl_loss_options *options, double *d_log_prob,
+                                               struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_ppo_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
+                                                const struct rl_loss_options *options, float *d_log_prob,
+                                                struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
 
 /*
  * GSPO: one ratio per row, s = exp(min(mean of l over the row, 10)), straight-through to each token
@@ -167,32 +159,24 @@ RL_API RL_NODISCARD enum rl_status rl_ppo_lossf(const struct rl_batch *batch,
  *   L = max(-A s, -A clip(s, 1 - lo, 1 + hi)). The paper's aggregation is seq-mean-token-mean.
  * pg_clipfrac = mm([second > first]), ppo_kl = mm(-l) without a limit.
  */
-RL_API RL_NODISCARD enum rl_status rl_gspo_loss(const struct rl_batch *batch,
-                                                const struct rl_loss_input *in,
-                                                const struct rl_loss_options *options,
-                                                double *d_log_prob, struct rl_loss_result *out,
-                                                struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_gspo_lossf(const struct rl_batch *batch,
-                                                 const struct rl_loss_inputf *in,
-                                                 const struct rl_loss_options *options,
-                                                 float *d_log_prob, struct rl_loss_result *out,
-                                                 struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_gspo_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
+                                                const struct rl_loss_options *options, double *d_log_prob,
+                                                struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_gspo_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
+                                                 const struct rl_loss_options *options, float *d_log_prob,
+                                                 struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
 
 /*
  * CISPO: the clipped ratio is a constant weight, so every token keeps a gradient.
  *   L = -clip(exp(l20), 1 - lo, 1 + hi) A log_prob, gradient through log_prob only.
  * pg_clipfrac = mm([clip changes the ratio]), ppo_kl = mm(-l20).
  */
-RL_API RL_NODISCARD enum rl_status rl_cispo_loss(const struct rl_batch *batch,
-                                                 const struct rl_loss_input *in,
-                                                 const struct rl_loss_options *options,
-                                                 double *d_log_prob, struct rl_loss_result *out,
-                                                 struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_cispo_lossf(const struct rl_batch *batch,
-                                                  const struct rl_loss_inputf *in,
-                                                  const struct rl_loss_options *options,
-                                                  float *d_log_prob, struct rl_loss_result *out,
-                                                  struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_cispo_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
+                                                 const struct rl_loss_options *options, double *d_log_prob,
+                                                 struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_cispo_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
+                                                  const struct rl_loss_options *options, float *d_log_prob,
+                                                  struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
 
 /*
  * DPPO (arXiv 2602.04879) as verl has it: c = clip_c bounds the ratio from above, and a token that has
@@ -204,28 +188,28 @@ RL_API RL_NODISCARD enum rl_status rl_cispo_lossf(const struct rl_batch *batch,
  * pg_clipfrac = mm([not valid]), pg_clipfrac_lower = mm([ratio > c][valid]), ppo_kl = mm(-l20).
  */
 RL_API RL_NODISCARD enum rl_status rl_dppo_tv_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                                                const struct rl_loss_options *options, double *d_log_prob,
-                                                struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+                                                   const struct rl_loss_options *options, double *d_log_prob,
+                                                   struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
 RL_API RL_NODISCARD enum rl_status rl_dppo_tv_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
-                                                 const struct rl_loss_options *options, float *d_log_prob,
-                                                 struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+                                                    const struct rl_loss_options *options, float *d_log_prob,
+                                                    struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
 RL_API RL_NODISCARD enum rl_status rl_dppo_kl_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                                                const struct rl_loss_options *options, double *d_log_prob,
-                                                struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+                                                   const struct rl_loss_options *options, double *d_log_prob,
+                                                   struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
 RL_API RL_NODISCARD enum rl_status rl_dppo_kl_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
-                                                 const struct rl_loss_options *options, float *d_log_prob,
-                                                 struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+                                                    const struct rl_loss_options *options, float *d_log_prob,
+                                                    struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
 
 /*
  * DRO (arXiv 2405.19107) as verl has it since 0.9.1: L = -A log_prob + dro_beta / 2 l^2, l without a limit.
  * ppo_kl = mm(-l); no clip.
  */
 RL_API RL_NODISCARD enum rl_status rl_dro_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                                                const struct rl_loss_options *options, double *d_log_prob,
-                                                struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+                                               const struct rl_loss_options *options, double *d_log_prob,
+                                               struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
 RL_API RL_NODISCARD enum rl_status rl_dro_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
-                                                 const struct rl_loss_options *options, float *d_log_prob,
-                                                 struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+                                                const struct rl_loss_options *options, float *d_log_prob,
+                                                struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
 
 /*
  * VESPO (arXiv 2602.10693) as TRL has it: with the ratio of the row w = exp(sum of l20, plus the sum of
@@ -235,53 +219,42 @@ RL_API RL_NODISCARD enum rl_status rl_dro_lossf(const struct rl_batch *batch, co
  * LUSPO (arXiv 2602.05261) is rl_gspo_loss with RL_AGG_SEQ_MEAN_TOKEN_SUM.
  */
 RL_API RL_NODISCARD enum rl_status rl_vespo_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                                                const struct rl_loss_options *options, double *d_log_prob,
-                                                struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_vespo_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
-                                                 const struct rl_loss_options *options, float *d_log_prob,
+                                                 const struct rl_loss_options *options, double *d_log_prob,
                                                  struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_vespo_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
+                                                  const struct rl_loss_options *options, float *d_log_prob,
+                                                  struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
 
 /*
  * SAPO: a soft gate in place of the clip.
  *   tau = tau_pos where A > 0, else tau_neg; L = -A sigmoid(tau (exp(l20) - 1)) 4 / tau.
  * Always seq-mean-token-mean: agg.mode is ignored. Clip fractions are 0, ppo_kl = mm(-l20).
  */
-RL_API RL_NODISCARD enum rl_status rl_sapo_loss(const struct rl_batch *batch,
-                                                const struct rl_loss_input *in,
-                                                const struct rl_loss_options *options,
-                                                double *d_log_prob, struct rl_loss_result *out,
-                                                struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_sapo_lossf(const struct rl_batch *batch,
-                                                 const struct rl_loss_inputf *in,
-                                                 const struct rl_loss_options *options,
-                                                 float *d_log_prob, struct rl_loss_result *out,
-                                                 struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_sapo_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
+                                                const struct rl_loss_options *options, double *d_log_prob,
+                                                struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_sapo_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
+                                                 const struct rl_loss_options *options, float *d_log_prob,
+                                                 struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
 
 /* GPG: L = -A log_prob. ppo_kl and the ratio statistics are 0 without old_log_prob. */
-RL_API RL_NODISCARD enum rl_status rl_gpg_loss(const struct rl_batch *batch,
-                                               const struct rl_loss_input *in,
-                                               const struct rl_loss_options *options,
-                                               double *d_log_prob, struct rl_loss_result *out,
-                                               struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_gpg_lossf(const struct rl_batch *batch,
-                                                const struct rl_loss_inputf *in,
-                                                const struct rl_loss_options *options,
-                                                float *d_log_prob, struct rl_loss_result *out,
-                                                struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_gpg_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
+                                               const struct rl_loss_options *options, double *d_log_prob,
+                                               struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_gpg_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
+                                                const struct rl_loss_options *options, float *d_log_prob,
+                                                struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
 
 /*
  * REINFORCE: L = -A log_prob, times the weights if there are any. ppo_kl = mm(old_log_prob -
  * log_prob), without a limit.
  */
-RL_API RL_NODISCARD enum rl_status rl_reinforce_loss(const struct rl_batch *batch,
-                                                     const struct rl_loss_input *in,
-                                                     const struct rl_loss_options *options,
-                                                     double *d_log_prob, struct rl_loss_result *out,
-                                                     struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status
-rl_reinforce_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
-                   const struct rl_loss_options *options, float *d_log_prob,
-                   struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_reinforce_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
+                                                     const struct rl_loss_options *options, double *d_log_prob,
+                                                     struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_reinforce_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
+                                                      const struct rl_loss_options *options, float *d_log_prob,
+                                                      struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
 
 /*
  * GMPO, the geometric mean of token ratios; the clip acts on the log-ratio.
@@ -291,16 +264,12 @@ rl_reinforce_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in
  *   W_i = exp(sum(m log(w + 1e-10)) / (n_i + 1e-8)), 1 without weights. agg is ignored.
  * pg_clipfrac = mm([l != lc][A > 0]), pg_clipfrac_lower = mm([l != lc][A < 0]), ppo_kl = mm(-l).
  */
-RL_API RL_NODISCARD enum rl_status rl_geo_mean_loss(const struct rl_batch *batch,
-                                                    const struct rl_loss_input *in,
-                                                    const struct rl_loss_options *options,
-                                                    double *d_log_prob, struct rl_loss_result *out,
-                                                    struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_geo_mean_lossf(const struct rl_batch *batch,
-                                                     const struct rl_loss_inputf *in,
-                                                     const struct rl_loss_options *options,
-                                                     float *d_log_prob, struct rl_loss_result *out,
-                                                     struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_geo_mean_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
+                                                    const struct rl_loss_options *options, double *d_log_prob,
+                                                    struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_geo_mean_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
+                                                     const struct rl_loss_options *options, float *d_log_prob,
+                                                     struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
 
 /* Estimators of KL(current || reference) per token, with x = log_prob - ref_log_prob. */
 enum rl_kl {
@@ -317,27 +286,22 @@ enum rl_kl {
  * gradient of k2, which is x. That gradient is unbiased, unlike those of k1 and k3. Source:
  * Schulman, "Approximating KL divergence"; verl, kl_penalty.
  */
-RL_API RL_NODISCARD enum rl_status rl_kl_penalty(enum rl_kl kind, bool straight_through, size_t n,
-                                                 const double *log_prob, const double *ref_log_prob,
-                                                 double *kl, double *d_log_prob,
+RL_API RL_NODISCARD enum rl_status rl_kl_penalty(enum rl_kl kind, bool straight_through, size_t n, const double *log_prob,
+                                                 const double *ref_log_prob, double *kl, double *d_log_prob,
                                                  struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_kl_penaltyf(enum rl_kl kind, bool straight_through, size_t n,
-                                                  const float *log_prob, const float *ref_log_prob,
-                                                  float *kl, float *d_log_prob,
-                                                  struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_kl_penaltyf(enum rl_kl kind, bool straight_through, size_t n, const float *log_prob,
+                                                  const float *ref_log_prob, float *kl, float *d_log_prob, struct rl_error *err);
 
 /*
  * rl_kl_penalty for the tokens of a batch, all arrays [B*T]: 0 at mask 0, where log-probs are not
  * read. A NULL mask selects every position.
  */
-RL_API RL_NODISCARD enum rl_status rl_token_kl(const struct rl_batch *batch, enum rl_kl kind,
-                                               bool straight_through, const double *log_prob,
-                                               const double *ref_log_prob, double *kl,
-                                               double *d_log_prob, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_token_klf(const struct rl_batch *batch, enum rl_kl kind,
-                                                bool straight_through, const float *log_prob,
-                                                const float *ref_log_prob, float *kl,
-                                                float *d_log_prob, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_token_kl(const struct rl_batch *batch, enum rl_kl kind, bool straight_through,
+                                               const double *log_prob, const double *ref_log_prob, double *kl, double *d_log_prob,
+                                               struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_token_klf(const struct rl_batch *batch, enum rl_kl kind, bool straight_through,
+                                                const float *log_prob, const float *ref_log_prob, float *kl, float *d_log_prob,
+                                                struct rl_error *err);
 
 struct rl_value_result {
     double loss;
@@ -351,14 +315,13 @@ struct rl_value_result {
  *     loss = agg_loss(L) / 2. d_vpreds = d loss / d vpreds, or NULL.
  * Source: verl, compute_value_loss.
  */
-RL_API RL_NODISCARD enum rl_status
-rl_value_loss(const struct rl_batch *batch, const struct rl_agg *agg, double cliprange,
-              const double *vpreds, const double *values, const double *returns, double *d_vpreds,
-              struct rl_value_result *out, struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status
-rl_value_lossf(const struct rl_batch *batch, const struct rl_agg *agg, double cliprange,
-               const float *vpreds, const float *values, const float *returns, float *d_vpreds,
-               struct rl_value_result *out, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_value_loss(const struct rl_batch *batch, const struct rl_agg *agg, double cliprange,
+                                                 const double *vpreds, const double *values, const double *returns,
+                                                 double *d_vpreds, struct rl_value_result *out, struct rl_workspace *ws,
+                                                 struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_value_lossf(const struct rl_batch *batch, const struct rl_agg *agg, double cliprange,
+                                                  const float *vpreds, const float *values, const float *returns, float *d_vpreds,
+                                                  struct rl_value_result *out, struct rl_workspace *ws, struct rl_error *err);
 
 #ifdef __cplusplus
 }

@@ -56,14 +56,10 @@ struct rl_metrics {
  * log_ratio_clamped_seq the rows whose sum of l exceeds 20. train and rollout are log-probs [B*T].
  * A batch without rows is refused.
  */
-RL_API RL_NODISCARD enum rl_status rl_offpolicy_metrics(const struct rl_batch *batch,
-                                                        const double *train, const double *rollout,
-                                                        struct rl_metrics *metrics,
-                                                        struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_offpolicy_metricsf(const struct rl_batch *batch,
-                                                         const float *train, const float *rollout,
-                                                         struct rl_metrics *metrics,
-                                                         struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_offpolicy_metrics(const struct rl_batch *batch, const double *train, const double *rollout,
+                                                        struct rl_metrics *metrics, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_offpolicy_metricsf(const struct rl_batch *batch, const float *train, const float *rollout,
+                                                         struct rl_metrics *metrics, struct rl_error *err);
 
 enum rl_is_level { RL_IS_NONE, RL_IS_TOKEN, RL_IS_SEQUENCE };
 
@@ -89,16 +85,16 @@ struct rl_correction_options {
  * rejection does not change weights. metrics receives statistics of both, and those of
  * rl_offpolicy_metrics. A mask without any response token is refused.
  */
-RL_API RL_NODISCARD enum rl_status
-rl_rollout_correction(const struct rl_batch *batch, const struct rl_correction_options *options,
-                      const double *train, const double *rollout, double *weights,
-                      uint8_t *modified_mask, struct rl_metrics *metrics, struct rl_workspace *ws,
-                      struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status
-rl_rollout_correctionf(const struct rl_batch *batch, const struct rl_correction_options *options,
-                       const float *train, const float *rollout, float *weights,
-                       uint8_t *modified_mask, struct rl_metrics *metrics, struct rl_workspace *ws,
-                       struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_rollout_correction(const struct rl_batch *batch,
+                                                         const struct rl_correction_options *options, const double *train,
+                                                         const double *rollout, double *weights, uint8_t *modified_mask,
+                                                         struct rl_metrics *metrics, struct rl_workspace *ws,
+                                                         struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_rollout_correctionf(const struct rl_batch *batch,
+                                                          const struct rl_correction_options *options, const float *train,
+                                                          const float *rollout, float *weights, uint8_t *modified_mask,
+                                                          struct rl_metrics *metrics, struct rl_workspace *ws,
+                                                          struct rl_error *err);
 
 enum rl_bypass_kind { RL_BYPASS_PPO_CLIP, RL_BYPASS_REINFORCE };
 
@@ -108,38 +104,37 @@ enum rl_bypass_kind { RL_BYPASS_PPO_CLIP, RL_BYPASS_REINFORCE };
  * remaining mask; weights are reported, not applied. reinforce: L = -A log_prob w on the remaining
  * mask. d_log_prob [B*T] or NULL. Source: verl.
  */
-RL_API RL_NODISCARD enum rl_status
-rl_bypass_loss(const struct rl_batch *batch, enum rl_bypass_kind kind,
-               const struct rl_correction_options *correction,
-               const struct rl_loss_options *options, const double *log_prob, const double *rollout,
-               const double *advantages, double *d_log_prob, struct rl_loss_result *out,
-               struct rl_metrics *metrics, struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status
-rl_bypass_lossf(const struct rl_batch *batch, enum rl_bypass_kind kind,
-                const struct rl_correction_options *correction,
-                const struct rl_loss_options *options, const float *log_prob, const float *rollout,
-                const float *advantages, float *d_log_prob, struct rl_loss_result *out,
-                struct rl_metrics *metrics, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_bypass_loss(const struct rl_batch *batch, enum rl_bypass_kind kind,
+                                                  const struct rl_correction_options *correction,
+                                                  const struct rl_loss_options *options, const double *log_prob,
+                                                  const double *rollout, const double *advantages, double *d_log_prob,
+                                                  struct rl_loss_result *out, struct rl_metrics *metrics, struct rl_workspace *ws,
+                                                  struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_bypass_lossf(const struct rl_batch *batch, enum rl_bypass_kind kind,
+                                                   const struct rl_correction_options *correction,
+                                                   const struct rl_loss_options *options, const float *log_prob,
+                                                   const float *rollout, const float *advantages, float *d_log_prob,
+                                                   struct rl_loss_result *out, struct rl_metrics *metrics,
+                                                   struct rl_workspace *ws, struct rl_error *err);
 
 /*
  * Policy loss with three policies (decoupled PPO): the correction is computed with train =
  * proximal, then rl_ppo_loss runs with old = proximal, the weights as factors, and the remaining
  * mask. weights and modified_mask [B*T] receive the correction. Source: verl.
  */
-RL_API RL_NODISCARD enum rl_status
-rl_decoupled_loss(const struct rl_batch *batch, const struct rl_correction_options *correction,
-                  const struct rl_loss_options *options, const double *log_prob,
-                  const double *proximal, const double *rollout, const double *advantages,
-                  double *weights, uint8_t *modified_mask, double *d_log_prob,
-                  struct rl_loss_result *out, struct rl_metrics *metrics, struct rl_workspace *ws,
-                  struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status
-rl_decoupled_lossf(const struct rl_batch *batch, const struct rl_correction_options *correction,
-                   const struct rl_loss_options *options, const float *log_prob,
-                   const float *proximal, const float *rollout, const float *advantages,
-                   float *weights, uint8_t *modified_mask, float *d_log_prob,
-                   struct rl_loss_result *out, struct rl_metrics *metrics, struct rl_workspace *ws,
-                   struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_decoupled_loss(const struct rl_batch *batch, const struct rl_correction_options *correction,
+                                                     const struct rl_loss_options *options, const double *log_prob,
+                                                     const double *proximal, const double *rollout, const double *advantages,
+                                                     double *weights, uint8_t *modified_mask, double *d_log_prob,
+                                                     struct rl_loss_result *out, struct rl_metrics *metrics,
+                                                     struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_decoupled_lossf(const struct rl_batch *batch,
+                                                      const struct rl_correction_options *correction,
+                                                      const struct rl_loss_options *options, const float *log_prob,
+                                                      const float *proximal, const float *rollout, const float *advantages,
+                                                      float *weights, uint8_t *modified_mask, float *d_log_prob,
+                                                      struct rl_loss_result *out, struct rl_metrics *metrics,
+                                                      struct rl_workspace *ws, struct rl_error *err);
 
 /* The unit that OPSM drops as a whole. */
 enum rl_opsm_unit { RL_OPSM_ROW, RL_OPSM_TURN };
@@ -168,23 +163,22 @@ struct rl_opsm_result {
  * equals the rejection seq_sum_k1 or seq_mean_k1 of rl_rollout_correction. Source: DeepSeek-V3.2
  * (negative_only, per_token); definitions in fixtures/golden/README.md.
  */
-RL_API RL_NODISCARD enum rl_status
-rl_opsm(const struct rl_batch *batch, const struct rl_opsm_options *options, const double *train,
-        const double *rollout, const double *advantages, uint8_t *modified_mask, double *ratio,
-        struct rl_opsm_result *result, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status
-rl_opsmf(const struct rl_batch *batch, const struct rl_opsm_options *options, const float *train,
-         const float *rollout, const float *advantages, uint8_t *modified_mask, float *ratio,
-         struct rl_opsm_result *result, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_opsm(const struct rl_batch *batch, const struct rl_opsm_options *options,
+                                           const double *train, const double *rollout, const double *advantages,
+                                           uint8_t *modified_mask, double *ratio, struct rl_opsm_result *result,
+                                           struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_opsmf(const struct rl_batch *batch, const struct rl_opsm_options *options,
+                                            const float *train, const float *rollout, const float *advantages,
+                                            uint8_t *modified_mask, float *ratio, struct rl_opsm_result *result,
+                                            struct rl_error *err);
 
 /*
  * Set *admit to whether a sampler that has generated `generated` samples so far may continue:
  * floor((generated - 1) / batch_size) <= policy_version + max_staleness. RL_EINVAL for a batch size
  * below 1 or a negative count. Source: AReaL (arXiv 2505.24298).
  */
-RL_API RL_NODISCARD enum rl_status rl_staleness_admit(int64_t generated, int64_t batch_size,
-                                                      int64_t policy_version, int64_t max_staleness,
-                                                      bool *admit, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_staleness_admit(int64_t generated, int64_t batch_size, int64_t policy_version,
+                                                      int64_t max_staleness, bool *admit, struct rl_error *err);
 
 #ifdef __cplusplus
 }

@@ -75,26 +75,22 @@ struct rl_pack_micro_batch {
  * absent or not 0). RL_EINVAL, RL_EVALUE.
  */
 RL_API RL_NODISCARD enum rl_status rl_pack_check(const struct rl_pack_sample *samples, size_t n,
-                                                 const struct rl_pack_options *options,
-                                                 struct rl_error *err);
+                                                 const struct rl_pack_options *options, struct rl_error *err);
 
 /*
  * Plan n >= 1 samples of the given lengths, each >= 1 and cut to seq_len. Ties are resolved by
  * position.
  */
-RL_API RL_NODISCARD enum rl_status rl_pack_plan(const size_t *lengths, size_t n,
-                                                const struct rl_pack_options *options,
-                                                struct rl_pack_plan *plan, struct rl_workspace *ws,
-                                                struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_pack_plan(const size_t *lengths, size_t n, const struct rl_pack_options *options,
+                                                struct rl_pack_plan *plan, struct rl_workspace *ws, struct rl_error *err);
 
 /* Tokens of the micro batch in a slot, padding included. */
-RL_API size_t rl_pack_tokens(const size_t *lengths, const struct rl_pack_options *options,
-                             const struct rl_pack_plan *plan, size_t slot);
+RL_API size_t rl_pack_tokens(const size_t *lengths, const struct rl_pack_options *options, const struct rl_pack_plan *plan,
+                             size_t slot);
 
 /* Write the micro batch of a slot from samples that were checked and the plan of their lengths. */
-RL_API void rl_pack_fill(const struct rl_pack_sample *samples,
-                         const struct rl_pack_options *options, const struct rl_pack_plan *plan,
-                         size_t slot, struct rl_pack_micro_batch *out);
+RL_API void rl_pack_fill(const struct rl_pack_sample *samples, const struct rl_pack_options *options,
+                         const struct rl_pack_plan *plan, size_t slot, struct rl_pack_micro_batch *out);
 
 /*
  * The k-th sample of a micro batch, k < n_samples, without padding. The arrays of *out point into
@@ -102,8 +98,7 @@ RL_API void rl_pack_fill(const struct rl_pack_sample *samples,
  * index of the sample. A sample of up to seq_len tokens is returned unchanged, except that absent
  * streams are filled with default values if another sample of the batch has them.
  */
-RL_API size_t rl_pack_unpack(const struct rl_pack_micro_batch *batch, size_t k,
-                             struct rl_pack_sample *out);
+RL_API size_t rl_pack_unpack(const struct rl_pack_micro_batch *batch, size_t k, struct rl_pack_sample *out);
 
 /*
  * Check a micro batch against its samples, after rl_pack_fill or any later change to it. Every
@@ -112,11 +107,9 @@ RL_API size_t rl_pack_unpack(const struct rl_pack_micro_batch *batch, size_t k,
  * Every member of ref_kl must have a reference log-prob, because a default of 0 would train.
  * RL_EVALUE names the token.
  */
-RL_API RL_NODISCARD enum rl_status rl_pack_verify(const struct rl_pack_sample *samples,
-                                                  const struct rl_pack_options *options,
+RL_API RL_NODISCARD enum rl_status rl_pack_verify(const struct rl_pack_sample *samples, const struct rl_pack_options *options,
                                                   const struct rl_pack_plan *plan, size_t slot,
-                                                  const struct rl_pack_micro_batch *batch,
-                                                  struct rl_error *err);
+                                                  const struct rl_pack_micro_batch *batch, struct rl_error *err);
 
 #ifdef __cplusplus
 }

@@ -28,17 +28,15 @@ enum rl_passk {
  * for any n, because it is a sum of logarithms over min(c, k) terms, without factorials. n = 0 is
  * refused, and so is a mean over no problem.
  */
-RL_API RL_NODISCARD enum rl_status rl_passk(enum rl_passk estimator, size_t n_problems,
-                                            const int64_t *n, const int64_t *c, size_t n_k,
-                                            const int64_t *k, double *per_problem, double *mean,
+RL_API RL_NODISCARD enum rl_status rl_passk(enum rl_passk estimator, size_t n_problems, const int64_t *n, const int64_t *c,
+                                            size_t n_k, const int64_t *k, double *per_problem, double *mean,
                                             struct rl_error *err);
 
 /*
  * pass@k for pass rates that follow Beta(alpha, beta): passk [n_k] = 1 - B(alpha, beta + k) /
  * B(alpha, beta) for each k [n_k]. alpha, beta > 0.
  */
-RL_API RL_NODISCARD enum rl_status rl_passk_beta(double alpha, double beta, size_t n_k,
-                                                 const int64_t *k, double *passk,
+RL_API RL_NODISCARD enum rl_status rl_passk_beta(double alpha, double beta, size_t n_k, const int64_t *k, double *passk,
                                                  struct rl_error *err);
 
 struct rl_beta_fit {
@@ -52,9 +50,8 @@ struct rl_beta_fit {
  * with n = 0 are ignored. RL_ENOMAX if the likelihood has no maximum at finite alpha, beta: all c =
  * 0, all c = n, or counts that vary no more than a single pass rate explains.
  */
-RL_API RL_NODISCARD enum rl_status rl_passk_beta_fit(size_t n_problems, const int64_t *n,
-                                                     const int64_t *c, struct rl_beta_fit *fit,
-                                                     struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_passk_beta_fit(size_t n_problems, const int64_t *n, const int64_t *c,
+                                                     struct rl_beta_fit *fit, struct rl_error *err);
 
 /* When a problem has been sampled enough (dynamic n). */
 struct rl_passk_sampling {
@@ -70,17 +67,14 @@ struct rl_passk_sampling {
  * then pass n and c to rl_passk_beta_fit, which accepts unequal n. (The unbiased estimator would be
  * biased, because n depends on c.)
  */
-RL_API RL_NODISCARD enum rl_status rl_passk_more(const struct rl_passk_sampling *sampling,
-                                                 size_t n_problems, const int64_t *n,
-                                                 const int64_t *c, int64_t *more,
-                                                 struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_passk_more(const struct rl_passk_sampling *sampling, size_t n_problems, const int64_t *n,
+                                                 const int64_t *c, int64_t *more, struct rl_error *err);
 
 /*
  * pass@k as reward: rewards [n] of one problem in consecutive blocks of k; every rollout of a block
  * gets the block's largest reward. out [n] may be rewards. RL_EINVAL if n is not a multiple of k.
  */
-RL_API RL_NODISCARD enum rl_status rl_passk_reward(size_t n, const double *rewards, size_t k,
-                                                   double *out, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_passk_reward(size_t n, const double *rewards, size_t k, double *out, struct rl_error *err);
 
 #ifdef __cplusplus
 }

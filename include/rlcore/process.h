@@ -23,8 +23,7 @@ extern "C" {
 #endif
 
 /* utilities [n-1] = values[j+1] - values[j] for the values of n prefixes in their order; n >= 1. */
-RL_API RL_NODISCARD enum rl_status rl_marginal_utility(size_t n, const double *values,
-                                                       double *utilities, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_marginal_utility(size_t n, const double *values, double *utilities, struct rl_error *err);
 
 /* The kind of reward at a token, in the event array. */
 enum rl_event { RL_EVENT_NONE = 0, RL_EVENT_PROCESS = 1, RL_EVENT_OUTCOME = 2 };
@@ -36,14 +35,10 @@ enum rl_event { RL_EVENT_NONE = 0, RL_EVENT_PROCESS = 1, RL_EVENT_OUTCOME = 2 };
  * holds values of enum rl_event; a reward [B*T] where it is 0 is RL_EVALUE (NaN there is allowed). The
  * batch needs groups.
  */
-RL_API RL_NODISCARD enum rl_status rl_process_advantage(const struct rl_batch *batch,
-                                                        const uint8_t *event, const double *rewards,
-                                                        double *advantages, struct rl_workspace *ws,
-                                                        struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_process_advantagef(const struct rl_batch *batch,
-                                                         const uint8_t *event, const float *rewards,
-                                                         float *advantages, struct rl_workspace *ws,
-                                                         struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_process_advantage(const struct rl_batch *batch, const uint8_t *event, const double *rewards,
+                                                        double *advantages, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_process_advantagef(const struct rl_batch *batch, const uint8_t *event, const float *rewards,
+                                                         float *advantages, struct rl_workspace *ws, struct rl_error *err);
 
 struct rl_episode_options {
     const char *const *markers; /* [n_markers] texts that begin an episode, matched byte by byte */
@@ -66,10 +61,8 @@ RL_API void rl_episode_options_init(struct rl_episode_options *options);
  * cut after the first sentence end beyond max_tokens, or stays whole. Source: MRT (arXiv
  * 2503.07572).
  */
-RL_API RL_NODISCARD enum rl_status rl_episode_starts(const char *text, size_t n_tokens,
-                                                     const size_t *token,
-                                                     const struct rl_episode_options *options,
-                                                     size_t *starts, size_t *n_episodes,
+RL_API RL_NODISCARD enum rl_status rl_episode_starts(const char *text, size_t n_tokens, const size_t *token,
+                                                     const struct rl_episode_options *options, size_t *starts, size_t *n_episodes,
                                                      struct rl_error *err);
 
 #ifdef __cplusplus

@@ -39,8 +39,7 @@ struct rl_routes {
 };
 
 /* Check routes against a batch; name is used in the message. */
-RL_API RL_NODISCARD enum rl_status rl_routes_check(const char *name, const struct rl_routes *routes,
-                                                   const struct rl_batch *batch,
+RL_API RL_NODISCARD enum rl_status rl_routes_check(const char *name, const struct rl_routes *routes, const struct rl_batch *batch,
                                                    struct rl_error *err);
 
 /* Agreement over the response tokens and all layers; both numbers are 1 without any token. */
@@ -54,19 +53,17 @@ struct rl_route_agreement {
  * Compare two sets of routes of the same shape. per_layer [L] and per_token [B*T], each unless
  * NULL, receive the mean share of experts in common (per_token: over the layers, 0 at mask 0).
  */
-RL_API RL_NODISCARD enum rl_status
-rl_routes_compare(const struct rl_batch *batch, const struct rl_routes *a,
-                  const struct rl_routes *b, double *per_layer, double *per_token,
-                  struct rl_route_agreement *out, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_routes_compare(const struct rl_batch *batch, const struct rl_routes *a,
+                                                     const struct rl_routes *b, double *per_layer, double *per_token,
+                                                     struct rl_route_agreement *out, struct rl_workspace *ws,
+                                                     struct rl_error *err);
 
 /*
  * Check that a pass used the recorded routes at every token of the mask. RL_EVALUE, with row, token
  * and layer, if it did not.
  */
-RL_API RL_NODISCARD enum rl_status rl_routes_replayed(const struct rl_batch *batch,
-                                                      const struct rl_routes *used,
-                                                      const struct rl_routes *recorded,
-                                                      struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_routes_replayed(const struct rl_batch *batch, const struct rl_routes *used,
+                                                      const struct rl_routes *recorded, struct rl_error *err);
 
 /*
  * Move routes along with their tokens (packing, cutting, reordering). The token at output position
@@ -75,9 +72,8 @@ RL_API RL_NODISCARD enum rl_status rl_routes_replayed(const struct rl_batch *bat
  * rlcore/pack.h, source[i] is the first token of sample[i] + position_ids[i], and SIZE_MAX in
  * padding.
  */
-RL_API RL_NODISCARD enum rl_status rl_routes_carry(const struct rl_routes *routes, size_t n_tokens,
-                                                   const size_t *source, size_t n_out,
-                                                   uint16_t *out, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_routes_carry(const struct rl_routes *routes, size_t n_tokens, const size_t *source,
+                                                   size_t n_out, uint16_t *out, struct rl_error *err);
 
 enum rl_replay { RL_REPLAY_NONE, RL_REPLAY_R2, RL_REPLAY_R3 };
 
@@ -88,9 +84,8 @@ enum rl_replay { RL_REPLAY_NONE, RL_REPLAY_R2, RL_REPLAY_R3 };
  * RL_EINVAL unless 0 < mini_batch <= global_batch. Source: definitions in
  * fixtures/golden/README.md, "composing the corrections".
  */
-RL_API RL_NODISCARD enum rl_status rl_replay_choose(double global_batch, double mini_batch,
-                                                    enum rl_replay *replay, double *off_policiness,
-                                                    struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_replay_choose(double global_batch, double mini_batch, enum rl_replay *replay,
+                                                    double *off_policiness, struct rl_error *err);
 
 /* "none", "R2", "R3". */
 RL_API const char *rl_replay_name(enum rl_replay replay);

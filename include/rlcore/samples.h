@@ -109,8 +109,7 @@ struct rl_samples {
  * exist; RL_EVALUE for a mask or is_content that is not 0 or 1, and for a trainable token in a node
  * that was not sampled.
  */
-RL_API RL_NODISCARD enum rl_status rl_samples_measure(const struct rl_rollouts *rollouts,
-                                                      struct rl_samples_size *size,
+RL_API RL_NODISCARD enum rl_status rl_samples_measure(const struct rl_rollouts *rollouts, struct rl_samples_size *size,
                                                       struct rl_error *err);
 
 /*
@@ -118,8 +117,7 @@ RL_API RL_NODISCARD enum rl_status rl_samples_measure(const struct rl_rollouts *
  * Performs the checks of rl_samples_measure. Also RL_EINVAL for token ids or log-probs that the
  * samples need and a node lacks, and RL_EVALUE for a log-prob that is not finite.
  */
-RL_API RL_NODISCARD enum rl_status rl_samples_cut(const struct rl_rollouts *rollouts,
-                                                  struct rl_samples *samples,
+RL_API RL_NODISCARD enum rl_status rl_samples_cut(const struct rl_rollouts *rollouts, struct rl_samples *samples,
                                                   struct rl_workspace *ws, struct rl_error *err);
 
 /*
@@ -130,8 +128,7 @@ RL_API void rl_samples_view(const struct rl_samples *samples, size_t i, struct r
 
 /* Per-token inputs from outside the group; [samples.start[n]] each. */
 struct rl_sample_scores {
-    const double
-        *ref_logprobs;   /* opd, opsd: log-probs of the reference, read at mask 1 of the nodes */
+    const double *ref_logprobs;   /* opd, opsd: log-probs of the reference, read at mask 1 of the nodes */
     const uint8_t *keep; /* echo: 1 if the token may be selected; NULL: all may */
 };
 
@@ -141,10 +138,9 @@ struct rl_sample_scores {
  * advantages. RL_EINVAL for a group of one with a group-relative algorithm and for missing options;
  * RL_EVALUE for values that are not finite; RL_ECALLBACK.
  */
-RL_API RL_NODISCARD enum rl_status
-rl_algorithm_credit(const struct rl_algorithm *algorithm, const struct rl_rollouts *rollouts,
-                    const struct rl_algorithm_options *options, double *credit, bool *assigned,
-                    struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_algorithm_credit(const struct rl_algorithm *algorithm, const struct rl_rollouts *rollouts,
+                                                       const struct rl_algorithm_options *options, double *credit, bool *assigned,
+                                                       struct rl_workspace *ws, struct rl_error *err);
 
 /*
  * Write the streams of the samples from given advantages (credit [size.n_sampled], NULL: none).
@@ -158,17 +154,16 @@ rl_algorithm_credit(const struct rl_algorithm *algorithm, const struct rl_rollou
  * scores may be NULL. RL_EINVAL if a token that rl trains has no advantage or a reference log-prob
  * is missing; RL_EVALUE for values that are not finite and for negative weights.
  */
-RL_API RL_NODISCARD enum rl_status
-rl_algorithm_route(const struct rl_algorithm *algorithm, const struct rl_rollouts *rollouts,
-                   const struct rl_algorithm_options *options, const double *credit,
-                   const struct rl_sample_scores *scores, struct rl_samples *samples,
-                   struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_algorithm_route(const struct rl_algorithm *algorithm, const struct rl_rollouts *rollouts,
+                                                      const struct rl_algorithm_options *options, const double *credit,
+                                                      const struct rl_sample_scores *scores, struct rl_samples *samples,
+                                                      struct rl_workspace *ws, struct rl_error *err);
 
 /* rl_algorithm_credit followed by rl_algorithm_route. */
-RL_API RL_NODISCARD enum rl_status
-rl_algorithm_run(const struct rl_algorithm *algorithm, const struct rl_rollouts *rollouts,
-                 const struct rl_algorithm_options *options, const struct rl_sample_scores *scores,
-                 struct rl_samples *samples, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_algorithm_run(const struct rl_algorithm *algorithm, const struct rl_rollouts *rollouts,
+                                                    const struct rl_algorithm_options *options,
+                                                    const struct rl_sample_scores *scores, struct rl_samples *samples,
+                                                    struct rl_workspace *ws, struct rl_error *err);
 
 #ifdef __cplusplus
 }

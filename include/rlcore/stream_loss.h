@@ -101,8 +101,8 @@ struct rl_stream_counts {
 
 RL_API void rl_stream_count(const struct rl_sequences *sequences, const struct rl_streams *streams,
                             struct rl_stream_counts *counts);
-RL_API void rl_stream_countf(const struct rl_sequences *sequences,
-                             const struct rl_streamsf *streams, struct rl_stream_counts *counts);
+RL_API void rl_stream_countf(const struct rl_sequences *sequences, const struct rl_streamsf *streams,
+                             struct rl_stream_counts *counts);
 
 /*
  * Computes the loss, d loss / d trainer [start[n]] (or NULL), and metrics [n] (or NULL). RL_EINVAL
@@ -110,39 +110,31 @@ RL_API void rl_stream_countf(const struct rl_sequences *sequences,
  * members of ref_kl without ref; RL_EVALUE for a value that is read and
  * not finite.
  */
-RL_API RL_NODISCARD enum rl_status
-rl_stream_loss(const struct rl_sequences *sequences, const struct rl_streams *streams,
-               const struct rl_stream_options *options, double *d_trainer,
-               struct rl_stream_metrics *metrics, struct rl_stream_result *result,
-               struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status
-rl_stream_lossf(const struct rl_sequences *sequences, const struct rl_streamsf *streams,
-                const struct rl_stream_options *options, float *d_trainer,
-                struct rl_stream_metrics *metrics, struct rl_stream_result *result,
-                struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_stream_loss(const struct rl_sequences *sequences, const struct rl_streams *streams,
+                                                  const struct rl_stream_options *options, double *d_trainer,
+                                                  struct rl_stream_metrics *metrics, struct rl_stream_result *result,
+                                                  struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_stream_lossf(const struct rl_sequences *sequences, const struct rl_streamsf *streams,
+                                                   const struct rl_stream_options *options, float *d_trainer,
+                                                   struct rl_stream_metrics *metrics, struct rl_stream_result *result,
+                                                   struct rl_error *err);
 
 /*
  * rl_stream_count and rl_stream_loss for a batch of any layout (struct rl_layout), whose rows are
  * the sequences and whose mask is loss_mask. d_trainer has the same layout.
  */
-RL_API RL_NODISCARD enum rl_status rl_batch_stream_count(const struct rl_batch *batch,
-                                                         const struct rl_streams *streams,
-                                                         struct rl_stream_counts *counts,
+RL_API RL_NODISCARD enum rl_status rl_batch_stream_count(const struct rl_batch *batch, const struct rl_streams *streams,
+                                                         struct rl_stream_counts *counts, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_batch_stream_countf(const struct rl_batch *batch, const struct rl_streamsf *streams,
+                                                          struct rl_stream_counts *counts, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_batch_stream_loss(const struct rl_batch *batch, const struct rl_streams *streams,
+                                                        const struct rl_stream_options *options, double *d_trainer,
+                                                        struct rl_stream_metrics *metrics, struct rl_stream_result *result,
+                                                        struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_batch_stream_lossf(const struct rl_batch *batch, const struct rl_streamsf *streams,
+                                                         const struct rl_stream_options *options, float *d_trainer,
+                                                         struct rl_stream_metrics *metrics, struct rl_stream_result *result,
                                                          struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_batch_stream_countf(const struct rl_batch *batch,
-                                                          const struct rl_streamsf *streams,
-                                                          struct rl_stream_counts *counts,
-                                                          struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status
-rl_batch_stream_loss(const struct rl_batch *batch, const struct rl_streams *streams,
-                     const struct rl_stream_options *options, double *d_trainer,
-                     struct rl_stream_metrics *metrics, struct rl_stream_result *result,
-                     struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status
-rl_batch_stream_lossf(const struct rl_batch *batch, const struct rl_streamsf *streams,
-                      const struct rl_stream_options *options, float *d_trainer,
-                      struct rl_stream_metrics *metrics, struct rl_stream_result *result,
-                      struct rl_error *err);
 
 #ifdef __cplusplus
 }

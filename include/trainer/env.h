@@ -92,17 +92,9 @@ TRAINER_API int32_t trainer_world_entities(const struct trainer_world *world);
 TRAINER_API int32_t trainer_world_tokens(const struct trainer_world *world);
 
 /* Writes a token as readable text ("S", "r07", "e42", ..) into a buffer of at least 16 bytes. */
-TRAINER_API void trainer_token_text(const struct trainer_world *world, int32_t token,
-                                    char text[16]);
+TRAINER_API void trainer_token_text(const struct trainer_world *world, int32_t token, char text[16]);
 
-enum trainer_env_kind {
-    TRAINER_HOPWORLD,
-    TRAINER_REVERSE,
-    TRAINER_SLOTS,
-    TRAINER_LEDGER,
-    TRAINER_SUMS,
-    TRAINER_N_ENVS
-};
+enum trainer_env_kind { TRAINER_HOPWORLD, TRAINER_REVERSE, TRAINER_SLOTS, TRAINER_LEDGER, TRAINER_SUMS, TRAINER_N_ENVS };
 
 TRAINER_API const char *trainer_env_name(enum trainer_env_kind kind);
 
@@ -124,8 +116,7 @@ struct trainer_env {
 TRAINER_API void trainer_env_init(struct trainer_env *env, enum trainer_env_kind kind);
 
 /* Checks every member; the error message names the member that is out of range. */
-TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_env_check(const struct trainer_env *env,
-                                                                    struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_env_check(const struct trainer_env *env, struct trainer_error *err);
 
 /* Length of the longest possible episode in tokens, prompt included. */
 TRAINER_API size_t trainer_env_max_tokens(const struct trainer_env *env);
@@ -160,21 +151,18 @@ enum trainer_turn {
 };
 
 /* Starts an episode. Writes its prompt (at most TRAINER_PROMPT_MAX tokens) and returns the prompt's length. */
-TRAINER_API size_t trainer_env_reset(const struct trainer_env *env, uint64_t question,
-                                     uint64_t noise, struct trainer_episode *episode,
-                                     int32_t *prompt);
+TRAINER_API size_t trainer_env_reset(const struct trainer_env *env, uint64_t question, uint64_t noise,
+                                     struct trainer_episode *episode, int32_t *prompt);
 
 /*
  * Takes one token of the policy. text (at least TRAINER_OBSERVATION_MAX) and *n receive the tool's answer; *n is 0 if
  * the tool has not answered. In a finished episode the token has no effect.
  */
-TRAINER_API enum trainer_turn trainer_env_step(const struct trainer_env *env,
-                                               struct trainer_episode *episode, int32_t token,
+TRAINER_API enum trainer_turn trainer_env_step(const struct trainer_env *env, struct trainer_episode *episode, int32_t token,
                                                int32_t *text, size_t *n);
 
 /* Writes the tokens of the true answer, without ANS; returns their number (at most TRAINER_HOPS_MAX). */
-TRAINER_API size_t trainer_env_answer(const struct trainer_env *env,
-                                      const struct trainer_episode *episode, int32_t *tokens);
+TRAINER_API size_t trainer_env_answer(const struct trainer_env *env, const struct trainer_episode *episode, int32_t *tokens);
 
 /*
  * A rule-based judge of steps: whether turn t of a finished episode was GOOD.
@@ -205,8 +193,7 @@ TRAINER_API void trainer_demo_options_init(struct trainer_demo_options *options)
  * trainer_env_max_tokens. Returns the length. Belief rows only train the tokens of the answer; without belief rows,
  * information gain would mean nothing.
  */
-TRAINER_API size_t trainer_env_demonstrate(const struct trainer_env *env,
-                                           const struct trainer_demo_options *options,
+TRAINER_API size_t trainer_env_demonstrate(const struct trainer_env *env, const struct trainer_demo_options *options,
                                            uint64_t seed, int32_t *tokens, uint8_t *mask);
 
 /*
@@ -214,8 +201,7 @@ TRAINER_API size_t trainer_env_demonstrate(const struct trainer_env *env,
  * here), ANS and the true answer. It is complete even if it takes more than max_turns calls. tokens has room for
  * trainer_env_max_tokens; returns the length.
  */
-TRAINER_API size_t trainer_env_solve(const struct trainer_env *env, uint64_t question,
-                                     int32_t *tokens);
+TRAINER_API size_t trainer_env_solve(const struct trainer_env *env, uint64_t question, int32_t *tokens);
 
 /* Returns the question of the demonstration with this seed. */
 TRAINER_API uint64_t trainer_env_demonstrated(uint64_t seed);

@@ -48,8 +48,7 @@ struct trainer_judge_batch {
 };
 
 /* Called by the thread that runs the trainer. An error ends the run; rows without flags are not an error. */
-typedef enum trainer_status trainer_judge_fn(void *context, struct trainer_judge_batch *batch,
-                                             struct trainer_error *err);
+typedef enum trainer_status trainer_judge_fn(void *context, struct trainer_judge_batch *batch, struct trainer_error *err);
 
 /* Counts of rows and steps. */
 struct trainer_judge_counts {

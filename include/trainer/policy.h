@@ -58,8 +58,8 @@ struct trainer_model {
 };
 
 TRAINER_API void trainer_model_init(struct trainer_model *model);
-TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_model_check(const struct trainer_model *model, struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_model_check(const struct trainer_model *model,
+                                                                      struct trainer_error *err);
 
 /* Number of parameters. */
 TRAINER_API size_t trainer_model_parameters(const struct trainer_model *model);
@@ -68,10 +68,8 @@ TRAINER_API size_t trainer_model_parameters(const struct trainer_model *model);
 TRAINER_API size_t trainer_model_routes(const struct trainer_model *model);
 
 /* Fills in random parameters, which depend only on the seed; both precisions give the same values up to rounding. */
-TRAINER_API void trainer_policy_init(const struct trainer_model *model, uint64_t seed,
-                                     double *params);
-TRAINER_API void trainer_policy_initf(const struct trainer_model *model, uint64_t seed,
-                                      float *params);
+TRAINER_API void trainer_policy_init(const struct trainer_model *model, uint64_t seed, double *params);
+TRAINER_API void trainer_policy_initf(const struct trainer_model *model, uint64_t seed, float *params);
 
 /* Packed sequences. */
 struct trainer_sequences {
@@ -86,16 +84,14 @@ struct trainer_pass;
 struct trainer_passf;
 
 /* Bytes that a pass allocates for n_tokens tokens, n_wanted of them wanted. */
-TRAINER_API size_t trainer_pass_bytes(const struct trainer_model *model, size_t n_tokens,
-                                      size_t n_wanted);
-TRAINER_API size_t trainer_pass_bytesf(const struct trainer_model *model, size_t n_tokens,
-                                       size_t n_wanted);
-TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_pass_create(struct trainer_pass **pass, const struct trainer_model *model, size_t n_tokens,
-                    size_t n_wanted, struct trainer_error *err);
-TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_pass_createf(struct trainer_passf **pass, const struct trainer_model *model,
-                     size_t n_tokens, size_t n_wanted, struct trainer_error *err);
+TRAINER_API size_t trainer_pass_bytes(const struct trainer_model *model, size_t n_tokens, size_t n_wanted);
+TRAINER_API size_t trainer_pass_bytesf(const struct trainer_model *model, size_t n_tokens, size_t n_wanted);
+TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_pass_create(struct trainer_pass **pass,
+                                                                      const struct trainer_model *model, size_t n_tokens,
+                                                                      size_t n_wanted, struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_pass_createf(struct trainer_passf **pass,
+                                                                       const struct trainer_model *model, size_t n_tokens,
+                                                                       size_t n_wanted, struct trainer_error *err);
 TRAINER_API void trainer_pass_free(struct trainer_pass *pass);
 TRAINER_API void trainer_pass_freef(struct trainer_passf *pass);
 
@@ -105,23 +101,23 @@ TRAINER_API void trainer_pass_freef(struct trainer_passf *pass);
  * than max_tokens, a wanted first token, or more tokens than the pass was created for. The arrays of `sequences` must
  * stay valid until the backward pass.
  */
-TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_policy_forward(struct trainer_pass *pass, const double *params,
-                       const struct trainer_sequences *sequences, double *log_prob, double *entropy,
-                       struct trainer_error *err);
-TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_policy_forwardf(struct trainer_passf *pass, const float *params,
-                        const struct trainer_sequences *sequences, float *log_prob, float *entropy,
-                        struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_policy_forward(struct trainer_pass *pass, const double *params,
+                                                                         const struct trainer_sequences *sequences,
+                                                                         double *log_prob, double *entropy,
+                                                                         struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_policy_forwardf(struct trainer_passf *pass, const float *params,
+                                                                          const struct trainer_sequences *sequences,
+                                                                          float *log_prob, float *entropy,
+                                                                          struct trainer_error *err);
 
 /*
  * Called after a forward pass with the same params. Adds to gradient [parameters] the sum over wanted tokens of
  * d_log_prob times d log-prob / d parameter.
  */
-TRAINER_API void trainer_policy_backward(struct trainer_pass *pass, const double *params,
-                                         const double *d_log_prob, double *gradient);
-TRAINER_API void trainer_policy_backwardf(struct trainer_passf *pass, const float *params,
-                                          const float *d_log_prob, float *gradient);
+TRAINER_API void trainer_policy_backward(struct trainer_pass *pass, const double *params, const double *d_log_prob,
+                                         double *gradient);
+TRAINER_API void trainer_policy_backwardf(struct trainer_passf *pass, const float *params, const float *d_log_prob,
+                                          float *gradient);
 
 /* ---- experts ------------------------------------------------------------------------------ */
 
@@ -136,10 +132,8 @@ TRAINER_API void trainer_policy_backwardf(struct trainer_passf *pass, const floa
  * layer if the next token was not wanted. A forward pass with an id out of range, or with the same id twice for one
  * token and layer, returns TRAINER_EINVAL.
  */
-TRAINER_API void trainer_pass_route(struct trainer_pass *pass, const uint16_t *replay,
-                                    uint16_t *record);
-TRAINER_API void trainer_pass_routef(struct trainer_passf *pass, const uint16_t *replay,
-                                     uint16_t *record);
+TRAINER_API void trainer_pass_route(struct trainer_pass *pass, const uint16_t *replay, uint16_t *record);
+TRAINER_API void trainer_pass_routef(struct trainer_passf *pass, const uint16_t *replay, uint16_t *record);
 
 /*
  * Load balance (arXiv 2101.03961) of the last forward pass: the mean over layers of E sum_e f_e P_e, where f_e is the
@@ -157,18 +151,14 @@ TRAINER_API void trainer_pass_weigh_balancef(struct trainer_passf *pass, double 
  * Called after a forward pass of a model with a value head. value [number wanted, in order] receives a linear function
  * of the last hidden state before each wanted token.
  */
-TRAINER_API void trainer_policy_values(struct trainer_pass *pass, const double *params,
-                                       double *value);
-TRAINER_API void trainer_policy_valuesf(struct trainer_passf *pass, const float *params,
-                                        float *value);
+TRAINER_API void trainer_policy_values(struct trainer_pass *pass, const double *params, double *value);
+TRAINER_API void trainer_policy_valuesf(struct trainer_passf *pass, const float *params, float *value);
 
 /* Like trainer_policy_backward, but also adds the sum of d_value times d value / d parameter. */
-TRAINER_API void trainer_policy_backward_values(struct trainer_pass *pass, const double *params,
-                                                const double *d_log_prob, const double *d_value,
-                                                double *gradient);
-TRAINER_API void trainer_policy_backward_valuesf(struct trainer_passf *pass, const float *params,
-                                                 const float *d_log_prob, const float *d_value,
-                                                 float *gradient);
+TRAINER_API void trainer_policy_backward_values(struct trainer_pass *pass, const double *params, const double *d_log_prob,
+                                                const double *d_value, double *gradient);
+TRAINER_API void trainer_policy_backward_valuesf(struct trainer_passf *pass, const float *params, const float *d_log_prob,
+                                                 const float *d_value, float *gradient);
 
 /* ---- lower precision ---------------------------------------------------------------------- */
 
@@ -179,8 +169,7 @@ TRAINER_API void trainer_policy_backward_valuesf(struct trainer_passf *pass, con
  */
 enum trainer_precision { TRAINER_FLOAT, TRAINER_BF16, TRAINER_INT8 };
 
-TRAINER_API void trainer_policy_quantise(const struct trainer_model *model,
-                                         enum trainer_precision precision, const float *params,
+TRAINER_API void trainer_policy_quantise(const struct trainer_model *model, enum trainer_precision precision, const float *params,
                                          float *quantised);
 
 /* ---- what numbers depend on --------------------------------------------------------------- */
@@ -207,34 +196,33 @@ struct trainer_checkpoint {
     uint64_t steps; /* number of updates */
 };
 
-TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_checkpoint_save(const char *path, const struct trainer_checkpoint *checkpoint,
-                        const float *params, struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_checkpoint_save(const char *path,
+                                                                          const struct trainer_checkpoint *checkpoint,
+                                                                          const float *params, struct trainer_error *err);
 
 /*
  * Loads the header alone (params NULL), or also the parameters into params [capacity]. Returns TRAINER_ENOTFOUND, or
  * TRAINER_ECORRUPT with a message that names what is wrong: magic, version, length, digest, or a parameter that is not
  * finite.
  */
-TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_checkpoint_load(const char *path, struct trainer_checkpoint *checkpoint, float *params,
-                        size_t capacity, struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_checkpoint_load(const char *path, struct trainer_checkpoint *checkpoint,
+                                                                          float *params, size_t capacity,
+                                                                          struct trainer_error *err);
 
 /*
  * Loads into a model of known shape; TRAINER_ESHAPE names the first size that differs. A value head may differ: a value
  * head that only the file has is ignored; one that only the model has begins at 0.
  */
-TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_checkpoint_load_as(const char *path, const struct trainer_model *model, float *params,
-                           uint64_t *steps, struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_checkpoint_load_as(const char *path, const struct trainer_model *model,
+                                                                             float *params, uint64_t *steps,
+                                                                             struct trainer_error *err);
 
 /*
  * Reads the text of trainer_kernels in the process that saved the checkpoint; "" if the file's version does not have
  * this text yet. The last bits of a policy depend on these kernels.
  */
-TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_checkpoint_kernels(const char *path, char kernels[TRAINER_KERNELS_MAX],
-                           struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_checkpoint_kernels(const char *path, char kernels[TRAINER_KERNELS_MAX],
+                                                                             struct trainer_error *err);
 
 #ifdef __cplusplus
 }

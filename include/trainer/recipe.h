@@ -560,9 +560,9 @@ TRAINER_API void trainer_algorithm_init(struct trainer_algorithm *algorithm, uin
  * line or key. Relative paths inside the recipe are not resolved. A setting that nothing reads is refused
  * (trainer_recipe_unread), and the message names the settings that it needs.
  */
-TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_recipe_parse(struct trainer_recipe *recipe, const char *name, const char *text,
-                     size_t length, struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_recipe_parse(struct trainer_recipe *recipe, const char *name,
+                                                                       const char *text, size_t length,
+                                                                       struct trainer_error *err);
 /*
  * One changed setting, given by its name or its path. value is parsed as JSON; it is taken as plain text if is_text is
  * set or if it is not valid JSON.
@@ -576,30 +576,29 @@ struct trainer_change {
  * Like trainer_recipe_read, but changes settings before anything is checked. Messages name the setting; an unknown
  * setting is refused, and the message names the nearest known one.
  */
-TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_recipe_parse_changed(struct trainer_recipe *recipe, const char *name, const char *text,
-                             size_t length, const struct trainer_change *changes, size_t n,
-                             struct trainer_error *err);
-TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_recipe_load(struct trainer_recipe *recipe, const char *path, struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_recipe_parse_changed(struct trainer_recipe *recipe, const char *name,
+                                                                               const char *text, size_t length,
+                                                                               const struct trainer_change *changes, size_t n,
+                                                                               struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_recipe_load(struct trainer_recipe *recipe, const char *path,
+                                                                      struct trainer_error *err);
 
 /*
  * Like trainer_recipe_parse_changed, for the recipe of an earlier trial: settings that nothing reads are accepted in text,
  * because trials of older versions have them. They are refused in changes.
  */
-TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_recipe_parse_recorded(struct trainer_recipe *recipe, const char *name, const char *text,
-                              size_t length, const struct trainer_change *changes, size_t n,
-                              struct trainer_error *err);
-TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_recipe_load_recorded(struct trainer_recipe *recipe, const char *path, struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_recipe_parse_recorded(struct trainer_recipe *recipe, const char *name,
+                                                                                const char *text, size_t length,
+                                                                                const struct trainer_change *changes, size_t n,
+                                                                                struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_recipe_load_recorded(struct trainer_recipe *recipe, const char *path,
+                                                                               struct trainer_error *err);
 
 /*
  * Checks the whole recipe: ranges, and settings that exclude each other. Fills in model.tokens, max_tokens and the
  * world of every task. Accepts settings that nothing reads, which trainer_recipe_unread finds.
  */
-TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_recipe_check(struct trainer_recipe *recipe, struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_recipe_check(struct trainer_recipe *recipe, struct trainer_error *err);
 
 /* Returns the recipe as JSON text with every key (free), or NULL when out of memory. */
 TRAINER_API char *trainer_recipe_text(const struct trainer_recipe *recipe);
@@ -637,8 +636,7 @@ struct trainer_advice {
 enum { TRAINER_ADVICE_MAX = 96 };
 
 /* Writes the recommendations for the settings that the recipe reads; returns their number. */
-TRAINER_API size_t trainer_recipe_advice(const struct trainer_recipe *recipe,
-                                         struct trainer_advice items[TRAINER_ADVICE_MAX]);
+TRAINER_API size_t trainer_recipe_advice(const struct trainer_recipe *recipe, struct trainer_advice items[TRAINER_ADVICE_MAX]);
 
 /* A correction that the core's plan recommends and the recipe lacks. */
 struct trainer_lack {
@@ -650,8 +648,7 @@ enum { TRAINER_LACKS_MAX = 8 };
  * Compares the recipe with the plan of rlcore/correction_plan.h, but only if the sampler is not the learner or the
  * policy is a mixture of experts. Returns the number of missing corrections.
  */
-TRAINER_API size_t trainer_recipe_lacks(const struct trainer_recipe *recipe,
-                                        struct trainer_lack lacks[TRAINER_LACKS_MAX]);
+TRAINER_API size_t trainer_recipe_lacks(const struct trainer_recipe *recipe, struct trainer_lack lacks[TRAINER_LACKS_MAX]);
 
 /* A setting of a recipe: a number (true is 1, false 0), or a word. */
 struct trainer_setting {
@@ -670,8 +667,7 @@ struct trainer_setting {
 typedef void trainer_setting_fn(void *context, const struct trainer_setting *setting);
 
 /* Visits every setting; the settings of the first environment come last. */
-TRAINER_API void trainer_recipe_settings(const struct trainer_recipe *recipe,
-                                         trainer_setting_fn *visit, void *context);
+TRAINER_API void trainer_recipe_settings(const struct trainer_recipe *recipe, trainer_setting_fn *visit, void *context);
 
 #ifdef __cplusplus
 }

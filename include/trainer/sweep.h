@@ -69,11 +69,11 @@ struct trainer_sweep;
  * text [length] is JSON; name is used in messages; a relative `recipe` is looked for in directory (NULL: the working
  * directory). Returns TRAINER_EINVAL for a sweep that is not allowed; the message names the trial and the JSON key.
  */
-TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_sweep_parse(struct trainer_sweep **sweep, const char *name, const char *text, size_t length,
-                    const char *directory, struct trainer_error *err);
-TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_sweep_load(struct trainer_sweep **sweep, const char *path, struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_sweep_parse(struct trainer_sweep **sweep, const char *name,
+                                                                      const char *text, size_t length, const char *directory,
+                                                                      struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_sweep_load(struct trainer_sweep **sweep, const char *path,
+                                                                     struct trainer_error *err);
 TRAINER_API void trainer_sweep_free(struct trainer_sweep *sweep);
 
 /* The name given in the file, or "sweep" if the file has none. */
@@ -84,8 +84,7 @@ TRAINER_API const char *trainer_sweep_name(const struct trainer_sweep *sweep);
  * trainer_sweep_free.
  */
 TRAINER_API size_t trainer_sweep_count(const struct trainer_sweep *sweep);
-TRAINER_API const struct trainer_trial *trainer_sweep_trial(const struct trainer_sweep *sweep,
-                                                            size_t i);
+TRAINER_API const struct trainer_trial *trainer_sweep_trial(const struct trainer_sweep *sweep, size_t i);
 
 #ifdef __cplusplus
 }

@@ -188,8 +188,7 @@ struct trainer_event {
     double alpha_used;                      /* .. and the mean alpha of these iterations */
     int32_t n_valued;             /* DONE: number of iterations among the last tenth that trained values .. */
     struct trainer_values values; /* .. and the means over these iterations */
-    struct trainer_turn_gain
-        gain[TRAINER_TURNS_MAX]; /* DONE: statistics over the last tenth of the iterations */
+    struct trainer_turn_gain gain[TRAINER_TURNS_MAX]; /* DONE: statistics over the last tenth of the iterations */
     int32_t n_gain;
     struct trainer_judge_counts judge;         /* DONE: counts of the whole run */
     struct trainer_end_of_mix end_of_mix[TRAINER_N_DIFFICULTIES]; /* DONE: metrics of the final evaluation */
@@ -274,9 +273,9 @@ TRAINER_API double trainer_artifact_bytes(const struct trainer_recipe *recipe);
  * bytes; time limits are enforced by the caller. Returns TRAINER_ENUMERIC, with the step, for a loss or gradient that
  * is not finite, and TRAINER_EJUDGE if the judge failed too often. The checkpoint is written only if the run succeeds.
  */
-TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_run(const struct trainer_recipe *recipe, const struct trainer_run_options *options,
-            struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_run(const struct trainer_recipe *recipe,
+                                                              const struct trainer_run_options *options,
+                                                              struct trainer_error *err);
 
 /* How this process takes part in a run. */
 struct trainer_process {
@@ -305,24 +304,24 @@ struct trainer_process {
  * trainer_memory_bound applies to each process, without the memory of the communicator. Also returns the errors of
  * trainer_state_read for the state file, and TRAINER_EIO if that file cannot be written.
  */
-TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_run_process(const struct trainer_recipe *recipe, const struct trainer_run_options *options,
-                    const struct trainer_process *process, struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_run_process(const struct trainer_recipe *recipe,
+                                                                      const struct trainer_run_options *options,
+                                                                      const struct trainer_process *process,
+                                                                      struct trainer_error *err);
 
 /*
  * Reads from a state file how many iterations of the recipe are done. Returns TRAINER_ENOTFOUND, TRAINER_ECORRUPT, or
  * TRAINER_EINVAL for the state of another recipe: only threads, budgets and texts may differ.
  */
-TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_state_read(const char *path, const struct trainer_recipe *recipe, int32_t *iterations,
-                   struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_state_read(const char *path, const struct trainer_recipe *recipe,
+                                                                     int32_t *iterations, struct trainer_error *err);
 
 /*
  * Reads from a state file the text of trainer_kernels in the process that wrote it. A run that resumes with other
  * kernels gives other bits. Returns TRAINER_ENOTFOUND or TRAINER_ECORRUPT on failure.
  */
-TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_state_kernels(const char *path, char kernels[TRAINER_KERNELS_MAX], struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_state_kernels(const char *path, char kernels[TRAINER_KERNELS_MAX],
+                                                                        struct trainer_error *err);
 
 /* ---- parts, for commands that look at a policy -------------------------------------------- */
 
@@ -348,8 +347,7 @@ struct trainer_rollout {
 };
 
 TRAINER_API size_t trainer_rollouts_count(const struct trainer_rollouts *rollouts);
-TRAINER_API struct trainer_rollout trainer_rollouts_get(const struct trainer_rollouts *rollouts,
-                                                        size_t i);
+TRAINER_API struct trainer_rollout trainer_rollouts_get(const struct trainer_rollouts *rollouts, size_t i);
 TRAINER_API void trainer_rollouts_free(struct trainer_rollouts *rollouts);
 
 /*
@@ -357,27 +355,27 @@ TRAINER_API void trainer_rollouts_free(struct trainer_rollouts *rollouts);
  * training, but always with the rule-based judge's flags. params must fit recipe->model. The caller frees *rollouts
  * with trainer_rollouts_free.
  */
-TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_sample(struct trainer_rollouts **rollouts, const struct trainer_recipe *recipe,
-               const float *params, int32_t n_questions, uint64_t seed, struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_sample(struct trainer_rollouts **rollouts,
+                                                                 const struct trainer_recipe *recipe, const float *params,
+                                                                 int32_t n_questions, uint64_t seed, struct trainer_error *err);
 
 /*
  * Answers each evaluation question of the recipe `samples` times, with sampling seeds seed, seed + 1, ... correct
  * [questions * tasks] receives how often each question was answered correctly.
  */
-TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_evaluate(const struct trainer_recipe *recipe, const float *params, int32_t samples,
-                 uint64_t seed, double temperature, int64_t *correct, struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_evaluate(const struct trainer_recipe *recipe, const float *params,
+                                                                   int32_t samples, uint64_t seed, double temperature,
+                                                                   int64_t *correct, struct trainer_error *err);
 
 /*
  * Answers some of the evaluation questions once. which [n], ascending, are indices into trainer_evaluate's `correct`;
  * right [n] receives 1 or 0. The answers are those of trainer_evaluate with the same seed, except that batches of
  * another size may round sums differently.
  */
-TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_evaluate_some(const struct trainer_recipe *recipe, const float *params, size_t n,
-                      const size_t *which, uint64_t seed, double temperature, uint8_t *right,
-                      struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_evaluate_some(const struct trainer_recipe *recipe, const float *params,
+                                                                        size_t n, const size_t *which, uint64_t seed,
+                                                                        double temperature, uint8_t *right,
+                                                                        struct trainer_error *err);
 
 #ifdef __cplusplus
 }

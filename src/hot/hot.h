@@ -23,52 +23,52 @@
 
 #define HOT_AT(arch) __attribute__((target("arch=" arch), noinline)) static
 
-#define HOT(type, name, parameters, arguments)                                                     \
-    static inline __attribute__((always_inline)) type name##_loop parameters;                      \
-    HOT_AT("x86-64-v4") type name##_avx512 parameters                                              \
-    {                                                                                              \
-        return name##_loop arguments;                                                              \
-    }                                                                                              \
-    HOT_AT("x86-64-v3") type name##_avx2 parameters                                                \
-    {                                                                                              \
-        return name##_loop arguments;                                                              \
-    }                                                                                              \
-    HOT_AT("x86-64") type name##_sse2 parameters                                                   \
-    {                                                                                              \
-        return name##_loop arguments;                                                              \
-    }                                                                                              \
-    static type name parameters                                                                    \
-    {                                                                                              \
-        switch (rl_level()) {                                                                      \
-        case RL_LEVEL_AVX512: return name##_avx512 arguments;                                      \
-        case RL_LEVEL_AVX2: return name##_avx2 arguments;                                          \
-        default: return name##_sse2 arguments;                                                     \
-        }                                                                                          \
-    }                                                                                              \
+#define HOT(type, name, parameters, arguments)                                                                                   \
+    static inline __attribute__((always_inline)) type name##_loop parameters;                                                    \
+    HOT_AT("x86-64-v4") type name##_avx512 parameters                                                                            \
+    {                                                                                                                            \
+        return name##_loop arguments;                                                                                            \
+    }                                                                                                                            \
+    HOT_AT("x86-64-v3") type name##_avx2 parameters                                                                              \
+    {                                                                                                                            \
+        return name##_loop arguments;                                                                                            \
+    }                                                                                                                            \
+    HOT_AT("x86-64") type name##_sse2 parameters                                                                                 \
+    {                                                                                                                            \
+        return name##_loop arguments;                                                                                            \
+    }                                                                                                                            \
+    static type name parameters                                                                                                  \
+    {                                                                                                                            \
+        switch (rl_level()) {                                                                                                    \
+        case RL_LEVEL_AVX512: return name##_avx512 arguments;                                                                    \
+        case RL_LEVEL_AVX2: return name##_avx2 arguments;                                                                        \
+        default: return name##_sse2 arguments;                                                                                   \
+        }                                                                                                                        \
+    }                                                                                                                            \
     static inline __attribute__((always_inline)) type name##_loop parameters
 
-#define HOT_VOID(name, parameters, arguments)                                                      \
-    static inline __attribute__((always_inline)) void name##_loop parameters;                      \
-    HOT_AT("x86-64-v4") void name##_avx512 parameters                                              \
-    {                                                                                              \
-        name##_loop arguments;                                                                     \
-    }                                                                                              \
-    HOT_AT("x86-64-v3") void name##_avx2 parameters                                                \
-    {                                                                                              \
-        name##_loop arguments;                                                                     \
-    }                                                                                              \
-    HOT_AT("x86-64") void name##_sse2 parameters                                                   \
-    {                                                                                              \
-        name##_loop arguments;                                                                     \
-    }                                                                                              \
-    static void name parameters                                                                    \
-    {                                                                                              \
-        switch (rl_level()) {                                                                      \
-        case RL_LEVEL_AVX512: name##_avx512 arguments; break;                                      \
-        case RL_LEVEL_AVX2: name##_avx2 arguments; break;                                          \
-        default: name##_sse2 arguments;                                                            \
-        }                                                                                          \
-    }                                                                                              \
+#define HOT_VOID(name, parameters, arguments)                                                                                    \
+    static inline __attribute__((always_inline)) void name##_loop parameters;                                                    \
+    HOT_AT("x86-64-v4") void name##_avx512 parameters                                                                            \
+    {                                                                                                                            \
+        name##_loop arguments;                                                                                                   \
+    }                                                                                                                            \
+    HOT_AT("x86-64-v3") void name##_avx2 parameters                                                                              \
+    {                                                                                                                            \
+        name##_loop arguments;                                                                                                   \
+    }                                                                                                                            \
+    HOT_AT("x86-64") void name##_sse2 parameters                                                                                 \
+    {                                                                                                                            \
+        name##_loop arguments;                                                                                                   \
+    }                                                                                                                            \
+    static void name parameters                                                                                                  \
+    {                                                                                                                            \
+        switch (rl_level()) {                                                                                                    \
+        case RL_LEVEL_AVX512: name##_avx512 arguments; break;                                                                    \
+        case RL_LEVEL_AVX2: name##_avx2 arguments; break;                                                                        \
+        default: name##_sse2 arguments;                                                                                          \
+        }                                                                                                                        \
+    }                                                                                                                            \
     static inline __attribute__((always_inline)) void name##_loop parameters
 
 #else

@@ -124,8 +124,7 @@ enum rl_status rl_case_run(struct rl_case **done, const char *family, bool singl
     return start(done, family, single, values, arrays, n, true, err);
 }
 
-enum rl_status rl_case_run_json(struct rl_case **done, const char *family, bool single, const char *values,
-                                struct rl_error *err)
+enum rl_status rl_case_run_json(struct rl_case **done, const char *family, bool single, const char *values, struct rl_error *err)
 {
     return start(done, family, single, values, NULL, 0, false, err);
 }

@@ -33,8 +33,7 @@ static void run(struct case_call *call)
     real *clip_scale = case_alloc_batch(call, b.n, t.n, sizeof *clip_scale);
     struct rl_a2tgpo_stats stats;
     const struct rl_batch *laid = CASE_LAY_OUT(call, batch, b.n, t.n, rewards);
-    CASE_RUN(call, rl_a2tgpo_advantage(laid, &options, rewards, advantages, clip_scale, &stats,
-                                       &call->ws, &call->err));
+    CASE_RUN(call, rl_a2tgpo_advantage(laid, &options, rewards, advantages, clip_scale, &stats, &call->ws, &call->err));
     if (call->failed)
         return;
     case_put_reals(call, "advantages", advantages, b.n, t.n);
@@ -48,12 +47,10 @@ static void run(struct case_call *call)
 const struct case_kernel case_a2tgpo_advantage = {
     .family = "a2tgpo_advantage",
     .summary = "A2TGPO advantages and clip scale from information gains and outcomes",
-    .inputs =
-        "info_gain_norm_mode, response_mask, turn_id, group_index, "
-        "token_level_rewards, gamma?, alpha?, clip_beta?, norm_adv_by_std?, epsilon?",
-    .outputs =
-        "advantages [B][T], ig_clip_scale [B][T], ig_clip_scale_mean, "
-        "ig_clip_scale_std",
+    .inputs = "info_gain_norm_mode, response_mask, turn_id, group_index, "
+              "token_level_rewards, gamma?, alpha?, clip_beta?, norm_adv_by_std?, epsilon?",
+    .outputs = "advantages [B][T], ig_clip_scale [B][T], ig_clip_scale_mean, "
+               "ig_clip_scale_std",
     .layouts = true,
     .run = run,
 };

@@ -12,8 +12,7 @@ static void run(struct case_call *call)
                                            .clip_low = case_number(call, "cliprange_low"),
                                            .clip_high = case_number(call, "cliprange_high")};
     bool dynamic = case_bool_or(call, "dynamic_clip", true);
-    struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t),
-                             .turn = case_ids(call, "turn_id", &b, &t)};
+    struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t), .turn = case_ids(call, "turn_id", &b, &t)};
     struct rl_loss_input in = {.log_prob = case_reals(call, "log_prob", &b, &t),
                                .old_log_prob = case_reals(call, "old_log_prob", &b, &t),
                                .advantages = case_reals(call, "advantages", &b, &t)};
@@ -21,10 +20,10 @@ static void run(struct case_call *call)
     real *d_log_prob = case_alloc_batch(call, b.n, t.n, sizeof *d_log_prob);
     real *turn_ratio = case_alloc_batch(call, b.n, t.n, sizeof *turn_ratio);
     struct rl_loss_result out;
-    const struct rl_batch *laid = CASE_LAY_OUT(call, batch, b.n, t.n, in.log_prob, in.old_log_prob,
-                                               in.advantages, NULL, NULL, scale);
-    CASE_RUN(call, rl_a2tgpo_turn_loss(laid, &in, dynamic ? scale : NULL, &options, d_log_prob,
-                                       turn_ratio, &out, &call->ws, &call->err));
+    const struct rl_batch *laid =
+        CASE_LAY_OUT(call, batch, b.n, t.n, in.log_prob, in.old_log_prob, in.advantages, NULL, NULL, scale);
+    CASE_RUN(call, rl_a2tgpo_turn_loss(laid, &in, dynamic ? scale : NULL, &options, d_log_prob, turn_ratio, &out, &call->ws,
+                                       &call->err));
     if (call->failed)
         return;
     case_put_number(call, "loss", out.loss);
@@ -38,12 +37,10 @@ static void run(struct case_call *call)
 const struct case_kernel case_a2tgpo_turn_loss = {
     .family = "a2tgpo_turn_loss",
     .summary = "PPO with one importance ratio per turn and a clip scale per token, with gradient",
-    .inputs =
-        "loss_agg_mode, cliprange_low, cliprange_high, dynamic_clip?, response_mask, "
-        "turn_id, log_prob, old_log_prob, advantages, ig_clip_scale?",
-    .outputs =
-        "loss, pg_clipfrac, pg_clipfrac_lower, ppo_kl, d_log_prob [B][T], turn_ratio "
-        "[B][T]",
+    .inputs = "loss_agg_mode, cliprange_low, cliprange_high, dynamic_clip?, response_mask, "
+              "turn_id, log_prob, old_log_prob, advantages, ig_clip_scale?",
+    .outputs = "loss, pg_clipfrac, pg_clipfrac_lower, ppo_kl, d_log_prob [B][T], turn_ratio "
+               "[B][T]",
     .layouts = true,
     .run = run,
 };

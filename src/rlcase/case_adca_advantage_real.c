@@ -57,18 +57,14 @@ static struct rl_adca_options read_options(struct case_call *call)
     if (case_present(call, "orm_distribution"))
         o.outcome = (enum rl_adca_outcome)case_choice(call, "orm_distribution", outcomes);
     o.consistent_scale = case_number_or(call, "consistent_scale", o.consistent_scale);
-    o.pos_unconsistent_scale =
-        case_number_or(call, "pos_unconsistent_scale", o.pos_unconsistent_scale);
-    o.neg_unconsistent_scale =
-        case_number_or(call, "neg_unconsistent_scale", o.neg_unconsistent_scale);
+    o.pos_unconsistent_scale = case_number_or(call, "pos_unconsistent_scale", o.pos_unconsistent_scale);
+    o.neg_unconsistent_scale = case_number_or(call, "neg_unconsistent_scale", o.neg_unconsistent_scale);
     o.eps = case_number_or(call, "eps", o.eps);
     o.do_batch_norm = case_bool_or(call, "do_batch_norm", o.do_batch_norm);
-    o.equal_trajectory_weight =
-        case_bool_or(call, "equal_trajectory_weight", o.equal_trajectory_weight);
+    o.equal_trajectory_weight = case_bool_or(call, "equal_trajectory_weight", o.equal_trajectory_weight);
     o.fix_base = case_number_or(call, "fix_base", o.fix_base);
     o.alpha = case_number_or(call, "alpha", o.alpha);
-    o.length_normalisation =
-        case_bool_or(call, "enable_length_normalization", o.length_normalisation);
+    o.length_normalisation = case_bool_or(call, "enable_length_normalization", o.length_normalisation);
     return o;
 }
 
@@ -76,8 +72,7 @@ static struct rl_adca_options read_options(struct case_call *call)
 static struct rl_adca_input read_input(struct case_call *call, const real **rewards)
 {
     struct case_dim b = {0}, t = {0};
-    struct rl_adca_input in = {.group = case_integers(call, "group_ids", &b),
-                               .step_id = case_ids(call, "step_ids", &b, &t)};
+    struct rl_adca_input in = {.group = case_integers(call, "group_ids", &b), .step_id = case_ids(call, "step_ids", &b, &t)};
     *rewards = case_reals(call, "token_level_rewards", &b, &t);
     in.flags = case_ragged_flags(call, &b, &in.flag_start);
     size_t *start = case_alloc(call, b.n + 1, sizeof *start);
@@ -110,8 +105,7 @@ static void run(struct case_call *call)
     };
     if (call->failed)
         return;
-    CASE_RUN(call,
-             rl_adca_advantage(&in, &options, rewards, advantages, &out, &call->ws, &call->err));
+    CASE_RUN(call, rl_adca_advantage(&in, &options, rewards, advantages, &out, &call->ws, &call->err));
     if (call->failed)
         return;
     case_put_reals(call, "advantages", advantages, in.n_rows, in.n_tokens);
@@ -124,13 +118,11 @@ static void run(struct case_call *call)
 const struct case_kernel case_adca_advantage = {
     .family = "prm_advantage",
     .summary = "ADCA-GRPO: advantages from GOOD and BAD steps beside the outcome",
-    .inputs =
-        "scheme, group_ids, step_ids, step_flags, token_level_rewards, "
-        "orm_distribution?, consistent_scale?, pos_unconsistent_scale?, "
-        "neg_unconsistent_scale?, eps?, do_batch_norm?, equal_trajectory_weight?, "
-        "fix_base?, alpha?, enable_length_normalization?",
-    .outputs =
-        "advantages [B][T], orm_scores [B], step_rewards (ragged), step_advantages "
-        "(ragged), metrics",
+    .inputs = "scheme, group_ids, step_ids, step_flags, token_level_rewards, "
+              "orm_distribution?, consistent_scale?, pos_unconsistent_scale?, "
+              "neg_unconsistent_scale?, eps?, do_batch_norm?, equal_trajectory_weight?, "
+              "fix_base?, alpha?, enable_length_normalization?",
+    .outputs = "advantages [B][T], orm_scores [B], step_rewards (ragged), step_advantages "
+               "(ragged), metrics",
     .run = run,
 };

@@ -36,9 +36,8 @@ static void put_rates(struct case_call *call)
     if (call->failed)
         return;
     const struct case_metric metrics[] = {
-        {"prm/pos_traj_bad_rate", r.pos_bad},   {"prm/pos_traj_good_rate", r.pos_good},
-        {"prm/neg_traj_good_rate", r.neg_good}, {"prm/neg_traj_bad_rate", r.neg_bad},
-        {"prm/good_steps_total", r.good_total}, {"prm/bad_steps_total", r.bad_total},
+        {"prm/pos_traj_bad_rate", r.pos_bad}, {"prm/pos_traj_good_rate", r.pos_good}, {"prm/neg_traj_good_rate", r.neg_good},
+        {"prm/neg_traj_bad_rate", r.neg_bad}, {"prm/good_steps_total", r.good_total}, {"prm/bad_steps_total", r.bad_total},
     };
     case_put_metric_list(call, metrics, sizeof metrics / sizeof *metrics);
 }
@@ -71,11 +70,9 @@ static void run_schedule(struct case_call *call)
 const struct case_kernel case_adca_schedule = {
     .family = "prm_schedule",
     .summary = "when ADCA-GRPO's attribution applies, with which alpha, and how flags fall",
-    .inputs =
-        "enable, global_step, prm_steps, alpha, token_level_rewards?, step_flags?, "
-        "enable_adca_metric?, alpha_cosine_decay_enable?, alpha_min?, "
-        "alpha_progress?, total_steps?, neg_unconsistent_scale?",
-    .outputs =
-        "applied, alpha_t, neg_unconsistent_scale, metrics",
+    .inputs = "enable, global_step, prm_steps, alpha, token_level_rewards?, step_flags?, "
+              "enable_adca_metric?, alpha_cosine_decay_enable?, alpha_min?, "
+              "alpha_progress?, total_steps?, neg_unconsistent_scale?",
+    .outputs = "applied, alpha_t, neg_unconsistent_scale, metrics",
     .run = run_schedule,
 };

@@ -28,9 +28,7 @@ static void run(struct case_call *call)
 const struct case_kernel case_adca_steps = {
     .family = "prm_steps",
     .summary = "suffix sums of step rewards, at the tokens of each step",
-    .inputs =
-        "step_rewards, step_ids",
-    .outputs =
-        "step_advantages (ragged), advantages [B][T]",
+    .inputs = "step_rewards, step_ids",
+    .outputs = "step_advantages (ragged), advantages [B][T]",
     .run = run,
 };

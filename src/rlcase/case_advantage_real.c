@@ -35,8 +35,7 @@ static enum rl_status group(struct problem *p, int estimator)
     o.norm_adv_by_std = case_bool_or(p->call, "norm_adv_by_std", o.norm_adv_by_std);
     if (p->call->failed)
         return RL_EINVAL;
-    enum rl_status status =
-        rl_outcome_advantage(laid(p, NULL), &o, p->rewards, p->advantages, &p->call->ws, &p->call->err);
+    enum rl_status status = rl_outcome_advantage(laid(p, NULL), &o, p->rewards, p->advantages, &p->call->ws, &p->call->err);
     if (status == RL_OK)
         memcpy(p->returns, p->advantages, case_batch_size(p->call, p->b.n, p->t.n) * sizeof *p->returns);
     return status;
@@ -48,8 +47,8 @@ static enum rl_status reinforce(struct problem *p)
     bool through = case_bool_or(p->call, "through_holes", false);
     if (p->call->failed)
         return RL_EINVAL;
-    return rl_reinforce_plus_plus(laid(p, NULL), gamma, through, p->rewards, p->advantages, p->returns,
-                                  &p->call->ws, &p->call->err);
+    return rl_reinforce_plus_plus(laid(p, NULL), gamma, through, p->rewards, p->advantages, p->returns, &p->call->ws,
+                                  &p->call->err);
 }
 
 static enum rl_status remax(struct problem *p)
@@ -70,8 +69,7 @@ static enum rl_status gae(struct problem *p)
     const real *values = case_reals(p->call, "values", &p->b, &p->t);
     if (p->call->failed)
         return RL_EINVAL;
-    return rl_gae(laid(p, values), gamma, lam, p->rewards, values, p->advantages, p->returns,
-                  &p->call->ws, &p->call->err);
+    return rl_gae(laid(p, values), gamma, lam, p->rewards, values, p->advantages, p->returns, &p->call->ws, &p->call->err);
 }
 
 static enum rl_status token_baseline(struct problem *p, bool compact)
@@ -89,10 +87,9 @@ static enum rl_status token_baseline(struct problem *p, bool compact)
     };
     if (p->call->failed)
         return RL_EINVAL;
-    const struct rl_batch *batch = CASE_LAY_OUT(p->call, p->batch, p->b.n, p->t.n, in.rewards,
-                                                in.old_log_prob, in.sum_pi_squared, in.weights);
-    return rl_token_baseline(batch, &in, &o, p->advantages, p->returns, &p->call->ws,
-                             &p->call->err);
+    const struct rl_batch *batch =
+        CASE_LAY_OUT(p->call, p->batch, p->b.n, p->t.n, in.rewards, in.old_log_prob, in.sum_pi_squared, in.weights);
+    return rl_token_baseline(batch, &in, &o, p->advantages, p->returns, &p->call->ws, &p->call->err);
 }
 
 /*
@@ -144,8 +141,7 @@ static void run(struct case_call *call)
     int estimator = case_choice(call, "estimator", estimators);
     struct problem p = {.call = call};
     p.batch.mask = case_mask(call, "response_mask", &p.b, &p.t);
-    p.batch.group =
-        case_present(call, "group_index") ? case_integers(call, "group_index", &p.b) : NULL;
+    p.batch.group = case_present(call, "group_index") ? case_integers(call, "group_index", &p.b) : NULL;
     p.rewards = case_reals(call, "token_level_rewards", &p.b, &p.t);
     p.advantages = case_alloc_batch(call, p.b.n, p.t.n, sizeof *p.advantages);
     p.returns = case_alloc_batch(call, p.b.n, p.t.n, sizeof *p.returns);
@@ -160,12 +156,10 @@ static void run(struct case_call *call)
 const struct case_kernel case_advantage = {
     .family = "advantage",
     .summary = "advantages of the GRPO family, REINFORCE++, ReMax, GAE and optimal token baselines",
-    .inputs =
-        "estimator, response_mask, token_level_rewards, group_index?, epsilon?, "
-        "norm_adv_by_std?, gamma?, lam?, values?, reward_baselines?, old_log_prob?, "
-        "sum_pi_squared?, rollout_is_weights?, handle_zero_tail?, through_holes?",
-    .outputs =
-        "advantages [B][T], returns [B][T]",
+    .inputs = "estimator, response_mask, token_level_rewards, group_index?, epsilon?, "
+              "norm_adv_by_std?, gamma?, lam?, values?, reward_baselines?, old_log_prob?, "
+              "sum_pi_squared?, rollout_is_weights?, handle_zero_tail?, through_holes?",
+    .outputs = "advantages [B][T], returns [B][T]",
     .layouts = true,
     .run = run,
 };

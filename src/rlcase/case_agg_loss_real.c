@@ -26,11 +26,9 @@ static void run(struct case_call *call)
 const struct case_kernel case_agg_loss = {
     .family = "agg_loss",
     .summary = "aggregation of token losses over a batch, with gradient",
-    .inputs =
-        "loss_agg_mode, loss_mask, loss_mat, dp_size?, batch_num_tokens?, "
-        "global_batch_size?, loss_scale_factor?",
-    .outputs =
-        "loss, d_loss_mat [B][T]",
+    .inputs = "loss_agg_mode, loss_mask, loss_mat, dp_size?, batch_num_tokens?, "
+              "global_batch_size?, loss_scale_factor?",
+    .outputs = "loss, d_loss_mat [B][T]",
     .layouts = true,
     .run = run,
 };

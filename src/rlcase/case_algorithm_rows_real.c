@@ -15,8 +15,8 @@ struct rows_case {
 };
 
 /* A setting that the algorithm does not read is refused, because it would have no effect. */
-static void read_number(struct case_call *call, const struct rl_algorithm *algorithm, const char *input,
-                        const char *setting, double *value)
+static void read_number(struct case_call *call, const struct rl_algorithm *algorithm, const char *input, const char *setting,
+                        double *value)
 {
     if (!case_present(call, input))
         return;
@@ -129,8 +129,8 @@ static void run(struct case_call *call)
     read_settings(call, &c);
     if (!call->failed)
         read_rows(call, &c);
-    CASE_RUN(call, rl_algorithm_rows(c.algorithm, &c.in, &c.options, c.rewards, c.advantages, c.clip_scale, &stats,
-                                     &call->ws, &call->err));
+    CASE_RUN(call, rl_algorithm_rows(c.algorithm, &c.in, &c.options, c.rewards, c.advantages, c.clip_scale, &stats, &call->ws,
+                                     &call->err));
     if (call->failed)
         return;
     case_put_reals(call, "advantages", c.advantages, c.b, c.t);

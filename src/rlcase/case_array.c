@@ -50,8 +50,7 @@ static double real_at(const struct rl_case_array *array, size_t i)
 /* Only whole numbers are accepted: 0.5 as a mask or 1.7 as a group is a mistake. */
 static bool whole_at(const struct rl_case_array *array, size_t i, int64_t low, int64_t high, int64_t *out)
 {
-    bool real = array->type == RL_CASE_FLOAT64 || array->type == RL_CASE_FLOAT32 ||
-                array->type == RL_CASE_BFLOAT16;
+    bool real = array->type == RL_CASE_FLOAT64 || array->type == RL_CASE_FLOAT32 || array->type == RL_CASE_BFLOAT16;
     double value = real_at(array, i);
     if (real && (!(fabs(value) <= 0x1p53) || value != floor(value)))
         return false;
@@ -126,8 +125,7 @@ struct rows {
     size_t n, width, from, to;
 };
 
-static void *convert(struct case_call *call, const struct rl_case_array *array, enum rl_case_type type,
-                     struct rows rows)
+static void *convert(struct case_call *call, const struct rl_case_array *array, enum rl_case_type type, struct rows rows)
 {
     size_t n;
     bool huge = __builtin_mul_overflow(rows.n, rows.to, &n);
@@ -154,8 +152,8 @@ static bool fits_batch(const struct case_call *call, const struct rl_case_array 
     return type == RL_CASE_FLOAT32 && array->type == RL_CASE_BFLOAT16;
 }
 
-static void *elements(struct case_call *call, const struct rl_case_array *array, enum rl_case_type type,
-                      struct rows rows, bool of_batch)
+static void *elements(struct case_call *call, const struct rl_case_array *array, enum rl_case_type type, struct rows rows,
+                      bool of_batch)
 {
     bool empty = !rows.n || !rows.width;
     bool lies_right = rows.from == rows.to && (array->type == type || (of_batch && fits_batch(call, array, type)));
@@ -214,8 +212,7 @@ void *case_alloc_batch(struct case_call *call, size_t b, size_t t, size_t size)
 /* Rows that run backwards or beyond the end would make the kernel read out of bounds. */
 static bool is_ragged(const struct rl_case_array *array)
 {
-    bool sound = array->start && array->n_dims == 1 && array->start[0] == 0 &&
-                 array->start[array->n_rows] == array->shape[0];
+    bool sound = array->start && array->n_dims == 1 && array->start[0] == 0 && array->start[array->n_rows] == array->shape[0];
     for (size_t i = 0; sound && i < array->n_rows; i++)
         sound = array->start[i] <= array->start[i + 1];
     return sound;
@@ -232,8 +229,7 @@ static void *ragged_batch(struct case_call *call, const struct rl_case_array *ar
 {
     size_t longest = 0;
     if (!is_ragged(array)) {
-        case_fail(call, "inputs.%s is not ragged: its rows must begin at 0, ascend, and end at its length",
-                  array->name);
+        case_fail(call, "inputs.%s is not ragged: its rows must begin at 0, ascend, and end at its length", array->name);
         return NULL;
     }
     for (size_t i = 0; i < array->n_rows; i++)
@@ -255,8 +251,7 @@ static void *matrix(struct case_call *call, const struct rl_case_array *array, e
     if (call->lays_out)
         rows.to = case_stride(call, rows.width);
     if (rows.from < rows.width) {
-        case_fail(call, "inputs.%s has rows of %zu elements that begin only %zu apart", array->name,
-                  rows.width, rows.from);
+        case_fail(call, "inputs.%s has rows of %zu elements that begin only %zu apart", array->name, rows.width, rows.from);
         return NULL;
     }
     return elements(call, array, type, rows, true);
@@ -270,8 +265,8 @@ bool case_padded(struct case_call *call, const char *name)
     return !call->start;
 }
 
-void *case_array_as(struct case_call *call, const struct rl_case_array *array, enum rl_case_type type,
-                    size_t n_dims, struct case_dim *const dims[])
+void *case_array_as(struct case_call *call, const struct rl_case_array *array, enum rl_case_type type, size_t n_dims,
+                    struct case_dim *const dims[])
 {
     static const char *const what[] = {"entries", "positions in a row", "layers", "experts of a token"};
     size_t n = 1;
@@ -315,13 +310,11 @@ static enum rl_integers integers_at(const struct case_call *call, const void *da
     const struct rl_case_array *array = array_at(call, data);
     if (!array)
         return RL_INTEGERS;
-    return array->type == RL_CASE_INT64   ? RL_INTEGERS_64
-           : array->type == RL_CASE_INT32 ? RL_INTEGERS_32
-                                          : RL_INTEGERS;
+    return array->type == RL_CASE_INT64 ? RL_INTEGERS_64 : array->type == RL_CASE_INT32 ? RL_INTEGERS_32 : RL_INTEGERS;
 }
 
-const struct rl_batch *case_lay_out(struct case_call *call, struct rl_batch batch, size_t b,
-                                    size_t t, const void *const *reals, unsigned n)
+const struct rl_batch *case_lay_out(struct case_call *call, struct rl_batch batch, size_t b, size_t t, const void *const *reals,
+                                    unsigned n)
 {
     batch.n_rows = b;
     batch.n_tokens = RL_LAYOUT;
@@ -399,8 +392,7 @@ void case_keep(struct case_call *call, const struct rl_case_array *array)
     call->n_results += !call->failed;
 }
 
-void case_keep_batch(struct case_call *call, const char *name, enum rl_case_type type, const void *values, size_t b,
-                     size_t t)
+void case_keep_batch(struct case_call *call, const char *name, enum rl_case_type type, const void *values, size_t b, size_t t)
 {
     const struct rl_case_array padded = {
         .name = name, .type = type, .n_dims = 2, .shape = {b, t}, .data = values, .stride = call->stride};
@@ -408,6 +400,11 @@ void case_keep_batch(struct case_call *call, const char *name, enum rl_case_type
         case_keep(call, &padded);
         return;
     }
-    case_keep(call, &(struct rl_case_array){.name = name, .type = type, .n_dims = 1, .shape = {call->start[b]},
-                                            .data = values, .start = call->start, .n_rows = b});
+    case_keep(call, &(struct rl_case_array){.name = name,
+                                            .type = type,
+                                            .n_dims = 1,
+                                            .shape = {call->start[b]},
+                                            .data = values,
+                                            .start = call->start,
+                                            .n_rows = b});
 }

@@ -132,9 +132,7 @@ static const json_t *required(struct case_call *call, const char *name)
     const json_t *value = json_object_get(call->inputs, name);
     if (value && !json_is_null(value))
         return value;
-    case_fail(call,
-              case_array(call, name) ? "inputs.%s must not be an array" : "inputs.%s is missing",
-              name);
+    case_fail(call, case_array(call, name) ? "inputs.%s must not be an array" : "inputs.%s is missing", name);
     return NULL;
 }
 
@@ -232,8 +230,7 @@ int case_choice(struct case_call *call, const char *name, const char *const *cho
  * The first array sets the length of a dimension and all others must agree: kernels trust sizes and
  * would read beyond a shorter array.
  */
-bool case_agree(struct case_call *call, const char *name, const char *what, size_t size,
-                struct case_dim *dim)
+bool case_agree(struct case_call *call, const char *name, const char *what, size_t size, struct case_dim *dim)
 {
     if (dim->known && dim->n != size) {
         case_fail(call, "inputs.%s has %zu %s where %zu are expected", name, size, what, dim->n);
@@ -289,8 +286,7 @@ int64_t *case_integers(struct case_call *call, const char *name, struct case_dim
  * Row i of a [b][t] input, with its length checked. On failure returns NULL and marks the call as
  * failed.
  */
-static const json_t *row_of(struct case_call *call, const char *name, const json_t *rows, size_t i,
-                            struct case_dim *t)
+static const json_t *row_of(struct case_call *call, const char *name, const json_t *rows, size_t i, struct case_dim *t)
 {
     const json_t *row = json_array_get(rows, i);
     if (!json_is_array(row)) {
@@ -373,8 +369,8 @@ void case_put_number(struct case_call *call, const char *name, double value)
 void case_put_numbers(struct case_call *call, const char *name, const double *values, size_t n)
 {
     if (call->keeps_arrays) {
-        case_keep(call, &(struct rl_case_array){
-                            .name = name, .type = RL_CASE_FLOAT64, .n_dims = 1, .shape = {n}, .data = values});
+        case_keep(call,
+                  &(struct rl_case_array){.name = name, .type = RL_CASE_FLOAT64, .n_dims = 1, .shape = {n}, .data = values});
         return;
     }
     json_t *array = json_array();
@@ -384,8 +380,7 @@ void case_put_numbers(struct case_call *call, const char *name, const double *va
     case_put(call, name, array);
 }
 
-void case_put_mask(struct case_call *call, const char *name, const uint8_t *mask, size_t b,
-                   size_t t)
+void case_put_mask(struct case_call *call, const char *name, const uint8_t *mask, size_t b, size_t t)
 {
     if (call->keeps_arrays) {
         case_keep_batch(call, name, RL_CASE_UINT8, mask, b, t);

@@ -71,8 +71,7 @@ void case_call_init(struct case_call *call, const json_t *inputs);
 void case_call_release(struct case_call *call);
 
 /* Mark the call as failed. Only the first message is kept. */
-void case_fail(struct case_call *call, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+void case_fail(struct case_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Add a sentence to the result `warnings`: an input has no effect although its caller may think so. */
 void case_warn(struct case_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -90,8 +89,8 @@ void *case_alloc(struct case_call *call, size_t count, size_t size);
  * Run a kernel (an expression of type enum rl_status) unless the call has failed. The kernel runs again if
  * it asked for a larger workspace; if it returns an error, the call has failed.
  */
-#define CASE_RUN(call, kernel)                                                                     \
-    do {                                                                                           \
+#define CASE_RUN(call, kernel)                                                                                                   \
+    do {                                                                                                                         \
     } while (!(call)->failed && case_again(call, kernel))
 
 /* Record the status of a kernel. Returns true if it must run again, now with a larger workspace. */
@@ -123,8 +122,7 @@ struct case_dim {
 };
 double *case_numbers(struct case_call *call, const char *name, struct case_dim *n);   /* [n] */
 int64_t *case_integers(struct case_call *call, const char *name, struct case_dim *n); /* [n] */
-uint8_t *case_mask(struct case_call *call, const char *name, struct case_dim *b,
-                   struct case_dim *t);
+uint8_t *case_mask(struct case_call *call, const char *name, struct case_dim *b, struct case_dim *t);
 int32_t *case_ids(struct case_call *call, const char *name, struct case_dim *b, struct case_dim *t);
 
 /* Results. Values that JSON cannot represent (NaN, infinity) make the call fail. */
@@ -132,8 +130,7 @@ void case_put(struct case_call *call, const char *name, json_t *value); /* steal
 json_t *case_real_value(double value); /* a new reference; minus zero becomes 0.0 */
 void case_put_number(struct case_call *call, const char *name, double value);
 void case_put_numbers(struct case_call *call, const char *name, const double *values, size_t n);
-void case_put_mask(struct case_call *call, const char *name, const uint8_t *mask, size_t b,
-                   size_t t);
+void case_put_mask(struct case_call *call, const char *name, const uint8_t *mask, size_t b, size_t t);
 
 /* ---- arrays (case_array.c) ---- */
 
@@ -144,16 +141,15 @@ const struct rl_case_array *case_array(const struct case_call *call, const char 
  * Compare a size with a dimension, or set the dimension if it is not known yet. If they differ,
  * returns false and marks the call as failed.
  */
-bool case_agree(struct case_call *call, const char *name, const char *what, size_t size,
-                struct case_dim *dim);
+bool case_agree(struct case_call *call, const char *name, const char *what, size_t size, struct case_dim *dim);
 
 /*
  * The elements of an array as a type: the array's own memory if it has that type already, else a
  * converted copy. dims[i] is compared with length i. On failure returns NULL and marks the call as
  * failed.
  */
-void *case_array_as(struct case_call *call, const struct rl_case_array *array,
-                    enum rl_case_type type, size_t n_dims, struct case_dim *const dims[]);
+void *case_array_as(struct case_call *call, const struct rl_case_array *array, enum rl_case_type type, size_t n_dims,
+                    struct case_dim *const dims[]);
 
 /* Choose the stride of the call's batches. Must run before any input is read. */
 void case_find_stride(struct case_call *call);
@@ -178,18 +174,17 @@ bool case_padded(struct case_call *call, const char *name);
 /*
  * All elements of a ragged array as a type. On failure returns NULL and marks the call as failed.
  */
-void *case_ragged_as(struct case_call *call, const struct rl_case_array *array,
-                     enum rl_case_type type);
+void *case_ragged_as(struct case_call *call, const struct rl_case_array *array, enum rl_case_type type);
 
 /*
  * The batch of b rows and t tokens for a kernel with `layouts`, with the arrays where the caller has them:
  * wide masks and turns, ragged rows, and bfloat16 among the n arrays of reals, which are listed in the order
  * in which the kernel reads them. Lives as long as the call.
  */
-const struct rl_batch *case_lay_out(struct case_call *call, struct rl_batch batch, size_t b,
-                                    size_t t, const void *const *reals, unsigned n);
-#define CASE_LAY_OUT(call, batch, b, t, ...)                                                       \
-    case_lay_out(call, batch, b, t, (const void *const[]){__VA_ARGS__},                            \
+const struct rl_batch *case_lay_out(struct case_call *call, struct rl_batch batch, size_t b, size_t t, const void *const *reals,
+                                    unsigned n);
+#define CASE_LAY_OUT(call, batch, b, t, ...)                                                                                     \
+    case_lay_out(call, batch, b, t, (const void *const[]){__VA_ARGS__},                                                          \
                  sizeof((const void *const[]){__VA_ARGS__}) / sizeof(const void *))
 
 /*
@@ -199,8 +194,7 @@ const struct rl_batch *case_lay_out(struct case_call *call, struct rl_batch batc
 void case_keep(struct case_call *call, const struct rl_case_array *array);
 
 /* case_keep for a [B][T] result, which is ragged if the batch is. */
-void case_keep_batch(struct case_call *call, const char *name, enum rl_case_type type,
-                     const void *values, size_t b, size_t t);
+void case_keep_batch(struct case_call *call, const char *name, enum rl_case_type type, const void *values, size_t b, size_t t);
 
 /* Returns true if data is the beginning of a block that case_alloc returned for this call. */
 bool case_owns(const struct case_call *call, const void *data);

@@ -59,8 +59,7 @@ static struct rl_compose_options read_options(struct case_call *call)
 static void read_routes(struct case_call *call, struct compose_case *c)
 {
     const char *const names[] = {"sampler_routes", "training_routes", "used_routes"};
-    const struct rl_routes **const to[] = {&c->in.data.sampler_routes, &c->in.data.training_routes,
-                                           &c->in.data.used_routes};
+    const struct rl_routes **const to[] = {&c->in.data.sampler_routes, &c->in.data.training_routes, &c->in.data.used_routes};
     for (size_t i = 0; i < 3; i++) {
         if (!case_present(call, names[i]))
             continue;
@@ -134,11 +133,9 @@ static void run(struct case_call *call)
     struct rl_compose_result result;
     read_case(call, &c);
     make_room(call, &c);
-    const struct rl_batch *laid =
-        CASE_LAY_OUT(call, c.batch, c.b.n, c.t.n, c.in.log_prob, c.in.proximal, c.in.behaviour,
-                     c.in.sampler, c.in.advantages, c.in.clip_scale);
-    CASE_RUN(call,
-             rl_compose_loss(laid, &c.in, &c.options, &c.out, &result, &call->ws, &call->err));
+    const struct rl_batch *laid = CASE_LAY_OUT(call, c.batch, c.b.n, c.t.n, c.in.log_prob, c.in.proximal, c.in.behaviour,
+                                               c.in.sampler, c.in.advantages, c.in.clip_scale);
+    CASE_RUN(call, rl_compose_loss(laid, &c.in, &c.options, &c.out, &result, &call->ws, &call->err));
     if (call->failed)
         return;
     case_put_number(call, "loss", result.loss.loss);
@@ -154,17 +151,15 @@ const struct case_kernel case_compose_loss = {
     .family = "compose_corrections",
     .summary = "policy loss of an asynchronous, disaggregated MoE agent: backend, staleness and "
                "clipped ratio, each reported",
-    .inputs =
-        "loss_agg_mode, response_mask, log_prob, advantages, proximal_log_prob?, "
-        "behaviour_log_prob?, sampler_log_prob?, ig_clip_scale?, tool_mask?, turn_id?, backend_cap?, "
-        "staleness_cap?, per_turn?, clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, "
-        "tau_pos?, tau_neg?, opsm_lower?, opsm_upper?, opsm_unit?, opsm_per_token?, "
-        "opsm_negative_only?, replay?, sampler_routes?, training_routes?, "
-        "used_routes?, n_experts?, dp_size?, batch_num_tokens?, global_batch_size?, "
-        "loss_scale_factor?",
-    .outputs =
-        "loss, d_log_prob [B][T], backend [B][T], staleness [B][T], ratio [B][T], "
-        "modified_response_mask [B][T], metrics",
+    .inputs = "loss_agg_mode, response_mask, log_prob, advantages, proximal_log_prob?, "
+              "behaviour_log_prob?, sampler_log_prob?, ig_clip_scale?, tool_mask?, turn_id?, backend_cap?, "
+              "staleness_cap?, per_turn?, clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, "
+              "tau_pos?, tau_neg?, opsm_lower?, opsm_upper?, opsm_unit?, opsm_per_token?, "
+              "opsm_negative_only?, replay?, sampler_routes?, training_routes?, "
+              "used_routes?, n_experts?, dp_size?, batch_num_tokens?, global_batch_size?, "
+              "loss_scale_factor?",
+    .outputs = "loss, d_log_prob [B][T], backend [B][T], staleness [B][T], ratio [B][T], "
+               "modified_response_mask [B][T], metrics",
     .layouts = true,
     .run = run,
 };

@@ -56,9 +56,7 @@ static void run_tree(struct case_call *call)
 const struct case_kernel case_correction_plan = {
     .family = "correction_tree",
     .summary = "which off-policy corrections a setting needs, and why",
-    .inputs =
-        "engine, synchrony, model, trajectory, global_batch, mini_batch",
-    .outputs =
-        "needed, reasons, off_policiness, replay, usual_caps [3]",
+    .inputs = "engine, synchrony, model, trajectory, global_batch, mini_batch",
+    .outputs = "needed, reasons, off_policiness, replay, usual_caps [3]",
     .run = run_tree,
 };

@@ -10,11 +10,12 @@
 #include <rlcore/algorithm.h>
 #include <string.h>
 
-
+/* clang-format off */
 #define CASE_KINDS(X)                                                                                        \
     X(REALS, "reals") X(NUMBERS, "numbers") X(INTEGERS, "integers") X(MASK, "mask") X(IDS, "ids")            \
     X(RAGGED, "ragged") X(ROUTES, "routes") X(NUMBER, "number") X(INTEGER, "integer") X(BOOL, "bool")        \
     X(TEXT, "text") X(CHOICE, "choice") X(STRUCTURED, "structured")
+/* clang-format on */
 
 enum kind {
 #define KIND(name, text) KIND_##name,
@@ -137,8 +138,8 @@ static json_t *describe_input(const struct entry *entry)
     else if (entry->own[0] == '[')
         shape = entry->own;
     const char *options = input->kind != KIND_CHOICE ? "" : entry->own[0] == '(' ? entry->own : input->shape;
-    return json_pack("{s:s, s:s, s:b, s:s, s:o, s:s}", "name", entry->name, "kind", kind, "optional",
-                     entry->optional, "shape", shape, "choices", choices(options), "text", input->text);
+    return json_pack("{s:s, s:s, s:b, s:s, s:o, s:s}", "name", entry->name, "kind", kind, "optional", entry->optional, "shape",
+                     shape, "choices", choices(options), "text", input->text);
 }
 
 static json_t *describe_inputs(const char *list)
@@ -162,10 +163,10 @@ json_t *case_describe(void)
     json_t *list = json_array();
     for (size_t i = 0; case_kernels_double[i]; i++) {
         const struct case_kernel *kernel = case_kernels_double[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:b, s:o, s:o}", "family", kernel->family, "summary",
-                                              kernel->summary, "single", case_find(kernel->family, true) != NULL,
-                                              "layouts", kernel->layouts, "inputs", describe_inputs(kernel->inputs), "outputs",
-                                              describe_outputs(kernel->outputs)));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:b, s:b, s:o, s:o}", "family", kernel->family, "summary", kernel->summary,
+                                        "single", case_find(kernel->family, true) != NULL, "layouts", kernel->layouts, "inputs",
+                                        describe_inputs(kernel->inputs), "outputs", describe_outputs(kernel->outputs)));
     }
     return list;
 }

@@ -50,13 +50,11 @@ const struct case_kernel case_diagnostics = {
     .family = "diagnostics",
     .summary = "how far two policies are apart: KL, k3, chi-square, ESS, ratio percentiles, clip "
                "fractions",
-    .inputs =
-        "response_mask, train_log_prob, rollout_log_prob, clip_ratio_low?, "
-        "clip_ratio_high?",
-    .outputs =
-        "kl, k3, chi2_token, chi2_seq, ess, ratio_mean, ratio_min, ratio_max, "
-        "clip_low_fraction, clip_high_fraction, ratio_percentiles [99], n_tokens, "
-        "n_rows, n_clamped",
+    .inputs = "response_mask, train_log_prob, rollout_log_prob, clip_ratio_low?, "
+              "clip_ratio_high?",
+    .outputs = "kl, k3, chi2_token, chi2_seq, ess, ratio_mean, ratio_min, ratio_max, "
+               "clip_low_fraction, clip_high_fraction, ratio_percentiles [99], n_tokens, "
+               "n_rows, n_clamped",
     .layouts = true,
     .run = run_diagnostics,
 };

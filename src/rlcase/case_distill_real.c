@@ -50,9 +50,8 @@ static void run(struct case_call *call)
     uint8_t *eligible = case_alloc(call, c.b, sizeof *eligible);
     json_t *list = json_array();
     struct rl_distill_result result;
-    CASE_RUN(call, rl_distill(c.batch, &c.options, c.log_prob, c.teacher, c.rl_advantages,
-                              c.rewards, advantages, d_log_prob, pass_rate, eligible, &result,
-                              &call->ws, &call->err));
+    CASE_RUN(call, rl_distill(c.batch, &c.options, c.log_prob, c.teacher, c.rl_advantages, c.rewards, advantages, d_log_prob,
+                              pass_rate, eligible, &result, &call->ws, &call->err));
     for (size_t i = 0; !call->failed && i < c.b; i++)
         json_array_append_new(list, json_boolean(eligible[i]));
     case_put(call, "eligible", list);
@@ -67,14 +66,11 @@ static void run(struct case_call *call)
 
 const struct case_kernel case_distill = {
     .family = "distillation",
-    .summary =
-        "on-policy distillation: teacher as advantage (K1) and as loss (K2) for failed rollouts",
-    .inputs =
-        "response_mask, log_prob, teacher_log_prob, rl_advantages, group_index, "
-        "rewards, pass_rate_threshold, horizon, normalise, kd_coef, pass_rate?, eligible_tokens?, dp_size?",
-    .outputs =
-        "eligible [B], advantages [B][T], d_log_prob [B][T], pass_rate [B], "
-        "eligible_tokens, kd_loss",
+    .summary = "on-policy distillation: teacher as advantage (K1) and as loss (K2) for failed rollouts",
+    .inputs = "response_mask, log_prob, teacher_log_prob, rl_advantages, group_index, "
+              "rewards, pass_rate_threshold, horizon, normalise, kd_coef, pass_rate?, eligible_tokens?, dp_size?",
+    .outputs = "eligible [B], advantages [B][T], d_log_prob [B][T], pass_rate [B], "
+               "eligible_tokens, kd_loss",
     .layouts = true,
     .run = run,
 };

@@ -9,8 +9,7 @@ static struct rl_envelope_run read_run(struct case_call *call)
     static const char *const trainings[] = {"none", "lora", "all", NULL};
     struct rl_envelope_run run;
     double parameters = case_number(call, "parameters");
-    int training =
-        case_present(call, "training") ? case_choice(call, "training", trainings) : RL_TRAIN_LORA;
+    int training = case_present(call, "training") ? case_choice(call, "training", trainings) : RL_TRAIN_LORA;
     if (training == RL_TRAIN_ALL)
         rl_envelope_small(&run, parameters, 0);
     else
@@ -46,15 +45,13 @@ static void run(struct case_call *call)
     double bytes[RL_ENVELOPE_PARTS] = {0}, capacity = case_number(call, "capacity_bytes");
     struct rl_envelope out;
     CASE_RUN(call, rl_envelope_measure(&shape, bytes, &call->err));
-    bytes[RL_ENVELOPE_KV_CACHE] =
-        case_number_or(call, "kv_cache_bytes", bytes[RL_ENVELOPE_KV_CACHE]);
+    bytes[RL_ENVELOPE_KV_CACHE] = case_number_or(call, "kv_cache_bytes", bytes[RL_ENVELOPE_KV_CACHE]);
     CASE_RUN(call, rl_envelope_judge(bytes, capacity, &out, &call->err));
     if (call->failed)
         return;
     json_t *parts = json_object();
     for (int i = 0; i < RL_ENVELOPE_PARTS; i++)
-        json_object_set_new(parts, rl_envelope_part_name((enum rl_envelope_part)i),
-                            case_real_value(bytes[i]));
+        json_object_set_new(parts, rl_envelope_part_name((enum rl_envelope_part)i), case_real_value(bytes[i]));
     case_put(call, "bytes", parts);
     case_put_number(call, "total_bytes", out.total);
     case_put(call, "fits", json_boolean(out.fits));
@@ -65,12 +62,10 @@ static void run(struct case_call *call)
 const struct case_kernel case_envelope = {
     .family = "envelope",
     .summary = "memory of a run, part by part, and whether it fits",
-    .inputs =
-        "parameters, capacity_bytes, training?, bytes_per_parameter?, lora_factor?, "
-        "optimizer_states?, optimizer_bytes?, activation_bytes?, n_layers?, "
-        "kv_width?, kv_bytes?, context?, sequences?, kv_cache_bytes?, "
-        "gain_forward_bytes?, retriever_bytes?",
-    .outputs =
-        "bytes, total_bytes, fits, largest, message",
+    .inputs = "parameters, capacity_bytes, training?, bytes_per_parameter?, lora_factor?, "
+              "optimizer_states?, optimizer_bytes?, activation_bytes?, n_layers?, "
+              "kv_width?, kv_bytes?, context?, sequences?, kv_cache_bytes?, "
+              "gain_forward_bytes?, retriever_bytes?",
+    .outputs = "bytes, total_bytes, fits, largest, message",
     .run = run,
 };

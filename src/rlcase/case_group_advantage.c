@@ -19,8 +19,7 @@ struct advantage_case {
     size_t n_baselines;
 };
 
-static double member(struct case_call *call, const json_t *object, const char *name,
-                     double fallback)
+static double member(struct case_call *call, const json_t *object, const char *name, double fallback)
 {
     const json_t *value = json_object_get(object, name);
     if (value && !json_is_null(value) && !json_is_number(value))
@@ -89,8 +88,7 @@ static json_t *run_group(struct case_call *call, struct advantage_case *c, const
     json_t *list = json_array();
     for (size_t i = 0; !call->failed && i < n; i++)
         traces[i] = read_trace(call, json_array_get(group, i));
-    CASE_RUN(call, rl_algorithm_group(c->algorithm, traces, n, &c->options, advantages, counted,
-                                      &call->err));
+    CASE_RUN(call, rl_algorithm_group(c->algorithm, traces, n, &c->options, advantages, counted, &call->err));
     for (size_t i = 0; !call->failed && i < n; i++)
         json_array_append_new(list, counted[i] ? json_real(advantages[i]) : json_null());
     return list;
@@ -101,8 +99,7 @@ static void put_baselines(struct case_call *call, const struct advantage_case *c
 {
     json_t *object = json_object();
     for (size_t i = 0; i < c->n_baselines; i++)
-        json_object_set_new(object, c->baselines[i].agent ? c->baselines[i].agent : "",
-                            json_real(c->baselines[i].value));
+        json_object_set_new(object, c->baselines[i].agent ? c->baselines[i].agent : "", json_real(c->baselines[i].value));
     case_put(call, "baselines_after", object);
 }
 
@@ -124,9 +121,7 @@ static void run(struct case_call *call)
 const struct case_kernel case_group_advantage = {
     .family = "prime_advantage",
     .summary = "prime-rl's advantages of whole rollouts: grpo, max_rl, hierarchical_grpo, rae",
-    .inputs =
-        "algorithm, groups, length_penalty?, episode_agents?, decay?",
-    .outputs =
-        "advantages, baselines_after",
+    .inputs = "algorithm, groups, length_penalty?, episode_agents?, decay?",
+    .outputs = "advantages, baselines_after",
     .run = run,
 };

@@ -47,8 +47,7 @@ static void run(struct case_call *call)
     if (batch.mask)
         CASE_RUN(call, rl_token_kl(&batch, kind, straight_through, log_prob, ref, kl, d_log_prob, &call->err));
     else
-        CASE_RUN(call, rl_kl_penalty(kind, straight_through, b.n * t.n, log_prob, ref, kl, d_log_prob,
-                                     &call->err));
+        CASE_RUN(call, rl_kl_penalty(kind, straight_through, b.n * t.n, log_prob, ref, kl, d_log_prob, &call->err));
     if (call->failed)
         return;
     case_put_reals(call, "kl", kl, b.n, t.n);
@@ -58,9 +57,7 @@ static void run(struct case_call *call)
 const struct case_kernel case_kl_penalty = {
     .family = "kl_penalty",
     .summary = "KL estimators k1, k2, k3, abs per token, plain and straight-through, with gradient",
-    .inputs =
-        "kl_penalty, log_prob, ref_log_prob, response_mask?",
-    .outputs =
-        "kl [B][T], d_log_prob [B][T]",
+    .inputs = "kl_penalty, log_prob, ref_log_prob, response_mask?",
+    .outputs = "kl [B][T], d_log_prob [B][T]",
     .run = run,
 };

@@ -34,8 +34,7 @@ static void run(struct case_call *call)
     int kind = case_choice(call, "kind", kinds);
     double coef = case_number_or(call, "coef", rl_length_coef((enum rl_length_penalty)kind));
     struct case_dim n = {0};
-    struct rl_length_input in = {.rewards = case_numbers(call, "rewards", &n),
-                                 .lengths = case_numbers(call, "lengths", &n)};
+    struct rl_length_input in = {.rewards = case_numbers(call, "rewards", &n), .lengths = case_numbers(call, "lengths", &n)};
     in.n = n.n;
     if (kind == RL_LENGTH_GROUP)
         in.group = case_integers(call, "group_index", &n);
@@ -44,8 +43,7 @@ static void run(struct case_call *call)
     double *out = case_alloc(call, n.n, sizeof *out);
     if (call->failed)
         return;
-    CASE_RUN(call, rl_length_penalty((enum rl_length_penalty)kind, coef, &in, out, &call->ws,
-                                     &call->err));
+    CASE_RUN(call, rl_length_penalty((enum rl_length_penalty)kind, coef, &in, out, &call->ws, &call->err));
     if (!call->failed)
         case_put_numbers(call, "rewards", out, n.n);
 }
@@ -53,11 +51,9 @@ static void run(struct case_call *call)
 const struct case_kernel case_length_penalty = {
     .family = "length_penalty",
     .summary = "rewards after a uniform, group-relative, anchor or step length penalty",
-    .inputs =
-        "kind (uniform|group|anchor|step), rewards [N], lengths, coef?, group_index? [N], "
-        "anchor?",
-    .outputs =
-        "rewards [N]",
+    .inputs = "kind (uniform|group|anchor|step), rewards [N], lengths, coef?, group_index? [N], "
+              "anchor?",
+    .outputs = "rewards [N]",
     .run = run,
 };
 
@@ -71,8 +67,8 @@ static void put_anchors(struct case_call *call, const double *anchor, size_t n)
 }
 
 /* Updates the anchor of the prompt of row `first` from all its rows, and writes it to all of them. */
-static void update_prompt(struct case_call *call, const int64_t *group, const struct rl_length_input *in,
-                          double *anchor, double *rows, size_t first)
+static void update_prompt(struct case_call *call, const int64_t *group, const struct rl_length_input *in, double *anchor,
+                          double *rows, size_t first)
 {
     size_t n = 0;
     double *lengths = rows + in->n, value = anchor[first];
@@ -95,8 +91,8 @@ static void run_anchor(struct case_call *call)
     struct case_dim n = {0};
     struct rl_length_input in = {.rewards = case_numbers(call, "rewards", &n)};
     in.lengths = case_numbers(call, "lengths", &n);
-    const int64_t *group = case_present(call, "group_index") ? case_integers(call, "group_index", &n)
-                                                             : case_alloc(call, n.n, sizeof *group);
+    const int64_t *group =
+        case_present(call, "group_index") ? case_integers(call, "group_index", &n) : case_alloc(call, n.n, sizeof *group);
     const double *given = call->failed ? NULL : read_anchors(call, n.n);
     double *anchor = case_alloc(call, n.n, sizeof *anchor), *rows = case_alloc(call, n.n, 2 * sizeof *rows);
     in.n = n.n;

@@ -15,8 +15,8 @@ static double size_or_own(struct case_call *call, const char *name)
 
 struct rl_agg case_agg(struct case_call *call)
 {
-    static const char *const modes[] = {"token-mean", "seq-mean-token-sum", "seq-mean-token-mean",
-                                        "seq-mean-token-sum-norm", NULL};
+    static const char *const modes[] = {"token-mean", "seq-mean-token-sum", "seq-mean-token-mean", "seq-mean-token-sum-norm",
+                                        NULL};
     return (struct rl_agg){
         .mode = (enum rl_agg_mode)case_choice(call, "loss_agg_mode", modes),
         .dp_size = size_or_own(call, "dp_size"),

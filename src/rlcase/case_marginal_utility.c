@@ -17,9 +17,7 @@ static void run(struct case_call *call)
 const struct case_kernel case_marginal_utility = {
     .family = "marginal_utility",
     .summary = "what each episode added to the value of the prefix",
-    .inputs =
-        "prefix_values",
-    .outputs =
-        "utilities [N]",
+    .inputs = "prefix_values",
+    .outputs = "utilities [N]",
     .run = run,
 };

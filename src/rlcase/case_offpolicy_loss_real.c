@@ -22,11 +22,9 @@ static void run_bypass(struct case_call *call)
     struct rl_metrics metrics = case_metrics(call);
     real *d_log_prob = case_alloc_batch(call, b.n, t.n, sizeof *d_log_prob);
     struct rl_loss_result out;
-    const struct rl_batch *laid =
-        CASE_LAY_OUT(call, batch, b.n, t.n, log_prob, rollout, advantages);
-    CASE_RUN(call, (metrics.n = 0,
-                    rl_bypass_loss(laid, kind, &correction, &options, log_prob, rollout, advantages,
-                                   d_log_prob, &out, &metrics, &call->ws, &call->err)));
+    const struct rl_batch *laid = CASE_LAY_OUT(call, batch, b.n, t.n, log_prob, rollout, advantages);
+    CASE_RUN(call, (metrics.n = 0, rl_bypass_loss(laid, kind, &correction, &options, log_prob, rollout, advantages, d_log_prob,
+                                                  &out, &metrics, &call->ws, &call->err)));
     if (call->failed)
         return;
     case_add_metric(&metrics, "ppo_kl", out.ppo_kl);
@@ -43,9 +41,8 @@ static void run_bypass(struct case_call *call)
  * Stores null if there are no importance weights, because an array of ones would mean that all
  * weights were 1.
  */
-static void put_decoupled(struct case_call *call, const struct rl_loss_result *out,
-                          const real *weights, const uint8_t *mask, const real *d_log_prob,
-                          size_t b, size_t t)
+static void put_decoupled(struct case_call *call, const struct rl_loss_result *out, const real *weights, const uint8_t *mask,
+                          const real *d_log_prob, size_t b, size_t t)
 {
     case_put_number(call, "loss", out->loss);
     case_put_number(call, "ppo_kl", out->ppo_kl);
@@ -75,31 +72,24 @@ static void run_decoupled(struct case_call *call)
     real *d_log_prob = case_alloc_batch(call, b.n, t.n, sizeof *d_log_prob);
     uint8_t *mask = case_alloc_batch(call, b.n, t.n, sizeof *mask);
     struct rl_loss_result out;
-    const struct rl_batch *laid =
-        CASE_LAY_OUT(call, batch, b.n, t.n, log_prob, proximal, rollout, advantages);
-    CASE_RUN(call,
-             (metrics.n = 0, rl_decoupled_loss(laid, &correction, &options, log_prob, proximal,
-                                               rollout, advantages, weights, mask, d_log_prob, &out,
-                                               &metrics, &call->ws, &call->err)));
+    const struct rl_batch *laid = CASE_LAY_OUT(call, batch, b.n, t.n, log_prob, proximal, rollout, advantages);
+    CASE_RUN(call, (metrics.n = 0, rl_decoupled_loss(laid, &correction, &options, log_prob, proximal, rollout, advantages,
+                                                     weights, mask, d_log_prob, &out, &metrics, &call->ws, &call->err)));
     if (call->failed)
         return;
-    put_decoupled(call, &out, correction.is == RL_IS_NONE ? NULL : weights, mask, d_log_prob, b.n,
-                  t.n);
+    put_decoupled(call, &out, correction.is == RL_IS_NONE ? NULL : weights, mask, d_log_prob, b.n, t.n);
     case_put_metrics(call, &metrics);
 }
 
 const struct case_kernel case_bypass_loss = {
     .family = "bypass_loss",
-    .summary =
-        "policy loss against the sampler's log-probs, with rejection and, for reinforce, weights",
-    .inputs =
-        "loss_type, loss_agg_mode, response_mask, log_prob, rollout_log_prob, "
-        "advantages, clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, tau_pos?, "
-        "tau_neg?, rollout_is?, rollout_is_threshold?, rollout_is_batch_normalize?, rollout_is_metrics?, "
-        "rollout_rs?, rollout_rs_threshold?, dp_size?, batch_num_tokens?, "
-        "global_batch_size?, loss_scale_factor?",
-    .outputs =
-        "loss, d_log_prob [B][T], metrics",
+    .summary = "policy loss against the sampler's log-probs, with rejection and, for reinforce, weights",
+    .inputs = "loss_type, loss_agg_mode, response_mask, log_prob, rollout_log_prob, "
+              "advantages, clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, tau_pos?, "
+              "tau_neg?, rollout_is?, rollout_is_threshold?, rollout_is_batch_normalize?, rollout_is_metrics?, "
+              "rollout_rs?, rollout_rs_threshold?, dp_size?, batch_num_tokens?, "
+              "global_batch_size?, loss_scale_factor?",
+    .outputs = "loss, d_log_prob [B][T], metrics",
     .layouts = true,
     .run = run_bypass,
 };
@@ -107,15 +97,13 @@ const struct case_kernel case_bypass_loss = {
 const struct case_kernel case_decoupled_loss = {
     .family = "decoupled_loss",
     .summary = "decoupled PPO: current, proximal and sampling policy",
-    .inputs =
-        "loss_agg_mode, response_mask, log_prob, proximal_log_prob, rollout_log_prob, "
-        "advantages, clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, tau_pos?, "
-        "tau_neg?, rollout_is?, rollout_is_threshold?, rollout_is_batch_normalize?, rollout_is_metrics?, "
-        "rollout_rs?, rollout_rs_threshold?, dp_size?, batch_num_tokens?, "
-        "global_batch_size?, loss_scale_factor?",
-    .outputs =
-        "loss, ppo_kl, pg_clipfrac, pg_clipfrac_lower, rollout_is_weights [B][T], "
-        "modified_response_mask [B][T], d_log_prob [B][T], metrics",
+    .inputs = "loss_agg_mode, response_mask, log_prob, proximal_log_prob, rollout_log_prob, "
+              "advantages, clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, tau_pos?, "
+              "tau_neg?, rollout_is?, rollout_is_threshold?, rollout_is_batch_normalize?, rollout_is_metrics?, "
+              "rollout_rs?, rollout_rs_threshold?, dp_size?, batch_num_tokens?, "
+              "global_batch_size?, loss_scale_factor?",
+    .outputs = "loss, ppo_kl, pg_clipfrac, pg_clipfrac_lower, rollout_is_weights [B][T], "
+               "modified_response_mask [B][T], d_log_prob [B][T], metrics",
     .layouts = true,
     .run = run_decoupled,
 };

@@ -35,8 +35,7 @@ static void run_opsm(struct case_call *call)
     real *ratio = case_alloc_batch(call, b.n, t.n, sizeof *ratio);
     struct rl_opsm_result result;
     const struct rl_batch *laid = CASE_LAY_OUT(call, batch, b.n, t.n, train, rollout, advantages);
-    CASE_RUN(call,
-             rl_opsm(laid, &options, train, rollout, advantages, mask, ratio, &result, &call->err));
+    CASE_RUN(call, rl_opsm(laid, &options, train, rollout, advantages, mask, ratio, &result, &call->err));
     if (call->failed)
         return;
     case_put_mask(call, "modified_response_mask", mask, b.n, t.n);
@@ -48,14 +47,11 @@ static void run_opsm(struct case_call *call)
 
 const struct case_kernel case_opsm = {
     .family = "opsm",
-    .summary =
-        "off-policy sequence masking: rows or turns whose ratio leaves its bounds are dropped",
-    .inputs =
-        "response_mask, train_log_prob, rollout_log_prob, unit?, turn_id?, lower?, "
-        "upper?, per_token?, negative_only?, advantages?",
-    .outputs =
-        "modified_response_mask [B][T], ratio [B][T], n_units, n_dropped, "
-        "n_tokens_dropped",
+    .summary = "off-policy sequence masking: rows or turns whose ratio leaves its bounds are dropped",
+    .inputs = "response_mask, train_log_prob, rollout_log_prob, unit?, turn_id?, lower?, "
+              "upper?, per_token?, negative_only?, advantages?",
+    .outputs = "modified_response_mask [B][T], ratio [B][T], n_units, n_dropped, "
+               "n_tokens_dropped",
     .layouts = true,
     .run = run_opsm,
 };

@@ -37,8 +37,7 @@ static const json_t *list(struct reader *r, const char *name, bool optional)
     if (r->length == SIZE_MAX)
         r->length = length;
     if (length != r->length)
-        case_fail(r->call, "inputs.samples[%zu].%s has %zu tokens, token_ids %zu", r->index, name,
-                  length, r->length);
+        case_fail(r->call, "inputs.samples[%zu].%s has %zu tokens, token_ids %zu", r->index, name, length, r->length);
     return length == r->length ? value : NULL;
 }
 
@@ -49,8 +48,7 @@ static int64_t *integers(struct reader *r, const char *name)
     for (size_t t = 0; out && t < r->length; t++) {
         const json_t *item = json_array_get(values, t);
         if (!json_is_integer(item))
-            case_fail(r->call, "inputs.samples[%zu].%s[%zu] is not a whole number", r->index, name,
-                      t);
+            case_fail(r->call, "inputs.samples[%zu].%s[%zu] is not a whole number", r->index, name, t);
         out[t] = json_integer_value(item);
     }
     return out;
@@ -64,8 +62,7 @@ static uint8_t *flags(struct reader *r, const char *name)
         const json_t *item = json_array_get(values, t);
         double bit = json_number_value(item);
         if (!json_is_boolean(item) && !(json_is_number(item) && (bit == 0 || bit == 1)))
-            case_fail(r->call, "inputs.samples[%zu].%s[%zu] is not true or false", r->index, name,
-                      t);
+            case_fail(r->call, "inputs.samples[%zu].%s[%zu] is not true or false", r->index, name, t);
         out[t] = json_is_true(item) || bit == 1;
     }
     return out;
@@ -90,12 +87,10 @@ static double *numbers(struct reader *r, const char *name, bool optional)
  */
 static bool has_rl_member(const json_t *sample)
 {
-    const json_t *mask = json_object_get(sample, "mask"),
-                 *weights = json_object_get(sample, "rl_weights");
+    const json_t *mask = json_object_get(sample, "mask"), *weights = json_object_get(sample, "rl_weights");
     for (size_t i = 0; i < json_array_size(mask); i++) {
         const json_t *weight = json_array_get(weights, i);
-        if (json_is_true(json_array_get(mask, i)) &&
-            (!json_is_array(weights) || json_number_value(weight) != 0))
+        if (json_is_true(json_array_get(mask, i)) && (!json_is_array(weights) || json_number_value(weight) != 0))
             return true;
     }
     return false;
@@ -105,8 +100,7 @@ static bool has_rl_member(const json_t *sample)
  * C does not define the order in which initialisers run. Whichever list is read first sets the
  * length and the others must agree, so every order gives the same length or an error.
  */
-static struct rl_pack_sample read_sample(struct case_call *call, const json_t *sample, size_t index,
-                                         size_t seq_len)
+static struct rl_pack_sample read_sample(struct case_call *call, const json_t *sample, size_t index, size_t seq_len)
 {
     struct reader r = {call, sample, index, seq_len, SIZE_MAX};
     struct rl_pack_sample s = {.token_ids = integers(&r, "token_ids"),
@@ -121,8 +115,7 @@ static struct rl_pack_sample read_sample(struct case_call *call, const json_t *s
                                .env_name = json_string_value(json_object_get(sample, "env_name"))};
     s.n_tokens = r.length == SIZE_MAX ? 0 : r.length;
     if (!s.advantages && has_rl_member(sample))
-        case_fail(call, "inputs.samples[%zu]: advantages are missing for a token of the rl stream",
-                  index);
+        case_fail(call, "inputs.samples[%zu]: advantages are missing for a token of the rl stream", index);
     return s;
 }
 
@@ -152,8 +145,7 @@ static json_t *real_list(const double *values, bool present, size_t n)
 }
 
 /* Padding belongs to no sample and gets "" as its environment. */
-static json_t *micro_batch(const struct rl_pack_micro_batch *m,
-                           const struct rl_pack_sample *samples)
+static json_t *micro_batch(const struct rl_pack_micro_batch *m, const struct rl_pack_sample *samples)
 {
     json_t *mask = json_array(), *names = json_array();
     for (size_t t = 0; t < m->n_tokens; t++) {
@@ -161,22 +153,19 @@ static json_t *micro_batch(const struct rl_pack_micro_batch *m,
         json_array_append_new(mask, json_boolean(m->mask[t]));
         json_array_append_new(names, json_string(padding ? "" : samples[m->sample[t]].env_name));
     }
-    return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "input_ids",
-        integer_list(m->token_ids, m->n_tokens), "loss_mask", mask, "advantages",
-        real_list(m->advantages, true, m->n_tokens), "inference_logprobs",
-        real_list(m->logprobs, true, m->n_tokens), "position_ids",
-        integer_list(m->position_ids, m->n_tokens), "sequence_lengths",
-        size_list(m->lengths, m->n_samples), "seq_lens", size_list(m->lengths, m->n_samples),
-        "temperatures", real_list(m->temperatures, true, m->n_tokens), "env_names", names,
-        "ref_logprobs", real_list(m->ref_logprobs, m->has_ref_logprobs, m->n_tokens), "rl_weights",
-        real_list(m->rl_weights, m->has_rl_weights, m->n_tokens), "ce_weights",
-        real_list(m->ce_weights, m->has_ce_weights, m->n_tokens), "ref_kl_weights",
-        real_list(m->ref_kl_weights, m->has_ref_kl_weights, m->n_tokens));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "input_ids",
+                     integer_list(m->token_ids, m->n_tokens), "loss_mask", mask, "advantages",
+                     real_list(m->advantages, true, m->n_tokens), "inference_logprobs", real_list(m->logprobs, true, m->n_tokens),
+                     "position_ids", integer_list(m->position_ids, m->n_tokens), "sequence_lengths",
+                     size_list(m->lengths, m->n_samples), "seq_lens", size_list(m->lengths, m->n_samples), "temperatures",
+                     real_list(m->temperatures, true, m->n_tokens), "env_names", names, "ref_logprobs",
+                     real_list(m->ref_logprobs, m->has_ref_logprobs, m->n_tokens), "rl_weights",
+                     real_list(m->rl_weights, m->has_rl_weights, m->n_tokens), "ce_weights",
+                     real_list(m->ce_weights, m->has_ce_weights, m->n_tokens), "ref_kl_weights",
+                     real_list(m->ref_kl_weights, m->has_ref_kl_weights, m->n_tokens));
 }
 
-static struct rl_pack_micro_batch new_micro_batch(struct case_call *call, size_t n,
-                                                  size_t n_samples)
+static struct rl_pack_micro_batch new_micro_batch(struct case_call *call, size_t n, size_t n_samples)
 {
     struct rl_pack_micro_batch m = {.lengths = case_alloc(call, n_samples, sizeof *m.lengths),
                                     .mask = case_alloc(call, n, sizeof *m.mask),
@@ -194,9 +183,8 @@ static struct rl_pack_micro_batch new_micro_batch(struct case_call *call, size_t
  * The tokens are counted first, and all micro batches share the memory of one, because they are
  * written one at a time.
  */
-static void put_workers(struct case_call *call, const struct rl_pack_sample *samples,
-                        const size_t *lengths, size_t n, const struct rl_pack_options *options,
-                        const struct rl_pack_plan *plan)
+static void put_workers(struct case_call *call, const struct rl_pack_sample *samples, const size_t *lengths, size_t n,
+                        const struct rl_pack_options *options, const struct rl_pack_plan *plan)
 {
     size_t most = 0, all = 0, per_worker = plan->n_slots / options->n_workers;
     for (size_t slot = 0; slot < plan->n_slots; slot++) {
@@ -205,8 +193,7 @@ static void put_workers(struct case_call *call, const struct rl_pack_sample *sam
         all += tokens;
     }
     if (all > MAX_TOKENS) {
-        case_fail(call, "%zu micro batches hold %zu tokens with their padding, more than %d",
-                  plan->n_slots, all, MAX_TOKENS);
+        case_fail(call, "%zu micro batches hold %zu tokens with their padding, more than %d", plan->n_slots, all, MAX_TOKENS);
         return;
     }
     json_t *workers = json_array();
@@ -238,8 +225,7 @@ static void run(struct case_call *call)
     const json_t *list_in = json_object_get(call->inputs, "samples");
     struct rl_pack_options options = {.seq_len = positive(call, "seq_len", INT32_MAX),
                                       .n_workers = positive(call, "num_train_workers", MAX_WORKERS),
-                                      .pad_multiple =
-                                          positive(call, "pad_to_multiple_of", INT32_MAX),
+                                      .pad_multiple = positive(call, "pad_to_multiple_of", INT32_MAX),
                                       .cost_linear = case_number_or(call, "cost_linear", 1),
                                       .cost_quadratic = case_number_or(call, "cost_quadratic", 0)};
     size_t n = json_array_size(list_in);
@@ -253,8 +239,7 @@ static void run(struct case_call *call)
     }
     struct rl_pack_plan plan = {.order = case_alloc(call, n, sizeof *plan.order),
                                 .bin_start = case_alloc(call, n + 1, sizeof *plan.bin_start),
-                                .slots =
-                                    case_alloc(call, n + options.n_workers, sizeof *plan.slots)};
+                                .slots = case_alloc(call, n + options.n_workers, sizeof *plan.slots)};
     CASE_RUN(call, rl_pack_check(samples, n, &options, &call->err));
     if (call->failed)
         return;
@@ -266,10 +251,8 @@ static void run(struct case_call *call)
 const struct case_kernel case_pack = {
     .family = "prime_pack",
     .summary = "samples into micro batches of seq_len tokens, distributed over workers",
-    .inputs =
-        "seq_len, num_train_workers, pad_to_multiple_of, cost_linear?, "
-        "cost_quadratic?, samples",
-    .outputs =
-        "workers",
+    .inputs = "seq_len, num_train_workers, pad_to_multiple_of, cost_linear?, "
+              "cost_quadratic?, samples",
+    .outputs = "workers",
     .run = run,
 };

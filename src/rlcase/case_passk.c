@@ -89,49 +89,39 @@ static void run_reward(struct case_call *call)
 const struct case_kernel case_passk = {
     .family = "passk",
     .summary = "pass@k of each problem and their mean, unbiased or extrapolated",
-    .inputs =
-        "estimator (unbiased|bernoulli), n, c, k",
-    .outputs =
-        "per_problem [P][K], mean [K]",
+    .inputs = "estimator (unbiased|bernoulli), n, c, k",
+    .outputs = "per_problem [P][K], mean [K]",
     .run = run_passk,
 };
 
 const struct case_kernel case_passk_beta = {
     .family = "passk_beta",
     .summary = "pass@k of pass rates that are Beta distributed",
-    .inputs =
-        "alpha, beta, k",
-    .outputs =
-        "passk [K]",
+    .inputs = "alpha, beta, k",
+    .outputs = "passk [K]",
     .run = run_beta,
 };
 
 const struct case_kernel case_passk_beta_fit = {
     .family = "passk_beta_fit",
     .summary = "Beta distribution of pass rates of greatest likelihood, and its pass@k",
-    .inputs =
-        "n, c, k?",
-    .outputs =
-        "alpha, beta, log_likelihood, passk [K]",
+    .inputs = "n, c, k?",
+    .outputs = "alpha, beta, log_likelihood, passk [K]",
     .run = run_fit,
 };
 
 const struct case_kernel case_passk_more = {
     .family = "passk_more",
     .summary = "dynamic n: samples to draw next of each problem, 0 once enough are correct",
-    .inputs =
-        "n, c, enough?, budget, round?",
-    .outputs =
-        "more [P]",
+    .inputs = "n, c, enough?, budget, round?",
+    .outputs = "more [P]",
     .run = run_more,
 };
 
 const struct case_kernel case_passk_reward = {
     .family = "passk_reward",
     .summary = "every rollout of a block of k gets the block's best reward",
-    .inputs =
-        "rewards [N], k (1)",
-    .outputs =
-        "rewards [N]",
+    .inputs = "rewards [N], k (1)",
+    .outputs = "rewards [N]",
     .run = run_reward,
 };

@@ -5,9 +5,8 @@
 #include "case_real.h"
 
 /* All losses have the same signature in the core, so a table of functions selects the loss. */
-typedef enum rl_status policy_loss(const struct rl_batch *, const struct rl_loss_input *,
-                                   const struct rl_loss_options *, real *, struct rl_loss_result *,
-                                   struct rl_workspace *, struct rl_error *);
+typedef enum rl_status policy_loss(const struct rl_batch *, const struct rl_loss_input *, const struct rl_loss_options *, real *,
+                                   struct rl_loss_result *, struct rl_workspace *, struct rl_error *);
 
 /* The metrics that a loss reports. */
 enum metrics { NONE, KL_ONLY, ALL };
@@ -19,17 +18,14 @@ enum metrics { NONE, KL_ONLY, ALL };
 static const struct {
     policy_loss *run;
     enum metrics metrics;
-} losses[] = {{rl_ppo_loss, ALL},     {rl_gspo_loss, ALL}, {rl_cispo_loss, ALL},
-              {rl_sapo_loss, ALL},    {rl_gpg_loss, NONE}, {rl_reinforce_loss, KL_ONLY},
-              {rl_geo_mean_loss, ALL}, {rl_dppo_tv_loss, ALL}, {rl_dppo_kl_loss, ALL},
-              {rl_dro_loss, KL_ONLY}, {rl_vespo_loss, KL_ONLY}};
+} losses[] = {{rl_ppo_loss, ALL},     {rl_gspo_loss, ALL},          {rl_cispo_loss, ALL},    {rl_sapo_loss, ALL},
+              {rl_gpg_loss, NONE},    {rl_reinforce_loss, KL_ONLY}, {rl_geo_mean_loss, ALL}, {rl_dppo_tv_loss, ALL},
+              {rl_dppo_kl_loss, ALL}, {rl_dro_loss, KL_ONLY},       {rl_vespo_loss, KL_ONLY}};
 
-static const char *const names[] = {"vanilla", "gspo",      "cispo",    "sapo",
-                                    "gpg",     "reinforce", "geo_mean", "dppo_tv",
-                                    "dppo_kl", "dro",       "vespo",    NULL};
+static const char *const names[] = {"vanilla",  "gspo",    "cispo",   "sapo", "gpg",   "reinforce",
+                                    "geo_mean", "dppo_tv", "dppo_kl", "dro",  "vespo", NULL};
 
-static void put_metrics(struct case_call *call, const struct rl_loss_result *out,
-                        enum metrics metrics)
+static void put_metrics(struct case_call *call, const struct rl_loss_result *out, enum metrics metrics)
 {
     case_put_number(call, "loss", out->loss);
     if (metrics != NONE)
@@ -58,17 +54,16 @@ static void run(struct case_call *call)
     struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t)};
     struct rl_loss_input in = {
         .log_prob = case_reals(call, "log_prob", &b, &t),
-        .old_log_prob = losses[loss].metrics == NONE
-                            ? case_reals_or_null(call, "old_log_prob", &b, &t)
-                            : case_reals(call, "old_log_prob", &b, &t),
+        .old_log_prob = losses[loss].metrics == NONE ? case_reals_or_null(call, "old_log_prob", &b, &t)
+                                                     : case_reals(call, "old_log_prob", &b, &t),
         .advantages = case_reals(call, "advantages", &b, &t),
         .weights = case_reals_or_null(call, "rollout_is_weights", &b, &t),
         .clip_scale = case_reals_or_null(call, "ig_clip_scale", &b, &t),
     };
     real *d_log_prob = case_alloc_batch(call, b.n, t.n, sizeof *d_log_prob);
     struct rl_loss_result out;
-    const struct rl_batch *laid = CASE_LAY_OUT(call, batch, b.n, t.n, in.log_prob, in.old_log_prob,
-                                               in.advantages, in.weights, in.entropy, in.clip_scale);
+    const struct rl_batch *laid =
+        CASE_LAY_OUT(call, batch, b.n, t.n, in.log_prob, in.old_log_prob, in.advantages, in.weights, in.entropy, in.clip_scale);
     CASE_RUN(call, losses[loss].run(laid, &in, &options, d_log_prob, &out, &call->ws, &call->err));
     if (call->failed)
         return;
@@ -79,16 +74,13 @@ static void run(struct case_call *call)
 
 const struct case_kernel case_policy_loss = {
     .family = "policy_loss",
-    .summary =
-        "policy losses with metrics and gradient: PPO, GSPO, CISPO, SAPO, GPG, REINFORCE, GMPO, DPPO, DRO, VESPO",
-    .inputs =
-        "loss (vanilla|gspo|cispo|sapo|gpg|reinforce|geo_mean|dppo_tv|dppo_kl|dro|vespo), loss_agg_mode, "
-        "response_mask, log_prob, old_log_prob?, advantages, rollout_is_weights?, "
-        "ig_clip_scale?, clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, tau_pos?, tau_neg?, "
-        "dro_beta?, vespo_k_pos?, vespo_lambda_pos?, vespo_k_neg?, vespo_lambda_neg?, "
-        "dp_size?, batch_num_tokens?, global_batch_size?, loss_scale_factor?",
-    .outputs =
-        "loss, ppo_kl, pg_clipfrac, pg_clipfrac_lower, d_log_prob [B][T]",
+    .summary = "policy losses with metrics and gradient: PPO, GSPO, CISPO, SAPO, GPG, REINFORCE, GMPO, DPPO, DRO, VESPO",
+    .inputs = "loss (vanilla|gspo|cispo|sapo|gpg|reinforce|geo_mean|dppo_tv|dppo_kl|dro|vespo), loss_agg_mode, "
+              "response_mask, log_prob, old_log_prob?, advantages, rollout_is_weights?, "
+              "ig_clip_scale?, clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, tau_pos?, tau_neg?, "
+              "dro_beta?, vespo_k_pos?, vespo_lambda_pos?, vespo_k_neg?, vespo_lambda_neg?, "
+              "dp_size?, batch_num_tokens?, global_batch_size?, loss_scale_factor?",
+    .outputs = "loss, ppo_kl, pg_clipfrac, pg_clipfrac_lower, d_log_prob [B][T]",
     .layouts = true,
     .run = run,
 };

@@ -23,8 +23,7 @@ static uint8_t *read_events(struct case_call *call, struct case_dim *b, struct c
 static void run(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};
-    struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t),
-                             .group = case_integers(call, "group_index", &b)};
+    struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t), .group = case_integers(call, "group_index", &b)};
     const uint8_t *event = read_events(call, &b, &t);
     const real *rewards = case_reals(call, "token_level_rewards", &b, &t);
     real *advantages = case_alloc_batch(call, b.n, t.n, sizeof *advantages);
@@ -37,10 +36,8 @@ static void run(struct case_call *call)
 const struct case_kernel case_process_advantage = {
     .family = "process_advantage",
     .summary = "advantages that keep process rewards at their tokens",
-    .inputs =
-        "response_mask, event, token_level_rewards, group_index",
-    .outputs =
-        "advantages [B][T]",
+    .inputs = "response_mask, event, token_level_rewards, group_index",
+    .outputs = "advantages [B][T]",
     .layouts = true,
     .run = run,
 };

@@ -9,14 +9,12 @@
 #include <string.h>
 
 /* The starts are copied, because the caller's array is const and struct case_ragged is not. */
-static struct case_ragged from_array(struct case_call *call, const struct rl_case_array *array,
-                                     struct case_dim *b)
+static struct case_ragged from_array(struct case_call *call, const struct rl_case_array *array, struct case_dim *b)
 {
     struct case_ragged out = {0};
     double *values = case_ragged_as(call, array, RL_CASE_FLOAT64);
-    size_t *start = values && case_agree(call, array->name, "rows", array->n_rows, b)
-                        ? case_alloc(call, b->n + 1, sizeof *start)
-                        : NULL;
+    size_t *start =
+        values && case_agree(call, array->name, "rows", array->n_rows, b) ? case_alloc(call, b->n + 1, sizeof *start) : NULL;
     if (start) {
         memcpy(start, array->start, (b->n + 1) * sizeof *start);
         out = (struct case_ragged){start, values};
@@ -70,12 +68,16 @@ uint8_t *case_ragged_flags(struct case_call *call, struct case_dim *b, const siz
     return out;
 }
 
-void case_ragged_put(struct case_call *call, const char *name, const double *values,
-                     const size_t *start, size_t b)
+void case_ragged_put(struct case_call *call, const char *name, const double *values, const size_t *start, size_t b)
 {
     if (call->keeps_arrays) {
-        case_keep(call, &(struct rl_case_array){.name = name, .type = RL_CASE_FLOAT64, .n_dims = 1,
-                                                .shape = {start[b]}, .data = values, .start = start, .n_rows = b});
+        case_keep(call, &(struct rl_case_array){.name = name,
+                                                .type = RL_CASE_FLOAT64,
+                                                .n_dims = 1,
+                                                .shape = {start[b]},
+                                                .data = values,
+                                                .start = start,
+                                                .n_rows = b});
         return;
     }
     json_t *rows = json_array();

@@ -19,7 +19,6 @@ struct case_ragged case_ragged_read(struct case_call *call, const char *name, st
  */
 uint8_t *case_ragged_flags(struct case_call *call, struct case_dim *b, const size_t **start);
 
-void case_ragged_put(struct case_call *call, const char *name, const double *values,
-                     const size_t *start, size_t b);
+void case_ragged_put(struct case_call *call, const char *name, const double *values, const size_t *start, size_t b);
 
 #endif

@@ -7,8 +7,7 @@
  */
 #include "case_real.h"
 
-static void read_row(struct case_call *call, const char *name, const json_t *row, size_t i,
-                     real *out)
+static void read_row(struct case_call *call, const char *name, const json_t *row, size_t i, real *out)
 {
     for (size_t j = 0; j < json_array_size(row); j++) {
         const json_t *item = json_array_get(row, j);
@@ -18,8 +17,7 @@ static void read_row(struct case_call *call, const char *name, const json_t *row
     }
 }
 
-static real *read_rows(struct case_call *call, const char *name, const json_t *rows,
-                       struct case_dim *b, struct case_dim *t)
+static real *read_rows(struct case_call *call, const char *name, const json_t *rows, struct case_dim *b, struct case_dim *t)
 {
     real *out = NULL;
     for (size_t i = 0; i < b->n; i++) {
@@ -50,16 +48,14 @@ real *case_reals(struct case_call *call, const char *name, struct case_dim *b, s
     if (!case_padded(call, name))
         return NULL;
     if (b->known && json_array_size(rows) != b->n) {
-        case_fail(call, "inputs.%s has %zu rows where %zu are expected", name,
-                  json_array_size(rows), b->n);
+        case_fail(call, "inputs.%s has %zu rows where %zu are expected", name, json_array_size(rows), b->n);
         return NULL;
     }
     *b = (struct case_dim){json_array_size(rows), true};
     return read_rows(call, name, rows, b, t);
 }
 
-real *case_reals_or_null(struct case_call *call, const char *name, struct case_dim *b,
-                         struct case_dim *t)
+real *case_reals_or_null(struct case_call *call, const char *name, struct case_dim *b, struct case_dim *t)
 {
     return case_present(call, name) ? case_reals(call, name, b, t) : NULL;
 }
@@ -80,8 +76,7 @@ real *case_real_list(struct case_call *call, const char *name, struct case_dim *
  * The values are written as doubles in both precisions, because a double represents every float
  * exactly.
  */
-void case_put_reals(struct case_call *call, const char *name, const real *values, size_t b,
-                    size_t t)
+void case_put_reals(struct case_call *call, const char *name, const real *values, size_t b, size_t t)
 {
     if (call->keeps_arrays) {
         case_keep_batch(call, name, OWN_TYPE, values, b, t);

@@ -8,8 +8,7 @@ struct two_policies {
     const real *train, *rollout;
 };
 
-static struct two_policies read_policies(struct case_call *call, struct case_dim *b,
-                                         struct case_dim *t)
+static struct two_policies read_policies(struct case_call *call, struct case_dim *b, struct case_dim *t)
 {
     struct rl_batch batch = {.mask = case_mask(call, "response_mask", b, t)};
     struct two_policies p = {.train = case_reals(call, "train_log_prob", b, t),
@@ -37,9 +36,8 @@ static void run_correction(struct case_call *call)
     struct rl_metrics metrics = case_metrics(call);
     real *weights = case_alloc_batch(call, b.n, t.n, sizeof *weights);
     uint8_t *mask = case_alloc_batch(call, b.n, t.n, sizeof *mask);
-    CASE_RUN(call,
-             (metrics.n = 0, rl_rollout_correction(p.batch, &options, p.train, p.rollout, weights,
-                                                   mask, &metrics, &call->ws, &call->err)));
+    CASE_RUN(call, (metrics.n = 0, rl_rollout_correction(p.batch, &options, p.train, p.rollout, weights, mask, &metrics,
+                                                         &call->ws, &call->err)));
     if (call->failed)
         return;
     /* Stores null, because weights that were not computed must not look like weights of 1. */
@@ -54,10 +52,8 @@ static void run_correction(struct case_call *call)
 const struct case_kernel case_offpolicy_metrics = {
     .family = "offpolicy_metrics",
     .summary = "distance of the training policy from the sampler: KL, k3, chi-square, perplexities",
-    .inputs =
-        "response_mask, train_log_prob, rollout_log_prob",
-    .outputs =
-        "metrics",
+    .inputs = "response_mask, train_log_prob, rollout_log_prob",
+    .outputs = "metrics",
     .layouts = true,
     .run = run_metrics,
 };
@@ -65,12 +61,10 @@ const struct case_kernel case_offpolicy_metrics = {
 const struct case_kernel case_rollout_correction = {
     .family = "rollout_correction",
     .summary = "truncated importance weights and rejection masks with their metrics",
-    .inputs =
-        "response_mask, train_log_prob, rollout_log_prob, rollout_is?, "
-        "rollout_is_threshold?, rollout_is_batch_normalize?, rollout_is_metrics?, rollout_rs?, "
-        "rollout_rs_threshold?",
-    .outputs =
-        "rollout_is_weights [B][T], modified_response_mask [B][T], metrics",
+    .inputs = "response_mask, train_log_prob, rollout_log_prob, rollout_is?, "
+              "rollout_is_threshold?, rollout_is_batch_normalize?, rollout_is_metrics?, rollout_rs?, "
+              "rollout_rs_threshold?",
+    .outputs = "rollout_is_weights [B][T], modified_response_mask [B][T], metrics",
     .layouts = true,
     .run = run_correction,
 };

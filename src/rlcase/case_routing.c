@@ -15,14 +15,12 @@ static void put_replay(struct case_call *call)
     case_put(call, "replay", json_string(rl_replay_name(replay)));
 }
 
-static void compare(struct case_call *call, const struct rl_batch *batch, const struct rl_routes *a,
-                    const struct rl_routes *b)
+static void compare(struct case_call *call, const struct rl_batch *batch, const struct rl_routes *a, const struct rl_routes *b)
 {
     double *per_layer = case_alloc(call, a->n_layers, sizeof *per_layer);
     double *per_token = case_alloc(call, batch->n_rows * batch->n_tokens, sizeof *per_token);
     struct rl_route_agreement out;
-    CASE_RUN(call,
-             rl_routes_compare(batch, a, b, per_layer, per_token, &out, &call->ws, &call->err));
+    CASE_RUN(call, rl_routes_compare(batch, a, b, per_layer, per_token, &out, &call->ws, &call->err));
     if (call->failed)
         return;
     case_put_number(call, "agreement", out.share);
@@ -51,12 +49,10 @@ static void run_replay(struct case_call *call)
 const struct case_kernel case_routing_replay = {
     .family = "routing_replay",
     .summary = "agreement of two passes' expert routes, and which routes to replay",
-    .inputs =
-        "response_mask, sampler_routes, used_routes, n_experts, check_replayed?, "
-        "global_batch?, mini_batch?",
-    .outputs =
-        "agreement, exact, agreement_per_layer [L], agreement_per_token [B][T], "
-        "off_policiness, replay",
+    .inputs = "response_mask, sampler_routes, used_routes, n_experts, check_replayed?, "
+              "global_batch?, mini_batch?",
+    .outputs = "agreement, exact, agreement_per_layer [L], agreement_per_token [B][T], "
+               "off_policiness, replay",
     .run = run_replay,
 };
 

@@ -22,8 +22,7 @@ static json_int_t whole(struct case_call *call, const json_t *value, const char 
 }
 
 /* A list of n flags, as booleans or as 0 and 1, because programs print masks in both ways. */
-static uint8_t *flags(struct case_call *call, const json_t *list, size_t n, const char *what,
-                      size_t index)
+static uint8_t *flags(struct case_call *call, const json_t *list, size_t n, const char *what, size_t index)
 {
     if (!json_is_array(list) || json_array_size(list) != n) {
         case_fail(call, "inputs.%s[%zu] is not a list of %zu flags", what, index, n);
@@ -92,11 +91,9 @@ static struct rl_tree read_tree(struct case_call *call)
 }
 
 /* Allocates all streams; `streams` tells which of them the algorithm wrote. */
-static void allocate(struct case_call *call, const struct rl_samples_size *size,
-                     struct rl_samples *s)
+static void allocate(struct case_call *call, const struct rl_samples_size *size, struct rl_samples *s)
 {
-    double **streams[] = {&s->advantages, &s->rl_weights, &s->ce_weights, &s->ref_kl_weights,
-                          &s->ref_logprobs};
+    double **streams[] = {&s->advantages, &s->rl_weights, &s->ce_weights, &s->ref_kl_weights, &s->ref_logprobs};
     for (size_t k = 0; k < sizeof streams / sizeof *streams; k++)
         *streams[k] = case_alloc(call, size->n_tokens, sizeof **streams[k]);
     s->mask = case_alloc(call, size->n_tokens, sizeof *s->mask);
@@ -147,8 +144,7 @@ static const json_t *sample_list(struct streams_case *c, const char *name, size_
     const json_t *lists = json_object_get(c->call->inputs, name), *list = json_array_get(lists, i);
     size_t length = c->samples.start[i + 1] - c->samples.start[i];
     if (json_array_size(lists) != c->samples.n)
-        case_fail(c->call, "inputs.%s has %zu lists for %zu trainable branches", name,
-                  json_array_size(lists), c->samples.n);
+        case_fail(c->call, "inputs.%s has %zu lists for %zu trainable branches", name, json_array_size(lists), c->samples.n);
     else if (!json_is_array(list) || json_array_size(list) != length)
         case_fail(c->call, "inputs.%s[%zu] is not a list of %zu entries", name, i, length);
     return c->call->failed ? NULL : list;
@@ -157,8 +153,7 @@ static const json_t *sample_list(struct streams_case *c, const char *name, size_
 static double *read_reference(struct streams_case *c)
 {
     size_t n = c->samples.start[c->samples.n];
-    double *out =
-        case_present(c->call, "ref_logprobs") ? case_alloc(c->call, n, sizeof *out) : NULL;
+    double *out = case_present(c->call, "ref_logprobs") ? case_alloc(c->call, n, sizeof *out) : NULL;
     for (size_t i = 0; out && !c->call->failed && i < c->samples.n; i++) {
         const json_t *list = sample_list(c, "ref_logprobs", i);
         for (size_t t = 0; list && t < json_array_size(list); t++) {
@@ -199,8 +194,7 @@ static void read_roles(struct case_call *call, struct rl_algorithm_options *opti
     options->n_roles = 0;
     if (!json_is_object(object))
         case_fail(call, "inputs.role_weights is not an object");
-    json_object_foreach(object, role, value)
-    {
+    json_object_foreach(object, role, value) {
         if (!json_is_number(value))
             case_fail(call, "inputs.role_weights.%.40s is not a number", role);
         if (!call->failed)
@@ -224,10 +218,9 @@ static json_t *sample_json(const struct rl_samples *samples, size_t i)
     rl_samples_view(samples, i, &s);
     for (size_t t = 0; t < s.n_tokens; t++)
         json_array_append_new(mask, json_boolean(s.mask[t]));
-    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "length", (json_int_t)s.n_tokens,
-                     "mask", mask, "advantages", reals(s.advantages, s.n_tokens), "rl_weights",
-                     reals(s.rl_weights, s.n_tokens), "ce_weights", reals(s.ce_weights, s.n_tokens),
-                     "ref_kl_weights", reals(s.ref_kl_weights, s.n_tokens), "ref_logprobs",
+    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "length", (json_int_t)s.n_tokens, "mask", mask, "advantages",
+                     reals(s.advantages, s.n_tokens), "rl_weights", reals(s.rl_weights, s.n_tokens), "ce_weights",
+                     reals(s.ce_weights, s.n_tokens), "ref_kl_weights", reals(s.ref_kl_weights, s.n_tokens), "ref_logprobs",
                      reals(s.ref_logprobs, s.n_tokens));
 }
 
@@ -258,8 +251,7 @@ static void run(struct case_call *call)
         return;
     struct rl_sample_scores scores = {read_reference(&c), read_filter(&c)};
     double *credit = read_credit(call, c.size.n_sampled);
-    CASE_RUN(call, rl_algorithm_route(algorithm, &c.rollouts, &options, credit, &scores, &c.samples,
-                                      &call->ws, &call->err));
+    CASE_RUN(call, rl_algorithm_route(algorithm, &c.rollouts, &options, credit, &scores, &c.samples, &call->ws, &call->err));
     if (!call->failed)
         put_samples(call, &c.samples);
 }
@@ -267,10 +259,8 @@ static void run(struct case_call *call)
 const struct case_kernel case_samples = {
     .family = "prime_streams",
     .summary = "a rollout's branches into samples with the weight streams of prime-rl's algorithms",
-    .inputs =
-        "algorithm, nodes, branches, advantage?, role_weights?, ref_logprobs? "
-        "(lists), filter?",
-    .outputs =
-        "samples",
+    .inputs = "algorithm, nodes, branches, advantage?, role_weights?, ref_logprobs? "
+              "(lists), filter?",
+    .outputs = "samples",
     .run = run,
 };

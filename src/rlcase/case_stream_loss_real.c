@@ -51,17 +51,14 @@ static real *read_ragged(struct case_call *call, const char *name, const struct 
         return values;
     }
     const json_t *rows = json_object_get(call->inputs, name);
-    real *out =
-        case_present(call, name) ? case_alloc(call, shape->start[shape->n], sizeof *out) : NULL;
+    real *out = case_present(call, name) ? case_alloc(call, shape->start[shape->n], sizeof *out) : NULL;
     if (out && json_array_size(rows) != shape->n)
-        case_fail(call, "inputs.%s has %zu sequences where %zu are expected", name,
-                  json_array_size(rows), shape->n);
+        case_fail(call, "inputs.%s has %zu sequences where %zu are expected", name, json_array_size(rows), shape->n);
     for (size_t i = 0; out && !call->failed && i < shape->n; i++) {
         const json_t *row = json_array_get(rows, i);
         size_t length = shape->start[i + 1] - shape->start[i];
         if (json_array_size(row) != length)
-            case_fail(call, "inputs.%s[%zu] has %zu tokens where %zu are expected", name, i,
-                      json_array_size(row), length);
+            case_fail(call, "inputs.%s[%zu] has %zu tokens where %zu are expected", name, i, json_array_size(row), length);
         for (size_t j = 0; !call->failed && j < length; j++) {
             const json_t *item = json_array_get(row, j);
             if (!json_is_number(item) && !json_is_boolean(item))
@@ -112,8 +109,7 @@ static void add_metric(json_t *object, const char *name, double value)
     json_array_append_new(list, json_real(value));
 }
 
-static json_t *metrics_json(const struct rl_stream_metrics *metrics, size_t n,
-                            enum rl_stream_kind kind)
+static json_t *metrics_json(const struct rl_stream_metrics *metrics, size_t n, enum rl_stream_kind kind)
 {
     json_t *object = json_object();
     for (size_t i = 0; i < n; i++) {
@@ -142,18 +138,19 @@ static json_t *metrics_json(const struct rl_stream_metrics *metrics, size_t n,
 }
 
 /* Each component is a separate result, because two errors can cancel in their sum. */
-static void put_result(struct case_call *call, const struct rl_stream_result *result,
-                       const real *gradient, const struct ragged *shape)
+static void put_result(struct case_call *call, const struct rl_stream_result *result, const real *gradient,
+                       const struct ragged *shape)
 {
     case_put_number(call, "loss", result->loss);
-    case_put(
-        call, "components",
-        json_pack("{s:f, s:f, s:f}", "rl", result->rl, "ce", result->ce, "ref_kl", result->ref_kl));
+    case_put(call, "components", json_pack("{s:f, s:f, s:f}", "rl", result->rl, "ce", result->ce, "ref_kl", result->ref_kl));
     if (call->keeps_arrays) {
-        case_keep(call, &(struct rl_case_array){
-                            .name = "d_trainer_logprobs", .type = OWN_TYPE, .n_dims = 1,
-                            .shape = {shape->start[shape->n]}, .data = gradient, .start = shape->start,
-                            .n_rows = shape->n});
+        case_keep(call, &(struct rl_case_array){.name = "d_trainer_logprobs",
+                                                .type = OWN_TYPE,
+                                                .n_dims = 1,
+                                                .shape = {shape->start[shape->n]},
+                                                .data = gradient,
+                                                .start = shape->start,
+                                                .n_rows = shape->n});
         return;
     }
     json_t *rows = json_array();
@@ -161,8 +158,7 @@ static void put_result(struct case_call *call, const struct rl_stream_result *re
         json_t *row = json_array();
         for (size_t j = shape->start[i]; j < shape->start[i + 1]; j++)
             if (json_array_append_new(row, json_real((double)gradient[j])) != 0)
-                case_fail(call, "result d_trainer_logprobs[%zu][%zu] is not finite", i,
-                          j - shape->start[i]);
+                case_fail(call, "result d_trainer_logprobs[%zu][%zu] is not finite", i, j - shape->start[i]);
         json_array_append_new(rows, row);
     }
     case_put(call, "d_trainer_logprobs", rows);
@@ -187,28 +183,25 @@ static void run(struct case_call *call)
     struct rl_stream_result result;
     struct rl_stream_counts counts;
     if (!call->failed && (!streams.inference || !streams.advantages))
-        case_fail(call, "inputs.%s is missing",
-                  streams.inference ? "advantages" : "inference_logprobs");
-    CASE_RUN(call, rl_stream_loss(&sequences, &streams, &options, gradient, metrics, &result,
-                                  &call->err));
+        case_fail(call, "inputs.%s is missing", streams.inference ? "advantages" : "inference_logprobs");
+    CASE_RUN(call, rl_stream_loss(&sequences, &streams, &options, gradient, metrics, &result, &call->err));
     if (call->failed)
         return;
     put_result(call, &result, gradient, &shape);
     rl_stream_count(&sequences, &streams, &counts);
-    case_put(call, "counts", json_pack("{s:I, s:I, s:I}", "rl", (json_int_t)counts.rl, "ce", (json_int_t)counts.ce, "ref_kl",
-                                       (json_int_t)counts.ref_kl));
+    case_put(call, "counts",
+             json_pack("{s:I, s:I, s:I}", "rl", (json_int_t)counts.rl, "ce", (json_int_t)counts.ce, "ref_kl",
+                       (json_int_t)counts.ref_kl));
     case_put(call, "metrics", metrics_json(metrics, shape.n, options.kind));
 }
 
 const struct case_kernel case_stream_loss = {
     .family = "prime_loss",
     .summary = "prime-rl's trainer-side loss: rl (DPPO+KL or IPO), ce and ref_kl weight streams",
-    .inputs =
-        "rl_loss, rl_scale?, ce_scale?, ref_kl_scale?, dppo_mask_low?, "
-        "dppo_mask_high?, ipo_threshold?, adv_tau?, kl_tau?, trainer_logprobs, "
-        "inference_logprobs, advantages (ragged), loss_mask (ragged), ref_logprobs?, "
-        "rl_weights?, ce_weights?, ref_kl_weights?",
-    .outputs =
-        "loss, components, counts, d_trainer_logprobs (ragged), metrics",
+    .inputs = "rl_loss, rl_scale?, ce_scale?, ref_kl_scale?, dppo_mask_low?, "
+              "dppo_mask_high?, ipo_threshold?, adv_tau?, kl_tau?, trainer_logprobs, "
+              "inference_logprobs, advantages (ragged), loss_mask (ragged), ref_logprobs?, "
+              "rl_weights?, ce_weights?, ref_kl_weights?",
+    .outputs = "loss, components, counts, d_trainer_logprobs (ragged), metrics",
     .run = run,
 };

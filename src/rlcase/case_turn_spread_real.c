@@ -16,8 +16,7 @@ static void check_counts(struct case_call *call, const size_t *turns, const size
 static void run(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};
-    struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t),
-                             .turn = case_ids(call, "turn_id", &b, &t)};
+    struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t), .turn = case_ids(call, "turn_id", &b, &t)};
     struct case_ragged values = case_ragged_read(call, "turn_values", &b);
     double fill = case_number_or(call, "fill", 0);
     size_t *start = case_alloc(call, b.n + 1, sizeof *start);

@@ -14,8 +14,7 @@ enum { MAX_TURNS = 4096 };
 static void run(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};
-    struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t),
-                             .turn = case_ids(call, "turn_id", &b, &t)};
+    struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t), .turn = case_ids(call, "turn_id", &b, &t)};
     const double *rewards = case_reals(call, "token_level_rewards", &b, &t);
     if (case_present(call, "group_index"))
         batch.group = case_integers(call, "group_index", &b);

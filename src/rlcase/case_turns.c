@@ -14,8 +14,7 @@ static void run_gain(struct case_call *call)
 {
     static const char *const kinds[] = {"mean_log_prob", "mean_prob", "prob", NULL};
     struct case_dim prefixes = {0}, answer = {0};
-    enum rl_gain kind = case_present(call, "gain") ? (enum rl_gain)case_choice(call, "gain", kinds)
-                                                   : RL_GAIN_MEAN_LOG_PROB;
+    enum rl_gain kind = case_present(call, "gain") ? (enum rl_gain)case_choice(call, "gain", kinds) : RL_GAIN_MEAN_LOG_PROB;
     const double *log_prob = case_reals(call, "answer_log_prob", &prefixes, &answer);
     if (!call->failed && !prefixes.n)
         case_fail(call, "inputs.answer_log_prob has no row; the first one is before the first turn");
@@ -44,8 +43,8 @@ static void run_normalize(struct case_call *call)
     struct case_dim b = {0};
     struct case_ragged values = case_ragged_read(call, "turn_values", &b);
     struct rl_turns turns = {.n_rows = b.n, .start = values.start, .group = case_integers(call, "group_index", &b)};
-    enum rl_turn_sets sets = case_present(call, "turn_sets") ? (enum rl_turn_sets)case_choice(call, "turn_sets", names)
-                                                             : RL_TURN_SETS_CELLS;
+    enum rl_turn_sets sets =
+        case_present(call, "turn_sets") ? (enum rl_turn_sets)case_choice(call, "turn_sets", names) : RL_TURN_SETS_CELLS;
     bool by_std = case_bool_or(call, "norm_adv_by_std", true);
     double epsilon = case_number_or(call, "epsilon", 1e-6);
     double *out = new_values(call, &values, b.n);

@@ -16,8 +16,7 @@ static void run(struct case_call *call)
     real *d_vpreds = case_alloc_batch(call, b.n, t.n, sizeof *d_vpreds);
     struct rl_value_result out;
     const struct rl_batch *laid = CASE_LAY_OUT(call, batch, b.n, t.n, vpreds, values, returns);
-    CASE_RUN(call, rl_value_loss(laid, &agg, cliprange, vpreds, values, returns, d_vpreds, &out,
-                                 &call->ws, &call->err));
+    CASE_RUN(call, rl_value_loss(laid, &agg, cliprange, vpreds, values, returns, d_vpreds, &out, &call->ws, &call->err));
     if (call->failed)
         return;
     case_put_number(call, "loss", out.loss);
@@ -28,11 +27,9 @@ static void run(struct case_call *call)
 const struct case_kernel case_value_loss = {
     .family = "value_loss",
     .summary = "PPO's clipped value loss, with gradient",
-    .inputs =
-        "cliprange_value, loss_agg_mode, response_mask, vpreds, values, returns, "
-        "dp_size?, batch_num_tokens?, global_batch_size?, loss_scale_factor?",
-    .outputs =
-        "loss, vf_clipfrac, d_vpreds [B][T]",
+    .inputs = "cliprange_value, loss_agg_mode, response_mask, vpreds, values, returns, "
+              "dp_size?, batch_num_tokens?, global_batch_size?, loss_scale_factor?",
+    .outputs = "loss, vf_clipfrac, d_vpreds [B][T]",
     .layouts = true,
     .run = run,
 };

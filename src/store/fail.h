@@ -8,8 +8,8 @@
  * that a caller can still read it. */
 enum lineage_status store_fail(struct lineage_error *err, enum lineage_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-enum lineage_status store_fail_errno(struct lineage_error *err, enum lineage_status status,
-                                     const char *format, ...) __attribute__((format(printf, 3, 4)));
+enum lineage_status store_fail_errno(struct lineage_error *err, enum lineage_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Out of memory. */
 enum lineage_status store_no_memory(struct lineage_error *err);

@@ -9,12 +9,15 @@
 enum lineage_status lineage_store_path(char **path, const struct lineage_store *store, enum lineage_place place,
                                        struct lineage_error *err)
 {
-    static const char *const names[] = {
-        [LINEAGE_PLACE_SETTINGS] = PLACE_CONFIG,         [LINEAGE_PLACE_TELEMETRY] = PLACE_TELEMETRY,
-        [LINEAGE_PLACE_SNAPSHOTS] = PLACE_SNAPSHOTS,     [LINEAGE_PLACE_CHECKPOINTS] = PLACE_CHECKPOINTS,
-        [LINEAGE_PLACE_KNOWLEDGE] = PLACE_KNOWLEDGE,     [LINEAGE_PLACE_RENDERED] = PLACE_RENDERED,
-        [LINEAGE_PLACE_LOGS] = PLACE_LOGS,               [LINEAGE_PLACE_PROVENANCE] = PLACE_PROVENANCE,
-        [LINEAGE_PLACE_CODE] = PLACE_CODE};
+    static const char *const names[] = {[LINEAGE_PLACE_SETTINGS] = PLACE_CONFIG,
+                                        [LINEAGE_PLACE_TELEMETRY] = PLACE_TELEMETRY,
+                                        [LINEAGE_PLACE_SNAPSHOTS] = PLACE_SNAPSHOTS,
+                                        [LINEAGE_PLACE_CHECKPOINTS] = PLACE_CHECKPOINTS,
+                                        [LINEAGE_PLACE_KNOWLEDGE] = PLACE_KNOWLEDGE,
+                                        [LINEAGE_PLACE_RENDERED] = PLACE_RENDERED,
+                                        [LINEAGE_PLACE_LOGS] = PLACE_LOGS,
+                                        [LINEAGE_PLACE_PROVENANCE] = PLACE_PROVENANCE,
+                                        [LINEAGE_PLACE_CODE] = PLACE_CODE};
     struct buf text = {0};
     *path = NULL;
     if ((size_t)place >= sizeof names / sizeof *names)
@@ -26,8 +29,8 @@ enum lineage_status lineage_store_path(char **path, const struct lineage_store *
     return LINEAGE_OK;
 }
 
-enum lineage_status lineage_snapshot_path(char **path, struct lineage_store *store,
-                                          const struct lineage_trial *trial, struct lineage_error *err)
+enum lineage_status lineage_snapshot_path(char **path, struct lineage_store *store, const struct lineage_trial *trial,
+                                          struct lineage_error *err)
 {
     struct buf text = {0};
     const char *relative = trial->snapshot_path ? trial->snapshot_path : "";
@@ -41,8 +44,8 @@ enum lineage_status lineage_snapshot_path(char **path, struct lineage_store *sto
     }
     if (!fs_is_dir_below(store->dir_fd, relative))
         return store_fail(err, LINEAGE_ENOTFOUND,
-                          "the snapshot %.200s of trial '%.80s' is gone, or is not a directory of the store %.100s",
-                          relative, trial->exp_id, store->dir);
+                          "the snapshot %.200s of trial '%.80s' is gone, or is not a directory of the store %.100s", relative,
+                          trial->exp_id, store->dir);
     buf_printf(&text, "%s/%s", store->dir, relative);
     if (text.failed)
         return store_no_memory(err);

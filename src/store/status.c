@@ -37,11 +37,10 @@ static void make_one_line(char *text)
             *text = '?';
 }
 
-static void fill(struct lineage_error *err, enum lineage_status status, int os_errno, const char *format,
-                 va_list args) __attribute__((format(printf, 4, 0)));
+static void fill(struct lineage_error *err, enum lineage_status status, int os_errno, const char *format, va_list args)
+    __attribute__((format(printf, 4, 0)));
 
-static void fill(struct lineage_error *err, enum lineage_status status, int os_errno, const char *format,
-                 va_list args)
+static void fill(struct lineage_error *err, enum lineage_status status, int os_errno, const char *format, va_list args)
 {
     err->status = status;
     err->os_errno = os_errno;
@@ -63,8 +62,7 @@ enum lineage_status store_fail(struct lineage_error *err, enum lineage_status st
     return status;
 }
 
-enum lineage_status store_fail_errno(struct lineage_error *err, enum lineage_status status,
-                                     const char *format, ...)
+enum lineage_status store_fail_errno(struct lineage_error *err, enum lineage_status status, const char *format, ...)
 {
     int saved = errno;
     if (err) {

@@ -178,11 +178,13 @@ static enum lineage_status check_trust(int dir_fd, const char *dir, const char *
     if (status == LINEAGE_OK && trust == TRUST_OTHER)
         status = store_fail(err, LINEAGE_EREFUSED,
                             "%s/" PLACE_CONFIG " names the log %s now, and you trusted it with %s; if you know why it changed: "
-                            "lineage trust %s", dir, server, other, dir);
+                            "lineage trust %s",
+                            dir, server, other, dir);
     else if (status == LINEAGE_OK && trust == TRUST_NO)
         status = store_fail(err, LINEAGE_EREFUSED,
                             "%s/" PLACE_CONFIG " names the log %s, which would get your password and give the answers; if you "
-                            "trust where the directory comes from: lineage trust %s", dir, server, dir);
+                            "trust where the directory comes from: lineage trust %s",
+                            dir, server, dir);
     free(other);
     return status;
 }
@@ -221,7 +223,8 @@ static bool is_empty_dir(int dir_fd)
 static enum lineage_status ignore_store(int dir_fd, bool in_repository, struct lineage_error *err)
 {
     static const char text[] = "# made by lineage: git must not take back the rows of a store (see lineage help nights)\n*\n";
-    return in_repository && is_empty_dir(dir_fd) ? fs_replace(dir_fd, ".gitignore", text, sizeof text - 1, false, err) : LINEAGE_OK;
+    return in_repository && is_empty_dir(dir_fd) ? fs_replace(dir_fd, ".gitignore", text, sizeof text - 1, false, err)
+                                                 : LINEAGE_OK;
 }
 
 /*
@@ -237,8 +240,10 @@ static enum lineage_status check_lost(int dir_fd, const char *dir, bool in_repos
         return LINEAGE_OK;
     acknowledged_find(&lost, dir);
     if (lost.rows && in_repository)
-        status = store_fail(err, LINEAGE_EEXIST, "%s was a store of %zu trial%s, gone from it now; `lineage restore -C %s` brings them "
-                            "back, and `lineage init --anew %s` begins a new store", dir, lost.rows, lost.rows == 1 ? "" : "s", dir, dir);
+        status = store_fail(err, LINEAGE_EEXIST,
+                            "%s was a store of %zu trial%s, gone from it now; `lineage restore -C %s` brings them "
+                            "back, and `lineage init --anew %s` begins a new store",
+                            dir, lost.rows, lost.rows == 1 ? "" : "s", dir, dir);
     else if (lost.rows)
         acknowledged_set_aside(dir);
     acknowledged_lost_release(&lost);
@@ -251,8 +256,10 @@ enum lineage_status lineage_store_restore(const char *dir, struct lineage_error 
     int dir_fd = -1;
     acknowledged_find(&lost, dir);
     enum lineage_status status = lost.rows ? make_dir(dir, err)
-                                           : store_fail(err, LINEAGE_ENOTFOUND, "no store in %s, and no acknowledged rows of one that was "
-                                                        "there are known to this user", dir);
+                                           : store_fail(err, LINEAGE_ENOTFOUND,
+                                                        "no store in %s, and no acknowledged rows of one that was "
+                                                        "there are known to this user",
+                                                        dir);
     if (status == LINEAGE_OK)
         status = open_dir(&dir_fd, dir, err);
     if (status == LINEAGE_OK)
@@ -306,8 +313,7 @@ static enum lineage_status create_in_dir(const char *dir, const struct lineage_c
     return status;
 }
 
-enum lineage_status lineage_store_create(const char *dir, const struct lineage_config *config,
-                                         struct lineage_error *err)
+enum lineage_status lineage_store_create(const char *dir, const struct lineage_config *config, struct lineage_error *err)
 {
     struct lineage_config settings = *config;
     if (settings.direction == LINEAGE_DIRECTION_DEFAULT)
@@ -324,8 +330,8 @@ bool lineage_is_server(const char *place)
 }
 
 /* The current settings, and the text that they were read from. */
-static enum lineage_status read_settings(struct lineage_store *store, struct lineage_config *config,
-                                         struct config_more *more, struct buf *text, struct lineage_error *err)
+static enum lineage_status read_settings(struct lineage_store *store, struct lineage_config *config, struct config_more *more,
+                                         struct buf *text, struct lineage_error *err)
 {
     if (!log_has_requests(store->log))
         return read_config(config, more, store->dir_fd, err);
@@ -394,7 +400,8 @@ static enum lineage_status keep_score_name(struct lineage_store *store, const ch
 }
 
 /* *again: another process has changed the settings of the server meanwhile. */
-static enum lineage_status try_score_name(struct lineage_store *store, const char *name, bool rename, bool *again, struct lineage_error *err)
+static enum lineage_status try_score_name(struct lineage_store *store, const char *name, bool rename, bool *again,
+                                          struct lineage_error *err)
 {
     struct lineage_config config;
     struct config_more more = {0};
@@ -406,9 +413,12 @@ static enum lineage_status try_score_name(struct lineage_store *store, const cha
         return LINEAGE_OK;
     enum lineage_status status = read_settings(store, &config, &more, &before, err);
     if (status == LINEAGE_OK && !rename && more.score && strcmp(more.score, name) != 0)
-        status = store_fail(err, LINEAGE_EEXIST, "the score of this store is `%s` (" PLACE_CONFIG "), and scores of another name, `%s`, are not "
-                            "compared with it: name the score with --score %s, or use another store; if both names mean the same, "
-                            "change \"score\" in " PLACE_CONFIG, more.score, name, more.score);
+        status =
+            store_fail(err, LINEAGE_EEXIST,
+                       "the score of this store is `%s` (" PLACE_CONFIG "), and scores of another name, `%s`, are not "
+                       "compared with it: name the score with --score %s, or use another store; if both names mean the same, "
+                       "change \"score\" in " PLACE_CONFIG,
+                       more.score, name, more.score);
     if (status == LINEAGE_OK && (!more.score || rename)) {
         more.score = name;
         status = write_settings(store, &before, &config, &more, err);
@@ -427,7 +437,8 @@ static enum lineage_status set_score_name(struct lineage_store *store, const cha
     enum lineage_status status = LINEAGE_OK;
     for (int i = 0; again && i < 100; i++) /* each failure is the success of another process */
         status = try_score_name(store, name, rename, &again, err);
-    return status == LINEAGE_EEXIST && again ? store_fail(err, LINEAGE_EAWAY, "the settings of the store are being changed") : status;
+    return status == LINEAGE_EEXIST && again ? store_fail(err, LINEAGE_EAWAY, "the settings of the store are being changed")
+                                             : status;
 }
 
 enum lineage_status lineage_store_name_score(struct lineage_store *store, const char *name, struct lineage_error *err)
@@ -440,8 +451,7 @@ enum lineage_status lineage_store_rename_score(struct lineage_store *store, cons
     return set_score_name(store, name, true, err);
 }
 
-enum lineage_status lineage_store_set_noise(struct lineage_store *store, double std, unsigned seeds,
-                                            struct lineage_error *err)
+enum lineage_status lineage_store_set_noise(struct lineage_store *store, double std, unsigned seeds, struct lineage_error *err)
 {
     const struct lineage_config noise = {.noise_std = std, .noise_seeds = seeds};
     return replace_noise(store, &noise, false, err);
@@ -450,8 +460,8 @@ enum lineage_status lineage_store_set_noise(struct lineage_store *store, double 
 enum lineage_status lineage_store_measure_noise(struct lineage_store *store, double std, unsigned freedom, unsigned runs,
                                                 struct lineage_error *err)
 {
-    const struct lineage_config noise = {.noise_std = std, .noise_seeds = store->config.noise_seeds,
-                                         .noise_freedom = freedom, .noise_runs = runs};
+    const struct lineage_config noise = {
+        .noise_std = std, .noise_seeds = store->config.noise_seeds, .noise_freedom = freedom, .noise_runs = runs};
     if (!freedom && std > 0)
         return store_fail(err, LINEAGE_EINVAL, "a measured noise floor needs at least one degree of freedom");
     return replace_noise(store, &noise, true, err);
@@ -537,7 +547,8 @@ static void tell_missing(struct lineage_store *store)
 {
     size_t n_missing;
     if (receipts_check(store, &n_missing, NULL) == LINEAGE_OK && n_missing)
-        store_notice(store, 0, "%s acknowledged %zu appends of this machine and no longer has them (a failover, a restored "
+        store_notice(store, 0,
+                     "%s acknowledged %zu appends of this machine and no longer has them (a failover, a restored "
                      "backup?); the next command that appends, or `lineage sync`, delivers them again",
                      store->log->place, n_missing);
 }
@@ -590,8 +601,8 @@ static enum lineage_status find_settings(struct lineage_store *store, bool *foun
     return status;
 }
 
-enum lineage_status lineage_store_open(struct lineage_store **out, const char *dir,
-                                       const struct lineage_open_options *options, struct lineage_error *err)
+enum lineage_status lineage_store_open(struct lineage_store **out, const char *dir, const struct lineage_open_options *options,
+                                       struct lineage_error *err)
 {
     struct lineage_store *store = calloc(1, sizeof *store);
     char *server = NULL;
@@ -618,7 +629,8 @@ enum lineage_status lineage_store_open(struct lineage_store **out, const char *d
     if (status == LINEAGE_OK)
         status = apply_options(store, options, err);
     if (status == LINEAGE_OK && found)
-        store_notice(store, 0, "lineage.json was gone from %s; it is back as this user's state directory repeats it: a %s score is better",
+        store_notice(store, 0,
+                     "lineage.json was gone from %s; it is back as this user's state directory repeats it: a %s score is better",
                      store->dir, store->config.direction == LINEAGE_HIGHER ? "higher" : "lower");
     store->configured_trials = store->config.night_trials;
     if (status == LINEAGE_OK)
@@ -678,7 +690,8 @@ const char *lineage_store_dir(const struct lineage_store *store)
     return store->dir;
 }
 
-const char *lineage_claim_text(char out[LINEAGE_CLAIM_TEXT_MAX], const struct lineage_store *store, const struct lineage_trial *trial)
+const char *lineage_claim_text(char out[LINEAGE_CLAIM_TEXT_MAX], const struct lineage_store *store,
+                               const struct lineage_trial *trial)
 {
     char path[LINEAGE_NAME_MAX + 32];
     struct stat st;
@@ -689,9 +702,10 @@ const char *lineage_claim_text(char out[LINEAGE_CLAIM_TEXT_MAX], const struct li
     int n = snprintf(path, sizeof path, PLACE_PROVENANCE "/%s/run.json", id);
     const bool can_run = n > 0 && (size_t)n < sizeof path && fs_stat(store->dir_fd, path, 0, &st) == 0;
     snprintf(out, LINEAGE_CLAIM_TEXT_MAX,
-             can_run ? "not known to be better: the noise is unknown; `lineage rerun %.60s --seeds 3` finds out"
-                     : "not known to be better: the noise is unknown; the score of another run finds out: `lineage append --status "
-                       "discard --core-metric SCORE --notes 'replicates %.60s'`",
+             can_run
+                 ? "not known to be better: the noise is unknown; `lineage rerun %.60s --seeds 3` finds out"
+                 : "not known to be better: the noise is unknown; the score of another run finds out: `lineage append --status "
+                   "discard --core-metric SCORE --notes 'replicates %.60s'`",
              id);
     return out;
 }

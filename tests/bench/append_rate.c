@@ -24,8 +24,10 @@ static double now(void)
  */
 static size_t append_until(const char *dir, double start, double end)
 {
-    struct lineage_trial trial = {.specialist = "opt", .hypothesis = "raise the learning rate of the embedding, keep the warm-up",
-                                  .status = LINEAGE_DISCARD, .core_metric = {true, 34.51}};
+    struct lineage_trial trial = {.specialist = "opt",
+                                  .hypothesis = "raise the learning rate of the embedding, keep the warm-up",
+                                  .status = LINEAGE_DISCARD,
+                                  .core_metric = {true, 34.51}};
     struct lineage_store *store;
     struct lineage_error err;
     size_t n = 0;

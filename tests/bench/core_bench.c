@@ -78,9 +78,8 @@ typedef enum rl_status kernel(struct bench *b, struct rl_error *err);
 
 static struct rl_loss_input input_of(const struct bench *b)
 {
-    return (struct rl_loss_input){.log_prob = b->data->log_prob,
-                                  .old_log_prob = b->data->old_log_prob,
-                                  .advantages = b->data->advantages};
+    return (struct rl_loss_input){
+        .log_prob = b->data->log_prob, .old_log_prob = b->data->old_log_prob, .advantages = b->data->advantages};
 }
 
 static enum rl_status copy(struct bench *b, struct rl_error *err)
@@ -95,10 +94,8 @@ static enum rl_status copy(struct bench *b, struct rl_error *err)
     return RL_OK;
 }
 
-typedef enum rl_status policy_loss(const struct rl_batch *, const struct rl_loss_input *,
-                                   const struct rl_loss_options *, double *,
-                                   struct rl_loss_result *, struct rl_workspace *,
-                                   struct rl_error *);
+typedef enum rl_status policy_loss(const struct rl_batch *, const struct rl_loss_input *, const struct rl_loss_options *,
+                                   double *, struct rl_loss_result *, struct rl_workspace *, struct rl_error *);
 
 static enum rl_status run_loss(policy_loss *loss, struct bench *b, struct rl_error *err)
 {
@@ -143,8 +140,7 @@ static enum rl_status turn_loss(struct bench *b, struct rl_error *err)
     struct rl_turn_loss_options options;
     struct rl_loss_result result;
     rl_turn_loss_options_init(&options);
-    return rl_a2tgpo_turn_loss(&b->data->batch, &in, b->data->weights, &options, b->out, NULL,
-                               &result, &b->ws, err);
+    return rl_a2tgpo_turn_loss(&b->data->batch, &in, b->data->weights, &options, b->out, NULL, &result, &b->ws, err);
 }
 
 static enum rl_status a2tgpo(struct bench *b, struct rl_error *err)
@@ -152,35 +148,30 @@ static enum rl_status a2tgpo(struct bench *b, struct rl_error *err)
     struct rl_a2tgpo_options options;
     struct rl_a2tgpo_stats stats;
     rl_a2tgpo_options_init(&options);
-    return rl_a2tgpo_advantage(&b->data->batch, &options, b->data->turn_rewards, b->out, b->out2,
-                               &stats, &b->ws, err);
+    return rl_a2tgpo_advantage(&b->data->batch, &options, b->data->turn_rewards, b->out, b->out2, &stats, &b->ws, err);
 }
 
 static enum rl_status grpo(struct bench *b, struct rl_error *err)
 {
     struct rl_outcome_options options;
     rl_outcome_options_init(&options);
-    return rl_outcome_advantage(&b->data->batch, &options, b->data->turn_rewards, b->out, &b->ws,
-                                err);
+    return rl_outcome_advantage(&b->data->batch, &options, b->data->turn_rewards, b->out, &b->ws, err);
 }
 
 static enum rl_status gae(struct bench *b, struct rl_error *err)
 {
-    return rl_gae(&b->data->batch, 0.99, 0.95, b->data->turn_rewards, b->data->values, b->out,
-                  b->out2, &b->ws, err);
+    return rl_gae(&b->data->batch, 0.99, 0.95, b->data->turn_rewards, b->data->values, b->out, b->out2, &b->ws, err);
 }
 
 static enum rl_status reinforce_plus_plus(struct bench *b, struct rl_error *err)
 {
-    return rl_reinforce_plus_plus(&b->data->batch, 0.99, false, b->data->turn_rewards, b->out,
-                                  b->out2, &b->ws, err);
+    return rl_reinforce_plus_plus(&b->data->batch, 0.99, false, b->data->turn_rewards, b->out, b->out2, &b->ws, err);
 }
 
 static enum rl_status token_baseline(struct bench *b, struct rl_error *err)
 {
-    const struct rl_token_baseline_input in = {.rewards = b->data->turn_rewards,
-                                               .old_log_prob = b->data->old_log_prob,
-                                               .sum_pi_squared = b->data->weights};
+    const struct rl_token_baseline_input in = {
+        .rewards = b->data->turn_rewards, .old_log_prob = b->data->old_log_prob, .sum_pi_squared = b->data->weights};
     struct rl_token_baseline_options options;
     rl_token_baseline_options_init(&options);
     options.compact = true;
@@ -192,13 +183,10 @@ static enum rl_status prm(struct bench *b, struct rl_error *err)
 {
     struct rl_adca_options options;
     const struct rl_batch *batch = &b->data->batch;
-    const struct rl_adca_input in = {batch->n_rows, batch->n_tokens, batch->group, batch->turn,
-                                     b->starts,     b->flags,        b->starts};
-    const struct rl_adca_output out = {.step_rewards = b->step_values,
-                                       .step_advantages = b->step_sums};
+    const struct rl_adca_input in = {batch->n_rows, batch->n_tokens, batch->group, batch->turn, b->starts, b->flags, b->starts};
+    const struct rl_adca_output out = {.step_rewards = b->step_values, .step_advantages = b->step_sums};
     rl_adca_options_init(&options);
-    enum rl_status status =
-        rl_adca_step_starts(batch->n_rows, batch->n_tokens, batch->turn, b->starts, err);
+    enum rl_status status = rl_adca_step_starts(batch->n_rows, batch->n_tokens, batch->turn, b->starts, err);
     if (status != RL_OK)
         return status;
     return rl_adca_advantage(&in, &options, b->data->turn_rewards, b->out, &out, &b->ws, err);
@@ -229,24 +217,21 @@ static enum rl_status correction(struct bench *b, struct rl_error *err)
     const struct rl_correction_options options = {.is = RL_IS_TOKEN, .is_threshold = 2};
     struct rl_metric items[RL_METRICS_ENOUGH];
     struct rl_metrics metrics = {.items = items, .capacity = RL_METRICS_ENOUGH};
-    return rl_rollout_correction(&b->data->batch, &options, b->data->log_prob,
-                                 b->data->rollout_log_prob, b->out, b->mask_out, &metrics, &b->ws,
-                                 err);
+    return rl_rollout_correction(&b->data->batch, &options, b->data->log_prob, b->data->rollout_log_prob, b->out, b->mask_out,
+                                 &metrics, &b->ws, err);
 }
 
 static enum rl_status metrics(struct bench *b, struct rl_error *err)
 {
     struct rl_metric items[RL_METRICS_ENOUGH];
     struct rl_metrics list = {.items = items, .capacity = RL_METRICS_ENOUGH};
-    return rl_offpolicy_metrics(&b->data->batch, b->data->log_prob, b->data->rollout_log_prob,
-                                &list, err);
+    return rl_offpolicy_metrics(&b->data->batch, b->data->log_prob, b->data->rollout_log_prob, &list, err);
 }
 
 static enum rl_status diagnose(struct bench *b, struct rl_error *err)
 {
     struct rl_diagnostics out;
-    return rl_diagnose(&b->data->batch, b->data->log_prob, b->data->rollout_log_prob, 0.2, 0.2,
-                       &out, &b->ws, err);
+    return rl_diagnose(&b->data->batch, b->data->log_prob, b->data->rollout_log_prob, 0.2, 0.2, &out, &b->ws, err);
 }
 
 static enum rl_status compose(struct bench *b, struct rl_error *err)
@@ -265,29 +250,25 @@ static enum rl_status compose(struct bench *b, struct rl_error *err)
 
 static enum rl_status k3(struct bench *b, struct rl_error *err)
 {
-    return rl_kl_penalty(RL_KL_K3, false, cells, b->data->log_prob, b->data->ref_log_prob, b->out,
-                         b->out2, err);
+    return rl_kl_penalty(RL_KL_K3, false, cells, b->data->log_prob, b->data->ref_log_prob, b->out, b->out2, err);
 }
 
 static enum rl_status value(struct bench *b, struct rl_error *err)
 {
     struct rl_value_result result;
-    return rl_value_loss(&b->data->batch, &b->options.agg, 0.2, b->data->values,
-                         b->data->advantages, b->data->ref_log_prob, b->out, &result, &b->ws, err);
+    return rl_value_loss(&b->data->batch, &b->options.agg, 0.2, b->data->values, b->data->advantages, b->data->ref_log_prob,
+                         b->out, &result, &b->ws, err);
 }
 
 /* ---- float ---- */
 
-typedef enum rl_status policy_lossf(const struct rl_batch *, const struct rl_loss_inputf *,
-                                    const struct rl_loss_options *, float *,
-                                    struct rl_loss_result *, struct rl_workspace *,
-                                    struct rl_error *);
+typedef enum rl_status policy_lossf(const struct rl_batch *, const struct rl_loss_inputf *, const struct rl_loss_options *,
+                                    float *, struct rl_loss_result *, struct rl_workspace *, struct rl_error *);
 
 static enum rl_status run_lossf(policy_lossf *loss, struct bench *b, struct rl_error *err)
 {
-    const struct rl_loss_inputf in = {.log_prob = b->single.log_prob,
-                                      .old_log_prob = b->single.old_log_prob,
-                                      .advantages = b->single.advantages};
+    const struct rl_loss_inputf in = {
+        .log_prob = b->single.log_prob, .old_log_prob = b->single.old_log_prob, .advantages = b->single.advantages};
     struct rl_loss_result result;
     return loss(&b->data->batch, &in, &b->options, b->single.out, &result, &b->ws, err);
 }
@@ -324,13 +305,10 @@ static enum rl_status geo_meanf(struct bench *b, struct rl_error *err)
 
 static enum rl_status ppo_half(struct bench *b, struct rl_error *err)
 {
-    struct rl_layout layout = {.batch = b->data->batch,
-                               .size = sizeof layout,
-                               .n_tokens = TOKENS,
-                               .bf16 = RL_BF16(0) | RL_BF16(1) | RL_BF16(2)};
+    struct rl_layout layout = {
+        .batch = b->data->batch, .size = sizeof layout, .n_tokens = TOKENS, .bf16 = RL_BF16(0) | RL_BF16(1) | RL_BF16(2)};
     const struct rl_loss_inputf in = {.log_prob = (const float *)(const void *)b->single.half[0],
-                                      .old_log_prob =
-                                          (const float *)(const void *)b->single.half[1],
+                                      .old_log_prob = (const float *)(const void *)b->single.half[1],
                                       .advantages = (const float *)(const void *)b->single.half[2]};
     struct rl_loss_result result;
     layout.batch.n_tokens = RL_LAYOUT;
@@ -339,42 +317,36 @@ static enum rl_status ppo_half(struct bench *b, struct rl_error *err)
 
 static enum rl_status turn_lossf(struct bench *b, struct rl_error *err)
 {
-    const struct rl_loss_inputf in = {.log_prob = b->single.log_prob,
-                                      .old_log_prob = b->single.old_log_prob,
-                                      .advantages = b->single.advantages};
+    const struct rl_loss_inputf in = {
+        .log_prob = b->single.log_prob, .old_log_prob = b->single.old_log_prob, .advantages = b->single.advantages};
     struct rl_turn_loss_options options;
     struct rl_loss_result result;
     rl_turn_loss_options_init(&options);
-    return rl_a2tgpo_turn_lossf(&b->data->batch, &in, b->single.weights, &options, b->single.out,
-                                NULL, &result, &b->ws, err);
+    return rl_a2tgpo_turn_lossf(&b->data->batch, &in, b->single.weights, &options, b->single.out, NULL, &result, &b->ws, err);
 }
 
 static enum rl_status grpof(struct bench *b, struct rl_error *err)
 {
     struct rl_outcome_options options;
     rl_outcome_options_init(&options);
-    return rl_outcome_advantagef(&b->data->batch, &options, b->single.rewards, b->single.out,
-                                 &b->ws, err);
+    return rl_outcome_advantagef(&b->data->batch, &options, b->single.rewards, b->single.out, &b->ws, err);
 }
 
 static enum rl_status gaef(struct bench *b, struct rl_error *err)
 {
-    return rl_gaef(&b->data->batch, 0.99, 0.95, b->single.rewards, b->single.values, b->single.out,
-                   b->single.out2, &b->ws, err);
+    return rl_gaef(&b->data->batch, 0.99, 0.95, b->single.rewards, b->single.values, b->single.out, b->single.out2, &b->ws, err);
 }
 
 static enum rl_status k3f(struct bench *b, struct rl_error *err)
 {
-    return rl_kl_penaltyf(RL_KL_K3, false, cells, b->single.log_prob, b->single.ref_log_prob,
-                          b->single.out, b->single.out2, err);
+    return rl_kl_penaltyf(RL_KL_K3, false, cells, b->single.log_prob, b->single.ref_log_prob, b->single.out, b->single.out2, err);
 }
 
 static enum rl_status valuef(struct bench *b, struct rl_error *err)
 {
     struct rl_value_result result;
-    return rl_value_lossf(&b->data->batch, &b->options.agg, 0.2, b->single.values,
-                          b->single.advantages, b->single.ref_log_prob, b->single.out, &result,
-                          &b->ws, err);
+    return rl_value_lossf(&b->data->batch, &b->options.agg, 0.2, b->single.values, b->single.advantages, b->single.ref_log_prob,
+                          b->single.out, &result, &b->ws, err);
 }
 
 /* Operations of an exp (support/vexp.h). */
@@ -477,20 +449,15 @@ static struct singles singles_of(const struct random_batch *r)
 
 static void free_singles(const struct singles *s)
 {
-    void *const all[] = {s->log_prob, s->old_log_prob, s->ref_log_prob, s->advantages,
-                         s->weights,  s->values,       s->rewards,      s->out,
-                         s->out2,     s->half[0],      s->half[1],      s->half[2]};
+    void *const all[] = {s->log_prob, s->old_log_prob, s->ref_log_prob, s->advantages, s->weights, s->values,
+                         s->rewards,  s->out,          s->out2,         s->half[0],    s->half[1], s->half[2]};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
 }
 
 static void make_batches(struct bench *b)
 {
-    struct random_shape shape = {.rows = ROWS,
-                                 .tokens = TOKENS,
-                                 .group_size = GROUP,
-                                 .max_turns = TURNS,
-                                 .hole_share = 0.02};
+    struct random_shape shape = {.rows = ROWS, .tokens = TOKENS, .group_size = GROUP, .max_turns = TURNS, .hole_share = 0.02};
     for (size_t i = 0; i < BATCHES; i++) {
         b->all_data[i] = random_batch_new(i, shape);
         b->all_out[i] = test_alloc(cells, sizeof *b->out);
@@ -564,11 +531,11 @@ static double gemm_rate(bool single)
     for (int run = 0; run < PRODUCTS; run++) {
         double begin = now();
         if (single)
-            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, SQUARE, SQUARE, SQUARE, 1, y,
-                        SQUARE, y + SQUARE * SQUARE, SQUARE, 0, y + 2 * SQUARE * SQUARE, SQUARE);
+            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, SQUARE, SQUARE, SQUARE, 1, y, SQUARE, y + SQUARE * SQUARE,
+                        SQUARE, 0, y + 2 * SQUARE * SQUARE, SQUARE);
         else
-            cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, SQUARE, SQUARE, SQUARE, 1, x,
-                        SQUARE, x + SQUARE * SQUARE, SQUARE, 0, x + 2 * SQUARE * SQUARE, SQUARE);
+            cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, SQUARE, SQUARE, SQUARE, 1, x, SQUARE, x + SQUARE * SQUARE,
+                        SQUARE, 0, x + 2 * SQUARE * SQUARE, SQUARE);
         double rate = 2.0 * SQUARE * SQUARE * SQUARE / (now() - begin);
         best = rate > best ? rate : best;
     }
@@ -577,8 +544,8 @@ static double gemm_rate(bool single)
     return best;
 }
 
-static void print_row(bool json, bool first, const struct entry *e, int threads, double seconds,
-                      double share, const double gemm[2])
+static void print_row(bool json, bool first, const struct entry *e, int threads, double seconds, double share,
+                      const double gemm[2])
 {
     double flops = e->flops * (double)cells / seconds;
     double rate = (double)cells / seconds;
@@ -587,13 +554,11 @@ static void print_row(bool json, bool first, const struct entry *e, int threads,
                "\"bandwidth_share\": %.4f",
                first ? "[" : ",\n ", e->name, threads, seconds, rate, share);
     if (json && e->flops > 0)
-        printf(", \"gflops\": %.3f, \"gemm_share\": %.4f", flops * 1e-9,
-               flops / (gemm[is_single(e)] * threads));
+        printf(", \"gflops\": %.3f, \"gemm_share\": %.4f", flops * 1e-9, flops / (gemm[is_single(e)] * threads));
     if (json)
         printf("}");
     else
-        printf("%-22s %7d %10.6f %12.3e %9.0f%% %12s\n", e->name, threads, seconds, rate,
-               100 * share, e->reference);
+        printf("%-22s %7d %10.6f %12.3e %9.0f%% %12s\n", e->name, threads, seconds, rate, 100 * share, e->reference);
 }
 
 static void run_all(struct bench *b, bool json)
@@ -601,16 +566,14 @@ static void run_all(struct bench *b, bool json)
     double copy_rate = 0;
     const double gemm[2] = {json ? gemm_rate(false) : 1, json ? gemm_rate(true) : 1};
     if (!json)
-        printf("%-22s %7s %10s %12s %10s %12s\n", "kernel", "threads", "seconds", "tokens/s",
-               "bandwidth", "PyTorch s");
+        printf("%-22s %7s %10s %12s %10s %12s\n", "kernel", "threads", "seconds", "tokens/s", "bandwidth", "PyTorch s");
     for (int threads = 1; threads <= 2; threads++) {
         set_threads(threads);
         for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
             double seconds = best_time(&entries[i], b);
             double rate = entries[i].bytes * (double)cells / seconds;
             copy_rate = entries[i].run == copy ? rate : copy_rate;
-            print_row(json, threads == 1 && i == 0, &entries[i], threads, seconds, rate / copy_rate,
-                      gemm);
+            print_row(json, threads == 1 && i == 0, &entries[i], threads, seconds, rate / copy_rate, gemm);
         }
         if (!json)
             printf("copy on %d threads: %.1f GB/s\n", threads, copy_rate * 1e-9);

@@ -32,8 +32,8 @@ static json_t *changes_json(const struct lineage_ideas *ideas, size_t trial)
     json_t *list = json_array();
     struct lineage_change c;
     for (size_t i = 0; lineage_ideas_change_at(&c, ideas, trial, i); i++)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s?, s:s, s:s}", "name", c.name, "knob", c.knob, "from", c.from, "to", c.to,
-                                              "source", lineage_change_source_name(c.source)));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s?, s:s, s:s}", "name", c.name, "knob", c.knob, "from", c.from, "to",
+                                              c.to, "source", lineage_change_source_name(c.source)));
     return list;
 }
 
@@ -84,9 +84,9 @@ static json_t *pairs_json(struct lineage_ideas *ideas, size_t trial)
     if (!similar_pairs(pairs, &n, PAIRS, ideas, &ideas->rows[trial], trial, trial))
         return list;
     for (size_t i = 0; i < n; i++)
-        json_array_append_new(list, json_pack("{s:s, s:f, s:o}", "exp_id", lineage_ideas_get(ideas, pairs[i].row)->exp_id,
-                                              "verdict", pairs[i].verdict, "features",
-                                              features_json(pairs[i].features, N_SIMILAR_FEATURES)));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:f, s:o}", "exp_id", lineage_ideas_get(ideas, pairs[i].row)->exp_id, "verdict",
+                                        pairs[i].verdict, "features", features_json(pairs[i].features, N_SIMILAR_FEATURES)));
     return list;
 }
 
@@ -98,8 +98,9 @@ static json_t *similar_json(struct lineage_ideas *ideas, size_t trial)
     if (lineage_ideas_similar(&similar, ideas, trial, false, NEAREST, &err) != LINEAGE_OK)
         return list;
     for (size_t i = 0; i < similar.n; i++)
-        json_array_append_new(list, json_pack("{s:s, s:b, s:s}", "exp_id", lineage_ideas_get(ideas, similar.items[i].trial)->exp_id,
-                                              "same", similar.items[i].same, "why", similar.items[i].why));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:b, s:s}", "exp_id", lineage_ideas_get(ideas, similar.items[i].trial)->exp_id,
+                                        "same", similar.items[i].same, "why", similar.items[i].why));
     lineage_similar_release(&similar);
     return list;
 }
@@ -112,9 +113,10 @@ static json_t *claims_json(struct lineage_ideas *ideas)
     if (lineage_ideas_claims(&claims, ideas, &err) != LINEAGE_OK)
         return list;
     for (size_t i = 0; i < claims.n; i++)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "exp_id", lineage_ideas_get(ideas, claims.items[i].trial)->exp_id,
-                                              "claim", claims.items[i].claim, "counter",
-                                              ids_json(ideas, claims.items[i].counter, claims.items[i].n_counter)));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:o}", "exp_id", lineage_ideas_get(ideas, claims.items[i].trial)->exp_id,
+                                        "claim", claims.items[i].claim, "counter",
+                                        ids_json(ideas, claims.items[i].counter, claims.items[i].n_counter)));
     lineage_novelty_release(&claims);
     return list;
 }

@@ -68,8 +68,7 @@ static bool ask(struct server *server, const char *method, const char *params)
                      *params ? "," : "", params);
     server_put(server, text, (size_t)n);
     json_t *answer = server_next(server);
-    bool ok = json_is_object(json_object_get(answer, "result")) &&
-              !json_object_get(json_object_get(answer, "result"), "isError");
+    bool ok = json_is_object(json_object_get(answer, "result")) && !json_object_get(json_object_get(answer, "result"), "isError");
     json_decref(answer);
     if (!ok)
         fprintf(stderr, "mcp_bench: no answer to %s %s\n", method, params);

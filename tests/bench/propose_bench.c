@@ -52,15 +52,11 @@ static double now(void)
     return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
 }
 
-static void run_night(struct night *night, const struct bench_problem *of,
-                      enum propose_method method, uint64_t seed, size_t n)
+static void run_night(struct night *night, const struct bench_problem *of, enum propose_method method, uint64_t seed, size_t n)
 {
     struct propose_trial *past = calloc(n, sizeof *past);
-    struct propose_problem problem = {.ranges = of->ranges,
-                                      .n_ranges = of->n_ranges,
-                                      .past = past,
-                                      .lower_is_better = true,
-                                      .seed = seed};
+    struct propose_problem problem = {
+        .ranges = of->ranges, .n_ranges = of->n_ranges, .past = past, .lower_is_better = true, .seed = seed};
     double best = INFINITY, regret = INFINITY, begin = now();
     *night = (struct night){.regret = {NAN, NAN, NAN, NAN}};
     while (past && problem.n_past < n) {
@@ -95,8 +91,8 @@ static double median(double *values, size_t n)
     return 0.5 * (values[(n - 1) / 2] + values[n / 2]);
 }
 
-static void print_medians(const struct bench_problem *problem, const char *method,
-                          const struct night *nights, const struct options *o)
+static void print_medians(const struct bench_problem *problem, const char *method, const struct night *nights,
+                          const struct options *o)
 {
     double values[SEEDS_MAX], seconds = 0;
     printf("%-24s %-7s", problem->name, method);
@@ -109,12 +105,11 @@ static void print_medians(const struct bench_problem *problem, const char *metho
         values[i] = (double)nights[i].failed;
         seconds += nights[i].seconds;
     }
-    printf(" %7.0f %9.3f\n", median(values, o->seeds),
-           1e3 * seconds / (double)(o->seeds * o->trials));
+    printf(" %7.0f %9.3f\n", median(values, o->seeds), 1e3 * seconds / (double)(o->seeds * o->trials));
 }
 
-static void print_json(const struct bench_problem *problem, const char *method,
-                       const struct night *nights, const struct options *o)
+static void print_json(const struct bench_problem *problem, const char *method, const struct night *nights,
+                       const struct options *o)
 {
     for (size_t i = 0; i < o->seeds; i++) {
         printf("{\"problem\": \"%s\", \"method\": \"%s\", \"seed\": %zu, \"failed\": %zu, "
@@ -132,8 +127,7 @@ static void run_problem(const struct bench_problem *problem, const struct option
     for (size_t m = 0; m < o->n_methods; m++) {
         for (size_t seed = 0; seed < o->seeds; seed++)
             run_night(&nights[seed], problem, o->methods[m], seed, o->trials);
-        (o->json ? print_json : print_medians)(problem, propose_method_name(o->methods[m]), nights,
-                                               o);
+        (o->json ? print_json : print_medians)(problem, propose_method_name(o->methods[m]), nights, o);
         fflush(stdout);
     }
 }
@@ -144,8 +138,8 @@ static void print_range(const struct bench_problem *problem, const struct propos
 {
     static const char *const scales[] = {"linear", "log", "integer", "log-integer", "choice"};
     const struct propose_condition *condition = &range->condition;
-    printf("{\"name\": \"%s\", \"scale\": \"%s\", \"low\": %.17g, \"high\": %.17g", range->name,
-           scales[range->scale], range->low, range->high);
+    printf("{\"name\": \"%s\", \"scale\": \"%s\", \"low\": %.17g, \"high\": %.17g", range->name, scales[range->scale], range->low,
+           range->high);
     if (condition->given) {
         printf(", \"if\": {\"name\": \"%s\", \"values\": [", problem->ranges[condition->of].name);
         for (size_t i = 0; i < condition->n; i++)
@@ -158,8 +152,8 @@ static void print_range(const struct bench_problem *problem, const struct propos
 static void print_list(const struct bench_problem *problems, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        printf("{\"index\": %zu, \"name\": \"%s\", \"set\": \"%s\", \"floor\": %.9g, \"ranges\": [",
-               i, problems[i].name, problems[i].set, bench_floor(&problems[i]));
+        printf("{\"index\": %zu, \"name\": \"%s\", \"set\": \"%s\", \"floor\": %.9g, \"ranges\": [", i, problems[i].name,
+               problems[i].set, bench_floor(&problems[i]));
         for (size_t r = 0; r < problems[i].n_ranges; r++) {
             printf(r ? ", " : "");
             print_range(&problems[i], &problems[i].ranges[r]);
@@ -215,8 +209,7 @@ static bool read_options(struct options *o, int argc, char **argv)
         if (!alone && strcmp(argv[i], "--set") == 0)
             o->set = value;
         else if (!alone && strcmp(argv[i], "--method") == 0)
-            good = o->n_methods < METHODS_MAX &&
-                   propose_method_parse(&o->methods[o->n_methods++], value);
+            good = o->n_methods < METHODS_MAX && propose_method_parse(&o->methods[o->n_methods++], value);
         else if (!alone && strcmp(argv[i], "--seeds") == 0)
             good = read_count(&o->seeds, value, SEEDS_MAX);
         else if (!alone && strcmp(argv[i], "--trials") == 0)
@@ -252,8 +245,8 @@ int main(int argc, char **argv)
     if (o.what == EVALUATE)
         return evaluate_lines(problems, n);
     if (!o.json)
-        printf("%-24s %-7s %10s %10s %10s %10s %7s %9s\n", "problem", "method", "10 trials", "30",
-               "60", "100", "failed", "ms each");
+        printf("%-24s %-7s %10s %10s %10s %10s %7s %9s\n", "problem", "method", "10 trials", "30", "60", "100", "failed",
+               "ms each");
     for (size_t i = 0; i < n; i++)
         if (!o.set || strcmp(o.set, problems[i].set) == 0)
             run_problem(&problems[i], &o);

@@ -19,8 +19,7 @@ static const double pi = 3.14159265358979324;
 static double branin(const double *x)
 {
     double a = x[0], b = x[1];
-    return pow(b - 5.1 / (4 * pi * pi) * a * a + 5 / pi * a - 6, 2) +
-           10 * (1 - 1 / (8 * pi)) * cos(a) + 10;
+    return pow(b - 5.1 / (4 * pi * pi) * a * a + 5 / pi * a - 6, 2) + 10 * (1 - 1 / (8 * pi)) * cos(a) + 10;
 }
 
 static double rosenbrock(const double *x)
@@ -49,10 +48,8 @@ static double ackley(const double *x)
 static double hartmann6(const double *x)
 {
     static const double alpha[4] = {1, 1.2, 3, 3.2};
-    static const double a[4][6] = {{10, 3, 17, 3.5, 1.7, 8},
-                                   {0.05, 10, 17, 0.1, 8, 14},
-                                   {3, 3.5, 1.7, 10, 17, 8},
-                                   {17, 8, 0.05, 10, 0.1, 14}};
+    static const double a[4][6] = {
+        {10, 3, 17, 3.5, 1.7, 8}, {0.05, 10, 17, 0.1, 8, 14}, {3, 3.5, 1.7, 10, 17, 8}, {17, 8, 0.05, 10, 0.1, 14}};
     static const double p[4][6] = {{0.1312, 0.1696, 0.5569, 0.0124, 0.8283, 0.5886},
                                    {0.2329, 0.4135, 0.8307, 0.3736, 0.1004, 0.9991},
                                    {0.2348, 0.1451, 0.3522, 0.2883, 0.3047, 0.6650},
@@ -71,10 +68,8 @@ static double hartmann3(const double *x)
 {
     static const double alpha[4] = {1, 1.2, 3, 3.2};
     static const double a[4][3] = {{3, 10, 30}, {0.1, 10, 35}, {3, 10, 30}, {0.1, 10, 35}};
-    static const double p[4][3] = {{0.3689, 0.1170, 0.2673},
-                                   {0.4699, 0.4387, 0.7470},
-                                   {0.1091, 0.8732, 0.5547},
-                                   {0.0381, 0.5743, 0.8828}};
+    static const double p[4][3] = {
+        {0.3689, 0.1170, 0.2673}, {0.4699, 0.4387, 0.7470}, {0.1091, 0.8732, 0.5547}, {0.0381, 0.5743, 0.8828}};
     double sum = 0;
     for (size_t i = 0; i < 4; i++) {
         double exponent = 0;
@@ -114,8 +109,7 @@ static double network(const double *x)
     size_t optimizer = (size_t)x[4];
     double width = log2(x[2]) - 7, layers = x[1] - 4;
     double lr = log10(x[0]) - best_lr[optimizer] + 0.15 * width;
-    double loss = 0.5 * lr * lr + 0.03 * layers * layers + 0.04 * width * width +
-                  1.5 * pow(x[3] - 0.2 - 0.05 * layers, 2);
+    double loss = 0.5 * lr * lr + 0.03 * layers * layers + 0.04 * width * width + 1.5 * pow(x[3] - 0.2 - 0.05 * layers, 2);
     if (optimizer == 1)
         loss += 2 * pow(x[5] - 0.9, 2) + 0.3 * lr * (x[5] - 0.9);
     return loss + offset[optimizer];
@@ -179,9 +173,8 @@ static double michalewicz(const double *x)
 
 static double shekel(const double *x)
 {
-    static const double a[10][4] = {{4, 4, 4, 4}, {1, 1, 1, 1},    {8, 8, 8, 8}, {6, 6, 6, 6},
-                                    {3, 7, 3, 7}, {2, 9, 2, 9},    {5, 5, 3, 3}, {8, 1, 8, 1},
-                                    {6, 2, 6, 2}, {7, 3.6, 7, 3.6}};
+    static const double a[10][4] = {{4, 4, 4, 4}, {1, 1, 1, 1}, {8, 8, 8, 8}, {6, 6, 6, 6}, {3, 7, 3, 7},
+                                    {2, 9, 2, 9}, {5, 5, 3, 3}, {8, 1, 8, 1}, {6, 2, 6, 2}, {7, 3.6, 7, 3.6}};
     static const double c[10] = {0.1, 0.2, 0.2, 0.4, 0.4, 0.6, 0.3, 0.7, 0.5, 0.5};
     double sum = 0;
     for (size_t i = 0; i < 10; i++) {
@@ -208,13 +201,12 @@ static double griewank(const double *x)
 /* Whole numbers and choices with an interaction: units 4:256 (log), depth 1:12, batch 1:6, act of 4, norm of 3, decay. */
 static double mixture(const double *x)
 {
-    static const double act[4] = {0.3, 0, 0.15, 0.6}, norm[3] = {0.2, 0.1, 0},
-                        decay_of[3] = {-2, -3, -4};
+    static const double act[4] = {0.3, 0, 0.15, 0.6}, norm[3] = {0.2, 0.1, 0}, decay_of[3] = {-2, -3, -4};
     size_t a = (size_t)x[3], b = (size_t)x[4];
     double units = log2(x[0]) - 5 - (a == 1), depth = x[1] - (b == 2 ? 8 : 4), batch = x[2] - 3;
     double decay = log10(x[5]) - decay_of[b];
-    return act[a] + norm[b] + 0.1 * units * units + 0.02 * depth * depth + 0.05 * batch * batch +
-           0.08 * decay * decay + 0.02 * fabs(units * depth);
+    return act[a] + norm[b] + 0.1 * units * units + 0.02 * depth * depth + 0.05 * batch * batch + 0.08 * decay * decay +
+           0.02 * fabs(units * depth);
 }
 
 static double noisy_bowl(const double *x)
@@ -289,10 +281,7 @@ static double interpolated(const struct bench_problem *problem, const double *x,
         low[a] = 0;
         while (low[a] + 2 < table->n_values[a] && table->at[a][low[a] + 1] <= at)
             low[a]++;
-        share[a] = fmin(
-            fmax((at - table->at[a][low[a]]) / (table->at[a][low[a] + 1] - table->at[a][low[a]]),
-                 0),
-            1);
+        share[a] = fmin(fmax((at - table->at[a][low[a]]) / (table->at[a][low[a] + 1] - table->at[a][low[a]]), 0), 1);
     }
     for (size_t corner = 0; corner < (size_t)1 << table->n_axes; corner++) {
         double weight = 1;
@@ -333,29 +322,24 @@ static const struct table_source sources[] = {
      .n_axes = 2,
      .n_replicas = 2,
      .axes = {{.name = "lr", .n = 5, .values = {1.5e-4, 3e-4, 6e-4, 1.2e-3, 2.4e-3}},
-              {.n = 7,
-               .texts = {"grpo", "joint", "separate", "turn-group", "turn-group-v1d", "v1d-alpha-0",
-                         "v1d-alpha-0.9"}}},
+              {.n = 7, .texts = {"grpo", "joint", "separate", "turn-group", "turn-group-v1d", "v1d-alpha-0", "v1d-alpha-0.9"}}},
      .replica = "seed",
      .replicas = {101, 102}},
 };
 
-static bool find_index(size_t *index, const struct table_source *source, size_t a,
-                       const struct lineage_trial *trial)
+static bool find_index(size_t *index, const struct table_source *source, size_t a, const struct lineage_trial *trial)
 {
     double value;
     bool named = source->axes[a].name != NULL;
     if (named && !lineage_trial_param(&value, trial, source->axes[a].name))
         return false;
     for (*index = 0; *index < source->axes[a].n; ++*index)
-        if (named ? value == source->axes[a].values[*index]
-                  : strcmp(trial->specialist, source->axes[a].texts[*index]) == 0)
+        if (named ? value == source->axes[a].values[*index] : strcmp(trial->specialist, source->axes[a].texts[*index]) == 0)
             return true;
     return false;
 }
 
-static bool take_row(struct bench_table *table, const struct table_source *source,
-                     const struct lineage_trial *trial)
+static bool take_row(struct bench_table *table, const struct table_source *source, const struct lineage_trial *trial)
 {
     size_t cell = 0, index, replica = 0;
     double value;
@@ -377,8 +361,7 @@ static bool take_row(struct bench_table *table, const struct table_source *sourc
 static bool read_rows(struct bench_table *table, const struct table_source *source, const char *dir)
 {
     const struct lineage_query all = {0};
-    const struct lineage_open_options options = {.no_mirror =
-                                                     true}; /* leaves the fixture unchanged */
+    const struct lineage_open_options options = {.no_mirror = true}; /* leaves the fixture unchanged */
     struct lineage_error err = {.text = "a row is outside of the table"};
     struct lineage_store *store = NULL;
     struct lineage_cursor *cursor = NULL;
@@ -396,22 +379,20 @@ static bool read_rows(struct bench_table *table, const struct table_source *sour
     return good;
 }
 
-static bool load_table(struct bench_problem *problem, struct bench_table *table,
-                       const struct table_source *source, const char *experiments)
+static bool load_table(struct bench_problem *problem, struct bench_table *table, const struct table_source *source,
+                       const char *experiments)
 {
     char dir[4096];
     double best = INFINITY;
     snprintf(dir, sizeof dir, "%s/%s", experiments, source->store);
-    *table = (struct bench_table){
-        .n_axes = source->n_axes, .n_replicas = source->n_replicas, .cells = 1};
+    *table = (struct bench_table){.n_axes = source->n_axes, .n_replicas = source->n_replicas, .cells = 1};
     for (size_t a = 0; a < source->n_axes; a++) {
         table->n_values[a] = source->axes[a].n;
         table->cells *= source->axes[a].n;
         for (size_t i = 0; i < source->axes[a].n; i++)
-            table->at[a][i] = !source->axes[a].name ? (double)i
-                              : problem->ranges[a].scale == PROPOSE_LOG
-                                  ? log(source->axes[a].values[i])
-                                  : source->axes[a].values[i];
+            table->at[a][i] = !source->axes[a].name                     ? (double)i
+                              : problem->ranges[a].scale == PROPOSE_LOG ? log(source->axes[a].values[i])
+                                                                        : source->axes[a].values[i];
     }
     table->score = malloc(table->cells * table->n_replicas * sizeof *table->score);
     for (size_t i = 0; table->score && i < table->cells * table->n_replicas; i++)
@@ -427,64 +408,32 @@ static bool load_table(struct bench_problem *problem, struct bench_table *table,
 
 /* ---- the list ---- */
 
-#define NUMBER(label, from, to)                                                                    \
-    {                                                                                              \
-        .name = label, .low = from, .high = to                                                     \
-    }
-#define LOGNUM(label, from, to)                                                                    \
-    {                                                                                              \
-        .name = label, .scale = PROPOSE_LOG, .low = from, .high = to                               \
-    }
-#define WHOLE(label, from, to)                                                                     \
-    {                                                                                              \
-        .name = label, .scale = PROPOSE_INTEGER, .low = from, .high = to                           \
-    }
-#define LOGINT(label, from, to)                                                                    \
-    {                                                                                              \
-        .name = label, .scale = PROPOSE_LOG_INTEGER, .low = from, .high = to                       \
-    }
-#define CHOICE(label, list)                                                                        \
-    {                                                                                              \
-        .name = label, .scale = PROPOSE_CHOICE, .high = sizeof(list) / sizeof *(list)-1,           \
-        .choices = list, .n_choices = sizeof(list) / sizeof *(list)                                \
-    }
+#define NUMBER(label, from, to) {.name = label, .low = from, .high = to}
+#define LOGNUM(label, from, to) {.name = label, .scale = PROPOSE_LOG, .low = from, .high = to}
+#define WHOLE(label, from, to) {.name = label, .scale = PROPOSE_INTEGER, .low = from, .high = to}
+#define LOGINT(label, from, to) {.name = label, .scale = PROPOSE_LOG_INTEGER, .low = from, .high = to}
+#define CHOICE(label, list)                                                                                                      \
+    {.name = label,                                                                                                              \
+     .scale = PROPOSE_CHOICE,                                                                                                    \
+     .high = sizeof(list) / sizeof *(list) - 1,                                                                                  \
+     .choices = list,                                                                                                            \
+     .n_choices = sizeof(list) / sizeof *(list)}
 
-static const struct propose_choice optimizers[] = {
-    {.text = "adam"}, {.text = "sgd"}, {.text = "lion"}};
-static const struct propose_choice activations[] = {
-    {.text = "relu"}, {.text = "gelu"}, {.text = "tanh"}, {.text = "sigmoid"}};
-static const struct propose_choice norms[] = {
-    {.text = "none"}, {.text = "batch"}, {.text = "layer"}};
-static const struct propose_choice kernels[] = {
-    {.text = "linear"}, {.text = "poly"}, {.text = "rbf"}};
-static const struct propose_choice variants[] = {
-    {.text = "grpo"},         {.text = "joint"},          {.text = "separate"},
-    {.text = "turn-group"},   {.text = "turn-group-v1d"}, {.text = "v1d-alpha-0"},
-    {.text = "v1d-alpha-0.9"}};
+static const struct propose_choice optimizers[] = {{.text = "adam"}, {.text = "sgd"}, {.text = "lion"}};
+static const struct propose_choice activations[] = {{.text = "relu"}, {.text = "gelu"}, {.text = "tanh"}, {.text = "sigmoid"}};
+static const struct propose_choice norms[] = {{.text = "none"}, {.text = "batch"}, {.text = "layer"}};
+static const struct propose_choice kernels[] = {{.text = "linear"}, {.text = "poly"}, {.text = "rbf"}};
+static const struct propose_choice variants[] = {{.text = "grpo"},         {.text = "joint"},          {.text = "separate"},
+                                                 {.text = "turn-group"},   {.text = "turn-group-v1d"}, {.text = "v1d-alpha-0"},
+                                                 {.text = "v1d-alpha-0.9"}};
 static const double sgd[] = {1}, poly[] = {1}, curved[] = {1, 2};
 
-#define CUBE2(a, b, c, d)                                                                          \
-    {                                                                                              \
-        NUMBER("a", a, b), NUMBER("b", c, d)                                                       \
-    }
-#define CUBE3(a, b)                                                                                \
-    {                                                                                              \
-        NUMBER("a", a, b), NUMBER("b", a, b), NUMBER("c", a, b)                                    \
-    }
-#define CUBE4(a, b)                                                                                \
-    {                                                                                              \
-        NUMBER("a", a, b), NUMBER("b", a, b), NUMBER("c", a, b), NUMBER("d", a, b)                 \
-    }
-#define CUBE5(x, y)                                                                                \
-    {                                                                                              \
-        NUMBER("a", x, y), NUMBER("b", x, y), NUMBER("c", x, y), NUMBER("d", x, y),                \
-            NUMBER("e", x, y)                                                                      \
-    }
-#define CUBE6(x, y)                                                                                \
-    {                                                                                              \
-        NUMBER("a", x, y), NUMBER("b", x, y), NUMBER("c", x, y), NUMBER("d", x, y),                \
-            NUMBER("e", x, y), NUMBER("f", x, y)                                                   \
-    }
+#define CUBE2(a, b, c, d) {NUMBER("a", a, b), NUMBER("b", c, d)}
+#define CUBE3(a, b) {NUMBER("a", a, b), NUMBER("b", a, b), NUMBER("c", a, b)}
+#define CUBE4(a, b) {NUMBER("a", a, b), NUMBER("b", a, b), NUMBER("c", a, b), NUMBER("d", a, b)}
+#define CUBE5(x, y) {NUMBER("a", x, y), NUMBER("b", x, y), NUMBER("c", x, y), NUMBER("d", x, y), NUMBER("e", x, y)}
+#define CUBE6(x, y)                                                                                                              \
+    {NUMBER("a", x, y), NUMBER("b", x, y), NUMBER("c", x, y), NUMBER("d", x, y), NUMBER("e", x, y), NUMBER("f", x, y)}
 
 static struct bench_problem problems[] = {
     {.name = "Branin (2)",
@@ -493,16 +442,8 @@ static struct bench_problem problems[] = {
      .ranges = CUBE2(-5, 10, 0, 15),
      .value = branin,
      .optimum = 0.39788735772973816},
-    {.name = "Rosenbrock (4)",
-     .set = "first",
-     .n_ranges = 4,
-     .ranges = CUBE4(-5, 10),
-     .value = rosenbrock},
-    {.name = "Ackley (5)",
-     .set = "first",
-     .n_ranges = 5,
-     .ranges = CUBE5(-22.768, 42.768),
-     .value = ackley},
+    {.name = "Rosenbrock (4)", .set = "first", .n_ranges = 4, .ranges = CUBE4(-5, 10), .value = rosenbrock},
+    {.name = "Ackley (5)", .set = "first", .n_ranges = 5, .ranges = CUBE5(-22.768, 42.768), .value = ackley},
     {.name = "Hartmann (6)",
      .set = "first",
      .n_ranges = 6,
@@ -533,16 +474,8 @@ static struct bench_problem problems[] = {
       CHOICE("optimizer", optimizers),
       {.name = "momentum", .low = 0, .high = 0.99, .condition = {true, 4, sgd, 1, 0, 0}}},
      .value = network},
-    {.name = "ellipsoid (5, rotated)",
-     .set = "second",
-     .n_ranges = 5,
-     .ranges = CUBE5(-5, 5),
-     .value = ellipsoid},
-    {.name = "Rastrigin (3, rotated)",
-     .set = "second",
-     .n_ranges = 3,
-     .ranges = CUBE3(-5.12, 5.12),
-     .value = rastrigin},
+    {.name = "ellipsoid (5, rotated)", .set = "second", .n_ranges = 5, .ranges = CUBE5(-5, 5), .value = ellipsoid},
+    {.name = "Rastrigin (3, rotated)", .set = "second", .n_ranges = 3, .ranges = CUBE3(-5.12, 5.12), .value = rastrigin},
     {.name = "Michalewicz (5)",
      .set = "second",
      .n_ranges = 5,
@@ -555,38 +488,21 @@ static struct bench_problem problems[] = {
      .ranges = CUBE4(0, 10),
      .value = shekel,
      .optimum = -10.53640981669205},
-    {.name = "Griewank (4, rotated)",
-     .set = "second",
-     .n_ranges = 4,
-     .ranges = CUBE4(-600, 600),
-     .value = griewank},
+    {.name = "Griewank (4, rotated)", .set = "second", .n_ranges = 4, .ranges = CUBE4(-600, 600), .value = griewank},
     {"mixture (6, mixed)",
      "second",
      6,
-     {LOGINT("units", 4, 256), WHOLE("depth", 1, 12), WHOLE("batch", 1, 6),
-      CHOICE("act", activations), CHOICE("norm", norms), LOGNUM("decay", 1e-6, 1e-1)},
+     {LOGINT("units", 4, 256), WHOLE("depth", 1, 12), WHOLE("batch", 1, 6), CHOICE("act", activations), CHOICE("norm", norms),
+      LOGNUM("decay", 1e-6, 1e-1)},
      .value = mixture},
-    {.name = "noisy bowl (4, rotated)",
-     .set = "second",
-     .n_ranges = 4,
-     .ranges = CUBE4(0, 1),
-     .value = noisy_bowl,
-     .noise = 0.1},
+    {.name = "noisy bowl (4, rotated)", .set = "second", .n_ranges = 4, .ranges = CUBE4(0, 1), .value = noisy_bowl, .noise = 0.1},
     {"machine (5, conditional)",
      "second",
      5,
      {CHOICE("kernel", kernels),
       LOGNUM("C", 1e-3, 1e4),
-      {.name = "gamma",
-       .scale = PROPOSE_LOG,
-       .low = 1e-5,
-       .high = 10,
-       .condition = {true, 0, curved, 2, 0, 0}},
-      {.name = "degree",
-       .scale = PROPOSE_INTEGER,
-       .low = 2,
-       .high = 6,
-       .condition = {true, 0, poly, 1, 0, 0}},
+      {.name = "gamma", .scale = PROPOSE_LOG, .low = 1e-5, .high = 10, .condition = {true, 0, curved, 2, 0, 0}},
+      {.name = "degree", .scale = PROPOSE_INTEGER, .low = 2, .high = 6, .condition = {true, 0, poly, 1, 0, 0}},
       {.name = "coef0", .low = -1, .high = 1, .condition = {true, 0, poly, 1, 0, 0}}},
      .value = machine},
     {.name = "hop-grid (3)",
@@ -597,12 +513,7 @@ static struct bench_problem problems[] = {
      .set = "table",
      .n_ranges = 2,
      .ranges = {LOGNUM("lr", 1.5e-4, 2.4e-3), CHOICE("variant", variants)}},
-    {.name = "cliff (4, failing)",
-     .set = "failing",
-     .n_ranges = 4,
-     .ranges = CUBE4(0, 1),
-     .value = cliff,
-     .fails = over_cliff},
+    {.name = "cliff (4, failing)", .set = "failing", .n_ranges = 4, .ranges = CUBE4(0, 1), .value = cliff, .fails = over_cliff},
 };
 enum { N_PROBLEMS = sizeof problems / sizeof *problems };
 
@@ -620,18 +531,15 @@ const struct bench_problem *bench_problems(size_t *n, const char *experiments)
     return problems;
 }
 
-struct bench_result bench_evaluate(const struct bench_problem *problem, const double *x,
-                                   uint64_t seed, size_t trial)
+struct bench_result bench_evaluate(const struct bench_problem *problem, const double *x, uint64_t seed, size_t trial)
 {
     struct propose_stream stream = propose_stream_of(seed, 77, trial);
     const struct bench_table *table = problem->table;
     double truth = table ? interpolated(problem, x, table->n_replicas) : problem->value(x);
     double observed = truth + problem->noise * propose_normal(&stream);
     if (table)
-        observed = interpolated(problem, x,
-                                (size_t)(propose_uniform(&stream) * (double)table->n_replicas));
-    return (struct bench_result){observed, truth - problem->optimum,
-                                 problem->fails && problem->fails(x)};
+        observed = interpolated(problem, x, (size_t)(propose_uniform(&stream) * (double)table->n_replicas));
+    return (struct bench_result){observed, truth - problem->optimum, problem->fails && problem->fails(x)};
 }
 
 static int ascending(const void *a, const void *b)

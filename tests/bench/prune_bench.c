@@ -195,8 +195,9 @@ static int measure(const char *place, const char *const *rules, size_t n_rules, 
 
 int main(int argc, char **argv)
 {
-    static const char *const usual[] = {"median", "median,patience=1", "median,warmup=0,patience=1", "median,curves=2",
-                                        "halving", "halving,factor=2", "halving,factor=4"};
+    static const char *const usual[] = {"median",          "median,patience=1", "median,warmup=0,patience=1",
+                                        "median,curves=2", "halving",           "halving,factor=2",
+                                        "halving,factor=4"};
     const char *rules[RULES_MAX];
     size_t n = 0, orders = 200;
     bool json = false;

@@ -370,7 +370,7 @@ static bool went_as_far(const struct lineage_ideas *ideas, size_t earlier, size_
         for (size_t k = 0; lineage_ideas_change_at(&then, ideas, earlier, k); k++) {
             if (strcmp(now.knob, then.knob) != 0 || !now.to_value.present || !then.to_value.present)
                 continue;
-            double base = now.from_value.present ? now.from_value.value
+            double base = now.from_value.present    ? now.from_value.value
                           : then.from_value.present ? then.from_value.value
                                                     : now.to_value.value;
             double moved = now.to_value.value - base, before = then.to_value.value - base;
@@ -495,8 +495,8 @@ static bool replay(struct answer *a, const char *path, const struct request *req
         good = copy_file(settings, to);
     const char *use = request->labels ? request->labels : access(labels, R_OK) == 0 ? labels : NULL;
     good = good && answer_log(a, dir, file, use, request);
-    static const char *const left[] = {"results.tsv", "lineage.json", ".results.tsv.digests", "lineage.db", "lineage.db-wal",
-                                       "lineage.db-shm"};
+    static const char *const left[] = {"results.tsv", "lineage.json",   ".results.tsv.digests",
+                                       "lineage.db",  "lineage.db-wal", "lineage.db-shm"};
     for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
         snprintf(to, sizeof to, "%s/%s", dir, left[i]);
         unlink(to);
@@ -567,12 +567,9 @@ static void print_table(const struct answer *answers, size_t n)
     static const struct {
         const char *question;
         void (*print)(const struct answer *a);
-    } rows[] = {{"noise between equal trials", print_noise},
-                {"keeps above the noise floor", print_keeps},
-                {"gain of the best that is luck", print_luck},
-                {"repeats that a search finds", print_repeats},
-                {"time of these repeats", print_hours},
-                {"ends at a limit that were foreseeable", print_walls}};
+    } rows[] = {{"noise between equal trials", print_noise},   {"keeps above the noise floor", print_keeps},
+                {"gain of the best that is luck", print_luck}, {"repeats that a search finds", print_repeats},
+                {"time of these repeats", print_hours},        {"ends at a limit that were foreseeable", print_walls}};
     printf("| |");
     for (size_t i = 0; i < n; i++)
         printf(" %s (%zu trials) |", answers[i].name, answers[i].trials);
@@ -600,10 +597,19 @@ static json_t *answer_json(const struct answer *a)
     const struct {
         const char *name;
         size_t value;
-    } counts[] = {{"trials", a->trials},       {"measured", a->measured},     {"keeps", a->keeps},
-                  {"replicas", a->replicas},   {"pairs", a->pairs},   {"freedom", a->freedom},       {"keeps_above_floor", a->above},
-                  {"keeps_above_floor_all", a->above_all}, {"keeps_judged_again", a->kept_again}, {"called_same", a->called},
-                  {"walls", a->walls},         {"walls_foreseen", a->foreseen}, {"measured_called", a->measured_flagged}};
+    } counts[] = {{"trials", a->trials},
+                  {"measured", a->measured},
+                  {"keeps", a->keeps},
+                  {"replicas", a->replicas},
+                  {"pairs", a->pairs},
+                  {"freedom", a->freedom},
+                  {"keeps_above_floor", a->above},
+                  {"keeps_above_floor_all", a->above_all},
+                  {"keeps_judged_again", a->kept_again},
+                  {"called_same", a->called},
+                  {"walls", a->walls},
+                  {"walls_foreseen", a->foreseen},
+                  {"measured_called", a->measured_flagged}};
     json_t *object = json_pack("{s:s, s:b}", "log", a->name, "labelled", a->labelled);
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         json_object_set_new(object, counts[i].name, json_integer((json_int_t)counts[i].value));

@@ -117,11 +117,9 @@ static void print_rows(bool json, int busy, const struct times times[POLICIES])
         if (json)
             printf("%s{\"waiting\": \"%s\", \"busy\": %d, \"median_ms\": %.6f, \"mean_ms\": %.6f, "
                    "\"ratio\": %.4f}",
-                   busy == 0 && p == 0 ? "[" : ",\n ", policies[p].name, busy, times[p].median,
-                   times[p].mean, ratio);
+                   busy == 0 && p == 0 ? "[" : ",\n ", policies[p].name, busy, times[p].median, times[p].mean, ratio);
         else
-            printf("%-20s %4d %12.4f %12.4f %8.2f\n", policies[p].name, busy, times[p].median,
-                   times[p].mean, ratio);
+            printf("%-20s %4d %12.4f %12.4f %8.2f\n", policies[p].name, busy, times[p].median, times[p].mean, ratio);
     }
 }
 
@@ -141,8 +139,7 @@ static int run(const char *self, bool json, int busy)
     if (!ran)
         return 1;
     if (!json)
-        printf("%-20s %4s %12s %12s %8s\n", "waiting threads", "busy", "median ms", "mean ms",
-               "ratio");
+        printf("%-20s %4s %12s %12s %8s\n", "waiting threads", "busy", "median ms", "mean ms", "ratio");
     print_rows(json, 0, idle);
     print_rows(json, busy, crowded);
     if (json)

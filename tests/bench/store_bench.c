@@ -86,9 +86,14 @@ static double time_appends(const char *dir, size_t n, bool sync)
 {
     struct lineage_append_options options;
     struct lineage_param params[] = {{"alpha", 0.3, NULL}, {"gamma", 1.0, NULL}};
-    struct lineage_trial trial = {.specialist = "opt", .domain = "opt", .hypothesis = hypothesis,
-                                  .expected_delta = "-0.0015", .status = LINEAGE_DISCARD,
-                                  .core_metric = {true, 1.0712}, .train_s = {true, 595.5}, .params = params,
+    struct lineage_trial trial = {.specialist = "opt",
+                                  .domain = "opt",
+                                  .hypothesis = hypothesis,
+                                  .expected_delta = "-0.0015",
+                                  .status = LINEAGE_DISCARD,
+                                  .core_metric = {true, 1.0712},
+                                  .train_s = {true, 595.5},
+                                  .params = params,
                                   .n_params = 2};
     struct lineage_store *store = open_store(dir);
     struct lineage_error err;
@@ -117,9 +122,14 @@ static double time_batch(const char *dir, size_t n, bool sync)
     if (!trials)
         exit(1);
     for (size_t i = 0; i < n; i++)
-        trials[i] = (struct lineage_trial){.specialist = "opt", .domain = "opt", .hypothesis = hypothesis,
-                                           .expected_delta = "-0.0015", .status = LINEAGE_DISCARD,
-                                           .core_metric = {true, 1.0712}, .train_s = {true, 595.5}, .params = params,
+        trials[i] = (struct lineage_trial){.specialist = "opt",
+                                           .domain = "opt",
+                                           .hypothesis = hypothesis,
+                                           .expected_delta = "-0.0015",
+                                           .status = LINEAGE_DISCARD,
+                                           .core_metric = {true, 1.0712},
+                                           .train_s = {true, 595.5},
+                                           .params = params,
                                            .n_params = 2};
     lineage_append_options_init(&options);
     options.no_sync = !sync;
@@ -142,8 +152,10 @@ static double time_bare(const char *dir, size_t n, bool sync)
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0666);
     double start = now();
     for (size_t i = 0; i < n; i++) {
-        int length = snprintf(row, sizeof row, "%06zu\t2026-11-20T22:00:00Z\topt\t\t\topt\t%s\t-0.0015\tdiscard\t1.0712\t\t\t"
-                              "595.5\t\t\t\talpha=0.3; gamma=1.0\n", i, hypothesis);
+        int length = snprintf(row, sizeof row,
+                              "%06zu\t2026-11-20T22:00:00Z\topt\t\t\topt\t%s\t-0.0015\tdiscard\t1.0712\t\t\t"
+                              "595.5\t\t\t\talpha=0.3; gamma=1.0\n",
+                              i, hypothesis);
         if (write(fd, row, (size_t)length) != length || (sync && fdatasync(fd) != 0))
             exit(1);
     }
@@ -187,8 +199,8 @@ static void bench_append(struct bench *bench, bool sync)
     report(bench, sync ? "bare write + fdatasync" : "bare write", n, (double)n, bare[REPEATS / 2], 1);
     report(bench, sync ? "append, synced / bare" : "append, not synced / bare", n, (double)n, ours[REPEATS / 2],
            ratio[REPEATS / 2]);
-    report(bench, sync ? "append in one call, synced / bare" : "append in one call / bare", n, (double)n,
-           batch[REPEATS / 2], batch_ratio[REPEATS / 2]);
+    report(bench, sync ? "append in one call, synced / bare" : "append in one call / bare", n, (double)n, batch[REPEATS / 2],
+           batch_ratio[REPEATS / 2]);
 }
 
 /* ---- moving ---- */
@@ -302,12 +314,14 @@ enum shape { MIXED, DEEP, WIDE };
 static void write_rows(const char *path, size_t n, enum shape shape)
 {
     enum { CRASH = 4, ABORT = 6, N_LABELS };
-    static const char *const labels[] = {"discard", "discard", "discard", "keep", [CRASH] = "crash", "discard", [ABORT] = "harness_abort"};
+    static const char *const labels[] = {
+        "discard", "discard", "discard", "keep", [CRASH] = "crash", "discard", [ABORT] = "harness_abort"};
     static const char *const specialists[] = {"opt", "arch", "quant", "reg"};
     FILE *out = fopen(path, "wb");
     unsigned seed = 1;
     fputs("exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\tstatus\tcore_metric\t"
-          "val_bpb\tdelta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_path\tnotes\n", out);
+          "val_bpb\tdelta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_path\tnotes\n",
+          out);
     for (size_t i = 0; i < n; i++) {
         size_t drawn = i ? (size_t)rand_r(&seed) % N_LABELS : 0;
         const char *label = i ? labels[drawn] : "baseline";
@@ -344,8 +358,8 @@ static void render_once(struct lineage_store *store)
 /* Queries the first ten trials with one value of alpha and a range of gamma. */
 static void query_once(struct lineage_store *store)
 {
-    struct lineage_condition conditions[] = {
-        {.name = "alpha", .range = {{true, 0.3}, {true, 0.3}}}, {.name = "gamma", .range = {{false, 0}, {true, 0.95}}}};
+    struct lineage_condition conditions[] = {{.name = "alpha", .range = {{true, 0.3}, {true, 0.3}}},
+                                             {.name = "gamma", .range = {{false, 0}, {true, 0.95}}}};
     struct lineage_query query = {.conditions = conditions, .n_conditions = 2, .limit = 10};
     struct lineage_cursor *cursor;
     struct lineage_trial trial;
@@ -407,8 +421,7 @@ static double time_import(const char *dir)
 {
     char command[1024];
     double start = now();
-    snprintf(command, sizeof command,
-             "cd '%s' && sqlite3 import.db '.mode tabs' '.import results.tsv trials' 2>/dev/null", dir);
+    snprintf(command, sizeof command, "cd '%s' && sqlite3 import.db '.mode tabs' '.import results.tsv trials' 2>/dev/null", dir);
     int status = system(command);
     double seconds = now() - start;
     snprintf(command, sizeof command, "rm -f '%s/import.db'", dir);
@@ -570,9 +583,16 @@ static struct cost cost_of(const char *command)
 
 static void bench_commands(struct bench *bench, size_t n, enum shape shape)
 {
-    static const char *const commands[] = {"best", "render", "show MIDDLE", "show LAST --format json", "chain LAST --limit 10",
-                                           "query --limit 5", "query --since 2099-01-01", "query --status train_budget_overrun",
-                                           "query --sort -core_metric --limit 5", "tried --alpha 0.77",
+    static const char *const commands[] = {"best",
+                                           "render",
+                                           "show MIDDLE",
+                                           "show LAST --format json",
+                                           "chain LAST --limit 10",
+                                           "query --limit 5",
+                                           "query --since 2099-01-01",
+                                           "query --status train_budget_overrun",
+                                           "query --sort -core_metric --limit 5",
+                                           "tried --alpha 0.77",
                                            "tried --alpha 0.77 --gamma 1.0"};
     const char *program = getenv("LINEAGE"), *of = shape == DEEP ? "deep" : "wide";
     char *dir = make_dir(), *path = join(dir, "results.tsv");
@@ -600,7 +620,8 @@ static void bench_commands(struct bench *bench, size_t n, enum shape shape)
         snprintf(name, sizeof name, "%s: %s", of, commands[i]);
         report(bench, name, n, 1, cost.seconds, cost.seconds / best);
     }
-    report(bench, shape == DEEP ? "deep: largest memory / 64 MiB" : "wide: largest memory / 64 MiB", n, 1, best, most / (64 << 20));
+    report(bench, shape == DEEP ? "deep: largest memory / 64 MiB" : "wide: largest memory / 64 MiB", n, 1, best,
+           most / (64 << 20));
     free(path);
     remove_dir(dir);
 }

@@ -35,8 +35,7 @@
 
 enum { GENERATION, INFORMATION_GAIN, UPDATE, TRIAL, PHASES };
 
-static const char *const phase_names[PHASES] = {"generation", "information_gain", "update",
-                                                "trial"};
+static const char *const phase_names[PHASES] = {"generation", "information_gain", "update", "trial"};
 
 struct options {
     bool json, kernels;
@@ -78,8 +77,7 @@ static double sgemm_rate(void)
     openblas_set_num_threads(1);
     for (int run = 0; run < RUNS; run++) {
         double begin = now();
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, N, N, N, 1, x, N, x + N * N, N, 0,
-                    x + 2 * N * N, N);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, N, N, N, 1, x, N, x + N * N, N, 0, x + 2 * N * N, N);
         double rate = 2.0 * N * N * N / (now() - begin);
         best = rate > best ? rate : best;
     }
@@ -178,9 +176,8 @@ static json_t *last_object(FILE *out)
 
 static json_t *run_reference(const char *program, const char *arguments)
 {
-    static const char settings[] =
-        "OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MALLOC_MMAP_THRESHOLD_=1073741824 "
-        "MALLOC_TRIM_THRESHOLD_=4294967296 MALLOC_TOP_PAD_=268435456";
+    static const char settings[] = "OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MALLOC_MMAP_THRESHOLD_=1073741824 "
+                                   "MALLOC_TRIM_THRESHOLD_=4294967296 MALLOC_TOP_PAD_=268435456";
     char command[2048];
     snprintf(command, sizeof command, "%s /usr/bin/python3 '%s' %s", settings, program, arguments);
     FILE *out = popen(command, "r");
@@ -202,10 +199,8 @@ static int take_reference(const struct options *options, struct phase reference[
     char arguments[1024], trained[] = "/tmp/train_bench_reference.pt";
     const char *policy = options->reference_policy ? options->reference_policy : trained;
     if (!options->reference_policy) {
-        snprintf(
-            arguments, sizeof arguments,
-            "sft --seed 1 --kmin 3 --kmax 5 --maxturn 7 --sft_steps 450 --sft_lr 4e-3 --ckpt %s",
-            policy);
+        snprintf(arguments, sizeof arguments,
+                 "sft --seed 1 --kmin 3 --kmax 5 --maxturn 7 --sft_steps 450 --sft_lr 4e-3 --ckpt %s", policy);
         json_decref(run_reference(options->reference, arguments));
     }
     snprintf(arguments, sizeof arguments,
@@ -213,8 +208,7 @@ static int take_reference(const struct options *options, struct phase reference[
              "--eval_every %d --ckpt %s",
              options->iterations, options->iterations, policy);
     json_t *result = run_reference(options->reference, arguments);
-    const char *const seconds[] = {"roll_s", "ig_s", "upd_s"}, *const tokens[] = {
-                                                                   "gen_tok", "ig_tok", "upd_tok"};
+    const char *const seconds[] = {"roll_s", "ig_s", "upd_s"}, *const tokens[] = {"gen_tok", "ig_tok", "upd_tok"};
     for (int p = 0; p < TRIAL; p++)
         reference[p] = (struct phase){number(result, seconds[p]), number(result, tokens[p]), 0};
     reference[TRIAL] = (struct phase){number(result, "sec"), number(result, "gen_tok"), 0};
@@ -230,11 +224,11 @@ static void add_rate(json_t *row, double flops, double peak)
     json_object_set_new(row, "sgemm_share", json_real(flops / peak));
 }
 
-static void add_row(json_t *rows, const char *phase, int threads, const struct phase *x,
-                    double peak, const struct phase *reference)
+static void add_row(json_t *rows, const char *phase, int threads, const struct phase *x, double peak,
+                    const struct phase *reference)
 {
-    json_t *row = json_pack("{s:s, s:i, s:f, s:f}", "phase", phase, "threads", threads,
-                            "tokens_per_s", x->tokens / x->seconds, "seconds", x->seconds);
+    json_t *row = json_pack("{s:s, s:i, s:f, s:f}", "phase", phase, "threads", threads, "tokens_per_s", x->tokens / x->seconds,
+                            "seconds", x->seconds);
     if (x->flops > 0)
         add_rate(row, x->flops / x->seconds, peak * threads);
     if (reference && reference->seconds > 0)
@@ -256,10 +250,8 @@ static void print_table(const json_t *rows, double peak)
     size_t i;
     json_t *row;
     printf("sgemm: %.1f GFLOP/s on one thread\n\n", peak / 1e9);
-    printf("%-28s %7s %12s %9s %12s %16s\n", "phase", "threads", "tokens/s", "seconds",
-           "sgemm share", "times reference");
-    json_array_foreach(rows, i, row)
-    {
+    printf("%-28s %7s %12s %9s %12s %16s\n", "phase", "threads", "tokens/s", "seconds", "sgemm share", "times reference");
+    json_array_foreach(rows, i, row) {
         printf("%-28s %7lld", json_string_value(json_object_get(row, "phase")),
                (long long)json_integer_value(json_object_get(row, "threads")));
         print_cell(row, "tokens_per_s", 12, 0);
@@ -270,8 +262,7 @@ static void print_table(const json_t *rows, double peak)
     }
 }
 
-static int measure(const struct options *options, struct trainer_recipe *recipe, json_t *rows,
-                   double *peak)
+static int measure(const struct options *options, struct trainer_recipe *recipe, json_t *rows, double *peak)
 {
     struct phase reference[PHASES] = {{0}};
     struct timing timing;
@@ -334,8 +325,7 @@ static int run(const struct options *options)
     recipe.evaluation.every = options->iterations;
     int fd = options->policy ? -1 : mkstemp(path);
     int status = options->policy ? 0 : warm_start(&recipe, path);
-    snprintf(recipe.checkpoint, sizeof recipe.checkpoint, "%s",
-             options->policy ? options->policy : path);
+    snprintf(recipe.checkpoint, sizeof recipe.checkpoint, "%s", options->policy ? options->policy : path);
     if (status == 0)
         status = measure(options, &recipe, rows, &peak);
     if (status == 0 && options->json)
@@ -368,10 +358,9 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--reference-policy") == 0 && *value)
             options.reference_policy = argv[++i];
         else
-            return fprintf(stderr,
-                           "usage: train_bench [--json] [--iterations N] [--policy CHECKPOINT] "
-                           "[--reference hop.py [--reference-policy a.pt]]\n"
-                           "       train_bench --kernels [--json]\n"),
+            return fprintf(stderr, "usage: train_bench [--json] [--iterations N] [--policy CHECKPOINT] "
+                                   "[--reference hop.py [--reference-policy a.pt]]\n"
+                                   "       train_bench --kernels [--json]\n"),
                    2;
     }
     return options.kernels ? run_kernels(options.json) : run(&options);

@@ -33,32 +33,27 @@ static double now(void)
 
 static void qkv(const struct arrays *x)
 {
-    net_gemmf(false, false, PACKED, 3 * x->width, x->width, x->a, x->width, x->b, 3 * x->width, 0,
-              x->c, 3 * x->width);
+    net_gemmf(false, false, PACKED, 3 * x->width, x->width, x->a, x->width, x->b, 3 * x->width, 0, x->c, 3 * x->width);
 }
 
 static void out(const struct arrays *x)
 {
-    net_gemmf(false, false, PACKED, x->width, x->width, x->a, x->width, x->b, x->width, 1, x->c,
-              x->width);
+    net_gemmf(false, false, PACKED, x->width, x->width, x->a, x->width, x->b, x->width, 1, x->c, x->width);
 }
 
 static void up(const struct arrays *x)
 {
-    net_gemmf(false, false, PACKED, x->mlp, x->width, x->a, x->width, x->b, x->mlp, 0, x->c,
-              x->mlp);
+    net_gemmf(false, false, PACKED, x->mlp, x->width, x->a, x->width, x->b, x->mlp, 0, x->c, x->mlp);
 }
 
 static void down(const struct arrays *x)
 {
-    net_gemmf(false, false, PACKED, x->width, x->mlp, x->a, x->mlp, x->b, x->width, 1, x->c,
-              x->width);
+    net_gemmf(false, false, PACKED, x->width, x->mlp, x->a, x->mlp, x->b, x->width, 1, x->c, x->width);
 }
 
 static void logits(const struct arrays *x)
 {
-    net_gemmf(false, true, PACKED, x->tokens, x->width, x->a, x->width, x->b, x->width, 0, x->c,
-              x->tokens);
+    net_gemmf(false, true, PACKED, x->tokens, x->width, x->a, x->width, x->b, x->width, 0, x->c, x->tokens);
 }
 
 static void d_input(const struct arrays *x)
@@ -73,8 +68,7 @@ static void d_weights(const struct arrays *x)
 
 static void step(const struct arrays *x)
 {
-    net_gemmf(false, false, DECODED, 3 * x->width, x->width, x->a, x->width, x->b, 3 * x->width, 0,
-              x->c, 3 * x->width);
+    net_gemmf(false, false, DECODED, 3 * x->width, x->width, x->a, x->width, x->b, 3 * x->width, 0, x->c, 3 * x->width);
 }
 
 /* ---- attention: one sequence -------------------------------------------------------------- */
@@ -104,14 +98,12 @@ static void attend(const struct arrays *x)
 static void attend_backward(const struct arrays *x)
 {
     struct net_attentionf a = attention_of(x);
-    net_attend_backwardf(&a, x->p, x->b, x->d, x->d + x->width, x->d + 2 * x->width, 3 * x->width,
-                         x->scratch);
+    net_attend_backwardf(&a, x->p, x->b, x->d, x->d + x->width, x->d + 2 * x->width, 3 * x->width, x->scratch);
 }
 
 static void attend_cached(const struct arrays *x)
 {
-    net_attend_cachedf(x->heads, x->width / x->heads, KEYS, x->pad, x->b, x->a, x->d, x->c,
-                       x->scratch);
+    net_attend_cachedf(x->heads, x->width / x->heads, KEYS, x->pad, x->b, x->a, x->d, x->c, x->scratch);
 }
 
 /* ---- the measurement ---------------------------------------------------------------------- */
@@ -138,8 +130,7 @@ static float *numbers(size_t n)
 
 static bool make(struct arrays *x)
 {
-    size_t widest = 3 * x->width > x->mlp ? 3 * x->width : x->mlp,
-           size = PACKED * (widest + x->tokens);
+    size_t widest = 3 * x->width > x->mlp ? 3 * x->width : x->mlp, size = PACKED * (widest + x->tokens);
     x->pad = net_padded(KEYS);
     x->a = numbers(size);
     x->b = numbers(size);
@@ -163,10 +154,8 @@ static void release(const struct arrays *x)
 
 bool train_kernels(const struct trainer_model *model, struct kernel_rate rates[TRAIN_KERNELS])
 {
-    struct arrays x = {.width = (size_t)model->width,
-                       .mlp = (size_t)model->mlp,
-                       .heads = (size_t)model->heads,
-                       .tokens = (size_t)model->tokens};
+    struct arrays x = {
+        .width = (size_t)model->width, .mlp = (size_t)model->mlp, .heads = (size_t)model->heads, .tokens = (size_t)model->tokens};
     double d = model->width, m = model->mlp, pairs = 0.5 * KEYS * (KEYS + 1);
     const struct {
         const char *name;
@@ -187,8 +176,7 @@ bool train_kernels(const struct trainer_model *model, struct kernel_rate rates[T
     };
     bool made = make(&x);
     for (size_t i = 0; made && i < TRAIN_KERNELS; i++)
-        rates[i] =
-            (struct kernel_rate){kernels[i].name, kernels[i].flops / fastest(kernels[i].run, &x)};
+        rates[i] = (struct kernel_rate){kernels[i].name, kernels[i].flops / fastest(kernels[i].run, &x)};
     release(&x);
     return made;
 }

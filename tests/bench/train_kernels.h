@@ -8,8 +8,7 @@
 
 struct kernel_rate {
     const char *name; /* "product: queries, keys, values", "attention", ... */
-    double
-        flops; /* operations that cannot be avoided, per second: those of causal attention, no padding */
+    double flops; /* operations that cannot be avoided, per second: those of causal attention, no padding */
 };
 
 enum { TRAIN_KERNELS = 11 };

@@ -130,8 +130,8 @@ static double threshold(const struct night *night, int rule)
     for (size_t i = 0; i + 1 < night->n; i++, n++)
         scores[n] = night->arms[i].sum / (double)night->arms[i].n;
     struct lineage_scatter scatter = lineage_scatter_of(n > 100 ? scores + n - 100 : scores, n > 100 ? 100 : n);
-    const struct lineage_config config = {.noise_std = std, .noise_freedom = (unsigned)seeds - 1,
-                                          .night_trials = (unsigned)night->options->trials};
+    const struct lineage_config config = {
+        .noise_std = std, .noise_freedom = (unsigned)seeds - 1, .night_trials = (unsigned)night->options->trials};
     return lineage_threshold(&config, &scatter);
 }
 
@@ -153,15 +153,19 @@ static void run_again(struct night *night, size_t runs)
 {
     static struct lineage_evidence_trial list[TRIALS_MAX + 1];
     static bool skip[TRIALS_MAX + 1];
-    struct lineage_evidence evidence = {.trials = list, .n = night->n, .rule = {.trials = night->options->trials, .higher = true}};
+    struct lineage_evidence evidence = {
+        .trials = list, .n = night->n, .rule = {.trials = night->options->trials, .higher = true}};
     for (;;) {
         find_noise(&evidence.noise, night);
         for (size_t i = 0; i < night->n; i++) {
             const struct arm *arm = &night->arms[i];
             const double fresh = arm->n > 1 ? arm->fresh / (double)(arm->n - 1) : 0;
-            list[i] = (struct lineage_evidence_trial){.exp_id = "", .kept_id = i == 0 || arm->kept ? "" : NULL,
-                                                      .status = i == 0 ? LINEAGE_BASELINE : LINEAGE_DISCARD, .again = arm->n - 1,
-                                                      .runs = {arm->n, arm->sum / (double)arm->n}, .fresh = {arm->n - 1, fresh}};
+            list[i] = (struct lineage_evidence_trial){.exp_id = "",
+                                                      .kept_id = i == 0 || arm->kept ? "" : NULL,
+                                                      .status = i == 0 ? LINEAGE_BASELINE : LINEAGE_DISCARD,
+                                                      .again = arm->n - 1,
+                                                      .runs = {arm->n, arm->sum / (double)arm->n},
+                                                      .fresh = {arm->n - 1, fresh}};
             skip[i] = arm->n >= LINEAGE_RUNS_MAX;
         }
         if (!lineage_evidence_judge(&evidence))
@@ -255,7 +259,8 @@ static void measure_answers(const struct options *options)
     size_t said = 0, right = 0, kept = 0, wrong = 0;
     if (!night)
         exit(3);
-    printf("%zu nights of 12 settings with scores in a range of 0.45\nregret at noise  0.05 (runs)  0.1 (runs)   0.2 (runs)\n", options->nights);
+    printf("%zu nights of 12 settings with scores in a range of 0.45\nregret at noise  0.05 (runs)  0.1 (runs)   0.2 (runs)\n",
+           options->nights);
     for (size_t rule = 0; rule < sizeof rules / sizeof *rules; rule++) {
         printf("%-14s", rules[rule]);
         for (size_t k = 0; k < 3; k++) {

@@ -85,7 +85,8 @@ static void run_writer(const char *dir, const char *log_dir, int writer)
     lineage_append_options_init(&options);
     options.no_sync = writer % 4 != 0;
     for (size_t done = count_lines(log_dir, writer); done < ROWS; done++) {
-        struct lineage_trial row, trial = {.specialist = "ours", .hypothesis = "a\ttab, \"quotes\" and\nlines",
+        struct lineage_trial row, trial = {.specialist = "ours",
+                                           .hypothesis = "a\ttab, \"quotes\" and\nlines",
                                            .status = done % 3 ? LINEAGE_DISCARD : LINEAGE_KEEP,
                                            .core_metric = {true, 1.0 / (double)(done + 1)}};
         if (lineage_store_append(store, &trial, &options, &row, &err) != LINEAGE_OK) {

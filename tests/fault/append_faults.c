@@ -73,8 +73,8 @@ static enum lineage_status append_one(struct lineage_store *store, const char *h
 {
     struct lineage_append_options options;
     struct lineage_error err = {0};
-    struct lineage_trial trial = {.hypothesis = hypothesis, .specialist = "s", .status = LINEAGE_KEEP,
-                                  .core_metric = {true, 1.5}};
+    struct lineage_trial trial = {
+        .hypothesis = hypothesis, .specialist = "s", .status = LINEAGE_KEEP, .core_metric = {true, 1.5}};
     lineage_append_options_init(&options);
     options.snapshot_dir = snapshot;
     options.telemetry = "{\"steps\": [{\"step\": 0, \"loss\": 1.5}]}";
@@ -207,8 +207,7 @@ static char *make_work(void)
 static bool is_whole_snapshot(const char *snapshot)
 {
     char *inner = join(snapshot, "conf/a.json"), *link = join(snapshot, "latest"), target[32] = "";
-    bool whole = file_exists(inner) && readlink(link, target, sizeof target - 1) > 0 &&
-                 strcmp(target, "conf/a.json") == 0;
+    bool whole = file_exists(inner) && readlink(link, target, sizeof target - 1) > 0 && strcmp(target, "conf/a.json") == 0;
     free(inner);
     free(link);
     return whole;
@@ -285,8 +284,7 @@ static unsigned run_all(enum start start, enum mode mode, const char *work, unsi
                 good--;
         }
         int outcome = run(dir, work, rows, (struct fault){.mode = mode, .countdown = n});
-        const char *why = outcome == 2 ? "append fails without a fault"
-                                       : broken(dir, before ? before : "", good, rows, outcome);
+        const char *why = outcome == 2 ? "append fails without a fault" : broken(dir, before ? before : "", good, rows, outcome);
         if (why) {
             printf("FAIL %s store, %u rows, %s at call %u: %s\n", start_names[start], rows, mode_names[mode], n, why);
             ++*failures;

@@ -158,8 +158,11 @@ static void forget_answers(struct answers *answers)
 static char *append_probe(struct lineage_store *store, struct lineage_error *err)
 {
     struct lineage_append_options options;
-    struct lineage_trial row = {0}, trial = {.specialist = "opt", .parent_exp = "exp_003", .timestamp = "T",
-                                             .hypothesis = "a probe", .core_metric = {true, 1.2}};
+    struct lineage_trial row = {0}, trial = {.specialist = "opt",
+                                             .parent_exp = "exp_003",
+                                             .timestamp = "T",
+                                             .hypothesis = "a probe",
+                                             .core_metric = {true, 1.2}};
     char *text = NULL;
     size_t length;
     lineage_append_options_init(&options);
@@ -516,8 +519,8 @@ static size_t all_bytes(const struct laboratory *lab)
 static void aim(const struct laboratory *lab, const struct plan *plan, size_t n, struct place *place)
 {
     uint64_t at = plan->seed + n * 0x2545f4914f6cdd1du;
-    size_t byte = plan->all ? plan->first + n * plan->step
-                            : draw(&at) % (draw(&at) % 2 ? lab->files[lab->first].length : all_bytes(lab));
+    size_t byte =
+        plan->all ? plan->first + n * plan->step : draw(&at) % (draw(&at) % 2 ? lab->files[lab->first].length : all_bytes(lab));
     place->bit = (unsigned)(draw(&at) % 8);
     for (place->file = lab->first; byte >= lab->files[place->file].length; place->file++)
         byte -= lab->files[place->file].length;

@@ -33,10 +33,23 @@ struct round {
     unsigned kills, failures;
 };
 
-static const char *const deeds[N_DEEDS] = {
-    "between two deeds", "open", "append", "append with files", "read", "render to a file", "rebuild", "verify", "import",
-    "another tool's append", "lineage append", "lineage import", "lineage best, query", "lineage render", "lineage rebuild",
-    "lineage verify", "lineage night"};
+static const char *const deeds[N_DEEDS] = {"between two deeds",
+                                           "open",
+                                           "append",
+                                           "append with files",
+                                           "read",
+                                           "render to a file",
+                                           "rebuild",
+                                           "verify",
+                                           "import",
+                                           "another tool's append",
+                                           "lineage append",
+                                           "lineage import",
+                                           "lineage best, query",
+                                           "lineage render",
+                                           "lineage rebuild",
+                                           "lineage verify",
+                                           "lineage night"};
 
 static void start(struct round *round, int slot)
 {
@@ -173,9 +186,15 @@ static void run_round(struct marathon *marathon, uint64_t seed, unsigned kills)
 {
     char *dir = make_dir(), *work = make_dir(), *beside = make_dir(), *acks = join(beside, "acks");
     char *sweep = join(beside, "war.json");
-    struct round round = {.seed = seed, .parts = marathon->parts, .deaths = marathon->deaths,
-                          .war = {.dir = dir, .acks = acks, .work = work, .command = marathon->command,
-                                  .sweep = marathon->nights ? sweep : NULL, .dirty = seed % 4 == 3,
+    struct round round = {.seed = seed,
+                          .parts = marathon->parts,
+                          .deaths = marathon->deaths,
+                          .war = {.dir = dir,
+                                  .acks = acks,
+                                  .work = work,
+                                  .command = marathon->command,
+                                  .sweep = marathon->nights ? sweep : NULL,
+                                  .dirty = seed % 4 == 3,
                                   .long_rows = seed % 3 == 2}};
     prepare(&round.war);
     write_sweep(sweep, beside);

@@ -17,9 +17,26 @@
 #include <lineage/store.h>
 
 /* What an actor was doing when it was killed, and how it was killed. */
-enum deed { RESTING, OPENING, APPENDING, APPENDING_FILES, READING, RENDERING, REBUILDING, VERIFYING, IMPORTING, STRANGER,
-            COMMAND_APPENDS, COMMAND_IMPORTS, COMMAND_READS, COMMAND_RENDERS, COMMAND_REBUILDS, COMMAND_VERIFIES, NIGHT,
-            N_DEEDS };
+enum deed {
+    RESTING,
+    OPENING,
+    APPENDING,
+    APPENDING_FILES,
+    READING,
+    RENDERING,
+    REBUILDING,
+    VERIFYING,
+    IMPORTING,
+    STRANGER,
+    COMMAND_APPENDS,
+    COMMAND_IMPORTS,
+    COMMAND_READS,
+    COMMAND_RENDERS,
+    COMMAND_REBUILDS,
+    COMMAND_VERIFIES,
+    NIGHT,
+    N_DEEDS
+};
 enum death { AT_ANY_INSTANT, AT_A_CALL, INSIDE_WRITE, N_DEATHS };
 
 /* The current action of one actor, in shared memory that the parent can read after the actor was killed. */

@@ -96,8 +96,8 @@ struct actor {
 static void note(const struct actor *actor, char what, uint64_t tag, uint64_t length, const char *id)
 {
     char line[400];
-    int n = snprintf(line, sizeof line, "\n%c %016llx %llu %s .\n", what, (unsigned long long)tag, (unsigned long long)length,
-                     id);
+    int n =
+        snprintf(line, sizeof line, "\n%c %016llx %llu %s .\n", what, (unsigned long long)tag, (unsigned long long)length, id);
     if (__real_write(actor->acks, line, (size_t)n) != n)
         abort();
 }
@@ -188,7 +188,9 @@ static bool append_row(struct actor *actor)
     char *hypothesis = tagged_text('R', tag, length), *notes = tagged_text('N', tag, length), id[40] = "";
     struct lineage_append_options options;
     struct lineage_error err;
-    struct lineage_trial row, trial = {.specialist = "ours", .hypothesis = hypothesis, .notes = notes,
+    struct lineage_trial row, trial = {.specialist = "ours",
+                                       .hypothesis = hypothesis,
+                                       .notes = notes,
                                        .status = chance(actor, 40) ? LINEAGE_KEEP : LINEAGE_DISCARD,
                                        .core_metric = {true, (double)(draw(&actor->seed) % 100000) / 1000}};
     lineage_append_options_init(&options);
@@ -255,8 +257,7 @@ static void hear(void *context, const struct lineage_finding *finding)
 {
     struct actor *actor = context;
     if (strcmp(finding->kind, "mirror") == 0)
-        snprintf(actor->why, sizeof actor->why, "verify: line %llu: %.300s", (unsigned long long)finding->line,
-                 finding->text);
+        snprintf(actor->why, sizeof actor->why, "verify: line %llu: %.300s", (unsigned long long)finding->line, finding->text);
 }
 
 static bool verify(struct actor *actor)
@@ -284,8 +285,8 @@ static char *foreign_record(uint64_t tag, size_t length, const char *end)
     char *a = csv_cell(hypothesis), *b = csv_cell(notes), *record = malloc(strlen(a) + strlen(b) + 200);
     if (!record)
         abort();
-    sprintf(record, "f-%llx\t2026-01-01T00:00:00Z\tstranger\t\t\t\t%s\t\tdiscard\t0.5\t\t\t\t\t\t\t%s%s",
-            (unsigned long long)tag, a, b, end);
+    sprintf(record, "f-%llx\t2026-01-01T00:00:00Z\tstranger\t\t\t\t%s\t\tdiscard\t0.5\t\t\t\t\t\t\t%s%s", (unsigned long long)tag,
+            a, b, end);
     free(hypothesis);
     free(notes);
     free(a);
@@ -426,9 +427,20 @@ static bool command_append(struct actor *actor)
     uint64_t tag = new_tag(actor);
     size_t length = pick_length(actor);
     char *hypothesis = tagged_text('R', tag, length), *notes = tagged_text('N', tag, length), out[301];
-    const char *const argv[] = {"lineage", "append", "-C", actor->war->dir, "--status", "auto", "--core-metric", "3.5",
-                                "--hypothesis", hypothesis, "--notes", notes,
-                                chance(actor, 50) ? "--no-sync" : NULL, NULL};
+    const char *const argv[] = {"lineage",
+                                "append",
+                                "-C",
+                                actor->war->dir,
+                                "--status",
+                                "auto",
+                                "--core-metric",
+                                "3.5",
+                                "--hypothesis",
+                                hypothesis,
+                                "--notes",
+                                notes,
+                                chance(actor, 50) ? "--no-sync" : NULL,
+                                NULL};
     actor->part->deed = COMMAND_APPENDS;
     bool ok = run_command(actor, argv, out, 0);
     if (ok) {

@@ -146,13 +146,11 @@ static void see(struct check *c, const struct lineage_trial *trial)
     see_night(c, trial);
     if (trial->hypothesis[0] != 'R')
         return;
-    seen.exact = is_tagged_text('R', trial->hypothesis, &seen.tag, &length) &&
-                 are_notes(trial->notes, seen.tag, length);
+    seen.exact = is_tagged_text('R', trial->hypothesis, &seen.tag, &length) && are_notes(trial->notes, seen.tag, length);
     if (!seen.exact && !is_reported(c, trial->line)) {
         char detail[300];
         snprintf(detail, sizeof detail, "line %llu, exp_id %.40s, hypothesis of %zu bytes, notes '%.60s' of %zu bytes",
-                 (unsigned long long)trial->line, trial->exp_id, strlen(trial->hypothesis), trial->notes,
-                 strlen(trial->notes));
+                 (unsigned long long)trial->line, trial->exp_id, strlen(trial->hypothesis), trial->notes, strlen(trial->notes));
         broken(c, "a row that is not what was written is read as the truth", detail);
     }
     c->rows = grown(c->rows, c->n_rows, sizeof *c->rows);
@@ -308,8 +306,8 @@ static void check_next_append(struct check *c)
 static void finish_night(struct check *c)
 {
     char command[1000];
-    int n = snprintf(command, sizeof command, "'%s' night '%s' -C '%s' -q >/dev/null", c->war->command, c->war->sweep,
-                     c->war->dir);
+    int n =
+        snprintf(command, sizeof command, "'%s' night '%s' -C '%s' -q >/dev/null", c->war->command, c->war->sweep, c->war->dir);
     if (n < 0 || (size_t)n >= sizeof command || system(command) != 0)
         broken(c, "the night does not end", command);
 }

@@ -39,7 +39,7 @@
 #include "support/scarce_memory.h"
 
 enum mode { MEMORY, PIECES, CALLS, SQLITE_CALLS, SQLITE_FULL_DISK, SQLITE_MEMORY, STATEMENTS, STARTS, DAMAGE, N_MODES };
-static const char *const mode_names[] = {"memory",        "pieces",     "calls", "sqlite", "sqlite full",
+static const char *const mode_names[] = {"memory",        "pieces",     "calls",  "sqlite", "sqlite full",
                                          "sqlite memory", "statements", "starts", "damage"};
 
 /* ---- faults ------------------------------------------------------------------------------------------------------ */
@@ -132,8 +132,7 @@ static void install_sqlite_memory(void)
     methods = sqlite_memory;
     methods.xMalloc = sqlite_malloc;
     methods.xRealloc = sqlite_realloc;
-    if (sqlite3_config(SQLITE_CONFIG_MALLOC, &methods) != SQLITE_OK ||
-        sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0) != SQLITE_OK)
+    if (sqlite3_config(SQLITE_CONFIG_MALLOC, &methods) != SQLITE_OK || sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0) != SQLITE_OK)
         abort();
 }
 
@@ -185,8 +184,13 @@ static enum lineage_status do_append(struct lineage_store *store, FILE *out, str
 {
     struct lineage_append_options options;
     struct lineage_param params[] = {{.name = "alpha", .value = 0.25}, {.name = "lr", .value = 0.001}};
-    struct lineage_trial row = {0}, trial = {.specialist = "opt", .parent_exp = "exp_003", .timestamp = "T", .params = params,
-                                             .n_params = 2, .hypothesis = "added", .core_metric = {true, 1.0},
+    struct lineage_trial row = {0}, trial = {.specialist = "opt",
+                                             .parent_exp = "exp_003",
+                                             .timestamp = "T",
+                                             .params = params,
+                                             .n_params = 2,
+                                             .hypothesis = "added",
+                                             .core_metric = {true, 1.0},
                                              .notes = "some notes; info_gain turn=0 mean=0.25 std=0.5 n=4"};
     lineage_append_options_init(&options);
     options.auto_status = true;
@@ -332,10 +336,10 @@ static enum lineage_status do_append_behind(struct lineage_store *store, FILE *o
 static enum lineage_status do_append_many(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
     const struct lineage_param params[] = {{.name = "alpha", .value = 0.25}};
-    const struct lineage_trial trials[] = {{.exp_id = "a", .parent_exp = "b", .timestamp = "T", .core_metric = {true, 1.0}},
-                                           {.exp_id = "c", .parent_exp = "a", .timestamp = "T", .core_metric = {true, 0.5},
-                                            .params = params, .n_params = 1},
-                                           {.parent_exp = "003", .timestamp = "T", .status = LINEAGE_CRASH}};
+    const struct lineage_trial trials[] = {
+        {.exp_id = "a", .parent_exp = "b", .timestamp = "T", .core_metric = {true, 1.0}},
+        {.exp_id = "c", .parent_exp = "a", .timestamp = "T", .core_metric = {true, 0.5}, .params = params, .n_params = 1},
+        {.parent_exp = "003", .timestamp = "T", .status = LINEAGE_CRASH}};
     const bool by_score[] = {false, true, false};
     struct lineage_append_options options;
     struct lineage_trial rows[3];
@@ -375,7 +379,8 @@ static enum lineage_status do_edit(struct lineage_store *store, FILE *out, struc
 /* Reads another program's record before it has a line end, and again after it has one. */
 static enum lineage_status do_read_unended(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
-    static const char record[] = "900\tT\topt\t003\t\t\thalf\t+0.1\tkeep\t0.5\t\t0.2\t\t\t\t\talpha=0.3; info_gain turn=0 mean=1 std=0";
+    static const char record[] =
+        "900\tT\topt\t003\t\t\thalf\t+0.1\tkeep\t0.5\t\t0.2\t\t\t\t\talpha=0.3; info_gain turn=0 mean=1 std=0";
     long end;
     char path[400];
     struct stat st;
@@ -411,22 +416,31 @@ static enum lineage_status do_append_awaited(struct lineage_store *store, FILE *
     lineage_append_options_init(&options);
     options.allow_missing_parent = true;
     for (size_t i = 0; status == LINEAGE_OK && i < 2; i++) {
-        const struct lineage_trial trial = {.exp_id = rows[i][0], .parent_exp = rows[i][1], .timestamp = "T",
-                                            .status = LINEAGE_CRASH};
+        const struct lineage_trial trial = {
+            .exp_id = rows[i][0], .parent_exp = rows[i][1], .timestamp = "T", .status = LINEAGE_CRASH};
         status = lineage_store_append(store, &trial, &options, NULL, err);
     }
     return status == LINEAGE_OK ? questions[0].ask(store, out, err) : status;
 }
 
-static const struct question writing[] = {
-    {"append awaited", do_append_awaited},
-    {"edit", do_edit},               {"read unended", do_read_unended}, {"ask for nothing", do_ask_for_nothing},
-    {"append", do_append},           {"import", do_import},           {"restore", do_restore},
-    {"rebuild", do_rebuild},         {"verify", do_verify},           {"render file", do_render_file},
-    {"render record", do_record},    {"blackboard", do_blackboard},   {"report", do_report},
-    {"remark", do_remark},           {"append many", do_append_many},
-    {"append behind", do_append_behind},                               {"import five", do_import_five},
-    {"render again", do_render_again}};
+static const struct question writing[] = {{"append awaited", do_append_awaited},
+                                          {"edit", do_edit},
+                                          {"read unended", do_read_unended},
+                                          {"ask for nothing", do_ask_for_nothing},
+                                          {"append", do_append},
+                                          {"import", do_import},
+                                          {"restore", do_restore},
+                                          {"rebuild", do_rebuild},
+                                          {"verify", do_verify},
+                                          {"render file", do_render_file},
+                                          {"render record", do_record},
+                                          {"blackboard", do_blackboard},
+                                          {"report", do_report},
+                                          {"remark", do_remark},
+                                          {"append many", do_append_many},
+                                          {"append behind", do_append_behind},
+                                          {"import five", do_import_five},
+                                          {"render again", do_render_again}};
 
 /* ---- one fault after the other -------------------------------------------------------------------------------------- */
 
@@ -638,8 +652,9 @@ int main(int argc, char **argv)
     sqlite_faults_watch(note_file_call);
     statement_faults_watch(note_statement);
     for (size_t i = 0; i < sizeof writing / sizeof *writing; i++)
-        run_modes(&writing[i], (struct subject){.make = make_asked_store, .torn = true, .with_mirror = true, .writes = true,
-                                                .first = i == 0}, only);
+        run_modes(&writing[i],
+                  (struct subject){.make = make_asked_store, .torn = true, .with_mirror = true, .writes = true, .first = i == 0},
+                  only);
     for (size_t i = 0; i < n_questions; i++)
         run_modes(&questions[i], (struct subject){.make = make_asked_store, .with_mirror = true, .first = i == 0}, only);
     for (size_t i = 0; i < n_wide_questions; i++)

@@ -37,9 +37,10 @@ void power_files_make(const char *dir)
     make_file(dir, "exact.tsv", exact);
     make_file(dir, "log.csv", log);
     make_file(dir, "steps.json", "{\"steps\": [{\"step\": 0, \"loss\": 1.5}]}");
-    make_file(dir, "rows.json", "{\"exp_id\": \"b1\", \"status\": \"keep\", \"core_metric\": 1.75, \"hypothesis\": \"one\"}\n"
-                                "{\"exp_id\": \"b2\", \"status\": \"crash\", \"hypothesis\": \"two\\nlines\"}\n"
-                                "{\"status\": \"discard\", \"core_metric\": 1.7}\n");
+    make_file(dir, "rows.json",
+              "{\"exp_id\": \"b1\", \"status\": \"keep\", \"core_metric\": 1.75, \"hypothesis\": \"one\"}\n"
+              "{\"exp_id\": \"b2\", \"status\": \"crash\", \"hypothesis\": \"two\\nlines\"}\n"
+              "{\"status\": \"discard\", \"core_metric\": 1.7}\n");
     if (mkdir(work, 0755) != 0 || mkdir(conf, 0755) != 0)
         exit(2);
     make_file(work, "train.py", "print(1)\n");

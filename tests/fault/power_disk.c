@@ -173,8 +173,8 @@ static void read_marks(struct inode *inode, const char *path)
 
 static size_t add_inode(struct disk_state *state, const char *path, const struct stat *st)
 {
-    struct inode inode = {.device = st->st_dev, .number = st->st_ino, .mode = st->st_mode,
-                          .hold = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC)};
+    struct inode inode = {
+        .device = st->st_dev, .number = st->st_ino, .mode = st->st_mode, .hold = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC)};
     must(inode.hold >= 0, path);
     state->inodes = grown(state->inodes, state->n_inodes, sizeof *state->inodes);
     state->inodes[state->n_inodes] = inode;
@@ -317,8 +317,8 @@ void disk_add(struct disk *disk, const struct change *change)
     follow_size(disk, c);
     if (c->kind == CHANGE_NAME)
         disk->start.inodes[c->inode].of_mirror = is_of_mirror(c->name);
-    c->of_mirror = c->kind == CHANGE_REMOVE ? is_of_mirror(c->name)
-                                            : c->kind != CHANGE_ANSWER && disk->start.inodes[c->inode].of_mirror;
+    c->of_mirror =
+        c->kind == CHANGE_REMOVE ? is_of_mirror(c->name) : c->kind != CHANGE_ANSWER && disk->start.inodes[c->inode].of_mirror;
     apply_names(&disk->now, c);
 }
 
@@ -388,7 +388,8 @@ static void write_bytes(struct inode *inode, const struct change *c, enum surviv
     const size_t first = c->offset / SECTOR * SECTOR, last = (end + SECTOR - 1) / SECTOR * SECTOR;
     if (inode->content.length < end)
         resize(&inode->content, end);
-    for (size_t at = first; survival != SURVIVES_AS_ZEROS && at < last && at < inode->content.length && at < inode->cache.length; at++)
+    for (size_t at = first; survival != SURVIVES_AS_ZEROS && at < last && at < inode->content.length && at < inode->cache.length;
+         at++)
         if (at < end || survival == SURVIVES)
             inode->content.data[at] = inode->cache.data[at];
 }

@@ -283,15 +283,20 @@ static void check_moments(struct play *play, const struct disk *disk, const stru
 {
     const size_t n = disk_n_changes(disk);
     size_t moments = 0;
-    struct states s = {.play = play, .disk = disk, .promises = promises, .open = calloc(n + 1, sizeof(size_t)),
-                       .of_mirror = calloc(n + 1, sizeof(size_t)), .fate = calloc(n + 1, 1), .seed = 1};
+    struct states s = {.play = play,
+                       .disk = disk,
+                       .promises = promises,
+                       .open = calloc(n + 1, sizeof(size_t)),
+                       .of_mirror = calloc(n + 1, sizeof(size_t)),
+                       .fate = calloc(n + 1, 1),
+                       .seed = 1};
     if (!s.open || !s.of_mirror || !s.fate)
         exit(2);
     for (size_t end = 0; end <= n; end++)
         if (end == n || disk_change(disk, end)->kind == CHANGE_SYNC || disk_change(disk, end)->kind == CHANGE_ANSWER)
             moments += check_moment(&s, end);
-    printf("%-13s %4zu changes, %3zu moments (%zu sampled), %6zu states replayed, %5zu different ones checked\n", name, n, moments,
-           s.n_sampled, s.n_replayed, s.n_seen);
+    printf("%-13s %4zu changes, %3zu moments (%zu sampled), %6zu states replayed, %5zu different ones checked\n", name, n,
+           moments, s.n_sampled, s.n_replayed, s.n_seen);
     fflush(stdout);
     free(s.open);
     free(s.of_mirror);

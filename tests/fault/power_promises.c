@@ -230,9 +230,9 @@ static bool files_are_whole(const struct promises *promises, const struct disk_s
     const struct step *step = &promises->steps[done], *next = done + 1 < promises->n_steps ? step + 1 : NULL;
     for (size_t i = 1; i < step->n_files; i++) {
         const struct kept_file *old = &step->files[i], *new = next ? file_of(next, old->path) : NULL;
-        bool noting = new &&new->bytes &&has(new->bytes, new->length, POWER_NOTE) && old->bytes &&
+        bool noting = new && new->bytes &&has(new->bytes, new->length, POWER_NOTE) && old->bytes &&
                       !has(old->bytes, old->length, POWER_NOTE);
-        if (is_file(state, old) || (new &&is_file(state, new)) || noting)
+        if (is_file(state, old) || (new && is_file(state, new)) || noting)
             continue;
         snprintf(why, PROMISE_TEXT, "%s is neither the old nor the new file", old->path);
         return false;
@@ -415,8 +415,9 @@ static int run_command(const char *lineage, const char *dir, const char *const w
 
 static bool commands_work(const char *lineage, const char *dir, char why[PROMISE_TEXT])
 {
-    static const char *const commands[][5] = {{"best"}, {"query"}, {"status"}, {"render"}, {"verify"}, {"rebuild"},
-                                              {"append", "--create", "--status", "crash"}, {"best"}, {"verify"}};
+    static const char *const commands[][5] = {
+        {"best"}, {"query"}, {"status"}, {"render"}, {"verify"}, {"rebuild"}, {"append", "--create", "--status", "crash"},
+        {"best"}, {"verify"}};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         int status = run_command(lineage, dir, commands[i]);
         if (status == 0 || status == 1)

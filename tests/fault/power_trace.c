@@ -157,8 +157,12 @@ static void record_move(struct trace *trace, const char *from, const char *to)
     if (inode == SIZE_MAX && to_in == SIZE_MAX)
         return;
     must(inode != SIZE_MAX && to_in != SIZE_MAX, "a file was moved into the store, or out of it");
-    disk_add(trace->disk, &(struct change){.kind = CHANGE_MOVE, .inode = inode, .dir = in, .to_dir = to_in,
-                                           .name = dir + (name - dir), .to_name = to_dir + (to_name - to_dir)});
+    disk_add(trace->disk, &(struct change){.kind = CHANGE_MOVE,
+                                           .inode = inode,
+                                           .dir = in,
+                                           .to_dir = to_in,
+                                           .name = dir + (name - dir),
+                                           .to_name = to_dir + (to_name - to_dir)});
 }
 
 static void record_truncation(struct trace *trace, size_t inode, uint64_t length)
@@ -192,8 +196,8 @@ static void record_write(struct trace *trace, pid_t task, uint64_t fd, bool has_
     int file = open(path, O_RDONLY | O_CLOEXEC);
     offset = has_offset ? offset : position_of(task, fd) - length;
     must(bytes && file >= 0 && pread(file, bytes, length, (off_t)offset) == (ssize_t)length, "read what was written");
-    disk_add(trace->disk, &(struct change){.kind = CHANGE_WRITE, .inode = inode, .offset = offset, .length = length,
-                                           .bytes = bytes});
+    disk_add(trace->disk,
+             &(struct change){.kind = CHANGE_WRITE, .inode = inode, .offset = offset, .length = length, .bytes = bytes});
     close(file);
     free(bytes);
 }
@@ -207,8 +211,9 @@ static void record_mark(struct trace *trace, pid_t task, size_t inode, const uin
     must(value && (!length || process_vm_readv(task, &here, 1, &there, 1, 0) == (ssize_t)length), "read an attribute");
     read_text(task, arguments[1], name);
     if (inode != SIZE_MAX)
-        disk_add(trace->disk, &(struct change){.kind = set ? CHANGE_MARK : CHANGE_UNMARK, .inode = inode, .name = name,
-                                               .bytes = value, .length = length});
+        disk_add(trace->disk,
+                 &(struct change){
+                     .kind = set ? CHANGE_MARK : CHANGE_UNMARK, .inode = inode, .name = name, .bytes = value, .length = length});
     free(value);
 }
 
@@ -226,25 +231,55 @@ static bool record_paths(struct trace *trace, const struct task *task, uint64_t 
     struct stat st;
     switch (task->call) {
 #ifdef SYS_open
-    case SYS_open: resolve(path, task->id, (uint64_t)AT_FDCWD, a[0]); record_open(trace, task->id, path, a[1], result); break;
+    case SYS_open:
+        resolve(path, task->id, (uint64_t)AT_FDCWD, a[0]);
+        record_open(trace, task->id, path, a[1], result);
+        break;
     case SYS_creat:
         resolve(path, task->id, (uint64_t)AT_FDCWD, a[0]);
         record_open(trace, task->id, path, O_CREAT | O_TRUNC, result);
         break;
-    case SYS_mkdir: resolve(path, task->id, (uint64_t)AT_FDCWD, a[0]); record_name(trace, path); break;
-    case SYS_symlink: case SYS_link: resolve(path, task->id, (uint64_t)AT_FDCWD, a[1]); record_name(trace, path); break;
-    case SYS_unlink: case SYS_rmdir: resolve(path, task->id, (uint64_t)AT_FDCWD, a[0]); record_removal(trace, path); break;
+    case SYS_mkdir:
+        resolve(path, task->id, (uint64_t)AT_FDCWD, a[0]);
+        record_name(trace, path);
+        break;
+    case SYS_symlink:
+    case SYS_link:
+        resolve(path, task->id, (uint64_t)AT_FDCWD, a[1]);
+        record_name(trace, path);
+        break;
+    case SYS_unlink:
+    case SYS_rmdir:
+        resolve(path, task->id, (uint64_t)AT_FDCWD, a[0]);
+        record_removal(trace, path);
+        break;
     case SYS_rename:
         resolve(path, task->id, (uint64_t)AT_FDCWD, a[0]);
         resolve(other, task->id, (uint64_t)AT_FDCWD, a[1]);
         record_move(trace, path, other);
         break;
 #endif
-    case SYS_openat: resolve(path, task->id, a[0], a[1]); record_open(trace, task->id, path, a[2], result); break;
-    case SYS_mkdirat: case SYS_mknodat: resolve(path, task->id, a[0], a[1]); record_name(trace, path); break;
-    case SYS_symlinkat: resolve(path, task->id, a[1], a[2]); record_name(trace, path); break;
-    case SYS_linkat: resolve(path, task->id, a[2], a[3]); record_name(trace, path); break;
-    case SYS_unlinkat: resolve(path, task->id, a[0], a[1]); record_removal(trace, path); break;
+    case SYS_openat:
+        resolve(path, task->id, a[0], a[1]);
+        record_open(trace, task->id, path, a[2], result);
+        break;
+    case SYS_mkdirat:
+    case SYS_mknodat:
+        resolve(path, task->id, a[0], a[1]);
+        record_name(trace, path);
+        break;
+    case SYS_symlinkat:
+        resolve(path, task->id, a[1], a[2]);
+        record_name(trace, path);
+        break;
+    case SYS_linkat:
+        resolve(path, task->id, a[2], a[3]);
+        record_name(trace, path);
+        break;
+    case SYS_unlinkat:
+        resolve(path, task->id, a[0], a[1]);
+        record_removal(trace, path);
+        break;
 #ifdef SYS_renameat
     case SYS_renameat:
 #endif
@@ -253,7 +288,9 @@ static bool record_paths(struct trace *trace, const struct task *task, uint64_t 
         resolve(other, task->id, a[2], a[3]);
         record_move(trace, path, other);
         break;
-    case SYS_truncate: case SYS_setxattr: case SYS_removexattr:
+    case SYS_truncate:
+    case SYS_setxattr:
+    case SYS_removexattr:
         resolve(path, task->id, (uint64_t)AT_FDCWD, a[0]);
         if (stat(path, &st) != 0)
             break;
@@ -272,10 +309,11 @@ static void record_descriptors(struct trace *trace, const struct task *task, uin
     const uint64_t *a = task->arguments;
     struct stat st = {0};
     switch (task->call) {
-    case SYS_write: case SYS_writev: record_write(trace, task->id, a[0], false, 0, (size_t)result); break;
-    case SYS_pwrite64: case SYS_pwritev: case SYS_pwritev2:
-        record_write(trace, task->id, a[0], true, a[3], (size_t)result);
-        break;
+    case SYS_write:
+    case SYS_writev: record_write(trace, task->id, a[0], false, 0, (size_t)result); break;
+    case SYS_pwrite64:
+    case SYS_pwritev:
+    case SYS_pwritev2: record_write(trace, task->id, a[0], true, a[3], (size_t)result); break;
     case SYS_sendfile: record_write(trace, task->id, a[0], false, 0, (size_t)result); break;
     case SYS_copy_file_range: record_write(trace, task->id, a[2], false, 0, (size_t)result); break;
     case SYS_ftruncate: record_truncation(trace, inode_of_fd(trace, task->id, a[0], &st), a[1]); break;
@@ -283,8 +321,10 @@ static void record_descriptors(struct trace *trace, const struct task *task, uin
         if (inode_of_fd(trace, task->id, a[0], &st) != SIZE_MAX)
             record_truncation(trace, disk_find(trace->disk, &st), (uint64_t)st.st_size);
         break;
-    case SYS_fsync: case SYS_fdatasync: record_sync(trace, inode_of_fd(trace, task->id, a[0], &st)); break;
-    case SYS_fsetxattr: case SYS_fremovexattr:
+    case SYS_fsync:
+    case SYS_fdatasync: record_sync(trace, inode_of_fd(trace, task->id, a[0], &st)); break;
+    case SYS_fsetxattr:
+    case SYS_fremovexattr:
         record_mark(trace, task->id, inode_of_fd(trace, task->id, a[0], &st), a, task->call == SYS_fsetxattr);
         break;
     default: break;

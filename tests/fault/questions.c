@@ -17,8 +17,8 @@ static void hear_finding(void *context, const struct lineage_finding *finding)
 
 void print_trial(FILE *out, const struct lineage_trial *trial)
 {
-    const struct lineage_number *const numbers[] = {&trial->core_metric, &trial->val_bpb, &trial->delta_vs_best,
-                                                    &trial->train_s, &trial->total_s};
+    const struct lineage_number *const numbers[] = {&trial->core_metric, &trial->val_bpb, &trial->delta_vs_best, &trial->train_s,
+                                                    &trial->total_s};
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++) {
         const char *text = lineage_trial_text(trial, i);
         fprintf(out, "%s|", text ? text : "");
@@ -151,8 +151,7 @@ static enum lineage_status ask_sweep(struct lineage_store *store, FILE *out, str
     return LINEAGE_OK;
 }
 
-static enum lineage_status ask_render(struct lineage_store *store, enum lineage_style style, FILE *out,
-                                      struct lineage_error *err)
+static enum lineage_status ask_render(struct lineage_store *store, enum lineage_style style, FILE *out, struct lineage_error *err)
 {
     struct lineage_render_options options;
     char *text;
@@ -190,15 +189,17 @@ static enum lineage_status ask_steps(struct lineage_store *store, FILE *out, str
 
 static enum lineage_status ask_sums(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
-    return lineage_sql(store, "SELECT specialist, status, n FROM label_counts UNION ALL SELECT key, value, n FROM"
-                              " param_values UNION ALL SELECT name, value, number FROM extras", print_sql, out, err);
+    return lineage_sql(store,
+                       "SELECT specialist, status, n FROM label_counts UNION ALL SELECT key, value, n FROM"
+                       " param_values UNION ALL SELECT name, value, number FROM extras",
+                       print_sql, out, err);
 }
 
 const struct question questions[] = {{"best", ask_best},         {"find", ask_find},       {"chain", ask_chain},
-                 {"tree", ask_tree},         {"query", ask_all},       {"sorted", ask_sorted},
-                 {"range", ask_range},       {"since", ask_since},     {"tried", ask_tried},
-                 {"sweep", ask_sweep},       {"render", ask_native},   {"fieldkit", ask_fieldkit},
-                 {"findings", ask_findings}, {"telemetry", ask_steps}, {"sums", ask_sums}};
+                                     {"tree", ask_tree},         {"query", ask_all},       {"sorted", ask_sorted},
+                                     {"range", ask_range},       {"since", ask_since},     {"tried", ask_tried},
+                                     {"sweep", ask_sweep},       {"render", ask_native},   {"fieldkit", ask_fieldkit},
+                                     {"findings", ask_findings}, {"telemetry", ask_steps}, {"sums", ask_sums}};
 const size_t n_questions = sizeof questions / sizeof *questions;
 
 void make_asked_store(const char *dir)
@@ -220,15 +221,20 @@ void make_asked_store(const char *dir)
     struct lineage_store *store;
     char *work = make_dir(), *file = join(work, "train.py");
     write_file(file, "print(1)\n", 9);
-    if (lineage_store_create(dir, &config, &err) != LINEAGE_OK ||
-        lineage_store_open(&store, dir, NULL, &err) != LINEAGE_OK)
+    if (lineage_store_create(dir, &config, &err) != LINEAGE_OK || lineage_store_open(&store, dir, NULL, &err) != LINEAGE_OK)
         abort();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct lineage_param params[] = {{"alpha", rows[i].alpha, NULL}, {"gamma", 1.0, NULL}};
-        struct lineage_trial trial = {.parent_exp = rows[i].parent, .specialist = rows[i].specialist,
-                                      .timestamp = rows[i].timestamp, .notes = rows[i].notes, .status = rows[i].status,
-                                      .core_metric = {rows[i].score > 0, rows[i].score}, .params = params, .n_params = 2,
-                                      .hypothesis = "a hypothesis\twith a tab", .expected_delta = "-0.2"};
+        struct lineage_trial trial = {.parent_exp = rows[i].parent,
+                                      .specialist = rows[i].specialist,
+                                      .timestamp = rows[i].timestamp,
+                                      .notes = rows[i].notes,
+                                      .status = rows[i].status,
+                                      .core_metric = {rows[i].score > 0, rows[i].score},
+                                      .params = params,
+                                      .n_params = 2,
+                                      .hypothesis = "a hypothesis\twith a tab",
+                                      .expected_delta = "-0.2"};
         lineage_append_options_init(&options);
         options.telemetry = i == 1 ? "{\"steps\": [{\"step\": 0, \"loss\": 1.5}, {\"step\": 1, \"loss\": 1.25}]}" : NULL;
         options.telemetry_length = options.telemetry ? strlen(options.telemetry) : 0;

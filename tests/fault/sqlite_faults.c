@@ -79,18 +79,54 @@ static int fault_lock(sqlite3_file *file, int lock)
     return strikes() ? SQLITE_BUSY : real_of(file)->pMethods->xLock(real_of(file), lock);
 }
 
-static int pass_close(sqlite3_file *f) { return real_of(f)->pMethods->xClose(real_of(f)); }
-static int pass_read(sqlite3_file *f, void *d, int n, sqlite3_int64 at) { return real_of(f)->pMethods->xRead(real_of(f), d, n, at); }
-static int pass_size(sqlite3_file *f, sqlite3_int64 *s) { return real_of(f)->pMethods->xFileSize(real_of(f), s); }
-static int pass_unlock(sqlite3_file *f, int l) { return real_of(f)->pMethods->xUnlock(real_of(f), l); }
-static int pass_reserved(sqlite3_file *f, int *r) { return real_of(f)->pMethods->xCheckReservedLock(real_of(f), r); }
-static int pass_control(sqlite3_file *f, int op, void *a) { return real_of(f)->pMethods->xFileControl(real_of(f), op, a); }
-static int pass_sector(sqlite3_file *f) { return real_of(f)->pMethods->xSectorSize(real_of(f)); }
-static int pass_device(sqlite3_file *f) { return real_of(f)->pMethods->xDeviceCharacteristics(real_of(f)); }
-static int pass_map(sqlite3_file *f, int p, int n, int e, void volatile **m) { return real_of(f)->pMethods->xShmMap(real_of(f), p, n, e, m); }
-static int pass_shm_lock(sqlite3_file *f, int o, int n, int flags) { return real_of(f)->pMethods->xShmLock(real_of(f), o, n, flags); }
-static void pass_barrier(sqlite3_file *f) { real_of(f)->pMethods->xShmBarrier(real_of(f)); }
-static int pass_unmap(sqlite3_file *f, int d) { return real_of(f)->pMethods->xShmUnmap(real_of(f), d); }
+static int pass_close(sqlite3_file *f)
+{
+    return real_of(f)->pMethods->xClose(real_of(f));
+}
+static int pass_read(sqlite3_file *f, void *d, int n, sqlite3_int64 at)
+{
+    return real_of(f)->pMethods->xRead(real_of(f), d, n, at);
+}
+static int pass_size(sqlite3_file *f, sqlite3_int64 *s)
+{
+    return real_of(f)->pMethods->xFileSize(real_of(f), s);
+}
+static int pass_unlock(sqlite3_file *f, int l)
+{
+    return real_of(f)->pMethods->xUnlock(real_of(f), l);
+}
+static int pass_reserved(sqlite3_file *f, int *r)
+{
+    return real_of(f)->pMethods->xCheckReservedLock(real_of(f), r);
+}
+static int pass_control(sqlite3_file *f, int op, void *a)
+{
+    return real_of(f)->pMethods->xFileControl(real_of(f), op, a);
+}
+static int pass_sector(sqlite3_file *f)
+{
+    return real_of(f)->pMethods->xSectorSize(real_of(f));
+}
+static int pass_device(sqlite3_file *f)
+{
+    return real_of(f)->pMethods->xDeviceCharacteristics(real_of(f));
+}
+static int pass_map(sqlite3_file *f, int p, int n, int e, void volatile **m)
+{
+    return real_of(f)->pMethods->xShmMap(real_of(f), p, n, e, m);
+}
+static int pass_shm_lock(sqlite3_file *f, int o, int n, int flags)
+{
+    return real_of(f)->pMethods->xShmLock(real_of(f), o, n, flags);
+}
+static void pass_barrier(sqlite3_file *f)
+{
+    real_of(f)->pMethods->xShmBarrier(real_of(f));
+}
+static int pass_unmap(sqlite3_file *f, int d)
+{
+    return real_of(f)->pMethods->xShmUnmap(real_of(f), d);
+}
 
 static int fault_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *out, int flags, int *out_flags)
 {
@@ -102,11 +138,23 @@ static int fault_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *out, int
     int code = real_vfs->xOpen(real_vfs, name, real_of(out), flags, out_flags);
     if (code != SQLITE_OK)
         return code;
-    file->methods = (sqlite3_io_methods){.iVersion = 2, .xClose = pass_close, .xRead = pass_read, .xWrite = fault_write,
-        .xTruncate = fault_truncate, .xSync = fault_sync, .xFileSize = pass_size, .xLock = fault_lock,
-        .xUnlock = pass_unlock, .xCheckReservedLock = pass_reserved, .xFileControl = pass_control,
-        .xSectorSize = pass_sector, .xDeviceCharacteristics = pass_device, .xShmMap = pass_map,
-        .xShmLock = pass_shm_lock, .xShmBarrier = pass_barrier, .xShmUnmap = pass_unmap};
+    file->methods = (sqlite3_io_methods){.iVersion = 2,
+                                         .xClose = pass_close,
+                                         .xRead = pass_read,
+                                         .xWrite = fault_write,
+                                         .xTruncate = fault_truncate,
+                                         .xSync = fault_sync,
+                                         .xFileSize = pass_size,
+                                         .xLock = fault_lock,
+                                         .xUnlock = pass_unlock,
+                                         .xCheckReservedLock = pass_reserved,
+                                         .xFileControl = pass_control,
+                                         .xSectorSize = pass_sector,
+                                         .xDeviceCharacteristics = pass_device,
+                                         .xShmMap = pass_map,
+                                         .xShmLock = pass_shm_lock,
+                                         .xShmBarrier = pass_barrier,
+                                         .xShmUnmap = pass_unmap};
     out->pMethods = &file->methods;
     return SQLITE_OK;
 }

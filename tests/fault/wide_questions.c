@@ -18,19 +18,25 @@
 static const char rows[] =
     "exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\tstatus\tcore_metric\t"
     "val_bpb\tdelta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_path\tnotes\tgpu\tpeak\n"
-    "000\t2026-01-01\tgrpo\t\t\tqa\tstart\t\tbaseline\t0.5\t\t\t10\t12\t\t\tmix=1; seed=1; lr=0.1; drop=0; optimizer=adam\ta100\t30\n"
-    "001\t2026-01-02\tgrpo\t000\t000\tqa\tagain\t+0.1\tkeep\t0.6\t\t0.1\t11\t13\t\t\tmix=big; seed=2; lr=0.1; drop=-0.0; optimizer=adam\ta100\t31\n"
-    "002\t2026-01-03\tgrpo\t001\t001\tqa\tthird\t\tdiscard\t0.55\t\t-0.05\t12\t14\t\t\tseed=3; lr=0.1; drop=0; optimizer=adam\th100\t\n"
-    "003\t2026-01-04\tadv\t001\t001\tqa\tother\t+1\tkeep\t0.7\t\t0.1\t13\t15\tj\tsnapshots/x\tmix=2; seed=1; lr=0.2; drop=0.1; optimizer=sgd\ta100\t40\n"
-    "004\t2026-01-05\tadv\t003\t003\tqa\tmore\t\tdiscard\t0.65\t\t-0.05\t14\t16\t\t\tmix=big; seed=2; lr=0.2; drop=-0.0; optimizer='7B'\th100\t41\n"
-    "005\t2026-01-06\tadv\t003\t003\tqa\tlast\t\tkeep\t0.75\t\t0.05\t15\t17\t\t\tmix=small; seed=3; lr=0.3; schedule=cosine, optimizer=adam\th100\tx\n"
+    "000\t2026-01-01\tgrpo\t\t\tqa\tstart\t\tbaseline\t0.5\t\t\t10\t12\t\t\tmix=1; seed=1; lr=0.1; drop=0; "
+    "optimizer=adam\ta100\t30\n"
+    "001\t2026-01-02\tgrpo\t000\t000\tqa\tagain\t+0.1\tkeep\t0.6\t\t0.1\t11\t13\t\t\tmix=big; seed=2; lr=0.1; drop=-0.0; "
+    "optimizer=adam\ta100\t31\n"
+    "002\t2026-01-03\tgrpo\t001\t001\tqa\tthird\t\tdiscard\t0.55\t\t-0.05\t12\t14\t\t\tseed=3; lr=0.1; drop=0; "
+    "optimizer=adam\th100\t\n"
+    "003\t2026-01-04\tadv\t001\t001\tqa\tother\t+1\tkeep\t0.7\t\t0.1\t13\t15\tj\tsnapshots/x\tmix=2; seed=1; lr=0.2; drop=0.1; "
+    "optimizer=sgd\ta100\t40\n"
+    "004\t2026-01-05\tadv\t003\t003\tqa\tmore\t\tdiscard\t0.65\t\t-0.05\t14\t16\t\t\tmix=big; seed=2; lr=0.2; drop=-0.0; "
+    "optimizer='7B'\th100\t41\n"
+    "005\t2026-01-06\tadv\t003\t003\tqa\tlast\t\tkeep\t0.75\t\t0.05\t15\t17\t\t\tmix=small; seed=3; lr=0.3; schedule=cosine, "
+    "optimizer=adam\th100\tx\n"
     "006\t2026-01-07\tadv\t005\t005\tqa\tdied\t\tcrash\t\t\t\t\t\t\t\tseed=4; lr=0.3\t\t\n"
     "007\t2026-01-08\tadv\t005\t005\tqa\tstopped\t\tharness_abort\t\t\t\t\t\t\t\tseed=5; lr=0.3; optimizer=adam\t\t\n"
     "008\t2026-01-09\tadv\t009\t005\tqa\tround\t\tdiscard\tinf\t\t\t\t\t\t\tseed=6; lr=0.3\t\t\n"
     "009\t2026-01-10\tadv\texp_008\t005\tqa\tand round\t\tkeep\t0.1\t\t\t\t\t\t\tseed=7; lr=0.3\t\t\n";
 
-static enum lineage_status print_comparison(struct lineage_store *store, const struct lineage_compare_options *options,
-                                            FILE *out, struct lineage_error *err)
+static enum lineage_status print_comparison(struct lineage_store *store, const struct lineage_compare_options *options, FILE *out,
+                                            struct lineage_error *err)
 {
     struct lineage_comparison c;
     enum lineage_status status = lineage_compare(store, options, &c, err);
@@ -59,13 +65,16 @@ static enum lineage_status ask_specialists(struct lineage_store *store, FILE *ou
 static enum lineage_status ask_variants(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
     static const char *const names[] = {"grpo,lr=0.1", "optimizer=sgd", "001,004", "003"};
-    return print_comparison(store, &(struct lineage_compare_options){.variants = names, .n_variants = 4, .over = "seed,lr",
-                                                                     .baseline = "optimizer=sgd"}, out, err);
+    return print_comparison(
+        store,
+        &(struct lineage_compare_options){.variants = names, .n_variants = 4, .over = "seed,lr", .baseline = "optimizer=sgd"},
+        out, err);
 }
 
 static enum lineage_status ask_by_value(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
-    enum lineage_status status = print_comparison(store, &(struct lineage_compare_options){.by = "lr", .baseline = "0.2"}, out, err);
+    enum lineage_status status =
+        print_comparison(store, &(struct lineage_compare_options){.by = "lr", .baseline = "0.2"}, out, err);
     if (status == LINEAGE_OK)
         status = print_comparison(store, &(struct lineage_compare_options){.by = "optimizer", .baseline = "adam"}, out, err);
     return status;
@@ -137,8 +146,13 @@ static enum lineage_status ask_extras(struct lineage_store *store, FILE *out, st
 static enum lineage_status ask_newest(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
     const struct lineage_condition any = {.name = "lr"};
-    return ask_list(store, &(struct lineage_query){.labels = 1u << LINEAGE_KEEP | 1u << LINEAGE_DISCARD, .sort = "-seq",
-                                                   .conditions = &any, .n_conditions = 1, .limit = 2}, out, err);
+    return ask_list(store,
+                    &(struct lineage_query){.labels = 1u << LINEAGE_KEEP | 1u << LINEAGE_DISCARD,
+                                            .sort = "-seq",
+                                            .conditions = &any,
+                                            .n_conditions = 1,
+                                            .limit = 2},
+                    out, err);
 }
 
 static enum lineage_status ask_tried_text(struct lineage_store *store, FILE *out, struct lineage_error *err)
@@ -233,12 +247,14 @@ static enum lineage_status ask_path(struct lineage_store *store, FILE *out, stru
     return status;
 }
 
-const struct question wide_questions[] = {
-    {"list texts", ask_texts},           {"compare", ask_specialists},       {"variants", ask_variants},
-    {"by value", ask_by_value},          {"sweep texts", ask_sweep_texts},   {"sweep numbers", ask_sweep_numbers},
-    {"list extras", ask_extras},         {"list newest", ask_newest},        {"tried text", ask_tried_text},
-    {"remarks", ask_remarks},            {"load report", ask_report},        {"snapshot path", ask_path},
-    {"circle", ask_circle},              {"board", ask_board},               {"nearest", ask_nearest}};
+const struct question wide_questions[] = {{"list texts", ask_texts},        {"compare", ask_specialists},
+                                          {"variants", ask_variants},       {"by value", ask_by_value},
+                                          {"sweep texts", ask_sweep_texts}, {"sweep numbers", ask_sweep_numbers},
+                                          {"list extras", ask_extras},      {"list newest", ask_newest},
+                                          {"tried text", ask_tried_text},   {"remarks", ask_remarks},
+                                          {"load report", ask_report},      {"snapshot path", ask_path},
+                                          {"circle", ask_circle},           {"board", ask_board},
+                                          {"nearest", ask_nearest}};
 const size_t n_wide_questions = sizeof wide_questions / sizeof *wide_questions;
 
 void make_wide_store(const char *dir)
@@ -275,7 +291,8 @@ static enum lineage_status print_nothing(struct lineage_store *store, FILE *out,
 
 static enum lineage_status ask_sweep_large(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
-    static const char *const axes[][2] = {{"lr", "wd"}, {"lr", NULL}, {"opt", "wd"}, {"opt", NULL}, {"half", NULL}, {"bad", NULL}};
+    static const char *const axes[][2] = {{"lr", "wd"},  {"lr", NULL},   {"opt", "wd"},
+                                          {"opt", NULL}, {"half", NULL}, {"bad", NULL}};
     enum lineage_status status = LINEAGE_OK;
     for (size_t i = 0; status == LINEAGE_OK && i < sizeof axes / sizeof *axes; i++)
         status = print_sweep(store, axes[i][0], axes[i][1], out, err);
@@ -291,8 +308,8 @@ static enum lineage_status ask_walk(struct lineage_store *store, FILE *out, stru
     static const char *const sorts[] = {"-seed", "gpu", "-gpu", "-seq", "score", "lr"};
     enum lineage_status status = LINEAGE_OK;
     for (size_t i = 0; status == LINEAGE_OK && i < sizeof sorts / sizeof *sorts; i++)
-        status = ask_list(store, &(struct lineage_query){.conditions = conditions, .n_conditions = 3, .sort = sorts[i], .limit = 5},
-                          out, err);
+        status = ask_list(
+            store, &(struct lineage_query){.conditions = conditions, .n_conditions = 3, .sort = sorts[i], .limit = 5}, out, err);
     return status;
 }
 
@@ -311,7 +328,8 @@ static enum lineage_status ask_report_large(struct lineage_store *store, FILE *o
     return LINEAGE_OK;
 }
 
-const struct question large_questions[] = {{"sweep large", ask_sweep_large}, {"walk", ask_walk}, {"report large", ask_report_large}};
+const struct question large_questions[] = {
+    {"sweep large", ask_sweep_large}, {"walk", ask_walk}, {"report large", ask_report_large}};
 const size_t n_large_questions = sizeof large_questions / sizeof *large_questions;
 
 /*
@@ -327,9 +345,15 @@ void make_large_store(const char *dir)
     fputs("exp_id\tstatus\tcore_metric\tnotes\tgpu\n", log);
     for (int i = 0; i < 2200; i++)
         fprintf(log, "%04d\t%s\t%d.5\tlr=0.%d; opt=o%d; seed=%d; tag=t%d; half=%d; bad=%d; u=%d; v=%d%s\t%d\n", i,
-                i % 7 ? "keep" : i % 2 ? "crash" : "harness_abort", i % 10, i == 1 ? 7 : i % 3, i % 2, i, i % 40, i >= 1500,
-                i % 7 == 0 && i % 2, i == 2002 || i % 2, i == 2002 || !(i % 2),
-                i >= 1000 && i < 1100 ? "" : i % 5 ? i % 4 ? "; wd=0.0" : "; wd=-0.0" : "; wd=1", i % 90);
+                i % 7   ? "keep"
+                : i % 2 ? "crash"
+                        : "harness_abort",
+                i % 10, i == 1 ? 7 : i % 3, i % 2, i, i % 40, i >= 1500, i % 7 == 0 && i % 2, i == 2002 || i % 2,
+                i == 2002 || !(i % 2),
+                i >= 1000 && i < 1100 ? ""
+                : i % 5               ? i % 4 ? "; wd=0.0" : "; wd=-0.0"
+                                      : "; wd=1",
+                i % 90);
     fputs("last\tkeep\t9\talone=1\t\n", log);
     fclose(log);
     free(path);

@@ -78,7 +78,8 @@ static void count_lines(const char *diff, size_t length)
     char text[LINEAGE_DIFFSTAT_MAX];
     lineage_diffstat_read(&stat, diff, length);
     lineage_diffstat_format(text, &stat);
-    fuzz_assert(memchr(text, 0, sizeof text) && !strchr(text, '\n') && !strchr(text, ';') && lineage_text_is_utf8(text, strlen(text)));
+    fuzz_assert(memchr(text, 0, sizeof text) && !strchr(text, '\n') && !strchr(text, ';') &&
+                lineage_text_is_utf8(text, strlen(text)));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -17,16 +17,11 @@
 /* Where the bytes are put in the directory, and what `import` is given; "" is the directory itself. */
 static const struct {
     const char *dir, *file, *given;
-} places[] = {{"", "runs.json", "runs.json"},
-              {"", "table.csv", "table.csv"},
-              {"", "study.db", "study.db"},
-              {"events", "events.out.tfevents.1.host", ""},
-              {"0", "meta.yaml", ""},
-              {"0/run/metrics", "loss", ""},
-              {"0/run", "meta.yaml", ""},
-              {"", "run-a.wandb", "run-a.wandb"},
-              {"trial", "result.json", ""},
-              {"programs", "a.json", ""}};
+} places[] = {{"", "runs.json", "runs.json"}, {"", "table.csv", "table.csv"},
+              {"", "study.db", "study.db"},   {"events", "events.out.tfevents.1.host", ""},
+              {"0", "meta.yaml", ""},         {"0/run/metrics", "loss", ""},
+              {"0/run", "meta.yaml", ""},     {"", "run-a.wandb", "run-a.wandb"},
+              {"trial", "result.json", ""},   {"programs", "a.json", ""}};
 enum { WANDB = 7, RAY };
 
 static void put(const char *dir, const char *below, const char *file, const void *data, size_t size)
@@ -49,12 +44,14 @@ static void check_rows(const json_t *history)
     struct history_rows rows;
     char why[HISTORY_WHY_MAX] = "";
     const bool made = history_rows_make(&rows, history, &mapping, why);
-    fuzz_assert(made ? rows.n + rows.n_running + rows.n_groups == json_array_size(json_object_get(history, "runs")) : why[0] && !rows.n);
+    fuzz_assert(made ? rows.n + rows.n_running + rows.n_groups == json_array_size(json_object_get(history, "runs"))
+                     : why[0] && !rows.n);
     for (size_t i = 0; i < rows.n; i++) {
         const struct lineage_trial *trial = &rows.trials[i];
         fuzz_assert(trial->hypothesis && trial->job_name && trial->specialist);
         for (size_t k = 0; k < trial->n_params; k++)
-            fuzz_assert(lineage_param_name_ok(trial->params[k].name) && (!trial->params[k].text || lineage_param_text_ok(trial->params[k].text)));
+            fuzz_assert(lineage_param_name_ok(trial->params[k].name) &&
+                        (!trial->params[k].text || lineage_param_text_ok(trial->params[k].text)));
         free(history_telemetry(&rows, i));
     }
     history_rows_release(&rows);

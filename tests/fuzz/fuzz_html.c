@@ -37,8 +37,9 @@ static void check_html(const char *out, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         fuzz_assert(!strchr("<>\"'`", out[i]) && out[i] != '\0' && (unsigned char)out[i] >= 0x20 && out[i] != 0x7f);
-        fuzz_assert(out[i] != '&' || !strncmp(out + i, "&lt;", 4) || !strncmp(out + i, "&gt;", 4) || !strncmp(out + i, "&amp;", 5) ||
-                    !strncmp(out + i, "&quot;", 6) || !strncmp(out + i, "&#39;", 5) || !strncmp(out + i, "&#96;", 5));
+        fuzz_assert(out[i] != '&' || !strncmp(out + i, "&lt;", 4) || !strncmp(out + i, "&gt;", 4) ||
+                    !strncmp(out + i, "&amp;", 5) || !strncmp(out + i, "&quot;", 6) || !strncmp(out + i, "&#39;", 5) ||
+                    !strncmp(out + i, "&#96;", 5));
     }
 }
 
@@ -61,9 +62,9 @@ static void print_answers(FILE *file, const char *text, size_t length, size_t ma
 /* The tags of a section are ours; nothing of an answer opens another one. */
 static void check_answers(const char *out)
 {
-    static const char *const tags[] = {"section>", "h2 ",    "/h2>",     "p ",       "/p>", "details ", "/details>", "summary>", "/summary>",
-                                       "table>",   "/table>", "thead>",   "/thead>",  "tr>", "/tr>",     "th ",       "/th>",     "tbody>",
-                                       "/tbody>",  "td>",     "td class", "/td>"};
+    static const char *const tags[] = {
+        "section>", "h2 ",     "/h2>", "p ",   "/p>", "details ", "/details>", "summary>", "/summary>", "table>",   "/table>",
+        "thead>",   "/thead>", "tr>",  "/tr>", "th ", "/th>",     "tbody>",    "/tbody>",  "td>",       "td class", "/td>"};
     for (const char *at = out; (at = strchr(at, '<')); at++) {
         bool ours = false;
         for (size_t i = 0; i < sizeof tags / sizeof *tags; i++)

@@ -45,7 +45,8 @@ static void import(const char *path, bool convert, bool has_rows)
     size_t n;
     fuzz_assert(lineage_store_open(&store, dir, NULL, &err) == LINEAGE_OK);
     if (has_rows)
-        fuzz_assert(lineage_store_append(store, &(struct lineage_trial){.status = LINEAGE_CRASH}, NULL, NULL, &err) == LINEAGE_OK);
+        fuzz_assert(lineage_store_append(store, &(struct lineage_trial){.status = LINEAGE_CRASH}, NULL, NULL, &err) ==
+                    LINEAGE_OK);
     enum lineage_status status = convert ? lineage_import_log(store, path, NULL, &stats, next_finding, NULL, &err)
                                          : lineage_import(store, path, NULL, &stats, next_finding, NULL, &err);
     fuzz_assert(status == LINEAGE_OK || (err.text[0] && !strchr(err.text, '\n')));

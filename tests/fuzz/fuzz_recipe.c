@@ -13,8 +13,7 @@ static void come_round(const struct trainer_recipe *recipe)
 {
     struct trainer_recipe again;
     char *text = trainer_recipe_text(recipe);
-    fuzz_assert(text &&
-                trainer_recipe_parse(&again, "text", text, strlen(text), NULL) == TRAINER_OK);
+    fuzz_assert(text && trainer_recipe_parse(&again, "text", text, strlen(text), NULL) == TRAINER_OK);
     char *same = trainer_recipe_text(&again);
     fuzz_assert(same && strcmp(text, same) == 0);
     free(same);

@@ -37,8 +37,12 @@ static void make_rows(void)
     struct lineage_store *store = open_store();
     for (int i = 0; i < ROWS_IN_LOG; i++) {
         const struct lineage_param params[] = {{.name = "alpha", .value = i}, {.name = "beta", .value = i * 0.5}};
-        const struct lineage_trial trial = {.status = i % 3 ? LINEAGE_DISCARD : LINEAGE_KEEP, .core_metric = {true, i}, .params = params,
-                                            .n_params = 2, .hypothesis = "words of a hypothesis", .timestamp = "T"};
+        const struct lineage_trial trial = {.status = i % 3 ? LINEAGE_DISCARD : LINEAGE_KEEP,
+                                            .core_metric = {true, i},
+                                            .params = params,
+                                            .n_params = 2,
+                                            .hypothesis = "words of a hypothesis",
+                                            .timestamp = "T"};
         fuzz_assert(lineage_store_append(store, &trial, NULL, NULL, NULL) == LINEAGE_OK);
     }
     lineage_store_close(store);

@@ -51,11 +51,12 @@ static const struct {
 };
 enum { N_FILES = sizeof files / sizeof *files, N_ROWS = 3 };
 
-static const char log_text[] = "exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\tstatus\t"
-                               "core_metric\tval_bpb\tdelta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_path\tnotes\n"
-                               "000\tT\ts\t\t\t\tfirst\t\tkeep\t1.5\t\t\t\t\t\t\talpha=1\n"
-                               "001\tT\ts\t000\t\t\tsecond\t\tdiscard\t1.75\t\t\t\t\t\t\talpha=2\n"
-                               "002\tT\ts\t000\t\t\tthird\t\tkeep\t1.25\t\t\t\t\t\t\talpha=3\n";
+static const char log_text[] =
+    "exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\tstatus\t"
+    "core_metric\tval_bpb\tdelta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_path\tnotes\n"
+    "000\tT\ts\t\t\t\tfirst\t\tkeep\t1.5\t\t\t\t\t\t\talpha=1\n"
+    "001\tT\ts\t000\t\t\tsecond\t\tdiscard\t1.75\t\t\t\t\t\t\talpha=2\n"
+    "002\tT\ts\t000\t\t\tthird\t\tkeep\t1.25\t\t\t\t\t\t\talpha=3\n";
 
 /* The mirror of the three rows, made once. */
 static char *mirror;

@@ -21,10 +21,8 @@ static json_t *hostile_value(struct rng *rng)
 {
     static const double reals[] = {0,    -0.0,  1,    -1,    0.5, 1e308,   -1e308, 5e-324,     1e-9,
                                    -745, 709.9, 1e39, -40.5, 20,  20.0001, 1e16,   2147483648, 0.1};
-    static const json_int_t integers[] = {0,  1,  2,  -1,         7,
-                                          63, 64, -2, 2147483647, 9223372036854775807};
-    static const char *const texts[] = {"",    "token", "token_k1", "all",
-                                        "a,b", "1_2",   "-1",       "\xc3\xa9"};
+    static const json_int_t integers[] = {0, 1, 2, -1, 7, 63, 64, -2, 2147483647, 9223372036854775807};
+    static const char *const texts[] = {"", "token", "token_k1", "all", "a,b", "1_2", "-1", "\xc3\xa9"};
     switch (below(rng, 9)) {
     case 0: return json_null();
     case 1: return json_boolean(below(rng, 2));
@@ -79,9 +77,7 @@ static void mutate_tree(json_t *value, struct rng *rng)
     for (int depth = 0; depth < 5; depth++) {
         size_t n = json_array_size(value);
         const char *key = json_is_object(value) ? any_key(value, rng) : NULL;
-        json_t *child = key ? json_object_get(value, key)
-                        : n ? json_array_get(value, below(rng, n))
-                            : NULL;
+        json_t *child = key ? json_object_get(value, key) : n ? json_array_get(value, below(rng, n)) : NULL;
         if (!(json_is_array(child) || json_is_object(child)) || (depth > 0 && below(rng, 4) == 0))
             break;
         value = child;

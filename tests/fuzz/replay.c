@@ -14,8 +14,7 @@
 enum { ROOM = 1 << 16 };
 
 /* Fuzz targets with structured input define their own mutator. */
-__attribute__((weak)) size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
-                                                     unsigned seed);
+__attribute__((weak)) size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
 
 static void mutate(uint8_t *data, size_t size, unsigned *seed)
 {

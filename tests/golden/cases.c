@@ -57,8 +57,7 @@ static enum lineage_direction direction(const json_t *params)
 }
 
 /* Opens a scratch store with a copy of the file `results`, if that file exists. */
-static struct lineage_store *open_copy(const char *dir, const char *results, enum lineage_direction better,
-                                       const char *metric)
+static struct lineage_store *open_copy(const char *dir, const char *results, enum lineage_direction better, const char *metric)
 {
     struct lineage_open_options options = {.direction = better, .metric = metric};
     struct lineage_store *store;
@@ -234,8 +233,7 @@ static void run_query(struct lineage_store *store, const json_t *q, const char *
     query.sort = json_string_value(json_object_get(q, "sort"));
     for (size_t i = 0; i < json_array_size(json_object_get(q, "status")); i++) {
         enum lineage_label label;
-        check(lineage_label_parse(&label, json_string_value(json_array_get(json_object_get(q, "status"), i))), name,
-              "label");
+        check(lineage_label_parse(&label, json_string_value(json_array_get(json_object_get(q, "status"), i))), name, "label");
         query.labels |= 1u << label;
     }
     json_object_foreach((json_t *)(uintptr_t)q, key, value) {
@@ -243,9 +241,9 @@ static void run_query(struct lineage_store *store, const json_t *q, const char *
         for (size_t i = 0; i < sizeof plain / sizeof *plain - 1; i++)
             is_plain = is_plain || strcmp(plain[i], key) == 0;
         if (!is_plain)
-            conditions[query.n_conditions++] = (struct lineage_condition){
-                .name = strcmp(key, "metric_range") == 0 ? "score" : key,
-                .range = {end_of(json_array_get(value, 0)), end_of(json_array_get(value, 1))}};
+            conditions[query.n_conditions++] =
+                (struct lineage_condition){.name = strcmp(key, "metric_range") == 0 ? "score" : key,
+                                           .range = {end_of(json_array_get(value, 0)), end_of(json_array_get(value, 1))}};
     }
     const json_t *ids = json_object_get(q, "ids");
     size_t n = 0;
@@ -308,8 +306,8 @@ static void import_run(const char *folder, const char *name)
         struct lineage_import_stats stats;
         struct lineage_error err;
         struct lines lines = {.n = 0};
-        check(lineage_import(store, raw, text(facts, "score_field"), &stats, take_line, &lines, &err) == LINEAGE_OK,
-              name, "import");
+        check(lineage_import(store, raw, text(facts, "score_field"), &stats, take_line, &lines, &err) == LINEAGE_OK, name,
+              "import");
         check(stats.n_rows == count(facts, "rows_in_input_tsv"), name, "rows imported");
         check(stats.n_left_out == json_array_size(json_object_get(facts, "rows_left_out")), name, "rows left out");
         lineage_store_close(store);

@@ -33,8 +33,7 @@ struct check {
 
 static const unsigned SHOWN_DIFFERENCES = 4;
 
-__attribute__((format(printf, 3, 4))) static void differ(struct check *c, const char *path,
-                                                         const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void differ(struct check *c, const char *path, const char *format, ...)
 {
     if (c->differences++ >= SHOWN_DIFFERENCES)
         return;
@@ -60,8 +59,7 @@ static bool close_enough(const struct check *c, double got, double want)
     double difference = fabs(got - want);
     if (t->of_largest > 0)
         return difference <= t->of_largest * fmax(1, c->largest);
-    return difference <= t->absolute + t->relative * fabs(want) ||
-           difference <= t->relative * c->largest;
+    return difference <= t->absolute + t->relative * fabs(want) || difference <= t->relative * c->largest;
 }
 
 static void compare_scalar(struct check *c, const char *path, const json_t *got, const json_t *want)
@@ -108,8 +106,7 @@ static void compare_object(struct check *c, const char *path, const json_t *got,
     json_t *value;
     if (!json_is_object(got))
         differ(c, path, "is not an object");
-    json_object_foreach(want, key, value)
-    {
+    json_object_foreach(want, key, value) {
         char item[256];
         snprintf(item, sizeof item, "%s%s%s", path, *path ? "." : "", key);
         c->largest = largest_in(value);
@@ -144,8 +141,7 @@ static struct tolerance tolerance_of(const json_t *vector, bool single)
     return t;
 }
 
-static unsigned run_vector(const struct case_kernel *kernel, const json_t *vector, const char *file,
-                           bool single)
+static unsigned run_vector(const struct case_kernel *kernel, const json_t *vector, const char *file, bool single)
 {
     struct check c = {.file = file, .tolerance = tolerance_of(vector, single)};
     json_t *expected = json_object_get(vector, "expected");
@@ -189,8 +185,8 @@ struct tally {
     unsigned run, failed;
 };
 
-static void run_directory(const struct case_kernel *kernel, const char *root, const char *family,
-                          bool single, struct tally *tally)
+static void run_directory(const struct case_kernel *kernel, const char *root, const char *family, bool single,
+                          struct tally *tally)
 {
     char file[4096];
     struct dirent **entries = NULL;

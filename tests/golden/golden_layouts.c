@@ -144,8 +144,7 @@ static size_t batch_inputs(const json_t *kernel, json_t *inputs, const char *nam
 {
     size_t i, n = 0;
     json_t *item;
-    json_array_foreach(json_object_get(kernel, "inputs"), i, item)
-    {
+    json_array_foreach(json_object_get(kernel, "inputs"), i, item) {
         const char *name = json_string_value(json_object_get(item, "name"));
         if (strcmp(json_string_value(json_object_get(item, "shape")), "[B][T]") != 0 || n == ARRAYS ||
             !json_is_array(json_object_get(inputs, name)))
@@ -213,8 +212,7 @@ static unsigned differences(const char *file, enum layout layout, const struct r
     unsigned n = 0;
     const char *key;
     json_t *item;
-    json_object_foreach(wanted, key, item)
-    {
+    json_object_foreach(wanted, key, item) {
         const struct rl_case_array *array = find(got, key);
         bool none = json_is_null(item) && !array;
         if (layout == STRIDED && array && array->n_dims == 2 && !array->stride) {
@@ -231,8 +229,8 @@ static unsigned differences(const char *file, enum layout layout, const struct r
     return n;
 }
 
-static unsigned run_layout(const char *file, const char *family, bool single, enum layout layout,
-                           const struct laid *x, const json_t *rest, const struct rl_case *want)
+static unsigned run_layout(const char *file, const char *family, bool single, enum layout layout, const struct laid *x,
+                           const json_t *rest, const struct rl_case *want)
 {
     struct rl_case *got;
     struct rl_error err;
@@ -250,16 +248,13 @@ static unsigned run_layout(const char *file, const char *family, bool single, en
     return failed;
 }
 
-static void run_vector(const json_t *kernel, json_t *inputs, const char *file, enum precision precision,
-                       struct tally *tally)
+static void run_vector(const json_t *kernel, json_t *inputs, const char *file, enum precision precision, struct tally *tally)
 {
     const char *family = json_string_value(json_object_get(kernel, "family")), *names[ARRAYS], *kinds[ARRAYS];
     size_t n = batch_inputs(kernel, inputs, names, kinds);
     const json_t *first = n ? json_object_get(inputs, names[0]) : NULL;
     size_t b = json_array_size(first), t = json_array_size(json_array_get(first, 0));
-    enum rl_case_type real = precision == DOUBLE   ? RL_CASE_FLOAT64
-                             : precision == SINGLE ? RL_CASE_FLOAT32
-                                                   : RL_CASE_BFLOAT16;
+    enum rl_case_type real = precision == DOUBLE ? RL_CASE_FLOAT64 : precision == SINGLE ? RL_CASE_FLOAT32 : RL_CASE_BFLOAT16;
     for (size_t k = 0; k < n; k++) {
         if (!is_rectangle(json_object_get(inputs, names[k]), b, t))
             return;
@@ -275,13 +270,12 @@ static void run_vector(const json_t *kernel, json_t *inputs, const char *file, e
         struct laid x = {.b = b, .t = t, .start = starts_of(inputs, b, t)};
         json_t *rest = json_copy(inputs);
         for (size_t k = 0; k < n; k++) {
-            lay(&x, names[k], json_object_get(inputs, names[k]),
-                strcmp(kinds[k], "reals") == 0 ? real : RL_CASE_INT64, (enum layout)layout);
+            lay(&x, names[k], json_object_get(inputs, names[k]), strcmp(kinds[k], "reals") == 0 ? real : RL_CASE_INT64,
+                (enum layout)layout);
             json_object_del(rest, names[k]);
         }
         tally->cut += layout == RAGGED && x.start[b] < b * t;
-        tally->failed += run_layout(file, family, precision != DOUBLE, (enum layout)layout, &x, rest,
-                                    fails ? NULL : want);
+        tally->failed += run_layout(file, family, precision != DOUBLE, (enum layout)layout, &x, rest, fails ? NULL : want);
         tally->run++;
         json_decref(rest);
         release(&x);

@@ -6,7 +6,7 @@
 # run_paths DIRECTORY: "FILE PATH" of every ELF file with a run path; relocatable objects have none.
 run_paths()
 {
-    find "$1" -path "$1/failed" -prune -o -type f \( -perm -u+x -o -name '*.so*' \) ! -name '*.sh' -print >files
+    find "$1" \( -path "$1/failed" -o -path "$1/clang-format" \) -prune -o -type f \( -perm -u+x -o -name '*.so*' \) ! -name '*.sh' -print >files
     while read -r file; do
         path=$(readelf -d "$file" 2>/dev/null | sed -n 's/.*R\(UN\)\{0,1\}PATH.*\[\(.*\)\]$/\2/p')
         [ -z "$path" ] || printf '%s %s\n' "$file" "$path"

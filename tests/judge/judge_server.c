@@ -70,9 +70,9 @@ static char *content_of(const json_t *steps, const char *fault)
     for (size_t i = 0; i < json_array_size(steps); i++) {
         json_int_t index = (json_int_t)i + (strcmp(fault, "one") == 0);
         json_t *number = strcmp(fault, "float") == 0 ? json_real((double)index) : json_integer(index);
-        json_t *entry = json_pack("{s:o, s:s, s:s}", "index", number, "analysis",
-                                  "Not GOOD for a step of this kind, one might say BAD.", "flag",
-                                  is_good(json_array_get(steps, i)) ? "GOOD" : "BAD");
+        json_t *entry =
+            json_pack("{s:o, s:s, s:s}", "index", number, "analysis", "Not GOOD for a step of this kind, one might say BAD.",
+                      "flag", is_good(json_array_get(steps, i)) ? "GOOD" : "BAD");
         if (strcmp(fault, "missing") == 0 && i == 0) {
             json_decref(entry);
             continue;
@@ -84,13 +84,12 @@ static char *content_of(const json_t *steps, const char *fault)
     json_t *object = json_pack("{s:o}", strcmp(fault, "schema") == 0 ? "flags" : "steps", list);
     char *plain = json_dumps(object, JSON_COMPACT), *text = NULL;
     json_decref(object);
-    if (strcmp(fault, "fence") == 0 ? asprintf(&text, "```json\n%s\n```\n", plain) < 0
-        : strcmp(fault, "think") == 0
-            ? asprintf(&text, "<think>{\"steps\": []} or so</think>\n%s", plain) < 0
+    if (strcmp(fault, "fence") == 0     ? asprintf(&text, "```json\n%s\n```\n", plain) < 0
+        : strcmp(fault, "think") == 0   ? asprintf(&text, "<think>{\"steps\": []} or so</think>\n%s", plain) < 0
         : strcmp(fault, "thought") == 0 ? asprintf(&text, "It may be {\"steps\": []}.\n</think>\n\n%s", plain) < 0
-        : strcmp(fault, "prose") == 0 ? asprintf(&text, "Step 0 is GOOD and so is step 1: %s. That is all.", plain) < 0
-        : strcmp(fault, "two") == 0   ? asprintf(&text, "Like {\"steps\": []} I say %s", plain) < 0
-                                      : asprintf(&text, "%s", plain) < 0)
+        : strcmp(fault, "prose") == 0   ? asprintf(&text, "Step 0 is GOOD and so is step 1: %s. That is all.", plain) < 0
+        : strcmp(fault, "two") == 0     ? asprintf(&text, "Like {\"steps\": []} I say %s", plain) < 0
+                                        : asprintf(&text, "%s", plain) < 0)
         text = NULL;
     free(plain);
     return text;
@@ -102,8 +101,9 @@ static json_t *message_of(const json_t *steps, const char *fault)
     json_t *message = json_pack("{s:s, s:s}", "role", "assistant", "content", content);
     free(content);
     if (strcmp(fault, "parts") == 0) {
-        json_object_set_new(message, "content", json_pack("[{s:s, s:s}, {s:s, s:O}]", "type", "reasoning", "text", "Hm: {\"steps\": []}",
-                                                          "type", "text", "text", json_object_get(message, "content")));
+        json_object_set_new(message, "content",
+                            json_pack("[{s:s, s:s}, {s:s, s:O}]", "type", "reasoning", "text", "Hm: {\"steps\": []}", "type",
+                                      "text", "text", json_object_get(message, "content")));
     } else if (strcmp(fault, "null") == 0) {
         json_object_set_new(message, "content", json_null());
         json_object_set_new(message, "reasoning_content", json_string("Step 0 is GOOD, step 1 is GOOD."));
@@ -120,9 +120,8 @@ static char *whole_answer(const json_t *steps, const char *fault)
                          : strcmp(fault, "reason") == 0  ? "tool_calls"
                          : strcmp(fault, "eos") == 0     ? "eos"
                                                          : "stop";
-    json_t *answer = json_pack("{s:[{s:i, s:s, s:o}], s:{s:i, s:i}}", "choices", "index", 0, "finish_reason", reason,
-                               "message", message_of(steps, fault), "usage", "prompt_tokens", 100, "completion_tokens",
-                               10);
+    json_t *answer = json_pack("{s:[{s:i, s:s, s:o}], s:{s:i, s:i}}", "choices", "index", 0, "finish_reason", reason, "message",
+                               message_of(steps, fault), "usage", "prompt_tokens", 100, "completion_tokens", 10);
     char *text = json_dumps(answer, JSON_COMPACT);
     json_decref(answer);
     return text;
@@ -236,14 +235,18 @@ static const struct {
     {"400", 400, "{\"error\": {\"message\": \"no such model\"}}"},
     {"404", 404, "{\"error\": {\"message\": \"nothing here\"}}"},
     {"long", 400, "{\"error\": {\"message\": \"too long\", \"code\": \"context_length_exceeded\"}}"},
-    {"size", 400, "{\"error\": {\"code\": 400, \"message\": \"request (5120 tokens) exceeds the available context size (4096 "
-                  "tokens), try increasing it\", \"type\": \"exceed_context_size_error\", \"n_prompt_tokens\": 5120, "
-                  "\"n_ctx\": 4096}}"},
-    {"outgrown", 500, "{\"error\": {\"code\": 500, \"message\": \"Context size has been exceeded.\", \"type\": \"server_error\"}}"},
-    {"peg", 500, "{\"error\":{\"code\":500,\"message\":\"The model produced output that does not match the expected peg-native "
-                 "format\",\"type\":\"server_error\"}}"},
-    {"model", 400, "{\"error\": {\"message\": \"The decoder prompt (length 5016) is longer than the maximum model length of "
-                   "4096.\", \"type\": \"BadRequestError\", \"param\": null, \"code\": 400}}"},
+    {"size", 400,
+     "{\"error\": {\"code\": 400, \"message\": \"request (5120 tokens) exceeds the available context size (4096 "
+     "tokens), try increasing it\", \"type\": \"exceed_context_size_error\", \"n_prompt_tokens\": 5120, "
+     "\"n_ctx\": 4096}}"},
+    {"outgrown", 500,
+     "{\"error\": {\"code\": 500, \"message\": \"Context size has been exceeded.\", \"type\": \"server_error\"}}"},
+    {"peg", 500,
+     "{\"error\":{\"code\":500,\"message\":\"The model produced output that does not match the expected peg-native "
+     "format\",\"type\":\"server_error\"}}"},
+    {"model", 400,
+     "{\"error\": {\"message\": \"The decoder prompt (length 5016) is longer than the maximum model length of "
+     "4096.\", \"type\": \"BadRequestError\", \"param\": null, \"code\": 400}}"},
     {"loading", 503, "{\"error\": {\"message\": \"Loading model\", \"type\": \"unavailable_error\", \"code\": 503}}"},
     {"html", 200, "<html>a proxy</html>"},
     {"utf8", 200, "{\"choices\": [{\"finish_reason\": \"stop\", \"message\": {\"content\": \"\xff\xfe\"}}]}"},
@@ -312,14 +315,14 @@ static void read_fault(char fault[32], const char *task, int before)
 
 static void note(struct server *server, const json_t *request, const char *task, int before)
 {
-    json_t *line = json_pack("{s:s, s:i, s:I, s:i, s:b, s:I, s:s, s:b}", "task", task, "attempt", before + 1, "ms",
-                             (json_int_t)now_ms(), "active", server->active, "form",
-                             json_object_get(request, "response_format") != NULL, "messages",
-                             (json_int_t)json_array_size(json_object_get(request, "messages")), "limit",
-                             json_object_get(request, "max_tokens")              ? "old"
-                             : json_object_get(request, "max_completion_tokens") ? "new"
-                                                                                 : "none",
-                             "cool", json_object_get(request, "temperature") != NULL);
+    json_t *line =
+        json_pack("{s:s, s:i, s:I, s:i, s:b, s:I, s:s, s:b}", "task", task, "attempt", before + 1, "ms", (json_int_t)now_ms(),
+                  "active", server->active, "form", json_object_get(request, "response_format") != NULL, "messages",
+                  (json_int_t)json_array_size(json_object_get(request, "messages")), "limit",
+                  json_object_get(request, "max_tokens")              ? "old"
+                  : json_object_get(request, "max_completion_tokens") ? "new"
+                                                                      : "none",
+                  "cool", json_object_get(request, "temperature") != NULL);
     json_dumpf(line, server->log, JSON_COMPACT);
     putc('\n', server->log);
     fflush(server->log);
@@ -350,9 +353,9 @@ static enum MHD_Result handle(struct server *server, struct MHD_Connection *conn
     if (server->delay_ms)
         nap(server->delay_ms);
     enum MHD_Result result =
-        !task                         ? send_text(connection, 400, "{\"error\": \"no trajectory\"}")
+        !task                          ? send_text(connection, 400, "{\"error\": \"no trajectory\"}")
         : !has_key(connection, server) ? tell_the_key(connection, 401)
-        : server->no_form && form     ? send_text(connection, 400, "{\"error\": {\"message\": \"response_format?\"}}")
+        : server->no_form && form      ? send_text(connection, 400, "{\"error\": {\"message\": \"response_format?\"}}")
         : server->no_limit && json_object_get(request, "max_tokens")
             ? send_text(connection, 400, "{\"error\": {\"message\": \"Unsupported parameter\", \"param\": \"max_tokens\"}}")
         : server->no_cool && json_object_get(request, "temperature")
@@ -420,9 +423,9 @@ static struct MHD_Daemon *start(struct server *server, const char *certificate, 
     if (!certificate)
         return MHD_start_daemon(flags, 0, NULL, NULL, on_request, server, MHD_OPTION_NOTIFY_COMPLETED, on_end, server,
                                 MHD_OPTION_END);
-    return MHD_start_daemon(flags | MHD_USE_TLS, 0, NULL, NULL, on_request, server, MHD_OPTION_NOTIFY_COMPLETED, on_end,
-                            server, MHD_OPTION_HTTPS_MEM_CERT, read_text(certificate), MHD_OPTION_HTTPS_MEM_KEY,
-                            read_text(key), MHD_OPTION_END);
+    return MHD_start_daemon(flags | MHD_USE_TLS, 0, NULL, NULL, on_request, server, MHD_OPTION_NOTIFY_COMPLETED, on_end, server,
+                            MHD_OPTION_HTTPS_MEM_CERT, read_text(certificate), MHD_OPTION_HTTPS_MEM_KEY, read_text(key),
+                            MHD_OPTION_END);
 }
 
 /* main exits without freeing memory, because a connection may still be sending. */

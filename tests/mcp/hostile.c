@@ -44,10 +44,38 @@ static const char *const seeds[] = {
 };
 enum { N_SEEDS = sizeof seeds / sizeof *seeds };
 
-static const char *const pieces[] = {
-    "\"", "{", "}", "[", "]", ",", ":", "null", "-1e999", "1e308", "99999999999999999999", "\\u0000", "\\ud800", "\xff",
-    "\xc0\x80", "'; DROP TABLE trials; --", "@18446744073709551615", "../../..", "%00", "%", "nan", "\\\"", "true",
-    "\"_meta\":{}", "\"cursor\":\"@1\"", "\xe2\x80\xae", "\x1b[2J", "\r", "SELECT", "params", "\\n", "alpha"};
+static const char *const pieces[] = {"\"",
+                                     "{",
+                                     "}",
+                                     "[",
+                                     "]",
+                                     ",",
+                                     ":",
+                                     "null",
+                                     "-1e999",
+                                     "1e308",
+                                     "99999999999999999999",
+                                     "\\u0000",
+                                     "\\ud800",
+                                     "\xff",
+                                     "\xc0\x80",
+                                     "'; DROP TABLE trials; --",
+                                     "@18446744073709551615",
+                                     "../../..",
+                                     "%00",
+                                     "%",
+                                     "nan",
+                                     "\\\"",
+                                     "true",
+                                     "\"_meta\":{}",
+                                     "\"cursor\":\"@1\"",
+                                     "\xe2\x80\xae",
+                                     "\x1b[2J",
+                                     "\r",
+                                     "SELECT",
+                                     "params",
+                                     "\\n",
+                                     "alpha"};
 enum { N_PIECES = sizeof pieces / sizeof *pieces, ROOM = 4096 };
 
 /* Makes one to four changes: replaces a byte, inserts or removes a part, or cuts off the end. */
@@ -61,7 +89,10 @@ static size_t mutate(char *text, unsigned *seed)
         switch (rand_r(seed) % 8) {
         case 0: length = at; break;
         case 1: text[at] = (char)rand_r(seed); break;
-        case 2: memmove(text + at, text + at + part, length - at - part); length -= part; break;
+        case 2:
+            memmove(text + at, text + at + part, length - at - part);
+            length -= part;
+            break;
         default:
             memmove(text + at + size, text + at, length - at);
             memcpy(text + at, piece, size);
@@ -121,8 +152,10 @@ static bool ask(struct server *server, unsigned *seed)
         put_hostile(server, seed);
         if (i % PING_EVERY)
             continue;
-        int n = snprintf(ping, sizeof ping, "\n{\"jsonrpc\":\"2.0\",\"id\":\"ping-%d\",\"method\":\"tools/call\",\"params\":{" MODERN
-                         ",\"name\":\"best\"}}\n", i);
+        int n = snprintf(ping, sizeof ping,
+                         "\n{\"jsonrpc\":\"2.0\",\"id\":\"ping-%d\",\"method\":\"tools/call\",\"params\":{" MODERN
+                         ",\"name\":\"best\"}}\n",
+                         i);
         server_put(server, ping, (size_t)n);
         if (!await_ping(server, i))
             return false;

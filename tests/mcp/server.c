@@ -21,17 +21,19 @@ char *make_store(size_t n)
     char *dir = make_dir(), *path = join(dir, "results.tsv");
     FILE *file = fopen(path, "w");
     fputs("exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\tstatus\tcore_metric\t"
-          "val_bpb\tdelta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_path\tnotes\n", file);
+          "val_bpb\tdelta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_path\tnotes\n",
+          file);
     for (size_t i = 0; i < n; i++) {
         char parent[32] = "", score[32] = "";
         if (i)
             snprintf(parent, sizeof parent, "%06zu", (i - 1) / 2);
         if (i % 4 != 3)
             snprintf(score, sizeof score, "%.4f", 1 + (double)(i * 7919 % 9973) * 1e-4);
-        fprintf(file, "%06zu\t2026-05-%02zuT%02zu:%02zu:00Z\tv%zu\t%s\t\topt\traise alpha and keep the warm-up, step %zu\t"
-                      "-0.01\t%s\t%s\t\t\t595.5\t612.0\t\t\talpha=%g; gamma=%g; seed=%zu; lr=0.0003\n",
-                i, i % 28 + 1, i / 60 % 24, i % 60, i % 5, parent, i, labels[i % 4], score,
-                (double)(i % 101) / 100, (double)(i % 11) / 10, i % 8);
+        fprintf(file,
+                "%06zu\t2026-05-%02zuT%02zu:%02zu:00Z\tv%zu\t%s\t\topt\traise alpha and keep the warm-up, step %zu\t"
+                "-0.01\t%s\t%s\t\t\t595.5\t612.0\t\t\talpha=%g; gamma=%g; seed=%zu; lr=0.0003\n",
+                i, i % 28 + 1, i / 60 % 24, i % 60, i % 5, parent, i, labels[i % 4], score, (double)(i % 101) / 100,
+                (double)(i % 11) / 10, i % 8);
     }
     fclose(file);
     free(path);
@@ -101,9 +103,8 @@ void server_put(struct server *server, const char *bytes, size_t length)
 json_t *server_next(struct server *server)
 {
     char *end;
-    while (!(end = server->length > server->start
-                       ? memchr(server->data + server->start, '\n', server->length - server->start)
-                       : NULL)) {
+    while (!(end = server->length > server->start ? memchr(server->data + server->start, '\n', server->length - server->start)
+                                                  : NULL)) {
         struct pollfd wait = {server->out, POLLIN, 0};
         if (server->start) {
             memmove(server->data, server->data + server->start, server->length - server->start);

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 /* Members of params that make a request belong to the newer era. */
-#define MODERN                                                                                                       \
+#define MODERN                                                                                                                   \
     "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}"
 
 struct server {

@@ -42,8 +42,13 @@ static void check(struct served *s, bool ok, const char *what)
 static bool start(struct served *s, const char *dir)
 {
     const char *program = getenv("LINEAGE");
-    char *const argv[] = {(char *)(uintptr_t)"lineage", (char *)(uintptr_t)"serve", (char *)(uintptr_t)"-C",
-                          (char *)(uintptr_t)dir,       (char *)(uintptr_t)"--port", (char *)(uintptr_t)"0", NULL};
+    char *const argv[] = {(char *)(uintptr_t)"lineage",
+                          (char *)(uintptr_t)"serve",
+                          (char *)(uintptr_t)"-C",
+                          (char *)(uintptr_t)dir,
+                          (char *)(uintptr_t)"--port",
+                          (char *)(uintptr_t)"0",
+                          NULL};
     posix_spawn_file_actions_t actions;
     int ends[2];
     if (!program || pipe(ends) != 0)
@@ -63,7 +68,8 @@ static bool start(struct served *s, const char *dir)
 
 static int dial(const struct served *s)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)s->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)s->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
         close(fd);
@@ -106,8 +112,8 @@ static int ask(const struct served *s, const char *request)
 static int get(const struct served *s, const char *path, const char *host, const char *more)
 {
     char request[1024];
-    snprintf(request, sizeof request, "GET %s%s HTTP/1.1\r\n%s%s%s%sConnection: close\r\n\r\n", path, s->token, host ? "Host: " : "",
-             host ? host : "", host ? "\r\n" : "", more);
+    snprintf(request, sizeof request, "GET %s%s HTTP/1.1\r\n%s%s%s%sConnection: close\r\n\r\n", path, s->token,
+             host ? "Host: " : "", host ? host : "", host ? "\r\n" : "", more);
     return ask(s, request);
 }
 
@@ -151,8 +157,9 @@ static void guards(struct served *s)
     check(s, get(s, "/trial?s=0&i=99999999999999999999&token=", here, "") == 404, "no such number");
     static const char *const methods[] = {"POST", "PUT", "DELETE", "PATCH", "OPTIONS"};
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
-        snprintf(request, sizeof request, "%s /?token=%s HTTP/1.1\r\nHost: %s\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc", methods[i],
-                 s->token, here);
+        snprintf(request, sizeof request,
+                 "%s /?token=%s HTTP/1.1\r\nHost: %s\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc", methods[i], s->token,
+                 here);
         check(s, ask(s, request) == 405, methods[i]);
     }
 }
@@ -169,8 +176,9 @@ static void grow(struct served *s)
 /* Sends random bytes. The server must answer with an error or close the connection. */
 static void noise(struct served *s)
 {
-    static const char *const seeds[] = {"GET /?token=", "GET / HTTP/1.1\r\nHost: ", "\x16\x03\x01\x02", "PRI * HTTP/2.0\r\n\r\nSM",
-                                        "GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\nffffffffffffffff\r\n"};
+    static const char *const seeds[] = {
+        "GET /?token=", "GET / HTTP/1.1\r\nHost: ", "\x16\x03\x01\x02", "PRI * HTTP/2.0\r\n\r\nSM",
+        "GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\nffffffffffffffff\r\n"};
     unsigned state = 12345;
     for (int i = 0; i < NOISE; i++) {
         char bytes[512];
@@ -243,7 +251,8 @@ static void reconnecting(struct served *s, int clients)
         fds[i] = -1;
     for (int round = 0; round < 20; round++) {
         for (int i = 0; i < clients; i++) {
-            bool gone = fds[i] < 0 || recv(fds[i], end, sizeof end, MSG_DONTWAIT) == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+            bool gone =
+                fds[i] < 0 || recv(fds[i], end, sizeof end, MSG_DONTWAIT) == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
             if (!gone)
                 continue;
             if (fds[i] >= 0)
@@ -315,7 +324,8 @@ int main(void)
     FILE *out = fopen(s.path, "w");
     if (!out)
         return 3;
-    fputs("exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\tstatus\tcore_metric\tval_bpb\t"
+    fputs("exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\tstatus\tcore_metric\tval_"
+          "bpb\t"
           "delta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_path\tnotes\n"
           "000\t2026-01-01T00:00:00Z\tgrpo\t\t\tqa\tplain\t\tbaseline\t1.5\t\t\t\t\t\t\talpha=0.3\n",
           out);

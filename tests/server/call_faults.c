@@ -34,7 +34,8 @@
 /* ---- the fault ---------------------------------------------------------------------------------------------------- */
 
 enum fault { CALL, CALLS_FROM, LOST, LOST_FROM, NO_ROWS, BLANK, MEMORY, FILES, N_FAULTS };
-static const char *const fault_names[N_FAULTS] = {"call", "calls from", "lost", "lost from", "no rows", "blank", "memory", "files"};
+static const char *const fault_names[N_FAULTS] = {"call",    "calls from", "lost",   "lost from",
+                                                  "no rows", "blank",      "memory", "files"};
 
 static struct {
     enum fault fault;
@@ -273,8 +274,13 @@ static bool append_one(struct test *t, struct lineage_store *store, bool with_fi
 {
     const struct lineage_extra extra = {"team", "red"};
     struct lineage_append_options options;
-    struct lineage_trial trial = {.hypothesis = t->name, .specialist = "opt", .core_metric = {true, 1.0}, .status = LINEAGE_KEEP,
-                                  .extras = &extra, .n_extras = 1}, row = {0};
+    struct lineage_trial trial = {.hypothesis = t->name,
+                                  .specialist = "opt",
+                                  .core_metric = {true, 1.0},
+                                  .status = LINEAGE_KEEP,
+                                  .extras = &extra,
+                                  .n_extras = 1},
+                         row = {0};
     char work[512];
     path_of(t, work, "work");
     lineage_append_options_init(&options);
@@ -322,8 +328,11 @@ static void run_many(struct test *t)
     const bool by_score[3] = {false, true, true};
     struct lineage_store *store = open_as(t, t->dir);
     for (int i = 0; i < 3; i++)
-        trials[i] = (struct lineage_trial){.hypothesis = i ? "another" : t->name, .core_metric = {true, 1.0 + i}, .status = LINEAGE_KEEP,
-                                           .extras = &extra, .n_extras = (size_t)(i == 1)};
+        trials[i] = (struct lineage_trial){.hypothesis = i ? "another" : t->name,
+                                           .core_metric = {true, 1.0 + i},
+                                           .status = LINEAGE_KEEP,
+                                           .extras = &extra,
+                                           .n_extras = (size_t)(i == 1)};
     t->taken = store && lineage_store_append_many(store, trials, 3, by_score, NULL, rows, &t->err) == LINEAGE_OK;
     for (int i = 0; i < 3; i++)
         lineage_trial_release(&rows[i]);

@@ -46,8 +46,7 @@ struct shared {
     _Atomic int direction;  /* the direction in which bytes are counted until the cut */
     _Atomic int every_time; /* cut every connection that gets to that byte, not only the first */
     _Atomic int mask;       /* not 0: change the byte by these bits instead of cutting */
-    _Atomic long
-        startup[2]; /* bytes of the last connection until the server was ready for a statement */
+    _Atomic long startup[2]; /* bytes of the last connection until the server was ready for a statement */
     _Atomic long bytes[2]; /* bytes passed since the test set these counters to 0 */
     _Atomic int cuts;
     _Atomic int random;      /* choose what happens to each connection */
@@ -103,8 +102,7 @@ static bool send_all(int fd, const char *bytes, size_t length)
 
 /* Counts the bytes before the first statement, which is a message 'Q'. No message of the startup begins like that, and each is read
  * in one piece, because the peers wait for each other. */
-static void count_startup(struct shared *s, struct pair *pair, enum direction direction,
-                          const char *bytes)
+static void count_startup(struct shared *s, struct pair *pair, enum direction direction, const char *bytes)
 {
     if (direction == TO_SERVER && !pair->started && pair->sent[TO_SERVER] && bytes[0] == 'Q') {
         pair->started = true;
@@ -260,13 +258,8 @@ static bool append(struct test *t, const char *name)
     static const char telemetry[] = "{\"steps\": [{\"step\": 1, \"loss\": 0.5}]}";
     struct lineage_store *store = open_or_fail(t, name);
     struct lineage_append_options options;
-    const struct lineage_extra extras[] = {{"nobody", "has this column"},
-                                           {"team", "red\tand blue"}};
-    struct lineage_trial trial = {.hypothesis = name,
-                                  .core_metric = {true, 1.0},
-                                  .extras = extras,
-                                  .n_extras = 2},
-                         row = {0};
+    const struct lineage_extra extras[] = {{"nobody", "has this column"}, {"team", "red\tand blue"}};
+    struct lineage_trial trial = {.hypothesis = name, .core_metric = {true, 1.0}, .extras = extras, .n_extras = 2}, row = {0};
     struct lineage_error err = {0};
     bool done = true;
     lineage_append_options_init(&options);
@@ -298,8 +291,10 @@ static void check(struct test *t, const char *name, bool done)
         return;
     if (lineage_sync(store, &stats, &err) != LINEAGE_OK || stats.n_waiting || stats.n_refused)
         fail(t, name, "sync", err.text);
-    snprintf(sql, sizeof sql, "SELECT count(*) || ' ' || (SELECT count(*) FROM step_metrics s WHERE s.exp_id = t.exp_id AND key = 'loss')"
-                              " || ' ' || (SELECT value FROM extras x WHERE x.seq = t.seq) FROM trials t WHERE hypothesis = '%s'", name);
+    snprintf(sql, sizeof sql,
+             "SELECT count(*) || ' ' || (SELECT count(*) FROM step_metrics s WHERE s.exp_id = t.exp_id AND key = 'loss')"
+             " || ' ' || (SELECT value FROM extras x WHERE x.seq = t.seq) FROM trials t WHERE hypothesis = '%s'",
+             name);
     const char *found = sql_value(store, sql);
     if (!done && strcmp(found, "NULL") == 0)
         t->refused++;
@@ -320,8 +315,8 @@ static void set(struct shared *s, enum direction direction, long cut_at, bool ev
 static void run_case(struct test *t, enum direction direction, long at, bool every_time)
 {
     char name[96];
-    snprintf(name, sizeof name, "%s %s %ld %02x", direction == TO_SERVER ? "up" : "down",
-             every_time ? "always" : "once", at, (unsigned)t->shared->mask);
+    snprintf(name, sizeof name, "%s %s %ld %02x", direction == TO_SERVER ? "up" : "down", every_time ? "always" : "once", at,
+             (unsigned)t->shared->mask);
     set(t->shared, direction, at, every_time);
     const bool done = append(t, name);
     t->cuts += (unsigned long)t->shared->cuts;
@@ -362,8 +357,7 @@ static void corrupt_startup(struct test *t, long step)
 
 int main(int argc, char **argv)
 {
-    struct shared *s =
-        mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct shared *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     const bool alone = argc == 5 && strcmp(argv[1], "proxy") == 0;
     const bool corrupts = argc == 6 && strcmp(argv[5], "corrupt") == 0;
     if ((argc != 5 && !corrupts) || s == MAP_FAILED)
@@ -389,7 +383,7 @@ int main(int argc, char **argv)
     }
     kill(proxy, SIGKILL);
     waitpid(proxy, NULL, 0);
-    printf("%lu cases, %lu %s, %lu trials kept and delivered, %lu refused with a message\n",
-           t.cases, t.cuts, corrupts ? "changed bytes" : "cuts", t.kept, t.refused);
+    printf("%lu cases, %lu %s, %lu trials kept and delivered, %lu refused with a message\n", t.cases, t.cuts,
+           corrupts ? "changed bytes" : "cuts", t.kept, t.refused);
     return t.failed || !t.cases || !t.kept;
 }

@@ -124,8 +124,7 @@ struct listener {
  * A judge whose answers depend on earlier requests, as those of a judge over a network may: asked twice, it answers
  * differently.
  */
-static enum trainer_status judge_by_turns(void *context, struct trainer_judge_batch *batch,
-                                          struct trainer_error *err)
+static enum trainer_status judge_by_turns(void *context, struct trainer_judge_batch *batch, struct trainer_error *err)
 {
     struct listener *listener = context;
     (void)err;
@@ -140,8 +139,7 @@ static enum trainer_status judge_by_turns(void *context, struct trainer_judge_ba
 static void put_gains(FILE *out, const struct trainer_turn_gain *gain, int32_t n)
 {
     for (int32_t i = 0; i < n; i++)
-        fprintf(out, " gain %a %a %llu", gain[i].mean, gain[i].std,
-                (unsigned long long)gain[i].count);
+        fprintf(out, " gain %a %a %llu", gain[i].mean, gain[i].std, (unsigned long long)gain[i].count);
 }
 
 static void put_iteration(FILE *out, const struct trainer_iteration *i)
@@ -156,17 +154,15 @@ static void put_iteration(FILE *out, const struct trainer_iteration *i)
 static bool listen_to(void *context, const struct trainer_event *e)
 {
     struct listener *listener = context;
-    fprintf(listener->out, "%d %d %d %a %a %a %a %a %a %a", (int)e->kind, (int)e->step,
-            (int)e->steps, e->loss, e->score, e->score_std, e->score_greedy, e->area,
-            e->clip_scale_mean, e->clip_scale_std);
-    fprintf(listener->out, " %a %a %a %a %a", e->entropy, e->clip_fraction, e->alpha_used,
-            e->values.explained_variance, e->values.loss);
+    fprintf(listener->out, "%d %d %d %a %a %a %a %a %a %a", (int)e->kind, (int)e->step, (int)e->steps, e->loss, e->score,
+            e->score_std, e->score_greedy, e->area, e->clip_scale_mean, e->clip_scale_std);
+    fprintf(listener->out, " %a %a %a %a %a", e->entropy, e->clip_fraction, e->alpha_used, e->values.explained_variance,
+            e->values.loss);
     put_gains(listener->out, e->gain, e->n_gain);
     if (e->iteration)
         put_iteration(listener->out, e->iteration);
     fputc('\n', listener->out);
-    return !(listener->stop_at && e->kind == TRAINER_EVENT_ITERATION &&
-             e->step >= listener->stop_at);
+    return !(listener->stop_at && e->kind == TRAINER_EVENT_ITERATION && e->step >= listener->stop_at);
 }
 
 /* ---- the ranks ------------------------------------------------------------------------------ */
@@ -181,16 +177,14 @@ struct place {
     char *dir, *story, *checkpoint;
 };
 
-static void run_rank(const struct trainer_recipe *given, const struct rank_plan *plan,
-                     struct mesh *mesh, const struct place *place, struct told *told)
+static void run_rank(const struct trainer_recipe *given, const struct rank_plan *plan, struct mesh *mesh,
+                     const struct place *place, struct told *told)
 {
     struct trainer_recipe recipe = *given;
     struct trainer_error err = {TRAINER_OK, ""};
-    struct trainer_comm comm = {mesh->rank,  plan->size, mesh,        mesh_broadcast,
-                                mesh_gather, mesh_send,  mesh_receive};
-    struct trainer_process process = {.comm = plan->size ? &comm : NULL,
-                                      .state = mesh->rank == 0 ? plan->state : NULL,
-                                      .state_every = 1};
+    struct trainer_comm comm = {mesh->rank, plan->size, mesh, mesh_broadcast, mesh_gather, mesh_send, mesh_receive};
+    struct trainer_process process = {
+        .comm = plan->size ? &comm : NULL, .state = mesh->rank == 0 ? plan->state : NULL, .state_every = 1};
     struct listener listener = {.stop_at = plan->stop_at};
     struct trainer_run_options options = {.checkpoint = place->checkpoint,
                                           .event = listen_to,
@@ -203,17 +197,15 @@ static void run_rank(const struct trainer_recipe *given, const struct rank_plan 
     mesh->broken = plan->fails && mesh->rank == plan->fails;
     if (mesh->rank == 0)
         listener.out = fopen(place->story, "w");
-    told->status =
-        plan->size || plan->state
-            ? trainer_run_process(&recipe, mesh->rank == 0 ? &options : NULL, &process, &err)
-            : trainer_run(&recipe, &options, &err);
+    told->status = plan->size || plan->state ? trainer_run_process(&recipe, mesh->rank == 0 ? &options : NULL, &process, &err)
+                                             : trainer_run(&recipe, &options, &err);
     memcpy(told->error, err.text, sizeof told->error);
     if (listener.out)
         fclose(listener.out);
 }
 
-static pid_t start_rank(const struct trainer_recipe *recipe, const struct rank_plan *plan,
-                        struct mesh *mesh, int rank, const struct place *place, struct told *told)
+static pid_t start_rank(const struct trainer_recipe *recipe, const struct rank_plan *plan, struct mesh *mesh, int rank,
+                        const struct place *place, struct told *told)
 {
     fflush(NULL);
     pid_t pid = fork();
@@ -235,8 +227,7 @@ static void wait_for(pid_t pid)
     assert_int_equal(state, 0);
 }
 
-static void take(struct rank_outcome *outcome, const struct place *place, const struct told *told,
-                 int size)
+static void take(struct rank_outcome *outcome, const struct place *place, const struct told *told, int size)
 {
     size_t length;
     outcome->status = told[0].status;
@@ -258,8 +249,7 @@ struct rank_outcome run_ranks(const struct trainer_recipe *recipe, const struct 
     pid_t pids[TRAINER_RANKS_MAX];
     int size = plan->size ? plan->size : 1;
     size_t bytes = (size_t)size * sizeof(struct told);
-    struct told *told =
-        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct told *told = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(told != MAP_FAILED);
     place.story = join(place.dir, "story");
     place.checkpoint = join(place.dir, "policy");

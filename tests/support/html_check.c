@@ -135,8 +135,8 @@ static void skip_raw(struct check *c, const char *name)
 static void read_tag(struct check *c)
 {
     static const char *const empty[] = {"meta", "link", "br", "hr", "input", NULL};
-    static const char *const loads[] = {"img", "image", "iframe", "object", "embed", "base", "form", "use", "foreignObject",
-                                        "audio", "video", "animate", "set", NULL};
+    static const char *const loads[] = {"img", "image",         "iframe", "object", "embed",   "base", "form",
+                                        "use", "foreignObject", "audio",  "video",  "animate", "set",  NULL};
     char name[NAME];
     bool closes = c->text[c->at + 1] == '/';
     c->at += closes ? 2 : 1;
@@ -224,8 +224,8 @@ static void check_all(struct check *c)
     if (c->depth)
         wrong(c, "never closed:", c->open[c->depth - 1]);
     check_references(c);
-    if (page && (!strstr(c->text, "default-src 'none'") || !strstr(c->text, "script-src 'sha256-") ||
-                 strstr(c->text, "unsafe-inline")))
+    if (page &&
+        (!strstr(c->text, "default-src 'none'") || !strstr(c->text, "script-src 'sha256-") || strstr(c->text, "unsafe-inline")))
         wrong(c, "content-security policy", "");
     if (c->elements < 3)
         wrong(c, "nearly nothing in it", "");

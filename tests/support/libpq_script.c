@@ -169,19 +169,46 @@ static void finish(PGconn *c)
     open_connections--;
 }
 
-static ConnStatusType status(const PGconn *c) { (void)c; return wire.bad ? CONNECTION_BAD : CONNECTION_OK; }
+static ConnStatusType status(const PGconn *c)
+{
+    (void)c;
+    return wire.bad ? CONNECTION_BAD : CONNECTION_OK;
+}
 static char *message(const PGconn *c)
 {
     static char text[] = "connection to server at \"h\", port 1 failed: broken\n";
     (void)c;
     return text;
 }
-static void reset(PGconn *c) { (void)c; }
-static PGVerbosity verbosity(PGconn *c, PGVerbosity how) { (void)c; return how; }
-static PGPing ping(const char *const *k, const char *const *v, int e) { (void)k, (void)v, (void)e; return PQPING_NO_RESPONSE; }
-static int version(const PGconn *c) { (void)c; return 150000; }
-static int nonblocking(PGconn *c, int yes) { (void)c; return yes ? 0 : -1; }
-static int socket_of(const PGconn *c) { (void)c; return wire.fd; }
+static void reset(PGconn *c)
+{
+    (void)c;
+}
+static PGVerbosity verbosity(PGconn *c, PGVerbosity how)
+{
+    (void)c;
+    return how;
+}
+static PGPing ping(const char *const *k, const char *const *v, int e)
+{
+    (void)k, (void)v, (void)e;
+    return PQPING_NO_RESPONSE;
+}
+static int version(const PGconn *c)
+{
+    (void)c;
+    return 150000;
+}
+static int nonblocking(PGconn *c, int yes)
+{
+    (void)c;
+    return yes ? 0 : -1;
+}
+static int socket_of(const PGconn *c)
+{
+    (void)c;
+    return wire.fd;
+}
 
 static PQnoticeProcessor say_notices(PGconn *c, PQnoticeProcessor say, void *context)
 {
@@ -220,15 +247,24 @@ static int prepare(PGconn *c, const char *name, const char *sql, int n, const Oi
  * Runs a prepared statement. The script identifies the statement by its name, because this call does not have its
  * text.
  */
-static int send_prepared(PGconn *c, const char *name, int n, const char *const *values, const int *lengths, const int *formats, int format)
+static int send_prepared(PGconn *c, const char *name, int n, const char *const *values, const int *lengths, const int *formats,
+                         int format)
 {
     (void)c, (void)lengths, (void)formats, (void)format;
     note(name, n, values);
     return send(name);
 }
 
-static int enter(PGconn *c) { (void)c; return !script_faults.enter; }
-static int leave(PGconn *c) { (void)c; return !script_faults.leave; }
+static int enter(PGconn *c)
+{
+    (void)c;
+    return !script_faults.enter;
+}
+static int leave(PGconn *c)
+{
+    (void)c;
+    return !script_faults.leave;
+}
 
 static int sync_now(PGconn *c)
 {
@@ -239,7 +275,11 @@ static int sync_now(PGconn *c)
     return 1;
 }
 
-static int flush(PGconn *c) { (void)c; return wire.stuck ? -1 : wire.silent; }
+static int flush(PGconn *c)
+{
+    (void)c;
+    return wire.stuck ? -1 : wire.silent;
+}
 
 static int consume(PGconn *c)
 {
@@ -248,7 +288,11 @@ static int consume(PGconn *c)
     return !wire.bad;
 }
 
-static int is_busy(PGconn *c) { (void)c; return wire.silent; }
+static int is_busy(PGconn *c)
+{
+    (void)c;
+    return wire.silent;
+}
 
 static PGresult *result(PGconn *c)
 {
@@ -262,9 +306,20 @@ static PGresult *result(PGconn *c)
     return (PGresult *)(void *)reply;
 }
 
-static const struct reply *of(const PGresult *r) { return (const struct reply *)(const void *)r; }
-static ExecStatusType kind_of(const PGresult *r) { return of(r)->kind; }
-static char *whole_message(const PGresult *r) { (void)r; static char text[] = "ERROR: all of it\nDETAIL: more"; return text; }
+static const struct reply *of(const PGresult *r)
+{
+    return (const struct reply *)(const void *)r;
+}
+static ExecStatusType kind_of(const PGresult *r)
+{
+    return of(r)->kind;
+}
+static char *whole_message(const PGresult *r)
+{
+    (void)r;
+    static char text[] = "ERROR: all of it\nDETAIL: more";
+    return text;
+}
 
 static char *field(const PGresult *r, int which)
 {
@@ -336,7 +391,11 @@ static char *value_of(const PGresult *r, int row, int column)
     return out;
 }
 
-static PGTransactionStatusType transaction(const PGconn *c) { (void)c; return PQTRANS_IDLE; }
+static PGTransactionStatusType transaction(const PGconn *c)
+{
+    (void)c;
+    return PQTRANS_IDLE;
+}
 
 static PGnotify *notification(PGconn *c)
 {
@@ -344,17 +403,45 @@ static PGnotify *notification(PGconn *c)
     return script_notifies ? script_notifies--, malloc(1) : NULL;
 }
 
-static int library_version(void) { return 150000; }
+static int library_version(void)
+{
+    return 150000;
+}
 
-static const struct libpq table = {
-    .connectdbParams = begin, .pingParams = ping, .reset = reset, .setErrorVerbosity = verbosity, .serverVersion = version,
-    .status = status, .errorMessage = message, .finish = finish, .setnonblocking = nonblocking, .setNoticeProcessor = say_notices,
-    .socket = socket_of, .sendQuery = send_query, .sendQueryParams = send_params, .flush = flush, .consumeInput = consume,
-    .isBusy = is_busy, .getResult = result, .resultStatus = kind_of, .resultErrorField = field, .resultErrorMessage = whole_message,
-    .clear = clear, .ntuples = count_rows, .getvalue = value_of, .getlength = length_of, .getisnull = is_null,
-    .transactionStatus = transaction, .notifies = notification, .freemem = free, .enterPipelineMode = enter,
-    .exitPipelineMode = leave, .pipelineSync = sync_now, .sendPrepare = prepare, .sendQueryPrepared = send_prepared,
-    .libVersion = library_version};
+static const struct libpq table = {.connectdbParams = begin,
+                                   .pingParams = ping,
+                                   .reset = reset,
+                                   .setErrorVerbosity = verbosity,
+                                   .serverVersion = version,
+                                   .status = status,
+                                   .errorMessage = message,
+                                   .finish = finish,
+                                   .setnonblocking = nonblocking,
+                                   .setNoticeProcessor = say_notices,
+                                   .socket = socket_of,
+                                   .sendQuery = send_query,
+                                   .sendQueryParams = send_params,
+                                   .flush = flush,
+                                   .consumeInput = consume,
+                                   .isBusy = is_busy,
+                                   .getResult = result,
+                                   .resultStatus = kind_of,
+                                   .resultErrorField = field,
+                                   .resultErrorMessage = whole_message,
+                                   .clear = clear,
+                                   .ntuples = count_rows,
+                                   .getvalue = value_of,
+                                   .getlength = length_of,
+                                   .getisnull = is_null,
+                                   .transactionStatus = transaction,
+                                   .notifies = notification,
+                                   .freemem = free,
+                                   .enterPipelineMode = enter,
+                                   .exitPipelineMode = leave,
+                                   .pipelineSync = sync_now,
+                                   .sendPrepare = prepare,
+                                   .sendQueryPrepared = send_prepared,
+                                   .libVersion = library_version};
 
 /* ---- replacements of system calls, by --wrap ---- */
 

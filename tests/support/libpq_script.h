@@ -38,7 +38,8 @@ void script_begin(void);
  * next expected one.
  */
 void script_is(const struct answer *answers, size_t n);
-#define SCRIPT(...) script_is((const struct answer[]){__VA_ARGS__}, sizeof((const struct answer[]){__VA_ARGS__}) / sizeof(struct answer))
+#define SCRIPT(...)                                                                                                              \
+    script_is((const struct answer[]){__VA_ARGS__}, sizeof((const struct answer[]){__VA_ARGS__}) / sizeof(struct answer))
 
 /*
  * Asserts that every expected statement was sent and that all results were freed, and all connections except

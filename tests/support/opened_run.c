@@ -26,8 +26,7 @@ void close_run(struct run *run)
     free(run);
 }
 
-enum trainer_status collect_and_credit(struct run *run, int32_t iteration,
-                                       struct trainer_iteration *metrics,
+enum trainer_status collect_and_credit(struct run *run, int32_t iteration, struct trainer_iteration *metrics,
                                        struct trainer_error *err)
 {
     enum trainer_status status = run_collect(run, iteration, metrics, err);

@@ -10,8 +10,7 @@ struct run *opened_run(const struct trainer_recipe *recipe, const float *params)
 void close_run(struct run *run);
 
 /* Runs the first two steps of an iteration: collects rollouts and assigns credit. */
-enum trainer_status collect_and_credit(struct run *run, int32_t iteration,
-                                       struct trainer_iteration *metrics,
+enum trainer_status collect_and_credit(struct run *run, int32_t iteration, struct trainer_iteration *metrics,
                                        struct trainer_error *err);
 
 #endif

@@ -56,8 +56,7 @@ static struct random_shape with_defaults(struct random_shape s)
 }
 
 /* Fills a row: a prompt, then turns that may be adjacent and contain holes, then padding. */
-static void fill_row(struct random_batch *r, struct test_rng *rng, const struct random_shape *s,
-                     size_t row)
+static void fill_row(struct random_batch *r, struct test_rng *rng, const struct random_shape *s, size_t row)
 {
     uint8_t *mask = r->mask + row * s->tokens;
     int32_t *turn = r->turn + row * s->tokens;
@@ -80,16 +79,14 @@ static void fill_row(struct random_batch *r, struct test_rng *rng, const struct 
     }
 }
 
-static void fill_rewards(struct random_batch *r, struct test_rng *rng, const struct random_shape *s,
-                         size_t row)
+static void fill_rewards(struct random_batch *r, struct test_rng *rng, const struct random_shape *s, size_t row)
 {
     const int32_t *turn = r->turn + row * s->tokens;
     int32_t next = -1;
     for (size_t t = s->tokens; t-- > 0;) {
         if (turn[t] < 0 || turn[t] == next)
             continue;
-        r->turn_rewards[row * s->tokens + t] =
-            next < 0 ? (double)test_rng_below(rng, 2) : 0.3 * test_rng_normal(rng);
+        r->turn_rewards[row * s->tokens + t] = next < 0 ? (double)test_rng_below(rng, 2) : 0.3 * test_rng_normal(rng);
         next = turn[t];
     }
 }
@@ -111,17 +108,15 @@ enum { REAL_ARRAYS = 8 };
 
 static double **real_array(struct random_batch *r, size_t i)
 {
-    double **arrays[REAL_ARRAYS] = {&r->log_prob,         &r->old_log_prob, &r->ref_log_prob,
-                                    &r->rollout_log_prob, &r->advantages,   &r->weights,
-                                    &r->values,           &r->turn_rewards};
+    double **arrays[REAL_ARRAYS] = {&r->log_prob,   &r->old_log_prob, &r->ref_log_prob, &r->rollout_log_prob,
+                                    &r->advantages, &r->weights,      &r->values,       &r->turn_rewards};
     return arrays[i];
 }
 
 static const double *real_array_of(const struct random_batch *r, size_t i)
 {
-    const double *arrays[REAL_ARRAYS] = {r->log_prob,         r->old_log_prob, r->ref_log_prob,
-                                         r->rollout_log_prob, r->advantages,   r->weights,
-                                         r->values,           r->turn_rewards};
+    const double *arrays[REAL_ARRAYS] = {r->log_prob,   r->old_log_prob, r->ref_log_prob, r->rollout_log_prob,
+                                         r->advantages, r->weights,      r->values,       r->turn_rewards};
     return arrays[i];
 }
 
@@ -167,8 +162,7 @@ void random_batch_poison(struct random_batch *r)
             (*real_array(r, a))[i] = NAN;
 }
 
-void random_batch_copy_row(const struct random_batch *a, size_t from, struct random_batch *b,
-                           size_t to)
+void random_batch_copy_row(const struct random_batch *a, size_t from, struct random_batch *b, size_t to)
 {
     size_t n = a->batch.n_tokens, width = b->batch.n_tokens, i = from * n, j = to * width;
     for (size_t t = 0; t < width; t++) {
@@ -181,8 +175,8 @@ void random_batch_copy_row(const struct random_batch *a, size_t from, struct ran
     b->scores[to] = a->scores[from];
 }
 
-double gradient_error(double (*f)(void *context), void *context, double *x, size_t n,
-                      const double *gradient, double step, size_t *kinks)
+double gradient_error(double (*f)(void *context), void *context, double *x, size_t n, const double *gradient, double step,
+                      size_t *kinks)
 {
     double worst = 0, largest = 1e-3, middle = f(context);
     for (size_t i = 0; i < n; i++)

@@ -38,8 +38,7 @@ struct random_batch {
     int32_t *turn;         /* [B*T] */
     int64_t *group;        /* [B] */
     /* All of size [B*T] and finite at every token. Log-probs are at most 0. */
-    double *log_prob, *old_log_prob, *ref_log_prob, *rollout_log_prob, *advantages, *weights,
-        *values;
+    double *log_prob, *old_log_prob, *ref_log_prob, *rollout_log_prob, *advantages, *weights, *values;
     double *turn_rewards; /* [B*T] 0 except at the last token of a turn: gains, and in the last turn 0 or 1 */
     double *scores;       /* [B] */
 };
@@ -54,8 +53,7 @@ void random_batch_poison(struct random_batch *r);
  * Copies row `from` of one batch over row `to` of another batch that is at least as wide; the rest of that row is
  * masked.
  */
-void random_batch_copy_row(const struct random_batch *a, size_t from, struct random_batch *b,
-                           size_t to);
+void random_batch_copy_row(const struct random_batch *a, size_t from, struct random_batch *b, size_t to);
 
 /* Returns a float copy of n values; the caller frees it. */
 float *floats_of(const double *values, size_t n);
@@ -80,7 +78,7 @@ bool test_again(struct rl_workspace *ws, enum rl_status status);
  * largest |difference| / max(1e-3, largest |gradient|). Positions whose one-sided slopes differ by more than the size
  * of the gradient (a kink within the step) are skipped and counted in *kinks.
  */
-double gradient_error(double (*f)(void *context), void *context, double *x, size_t n,
-                      const double *gradient, double step, size_t *kinks);
+double gradient_error(double (*f)(void *context), void *context, double *x, size_t n, const double *gradient, double step,
+                      size_t *kinks);
 
 #endif

@@ -6,8 +6,7 @@
 #include "support/random_batch.h"
 
 static const size_t lengths[CASE_NODES] = {3, 2, 3, 2, 2, 2};
-static const char *const roles[CASE_NODES] = {"user",      "assistant", "tool",
-                                              "assistant", "tool",      "assistant"};
+static const char *const roles[CASE_NODES] = {"user", "assistant", "tool", "assistant", "tool", "assistant"};
 static const uint8_t sampled_tokens[CASE_TOKENS] = {0, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1};
 static const uint8_t body[3] = {0, 1, 1};
 static const size_t paths[3][4] = {{0, 1, 2, 3}, {0, 1, 4, 5}, {0}};
@@ -50,9 +49,8 @@ struct rollout_case *rollout_case_new(size_t n)
 
 static void free_samples(struct rl_samples *s)
 {
-    void *blocks[] = {s->rollout,      s->branch,     s->start,      s->streams,
-                      s->advantages,   s->rl_weights, s->ce_weights, s->ref_kl_weights,
-                      s->ref_logprobs, s->mask,       s->token_ids,  s->logprobs};
+    void *blocks[] = {s->rollout,    s->branch,         s->start,        s->streams, s->advantages, s->rl_weights,
+                      s->ce_weights, s->ref_kl_weights, s->ref_logprobs, s->mask,    s->token_ids,  s->logprobs};
     for (size_t k = 0; k < sizeof blocks / sizeof *blocks; k++)
         free(blocks[k]);
     *s = (struct rl_samples){0};
@@ -66,8 +64,7 @@ void rollout_case_free(struct rollout_case *c)
 
 static void allocate(struct rl_samples *s, const struct rl_samples_size *size)
 {
-    double **streams[] = {&s->advantages,     &s->rl_weights,   &s->ce_weights,
-                          &s->ref_kl_weights, &s->ref_logprobs, &s->logprobs};
+    double **streams[] = {&s->advantages, &s->rl_weights, &s->ce_weights, &s->ref_kl_weights, &s->ref_logprobs, &s->logprobs};
     for (size_t k = 0; k < sizeof streams / sizeof *streams; k++)
         *streams[k] = test_alloc(size->n_tokens, sizeof **streams[k]);
     s->rollout = test_alloc(size->n_samples, sizeof *s->rollout);
@@ -104,8 +101,7 @@ enum rl_status rollout_case_run(struct rollout_case *c, const char *name)
     if (status != RL_OK)
         return status;
     do
-        status = rl_algorithm_run(algorithm, &c->rollouts, &c->options, &c->scores, &c->samples,
-                                  &ws, &c->err);
+        status = rl_algorithm_run(algorithm, &c->rollouts, &c->options, &c->scores, &c->samples, &ws, &c->err);
     while (test_again(&ws, status));
     free(ws.data);
     return status;
@@ -121,8 +117,7 @@ enum rl_status rollout_case_route(struct rollout_case *c, const char *name, cons
     if (status != RL_OK)
         return status;
     do
-        status = rl_algorithm_route(algorithm, &c->rollouts, &c->options, credit, &c->scores,
-                                    &c->samples, &ws, &c->err);
+        status = rl_algorithm_route(algorithm, &c->rollouts, &c->options, credit, &c->scores, &c->samples, &ws, &c->err);
     while (test_again(&ws, status));
     free(ws.data);
     return status;

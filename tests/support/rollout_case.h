@@ -47,7 +47,6 @@ enum rl_status rollout_case_cut(struct rollout_case *c);
 enum rl_status rollout_case_run(struct rollout_case *c, const char *algorithm);
 
 /* Measures the samples, cuts them, and routes the given advantages to them. */
-enum rl_status rollout_case_route(struct rollout_case *c, const char *algorithm,
-                                  const double *credit);
+enum rl_status rollout_case_route(struct rollout_case *c, const char *algorithm, const double *credit);
 
 #endif

@@ -7,10 +7,9 @@
 
 #include "files.h"
 
-static const char header[] =
-    "exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\t"
-    "status\tcore_metric\tval_bpb\tdelta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_"
-    "path\tnotes\n";
+static const char header[] = "exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\t"
+                             "status\tcore_metric\tval_bpb\tdelta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_"
+                             "path\tnotes\n";
 
 static void die(const char *what)
 {
@@ -45,10 +44,9 @@ void add_rows(const char *dir, const struct row *rows)
     if (fseek(out, 0, SEEK_END) == 0 && ftell(out) == 0)
         fputs(header, out);
     for (; rows->id; rows++)
-        fprintf(out, "%s\t%s\t%s\t%s\t\t\th %s\t%s\t%s\t%s\t\t%s\t\t\t\t\t%s\n", rows->id,
-                cell(rows->timestamp), cell(rows->specialist), cell(rows->parent), rows->id,
-                cell(rows->expected), cell(rows->status), cell(rows->metric), cell(rows->delta),
-                cell(rows->notes));
+        fprintf(out, "%s\t%s\t%s\t%s\t\t\th %s\t%s\t%s\t%s\t\t%s\t\t\t\t\t%s\n", rows->id, cell(rows->timestamp),
+                cell(rows->specialist), cell(rows->parent), rows->id, cell(rows->expected), cell(rows->status),
+                cell(rows->metric), cell(rows->delta), cell(rows->notes));
     if (fclose(out) != 0)
         die("cannot write results.tsv");
 }
@@ -79,15 +77,12 @@ void hear_finding(void *context, const struct lineage_finding *finding)
     heard->n++;
     heard->line = finding->line;
     snprintf(heard->text, sizeof heard->text, "%s", finding->text);
-    snprintf(heard->kinds + used, sizeof heard->kinds - used, "%s:%llu ", finding->kind,
-             (unsigned long long)finding->line);
+    snprintf(heard->kinds + used, sizeof heard->kinds - used, "%s:%llu ", finding->kind, (unsigned long long)finding->line);
 }
 
-struct lineage_store *open_store(const char *dir, enum lineage_direction direction,
-                                 struct heard *heard)
+struct lineage_store *open_store(const char *dir, enum lineage_direction direction, struct heard *heard)
 {
-    struct lineage_open_options options = {
-        .direction = direction, .notice = heard ? hear : NULL, .context = heard};
+    struct lineage_open_options options = {.direction = direction, .notice = heard ? hear : NULL, .context = heard};
     struct lineage_store *store;
     struct lineage_error err;
     if (lineage_store_open(&store, dir, &options, &err) != LINEAGE_OK)

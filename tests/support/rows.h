@@ -33,8 +33,7 @@ struct heard {
     char kinds[256]; /* "kind:line " each */
 };
 
-struct lineage_store *open_store(const char *dir, enum lineage_direction direction,
-                                 struct heard *heard);
+struct lineage_store *open_store(const char *dir, enum lineage_direction direction, struct heard *heard);
 void hear_finding(void *context, const struct lineage_finding *finding);
 
 /* Returns the ids of a query's rows, for example "001 003 ". The text is valid until the next call. */

@@ -54,8 +54,7 @@ void *__wrap_arena_alloc(struct arena *arena, size_t count, size_t size);
 char *__wrap_arena_text(struct arena *arena, const char *text, size_t length);
 void __wrap_buf_add(struct buf *buf, const void *data, size_t length);
 void __wrap_buf_puts(struct buf *buf, const char *text);
-void __wrap_buf_printf(struct buf *buf, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+void __wrap_buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 void *__wrap_arena_alloc(struct arena *arena, size_t count, size_t size)
 {

@@ -53,8 +53,7 @@ struct trainer_recipe small_recipe(enum trainer_env_kind kind)
     return r;
 }
 
-void add_reverse(struct trainer_recipe *recipe, enum rl_algorithm_name first,
-                 enum rl_algorithm_name second, const char *teacher)
+void add_reverse(struct trainer_recipe *recipe, enum rl_algorithm_name first, enum rl_algorithm_name second, const char *teacher)
 {
     recipe->n_tasks = 2;
     recipe->tasks[1] = recipe->tasks[0];
@@ -80,8 +79,7 @@ float *warm_policy(const struct trainer_recipe *recipe, int32_t steps)
     struct learner learner;
     struct trainer_error err;
     warm.warm_start.steps = steps;
-    enum trainer_status status =
-        learner_open(&learner, &warm.model, (size_t)warm.warm_start.batch, NULL, 1, &err);
+    enum trainer_status status = learner_open(&learner, &warm.model, (size_t)warm.warm_start.batch, NULL, 1, &err);
     float *params = malloc(learner.n_params * sizeof *params);
     if (status == TRAINER_OK) {
         trainer_policy_initf(&warm.model, 1, learner.params);
@@ -102,8 +100,7 @@ void warm_checkpoint(const struct trainer_recipe *recipe, int32_t steps, const c
     free(params);
 }
 
-struct trainer_rollouts *sample(const struct trainer_recipe *recipe, const float *params,
-                                int32_t questions, uint64_t seed)
+struct trainer_rollouts *sample(const struct trainer_recipe *recipe, const float *params, int32_t questions, uint64_t seed)
 {
     struct trainer_rollouts *rollouts;
     struct trainer_error err;

@@ -18,8 +18,7 @@ struct trainer_recipe small_recipe(enum trainer_env_kind kind);
 void check_recipe(struct trainer_recipe *recipe);
 
 /* Adds a second task, reverse, and checks the recipe. The checkpoint `teacher` is the teacher of both tasks. */
-void add_reverse(struct trainer_recipe *recipe, enum rl_algorithm_name first,
-                 enum rl_algorithm_name second, const char *teacher);
+void add_reverse(struct trainer_recipe *recipe, enum rl_algorithm_name first, enum rl_algorithm_name second, const char *teacher);
 
 /* Returns the parameters after N steps of warm start (0: random parameters); the caller frees them. */
 float *warm_policy(const struct trainer_recipe *recipe, int32_t steps);
@@ -28,8 +27,7 @@ float *warm_policy(const struct trainer_recipe *recipe, int32_t steps);
 void warm_checkpoint(const struct trainer_recipe *recipe, int32_t steps, const char *path);
 
 /* Calls trainer_sample, which must succeed. */
-struct trainer_rollouts *sample(const struct trainer_recipe *recipe, const float *params,
-                                int32_t questions, uint64_t seed);
+struct trainer_rollouts *sample(const struct trainer_recipe *recipe, const float *params, int32_t questions, uint64_t seed);
 
 void assert_near(double a, double b, double tolerance);
 

@@ -99,8 +99,9 @@ static bool is_recorded(const char *key)
 static void provenance_has_the_settings_of_the_table(void **state)
 {
     /* The other members of run.json, which say where the command ran. */
-    static const char *const others[] = {"directory", "rerun_of", "masked", "host", "system", "processor", "vector_level", "processors",
-                                         "memory_bytes", "gpus", "git", "sandbox_layers", "sandbox_hidden", NULL};
+    static const char *const others[] = {"directory",      "rerun_of",   "masked",       "host", "system", "processor",
+                                         "vector_level",   "processors", "memory_bytes", "gpus", "git",    "sandbox_layers",
+                                         "sandbox_hidden", NULL};
     (void)state;
     const struct command_setting *setting;
     json_t *root = schema("provenance.schema.json"), *properties = json_object_get(root, "properties"), *value;
@@ -165,12 +166,12 @@ static void each_line_sets_its_own_member(void **state)
     const struct command_setting *setting;
     for (size_t i = 0; (setting = command_setting_at(i)); i++) {
         struct command_trial trial = {0};
-        json_t *value = setting->kind == SETTING_TEXT                            ? json_string("x")
-                        : setting->kind == SETTING_AMOUNT                        ? json_real(2.5)
-                        : setting->kind == SETTING_COUNT                         ? json_integer(3)
-                        : setting->kind == SETTING_FLAG                          ? json_true()
+        json_t *value = setting->kind == SETTING_TEXT                                      ? json_string("x")
+                        : setting->kind == SETTING_AMOUNT                                  ? json_real(2.5)
+                        : setting->kind == SETTING_COUNT                                   ? json_integer(3)
+                        : setting->kind == SETTING_FLAG                                    ? json_true()
                         : setting->kind == SETTING_TEXTS || setting->kind == SETTING_FILES ? json_pack("[s]", "x")
-                                                                                 : NULL;
+                                                                                           : NULL;
         if (!value)
             continue;
         assert_true(command_setting_from_json(&trial, setting, value));
@@ -210,12 +211,9 @@ static void a_bare_provenance_reads_as_defaults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sweeps_have_the_settings_of_the_table),
-        cmocka_unit_test(provenance_has_the_settings_of_the_table),
-        cmocka_unit_test(settings_are_everywhere_or_listed),
-        cmocka_unit_test(the_command_finds_its_settings),
-        cmocka_unit_test(each_line_sets_its_own_member),
-        cmocka_unit_test(a_bare_provenance_reads_as_defaults),
+        cmocka_unit_test(sweeps_have_the_settings_of_the_table), cmocka_unit_test(provenance_has_the_settings_of_the_table),
+        cmocka_unit_test(settings_are_everywhere_or_listed),     cmocka_unit_test(the_command_finds_its_settings),
+        cmocka_unit_test(each_line_sets_its_own_member),         cmocka_unit_test(a_bare_provenance_reads_as_defaults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,8 +23,8 @@
 /* An endpoint's response with this content, which is already JSON. */
 static char *response(const char *content, const char *reason)
 {
-    json_t *value = json_pack("{s:[{s:s, s:{s:s}}], s:{s:i, s:i}}", "choices", "finish_reason", reason, "message",
-                              "content", content, "usage", "prompt_tokens", 12, "completion_tokens", 5);
+    json_t *value = json_pack("{s:[{s:s, s:{s:s}}], s:{s:i, s:i}}", "choices", "finish_reason", reason, "message", "content",
+                              content, "usage", "prompt_tokens", 12, "completion_tokens", 5);
     char *text = json_dumps(value, JSON_COMPACT);
     assert_non_null(text);
     json_decref(value);
@@ -56,7 +56,8 @@ static void the_analysis_is_kept(void **state)
     uint8_t flags[3];
     struct answer answer;
     char content[3 * ANSWER_ANALYSIS_MAX], *body;
-    int at = snprintf(content, sizeof content, "{\"steps\": [{\"index\": 2, \"analysis\": \"second\", \"flag\": \"BAD\"}, "
+    int at = snprintf(content, sizeof content,
+                      "{\"steps\": [{\"index\": 2, \"analysis\": \"second\", \"flag\": \"BAD\"}, "
                       "{\"index\": 3, \"flag\": \"BAD\"}, {\"index\": 1, \"flag\": \"GOOD\", \"analysis\": \"");
     memset(content + at, 'a', ANSWER_ANALYSIS_MAX - 1);
     snprintf(content + at + ANSWER_ANALYSIS_MAX - 1, 20, "\xc3\xa9 end\"}]}");
@@ -83,12 +84,14 @@ static void a_whole_answer_is_taken(void **state)
         "<think>{\"steps\": []}</think>{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "," ENTRY(2, GOOD) "]}",
         /* the chat template began the reasoning (vllm-project/vllm issue 13125) */
         "Perhaps {\"steps\": []}.\n</think>\n\n{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "," ENTRY(2, GOOD) "]}",
-        "{\"steps\": [{\"index\": 0, \"analysis\": \"ends with </think>\", \"flag\": \"GOOD\"}," ENTRY(1, BAD) "," ENTRY(2, GOOD) "]}",
+        "{\"steps\": [{\"index\": 0, \"analysis\": \"ends with </think>\", \"flag\": \"GOOD\"}," ENTRY(1, BAD) "," ENTRY(
+            2, GOOD) "]}",
         "Sure {here}: {\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "," ENTRY(2, GOOD) "]} That is all.",
         "{\"note\": 1} {\"steps\": [" ENTRY(0.0, GOOD) "," ENTRY(1.0, BAD) "," ENTRY("2", GOOD) "]}",
         /* said twice, in the same words */
         "{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "," ENTRY(2, GOOD) "]}\n```json\n"
-        "{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "," ENTRY(2, GOOD) "]}\n```"};
+                                                                            "{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(
+                                                                                1, BAD) "," ENTRY(2, GOOD) "]}\n```"};
     for (size_t i = 0; i < sizeof contents / sizeof *contents; i++) {
         uint8_t flags[3] = {9, 9, 9};
         struct answer answer = read_content(contents[i], flags, 3);
@@ -113,7 +116,8 @@ static void anything_else_is_not(void **state)
         {"```\n{\"steps\": []}", "step 0 is missing"},
         {"``````", "no JSON object"},
         {"<think>{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "]}", "no JSON object"},
-        {"For example {\"steps\": [" ENTRY(0, BAD) "," ENTRY(1, BAD) "]}, here {\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "]}",
+        {"For example {\"steps\": [" ENTRY(0, BAD) "," ENTRY(1, BAD) "]}, here {\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1,
+                                                                                                                       BAD) "]}",
          "several answers"},
         {"{\"first\": {\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "]}}", "is missing"},
         {"{\"flags\": []}", "is missing"},
@@ -149,9 +153,14 @@ static void why_it_ended_comes_first(void **state)
     static const struct {
         const char *reason;
         enum answer_verdict verdict;
-    } ends[] = {{"length", ANSWER_TRUNCATED},       {"max_tokens", ANSWER_TRUNCATED}, {"content_filter", ANSWER_REFUSED},
-                {"tool_calls", ANSWER_UNUSABLE}, {"", ANSWER_UNUSABLE},       {"eos", ANSWER_COMPLETE},
-                {"eos_token", ANSWER_COMPLETE},  {"stop_sequence", ANSWER_COMPLETE}};
+    } ends[] = {{"length", ANSWER_TRUNCATED},
+                {"max_tokens", ANSWER_TRUNCATED},
+                {"content_filter", ANSWER_REFUSED},
+                {"tool_calls", ANSWER_UNUSABLE},
+                {"", ANSWER_UNUSABLE},
+                {"eos", ANSWER_COMPLETE},
+                {"eos_token", ANSWER_COMPLETE},
+                {"stop_sequence", ANSWER_COMPLETE}};
     uint8_t flags[1];
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         char *body = response("{\"steps\": [" ENTRY(0, GOOD) "]}", ends[i].reason);
@@ -163,8 +172,10 @@ static void why_it_ended_comes_first(void **state)
         enum answer_verdict verdict;
     } odd[] = {
         {"{\"choices\": [{\"finish_reason\": \"stop\", \"message\": {\"content\": [{\"type\": \"thinking\", \"text\": \"{\"}, "
-         "{\"type\": \"text\", \"text\": \"{\\\"steps\\\": [{\\\"index\\\": 0,\"}, {\"type\": \"text\", \"text\": \"\\\"flag\\\": "
-         "\\\"GOOD\\\"}]}\"}]}}]}", "", ANSWER_COMPLETE},
+         "{\"type\": \"text\", \"text\": \"{\\\"steps\\\": [{\\\"index\\\": 0,\"}, {\"type\": \"text\", \"text\": "
+         "\"\\\"flag\\\": "
+         "\\\"GOOD\\\"}]}\"}]}}]}",
+         "", ANSWER_COMPLETE},
         {"{\"choices\": [{\"finish_reason\": \"stop\", \"message\": {\"content\": []}}]}", "no content", ANSWER_UNUSABLE},
         {"{\"choices\": [{\"finish_reason\": \"stop\", \"message\": {\"content\": [{\"type\": \"image\"}, 3]}}]}", "no content",
          ANSWER_UNUSABLE},
@@ -181,8 +192,8 @@ static void why_it_ended_comes_first(void **state)
          " \"step 0 is GOOD\"}}]}",
          "reasoning, but no content", ANSWER_UNUSABLE},
         {"{\"choices\": [{\"finish_reason\": \"length\", \"message\": {\"content\": null}}]}", "cut off", ANSWER_TRUNCATED},
-        {"{\"choices\": [{\"finish_reason\": \"stop\", \"message\": {\"content\": \"{}\", \"refusal\": \"no\"}}]}",
-         "refused", ANSWER_REFUSED}};
+        {"{\"choices\": [{\"finish_reason\": \"stop\", \"message\": {\"content\": \"{}\", \"refusal\": \"no\"}}]}", "refused",
+         ANSWER_REFUSED}};
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         struct answer answer = read_answer(odd[i].body, flags, 1);
         if (answer.verdict != odd[i].verdict || !strstr(answer.why, odd[i].why))
@@ -208,9 +219,11 @@ static enum retry_kind kind(long status, const char *body, bool plain)
 static void what_a_server_refuses_is_left_out(void **state)
 {
     (void)state;
-    static const char limit[] = "{\"error\": {\"message\": \"Unsupported parameter: 'max_tokens' is not supported with this model. Use "
-                                "'max_completion_tokens' instead.\", \"param\": \"max_tokens\", \"code\": \"unsupported_parameter\"}}";
-    static const char cool[] = "{\"error\": {\"message\": \"Only the default (1) value is supported.\", \"param\": \"temperature\"}}";
+    static const char limit[] =
+        "{\"error\": {\"message\": \"Unsupported parameter: 'max_tokens' is not supported with this model. Use "
+        "'max_completion_tokens' instead.\", \"param\": \"max_tokens\", \"code\": \"unsupported_parameter\"}}";
+    static const char cool[] =
+        "{\"error\": {\"message\": \"Only the default (1) value is supported.\", \"param\": \"temperature\"}}";
     static const char strict[] = "{\"detail\": \"temperature: extra fields not permitted\"}";
     assert_int_equal(kind(400, limit, false), RETRY_LIMIT);
     assert_int_equal(kind(400, limit, true), RETRY_LIMIT);
@@ -224,7 +237,8 @@ static void what_a_server_refuses_is_left_out(void **state)
                                  "\"invalid_request_error\"}}";
     assert_int_equal(kind(400, choice, true), RETRY_CHOICE);
     assert_int_equal(kind_without(400, choice, (struct judge_dialect){.plain = true, .free_choice = true}), RETRY_STOP);
-    assert_int_equal(kind(400, "{\"error\": {\"code\": \"context_length_exceeded\", \"message\": \"max_tokens\"}}", false), RETRY_ROW);
+    assert_int_equal(kind(400, "{\"error\": {\"code\": \"context_length_exceeded\", \"message\": \"max_tokens\"}}", false),
+                     RETRY_ROW);
 }
 
 static void failures_are_told_apart(void **state)
@@ -261,19 +275,32 @@ static void bodies_of_servers_are_understood(void **state)
         const char *body;
         enum retry_kind kind;
     } cases[] = {
-        {400, "{\"error\": {\"code\": 400, \"message\": \"request (5120 tokens) exceeds the available context size (4096 tokens), try "
-              "increasing it\", \"type\": \"exceed_context_size_error\", \"n_prompt_tokens\": 5120, \"n_ctx\": 4096}}", RETRY_ROW},
-        {500, "{\"error\": {\"code\": 500, \"message\": \"Context size has been exceeded.\", \"type\": \"server_error\"}}", RETRY_ROW},
-        {500, "{\"error\":{\"code\":500,\"message\":\"The model produced output that does not match the expected peg-native format\","
-              "\"type\":\"server_error\"}}", RETRY_ROW},
-        {400, "{\"error\": {\"message\": \"The decoder prompt (length 5016) is longer than the maximum model length of 4096.\", \"type\": "
-              "\"BadRequestError\", \"param\": null, \"code\": 400}}", RETRY_ROW},
-        {400, "{\"error\": {\"message\": \"This model's maximum context length is 4096 tokens. However, you requested 5016 tokens (3016 in "
-              "the messages, 2000 in the completion).\", \"type\": \"BadRequestError\", \"code\": 400}}", RETRY_ROW},
-        {400, "{\"error\": \"The number of tokens to keep from the initial prompt is greater than the context length.\"}", RETRY_ROW},
+        {400,
+         "{\"error\": {\"code\": 400, \"message\": \"request (5120 tokens) exceeds the available context size (4096 tokens), try "
+         "increasing it\", \"type\": \"exceed_context_size_error\", \"n_prompt_tokens\": 5120, \"n_ctx\": 4096}}",
+         RETRY_ROW},
+        {500, "{\"error\": {\"code\": 500, \"message\": \"Context size has been exceeded.\", \"type\": \"server_error\"}}",
+         RETRY_ROW},
+        {500,
+         "{\"error\":{\"code\":500,\"message\":\"The model produced output that does not match the expected peg-native format\","
+         "\"type\":\"server_error\"}}",
+         RETRY_ROW},
+        {400,
+         "{\"error\": {\"message\": \"The decoder prompt (length 5016) is longer than the maximum model length of 4096.\", "
+         "\"type\": "
+         "\"BadRequestError\", \"param\": null, \"code\": 400}}",
+         RETRY_ROW},
+        {400,
+         "{\"error\": {\"message\": \"This model's maximum context length is 4096 tokens. However, you requested 5016 tokens "
+         "(3016 in "
+         "the messages, 2000 in the completion).\", \"type\": \"BadRequestError\", \"code\": 400}}",
+         RETRY_ROW},
+        {400, "{\"error\": \"The number of tokens to keep from the initial prompt is greater than the context length.\"}",
+         RETRY_ROW},
         {503, "{\"error\": {\"code\": 503, \"message\": \"Loading model\", \"type\": \"unavailable_error\"}}", RETRY_LATER},
         {500, "{\"error\": {\"code\": 500, \"message\": \"Only no echo is supported\", \"type\": \"server_error\"}}", RETRY_STOP},
-        {500, "{\"error\": {\"code\": 500, \"message\": \"tools param requires --jinja flag\", \"type\": \"server_error\"}}", RETRY_STOP},
+        {500, "{\"error\": {\"code\": 500, \"message\": \"tools param requires --jinja flag\", \"type\": \"server_error\"}}",
+         RETRY_STOP},
         {500, "{\"error\": {\"code\": 500, \"message\": \"Compute error.\", \"type\": \"server_error\"}}", RETRY_LATER}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (kind(cases[i].status, cases[i].body, true) != cases[i].kind)
@@ -318,7 +345,8 @@ static void rules_differ_by_the_outcome(void **state)
 {
     (void)state;
     char why[WORDING_WHY_MAX];
-    json_t *wording = wording_open(NULL, why), *right = parse("{\"task\": \"t\", \"reward\": 1, \"steps\": [{\"action\": \"a\"}]}");
+    json_t *wording = wording_open(NULL, why),
+           *right = parse("{\"task\": \"t\", \"reward\": 1, \"steps\": [{\"action\": \"a\"}]}");
     json_t *wrong = parse("{\"task\": \"t\", \"reward\": 0.5, \"steps\": [{\"action\": \"a\", \"observation\": \"}]} BAD\"}]}");
     json_t *a = wording_messages(wording, right), *b = wording_messages(wording, wrong);
     assert_int_equal(json_array_size(a), 2);
@@ -400,7 +428,8 @@ static void trajectories_are_checked(void **state)
         {"{\"task\": \"t\", \"reward\": 1}", "steps"},
         {"{\"task\": \"t\", \"reward\": 1, \"steps\": []}", "steps"},
         {"{\"task\": \"t\", \"reward\": 1, \"steps\": [{}]}", "steps[0]"},
-        {"{\"task\": \"t\", \"reward\": 1, \"steps\": [{\"action\": \"a\"}, {\"action\": \"b\", \"observation\": 3}]}", "steps[1]"}};
+        {"{\"task\": \"t\", \"reward\": 1, \"steps\": [{\"action\": \"a\"}, {\"action\": \"b\", \"observation\": 3}]}",
+         "steps[1]"}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         char why[TRAJECTORY_WHY_MAX];
         json_t *value = parse(texts[i][0]);
@@ -633,7 +662,8 @@ int main(void)
         cmocka_unit_test(anything_else_is_not),
         cmocka_unit_test(why_it_ended_comes_first),
         cmocka_unit_test(bodies_of_servers_are_understood),
-        cmocka_unit_test(failures_are_told_apart), cmocka_unit_test(what_a_server_refuses_is_left_out),
+        cmocka_unit_test(failures_are_told_apart),
+        cmocka_unit_test(what_a_server_refuses_is_left_out),
         cmocka_unit_test(waiting_doubles_with_chance_and_keeps_what_was_asked),
         cmocka_unit_test(rules_differ_by_the_outcome),
         cmocka_unit_test(long_texts_are_cut_between_characters),

@@ -20,8 +20,8 @@ static const struct propose_range lr = {.name = "lr", .scale = PROPOSE_LOG, .low
 static const struct propose_range alpha = {.name = "alpha", .scale = PROPOSE_LINEAR, .low = 0, .high = 1};
 static const struct propose_range layers = {.name = "layers", .scale = PROPOSE_INTEGER, .low = 1, .high = 4};
 static const struct propose_range width = {.name = "width", .scale = PROPOSE_LOG_INTEGER, .low = 8, .high = 512};
-static const struct propose_range optimizer = {.name = "optimizer", .scale = PROPOSE_CHOICE, .high = 2,
-                                               .choices = optimizers, .n_choices = 3};
+static const struct propose_range optimizer = {
+    .name = "optimizer", .scale = PROPOSE_CHOICE, .high = 2, .choices = optimizers, .n_choices = 3};
 
 /* ---- mathematics ---- */
 
@@ -62,18 +62,24 @@ static void points_are_those_of_joe_and_kuo(void **state)
     static const struct {
         uint32_t index, want[12];
     } points[] = {
-        {2, {805306368, 268435456, 268435456, 268435456, 805306368, 805306368, 268435456, 805306368, 805306368,
-             805306368, 268435456, 268435456}},
-        {3, {268435456, 805306368, 805306368, 805306368, 268435456, 268435456, 805306368, 268435456, 268435456,
-             268435456, 805306368, 805306368}},
-        {5, {939524096, 939524096, 134217728, 402653184, 939524096, 671088640, 939524096, 402653184, 402653184,
-             134217728, 671088640, 671088640}},
-        {13, {872415232, 738197504, 872415232, 67108864, 469762048, 1006632960, 603979776, 603979776, 603979776,
-              469762048, 603979776, 469762048}},
-        {40, {251658240, 83886080, 285212672, 1056964608, 754974720, 788529152, 788529152, 385875968, 50331648,
-              385875968, 419430400, 352321536}},
-        {63, {16777216, 855638016, 385875968, 486539264, 922746880, 150994944, 620756992, 150994944, 889192448,
-              620756992, 251658240, 989855744}},
+        {2,
+         {805306368, 268435456, 268435456, 268435456, 805306368, 805306368, 268435456, 805306368, 805306368, 805306368, 268435456,
+          268435456}},
+        {3,
+         {268435456, 805306368, 805306368, 805306368, 268435456, 268435456, 805306368, 268435456, 268435456, 268435456, 805306368,
+          805306368}},
+        {5,
+         {939524096, 939524096, 134217728, 402653184, 939524096, 671088640, 939524096, 402653184, 402653184, 134217728, 671088640,
+          671088640}},
+        {13,
+         {872415232, 738197504, 872415232, 67108864, 469762048, 1006632960, 603979776, 603979776, 603979776, 469762048, 603979776,
+          469762048}},
+        {40,
+         {251658240, 83886080, 285212672, 1056964608, 754974720, 788529152, 788529152, 385875968, 50331648, 385875968, 419430400,
+          352321536}},
+        {63,
+         {16777216, 855638016, 385875968, 486539264, 922746880, 150994944, 620756992, 150994944, 889192448, 620756992, 251658240,
+          989855744}},
     };
     for (size_t d = 0; d < PROPOSE_RANGES_MAX; d++) {
         assert_int_equal(sobol_point(0, d), 0);
@@ -146,10 +152,10 @@ static void near_is_measured_on_the_scale_of_the_range(void **state)
 
 /* ---- no repeats ---- */
 
-static const struct propose_range mixed[] = {{.name = "lr", .scale = PROPOSE_LOG, .low = 1e-5, .high = 1e-2},
-                                             {.name = "layers", .scale = PROPOSE_INTEGER, .low = 1, .high = 4},
-                                             {.name = "optimizer", .scale = PROPOSE_CHOICE, .high = 2,
-                                              .choices = optimizers, .n_choices = 3}};
+static const struct propose_range mixed[] = {
+    {.name = "lr", .scale = PROPOSE_LOG, .low = 1e-5, .high = 1e-2},
+    {.name = "layers", .scale = PROPOSE_INTEGER, .low = 1, .high = 4},
+    {.name = "optimizer", .scale = PROPOSE_CHOICE, .high = 2, .choices = optimizers, .n_choices = 3}};
 
 /* Every setting of a space of 12 is proposed once, except one that is running and one that failed. */
 static void every_setting_once(void **state)
@@ -171,8 +177,7 @@ static void every_setting_once(void **state)
 static void grids_have_their_ends_and_the_last_range_is_fastest(void **state)
 {
     (void)state;
-    const struct propose_range ranges[] = {
-        {.name = "lr", .scale = PROPOSE_LOG, .low = 1e-4, .high = 1e-2, .steps = 3}, alpha};
+    const struct propose_range ranges[] = {{.name = "lr", .scale = PROPOSE_LOG, .low = 1e-4, .high = 1e-2, .steps = 3}, alpha};
     static const double lrs[] = {1e-4, 1e-3, 1e-2}, alphas[] = {0, 0.33333, 0.66667, 1};
     struct propose_trial past[12] = {{.end = PROPOSE_MEASURED}};
     struct propose_problem problem = {.ranges = ranges, .n_ranges = 2, .past = past};
@@ -196,8 +201,7 @@ struct night {
 
 static void begin(struct night *night, const struct propose_range *ranges, size_t n, uint64_t seed)
 {
-    *night = (struct night){
-        .problem = {.ranges = ranges, .n_ranges = n, .lower_is_better = true, .seed = seed}};
+    *night = (struct night){.problem = {.ranges = ranges, .n_ranges = n, .lower_is_better = true, .seed = seed}};
     night->problem.past = night->past;
 }
 
@@ -336,13 +340,12 @@ static void it_spreads_what_runs_at_once(void **state)
 static void every_machine_proposes_the_same(void **state)
 {
     (void)state;
-    static const double want[PROPOSE_N_METHODS][3] = {
-        [PROPOSE_SOBOL] = {7.3358e-05, 2, 0},
-        [PROPOSE_TPE] = {0.0013221999999999999, 1, 0},
-        [PROPOSE_RANDOM] = {4.9003e-05, 1, 0},
-        [PROPOSE_GRID] = {1e-05, 1, 0},
-        [PROPOSE_AUTO] = {0.00086861000000000002, 1, 0},
-        [PROPOSE_GP] = {0.00086861000000000002, 1, 0}};
+    static const double want[PROPOSE_N_METHODS][3] = {[PROPOSE_SOBOL] = {7.3358e-05, 2, 0},
+                                                      [PROPOSE_TPE] = {0.0013221999999999999, 1, 0},
+                                                      [PROPOSE_RANDOM] = {4.9003e-05, 1, 0},
+                                                      [PROPOSE_GRID] = {1e-05, 1, 0},
+                                                      [PROPOSE_AUTO] = {0.00086861000000000002, 1, 0},
+                                                      [PROPOSE_GP] = {0.00086861000000000002, 1, 0}};
     struct night night;
     begin(&night, mixed, 3, 42);
     for (; night.problem.n_past < 30; night.problem.n_past++) {

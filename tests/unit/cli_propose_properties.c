@@ -30,19 +30,15 @@ static void draw_space(struct propose_range *ranges, struct propose_stream *stre
 {
     static const char *const names[RANGES] = {"a", "b", "c", "d", "e"};
     for (size_t i = 0; i < RANGES; i++) {
-        enum propose_scale scale =
-            i == RANGES - 1 ? PROPOSE_CHOICE : (enum propose_scale)(propose_uniform(stream) * 5);
+        enum propose_scale scale = i == RANGES - 1 ? PROPOSE_CHOICE : (enum propose_scale)(propose_uniform(stream) * 5);
         double low = scale == PROPOSE_LOG || scale == PROPOSE_LOG_INTEGER ? 1 : -3;
-        ranges[i] =
-            (struct propose_range){.name = names[i], .scale = scale, .low = low, .high = low + 7};
+        ranges[i] = (struct propose_range){.name = names[i], .scale = scale, .low = low, .high = low + 7};
         if (scale == PROPOSE_CHOICE)
-            ranges[i] =
-                (struct propose_range){.name = names[i], .scale = scale, .high = 3, .n_choices = 4};
+            ranges[i] = (struct propose_range){.name = names[i], .scale = scale, .high = 3, .n_choices = 4};
     }
     for (size_t i = 0; i < 2; i++)
         if (propose_uniform(stream) < 0.7)
-            ranges[i].condition = (struct propose_condition){
-                true, RANGES - 1, first_values, LENGTH(first_values), 0, 0};
+            ranges[i].condition = (struct propose_condition){true, RANGES - 1, first_values, LENGTH(first_values), 0, 0};
     if (propose_uniform(stream) < 0.5)
         ranges[2].condition = (struct propose_condition){true, 0, NULL, 0, -1, 3};
 }
@@ -50,10 +46,7 @@ static void draw_space(struct propose_range *ranges, struct propose_stream *stre
 static void draw_end(struct propose_trial *trial, struct propose_stream *stream)
 {
     double u = propose_uniform(stream);
-    trial->end = u < 0.7    ? PROPOSE_MEASURED
-                 : u < 0.85 ? PROPOSE_FAILED
-                 : u < 0.95 ? PROPOSE_RUNNING
-                            : PROPOSE_UNRELATED;
+    trial->end = u < 0.7 ? PROPOSE_MEASURED : u < 0.85 ? PROPOSE_FAILED : u < 0.95 ? PROPOSE_RUNNING : PROPOSE_UNRELATED;
     trial->score = propose_normal(stream);
     trial->weight = u < 0.8 ? 0.5 : 0;
     trial->differs = propose_uniform(stream) < 0.2 ? 1 : 0;
@@ -78,16 +71,13 @@ static void proposals_keep_to_the_space(void **state)
             struct propose_stream stream = propose_stream_of(seed, 1, 0);
             struct propose_range ranges[RANGES];
             struct propose_trial past[NIGHT] = {{.score = 0}};
-            struct propose_problem problem = {
-                .ranges = ranges, .n_ranges = RANGES, .past = past, .seed = seed};
+            struct propose_problem problem = {.ranges = ranges, .n_ranges = RANGES, .past = past, .seed = seed};
             draw_space(ranges, &stream);
             for (; problem.n_past < NIGHT; problem.n_past++) {
                 double again[RANGES];
                 struct propose_trial *trial = &past[problem.n_past];
-                enum propose_answer answer =
-                    propose_next(trial->x, &problem, (enum propose_method)method);
-                assert_int_equal(propose_next(again, &problem, (enum propose_method)method),
-                                 answer);
+                enum propose_answer answer = propose_next(trial->x, &problem, (enum propose_method)method);
+                assert_int_equal(propose_next(again, &problem, (enum propose_method)method), answer);
                 if (answer == PROPOSE_EXHAUSTED && method == PROPOSE_GRID)
                     break;
                 assert_int_equal(answer, PROPOSE_OK);
@@ -107,16 +97,8 @@ static void every_conditional_setting_once(void **state)
     (void)state;
     static const double first[] = {0};
     const struct propose_range ranges[] = {
-        {.name = "k",
-         .scale = PROPOSE_INTEGER,
-         .low = 0,
-         .high = 1,
-         .condition = {true, 1, NULL, 0, 2, 3}},
-        {.name = "m",
-         .scale = PROPOSE_INTEGER,
-         .low = 1,
-         .high = 4,
-         .condition = {true, 2, first, 1, 0, 0}},
+        {.name = "k", .scale = PROPOSE_INTEGER, .low = 0, .high = 1, .condition = {true, 1, NULL, 0, 2, 3}},
+        {.name = "m", .scale = PROPOSE_INTEGER, .low = 1, .high = 4, .condition = {true, 2, first, 1, 0, 0}},
         {.name = "o", .scale = PROPOSE_CHOICE, .high = 2, .n_choices = 3},
     };
     for (int method = 0; method < PROPOSE_N_METHODS; method++) {
@@ -124,8 +106,7 @@ static void every_conditional_setting_once(void **state)
         struct propose_problem problem = {.ranges = ranges, .n_ranges = 3, .past = past, .seed = 3};
         for (; problem.n_past < 8; problem.n_past++) {
             struct propose_trial *trial = &past[problem.n_past];
-            assert_int_equal(propose_next(trial->x, &problem, (enum propose_method)method),
-                             PROPOSE_OK);
+            assert_int_equal(propose_next(trial->x, &problem, (enum propose_method)method), PROPOSE_OK);
             check_setting(&problem, trial->x);
             trial->score = trial->x[1];
         }
@@ -140,11 +121,7 @@ static void a_rare_condition_leaves_new_settings(void **state)
     (void)state;
     static const double first[] = {0};
     const struct propose_range ranges[] = {
-        {.name = "m",
-         .scale = PROPOSE_LINEAR,
-         .low = 0,
-         .high = 1,
-         .condition = {true, 1, first, 1, 0, 0}},
+        {.name = "m", .scale = PROPOSE_LINEAR, .low = 0, .high = 1, .condition = {true, 1, first, 1, 0, 0}},
         {.name = "o", .scale = PROPOSE_INTEGER, .low = 0, .high = 29},
     };
     struct propose_trial past[64] = {{.score = 0}};
@@ -172,17 +149,13 @@ static void equal_settings_are_one_observation(void **state)
         {.x = {0.75}, .end = PROPOSE_FAILED},
         {.x = {0.5}, .end = PROPOSE_RUNNING},
     };
-    struct propose_problem problem = {.ranges = &range,
-                                      .n_ranges = 1,
-                                      .past = past,
-                                      .n_past = LENGTH(past),
-                                      .lower_is_better = true};
+    struct propose_problem problem = {
+        .ranges = &range, .n_ranges = 1, .past = past, .n_past = LENGTH(past), .lower_is_better = true};
     struct observed list[LENGTH(past)];
     size_t n;
     observed_list(list, &n, &problem);
     assert_int_equal(n, 3);
-    assert_true(list[0].trial == &past[1] && list[1].trial == &past[0] &&
-                list[2].trial == &past[3]);
+    assert_true(list[0].trial == &past[1] && list[1].trial == &past[0] && list[2].trial == &past[3]);
     assert_true(list[1].loss == 3 && list[1].seeds == 3 && list[2].loss == 9);
     problem.lower_is_better = false;
     observed_list(list, &n, &problem);
@@ -196,8 +169,7 @@ enum { ROWS = 23 };
 static void factors_solve_equations(void **state)
 {
     (void)state;
-    double a[ROWS * ROWS], l[ROWS * ROWS], inverse[ROWS * ROWS], rows[ROWS * ROWS], x[ROWS],
-        b[ROWS];
+    double a[ROWS * ROWS], l[ROWS * ROWS], inverse[ROWS * ROWS], rows[ROWS * ROWS], x[ROWS], b[ROWS];
     struct propose_stream stream = propose_stream_of(5, 5, 5);
     double g[ROWS * ROWS], half = 0;
     for (size_t i = 0; i < ROWS * ROWS; i++)
@@ -283,8 +255,7 @@ static void believing_removes_doubt_and_keeps_the_mean(void **state)
     struct gaussian gaussian;
     const double z[1][PROPOSE_RANGES_MAX] = {{0.93, 0.07, 0.9}};
     double mean, before, after, deviation;
-    assert_true(gaussian_fit(&gaussian, points, fill_wave(points, LENGTH(points)), numbers, 3,
-                             &little_noise));
+    assert_true(gaussian_fit(&gaussian, points, fill_wave(points, LENGTH(points)), numbers, 3, &little_noise));
     gaussian_predict(&before, &deviation, &gaussian, z[0]);
     assert_true(gaussian_believe(&gaussian, z, 1));
     gaussian_predict(&mean, &after, &gaussian, z[0]);
@@ -319,15 +290,13 @@ static void another_context_helps_in_spite_of_its_offset(void **state)
 
 /* ---- nights ---- */
 
-static const struct propose_range square[] = {{.name = "a", .low = 0, .high = 1},
-                                              {.name = "b", .low = 0, .high = 1}};
+static const struct propose_range square[] = {{.name = "a", .low = 0, .high = 1}, {.name = "b", .low = 0, .high = 1}};
 
 /* The score falls towards a = 1, and above 0.6 every trial fails for `cause`. Returns how many of 40 failed. */
 static size_t failures_at_a_cliff(enum propose_method method, uint64_t seed, enum propose_end cause)
 {
     struct propose_trial past[NIGHT] = {{.score = 0}};
-    struct propose_problem problem = {
-        .ranges = square, .n_ranges = 2, .past = past, .lower_is_better = true, .seed = seed};
+    struct propose_problem problem = {.ranges = square, .n_ranges = 2, .past = past, .lower_is_better = true, .seed = seed};
     size_t failures = 0;
     for (; problem.n_past < NIGHT; problem.n_past++) {
         struct propose_trial *trial = &past[problem.n_past];
@@ -350,8 +319,7 @@ static void failures_repel_only_if_their_settings_are_to_blame(void **state)
             unrelated += failures_at_a_cliff(methods[m], seed, PROPOSE_UNRELATED);
         }
         if (2 * blamed > unrelated)
-            fail_msg("%s: %zu failures, %zu if nothing is learned", propose_method_name(methods[m]),
-                     blamed, unrelated);
+            fail_msg("%s: %zu failures, %zu if nothing is learned", propose_method_name(methods[m]), blamed, unrelated);
     }
 }
 
@@ -361,12 +329,8 @@ static double distance_with_noise(double known)
     double sum = 0;
     for (uint64_t seed = 0; seed < 10; seed++) {
         struct propose_trial past[NIGHT] = {{.score = 0}};
-        struct propose_problem problem = {.ranges = square,
-                                          .n_ranges = 1,
-                                          .past = past,
-                                          .lower_is_better = true,
-                                          .noise = known,
-                                          .seed = seed};
+        struct propose_problem problem = {
+            .ranges = square, .n_ranges = 1, .past = past, .lower_is_better = true, .noise = known, .seed = seed};
         struct propose_stream stream = propose_stream_of(seed, 8, 8);
         for (; problem.n_past < NIGHT; problem.n_past++) {
             struct propose_trial *trial = &past[problem.n_past];
@@ -391,14 +355,11 @@ static void workers_are_spread(void **state)
 {
     (void)state;
     struct propose_trial past[NIGHT] = {{.score = 0}};
-    struct propose_problem problem = {
-        .ranges = square, .n_ranges = 2, .past = past, .lower_is_better = true, .seed = 4};
+    struct propose_problem problem = {.ranges = square, .n_ranges = 2, .past = past, .lower_is_better = true, .seed = 4};
     double nearest = 1;
     for (; problem.n_past < 28; problem.n_past++) {
         struct propose_trial *trial = &past[problem.n_past];
-        assert_int_equal(
-            propose_next(trial->x, &problem, problem.n_past < 20 ? PROPOSE_SOBOL : PROPOSE_GP),
-            PROPOSE_OK);
+        assert_int_equal(propose_next(trial->x, &problem, problem.n_past < 20 ? PROPOSE_SOBOL : PROPOSE_GP), PROPOSE_OK);
         trial->end = problem.n_past < 20 ? PROPOSE_MEASURED : PROPOSE_RUNNING;
         trial->score = pow(trial->x[0] - 0.3, 2) + pow(trial->x[1] - 0.7, 2);
         for (size_t i = 20; i < problem.n_past; i++)
@@ -412,8 +373,7 @@ static void workers_are_spread(void **state)
 static void odd_scores_are_survived(void **state)
 {
     (void)state;
-    static const double scores[][2] = {
-        {1, 1}, {0, 1e300}, {-1e300, 1e300}, {1e-300, 2e-300}, {0, 0}};
+    static const double scores[][2] = {{1, 1}, {0, 1e300}, {-1e300, 1e300}, {1e-300, 2e-300}, {0, 0}};
     for (size_t s = 0; s < LENGTH(scores); s++) {
         struct propose_trial past[NIGHT] = {{.score = 0}};
         struct propose_problem problem = {.ranges = square, .n_ranges = 2, .past = past, .seed = 4};

@@ -21,9 +21,9 @@
 #include "trial/trial_cgroup.h"
 #include "trial/trial_watch.h"
 
-#define MOUNTS                                                                                                         \
-    "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n"                                                                \
-    "40 31 0:37 / /sys/fs/cgroup/systemd rw,relatime shared:9 - cgroup cgroup rw,name=systemd\n"                       \
+#define MOUNTS                                                                                                                   \
+    "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n"                                                                          \
+    "40 31 0:37 / /sys/fs/cgroup/systemd rw,relatime shared:9 - cgroup cgroup rw,name=systemd\n"                                 \
     "41 31 0:38 / /cg rw,relatime shared:10 master:2 - cgroup2 cgroup2 rw,nsdelegate\n"
 
 struct machine {
@@ -366,8 +366,14 @@ static void watch(struct trial_outcome *outcome, const struct machine *m, const 
 {
     const char *const argv[] = {"sh", "-c", words, NULL};
     struct interrupts interrupts = {.fd = -1};
-    struct trial_job job = {.argv = argv, .interrupts = &interrupts, .guarded = true, .hold = -1, .output = on_output,
-                            .event = on_event, .settings.memory_bytes = bytes, .settings.train_seconds = 3};
+    struct trial_job job = {.argv = argv,
+                            .interrupts = &interrupts,
+                            .guarded = true,
+                            .hold = -1,
+                            .output = on_output,
+                            .event = on_event,
+                            .settings.memory_bytes = bytes,
+                            .settings.train_seconds = 3};
     of_trials = m;
     group_files = files;
     assert_true(trial_watch(outcome, &job));
@@ -377,9 +383,12 @@ static void watch(struct trial_outcome *outcome, const struct machine *m, const 
 
 static void what_the_kernel_ended_for_memory_is_said_so(void **state)
 {
-    static const char *const files[][2] = {{"memory.max", "max\n"},        {"memory.current", "4096\n"},
-                                           {"memory.peak", "123456789\n"}, {"memory.events", "oom 1\noom_kill 1\n"},
-                                           {"cgroup.procs", ""},           {"cgroup.kill", ""},
+    static const char *const files[][2] = {{"memory.max", "max\n"},
+                                           {"memory.current", "4096\n"},
+                                           {"memory.peak", "123456789\n"},
+                                           {"memory.events", "oom 1\noom_kill 1\n"},
+                                           {"cgroup.procs", ""},
+                                           {"cgroup.kill", ""},
                                            {NULL, NULL}};
     (void)state;
     struct machine m;
@@ -404,8 +413,10 @@ static void what_the_kernel_ended_for_memory_is_said_so(void **state)
  * machines. */
 static void a_group_of_no_use_is_done_without(void **state)
 {
-    static const char *const no_limit[][2] = {{"memory.current", "4096\n"}, {"memory.peak", "77\n"}, {"cgroup.procs", ""}, {NULL, NULL}};
-    static const char *const no_entry[][2] = {{"memory.max", "max\n"}, {"memory.peak", "77\n"}, {"memory.events", "oom_kill 1\n"}, {NULL, NULL}};
+    static const char *const no_limit[][2] = {
+        {"memory.current", "4096\n"}, {"memory.peak", "77\n"}, {"cgroup.procs", ""}, {NULL, NULL}};
+    static const char *const no_entry[][2] = {
+        {"memory.max", "max\n"}, {"memory.peak", "77\n"}, {"memory.events", "oom_kill 1\n"}, {NULL, NULL}};
     (void)state;
     struct machine m;
     struct trial_outcome outcome;
@@ -424,10 +435,13 @@ static void a_group_of_no_use_is_done_without(void **state)
  * empty. */
 static void what_stays_in_the_group_is_counted(void **state)
 {
-    static const char *const stuck[][2] = {{"memory.max", "max\n"},           {"cgroup.procs", "123\n456\n"},
-                                           {"cgroup.events", "populated 0\n"}, {"cgroup.kill", ""}, {NULL, NULL}};
-    static const char *const late[][2] = {{"memory.max", "max\n"},           {"cgroup.procs", ""},
-                                          {"cgroup.events", "populated 1\n"}, {"cgroup.kill", ""}, {NULL, NULL}};
+    static const char *const stuck[][2] = {{"memory.max", "max\n"},
+                                           {"cgroup.procs", "123\n456\n"},
+                                           {"cgroup.events", "populated 0\n"},
+                                           {"cgroup.kill", ""},
+                                           {NULL, NULL}};
+    static const char *const late[][2] = {
+        {"memory.max", "max\n"}, {"cgroup.procs", ""}, {"cgroup.events", "populated 1\n"}, {"cgroup.kill", ""}, {NULL, NULL}};
     (void)state;
     struct machine m;
     struct trial_outcome outcome;

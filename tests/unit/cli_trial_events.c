@@ -25,29 +25,29 @@ static void speak_again(void)
         dup2(error_before, STDERR_FILENO);
 }
 
-#define assert_has(text, part)                                 \
-    do {                                                       \
-        const char *text_ = text;                              \
-        if (!strstr(text_, part)) {                            \
-            speak_again();                                     \
-            fail_msg("'%s' is not in '%s'", part, text_);      \
-        }                                                      \
+#define assert_has(text, part)                                                                                                   \
+    do {                                                                                                                         \
+        const char *text_ = text;                                                                                                \
+        if (!strstr(text_, part)) {                                                                                              \
+            speak_again();                                                                                                       \
+            fail_msg("'%s' is not in '%s'", part, text_);                                                                        \
+        }                                                                                                                        \
     } while (0)
-#define assert_lacks(text, part)                               \
-    do {                                                       \
-        const char *text_ = text;                              \
-        if (strstr(text_, part)) {                             \
-            speak_again();                                     \
-            fail_msg("'%s' is in '%s'", part, text_);          \
-        }                                                      \
+#define assert_lacks(text, part)                                                                                                 \
+    do {                                                                                                                         \
+        const char *text_ = text;                                                                                                \
+        if (strstr(text_, part)) {                                                                                               \
+            speak_again();                                                                                                       \
+            fail_msg("'%s' is in '%s'", part, text_);                                                                            \
+        }                                                                                                                        \
     } while (0)
-#define assert_shown(wanted)                                   \
-    do {                                                       \
-        const char *text_ = seen(&screen);                     \
-        if (strcmp(text_, wanted) != 0) {                      \
-            speak_again();                                     \
-            fail_msg("'%s' is not '%s'", text_, wanted);       \
-        }                                                      \
+#define assert_shown(wanted)                                                                                                     \
+    do {                                                                                                                         \
+        const char *text_ = seen(&screen);                                                                                       \
+        if (strcmp(text_, wanted) != 0) {                                                                                        \
+            speak_again();                                                                                                       \
+            fail_msg("'%s' is not '%s'", text_, wanted);                                                                         \
+        }                                                                                                                        \
     } while (0)
 
 /* ---- lines ---- */
@@ -79,9 +79,9 @@ static void numbers_are_taken_as_far_as_they_count(void **state)
         const char *line;
         int64_t step;
         bool has_score;
-    } cases[] = {{"{\"step\": 3.0, \"score\": 1}", 3, true},       {"{\"step\": -1, \"score\": 1e308}", 0, true},
-                 {"{\"step\": 9e15}", 9000000000000000, false},   {"{\"step\": 9.1e15}", 0, false},
-                 {"{\"step\": 2, \"score\": NaN}", 2, false},      {"{\"step\": 2, \"score\": -Infinity}", 2, false}};
+    } cases[] = {{"{\"step\": 3.0, \"score\": 1}", 3, true},    {"{\"step\": -1, \"score\": 1e308}", 0, true},
+                 {"{\"step\": 9e15}", 9000000000000000, false}, {"{\"step\": 9.1e15}", 0, false},
+                 {"{\"step\": 2, \"score\": NaN}", 2, false},   {"{\"step\": 2, \"score\": -Infinity}", 2, false}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         json_t *json = read_line(&event, cases[i].line, NULL);
@@ -163,8 +163,9 @@ static void a_line_may_say_several_metrics(void **state)
 
 static void what_is_no_metric_is_passed_over(void **state)
 {
-    static const char *const none[] = {"METRIC ",           "METRIC =3",    "METRIC loss", "METRIC loss=", "METRIC loss=0.5x", "METRIC",
-                                       "a METRICS loss=0.5", "METRIC step=3", "",           "\r",           "METRIC loss: 3"};
+    static const char *const none[] = {
+        "METRIC ",       "METRIC =3", "METRIC loss", "METRIC loss=",  "METRIC loss=0.5x", "METRIC", "a METRICS loss=0.5",
+        "METRIC step=3", "",          "\r",          "METRIC loss: 3"};
     struct metric_lines lines;
     struct trial_event event;
     char line[160] = "METRIC ";
@@ -230,9 +231,11 @@ static void names_beyond_the_table_count_no_steps(void **state)
 static void a_name_that_was_asked_for_is_read_anywhere(void **state)
 {
     static const char *const asked[] = {"val_bpb", "acc"};
-    static const char *const said[] = {"acc:0.5", "acc: 0.5", "acc:\t 0.5", "acc \t: 0.5", "acc: 0.5, of 1", "acc: 0.5)", "acc: 0.5 (best)",
-                                       "acc 0.5", "the acc: 0.5", "Acc=0.5", "\033[1macc\033[0m: 0.5"};
-    static const char *const not_said[] = {"acc", "acc ", "acc\t", "acc:", "acc: ", "acc: \t", "acc: best", "accuracy: 0.5", "top/acc: 0.5"};
+    static const char *const said[] = {
+        "acc:0.5",         "acc: 0.5", "acc:\t 0.5",   "acc \t: 0.5", "acc: 0.5, of 1",        "acc: 0.5)",
+        "acc: 0.5 (best)", "acc 0.5",  "the acc: 0.5", "Acc=0.5",     "\033[1macc\033[0m: 0.5"};
+    static const char *const not_said[] = {
+        "acc", "acc ", "acc\t", "acc:", "acc: ", "acc: \t", "acc: best", "accuracy: 0.5", "top/acc: 0.5"};
     struct metric_lines lines;
     struct trial_event event;
     (void)state;
@@ -278,7 +281,8 @@ static void the_nearest_line_is_remembered(void **state)
         {"hello\nworld\n", "looked for `loss`"},
         {"a 1\nb 2\nc\n", "looked for `loss`, nearest line: b 2"},
         {"my_loss is 3\nb 2\n", "looked for `loss`, nearest line: my_loss is 3"},
-        {"loss: 1,234.5\nb 2\n", "looked for `loss`, but the number has a comma inside: loss: 1,234.5 (print one plain number, or say with --metric-regex which digits count)"},
+        {"loss: 1,234.5\nb 2\n", "looked for `loss`, but the number has a comma inside: loss: 1,234.5 (print one plain number, "
+                                 "or say with --metric-regex which digits count)"},
     };
     struct trial_event event;
     char text[300];
@@ -315,19 +319,27 @@ static void numbers_below_their_names_are_read(void **state)
         double wanted;
     } cases[] = {
         {"eval_loss", "{'eval_loss': '0.6863', 'epoch': '3'}\n", 0.6863},
-        {"valid_loss", "  epoch    train_loss    valid_loss     dur\n-------  ------------  ------------  ------\n"
-                       "      1        \033[36m0.7221\033[0m        \033[35m0.7089\033[0m  0.1028\n", 0.7089},
-        {"loss textcat", "E    #       LOSS TEXTCAT  SCORE \n---  ------  ------------  ------\n  0       0          0.25    1.00\n", 0.25},
+        {"valid_loss",
+         "  epoch    train_loss    valid_loss     dur\n-------  ------------  ------------  ------\n"
+         "      1        \033[36m0.7221\033[0m        \033[35m0.7089\033[0m  0.1028\n",
+         0.7089},
+        {"loss textcat",
+         "E    #       LOSS TEXTCAT  SCORE \n---  ------  ------------  ------\n  0       0          0.25    1.00\n", 0.25},
         {"train loss", "      Iter       Train Loss   Remaining Time \n         1           1.1882            0.10s\n", 1.1882},
         {"loss", "epoch,loss,acc\n0,0.5,0.9\n1,0.4,0.8\n", 0.4},
         {"loss", "epoch,loss,acc\n0,0.5,0.9\nall done\n1,2,3\n", 0.5},
         {"average loss", "average  since     current\nloss     last       weight\n0.500000 0.200000      1.0\n", 0.5},
         {"loss", "│ Trial name   status       iter     loss │\n├───┤\n│ a_00000   TERMINATED     10      0.5 │\n", 0.5},
-        {"map50", "      Class     Images      R      mAP50  mAP50-95): 100% ━━ 1/1 26.6it/s\n"
-                  "        all          8      0        0.7      0.4\n     person          8      0        0.1      0.2\n", 0.7},
-        {"box_loss", "   Epoch   GPU_mem   box_loss    Size\n     1/2        0G      2.153      64: 100% ━━ 2/2 7.8it/s\n"
-                     "   Class    Images      mAP50   other\n     all         8          9       7\n", 2.153},
-        {"rollout/reward", "| rollout/     |      |\n|    reward    | 12.3 |\n| train/       |      |\n|    reward    | 7    |\n", 12.3},
+        {"map50",
+         "      Class     Images      R      mAP50  mAP50-95): 100% ━━ 1/1 26.6it/s\n"
+         "        all          8      0        0.7      0.4\n     person          8      0        0.1      0.2\n",
+         0.7},
+        {"box_loss",
+         "   Epoch   GPU_mem   box_loss    Size\n     1/2        0G      2.153      64: 100% ━━ 2/2 7.8it/s\n"
+         "   Class    Images      mAP50   other\n     all         8          9       7\n",
+         2.153},
+        {"rollout/reward", "| rollout/     |      |\n|    reward    | 12.3 |\n| train/       |      |\n|    reward    | 7    |\n",
+         12.3},
         {"eval/a_very_long_name", "| eval/              |      |\n|    a_very_long... | 0.5 |\n", 0.5},
         {"acc", "|acc |↑ |0.2872|± |0.0045|\n", 0.2872},
         {"loss", "| loss | - | 0.5 |\n", NAN},
@@ -386,7 +398,8 @@ static void settings_and_turns_are_those_that_notes_can_hold(void **state)
     snprintf(line + n, sizeof line - (size_t)n, "}}");
     take(&record, line);
     assert_int_equal(record.n_params, TRIAL_PARAMS_MAX);
-    take(&record, "{\"turns\": [{\"turn\": -1}, {\"turn\": 4294967296}, {\"turn\": 2, \"mean\": 1, \"std\": 2, \"n\": 5}, {\"n\": -5}]}");
+    take(&record,
+         "{\"turns\": [{\"turn\": -1}, {\"turn\": 4294967296}, {\"turn\": 2, \"mean\": 1, \"std\": 2, \"n\": 5}, {\"n\": -5}]}");
     assert_int_equal(record.n_turns, 2);
     assert_true(record.turns[0].turn == 2 && record.turns[0].count == 5 && record.turns[1].count == 0);
     n = snprintf(line, sizeof line, "{\"turns\": [{}");
@@ -466,25 +479,41 @@ static void every_end_has_a_label_and_a_reason(void **state)
         {{.end = TRIAL_FAILED, .text = "x", .failure = TRIAL_FAILURE_INPUT}, {"{\"step\": 0}"}, LINEAGE_CRASH, "failed: x"},
         {{.end = TRIAL_SIGNALLED, .signal = 9}, {"{\"step\": 3}"}, LINEAGE_CRASH, "killed by signal 9 (Killed) after step 3"},
         {{.end = TRIAL_TRAIN_OVERRUN}, {NULL}, LINEAGE_TRAIN_BUDGET_OVERRUN, "training took more than 7 s, stopped"},
-        {{.end = TRIAL_EVAL_OVERRUN}, {"{\"phase\": \"eval\", \"step\": 1, \"steps\": 2}"}, LINEAGE_EVAL_BUDGET_OVERRUN,
+        {{.end = TRIAL_EVAL_OVERRUN},
+         {"{\"phase\": \"eval\", \"step\": 1, \"steps\": 2}"},
+         LINEAGE_EVAL_BUDGET_OVERRUN,
          "the final evaluation took more than 8 s after step 1 of 2"},
-        {{.end = TRIAL_MEMORY_OVERRUN, .peak_bytes = 100}, {"{\"phase\": \"warm start\", \"step\": 1, \"steps\": 2}"}, LINEAGE_CRASH,
+        {{.end = TRIAL_MEMORY_OVERRUN, .peak_bytes = 100},
+         {"{\"phase\": \"warm start\", \"step\": 1, \"steps\": 2}"},
+         LINEAGE_CRASH,
          "it held 100 bytes of memory, 90 are allowed, stopped after step 1 of 2 of the warm start"},
-        {{.end = TRIAL_MEMORY_OVERRUN, .out_of_memory = true, .text = "out of memory: y"}, {"{\"step\": 2}"}, LINEAGE_CRASH,
+        {{.end = TRIAL_MEMORY_OVERRUN, .out_of_memory = true, .text = "out of memory: y"},
+         {"{\"step\": 2}"},
+         LINEAGE_CRASH,
          "out of memory: y after step 2"},
-        {{.end = TRIAL_ARTIFACT_OVERRUN, .text = "f has 2 bytes, 1 are allowed"}, {NULL}, LINEAGE_SIZE_BLOCKED, "f has 2 bytes, 1 are allowed"},
+        {{.end = TRIAL_ARTIFACT_OVERRUN, .text = "f has 2 bytes, 1 are allowed"},
+         {NULL},
+         LINEAGE_SIZE_BLOCKED,
+         "f has 2 bytes, 1 are allowed"},
         {{.end = TRIAL_PREFLIGHT_FAILED, .text = "p"}, {NULL}, LINEAGE_PREFLIGHT_CRASH, "p"},
         {{.end = TRIAL_DISQUALIFIED, .text = "d"}, {NULL}, LINEAGE_DISQUALIFIED, "d"},
         {{.end = TRIAL_SILENT}, {NULL}, LINEAGE_CRASH, "it said nothing for 9 s, stopped"},
-        {{.end = TRIAL_NOT_FINITE, .text = "loss is not a finite number"}, {NULL}, LINEAGE_CRASH, "loss is not a finite number, stopped"},
+        {{.end = TRIAL_NOT_FINITE, .text = "loss is not a finite number"},
+         {NULL},
+         LINEAGE_CRASH,
+         "loss is not a finite number, stopped"},
         {{.end = TRIAL_ABANDONED}, {NULL}, LINEAGE_HARNESS_ABORT, "the process that watched it was killed"},
         {{.end = TRIAL_NOT_STARTED, .text = "n"}, {NULL}, LINEAGE_HARNESS_ABORT, "not started: n"},
         {{.end = TRIAL_INTERRUPTED}, {NULL}, LINEAGE_HARNESS_ABORT, "interrupted by the user"},
         {{.end = TRIAL_FINISHED}, {"{\"score\": NaN}"}, LINEAGE_CRASH, "its score is not a finite number"},
-        {{.end = TRIAL_FINISHED, .looked = "looked for `x`"}, {"{\"step\": 1}"}, LINEAGE_HARNESS_ABORT, "exit 0 without a score: looked for `x`"},
+        {{.end = TRIAL_FINISHED, .looked = "looked for `x`"},
+         {"{\"step\": 1}"},
+         LINEAGE_HARNESS_ABORT,
+         "exit 0 without a score: looked for `x`"},
         {{.end = TRIAL_FINISHED}, {"{\"score\": 1}"}, LINEAGE_BASELINE, ""},
     };
-    const struct trial_plan plan = {.settings = {.train_seconds = 7, .eval_seconds = 8, .memory_bytes = 90, .silence_seconds = 9}};
+    const struct trial_plan plan = {
+        .settings = {.train_seconds = 7, .eval_seconds = 8, .memory_bytes = 90, .silence_seconds = 9}};
     (void)state;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         struct trial_outcome outcome = ends[i].outcome;
@@ -524,11 +553,14 @@ static void a_name_that_is_no_text_does_not_cost_the_row(void **state)
  * be confused. */
 static void telemetry_is_json_whatever_phases_are_called(void **state)
 {
-    static const char *const lines[] = {
-        "{\"phase\": \"a \\\"b\\\\c\\td\", \"step\": 1, \"loss\": 1}",  "{\"phase\": \"final\", \"step\": 1, \"loss\": 2}",
-        "{\"phase\": \"info_gain\", \"step\": 1, \"loss\": 3}",          "{\"phase\": \"steps\", \"step\": 1, \"loss\": 4}",
-        "{\"phase\": \"train\", \"step\": 1, \"loss\": 5}",              "{\"turns\": [{\"turn\": 1, \"mean\": 0.123456789, \"std\": 2, \"n\": 3}]}",
-        "{\"phase\": \"done\", \"acc\": 6, \"train_s\": 1, \"eval_s\": 2}", NULL};
+    static const char *const lines[] = {"{\"phase\": \"a \\\"b\\\\c\\td\", \"step\": 1, \"loss\": 1}",
+                                        "{\"phase\": \"final\", \"step\": 1, \"loss\": 2}",
+                                        "{\"phase\": \"info_gain\", \"step\": 1, \"loss\": 3}",
+                                        "{\"phase\": \"steps\", \"step\": 1, \"loss\": 4}",
+                                        "{\"phase\": \"train\", \"step\": 1, \"loss\": 5}",
+                                        "{\"turns\": [{\"turn\": 1, \"mean\": 0.123456789, \"std\": 2, \"n\": 3}]}",
+                                        "{\"phase\": \"done\", \"acc\": 6, \"train_s\": 1, \"eval_s\": 2}",
+                                        NULL};
     static const char *const names[] = {"a__b_c_d", "phase_final", "phase_info_gain", "phase_steps", "steps"};
     const struct trial_plan plan = {0};
     struct trial_outcome outcome = {.end = TRIAL_FINISHED};
@@ -671,7 +703,8 @@ static void a_file_gets_a_line_for_what_is_worth_one(void **state)
     progress_begin(&progress, "na\nme", "EM", false);
     show(&progress, "{\"text\": \"2 parameters\\u001b[2J\"}");
     for (int i = 1; i <= 100; i++) {
-        snprintf(line, sizeof line, "{\"phase\": \"warm start\", \"step\": %d, \"steps\": 100, \"loss\": 0.5, \"tokens_s\": 1234.5}", i);
+        snprintf(line, sizeof line,
+                 "{\"phase\": \"warm start\", \"step\": %d, \"steps\": 100, \"loss\": 0.5, \"tokens_s\": 1234.5}", i);
         show(&progress, line);
     }
     const char *text = seen(&screen);
@@ -681,7 +714,8 @@ static void a_file_gets_a_line_for_what_is_worth_one(void **state)
     assert_has(text, "warm start 100/100");
     assert_lacks(text, "warm start 10/100");
     for (int i = 1; i <= 100; i++) {
-        snprintf(line, sizeof line, "{\"phase\": \"train\", \"step\": %d, \"steps\": 100%s}", i, i > 50 && i % 30 == 0 ? ", \"score\": 0.25" : "");
+        snprintf(line, sizeof line, "{\"phase\": \"train\", \"step\": %d, \"steps\": 100%s}", i,
+                 i > 50 && i % 30 == 0 ? ", \"score\": 0.25" : "");
         show(&progress, line);
     }
     text = seen(&screen);
@@ -690,7 +724,8 @@ static void a_file_gets_a_line_for_what_is_worth_one(void **state)
     assert_has(text, "step 90/100, EM 0.250");
     assert_lacks(text, "step 80/100"); /* scores are shown instead of steps */
     show(&progress, "{\"phase\": \"eval\"}");
-    show(&progress, "{\"phase\": \"done\", \"score\": 0.5, \"acc\": 0.75, \"ig_clip_scale_mean\": 1, \"train_s\": 2, \"eval_s\": 3}");
+    show(&progress,
+         "{\"phase\": \"done\", \"score\": 0.5, \"acc\": 0.75, \"ig_clip_scale_mean\": 1, \"train_s\": 2, \"eval_s\": 3}");
     text = seen(&screen);
     assert_has(text, "final evaluation\n");
     assert_has(text, " EM 0.500, acc 0.750, trained 2.0 s, evaluated 3.0 s\n");

@@ -28,16 +28,18 @@ static void every_language_names_its_error(void **state)
          "  File \"/tmp/w/train.py\", line 7, in main\n    print(lrr)\n          ^^^\nNameError: name 'lrr' is not defined\n",
          "NameError: name 'lrr' is not defined (train.py:7)", 1, LINEAGE_CAUSE_CODE},
         /* the innermost frame is in a library */
-        {"Traceback (most recent call last):\n  File \"train.py\", line 3, in <module>\n    x = np.zeros((2, 3)) @ np.zeros((2, 3))\n"
+        {"Traceback (most recent call last):\n  File \"train.py\", line 3, in <module>\n    x = np.zeros((2, 3)) @ np.zeros((2, "
+         "3))\n"
          "  File \"/usr/lib/python3/dist-packages/numpy/core.py\", line 99, in matmul\n    raise\n"
          "ValueError: matmul: Input operand 1 has a mismatch\n",
          "ValueError: matmul: Input operand 1 has a mismatch (train.py:3)", 1, LINEAGE_CAUSE_CODE},
         {"Traceback (most recent call last):\n  File \"train.py\", line 1, in <module>\n    import numpy\n"
          "ModuleNotFoundError: No module named 'numpy'\n",
          "ModuleNotFoundError: No module named 'numpy' (train.py:1)", 1, LINEAGE_CAUSE_MISSING},
-        {"  File \"train.py\", line 2\n    if x\n        ^\nSyntaxError: expected ':'\n", "SyntaxError: expected ':' (train.py:2)", 1,
-         LINEAGE_CAUSE_CODE},
-        {"Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\nKeyError: 'x'\n\nDuring handling of the above "
+        {"  File \"train.py\", line 2\n    if x\n        ^\nSyntaxError: expected ':'\n",
+         "SyntaxError: expected ':' (train.py:2)", 1, LINEAGE_CAUSE_CODE},
+        {"Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\nKeyError: 'x'\n\nDuring handling of the "
+         "above "
          "exception, another exception occurred:\n\nTraceback (most recent call last):\n  File \"b.py\", line 2, in <module>\n"
          "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n",
          "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB (b.py:2)", 1, LINEAGE_CAUSE_MEMORY},
@@ -46,17 +48,20 @@ static void every_language_names_its_error(void **state)
          "Traceback (most recent call last):\n  File \"/usr/local/bin/torchrun\", line 8, in <module>\n"
          "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n====\n",
          "AssertionError (train.py:5)", 1, LINEAGE_CAUSE_CODE},
-        {"\033[31mTraceback (most recent call last):\033[0m\r\n  File \"t.py\", line 4, in f\r\n\033[1mRuntimeError\033[0m: bad; worse\r\n",
+        {"\033[31mTraceback (most recent call last):\033[0m\r\n  File \"t.py\", line 4, in f\r\n\033[1mRuntimeError\033[0m: bad; "
+         "worse\r\n",
          "RuntimeError: bad; worse (t.py:4)", 1, LINEAGE_CAUSE_CODE},
         {"Traceback (most recent call last):\n  File \"/a/model/__init__.py\", line 4, in f\nTypeError: x\n",
          "TypeError: x (model/__init__.py:4)", 1, LINEAGE_CAUSE_CODE},
         {"thread 'main' panicked at src/main.rs:12:5:\nindex out of bounds: the len is 3\nnote: run with RUST_BACKTRACE=1\n",
          "index out of bounds: the len is 3 (main.rs:12)", 101, LINEAGE_CAUSE_CODE},
-        {"panic: runtime error: integer divide by zero\n\ngoroutine 1 [running]:\nmain.main()\n\t/home/a/main.go:7 +0x11\nexit status 2\n",
+        {"panic: runtime error: integer divide by zero\n\ngoroutine 1 [running]:\nmain.main()\n\t/home/a/main.go:7 +0x11\nexit "
+         "status 2\n",
          "panic: runtime error: integer divide by zero (main.go:7)", 2, LINEAGE_CAUSE_CODE},
         {"train: train.c:12: main: Assertion `n > 0' failed.\n", "main: Assertion `n > 0' failed. (train.c:12)", 0,
          LINEAGE_CAUSE_CODE},
-        {"train.c: In function 'main':\ntrain.c:3:5: error: 'x' undeclared\ntrain.c:9:1: error: expected ';'\nmake: *** [train] Error 1\n",
+        {"train.c: In function 'main':\ntrain.c:3:5: error: 'x' undeclared\ntrain.c:9:1: error: expected ';'\nmake: *** [train] "
+         "Error 1\n",
          "error: 'x' undeclared (train.c:3)", 2, LINEAGE_CAUSE_CODE},
         {"==7==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x6\n    #0 0x4 in main /w/x.c:3\n"
          "SUMMARY: AddressSanitizer: heap-buffer-overflow /w/x.c:3 in main\n",
@@ -77,7 +82,8 @@ static void every_language_names_its_error(void **state)
          LINEAGE_CAUSE_MISSING},
         {"cat: data.bin: No such file or directory\n", "cat: data.bin: No such file or directory", 1, LINEAGE_CAUSE_CODE},
         /* text that does not report a failure */
-        {"step 1 loss: 3\n[2026-01-01 10:00:00] data.py:33 read 5 files\nsee http://example.com:443/x\n", "", 1, LINEAGE_CAUSE_UNKNOWN},
+        {"step 1 loss: 3\n[2026-01-01 10:00:00] data.py:33 read 5 files\nsee http://example.com:443/x\n", "", 1,
+         LINEAGE_CAUSE_UNKNOWN},
         {"", "", 1, LINEAGE_CAUSE_UNKNOWN},
         {"Traceback (most recent call last):\n  File \"x.py\", line 3, in f\n    cut off", "", 1, LINEAGE_CAUSE_UNKNOWN},
     };
@@ -124,9 +130,22 @@ static void prefixes_are_read_through(void **state)
 {
     static const char *const lines[] = {"Traceback (most recent call last):", "  File \"/w/train.py\", line 5, in <module>",
                                         "    raise ValueError(x)", "ValueError: no rows"};
-    static const char *const prefixes[] = {"[rank0]: ", "[default1]:", "[1,0]<stderr>:", "[1,0]<stderr>: ", "(train pid=12) ", "\033[36m(train pid=12, ip=10.0.0.1)\033[0m ",
-                                           "0: ", " 3: ", "trainer-1  | ", "trainer-1 | ", "0.1\t", "2026-11-28 09:39:29,123 node1 ERROR ",
-                                           "[0] ", "  | ", "    | ", "node0 09:12:01 python[7]: "};
+    static const char *const prefixes[] = {"[rank0]: ",
+                                           "[default1]:",
+                                           "[1,0]<stderr>:",
+                                           "[1,0]<stderr>: ",
+                                           "(train pid=12) ",
+                                           "\033[36m(train pid=12, ip=10.0.0.1)\033[0m ",
+                                           "0: ",
+                                           " 3: ",
+                                           "trainer-1  | ",
+                                           "trainer-1 | ",
+                                           "0.1\t",
+                                           "2026-11-28 09:39:29,123 node1 ERROR ",
+                                           "[0] ",
+                                           "  | ",
+                                           "    | ",
+                                           "node0 09:12:01 python[7]: "};
     (void)state;
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
         char text[1000] = "";
@@ -142,8 +161,10 @@ static void prefixes_are_read_through(void **state)
 static void hostile_output_is_bounded(void **state)
 {
     enum { SIZE = 1 << 16 };
-    static const char *const pieces[] = {"\n", "a.b:1", "  File \"", "\", line 9", "x.y:1: error: ", "panic: ", "\033[", "panicked at ",
-                                         "Traceback (most recent call last)\n", "\n    at ", "Error", "SUMMARY: "};
+    static const char *const pieces[] = {"\n",         "a.b:1",          "  File \"",
+                                         "\", line 9", "x.y:1: error: ", "panic: ",
+                                         "\033[",      "panicked at ",   "Traceback (most recent call last)\n",
+                                         "\n    at ",  "Error",          "SUMMARY: "};
     (void)state;
     char *text = malloc(SIZE);
     assert_non_null(text);

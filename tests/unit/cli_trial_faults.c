@@ -112,12 +112,30 @@ int __wrap_kill(pid_t pid, int number);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
 int __wrap_posix_spawn_file_actions_adddup2(posix_spawn_file_actions_t *actions, int from, int to);
 
-void *__wrap_malloc(size_t size) { return strikes(ENOMEM) ? NULL : __real_malloc(size); }
-void *__wrap_calloc(size_t n, size_t size) { return strikes(ENOMEM) ? NULL : __real_calloc(n, size); }
-void *__wrap_realloc(void *old, size_t size) { return strikes(ENOMEM) ? NULL : __real_realloc(old, size); }
-int __wrap_pipe(int ends[2]) { return strikes(EMFILE) ? -1 : __real_pipe(ends); }
-int __wrap_pipe2(int ends[2], int flags) { return strikes(EMFILE) ? -1 : __real_pipe2(ends, flags); }
-pid_t __wrap_fork(void) { return strikes(EMFILE) ? -1 : __real_fork(); }
+void *__wrap_malloc(size_t size)
+{
+    return strikes(ENOMEM) ? NULL : __real_malloc(size);
+}
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return strikes(ENOMEM) ? NULL : __real_calloc(n, size);
+}
+void *__wrap_realloc(void *old, size_t size)
+{
+    return strikes(ENOMEM) ? NULL : __real_realloc(old, size);
+}
+int __wrap_pipe(int ends[2])
+{
+    return strikes(EMFILE) ? -1 : __real_pipe(ends);
+}
+int __wrap_pipe2(int ends[2], int flags)
+{
+    return strikes(EMFILE) ? -1 : __real_pipe2(ends, flags);
+}
+pid_t __wrap_fork(void)
+{
+    return strikes(EMFILE) ? -1 : __real_fork();
+}
 
 /* Only the first three reads of /proc files fail, because every process of the machine has such a file. */
 ssize_t __wrap_read(int fd, void *data, size_t length)
@@ -138,14 +156,38 @@ int __wrap_openat(int dir, const char *name, int flags, ...)
     return proc_file = other_stat ? __real_open(other_stat, flags) : __real_openat(dir, name, flags, mode);
 }
 
-ssize_t __wrap_write(int fd, const void *data, size_t length) { return strikes(EINTR) ? -1 : __real_write(fd, data, length); }
-int __wrap_poll(struct pollfd *fds, nfds_t n, int milliseconds) { return strikes(EINTR) ? -1 : __real_poll(fds, n, milliseconds); }
-pid_t __wrap_waitpid(pid_t pid, int *state, int options) { return strikes(EINTR) ? -1 : __real_waitpid(pid, state, options); }
-int __wrap_waitid(idtype_t kind, id_t id, siginfo_t *info, int options) { return strikes(0) ? -1 : __real_waitid(kind, id, info, options); }
-int __wrap_mkfifo(const char *path, mode_t mode) { return strikes(EPERM) ? -1 : __real_mkfifo(path, mode); }
-int __wrap_dup2(int from, int to) { return strikes(EINTR) ? -1 : __real_dup2(from, to); }
-int __wrap_chdir(const char *path) { return strikes(ENOMEM) ? -1 : __real_chdir(path); }
-int __wrap_signalfd(int fd, const sigset_t *signals, int flags) { return strikes(EMFILE) ? -1 : __real_signalfd(fd, signals, flags); }
+ssize_t __wrap_write(int fd, const void *data, size_t length)
+{
+    return strikes(EINTR) ? -1 : __real_write(fd, data, length);
+}
+int __wrap_poll(struct pollfd *fds, nfds_t n, int milliseconds)
+{
+    return strikes(EINTR) ? -1 : __real_poll(fds, n, milliseconds);
+}
+pid_t __wrap_waitpid(pid_t pid, int *state, int options)
+{
+    return strikes(EINTR) ? -1 : __real_waitpid(pid, state, options);
+}
+int __wrap_waitid(idtype_t kind, id_t id, siginfo_t *info, int options)
+{
+    return strikes(0) ? -1 : __real_waitid(kind, id, info, options);
+}
+int __wrap_mkfifo(const char *path, mode_t mode)
+{
+    return strikes(EPERM) ? -1 : __real_mkfifo(path, mode);
+}
+int __wrap_dup2(int from, int to)
+{
+    return strikes(EINTR) ? -1 : __real_dup2(from, to);
+}
+int __wrap_chdir(const char *path)
+{
+    return strikes(ENOMEM) ? -1 : __real_chdir(path);
+}
+int __wrap_signalfd(int fd, const sigset_t *signals, int flags)
+{
+    return strikes(EMFILE) ? -1 : __real_signalfd(fd, signals, flags);
+}
 
 static bool lacks(const char *path)
 {
@@ -154,7 +196,10 @@ static bool lacks(const char *path)
     return no_proc && strcmp(path, "/proc") == 0;
 }
 
-DIR *__wrap_opendir(const char *path) { return strikes(EMFILE) || lacks(path) ? NULL : __real_opendir(path); }
+DIR *__wrap_opendir(const char *path)
+{
+    return strikes(EMFILE) || lacks(path) ? NULL : __real_opendir(path);
+}
 
 int __wrap_open(const char *path, int flags, ...)
 {
@@ -306,7 +351,8 @@ static void an_unguarded_trial_comes_to_an_end(void **state)
     static const int errors[] = {ENOMEM, EINTR, EMFILE};
     (void)state;
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
-        struct trial_job job = {.argv = command, .environment = environment, .settings.memory_bytes = 1e12, .settings.train_seconds = 60};
+        struct trial_job job = {
+            .argv = command, .environment = environment, .settings.memory_bytes = 1e12, .settings.train_seconds = 60};
         try_all(&job, errors[i]);
     }
 }
@@ -318,9 +364,15 @@ static void a_guarded_trial_comes_to_an_end(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
         /* For ENOMEM and EPERM the trial is given a named pipe as well; otherwise it has only the descriptor. */
-        struct trial_job job = {.argv = command, .environment = environment, .guarded = true, .output = on_output,
-                                .events_path = errors[i] == ENOMEM || errors[i] == EPERM ? path : NULL, .dir = dir,
-                                .hold = -1, .settings.grace_seconds = 0.1, .settings.memory_bytes = 1e12};
+        struct trial_job job = {.argv = command,
+                                .environment = environment,
+                                .guarded = true,
+                                .output = on_output,
+                                .events_path = errors[i] == ENOMEM || errors[i] == EPERM ? path : NULL,
+                                .dir = dir,
+                                .hold = -1,
+                                .settings.grace_seconds = 0.1,
+                                .settings.memory_bytes = 1e12};
         if (errors[i] == STOPPED) { /* the time limit holds with a stopped guardian too */
             job.argv = endless;
             job.settings.train_seconds = 0.3;
@@ -423,14 +475,14 @@ static void what_does_not_go_is_counted(void **state)
     no_kill = true;
     hurry = 50;
     static const char three[] = "trap '' TERM; sleep 600 & sleep 600 & while :; do sleep 600; done";
-    assert_true(watch_shell(&outcome, (struct trial_job){.guarded = true, .settings.train_seconds = 100, .settings.grace_seconds = 1}, three));
+    assert_true(watch_shell(
+        &outcome, (struct trial_job){.guarded = true, .settings.train_seconds = 100, .settings.grace_seconds = 1}, three));
     assert_true(outcome.end == TRIAL_TRAIN_OVERRUN);
     assert_int_equal(outcome.unseen, 4);
     no_kill = false;
     assert_true(end_what_is_left() >= 3); /* the shell may have reaped one of the children */
     no_kill = true;
-    assert_true(watch_shell(&outcome, (struct trial_job){.guarded = true},
-                            "sleep 600 & sleep 0.2; kill -9 $PPID; sleep 600"));
+    assert_true(watch_shell(&outcome, (struct trial_job){.guarded = true}, "sleep 600 & sleep 0.2; kill -9 $PPID; sleep 600"));
     assert_true(outcome.end == TRIAL_SIGNALLED && outcome.unseen >= 1);
     no_kill = false;
     hurry = 1;

@@ -77,9 +77,31 @@ static void every_printed_form_is_read(void **state)
 static void other_names_and_other_things_are_not_read(void **state)
 {
     static const char *const lines[] = {
-        "python train.py --loss 3", "eval/loss: 3", "model.loss: 3", "loss_scale: 3", "losses: 3", "loss/train: 3",
-        "loss(x): 3", "if loss == 3", "loss 3.2.1", "loss: 12GB", "loss: 0x1f", "loss: 2026-11-22", "loss: 10:30", "loss:",
-        "loss", "loss: three", "train_loss: 3", "METRIC", "METRIC loss", "METRICS loss", "flossy 3", "", " ", "=", "loss:  e5",
+        "python train.py --loss 3",
+        "eval/loss: 3",
+        "model.loss: 3",
+        "loss_scale: 3",
+        "losses: 3",
+        "loss/train: 3",
+        "loss(x): 3",
+        "if loss == 3",
+        "loss 3.2.1",
+        "loss: 12GB",
+        "loss: 0x1f",
+        "loss: 2026-11-22",
+        "loss: 10:30",
+        "loss:",
+        "loss",
+        "loss: three",
+        "train_loss: 3",
+        "METRIC",
+        "METRIC loss",
+        "METRICS loss",
+        "flossy 3",
+        "",
+        " ",
+        "=",
+        "loss:  e5",
     };
     (void)state;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
@@ -110,9 +132,12 @@ static void colours_and_titles_are_removed(void **state)
     static const struct {
         const char *line, *wanted;
     } cases[] = {
-        {"\033[1;32mloss\033[0m: \033[31m3.5\033[0m", "loss: 3.5"}, {"\033]0;title\aloss", "loss"},
-        {"\033]8;;http://x\033\\loss\033]8;;\033\\", "loss"},       {"\033[Kloss\033", "loss"},
-        {"\033[12", ""},                                            {"plain", "plain"},
+        {"\033[1;32mloss\033[0m: \033[31m3.5\033[0m", "loss: 3.5"},
+        {"\033]0;title\aloss", "loss"},
+        {"\033]8;;http://x\033\\loss\033]8;;\033\\", "loss"},
+        {"\033[Kloss\033", "loss"},
+        {"\033[12", ""},
+        {"plain", "plain"},
     };
     char out[64];
     (void)state;

@@ -31,9 +31,19 @@ static void a_rule_has_defaults_and_settings(void **state)
 static void what_is_no_rule_is_quoted(void **state)
 {
     (void)state;
-    static const char *const wrong[] = {"mean",          "medians",         "",           "median,",          "median,warmup",
-                                        "median,warmup=", "median,warmup=-1", "median,curves=0", "median,patience=0.5",
-                                        "median,factor=1", "median,other=1",  "median,warmup=1x", "median,warmup=nan"};
+    static const char *const wrong[] = {"mean",
+                                        "medians",
+                                        "",
+                                        "median,",
+                                        "median,warmup",
+                                        "median,warmup=",
+                                        "median,warmup=-1",
+                                        "median,curves=0",
+                                        "median,patience=0.5",
+                                        "median,factor=1",
+                                        "median,other=1",
+                                        "median,warmup=1x",
+                                        "median,warmup=nan"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct prune_rule rule;
         char why[256] = "";

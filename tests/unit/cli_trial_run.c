@@ -90,8 +90,11 @@ static void begin(struct bench *b)
     *b = (struct bench){.dir = make_dir(), .interrupts = {.fd = -1}, .argv = {"sh", "-c", "exit 0", NULL}};
     assert_int_equal(lineage_store_open(&b->store, b->dir, &(struct lineage_open_options){.direction = LINEAGE_HIGHER}, &err),
                      LINEAGE_OK);
-    b->request = (struct trial_request){.plan.identity = {.specialist = "sh", .name = "name"}, .prepare = prepare, .context = b,
-                                        .quiet = true, .interrupts = &b->interrupts};
+    b->request = (struct trial_request){.plan.identity = {.specialist = "sh", .name = "name"},
+                                        .prepare = prepare,
+                                        .context = b,
+                                        .quiet = true,
+                                        .interrupts = &b->interrupts};
 }
 
 static void end(struct bench *b)

@@ -380,7 +380,11 @@ static void lines_of_output_without_end_hide_no_metric(void **state)
 {
     static const char *const asked[] = {"acc"};
     (void)state;
-    struct run r = {.job = {.guarded = true, .output = ignore_output, .hold = -1, .settings.metrics = {.names = asked, .n_names = 1}, .settings.score = "acc"}};
+    struct run r = {.job = {.guarded = true,
+                            .output = ignore_output,
+                            .hold = -1,
+                            .settings.metrics = {.names = asked, .n_names = 1},
+                            .settings.score = "acc"}};
     run(&r, "head -c 3000000 /dev/zero | tr '\\0' x; sleep 0.1; head -c 1000000 /dev/zero | tr '\\0' x; echo; sleep 0.1;"
             " echo 'no metric'; echo 'acc: 0.5'");
     assert_int_equal(r.outcome.end, TRIAL_FINISHED);

@@ -26,13 +26,10 @@ struct log_text {
     size_t length;
 };
 
-static void add_line(struct log_text *log, const char *id, const char *parent, const char *status,
-                     const char *job)
+static void add_line(struct log_text *log, const char *id, const char *parent, const char *status, const char *job)
 {
-    int n =
-        snprintf(log->bytes + log->length, sizeof log->bytes - log->length,
-                 "%s\tT\ts\t%s\t\t\th\t\t%s\t%s\t\t\t\t\t%s\t\t\n", id, parent, status,
-                 strcmp(status, "keep") == 0 || strcmp(status, "baseline") == 0 ? "1" : "", job);
+    int n = snprintf(log->bytes + log->length, sizeof log->bytes - log->length, "%s\tT\ts\t%s\t\t\th\t\t%s\t%s\t\t\t\t\t%s\t\t\n",
+                     id, parent, status, strcmp(status, "keep") == 0 || strcmp(status, "baseline") == 0 ? "1" : "", job);
     assert_true(n > 0 && (size_t)n < sizeof log->bytes - log->length);
     log->length += (size_t)n;
 }
@@ -45,8 +42,7 @@ static const char *some_id(char out[32], struct test_rng *rng, size_t numbers)
     return out;
 }
 
-static void add_random_line(struct log_text *log, struct test_rng *rng, size_t numbers,
-                            bool with_parents)
+static void add_random_line(struct log_text *log, struct test_rng *rng, size_t numbers, bool with_parents)
 {
     static const char *const labels[] = {"keep", "keep", "discard", "baseline", "crash"};
     char id[32], parent[32] = "";
@@ -73,12 +69,10 @@ static char *table_of(struct lineage_store *store)
     struct buf out = {0};
     sqlite3_stmt *stmt;
     assert_int_equal(mirror_sync(store->mirror, &err), LINEAGE_OK);
-    assert_int_equal(sqlite3_prepare_v2(mirror_db(store->mirror), columns, -1, &stmt, NULL),
-                     SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(mirror_db(store->mirror), columns, -1, &stmt, NULL), SQLITE_OK);
     while (sqlite3_step(stmt) == SQLITE_ROW)
         for (int i = 0; i < 9; i++)
-            buf_printf(&out, "%lld%s", (long long)sqlite3_column_int64(stmt, i),
-                       i < 8 ? " " : "\n");
+            buf_printf(&out, "%lld%s", (long long)sqlite3_column_int64(stmt, i), i < 8 ? " " : "\n");
     sqlite3_finalize(stmt);
     buf_puts(&out, "");
     assert_non_null(out.data);
@@ -128,9 +122,7 @@ static void walk(struct walked *walked, struct lineage_store *store, int64_t seq
         } else {
             walked->passed_over[walked->n - 1]++;
         }
-        enum lineage_status status = *trial.parent_exp
-                                         ? mirror_find(store->mirror, trial.parent_exp, &seq, &err)
-                                         : LINEAGE_OK;
+        enum lineage_status status = *trial.parent_exp ? mirror_find(store->mirror, trial.parent_exp, &seq, &err) : LINEAGE_OK;
         walked->end = status == LINEAGE_ENOTFOUND ? LINEAGE_CHAIN_MISSING : LINEAGE_CHAIN_ROOT;
         bool last = status == LINEAGE_ENOTFOUND || !*trial.parent_exp;
         lineage_trial_release(&trial);
@@ -148,7 +140,10 @@ static void assert_chains_are_walks(struct lineage_store *store)
 {
     int64_t rows = strtoll(sql_value(store, "SELECT max(seq) FROM trials"), NULL, 10);
     bool parents =
-        strcmp(sql_value(store, "SELECT count(*) FROM trials WHERE parent_exp <> '' AND job_name NOT IN ('lineage-void', 'lineage-unvoid')"), "0") != 0;
+        strcmp(sql_value(
+                   store,
+                   "SELECT count(*) FROM trials WHERE parent_exp <> '' AND job_name NOT IN ('lineage-void', 'lineage-unvoid')"),
+               "0") != 0;
     for (int64_t seq = 1; parents && seq <= rows; seq++) {
         struct walked walked;
         walk(&walked, store, seq);
@@ -156,15 +151,13 @@ static void assert_chains_are_walks(struct lineage_store *store)
             for (size_t last = 1; last < 4; last++) {
                 struct mirror_chain_ends ends;
                 struct arena arena = {0};
-                assert_int_equal(mirror_chain_ends(store->mirror, seq, MIRROR_CHAIN_KEPT, first,
-                                                   last, &ends, &arena, &err),
+                assert_int_equal(mirror_chain_ends(store->mirror, seq, MIRROR_CHAIN_KEPT, first, last, &ends, &arena, &err),
                                  LINEAGE_OK);
                 assert_int_equal(ends.total, walked.n);
                 assert_int_equal(ends.end, walked.end);
                 assert_int_equal(ends.n, first + last < walked.n ? first + last : walked.n);
                 for (size_t i = 0; i < ends.n; i++) {
-                    size_t from_root = i < ends.first ? i : walked.n - ends.n + i,
-                           at = walked.n - 1 - from_root;
+                    size_t from_root = i < ends.first ? i : walked.n - ends.n + i, at = walked.n - 1 - from_root;
                     assert_int_equal(ends.trials[i].seq, walked.seqs[at]);
                     assert_int_equal(ends.passed_over[i], walked.passed_over[at]);
                 }
@@ -191,8 +184,7 @@ static void blank_last_record(const char *dir)
 
 /* Writes the log in pieces, and lets the mirror follow some of them. A piece may end within a line; and one that ends before a
  * line end may be taken back. */
-static void follow_in_pieces(const char *dir, const struct log_text *log, struct test_rng *rng,
-                             size_t round)
+static void follow_in_pieces(const char *dir, const struct log_text *log, struct test_rng *rng, size_t round)
 {
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
     for (size_t at = 0, n; at < log->length; at += n) {
@@ -255,12 +247,11 @@ static void the_beginning_of_a_long_chain_may_change(void **state)
             assert_same_table(store, dir, i);
     }
     assert_same_table(store, dir, 0);
-    static const char *const changes[][4] = {
-        {"v1", "0004", "harness_abort", "lineage-void"},
-        {"v2", "5990", "harness_abort", "lineage-void"},
-        {"v3", "0004", "harness_abort", "lineage-unvoid"},
-        {"5000", "", "keep", ""},      /* its children go on from this row now */
-        {"0001", "5999", "keep", ""}}; /* a cycle */
+    static const char *const changes[][4] = {{"v1", "0004", "harness_abort", "lineage-void"},
+                                             {"v2", "5990", "harness_abort", "lineage-void"},
+                                             {"v3", "0004", "harness_abort", "lineage-unvoid"},
+                                             {"5000", "", "keep", ""},      /* its children go on from this row now */
+                                             {"0001", "5999", "keep", ""}}; /* a cycle */
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         log.length = 0;
         add_line(&log, changes[i][0], changes[i][1], changes[i][2], changes[i][3]);
@@ -287,9 +278,7 @@ static size_t steps_of_chain(struct lineage_store *store, int64_t seq)
     struct arena arena = {0};
     size_t steps = 0;
     sqlite3_progress_handler(mirror_db(store->mirror), 10, count_step, &steps);
-    assert_int_equal(
-        mirror_chain_ends(store->mirror, seq, MIRROR_CHAIN_KEPT, 7, 23, &ends, &arena, &err),
-        LINEAGE_OK);
+    assert_int_equal(mirror_chain_ends(store->mirror, seq, MIRROR_CHAIN_KEPT, 7, 23, &ends, &arena, &err), LINEAGE_OK);
     sqlite3_progress_handler(mirror_db(store->mirror), 0, NULL, NULL);
     assert_int_equal(ends.total, seq);
     assert_int_equal(ends.trials[0].seq, 1);

@@ -90,7 +90,8 @@ static void many_are_rows_alone(void **state)
 
 static void a_status_may_be_asked_for_row_by_row(void **state)
 {
-    const struct lineage_trial trials[] = {{.status = LINEAGE_CRASH, .core_metric = {true, 0.01}}, {.core_metric = {true, 0.125}}, {.core_metric = {true, 0.5}}};
+    const struct lineage_trial trials[] = {
+        {.status = LINEAGE_CRASH, .core_metric = {true, 0.01}}, {.core_metric = {true, 0.125}}, {.core_metric = {true, 0.5}}};
     const bool decided[] = {false, true, true};
     struct lineage_trial out[3];
     (void)state;
@@ -197,7 +198,8 @@ static void a_header_without_end_is_ended_first(void **state)
         add_rows(dir, (const struct row[]){{.id = NULL}});
         cut_last_line_end();
         char *other = make_dir(), *from = join(other, "results.tsv");
-        add_rows(other, (const struct row[]){{"x1", .status = "crash", .notes = "n"}, {"x2", .status = "crash", .notes = "n"}, {.id = NULL}});
+        add_rows(other, (const struct row[]){
+                            {"x1", .status = "crash", .notes = "n"}, {"x2", .status = "crash", .notes = "n"}, {.id = NULL}});
         store = open_store(dir, LINEAGE_LOWER, NULL);
         if (way == 0)
             assert_int_equal(lineage_store_append_many(store, trials, 2, NULL, NULL, NULL, &err), LINEAGE_OK);
@@ -254,12 +256,13 @@ static void rows_that_another_program_wrote_count(void **state)
 static void a_quote_that_is_never_closed_takes_one_record(void **state)
 {
     const struct lineage_trial crash = {.status = LINEAGE_CRASH};
-    static const char *const behind[] = {"x2\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\n", /* a row */
-                                         "\nx2\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\n",
-                                         "no row\nx2\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\n",
-                                         "000\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\nx2\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\n",
-                                         "\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\nx2\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\n",
-                                         "x3\t\ta\t\t\t\th\t\tbad\t\t\t\t\t\t\t\tn\nx2\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\n"};
+    static const char *const behind[] = {
+        "x2\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\n", /* a row */
+        "\nx2\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\n",
+        "no row\nx2\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\n",
+        "000\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\nx2\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\n",
+        "\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\nx2\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\n",
+        "x3\t\ta\t\t\t\th\t\tbad\t\t\t\t\t\t\t\tn\nx2\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\n"};
     (void)state;
     for (size_t i = 0; i < sizeof behind / sizeof *behind; i++) {
         begin();
@@ -373,7 +376,8 @@ static void no_two_trials_share_a_snapshot(void **state)
     for (int lag = 0; lag < 2; lag++) {
         begin();
         for (size_t i = 0; i < 3; i++) {
-            const struct lineage_trial trial = {.exp_id = named[i][0], .specialist = named[i][1], .status = LINEAGE_KEEP, .core_metric = {true, 1}};
+            const struct lineage_trial trial = {
+                .exp_id = named[i][0], .specialist = named[i][1], .status = LINEAGE_KEEP, .core_metric = {true, 1}};
             struct lineage_append_options options;
             struct lineage_trial row;
             lineage_append_options_init(&options);

@@ -38,8 +38,11 @@ static char *make_store(size_t n, bool deep)
         fprintf(out, "\t\t\tRaise knob_%zu from %zu to %zu", i % 7, i, i + 1);
         if (i % 100 == 50)
             fprintf(out, ", as in exp_%03zu", i / 2);
-        fprintf(out, "\t\t%s\t%g\t\t\t\t\t\t\t%s\n", !i ? "baseline" : i % 10 ? "discard" : "keep", 1 + (double)(i * 7919 % n) / (double)n,
-                i % 1000 == 500 ? "replicates 010" : "");
+        fprintf(out, "\t\t%s\t%g\t\t\t\t\t\t\t%s\n",
+                !i       ? "baseline"
+                : i % 10 ? "discard"
+                         : "keep",
+                1 + (double)(i * 7919 % n) / (double)n, i % 1000 == 500 ? "replicates 010" : "");
     }
     assert_int_equal(fclose(out), 0);
     return dir;

@@ -24,8 +24,7 @@ static const char *chain_text(struct lineage_store *store, const char *id)
     size_t used = 0;
     assert_int_equal(lineage_chain_load(store, id, &chain, &err), LINEAGE_OK);
     for (size_t i = 0; i < chain.n; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%zu:%s ", chain.passed_over[i],
-                                 chain.trials[i].exp_id);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%zu:%s ", chain.passed_over[i], chain.trials[i].exp_id);
     snprintf(text + used, sizeof text - used, "| %s %s", ends[chain.end], chain.end_id);
     lineage_chain_release(&chain);
     return text;
@@ -46,8 +45,7 @@ static void kept_ancestors_are_shown_and_the_others_counted(void **state)
     add_rows(dir, rows);
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
     assert_string_equal(chain_text(store, "4"), "1:0 0:1 2:4 | root ");
-    assert_string_equal(chain_text(store, "5"),
-                        "1:0 0:1 2:4 0:5 | root "); /* the trial itself is listed, kept or not */
+    assert_string_equal(chain_text(store, "5"), "1:0 0:1 2:4 0:5 | root "); /* the trial itself is listed, kept or not */
     assert_string_equal(chain_text(store, "00"), "0:00 | root ");
     assert_string_equal(chain_text(store, "exp_1"), "1:0 0:1 | root ");
     struct lineage_chain chain;
@@ -100,9 +98,8 @@ static bool add_node(void *context, const struct lineage_tree_node *node)
 {
     char *text = context;
     size_t used = strlen(text);
-    snprintf(text + used, 1024 - used, "%zu%s%s:%s/%zu ", node->depth,
-             node->parent_missing ? "m" : "", node->in_cycle ? "c" : "", node->trial->exp_id,
-             node->n_children);
+    snprintf(text + used, 1024 - used, "%zu%s%s:%s/%zu ", node->depth, node->parent_missing ? "m" : "", node->in_cycle ? "c" : "",
+             node->trial->exp_id, node->n_children);
     return strcmp(node->trial->exp_id, "stop") != 0;
 }
 
@@ -123,9 +120,8 @@ static void the_tree_is_in_preorder_with_cycles_last(void **state)
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
     assert_int_equal(lineage_tree_walk(store, add_node, text, &err), LINEAGE_OK);
     assert_string_equal(text, "0:1/2 1:2/1 2:4/0 1:3/0 0m:lost/1 1:5/0 0c:x/1 0c:y/1 ");
-    add_rows(dir, (const struct row[]){{"stop", .parent = "1", .status = "keep"},
-                                       {"6", .parent = "1", .status = "keep"},
-                                       {.id = NULL}});
+    add_rows(dir, (const struct row[]){
+                      {"stop", .parent = "1", .status = "keep"}, {"6", .parent = "1", .status = "keep"}, {.id = NULL}});
     text[0] = '\0';
     assert_int_equal(lineage_tree_walk(store, add_node, text, &err), LINEAGE_OK);
     assert_string_equal(text, "0:1/4 1:2/1 2:4/0 1:3/0 1:stop/0 ");

@@ -37,7 +37,8 @@ static void a_diff_is_described_by_its_size_file_and_heading(void **state)
                 "+1 -1 in train.py: decay: lr = 2");
     assert_stat("--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n", "+0 -1 in x: gone");
     assert_stat("diff --git a/run.sh b/run.sh\nold mode 100644\nnew mode 100755\n", "+0 -0 in run.sh");
-    assert_stat("diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\ndiff --git a/b b/b\n--- a/b\n+++ b/b\n@@ -1 +1,2 @@ f()\n 1\n+x\n",
+    assert_stat("diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\ndiff --git a/b b/b\n--- a/b\n+++ b/b\n@@ -1 +1,2 @@ "
+                "f()\n 1\n+x\n",
                 "+2 -1 in a and 1 more file: f()");
 }
 
@@ -403,16 +404,28 @@ static enum lineage_status load_list(const struct place *p, const char *text)
 
 static void a_list_leads_nowhere_else(void **state)
 {
-    static const char *const bad[] = {
-        "", "hello", "lineage code 2\n", "lineage code 1\nfile\n", "lineage code 1\nfile 644 " DIGEST " \n",
-        "lineage code 1\nfile 644 " DIGEST " /etc/passwd\n", "lineage code 1\nfile 644 " DIGEST " ../x\n",
-        "lineage code 1\nfile 644 " DIGEST " a/../../x\n", "lineage code 1\nfile 644 " DIGEST " a//b\n",
-        "lineage code 1\nfile 644 " DIGEST " a/\n", "lineage code 1\nfile 644 " DIGEST " .\n",
-        "lineage code 1\nfile 4755 " DIGEST " x\n", "lineage code 1\nfile 6a4 " DIGEST " x\n",
-        "lineage code 1\nfile 644 ../" DIGEST " x\n", "lineage code 1\nfile 644 " DIGEST " x\nfile 644 " DIGEST " x\n",
-        "lineage code 1\nfile 644 " DIGEST " y\nfile 644 " DIGEST " x\n", "lineage code 1\nfile 644 " DIGEST " a\x01\n",
-        "lineage code 1\nfile 644 " DIGEST " \xff\n", "lineage code 1\ngone ../x\n", "lineage code 1\ndiff x\n",
-        "lineage code 1\ndiff " DIGEST "\nfile 644 " DIGEST " x\n", "lineage code 1\nmore\n"};
+    static const char *const bad[] = {"",
+                                      "hello",
+                                      "lineage code 2\n",
+                                      "lineage code 1\nfile\n",
+                                      "lineage code 1\nfile 644 " DIGEST " \n",
+                                      "lineage code 1\nfile 644 " DIGEST " /etc/passwd\n",
+                                      "lineage code 1\nfile 644 " DIGEST " ../x\n",
+                                      "lineage code 1\nfile 644 " DIGEST " a/../../x\n",
+                                      "lineage code 1\nfile 644 " DIGEST " a//b\n",
+                                      "lineage code 1\nfile 644 " DIGEST " a/\n",
+                                      "lineage code 1\nfile 644 " DIGEST " .\n",
+                                      "lineage code 1\nfile 4755 " DIGEST " x\n",
+                                      "lineage code 1\nfile 6a4 " DIGEST " x\n",
+                                      "lineage code 1\nfile 644 ../" DIGEST " x\n",
+                                      "lineage code 1\nfile 644 " DIGEST " x\nfile 644 " DIGEST " x\n",
+                                      "lineage code 1\nfile 644 " DIGEST " y\nfile 644 " DIGEST " x\n",
+                                      "lineage code 1\nfile 644 " DIGEST " a\x01\n",
+                                      "lineage code 1\nfile 644 " DIGEST " \xff\n",
+                                      "lineage code 1\ngone ../x\n",
+                                      "lineage code 1\ndiff x\n",
+                                      "lineage code 1\ndiff " DIGEST "\nfile 644 " DIGEST " x\n",
+                                      "lineage code 1\nmore\n"};
     const struct place *p = *state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (load_list(p, bad[i]) != LINEAGE_ECORRUPT)

@@ -67,9 +67,9 @@ static void quantile_is_that_of_the_tables(void **state)
     static const struct {
         int df;
         double t;
-    } table[] = {{1, 12.70620473617471}, {2, 4.302652729749464}, {3, 3.182446305283710},  {4, 2.776445105197794},
-                 {5, 2.570581835636316}, {7, 2.364624251592785}, {9, 2.262157162798206},  {10, 2.228138851986275},
-                 {15, 2.131449545559776}, {29, 2.045229642132704}, {30, 2.042272456301238}, {100, 1.983971518523552},
+    } table[] = {{1, 12.70620473617471},   {2, 4.302652729749464},  {3, 3.182446305283710},  {4, 2.776445105197794},
+                 {5, 2.570581835636316},   {7, 2.364624251592785},  {9, 2.262157162798206},  {10, 2.228138851986275},
+                 {15, 2.131449545559776},  {29, 2.045229642132704}, {30, 2.042272456301238}, {100, 1.983971518523552},
                  {1000, 1.962339080826408}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         assert_near(student_quantile(0.05, table[i].df), table[i].t, 1e-12);
@@ -116,23 +116,22 @@ static void assert_refused(const char *dir, const struct lineage_compare_options
 
 /* Differences to the baseline: b has 0.1, 0.3, 0.2; c has -0.1 on two seeds, equal up to rounding; d shares one
  * seed. */
-static const struct row seeds_and_variants[] = {
-    {"000", "a", .status = "baseline", .metric = "1.0", .notes = "seed=1; lr=0.1"},
-    {"001", "b", .status = "keep", .metric = "1.1", .notes = "seed=1; lr=0.1"},
-    {"002", "c", .status = "discard", .metric = "0.9", .notes = "seed=1; lr=0.1"},
-    {"003", "a", .status = "discard", .metric = "2.0", .notes = "seed=2; lr=0.1"},
-    {"004", "b", .status = "keep", .metric = "2.3", .notes = "seed=2; lr=0.2"},
-    {"005", "c", .status = "discard", .metric = "1.9", .notes = "seed=2; lr=0.1"},
-    {"006", "a", .status = "discard", .metric = "3.0", .notes = "seed=3; lr=0.1"},
-    {"007", "b", .status = "keep", .metric = "3.2", .notes = "seed=3; lr=0.2"},
-    {"008", "d", .status = "keep", .metric = "5", .notes = "seed=3; lr=0.1"},
-    {"009", "d", .status = "crash", .notes = "seed=1; lr=0.1"},
-    {"010", "d", .status = "harness_abort", .notes = "seed=2; lr=0.1"},
-    {"011", "d", .status = "keep", .metric = "5"},
-    {"012", "d", .status = "keep", .metric = "7", .notes = "seed=9; lr=0.1"},
-    {"013", "d", .status = "size_blocked", .metric = "9", .notes = "seed=2; lr=0.1"},
-    {"014", "d", .status = "keep", .metric = "nan", .notes = "seed=2; lr=0.1"},
-    {.id = NULL}};
+static const struct row seeds_and_variants[] = {{"000", "a", .status = "baseline", .metric = "1.0", .notes = "seed=1; lr=0.1"},
+                                                {"001", "b", .status = "keep", .metric = "1.1", .notes = "seed=1; lr=0.1"},
+                                                {"002", "c", .status = "discard", .metric = "0.9", .notes = "seed=1; lr=0.1"},
+                                                {"003", "a", .status = "discard", .metric = "2.0", .notes = "seed=2; lr=0.1"},
+                                                {"004", "b", .status = "keep", .metric = "2.3", .notes = "seed=2; lr=0.2"},
+                                                {"005", "c", .status = "discard", .metric = "1.9", .notes = "seed=2; lr=0.1"},
+                                                {"006", "a", .status = "discard", .metric = "3.0", .notes = "seed=3; lr=0.1"},
+                                                {"007", "b", .status = "keep", .metric = "3.2", .notes = "seed=3; lr=0.2"},
+                                                {"008", "d", .status = "keep", .metric = "5", .notes = "seed=3; lr=0.1"},
+                                                {"009", "d", .status = "crash", .notes = "seed=1; lr=0.1"},
+                                                {"010", "d", .status = "harness_abort", .notes = "seed=2; lr=0.1"},
+                                                {"011", "d", .status = "keep", .metric = "5"},
+                                                {"012", "d", .status = "keep", .metric = "7", .notes = "seed=9; lr=0.1"},
+                                                {"013", "d", .status = "size_blocked", .metric = "9", .notes = "seed=2; lr=0.1"},
+                                                {"014", "d", .status = "keep", .metric = "nan", .notes = "seed=2; lr=0.1"},
+                                                {.id = NULL}};
 
 static void differences_are_taken_seed_by_seed(void **state)
 {
@@ -203,8 +202,7 @@ static void a_seed_run_twice_counts_once(void **state)
     char *dir = make_dir();
     struct lineage_comparison c;
     add_rows(dir, seeds_and_variants);
-    add_rows(dir, (const struct row[]){{"015", "b", .status = "keep", .metric = "1.5", .notes = "seed=1; lr=0.1"},
-                                       {.id = NULL}});
+    add_rows(dir, (const struct row[]){{"015", "b", .status = "keep", .metric = "1.5", .notes = "seed=1; lr=0.1"}, {.id = NULL}});
     compare(&c, dir, &(struct lineage_compare_options){.variants = (const char *[]){"a", "b"}, .n_variants = 2});
     assert_int_equal(c.variants[1].n_trials, 4);
     assert_int_equal(c.variants[1].n_seeds, 3);
@@ -296,8 +294,9 @@ static void variants_are_named_by_text(void **state)
     char *dir = make_dir();
     struct lineage_comparison c;
     add_rows(dir, seeds_and_variants);
-    compare(&c, dir, &(struct lineage_compare_options){.variants = (const char *[]){"b,lr=0.2", "a", "exp_007,001"},
-                                                       .n_variants = 3, .baseline = "a"});
+    compare(&c, dir,
+            &(struct lineage_compare_options){
+                .variants = (const char *[]){"b,lr=0.2", "a", "exp_007,001"}, .n_variants = 3, .baseline = "a"});
     assert_string_equal(c.variants[0].name, "a");
     assert_string_equal(c.variants[1].name, "b,lr=0.2");
     assert_int_equal(c.variants[1].n_pairs, 2);
@@ -356,8 +355,8 @@ static void texts_of_variants_are_read_to_their_end(void **state)
     (void)state;
     static const struct {
         const char *text, *why;
-    } refused[] = {{"a,b,lr=0.1", "names no trial"},      {"lr=0.1 or so", "is not a number"}, {"lr=nan", "is not a number"},
-                   {"opt='x'y", "is not a number"},       {"000,nowhere", "names no trial"},   {"lr=7", "names no trial"}};
+    } refused[] = {{"a,b,lr=0.1", "names no trial"}, {"lr=0.1 or so", "is not a number"}, {"lr=nan", "is not a number"},
+                   {"opt='x'y", "is not a number"},  {"000,nowhere", "names no trial"},   {"lr=7", "names no trial"}};
     char many[7 * 200 + 1] = "";
     char *dir = make_dir();
     struct lineage_comparison c;
@@ -367,13 +366,15 @@ static void texts_of_variants_are_read_to_their_end(void **state)
                                        {"022", "e", .status = "keep", .metric = "3", .notes = "seed=2; opt=adam"},
                                        {.id = NULL}});
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        assert_refused(dir, &(struct lineage_compare_options){.variants = (const char *[]){"a", refused[i].text}, .n_variants = 2},
+        assert_refused(dir,
+                       &(struct lineage_compare_options){.variants = (const char *[]){"a", refused[i].text}, .n_variants = 2},
                        refused[i].why);
     for (int i = 0; i < 200; i++)
         strcat(many, "seed=1,");
     assert_refused(dir, &(struct lineage_compare_options){.variants = (const char *[]){"a", many}, .n_variants = 2},
                    "too many conditions");
-    compare(&c, dir, &(struct lineage_compare_options){.variants = (const char *[]){",e,,opt='a, b',", "opt=adam"}, .n_variants = 2});
+    compare(&c, dir,
+            &(struct lineage_compare_options){.variants = (const char *[]){",e,,opt='a, b',", "opt=adam"}, .n_variants = 2});
     assert_int_equal(c.variants[0].n_trials, 1);
     assert_int_equal(c.variants[1].n_trials, 2);
     assert_near(c.variants[1].difference.value, 1, 0);
@@ -417,13 +418,12 @@ static void what_else_differs_is_named(void **state)
 static void numbers_and_texts_differ(void **state)
 {
     (void)state;
-    static const struct row rows[] = {
-        {"000", "a", .status = "keep", .metric = "1", .notes = "seed=1; p=1; q=x; r=1"},
-        {"001", "b", .status = "keep", .metric = "2", .notes = "seed=1; p=x; q=1; r=1"},
-        {"002", "b", .status = "keep", .metric = "2", .notes = "seed=2; p=x; q=1; r=x"},
-        {"003", "c", .status = "crash", .notes = "seed=1; p=5; q=5; r=5"},
-        {"004", "b", .status = "keep", .metric = "2", .notes = "seed=inf; p=x; q=1; r=x"},
-        {.id = NULL}};
+    static const struct row rows[] = {{"000", "a", .status = "keep", .metric = "1", .notes = "seed=1; p=1; q=x; r=1"},
+                                      {"001", "b", .status = "keep", .metric = "2", .notes = "seed=1; p=x; q=1; r=1"},
+                                      {"002", "b", .status = "keep", .metric = "2", .notes = "seed=2; p=x; q=1; r=x"},
+                                      {"003", "c", .status = "crash", .notes = "seed=1; p=5; q=5; r=5"},
+                                      {"004", "b", .status = "keep", .metric = "2", .notes = "seed=inf; p=x; q=1; r=x"},
+                                      {.id = NULL}};
     char *dir = make_dir(), names[256] = "";
     struct lineage_comparison c;
     add_rows(dir, rows);
@@ -491,23 +491,14 @@ static void limits_are_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tail_is_that_of_the_finite_series),
-        cmocka_unit_test(far_tail_keeps_its_digits),
-        cmocka_unit_test(quantile_is_that_of_the_tables),
-        cmocka_unit_test(quantile_is_that_of_the_closed_forms),
-        cmocka_unit_test(differences_are_taken_seed_by_seed),
-        cmocka_unit_test(too_few_or_equal_differences_have_no_interval),
-        cmocka_unit_test(what_is_left_out_is_counted),
-        cmocka_unit_test(a_seed_run_twice_counts_once),
-        cmocka_unit_test(many_trials_of_a_seed_have_one_mean),
-        cmocka_unit_test(holm_steps_down_and_bonferroni_covers_all),
-        cmocka_unit_test(variants_are_named_by_text),
-        cmocka_unit_test(conditions_choose_the_trials),
-        cmocka_unit_test(what_cannot_be_compared_is_refused),
-        cmocka_unit_test(texts_of_variants_are_read_to_their_end),
-        cmocka_unit_test(what_else_differs_is_named),
-        cmocka_unit_test(numbers_and_texts_differ),
-        cmocka_unit_test(some_without_seeds_are_counted),
-        cmocka_unit_test(limits_are_told)};
+        cmocka_unit_test(tail_is_that_of_the_finite_series),   cmocka_unit_test(far_tail_keeps_its_digits),
+        cmocka_unit_test(quantile_is_that_of_the_tables),      cmocka_unit_test(quantile_is_that_of_the_closed_forms),
+        cmocka_unit_test(differences_are_taken_seed_by_seed),  cmocka_unit_test(too_few_or_equal_differences_have_no_interval),
+        cmocka_unit_test(what_is_left_out_is_counted),         cmocka_unit_test(a_seed_run_twice_counts_once),
+        cmocka_unit_test(many_trials_of_a_seed_have_one_mean), cmocka_unit_test(holm_steps_down_and_bonferroni_covers_all),
+        cmocka_unit_test(variants_are_named_by_text),          cmocka_unit_test(conditions_choose_the_trials),
+        cmocka_unit_test(what_cannot_be_compared_is_refused),  cmocka_unit_test(texts_of_variants_are_read_to_their_end),
+        cmocka_unit_test(what_else_differs_is_named),          cmocka_unit_test(numbers_and_texts_differ),
+        cmocka_unit_test(some_without_seeds_are_counted),      cmocka_unit_test(limits_are_told)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

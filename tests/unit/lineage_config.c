@@ -37,10 +37,20 @@ static void wrong_settings_are_refused(void **state)
     assert_refused("{\"noise_seeds\": 4294967296}", "noise_seeds");
     assert_refused("{\"noise_seeds\": \"four\", \"min_delta\": 1}", "noise_seeds");
     assert_refused("{\"metric\": \"a\", \"metric\": \"b\"}", "duplicate");
-    static const char *const knobs[] = {"[]", "1", "\"a\"", "null", "{\"same\": 1}", "{\"same\": [\"a\", \"b\"]}",
-                                        "{\"same\": [[]]}", "{\"same\": [[\"a\"]]}", "{\"same\": [[\"a\", 1]]}",
-                                        "{\"same\": [[\"a\", \"\"]]}", "{\"equal\": [[\"a\", \"b\"]]}", "{\"different\": {}}",
-                                        "{\"same\": [[\"a\", \"0123456789012345678901234567890123456789012345678901234567890123\"]]}"};
+    static const char *const knobs[] = {
+        "[]",
+        "1",
+        "\"a\"",
+        "null",
+        "{\"same\": 1}",
+        "{\"same\": [\"a\", \"b\"]}",
+        "{\"same\": [[]]}",
+        "{\"same\": [[\"a\"]]}",
+        "{\"same\": [[\"a\", 1]]}",
+        "{\"same\": [[\"a\", \"\"]]}",
+        "{\"equal\": [[\"a\", \"b\"]]}",
+        "{\"different\": {}}",
+        "{\"same\": [[\"a\", \"0123456789012345678901234567890123456789012345678901234567890123\"]]}"};
     for (size_t i = 0; i < sizeof knobs / sizeof *knobs; i++) {
         char text[200];
         snprintf(text, sizeof text, "{\"knobs\": %s}", knobs[i]);
@@ -50,8 +60,13 @@ static void wrong_settings_are_refused(void **state)
 
 static void settings_come_round(void **state)
 {
-    struct lineage_config config = {.direction = LINEAGE_HIGHER, .metric = "val \"x\" é", .metric_label = "x",
-                                    .min_delta = 0.1, .noise_std = 1e-5, .noise_seeds = 4}, back;
+    struct lineage_config config = {.direction = LINEAGE_HIGHER,
+                                    .metric = "val \"x\" é",
+                                    .metric_label = "x",
+                                    .min_delta = 0.1,
+                                    .noise_std = 1e-5,
+                                    .noise_seeds = 4},
+                          back;
     struct buf text = {0};
     (void)state;
     config_write(&text, &config, NULL);
@@ -135,8 +150,8 @@ static void what_could_not_be_read_back_is_not_written(void **state)
     char *dir = make_dir(), *file = join(dir, "lineage.json");
     (void)state;
     memset(long_name.metric, 'x', sizeof long_name.metric);
-    const struct lineage_config wrong[] = {{.min_delta = -1}, {.min_delta = (double)INFINITY}, {.noise_std = (double)NAN},
-                                           long_name, no_text};
+    const struct lineage_config wrong[] = {
+        {.min_delta = -1}, {.min_delta = (double)INFINITY}, {.noise_std = (double)NAN}, long_name, no_text};
     static const char *const why[] = {"min_delta", "min_delta", "noise_std", "metric must", "metric_label must"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(lineage_store_create(dir, &wrong[i], &err), LINEAGE_EINVAL);
@@ -150,8 +165,8 @@ static void what_could_not_be_read_back_is_not_written(void **state)
 /* A difference in any member makes the settings different from the existing ones. */
 static void other_settings_are_not_written_over(void **state)
 {
-    const struct lineage_config there = {.direction = LINEAGE_LOWER, .metric = "a", .metric_label = "b", .min_delta = 1,
-                                         .noise_std = 2, .noise_seeds = 3};
+    const struct lineage_config there = {
+        .direction = LINEAGE_LOWER, .metric = "a", .metric_label = "b", .min_delta = 1, .noise_std = 2, .noise_seeds = 3};
     struct lineage_config other[6];
     struct lineage_error err;
     char *dir = make_dir();
@@ -220,7 +235,10 @@ static void the_first_score_gives_its_name(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(wrong_settings_are_refused), cmocka_unit_test(settings_come_round), cmocka_unit_test(rules_of_knobs_come_round), cmocka_unit_test(setting_the_noise_keeps_the_rules),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(wrong_settings_are_refused),
+                                       cmocka_unit_test(settings_come_round),
+                                       cmocka_unit_test(rules_of_knobs_come_round),
+                                       cmocka_unit_test(setting_the_noise_keeps_the_rules),
                                        cmocka_unit_test(a_store_is_created_once),
                                        cmocka_unit_test(what_could_not_be_read_back_is_not_written),
                                        cmocka_unit_test(other_settings_are_not_written_over),

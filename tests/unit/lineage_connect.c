@@ -103,8 +103,14 @@ static void finish(PGconn *c)
     open_connections--;
 }
 
-static const struct libpq pq = {.connectdbParams = begin, .status = status, .errorMessage = message, .reset = reset, .finish = finish,
-                                .setErrorVerbosity = set_verbosity, .pingParams = ping, .serverVersion = version,
+static const struct libpq pq = {.connectdbParams = begin,
+                                .status = status,
+                                .errorMessage = message,
+                                .reset = reset,
+                                .finish = finish,
+                                .setErrorVerbosity = set_verbosity,
+                                .pingParams = ping,
+                                .serverVersion = version,
                                 .libVersion = get_library_version};
 
 static bool connects(struct lineage_error *why)
@@ -132,7 +138,9 @@ static void must_be(enum lineage_status wanted, const char *text)
 static void the_sqlstate_decides_in_any_language(void **unused)
 {
     (void)unused;
-    script = (struct script){AT "FATAL:  28P01\n", AT "FATAL:  28P01: password authentication failed for user \"a\"\nLOCATION:  auth_failed\n", PQPING_OK, 0};
+    script = (struct script){AT "FATAL:  28P01\n",
+                             AT "FATAL:  28P01: password authentication failed for user \"a\"\nLOCATION:  auth_failed\n",
+                             PQPING_OK, 0};
     must_be(LINEAGE_EREFUSED, "NAME: refused: password authentication failed for user \"a\"");
     script.first = AT "FATAL:  x", script.second = AT "SCHWERWIEGEND:  3D000: Datenbank »d« existiert nicht\n";
     must_be(LINEAGE_EREFUSED, "NAME: refused: Datenbank »d« existiert nicht");
@@ -187,7 +195,8 @@ static void the_words_of_libpq_are_sorted(void **unused)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[256];
         struct lineage_error why;
-        snprintf(text, sizeof text, "connection to server at \"SSL.certificate\", port 1 failed: %s\n\tIs it an SSL server?\n", cases[i].text);
+        snprintf(text, sizeof text, "connection to server at \"SSL.certificate\", port 1 failed: %s\n\tIs it an SSL server?\n",
+                 cases[i].text);
         script = (struct script){text, text, PQPING_NO_RESPONSE, 0};
         assert_false(connects(&why));
         if (why.status != cases[i].status)
@@ -201,8 +210,9 @@ static void the_words_of_libpq_are_sorted(void **unused)
 static void of_several_attempts_the_telling_one_counts(void **unused)
 {
     (void)unused;
-    script = (struct script){"connection to server at \"a\", port 1 failed: Connection refused\n" AT "FATAL:  x\n",
-                             "connection to server at \"a\", port 1 failed: Connection refused\n" AT "FATAL:  3D000: no database\n", PQPING_OK, 0};
+    script = (struct script){
+        "connection to server at \"a\", port 1 failed: Connection refused\n" AT "FATAL:  x\n",
+        "connection to server at \"a\", port 1 failed: Connection refused\n" AT "FATAL:  3D000: no database\n", PQPING_OK, 0};
     must_be(LINEAGE_EREFUSED, "NAME: refused: no database");
     script.first = AT "SSL SYSCALL error: EOF detected\n" AT "FATAL:  x\n";
     script.second = AT "SSL SYSCALL error: EOF detected\n" AT "FATAL:  28000: no pg_hba.conf entry, no encryption\n";

@@ -64,7 +64,7 @@ static enum lineage_status append(struct lineage_store *store, const char *hypot
 /* ---- a writer that waits ----------------------------------------------------------------------------------------- */
 
 static const char longer[] = "another process writes a row that is longer than those of the import were, so that where they "
-                                "ended is in the middle of it, and nothing that can be read begins there";
+                             "ended is in the middle of it, and nothing that can be read begins there";
 
 static int others_come_first(void *context, const char *call)
 {
@@ -200,8 +200,8 @@ static void a_row_in_the_place_of_a_cut_one_stays(void **state)
     (void)state;
     static const char staged[] = "001\t2026-01-01T00:00:00Z\ts\t\t000\t\t\"two\nlines\"\t\tcrash\t\t\t\t\t\t\t\tn\n";
     char *dir = make_dir();
-    struct lineage_trial trial = {.timestamp = "2026-01-01T00:00:00Z", .specialist = "s", .hypothesis = "two \"words\"",
-                                  .status = LINEAGE_CRASH};
+    struct lineage_trial trial = {
+        .timestamp = "2026-01-01T00:00:00Z", .specialist = "s", .hypothesis = "two \"words\"", .status = LINEAGE_CRASH};
     const struct lineage_open_options no_mirror = {.no_mirror = true};
     struct lineage_store *store;
     add_rows(dir, first);

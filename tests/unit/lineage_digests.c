@@ -22,8 +22,8 @@
 #include "support/rows.h"
 
 #define DIGESTS ".results.tsv.digests"
-#define HEADER                                                                                                            \
-    "exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\tstatus\tcore_metric\t"  \
+#define HEADER                                                                                                                   \
+    "exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\tstatus\tcore_metric\t"         \
     "val_bpb\tdelta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_path\tnotes\n"
 
 static struct lineage_error err;
@@ -486,9 +486,8 @@ static void endless_record(const char *dir)
 {
     append_rows(dir, 2);
     add_bytes(dir, "009\t2026-01-01T00:00:00Z\t\"never closed\t\t\n");
-    static const struct row theirs[] = {{.id = "x", .status = "keep", .metric = "1.0"},
-                                        {.id = "y", .status = "keep", .metric = "1.0"},
-                                        {.id = NULL}};
+    static const struct row theirs[] = {
+        {.id = "x", .status = "keep", .metric = "1.0"}, {.id = "y", .status = "keep", .metric = "1.0"}, {.id = NULL}};
     add_rows(dir, theirs);
 }
 

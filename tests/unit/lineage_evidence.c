@@ -136,7 +136,8 @@ static void unknown_and_absent_noise(void **state)
 static void a_score_has_a_margin(void **state)
 {
     (void)state;
-    assert_near(lineage_noise_margin(&(struct lineage_noise){.std = 0.2, .freedom = (double)INFINITY}, 4), 1.959963985 * 0.1, 1e-6);
+    assert_near(lineage_noise_margin(&(struct lineage_noise){.std = 0.2, .freedom = (double)INFINITY}, 4), 1.959963985 * 0.1,
+                1e-6);
     assert_near(lineage_noise_margin(&(struct lineage_noise){.std = 2, .freedom = 4}, 1), 2.77644511 * 2, 1e-6);
     assert_true(isnan(lineage_noise_margin(&(struct lineage_noise){0}, 1)));
 
@@ -159,8 +160,10 @@ static void a_score_has_a_margin(void **state)
 /* Single runs and ten good ones: the lucky single run is drawn to the middle, and is the one to repeat. */
 static void runs_go_where_they_decide(void **state)
 {
-    struct lineage_evidence_trial list[] = {{.exp_id = "0", .runs = {1, 5.0}}, {.exp_id = "1", .kept_id = "1", .runs = {10, 1.1}},
-                                            {.exp_id = "2", .runs = {1, 1.0}}, {.exp_id = "3", .runs = {1, 3.0}},
+    struct lineage_evidence_trial list[] = {{.exp_id = "0", .runs = {1, 5.0}},
+                                            {.exp_id = "1", .kept_id = "1", .runs = {10, 1.1}},
+                                            {.exp_id = "2", .runs = {1, 1.0}},
+                                            {.exp_id = "3", .runs = {1, 3.0}},
                                             {.exp_id = "4", .runs = {1, 1.9}}};
     struct lineage_evidence evidence = {.trials = list, .n = 5, .noise = {.std = 0.5, .freedom = 9}};
     const bool none[5] = {false}, skip[5] = {false, true, true};
@@ -169,10 +172,12 @@ static void runs_go_where_they_decide(void **state)
     assert_int_equal(evidence.answer, 1);
     assert_int_equal(evidence.second, 2);
     assert_int_equal(evidence.best, 1);
-    assert_true(evidence.over_second > 0.5 && evidence.over_second < 0.9 && evidence.sure < evidence.over_second && list[2].expected > list[1].expected && list[2].doubt > list[1].doubt);
+    assert_true(evidence.over_second > 0.5 && evidence.over_second < 0.9 && evidence.sure < evidence.over_second &&
+                list[2].expected > list[1].expected && list[2].doubt > list[1].doubt);
     assert_int_equal(lineage_evidence_next(&evidence, none), 2);
     assert_int_equal(lineage_evidence_next(&evidence, skip), 4);
-    evidence.noise = (struct lineage_noise){.std = 0.001, .freedom = (double)INFINITY}; /* the single run is right; one more proves it */
+    evidence.noise =
+        (struct lineage_noise){.std = 0.001, .freedom = (double)INFINITY}; /* the single run is right; one more proves it */
     assert_true(lineage_evidence_judge(&evidence));
     assert_true(evidence.answer == 2 && evidence.sure > 0.999);
     assert_int_equal(lineage_evidence_next(&evidence, none), 2);
@@ -191,10 +196,14 @@ static void runs_go_where_they_decide(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quantiles_are_those_of_tables),      cmocka_unit_test(a_floor_is_an_interval),
-        cmocka_unit_test(variances_are_pooled_by_their_freedom), cmocka_unit_test(a_contended_seed_is_left_out),
-        cmocka_unit_test(scatter_limits_a_wide_threshold),    cmocka_unit_test(odds_are_those_of_the_formula),
-        cmocka_unit_test(unknown_and_absent_noise),           cmocka_unit_test(a_score_has_a_margin),
+        cmocka_unit_test(quantiles_are_those_of_tables),
+        cmocka_unit_test(a_floor_is_an_interval),
+        cmocka_unit_test(variances_are_pooled_by_their_freedom),
+        cmocka_unit_test(a_contended_seed_is_left_out),
+        cmocka_unit_test(scatter_limits_a_wide_threshold),
+        cmocka_unit_test(odds_are_those_of_the_formula),
+        cmocka_unit_test(unknown_and_absent_noise),
+        cmocka_unit_test(a_score_has_a_margin),
         cmocka_unit_test(runs_go_where_they_decide),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

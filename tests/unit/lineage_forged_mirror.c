@@ -17,14 +17,13 @@
 
 static struct lineage_error err;
 
-static const struct row rows[] = {{.id = "000", .status = "baseline", .metric = "2.0"},
-                                  {.id = "001", .status = "keep", .metric = "1.0"},
-                                  {.id = NULL}};
+static const struct row rows[] = {
+    {.id = "000", .status = "baseline", .metric = "2.0"}, {.id = "001", .status = "keep", .metric = "1.0"}, {.id = NULL}};
 
 #define SCORE "UPDATE trials SET score = -999, core_metric = -999 WHERE exp_id = '000'"
 #define TRIGGER "CREATE TRIGGER forged AFTER INSERT ON trials BEGIN UPDATE trials SET score = -999 WHERE exp_id = '000'; END"
-#define ENDLESS                                                                                                          \
-    "ALTER TABLE trials RENAME TO other; CREATE VIEW trials AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)" \
+#define ENDLESS                                                                                                                  \
+    "ALTER TABLE trials RENAME TO other; CREATE VIEW trials AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"  \
     " SELECT other.* FROM other, n WHERE n.i < 0"
 
 static char *mirrored(void)
@@ -142,7 +141,8 @@ static void leave_wal(const char *dir, const char *wal)
 static void a_forged_write_ahead_log_is_not_used(void **state)
 {
     (void)state;
-    char *dir = mirrored(), *copy = make_dir(), *wal = join(copy, "wal"), *plain = join(copy, "plain"), *to = join(dir, "lineage.db");
+    char *dir = mirrored(), *copy = make_dir(), *wal = join(copy, "wal"), *plain = join(copy, "plain"),
+         *to = join(dir, "lineage.db");
     copy_file(to, plain);
     leave_wal(dir, wal);
     size_t length;
@@ -173,8 +173,12 @@ static void a_forged_journal_is_not_used(void **state)
 static void objects_of_others_in_the_own_mirror_are_dropped(void **state)
 {
     (void)state;
-    static const char *const changes[] = {TRIGGER, ENDLESS, "CREATE VIEW mine AS SELECT 1", "CREATE TABLE mine (x)",
-                                          "CREATE INDEX mine ON trials(notes)", "DROP VIEW params; CREATE VIEW params AS SELECT 1"};
+    static const char *const changes[] = {TRIGGER,
+                                          ENDLESS,
+                                          "CREATE VIEW mine AS SELECT 1",
+                                          "CREATE TABLE mine (x)",
+                                          "CREATE INDEX mine ON trials(notes)",
+                                          "DROP VIEW params; CREATE VIEW params AS SELECT 1"};
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         struct heard heard = {0};
         char *dir = mirrored();

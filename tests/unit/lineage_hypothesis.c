@@ -12,16 +12,15 @@ static void an_interval_decides(void **state)
         double expected, happened, margin;
         enum lineage_verdict verdict;
         bool covered;
-    } cases[] = {
-        {0.02, 0.03, 0.01, LINEAGE_SUPPORTED, true},      {0.02, 0.05, 0.01, LINEAGE_SUPPORTED, false},
-        {0.02, 0.005, 0.01, LINEAGE_REFUTED, false},      {0.02, -0.03, 0.01, LINEAGE_REFUTED, false},
-        {0.02, 0.01, 0.01, LINEAGE_INCONCLUSIVE, true},   {0.02, 0.015, 0.02, LINEAGE_INCONCLUSIVE, true},
-        {-0.02, -0.03, 0.01, LINEAGE_SUPPORTED, true},    {-0.02, 0.03, 0.01, LINEAGE_REFUTED, false},
-        {-0.02, -0.005, 0.01, LINEAGE_REFUTED, false},    {-0.02, -0.01, 0.02, LINEAGE_INCONCLUSIVE, true},
-        {0.1, 0.03, 0.01, LINEAGE_SUPPORTED, false}, /* less than predicted, but an improvement all the same */
-        {0, 0.005, 0.01, LINEAGE_INCONCLUSIVE, true},     {0, 0.02, 0.01, LINEAGE_REFUTED, false},
-        {0.02, 0.9, 0, LINEAGE_INCONCLUSIVE, false}, /* the noise is unknown */
-        {NAN, 0.1, 0.01, LINEAGE_VERDICT_NONE, false},    {0.1, INFINITY, 0.01, LINEAGE_VERDICT_NONE, false}};
+    } cases[] = {{0.02, 0.03, 0.01, LINEAGE_SUPPORTED, true},    {0.02, 0.05, 0.01, LINEAGE_SUPPORTED, false},
+                 {0.02, 0.005, 0.01, LINEAGE_REFUTED, false},    {0.02, -0.03, 0.01, LINEAGE_REFUTED, false},
+                 {0.02, 0.01, 0.01, LINEAGE_INCONCLUSIVE, true}, {0.02, 0.015, 0.02, LINEAGE_INCONCLUSIVE, true},
+                 {-0.02, -0.03, 0.01, LINEAGE_SUPPORTED, true},  {-0.02, 0.03, 0.01, LINEAGE_REFUTED, false},
+                 {-0.02, -0.005, 0.01, LINEAGE_REFUTED, false},  {-0.02, -0.01, 0.02, LINEAGE_INCONCLUSIVE, true},
+                 {0.1, 0.03, 0.01, LINEAGE_SUPPORTED, false}, /* less than predicted, but an improvement all the same */
+                 {0, 0.005, 0.01, LINEAGE_INCONCLUSIVE, true},   {0, 0.02, 0.01, LINEAGE_REFUTED, false},
+                 {0.02, 0.9, 0, LINEAGE_INCONCLUSIVE, false}, /* the noise is unknown */
+                 {NAN, 0.1, 0.01, LINEAGE_VERDICT_NONE, false},  {0.1, INFINITY, 0.01, LINEAGE_VERDICT_NONE, false}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct lineage_hypothesis h = lineage_hypothesis_judge(cases[i].expected, cases[i].happened, cases[i].margin);

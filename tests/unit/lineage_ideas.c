@@ -50,11 +50,10 @@ static void numbers_are_read_as_people_write_them(void **state)
     static const struct {
         const char *text;
         double value;
-    } cases[] = {{"32768", 32768},  {"32K", 32768},     {"2^15", 32768},   {"2**15", 32768},  {"65,536", 65536},
-                 {"0.005", 0.005},  {"5e-3", 0.005},    {"0.5%", 0.005},   {"0.5 %", 0.005},  {"1/200", 0.005},
-                 {"393k", 393000},  {"1.5M", 1.5e6},    {"−0.1", -0.1},    {"-2", -2},        {"10⁻⁴", 1e-4},
-                 {"10^-4", 1e-4},   {"0.25×", 0.25},    {"3x", 3},         {"~0.7", 0.7},     {"sqrt(4)", 2},
-                 {"5.0 nats", 5},   {".5", 0.5}};
+    } cases[] = {{"32768", 32768}, {"32K", 32768},  {"2^15", 32768},  {"2**15", 32768}, {"65,536", 65536}, {"0.005", 0.005},
+                 {"5e-3", 0.005},  {"0.5%", 0.005}, {"0.5 %", 0.005}, {"1/200", 0.005}, {"393k", 393000},  {"1.5M", 1.5e6},
+                 {"−0.1", -0.1},   {"-2", -2},      {"10⁻⁴", 1e-4},   {"10^-4", 1e-4},  {"0.25×", 0.25},   {"3x", 3},
+                 {"~0.7", 0.7},    {"sqrt(4)", 2},  {"5.0 nats", 5},  {".5", 0.5}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         double value = NAN;
@@ -130,8 +129,7 @@ static void knobs_with_rules(size_t knobs[3], const char *const names[3], const 
     settle(ideas);
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(lineage_ideas_get(ideas, i)->n_changes, 1);
-        for (knobs[i] = 0; strcmp(nth_change(ideas, knobs[i], 0).knob,
-                                  nth_change(ideas, i, 0).knob) != 0; knobs[i]++)
+        for (knobs[i] = 0; strcmp(nth_change(ideas, knobs[i], 0).knob, nth_change(ideas, i, 0).knob) != 0; knobs[i]++)
             ;
     }
     lineage_ideas_release(ideas);
@@ -165,8 +163,11 @@ static void a_person_separates_what_the_log_joins(void **state)
         for (int i = 0; i < 12; i++) {
             char id[8], text[128];
             snprintf(id, sizeof id, "%d", i);
-            snprintf(text, sizeof text, i % 2 ? "Replace loop %d by a scan" : i % 4 ? "Set muon_wd=0.%d, a weight_decay"
-                                                                              : "Set muon_weight_decay=0.%d, the wd", i + 1);
+            snprintf(text, sizeof text,
+                     i % 2   ? "Replace loop %d by a scan"
+                     : i % 4 ? "Set muon_wd=0.%d, a weight_decay"
+                             : "Set muon_weight_decay=0.%d, the wd",
+                     i + 1);
             add(ideas, id, text, "");
         }
         if (separate)
@@ -299,8 +300,8 @@ static void settings_are_read_from(const struct stated_case *cases, size_t n)
         for (size_t k = 0; k < idea->n_changes; k++) {
             const struct lineage_change found_change = nth_change(ideas, 0, k), *c = &found_change;
             assert_int_equal(c->source, LINEAGE_CHANGE_STATED);
-            length += (size_t)snprintf(found + length, sizeof found - length, "%s %s %s;", c->name,
-                                       c->from ? c->from : "-", c->to);
+            length +=
+                (size_t)snprintf(found + length, sizeof found - length, "%s %s %s;", c->name, c->from ? c->from : "-", c->to);
         }
         if (strcmp(found, cases[i].changes) != 0)
             fail_msg("%s\nfound  %s\nwanted %s", cases[i].text, found, cases[i].changes);
@@ -360,9 +361,9 @@ static void settings_that_are_mentioned_are_not_changes(void **state)
  * that the log itself spells out. */
 static void spellings_of_one_knob_are_one(void **state)
 {
-    static const char *const texts[] = {
-        "Raise adam_beta2 0.95→0.99",        "Raise opt.Adam-Beta2 0.95→0.98",     "Raise adam β₂ 0.95→0.97",
-        "Raise ADAM_BETA_2 0.95→0.96",       "Raise weight_decay 0.1→0.2", "Raise wd 0.1→0.3: weight decay is low"};
+    static const char *const texts[] = {"Raise adam_beta2 0.95→0.99", "Raise opt.Adam-Beta2 0.95→0.98",
+                                        "Raise adam β₂ 0.95→0.97",    "Raise ADAM_BETA_2 0.95→0.96",
+                                        "Raise weight_decay 0.1→0.2", "Raise wd 0.1→0.3: weight decay is low"};
     struct lineage_ideas *ideas = new_set();
     char id[8];
     (void)state;
@@ -407,7 +408,11 @@ static void parameters_are_declared_before_anything_is_stated(void **state)
 {
     struct lineage_param before[] = {{"lr", 0.1, NULL}, {"opt", NAN, "sgd"}}, after[] = {{"lr", 0.2, NULL}, {"opt", NAN, "sgd"}};
     struct lineage_trial parent = {.exp_id = "000", .status = LINEAGE_BASELINE, .params = before, .n_params = 2};
-    struct lineage_trial child = {.exp_id = "001", .parent_exp = "000", .status = LINEAGE_KEEP, .params = after, .n_params = 2,
+    struct lineage_trial child = {.exp_id = "001",
+                                  .parent_exp = "000",
+                                  .status = LINEAGE_KEEP,
+                                  .params = after,
+                                  .n_params = 2,
                                   .hypothesis = "Raise dropout 0.1→0.2"};
     struct lineage_ideas *ideas = new_set();
     struct lineage_error err;
@@ -431,8 +436,12 @@ static void added_changes_are_ordered_by_trust(void **state)
 {
     struct lineage_param low = {.name = "clip", .value = 1}, high = {.name = "clip", .value = 2};
     struct lineage_trial root = {.exp_id = "1", .hypothesis = "base", .notes = "", .params = &low, .n_params = 1};
-    struct lineage_trial child = {.exp_id = "2", .parent_exp = "1", .hypothesis = "Set warmup_steps 100→200, clip 1→2, decay_floor=0.1",
-                                  .notes = "", .params = &high, .n_params = 1};
+    struct lineage_trial child = {.exp_id = "2",
+                                  .parent_exp = "1",
+                                  .hypothesis = "Set warmup_steps 100→200, clip 1→2, decay_floor=0.1",
+                                  .notes = "",
+                                  .params = &high,
+                                  .n_params = 1};
     static const struct lineage_change given[] = {
         {.name = "WARMUP_STEPS", .from = "100", .to = "200", .source = LINEAGE_CHANGE_MEASURED},
         {.name = "DECAY_FLOOR", .from = "0.3", .to = "0.2", .source = LINEAGE_CHANGE_MEASURED},
@@ -449,8 +458,11 @@ static void added_changes_are_ordered_by_trust(void **state)
     const struct lineage_idea *idea = lineage_ideas_get(ideas, 1);
     static const struct {
         const char *name, *to, *source;
-    } wanted[] = {{"clip", "2.0", "declared"}, {"batch", "64K", "declared"}, {"WARMUP_STEPS", "200", "measured"},
-                  {"DECAY_FLOOR", "0.2", "measured"}, {"decay_floor", "0.1", "stated"}};
+    } wanted[] = {{"clip", "2.0", "declared"},
+                  {"batch", "64K", "declared"},
+                  {"WARMUP_STEPS", "200", "measured"},
+                  {"DECAY_FLOOR", "0.2", "measured"},
+                  {"decay_floor", "0.1", "stated"}};
     assert_int_equal(idea->n_changes, 5);
     for (size_t i = 0; i < 5; i++) {
         assert_string_equal(nth_change(ideas, 1, i).name, wanted[i].name);
@@ -525,19 +537,18 @@ static void citations_are_edges_to_trials_of_the_log(void **state)
 /* Trials from four fields. The library has no built-in knowledge of any of them. */
 static struct lineage_ideas *mixed_log(void)
 {
-    static const char *const texts[] = {
-        "Baseline",
-        "Raise mixup_alpha from 0.2 to 0.4 to regularise the small backbone",
-        "Lower entropy_coef 0.01→0.001: the policy stays random for too long",
-        "Raise work_mem 4→64 so that sorts stay in memory",
-        "Set inline_threshold=225 to remove calls in the hot loop",
-        "Add a squeeze-and-excitation gate behind every residual stage",
-        "Raise shared_buffers 128→512 and work_mem 4→64",
-        "Shuffle the replay buffer before each update",
-        "Vectorise the histogram loop by hand with gather instructions",
-        "Lower mixup_alpha from 0.2 to 0.1: blending hurts small images",
-        "Freeze the batch statistics of the stem after the first epoch",
-        "Raise target network period 100→1000"};
+    static const char *const texts[] = {"Baseline",
+                                        "Raise mixup_alpha from 0.2 to 0.4 to regularise the small backbone",
+                                        "Lower entropy_coef 0.01→0.001: the policy stays random for too long",
+                                        "Raise work_mem 4→64 so that sorts stay in memory",
+                                        "Set inline_threshold=225 to remove calls in the hot loop",
+                                        "Add a squeeze-and-excitation gate behind every residual stage",
+                                        "Raise shared_buffers 128→512 and work_mem 4→64",
+                                        "Shuffle the replay buffer before each update",
+                                        "Vectorise the histogram loop by hand with gather instructions",
+                                        "Lower mixup_alpha from 0.2 to 0.1: blending hurts small images",
+                                        "Freeze the batch statistics of the stem after the first epoch",
+                                        "Raise target network period 100→1000"};
     struct lineage_ideas *ideas = new_set();
     char id[8];
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -655,8 +666,9 @@ static double seconds(void)
  * sanitizers. */
 static void hostile_texts_are_cheap_and_harmless(void **state)
 {
-    static const char *const pieces[] = {"→", "1→", "a=1→", "9", "(", "((1,", ")", "[1,2", "x ", "from 1 to ", "exp_1, ",
-                                         "\xff", "\xe2\x86", "\xc0\x80", "a_", "-", "1.", "never ", "^2", "1/2/", "\n", "sqrt("};
+    static const char *const pieces[] = {"→",  "1→",         "a=1→",    "9",    "(",        "((1,",     ")",  "[1,2",
+                                         "x ", "from 1 to ", "exp_1, ", "\xff", "\xe2\x86", "\xc0\x80", "a_", "-",
+                                         "1.", "never ",     "^2",      "1/2/", "\n",       "sqrt("};
     enum { BYTES = 1 << 20 };
     char *text = malloc(BYTES + 16);
     (void)state;

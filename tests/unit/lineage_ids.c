@@ -25,16 +25,18 @@ static void counted_ids_are_found_as_they_were_written(void **state)
     }
     assert_int_equal(set.n, 994);
     assert_has(&set, (const char *const[]){"008", "009", "010", "999", "1000", "1001", NULL}, true);
-    assert_has(&set, (const char *const[]){"007", "8", "08", "0008", "0999", "01000", "1002", "exp_008", "008 ", "", "00a",
-                                           "18446744073709551624", NULL}, false);
+    assert_has(&set,
+               (const char *const[]){"007", "8", "08", "0008", "0999", "01000", "1002", "exp_008", "008 ", "", "00a",
+                                     "18446744073709551624", NULL},
+               false);
     id_set_clear(&set);
     assert_has(&set, (const char *const[]){"008", "1000", NULL}, false);
 }
 
 static void other_ids_are_found_beside_them(void **state)
 {
-    static const char *const ids[] = {"014", "exp_015", "015", "abc", "16", "016", "0017", "017", "014",
-                                      "99999999999999999999", "12", NULL};
+    static const char *const ids[] = {"014", "exp_015", "015", "abc", "16", "016", "0017", "017", "014", "99999999999999999999",
+                                      "12",  NULL};
     static const char *const others[] = {"exp_014", "14", "0014", "0016", "17", "018", "13", "", NULL};
     struct id_set set = {0};
     (void)state;

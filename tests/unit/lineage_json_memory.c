@@ -120,7 +120,7 @@ static const struct {
     const char *wanted;
 } questions[] = {
     {"settings", ask_settings, "higher|"}, {"remarks", ask_remarks, "one|two|"}, {"verify", ask_verify, ""},
-    {"metrics", ask_metrics, "2 5.0|"},  {"best", ask_best, "0.25|"},          {"append", ask_append, "appended|"},
+    {"metrics", ask_metrics, "2 5.0|"},    {"best", ask_best, "0.25|"},          {"append", ask_append, "appended|"},
 };
 
 static void put(const char *name, const char *text)
@@ -182,7 +182,8 @@ static void bad_syntax_is_said_with_its_place(void **state)
     assert_null(root);
     assert_memory_equal(err.text, "name:2:3: ", 10);
     assert_int_equal(json_text_parse(&root, "name", LINEAGE_EINVAL, NULL, 0, 0, NULL), LINEAGE_EINVAL);
-    assert_int_equal(json_text_parse(&root, "name", LINEAGE_EINVAL, "{\"a\": 1, \"a\": 2}", 16, JSON_REJECT_DUPLICATES, &err), LINEAGE_EINVAL);
+    assert_int_equal(json_text_parse(&root, "name", LINEAGE_EINVAL, "{\"a\": 1, \"a\": 2}", 16, JSON_REJECT_DUPLICATES, &err),
+                     LINEAGE_EINVAL);
     assert_int_equal(json_text_parse(&root, "name", LINEAGE_EINVAL, "[]", 2, 0, &err), LINEAGE_OK);
     json_decref(root);
 }

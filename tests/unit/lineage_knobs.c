@@ -48,8 +48,13 @@ static struct lineage_ideas *random_set(uint32_t seed, size_t n)
     for (size_t i = 0; i < n; i++) {
         char id[16], parent[16] = "", hypothesis[160];
         struct lineage_param params[4];
-        struct lineage_trial trial = {.exp_id = id, .parent_exp = parent, .hypothesis = hypothesis, .notes = "", .params = params,
-                                      .seq = i + 1, .status = (enum lineage_label)(next_random(&random) % 4)};
+        struct lineage_trial trial = {.exp_id = id,
+                                      .parent_exp = parent,
+                                      .hypothesis = hypothesis,
+                                      .notes = "",
+                                      .params = params,
+                                      .seq = i + 1,
+                                      .status = (enum lineage_label)(next_random(&random) % 4)};
         snprintf(id, sizeof id, "%03zu", i);
         if (seed % 5 && i)
             snprintf(parent, sizeof parent, "%03zu", next_random(&random) % (n + 2));
@@ -205,10 +210,17 @@ static size_t bytes_of_set(size_t n, size_t newest, size_t *knobs_bytes)
     assert_int_equal(lineage_ideas_new(&ideas, &err), LINEAGE_OK);
     for (size_t i = 0; i < n; i++) {
         char id[16], hypothesis[64];
-        struct lineage_param params[] = {{"alpha", (double)(i % 97) / 97, NULL}, {"beta", (double)(i % 11), NULL},
-                                         {"seed", (double)(i % 7), NULL}, {"lr", (double)(i % 1009) / 1e7, NULL}};
-        const struct lineage_trial trial = {.exp_id = id, .parent_exp = i ? "1000000" : "", .hypothesis = hypothesis, .notes = "",
-                                            .seq = i + 1, .params = params, .n_params = 4,
+        struct lineage_param params[] = {{"alpha", (double)(i % 97) / 97, NULL},
+                                         {"beta", (double)(i % 11), NULL},
+                                         {"seed", (double)(i % 7), NULL},
+                                         {"lr", (double)(i % 1009) / 1e7, NULL}};
+        const struct lineage_trial trial = {.exp_id = id,
+                                            .parent_exp = i ? "1000000" : "",
+                                            .hypothesis = hypothesis,
+                                            .notes = "",
+                                            .seq = i + 1,
+                                            .params = params,
+                                            .n_params = 4,
                                             .status = i ? LINEAGE_DISCARD : LINEAGE_BASELINE};
         snprintf(id, sizeof id, "%zu", 1000000 + i);
         snprintf(hypothesis, sizeof hypothesis, "try word%zu with batch and word%zu", i % 20, i * 7 % 20);

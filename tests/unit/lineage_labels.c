@@ -87,8 +87,8 @@ static void each_label_is_of_one_kind(void **state)
         enum lineage_label label = (enum lineage_label)i, parsed = LINEAGE_N_LABELS;
         assert_true(lineage_label_parse(&parsed, lineage_label_name(label)));
         assert_int_equal(parsed, label);
-        assert_int_equal(lineage_label_is_measured(label) + lineage_label_is_failure(label) +
-                             !lineage_label_is_informational(label), 1);
+        assert_int_equal(
+            lineage_label_is_measured(label) + lineage_label_is_failure(label) + !lineage_label_is_informational(label), 1);
         assert_true(lineage_label_is_measured(label) || !lineage_label_is_kept(label));
     }
     assert_null(lineage_label_name(LINEAGE_N_LABELS));

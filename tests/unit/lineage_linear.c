@@ -52,8 +52,9 @@ bool __wrap_id_set_has(const struct id_set *set, const char *id)
 
 /* ---- logs ---- */
 
-static const char header[] = "exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\tstatus\t"
-                             "core_metric\tval_bpb\tdelta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_path\tnotes";
+static const char header[] =
+    "exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\tstatus\t"
+    "core_metric\tval_bpb\tdelta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_path\tnotes";
 
 static void row(FILE *out, const char *id, const char *parent, const char *hypothesis, const char *status, const char *job)
 {
@@ -222,9 +223,16 @@ static void reading_does_not_cost_the_square(void **state)
     static const struct {
         const char *name;
         void (*make)(FILE *out, size_t n);
-    } logs[] = {{"columns", columns},       {"settings", settings}, {"metrics", metrics}, {"one id", one_id},
-                {"two spellings", two_spellings}, {"one parent", one_parent}, {"deep chain", deep_chain}, {"cycle", cycle},
-                {"voids", voids},           {"nights", nights}};
+    } logs[] = {{"columns", columns},
+                {"settings", settings},
+                {"metrics", metrics},
+                {"one id", one_id},
+                {"two spellings", two_spellings},
+                {"one parent", one_parent},
+                {"deep chain", deep_chain},
+                {"cycle", cycle},
+                {"voids", voids},
+                {"nights", nights}};
     (void)state;
     for (size_t i = 0; i < sizeof logs / sizeof *logs; i++) {
         size_t once = work_for(logs[i].make, 1000), twice = work_for(logs[i].make, 2000);
@@ -254,8 +262,9 @@ static size_t work_of_import(void (*make)(FILE *, size_t), size_t size, bool con
     assert_int_equal(fclose(out), 0);
     assert_int_equal(lineage_store_open(&store, dir, NULL, &err), LINEAGE_OK);
     if (has_rows)
-        assert_int_equal(lineage_store_append(store, &(struct lineage_trial){.exp_id = "x", .status = LINEAGE_CRASH}, NULL, NULL,
-                                              &err), LINEAGE_OK);
+        assert_int_equal(
+            lineage_store_append(store, &(struct lineage_trial){.exp_id = "x", .status = LINEAGE_CRASH}, NULL, NULL, &err),
+            LINEAGE_OK);
     work = 0;
     enum lineage_status status = convert ? lineage_import_log(store, path, NULL, &stats, NULL, NULL, &err)
                                          : lineage_import(store, path, NULL, &stats, NULL, NULL, &err);
@@ -272,8 +281,10 @@ static void importing_does_not_cost_the_square(void **state)
         const char *name;
         void (*make)(FILE *out, size_t n);
         bool convert, has_rows;
-    } logs[] = {{"one commit", one_commit, false, false}, {"converted", one_commit, true, false},
-                {"columns", columns, false, false},       {"to metrics", columns, false, true},
+    } logs[] = {{"one commit", one_commit, false, false},
+                {"converted", one_commit, true, false},
+                {"columns", columns, false, false},
+                {"to metrics", columns, false, true},
                 {"settings", settings, false, false}};
     (void)state;
     for (size_t i = 0; i < sizeof logs / sizeof *logs; i++) {

@@ -50,8 +50,10 @@ static void put_row(FILE *out, int i)
     fprintf(out, "\t000\t%s\t", i % 11 ? "opt" : "\"two\nlines\"");
     for (int k = 0; k < 6 + (i == LONG_ROW ? LONG_CELL / 50 : 0); k++)
         fputs("Raise the learning rate and lower the weight dec; ", out);
-    fprintf(out, "\t-0.0015\t%s\t%.5f\t\t-0.00123\t5.5\t7.25\tjob-%d\t\talpha=0.%d; seed=%d; optimizer=%s; info_gain turn=%d "
-            "mean=0.5 std=%d", labels[i % 4], 1 + i * 7919 % 10007 * 1e-5, i, i % 9 + 1, i, i % 2 ? "adam" : "sgd", i % 3, i % 5);
+    fprintf(out,
+            "\t-0.0015\t%s\t%.5f\t\t-0.00123\t5.5\t7.25\tjob-%d\t\talpha=0.%d; seed=%d; optimizer=%s; info_gain turn=%d "
+            "mean=0.5 std=%d",
+            labels[i % 4], 1 + i * 7919 % 10007 * 1e-5, i, i % 9 + 1, i, i % 2 ? "adam" : "sgd", i % 3, i % 5);
     fputs(i == ROWS - 1 ? "" : i % 13 ? "\n" : "\r\n", out);
 }
 
@@ -61,7 +63,8 @@ static char *make_log(void)
     FILE *out = fopen(path, "wb");
     assert_non_null(out);
     fputs("exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\tstatus\tcore_metric\t"
-          "val_bpb\tdelta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_path\tnotes\n", out);
+          "val_bpb\tdelta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_path\tnotes\n",
+          out);
     for (int i = 0; i < ROWS; i++)
         put_row(out, i);
     assert_int_equal(fclose(out), 0);
@@ -113,8 +116,17 @@ static int count(sqlite3 *db, const char *sql)
 static void assert_same(const char *dir, const char *other)
 {
     static const char *const tables[] = {
-        "trials", "param_rows", "param_values", "turn_stats", "night_rows", "findings", "label_counts", "calibration",
-        "param_values_before", "label_counts_before", "calibration_before",
+        "trials",
+        "param_rows",
+        "param_values",
+        "turn_stats",
+        "night_rows",
+        "findings",
+        "label_counts",
+        "calibration",
+        "param_values_before",
+        "label_counts_before",
+        "calibration_before",
         "(SELECT watermark, line, rows, size, last_offset, last_digest, next_id, id_width, provisional FROM %s.meta)"};
     char sql[1024];
     sqlite3 *db;
@@ -217,16 +229,23 @@ static void a_sound_mirror_is_found_so_in_pieces(void **state)
     assert_string_equal(with, without);
     assert_non_null(strstr(with, "utf8"));
     static const char *const edits[] = {
-        "UPDATE trials SET hypothesis = 'x' WHERE seq = 11500", "UPDATE trials SET notes = notes || ' ' WHERE seq = 1",
-        "UPDATE trials SET score = NULL, special = 32 WHERE seq = 9500", "UPDATE trials SET val_bpb = 1 WHERE seq = 8192",
-        "UPDATE trials SET special = 256 WHERE seq = 8193", "UPDATE trials SET digest = digest + 1 WHERE seq = 12000",
+        "UPDATE trials SET hypothesis = 'x' WHERE seq = 11500",
+        "UPDATE trials SET notes = notes || ' ' WHERE seq = 1",
+        "UPDATE trials SET score = NULL, special = 32 WHERE seq = 9500",
+        "UPDATE trials SET val_bpb = 1 WHERE seq = 8192",
+        "UPDATE trials SET special = 256 WHERE seq = 8193",
+        "UPDATE trials SET digest = digest + 1 WHERE seq = 12000",
         "INSERT INTO trials SELECT 0, line, offset, length, digest, 'x', timestamp, specialist, '', '', domain, hypothesis,"
         " expected_delta, status, core_metric, val_bpb, delta_vs_best, train_s, total_s, job_name, snapshot_path, notes, score,"
         " NULL, NULL, expected, special FROM trials WHERE seq = 1",
-        "DELETE FROM trials WHERE seq = 12000", "REPLACE INTO again_rows VALUES (8200, '001', NULL)",
-        "UPDATE ancestors SET parent = parent + 1 WHERE seq = 9000", "UPDATE ancestors SET kind = 1 WHERE seq = 12000",
-        "DELETE FROM ancestors WHERE seq = 12000", "INSERT INTO ancestors VALUES (12001, 0, 0, 0, 0, 0, 0, 12001, 0)",
-        "INSERT INTO night_rows SELECT 8200, exp_id, 'sweep', 1 FROM trials WHERE seq = 8200", "UPDATE turn_stats SET std = std + 1 WHERE seq = 8500",
+        "DELETE FROM trials WHERE seq = 12000",
+        "REPLACE INTO again_rows VALUES (8200, '001', NULL)",
+        "UPDATE ancestors SET parent = parent + 1 WHERE seq = 9000",
+        "UPDATE ancestors SET kind = 1 WHERE seq = 12000",
+        "DELETE FROM ancestors WHERE seq = 12000",
+        "INSERT INTO ancestors VALUES (12001, 0, 0, 0, 0, 0, 0, 12001, 0)",
+        "INSERT INTO night_rows SELECT 8200, exp_id, 'sweep', 1 FROM trials WHERE seq = 8200",
+        "UPDATE turn_stats SET std = std + 1 WHERE seq = 8500",
         "UPDATE findings SET line = line + 1 WHERE offset = (SELECT max(offset) FROM findings)",
         "UPDATE param_values SET low = 0 WHERE key = 'seed' AND value = 10001",
         "UPDATE param_values SET n = 2 WHERE key = 'seed' AND value = 10002",

@@ -388,10 +388,17 @@ static const struct cut {
     size_t there;               /* number of appended bytes that were written */
     const char *behind;         /* bytes that another tool wrote after them */
 } cuts[] = {
-    {"h\nA\n", "B\nC\n", 4, ""},            {"h\nA\n", "B\nC\n", 0, ""},         {"h\nA\n", "B\nC\n", 3, ""},
-    {"h\nA\n", "B\nC\n", 3, "o\tp\n"},      {"h\nA\n", "B\nC\n", 1, "o\tp\n"},   {"h\nA\n", "B\n\"C\nD\"\n", 4, "o\tp\nq\n"},
-    {"h\nA\n", "B\n\"C\nD\"\n", 4, "o\tp"}, {"", "h\nB\n", 3, "o\n"},            {"", "h\nB\n", 1, "o\n"},
-    {"", "h\nB\n", 3, ""},                  {"h\nA\n", "B\nC\n", 2, "x\n"},
+    {"h\nA\n", "B\nC\n", 4, ""},
+    {"h\nA\n", "B\nC\n", 0, ""},
+    {"h\nA\n", "B\nC\n", 3, ""},
+    {"h\nA\n", "B\nC\n", 3, "o\tp\n"},
+    {"h\nA\n", "B\nC\n", 1, "o\tp\n"},
+    {"h\nA\n", "B\n\"C\nD\"\n", 4, "o\tp\nq\n"},
+    {"h\nA\n", "B\n\"C\nD\"\n", 4, "o\tp"},
+    {"", "h\nB\n", 3, "o\n"},
+    {"", "h\nB\n", 1, "o\n"},
+    {"", "h\nB\n", 3, ""},
+    {"h\nA\n", "B\nC\n", 2, "x\n"},
 };
 
 static void leave_cut(const char *dir, const struct cut *cut)
@@ -482,8 +489,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_lock_is_on_the_file_itself, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_replaced_file_is_followed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(only_an_unchanged_log_is_claimed_at_one_look, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(torn_bytes_are_moved_aside_and_numbered, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(torn_bytes_are_moved_aside_and_numbered, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_an_import_left_is_taken_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_no_import_left_changes_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_file_that_changes_under_the_lock_is_left_alone, set_up, tear_down),

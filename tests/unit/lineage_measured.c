@@ -47,7 +47,8 @@ static const char *changes_text(const struct lineage_measured *measured)
     text[0] = '\0';
     for (size_t i = 0; i < measured->n_changes; i++) {
         const struct lineage_measured_change *c = &measured->changes[i];
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s: %s -> %s", i ? "; " : "", c->name, c->from ? c->from : "new", c->to);
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s: %s -> %s", i ? "; " : "", c->name, c->from ? c->from : "new",
+                              c->to);
         assert_true(n < sizeof text);
     }
     return text;
@@ -116,8 +117,8 @@ static void settings_of_python_are_found(void **state)
         {"t.py", "a = b = 1\n", "a = b = 2\n", "b: 1 -> 2"},
         {"t.py", "lr: float = 0.1\n", "lr: float = 0.2\n", "lr: 0.1 -> 0.2"},
         {"t.py", "class H:\n    lr = 0.1\n", "class H:\n    lr = 0.2\n", "lr: 0.1 -> 0.2"},
-        {"t.py", "class H:\n    lr = float(os.environ.get('LR', 0.02))\n", "class H:\n    lr = float(os.environ.get('LR', \"0.03\"))\n",
-         "lr: 0.02 -> 0.03"},
+        {"t.py", "class H:\n    lr = float(os.environ.get('LR', 0.02))\n",
+         "class H:\n    lr = float(os.environ.get('LR', \"0.03\"))\n", "lr: 0.02 -> 0.03"},
         {"t.py", "lr = float(os.environ.get('LR') or 0.02)\n", "lr = float(os.environ.get('LR') or 0.03)\n", "lr: 0.02 -> 0.03"},
         {"t.py", "f(os.getenv('LR', 0.02))\n", "f(os.getenv('LR', 0.03))\n", "LR: 0.02 -> 0.03"},
         {"t.py", "os.environ['OMP'] = '1'\n", "os.environ['OMP'] = '2'\n", "OMP: 1 -> 2"},
@@ -130,7 +131,8 @@ static void settings_of_python_are_found(void **state)
          "lr: 0.1 -> 0.2"},
         {"t.py", "flags.DEFINE_float('lr', 0.1, 'rate')\n", "flags.DEFINE_float('lr', 0.2, 'rate')\n", "lr: 0.1 -> 0.2"},
         {"t.py", "class C:\n    lr: float = field(default=1)\n", "class C:\n    lr: float = field(default=2)\n", "lr: 1 -> 2"},
-        {"t.py", "def f(a, lr=1, *, wd: float = 2): pass\n", "def f(a, lr=3, *, wd: float = 4): pass\n", "lr: 1 -> 3; wd: 2 -> 4"},
+        {"t.py", "def f(a, lr=1, *, wd: float = 2): pass\n", "def f(a, lr=3, *, wd: float = 4): pass\n",
+         "lr: 1 -> 3; wd: 2 -> 4"},
         {"t.py", "o = AdamW(p, lr=0.1,\n  betas=(0.9, 0.95))\n", "o = AdamW(p, lr=0.1,\n  betas=(0.9, 0.99), eps=1e-6)\n",
          "AdamW.betas: (0.9, 0.95) -> (0.9, 0.99); AdamW.eps: new -> 1e-6"},
         {"t.py", "C = {'lr': 0.1, 'opt': {'wd': 1}}\n", "C = {'lr': 0.2, 'opt': {'wd': 2}, 'n': 3}\n",
@@ -144,7 +146,8 @@ static void settings_of_python_are_found(void **state)
         {"t.py", "for epoch in range(3):\n    pass\n", "for epoch in range(4):\n    pass\n", "epoch: 3 -> 4"},
         {"t.py", "if step > 10: lr = 1\n", "if step > 20: lr = 2\n", "step: 10 -> 20; lr: 1 -> 2"},
         {"t.py", "config.lr = 0.1\n", "config.lr = 0.1\nconfig.wd = 0.2\n", "config.wd: new -> 0.2"},
-        {"t.py", "if __name__ == '__main__':\n    lr = 1\n", "if __name__ == '__main__':\n    lr = 1\n    wd = 2\n", "wd: new -> 2"},
+        {"t.py", "if __name__ == '__main__':\n    lr = 1\n", "if __name__ == '__main__':\n    lr = 1\n    wd = 2\n",
+         "wd: new -> 2"},
         {"t.py", "from a import b; lr = 1\n", "from a import b; lr = 2\n", "lr: 1 -> 2"},
         {"#t", "x = 1\n", "x = 2\n", ""},
         {"t", "#!/usr/bin/env python3\nx = 1\n", "#!/usr/bin/env python3\nx = 2\n", "x: 1 -> 2"},
@@ -180,16 +183,21 @@ static void what_is_not_a_change(void **state)
 static void settings_of_c_are_found(void **state)
 {
     static const struct pair pairs[] = {
-        {"t.c", "#define LR 3e-4f /* rate */\n#  define N (1 << 10)\n#define F(x) 1\n", "#define LR 4e-4f\n#  define N (1 << 11)\n#define F(x) 2\n",
-         "LR: 3e-4 -> 4e-4; N: 1024 -> 2048"},
-        {"t.cu", "static const double wd = 0.1, eps = 1e-8;\n", "static const double wd = 0.2, eps = 1e-7;\n", "wd: 0.1 -> 0.2; eps: 1e-8 -> 1e-7"},
+        {"t.c", "#define LR 3e-4f /* rate */\n#  define N (1 << 10)\n#define F(x) 1\n",
+         "#define LR 4e-4f\n#  define N (1 << 11)\n#define F(x) 2\n", "LR: 3e-4 -> 4e-4; N: 1024 -> 2048"},
+        {"t.cu", "static const double wd = 0.1, eps = 1e-8;\n", "static const double wd = 0.2, eps = 1e-7;\n",
+         "wd: 0.1 -> 0.2; eps: 1e-8 -> 1e-7"},
         {"t.h", "enum { A = 1, B = 2 };\n", "enum { A = 1, B = 3 };\n", "B: 2 -> 3"},
-        {"t.c", "struct c d = { .lr = 0.1f, .n = 3 };\n", "struct c d = { .lr = 0.2f, .n = 4, .m = 5 };\n", "lr: 0.1 -> 0.2; n: 3 -> 4; m: new -> 5"},
+        {"t.c", "struct c d = { .lr = 0.1f, .n = 3 };\n", "struct c d = { .lr = 0.2f, .n = 4, .m = 5 };\n",
+         "lr: 0.1 -> 0.2; n: 3 -> 4; m: new -> 5"},
         {"t.c", "int t[] = {1, 2, 3};\n", "int t[] = {1, 2, 4};\n", "t: {1, 2, 3} -> {1, 2, 4}"},
-        {"t.c", "int f(int k)\n{\n    c->lr = 0.5;\n    for (int i = 0; i < 10; i++)\n        x = x * 0.9;\n    return x * 2;\n}\n",
-         "int f(int k)\n{\n    int q = 3;\n    c->lr = 0.6;\n    for (int i = 0; i < 20; i++)\n        x = x * 0.8;\n    return x * 3;\n}\n",
+        {"t.c",
+         "int f(int k)\n{\n    c->lr = 0.5;\n    for (int i = 0; i < 10; i++)\n        x = x * 0.9;\n    return x * 2;\n}\n",
+         "int f(int k)\n{\n    int q = 3;\n    c->lr = 0.6;\n    for (int i = 0; i < 20; i++)\n        x = x * 0.8;\n    return "
+         "x * 3;\n}\n",
          "c.lr: 0.5 -> 0.6; i: 10 -> 20; x: 0.9 -> 0.8; x: 2 -> 3"},
-        {"t.cc", "namespace n { class A { int x = 1; }; }\n", "namespace n { class A { int x = 2; int y = 3; }; }\n", "x: 1 -> 2; y: new -> 3"},
+        {"t.cc", "namespace n { class A { int x = 1; }; }\n", "namespace n { class A { int x = 2; int y = 3; }; }\n",
+         "x: 1 -> 2; y: new -> 3"},
         {"t.c", "int a = 1; // int a = 2;\n", "int a = 1; /* int a = 3; */\n", ""},
     };
     (void)state;
@@ -200,7 +208,8 @@ static void settings_of_shell_are_found(void **state)
 {
     static const struct pair pairs[] = {
         {"t.sh", "A=1\nexport B='2' C=3\nlocal D=4\n", "A=2\nexport B='3' C=3\nlocal D=5\n", "A: 1 -> 2; B: 2 -> 3; D: 4 -> 5"},
-        {"t.sh", "A=${A:-1}\n: \"${B:=2}\"\necho ${C-x}\n", "A=${A:-2}\n: \"${B:=3}\"\necho ${C-y}\n", "A: 1 -> 2; B: 2 -> 3; C: x -> y"},
+        {"t.sh", "A=${A:-1}\n: \"${B:=2}\"\necho ${C-x}\n", "A=${A:-2}\n: \"${B:=3}\"\necho ${C-y}\n",
+         "A: 1 -> 2; B: 2 -> 3; C: x -> y"},
         {"t.sh", "python t.py --lr 3e-4 \\\n  --wd=0.1 -n 4 opt.lr=1 +a.b=3 --neg -0.5 && echo\n",
          "python t.py --lr 1e-3 \\\n  --wd=0.2 -n 8 opt.lr=2 +a.b=4 --neg -0.6 --fast && echo\n",
          "lr: 3e-4 -> 1e-3; wd: 0.1 -> 0.2; -n: 4 -> 8; opt.lr: 1 -> 2; a.b: 3 -> 4; neg: -0.5 -> -0.6; fast: new -> true"},
@@ -218,20 +227,25 @@ static void settings_of_configuration_files_are_found(void **state)
         {"t.yaml", "opt:\n  lr: 3e-4 # rate\n  betas: [0.9, 0.95]\n  m: {a: 1, b: x}\n",
          "opt:\n  lr: 1e-3 # rate\n  betas: [0.9, 0.99]\n  m: {a: 2, b: x}\n",
          "opt.lr: 3e-4 -> 1e-3; opt.betas: [0.9, 0.95] -> [0.9, 0.99]; opt.m.a: 1 -> 2"},
-        {"t.yml", "groups:\n- name: a\n  wd: 0.1\n- name: b\n  wd: 0.2\n", "groups:\n- name: a\n  wd: 0.1\n- name: b\n  wd: 0.3\n", "groups.wd: 0.2 -> 0.3"},
+        {"t.yml", "groups:\n- name: a\n  wd: 0.1\n- name: b\n  wd: 0.2\n",
+         "groups:\n- name: a\n  wd: 0.1\n- name: b\n  wd: 0.3\n", "groups.wd: 0.2 -> 0.3"},
         {"t.yaml", "text: |\n  lr: 1\n  x\nlr: !!float 1\n", "text: |\n  lr: 2\n  x\nlr: !!float 3\n", "lr: 1 -> 3"},
         {"t.yaml", "a:\n  b: 1\n", "a:\n  c: 2\n  b: 1\n", "a.c: new -> 2"},
-        {"t.yaml", "d: 2024-01-02\nm: don't # c\nk-x: a, b\nn: a#b (c\no: 1\n", "d: 2024-01-03\nm: don't # d\nk-x: a, c\nn: a#c (c\no: 2\n",
+        {"t.yaml", "d: 2024-01-02\nm: don't # c\nk-x: a, b\nn: a#b (c\no: 1\n",
+         "d: 2024-01-03\nm: don't # d\nk-x: a, c\nn: a#c (c\no: 2\n",
          "d: 2024-01-02 -> 2024-01-03; k-x: a, b -> a, c; n: a#b (c -> a#c (c; o: 1 -> 2"},
-        {"t.yaml", "\"q k\": &x 1\nl: [1, 2,\n  3]\nb: {x: hello you, a-b: 1}\n", "\"q k\": &x 2\nl: [1, 2,\n  4]\nb: {x: hello me, a-b: 2}\n",
+        {"t.yaml", "\"q k\": &x 1\nl: [1, 2,\n  3]\nb: {x: hello you, a-b: 1}\n",
+         "\"q k\": &x 2\nl: [1, 2,\n  4]\nb: {x: hello me, a-b: 2}\n",
          "q k: 1 -> 2; l: [1, 2, 3] -> [1, 2, 4]; b.x: hello you -> hello me; b.a-b: 1 -> 2"},
         {"t.toml", "t = {a = 1, b-c = 'x'}\n[[g]]\nr = [{n = 1}]\n", "t = {a = 2, b-c = 'y'}\n[[g]]\nr = [{n = 2}]\n",
          "t.a: 1 -> 2; t.b-c: x -> y; g.r.n: 1 -> 2"},
-        {"t.ini", "a = 0.9, 0.95\nu: http://x/1 # c\n", "a = 0.9, 0.99\nu: http://x/2\n", "a: 0.9, 0.95 -> 0.9, 0.99; u: http://x/1 -> http://x/2"},
+        {"t.ini", "a = 0.9, 0.95\nu: http://x/1 # c\n", "a = 0.9, 0.99\nu: http://x/2\n",
+         "a: 0.9, 0.95 -> 0.9, 0.99; u: http://x/1 -> http://x/2"},
         {"t.json", "{\"p\": \"a\\\\b\", \"d\": [1, {\"e\": null}], \"t\": [[1, 2], [3]], /* x */ \"z\": -1}\n",
          "{\"p\": \"a\\\\c\", \"d\": [2, {\"e\": 3}], \"t\": [[1, 2], [4]], /* y */ \"z\": -2}\n",
          "p: a\\\\b -> a\\\\c; d.e: null -> 3; t: [[1, 2], [3]] -> [[1, 2], [4]]; z: -1 -> -2"},
-        {"t.json", "{\"t\": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]}\n", "{\"t\": [2, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]}\n", ""},
+        {"t.json", "{\"t\": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]}\n",
+         "{\"t\": [2, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]}\n", ""},
         {"t.yaml", "f: {\n  a: 1,\n  b: 2\n}\ng: 3\n", "f: {\n  a: 1,\n  b: 4\n}\ng: 5\n", "f.b: 2 -> 4; g: 3 -> 5"},
         {"t.yaml", "url: http://a:80/x\n", "url: http://b:80/x\n", "url: http://a:80/x -> http://b:80/x"},
         {"t.toml", "lr = 3e-4\n[a.b]\nn = 1_000\nl = [1,\n 2]\ns = \"\"\"\nlr = 1\n\"\"\"\n[[c]]\nx.y = 'q'\n",
@@ -256,7 +270,9 @@ static void lines_are_counted_by_function(void **state)
     assert_int_equal(mkdir(from, 0700), 0);
     assert_int_equal(mkdir(to, 0700), 0);
     put(from, "a.py", "import x\nclass G:\n    def f(self):\n        a()\n        b()\n    def g(self):\n        c()\n");
-    put(to, "a.py", "import x\nimport y\nclass G:\n    def f(self):\n        a()\n        d()\n        b()\n    def g(self):\n        return\n");
+    put(to, "a.py",
+        "import x\nimport y\nclass G:\n    def f(self):\n        a()\n        d()\n        b()\n    def g(self):\n        "
+        "return\n");
     put(from, "gone.txt", "one\ntwo\n");
     put(to, "new.sh", "A=1\n");
     put(from, "same.py", "x = 1\n");
@@ -379,9 +395,45 @@ static void hostile_directories_are_survived(void **state)
  * finish; nested levels beyond the limits must not be followed. */
 static void hostile_texts_cost_their_length(void **state)
 {
-    static const char *const pieces[] = {"(", "[", "{", "f(", "x=[", "{'a':", "if x:", "if:", "def f(", "class A: ", "'''", "'", "\"\\", "a=", "a,", "a.b.",
-                                         "\\\n", "#", "/*", "<<E\n", "${A:-", "$(", "- ", "  - a:\n", "a:\n ", "a: [", "{\"a\":{", "[[", "= = ", "\t\n", "@",
-                                         "+++ b/x\n", "@@ -1 +1 @@\n-a\n+b\n", "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-x = 1\n+x = 2\n", "lambda x: 0.5, ", "1+", "-", "0x", "1e"};
+    static const char *const pieces[] = {"(",
+                                         "[",
+                                         "{",
+                                         "f(",
+                                         "x=[",
+                                         "{'a':",
+                                         "if x:",
+                                         "if:",
+                                         "def f(",
+                                         "class A: ",
+                                         "'''",
+                                         "'",
+                                         "\"\\",
+                                         "a=",
+                                         "a,",
+                                         "a.b.",
+                                         "\\\n",
+                                         "#",
+                                         "/*",
+                                         "<<E\n",
+                                         "${A:-",
+                                         "$(",
+                                         "- ",
+                                         "  - a:\n",
+                                         "a:\n ",
+                                         "a: [",
+                                         "{\"a\":{",
+                                         "[[",
+                                         "= = ",
+                                         "\t\n",
+                                         "@",
+                                         "+++ b/x\n",
+                                         "@@ -1 +1 @@\n-a\n+b\n",
+                                         "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-x = 1\n+x = 2\n",
+                                         "lambda x: 0.5, ",
+                                         "1+",
+                                         "-",
+                                         "0x",
+                                         "1e"};
     static const char *const files[] = {"t.py", "t.c", "t.sh", "t.yaml", "t.toml", "t.json", "t.txt"};
     enum { LENGTH = 100000 };
     char *text = malloc(LENGTH + 1);
@@ -449,8 +501,10 @@ static void a_diff_is_measured_by_hunks(void **state)
 
 static void commands_are_compared(void **state)
 {
-    static const char *const from[] = {"LR=1", "python", "train.py", "--wd", "0.1", "--n=3", "opt.lr=0.1", "--name", "{x}", "--old"};
-    static const char *const to[] = {"LR=2", "python", "other.py", "--n=4", "--wd", "0.2", "--fast", "opt.lr=0.2", "--name", "{x}", "--neg", "-1"};
+    static const char *const from[] = {"LR=1",  "python",     "train.py", "--wd", "0.1",
+                                       "--n=3", "opt.lr=0.1", "--name",   "{x}",  "--old"};
+    static const char *const to[] = {"LR=2",   "python",     "other.py", "--n=4", "--wd",  "0.2",
+                                     "--fast", "opt.lr=0.2", "--name",   "{x}",   "--neg", "-1"};
     struct lineage_measured measured;
     (void)state;
     assert_int_equal(lineage_measure_commands(&measured, from, 10, to, 12, &err), LINEAGE_OK);
@@ -507,13 +561,18 @@ static void trials_are_compared_with_their_nearest_ancestor(void **state)
     put_in(dir, "snapshots/000_s", "train.py", "lr = 0.1\nwd = 1\n");
     put_in(dir, "snapshots/002_s", "train.py", "lr = 0.2\nwd = 1\n");
     put_in(dir, "outside", "train.py", "lr = 9\n");
-    put_in(dir, "provenance/001", "run.json", "{\"command\": [\"python\", \"t.py\", \"--n\", \"1\"], \"env\": {\"A\": \"1\", \"T\": null}}");
+    put_in(dir, "provenance/001", "run.json",
+           "{\"command\": [\"python\", \"t.py\", \"--n\", \"1\"], \"env\": {\"A\": \"1\", \"T\": null}}");
     put_in(dir, "provenance/003", "run.json",
-           "{\"command\": [\"python\", \"t.py\", \"--n\", \"2\"], \"env\": {\"A\": \"2\"}, \"git\": {\"commit\": \"abc\", \"top\": \"/\"}}");
-    put_in(dir, "provenance/003", "unstaged.diff", "--- a/t.py\n+++ b/t.py\n@@ -1,3 +1,3 @@\n-a = 1\n-b = 1\n+a = 2\n+b = 2\n c = 1\n");
+           "{\"command\": [\"python\", \"t.py\", \"--n\", \"2\"], \"env\": {\"A\": \"2\"}, \"git\": {\"commit\": \"abc\", "
+           "\"top\": \"/\"}}");
+    put_in(dir, "provenance/003", "unstaged.diff",
+           "--- a/t.py\n+++ b/t.py\n@@ -1,3 +1,3 @@\n-a = 1\n-b = 1\n+a = 2\n+b = 2\n c = 1\n");
     put_in(dir, "provenance/004", "run.json",
-           "{\"command\": [\"python\", \"t.py\", \"--n\", \"2\"], \"env\": {\"A\": \"2\"}, \"git\": {\"commit\": \"abc\", \"top\": \"/\"}}");
-    put_in(dir, "provenance/004", "staged.diff", "--- a/t.py\n+++ b/t.py\n@@ -1,3 +1,3 @@\n-a = 1\n+a = 3\n b = 1\n-c = 1\n+c = 4\n");
+           "{\"command\": [\"python\", \"t.py\", \"--n\", \"2\"], \"env\": {\"A\": \"2\"}, \"git\": {\"commit\": \"abc\", "
+           "\"top\": \"/\"}}");
+    put_in(dir, "provenance/004", "staged.diff",
+           "--- a/t.py\n+++ b/t.py\n@@ -1,3 +1,3 @@\n-a = 1\n+a = 3\n b = 1\n-c = 1\n+c = 4\n");
     struct lineage_store *store = open_store(dir, LINEAGE_HIGHER, NULL);
 
     assert_string_equal(measure_trial(&m, store, "000"), "");
@@ -564,7 +623,8 @@ static void edited_tables_change_no_answer(void **state)
         "UPDATE measured_changes SET old = NULL",
         "UPDATE measured_changes SET place = place + 5, file = 'x'",
         "UPDATE measured_changes SET name = zeroblob(9), line = -1",
-        "INSERT INTO measured_changes SELECT seq, place + 1, file, scope, name, old, new, old_value, new_value, line FROM measured_changes",
+        "INSERT INTO measured_changes SELECT seq, place + 1, file, scope, name, old, new, old_value, new_value, line FROM "
+        "measured_changes",
         "DELETE FROM measured_changes",
         "DELETE FROM measured_lines",
         "UPDATE measured_lines SET added = -1, kind = 99",

@@ -134,10 +134,11 @@ static void stores_without_metrics_pay_nothing(void **state)
                                        {"001", "s", "000", .status = "keep", .metric = "2", .notes = "lr=0.2; seen twice"},
                                        {"002", "s", "000", .status = "keep", .metric = "2", .notes = "lr=0.3"},
                                        {.id = NULL}};
-    static const struct row measured[] = {{"000", "s", .status = "baseline", .metric = "3", .notes = "lr=0.1; metrics loss=1, acc=2"},
-                                          {"001", "s", "000", .status = "keep", .metric = "2", .notes = "lr=0.2; metrics loss=2"},
-                                          {"002", "s", "000", .status = "keep", .metric = "2", .notes = "lr=0.3"},
-                                          {.id = NULL}};
+    static const struct row measured[] = {
+        {"000", "s", .status = "baseline", .metric = "3", .notes = "lr=0.1; metrics loss=1, acc=2"},
+        {"001", "s", "000", .status = "keep", .metric = "2", .notes = "lr=0.2; metrics loss=2"},
+        {"002", "s", "000", .status = "keep", .metric = "2", .notes = "lr=0.3"},
+        {.id = NULL}};
     char *dirs[] = {make_dir(), make_dir()};
     (void)state;
     add_rows(dirs[0], plain);
@@ -181,10 +182,8 @@ static void queries_use_the_index(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(notes_hold_metrics),
-        cmocka_unit_test(many_metrics),
-        cmocka_unit_test(json_repeats_the_notes),
-        cmocka_unit_test(stores_without_metrics_pay_nothing),
+        cmocka_unit_test(notes_hold_metrics),     cmocka_unit_test(many_metrics),
+        cmocka_unit_test(json_repeats_the_notes), cmocka_unit_test(stores_without_metrics_pay_nothing),
         cmocka_unit_test(queries_use_the_index),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,8 +47,7 @@ static void appended_rows_are_read_by_every_handle(void **state)
     char *dir = make_dir();
     add_rows(dir, three);
     struct heard heard = {0};
-    struct lineage_store *a = open_store(dir, LINEAGE_LOWER, &heard),
-                         *b = open_store(dir, LINEAGE_LOWER, &heard);
+    struct lineage_store *a = open_store(dir, LINEAGE_LOWER, &heard), *b = open_store(dir, LINEAGE_LOWER, &heard);
     assert_string_equal(best_of(a), "001");
     assert_string_equal(best_of(b), "001");
     for (int i = 3; i < 40; i++) {
@@ -58,9 +57,7 @@ static void appended_rows_are_read_by_every_handle(void **state)
         add_rows(dir, (const struct row[]){{id, .status = "keep", .metric = metric}, {.id = NULL}});
         assert_string_equal(best_of(i % 2 ? a : b), id);
     }
-    assert_string_equal(
-        sql_value(a, "SELECT count(*) || ' ' || max(seq) || ' ' || max(line) FROM trials"),
-        "40 40 41");
+    assert_string_equal(sql_value(a, "SELECT count(*) || ' ' || max(seq) || ' ' || max(line) FROM trials"), "40 40 41");
     assert_int_equal(heard.n, 0);
     lineage_store_close(a);
     lineage_store_close(b);
@@ -70,14 +67,12 @@ static void appended_rows_are_read_by_every_handle(void **state)
 /* Returns everything that readers can see of the sums, as one text. */
 static const char *sums(struct lineage_store *store)
 {
-    return sql_value(
-        store,
-        "SELECT (SELECT group_concat(specialist || status || n, ';') FROM label_counts) || '|' ||"
-        " (SELECT group_concat(key || value || status || n || coalesce(low, '') || coalesce(high, "
-        "''), ';')"
-        " FROM param_values) || '|' || (SELECT group_concat(specialist || n || same_sign ||"
-        " printf('%.17g %.17g %.17g', expected_sum, actual_sum, error_sum), ';') FROM "
-        "calibration)");
+    return sql_value(store, "SELECT (SELECT group_concat(specialist || status || n, ';') FROM label_counts) || '|' ||"
+                            " (SELECT group_concat(key || value || status || n || coalesce(low, '') || coalesce(high, "
+                            "''), ';')"
+                            " FROM param_values) || '|' || (SELECT group_concat(specialist || n || same_sign ||"
+                            " printf('%.17g %.17g %.17g', expected_sum, actual_sum, error_sum), ';') FROM "
+                            "calibration)");
 }
 
 static void sums_do_not_depend_on_when_the_file_was_read(void **state)
@@ -92,9 +87,8 @@ static void sums_do_not_depend_on_when_the_file_was_read(void **state)
         snprintf(metric, sizeof metric, "%.17g", 1.0 / (i + 3));
         snprintf(notes, sizeof notes, "alpha=%d.1; beta=nan", i % 3);
         snprintf(expected, sizeof expected, "-0.%d", i * 7 + 1);
-        const struct row rows[] = {{id, i % 5 ? "s" : "t", NULL, labels[i % 4],
-                                    i % 7 ? metric : NULL, notes, .expected = expected,
-                                    .delta = i % 6 ? metric : "nan"},
+        const struct row rows[] = {{id, i % 5 ? "s" : "t", NULL, labels[i % 4], i % 7 ? metric : NULL, notes,
+                                    .expected = expected, .delta = i % 6 ? metric : "nan"},
                                    {.id = NULL}};
         add_rows(dir, rows);
         add_rows(again, rows);
@@ -107,10 +101,8 @@ static void sums_do_not_depend_on_when_the_file_was_read(void **state)
     assert_int_equal(lineage_rebuild(store, &err), LINEAGE_OK);
     assert_string_equal(sums(store), want);
     assert_string_equal(sql_value(store, "SELECT sum(n) FROM label_counts"), "60");
-    assert_string_equal(sql_value(store, "SELECT sum(n) FROM param_values WHERE key = 'alpha'"),
-                        "60");
-    assert_string_equal(sql_value(store, "SELECT count(*) FROM param_values WHERE key = 'beta'"),
-                        "0");
+    assert_string_equal(sql_value(store, "SELECT sum(n) FROM param_values WHERE key = 'alpha'"), "60");
+    assert_string_equal(sql_value(store, "SELECT count(*) FROM param_values WHERE key = 'beta'"), "0");
     lineage_store_close(store);
     lineage_store_close(fresh);
     remove_dir(dir);
@@ -122,21 +114,18 @@ static void calibration_compares_kept_and_discarded_trials(void **state)
     (void)state;
     char *dir = make_dir();
     add_rows(dir, three);
-    add_rows(dir, (const struct row[]){
-                      {"3", "s", .status = "crash", .expected = "-1", .delta = "-1"},
-                      {"4", "s", .status = "keep", .expected = "≥ +0.5pp EM", .delta = "0.25"},
-                      {"5", "s", .status = "keep", .expected = "minus_1", .delta = "1"},
-                      {"6", "s", .status = "keep", .expected = "-1", .delta = "inf"},
-                      {.id = NULL}});
+    add_rows(dir, (const struct row[]){{"3", "s", .status = "crash", .expected = "-1", .delta = "-1"},
+                                       {"4", "s", .status = "keep", .expected = "≥ +0.5pp EM", .delta = "0.25"},
+                                       {"5", "s", .status = "keep", .expected = "minus_1", .delta = "1"},
+                                       {"6", "s", .status = "keep", .expected = "-1", .delta = "inf"},
+                                       {.id = NULL}});
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
-    assert_string_equal(
-        sql_value(store, "SELECT n || ' ' || same_sign || ' ' || error_sum FROM calibration WHERE"
-                         " specialist = 's'"),
-        "2 2 0.75");
-    assert_string_equal(
-        sql_value(store, "SELECT n || ' ' || same_sign || ' ' || error_sum FROM calibration WHERE"
-                         " specialist = 't'"),
-        "1 0 0.375");
+    assert_string_equal(sql_value(store, "SELECT n || ' ' || same_sign || ' ' || error_sum FROM calibration WHERE"
+                                         " specialist = 's'"),
+                        "2 2 0.75");
+    assert_string_equal(sql_value(store, "SELECT n || ' ' || same_sign || ' ' || error_sum FROM calibration WHERE"
+                                         " specialist = 't'"),
+                        "1 0 0.375");
     lineage_store_close(store);
     remove_dir(dir);
 }
@@ -146,28 +135,22 @@ static void an_unterminated_record_is_read_again(void **state)
     (void)state;
     char *dir = make_dir(), before[512];
     add_rows(dir, three);
-    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL),
-                         *other = open_store(dir, LINEAGE_LOWER, NULL);
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL), *other = open_store(dir, LINEAGE_LOWER, NULL);
     snprintf(before, sizeof before, "%s", sums(store));
     add_bytes(dir, "003\tt\ts\t002\t\t\th\t-1\tkeep\t1\t\t-1\t\t\t\t\talpha=0.3");
     assert_string_equal(all_ids(store), "000 001 002 003 "); /* the unfinished row is shown too */
     assert_string_equal(best_of(other), "003");
     assert_string_equal(sql_value(store, "SELECT sum(n) FROM label_counts"), "4");
-    assert_string_equal(
-        sql_value(store, "SELECT low FROM param_values WHERE key = 'alpha' AND status = 'keep'"),
-        "1.0");
+    assert_string_equal(sql_value(store, "SELECT low FROM param_values WHERE key = 'alpha' AND status = 'keep'"), "1.0");
     add_bytes(dir, "5; gamma=2"); /* the row was not complete */
-    assert_string_equal(
-        sql_value(other, "SELECT group_concat(key || value) FROM (SELECT * FROM params WHERE"
-                         " exp_id = '003' ORDER BY key)"),
-        "alpha0.35,gamma2.0");
-    assert_string_equal(sql_value(other,
-                                  "SELECT low FROM param_values WHERE key = 'alpha' AND value = 0.3"
-                                  " AND status = 'keep'"),
+    assert_string_equal(sql_value(other, "SELECT group_concat(key || value) FROM (SELECT * FROM params WHERE"
+                                         " exp_id = '003' ORDER BY key)"),
+                        "alpha0.35,gamma2.0");
+    assert_string_equal(sql_value(other, "SELECT low FROM param_values WHERE key = 'alpha' AND value = 0.3"
+                                         " AND status = 'keep'"),
                         "2.0");
     add_bytes(dir, "\n");
-    assert_string_equal(sql_value(store, "SELECT sum(n) || ' ' || count(*) FROM label_counts"),
-                        "4 3");
+    assert_string_equal(sql_value(store, "SELECT sum(n) || ' ' || count(*) FROM label_counts"), "4 3");
     assert_string_equal(sql_value(store, "SELECT provisional || ' ' || rows FROM meta"), "0 4");
     lineage_store_close(store);
     lineage_store_close(other);
@@ -284,9 +267,7 @@ static void processes_follow_together(void **state)
             leave(read_while_growing(dir));
     for (int i = 0; i < 300; i++) {
         snprintf(id, sizeof id, "%03d", i);
-        add_rows(dir,
-                 (const struct row[]){
-                     {id, "s", .status = "keep", .metric = "1", .notes = "alpha=1"}, {.id = NULL}});
+        add_rows(dir, (const struct row[]){{id, "s", .status = "keep", .metric = "1", .notes = "alpha=1"}, {.id = NULL}});
         if (i % 20 == 0)
             usleep(2000);
     }
@@ -296,9 +277,7 @@ static void processes_follow_together(void **state)
         assert_int_equal(status, 0);
     }
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
-    assert_string_equal(
-        sql_value(store, "SELECT count(*) || ' ' || count(DISTINCT exp_id) FROM trials"),
-        "300 300");
+    assert_string_equal(sql_value(store, "SELECT count(*) || ' ' || count(DISTINCT exp_id) FROM trials"), "300 300");
     assert_string_equal(sql_value(store, "SELECT group_concat(n) FROM label_counts"), "300");
     assert_string_equal(sql_value(store, "SELECT n FROM param_values"), "300");
     lineage_store_close(store);
@@ -353,7 +332,8 @@ static void many_specialists_and_parameters(void **state)
     for (int i = 0; i < N; i++) {
         snprintf(ids[i], sizeof ids[i], "%d", i);
         snprintf(notes[i], sizeof notes[i], "p%d=1", i);
-        rows[i] = (struct row){ids[i], ids[i], .status = "keep", .metric = "1", .notes = notes[i], .expected = "1e999", .delta = "1"};
+        rows[i] =
+            (struct row){ids[i], ids[i], .status = "keep", .metric = "1", .notes = notes[i], .expected = "1e999", .delta = "1"};
     }
     add_rows(dir, rows);
     assert_rows(dir, N);

@@ -67,9 +67,8 @@ static void changed_bytes_are_noticed_with_their_line(void **state)
         const char *from, *to, *ids;
         uint64_t line;
     } edits[] = {
-        {"h 001", "H 001", "000 001 002 ", 3},     {"000\t", "00x\t", "00x 001 002 ", 2},
-        {"\n002\t", "\n02x\t", "000 001 02x ", 4}, {"bad 1", "bad 2", "000 001 002 ", 6},
-        {"domain", "demain", "000 001 002 ", 1},   {"\n\nbad", "\n.\tad", "000 001 002 ", 6},
+        {"h 001", "H 001", "000 001 002 ", 3}, {"000\t", "00x\t", "00x 001 002 ", 2},   {"\n002\t", "\n02x\t", "000 001 02x ", 4},
+        {"bad 1", "bad 2", "000 001 002 ", 6}, {"domain", "demain", "000 001 002 ", 1}, {"\n\nbad", "\n.\tad", "000 001 002 ", 6},
     };
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
         char *dir = mirrored("\nbad 1\tcells\n");
@@ -192,8 +191,7 @@ static void a_shorter_or_replaced_file_is_noticed(void **state)
 static void a_copy_or_a_touch_is_no_change(void **state)
 {
     (void)state;
-    char *dir = mirrored(""), *copy = strdup(in_dir(dir, "copy")),
-         *file = strdup(in_dir(dir, "results.tsv"));
+    char *dir = mirrored(""), *copy = strdup(in_dir(dir, "copy")), *file = strdup(in_dir(dir, "results.tsv"));
     struct heard heard = {0};
     copy_file(file, copy);
     assert_int_equal(rename(copy, file), 0); /* another inode */
@@ -288,8 +286,7 @@ static void another_score_column_does_not_use_the_mirror(void **state)
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, &heard);
     assert_string_equal(best_of(store), "a");
     lineage_store_close(store);
-    assert_int_equal(lineage_store_create(dir, &config, &err),
-                     LINEAGE_OK); /* the setting changes after the mirror was made */
+    assert_int_equal(lineage_store_create(dir, &config, &err), LINEAGE_OK); /* the setting changes after the mirror was made */
     store = open_store(dir, LINEAGE_LOWER, &heard);
     assert_string_equal(best_of(store), "b");
     assert_int_equal(heard.n, 1);
@@ -326,8 +323,7 @@ static void a_read_only_directory_is_answered_from_memory(void **state)
     char *dir = make_dir();
     struct heard heard = {0};
     add_rows(dir, three);
-    if (geteuid() ==
-        0) { /* root ignores permissions, so a directory takes the file's place */
+    if (geteuid() == 0) { /* root ignores permissions, so a directory takes the file's place */
         assert_int_equal(mkdir(in_dir(dir, "lineage.db"), 0755), 0);
     } else {
         assert_int_equal(chmod(dir, 0555), 0);
@@ -374,8 +370,7 @@ static void best_and_ranges_use_indexes(void **state)
          " ORDER BY score DESC, seq LIMIT 1",
          "kept_by_score_down"},
         {"SELECT seq FROM trials WHERE exp_id = '1' ORDER BY seq DESC LIMIT 1", "trials_by_id"},
-        {"SELECT seq FROM param_rows WHERE key = 'alpha' AND value >= 1 AND value <= 2",
-         "PRIMARY KEY"},
+        {"SELECT seq FROM param_rows WHERE key = 'alpha' AND value >= 1 AND value <= 2", "PRIMARY KEY"},
         {"SELECT seq FROM trials t WHERE 1 AND t.score >= 1 AND t.score <= 2", "trials_by_score"},
     };
     assert_int_equal(sqlite3_open(in_dir(dir, "lineage.db"), &db), SQLITE_OK);

@@ -21,9 +21,8 @@
 
 static struct lineage_error err;
 
-static const struct row rows[] = {{.id = "000", .status = "keep", .metric = "2.0"},
-                                  {.id = "001", .status = "keep", .metric = "1.0"},
-                                  {.id = NULL}};
+static const struct row rows[] = {
+    {.id = "000", .status = "keep", .metric = "2.0"}, {.id = "001", .status = "keep", .metric = "1.0"}, {.id = NULL}};
 
 static enum lineage_status append_one(struct lineage_store *store)
 {
@@ -158,8 +157,7 @@ static void a_mirror_whose_making_was_interrupted_is_made_anew(void **state)
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
         sqlite3 *db;
         char *dir = mirrored();
-        assert_int_equal(sqlite3_open_v2(in_dir(dir, "lineage.db"), &db, SQLITE_OPEN_READWRITE, checked_pages_vfs()),
-                         SQLITE_OK);
+        assert_int_equal(sqlite3_open_v2(in_dir(dir, "lineage.db"), &db, SQLITE_OPEN_READWRITE, checked_pages_vfs()), SQLITE_OK);
         assert_int_equal(sqlite3_exec(db, versions[i], NULL, NULL, NULL), SQLITE_OK);
         sqlite3_close(db);
         must_answer(dir, "making it anew");
@@ -407,7 +405,7 @@ static void each_user_has_a_mirror(void **state)
     char *records = join(other, "lineage/mirrors"), **names = list_dir(records, "");
     size_t private = 0;
     for (size_t i = 0; names[i]; i++)
-        private += strstr(names[i], ".private") != NULL;
+    private += strstr(names[i], ".private") != NULL;
     assert_int_equal(private, 1);
     free_list(names);
     free(records);
@@ -494,8 +492,10 @@ static void a_mirror_that_may_not_be_written_is_read_without_locks(void **state)
     fs_set_fault(NULL, NULL);
     lineage_store_close(open_store(dir, LINEAGE_LOWER, NULL));
     fs_set_fault(not_writable, NULL);
-    write_file(in_dir(dir, "lineage.db"), "no database, but of some length: it is longer than the head of one, which has a hundred"
-                                          " bytes and begins otherwise", 110);
+    write_file(in_dir(dir, "lineage.db"),
+               "no database, but of some length: it is longer than the head of one, which has a hundred"
+               " bytes and begins otherwise",
+               110);
     store = open_store(dir, LINEAGE_LOWER, &heard);
     assert_string_equal(all_ids(store), "000 001 002 ");
     assert_non_null(strstr(heard.text, "is of no use"));
@@ -529,11 +529,12 @@ static void whose_a_database_is_is_told_by_more_than_one_sign(void **state)
     static const struct {
         const char *sql;
         bool ours;
-    } databases[] = {{"CREATE TABLE notes (x)", false},
-                     {"CREATE TABLE trials (x); CREATE TABLE param_rows (x)", false},
-                     {"CREATE TABLE trials (x); CREATE TABLE param_rows (x); CREATE TABLE meta (x)", true},
-                     {"CREATE TABLE x (x); DROP TABLE x", true},
-                     {"PRAGMA application_id = 5; CREATE TABLE trials (x); CREATE TABLE param_rows (x); CREATE TABLE meta (x)", false}};
+    } databases[] = {
+        {"CREATE TABLE notes (x)", false},
+        {"CREATE TABLE trials (x); CREATE TABLE param_rows (x)", false},
+        {"CREATE TABLE trials (x); CREATE TABLE param_rows (x); CREATE TABLE meta (x)", true},
+        {"CREATE TABLE x (x); DROP TABLE x", true},
+        {"PRAGMA application_id = 5; CREATE TABLE trials (x); CREATE TABLE param_rows (x); CREATE TABLE meta (x)", false}};
     for (size_t i = 0; i < sizeof databases / sizeof *databases; i++) {
         sqlite3 *db;
         char *dir = mirrored();
@@ -591,8 +592,8 @@ static void parts_of_pages_are_compared_whole(void **state)
     static const struct {
         int n, at;
         bool is_in_a_page;
-    } reads[] = {{100, 0, true}, {700, 0, true}, {512, 256, true}, {4096, 2048, true}, {3000, PAGE + 100, true},
-                 {2 * PAGE, 0, false}, {1000, PAGE - 500, false}};
+    } reads[] = {{100, 0, true},           {700, 0, true},       {512, 256, true},         {4096, 2048, true},
+                 {3000, PAGE + 100, true}, {2 * PAGE, 0, false}, {1000, PAGE - 500, false}};
     char *dir = make_dir(), *path = join(dir, "pages"), *bytes, got[2 * PAGE];
     size_t length;
     sqlite3 *db;
@@ -600,7 +601,8 @@ static void parts_of_pages_are_compared_whole(void **state)
     assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, checked_pages_vfs()), SQLITE_OK);
     checked_pages_reserve(db);
     assert_int_equal(sqlite3_exec(db, "PRAGMA page_size = 65536; CREATE TABLE a (b); INSERT INTO a VALUES (zeroblob(90000))",
-                                  NULL, NULL, NULL), SQLITE_OK);
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
     sqlite3_close(db);
     bytes = read_file(path, &length);
     assert_true(length >= 3 * PAGE);
@@ -743,27 +745,26 @@ static void more_statements_than_there_is_room_for(void **state)
 int main(void)
 {
     sqlite_faults_install();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_link_is_not_followed),
-        cmocka_unit_test(neither_a_pipe_nor_a_directory),
-        cmocka_unit_test(another_applications_database_is_left_alone),
-        cmocka_unit_test(a_mirror_without_digests_is_made_anew),
-        cmocka_unit_test(what_another_client_writes_is_damage),
-        cmocka_unit_test(a_mirror_whose_making_was_interrupted_is_made_anew),
-        cmocka_unit_test(a_mirror_without_its_tables_fails_nobody),
-        cmocka_unit_test(a_mirror_of_an_earlier_boot_is_not_used),
-        cmocka_unit_test(without_an_id_every_boot_is_the_same),
-        cmocka_unit_test(a_killed_making_harms_nobody),
-        cmocka_unit_test(a_directory_may_be_called_like_a_uri),
-        cmocka_unit_test(who_may_write_the_rows_may_write_the_mirror),
-        cmocka_unit_test(each_user_has_a_mirror),
-        cmocka_unit_test(a_handle_that_lives_long_gets_over_edits),
-        cmocka_unit_test(a_mirror_that_may_not_be_written_is_read_without_locks),
-        cmocka_unit_test(whose_a_database_is_is_told_by_more_than_one_sign),
-        cmocka_unit_test(telemetry_that_cannot_be_read_hides_no_row),
-        cmocka_unit_test(parts_of_pages_are_compared_whole),
-        cmocka_unit_test(a_reader_leaves_no_files),
-        cmocka_unit_test(a_writer_does_not_disturb_readers),
-        cmocka_unit_test(more_statements_than_there_is_room_for)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_link_is_not_followed),
+                                       cmocka_unit_test(neither_a_pipe_nor_a_directory),
+                                       cmocka_unit_test(another_applications_database_is_left_alone),
+                                       cmocka_unit_test(a_mirror_without_digests_is_made_anew),
+                                       cmocka_unit_test(what_another_client_writes_is_damage),
+                                       cmocka_unit_test(a_mirror_whose_making_was_interrupted_is_made_anew),
+                                       cmocka_unit_test(a_mirror_without_its_tables_fails_nobody),
+                                       cmocka_unit_test(a_mirror_of_an_earlier_boot_is_not_used),
+                                       cmocka_unit_test(without_an_id_every_boot_is_the_same),
+                                       cmocka_unit_test(a_killed_making_harms_nobody),
+                                       cmocka_unit_test(a_directory_may_be_called_like_a_uri),
+                                       cmocka_unit_test(who_may_write_the_rows_may_write_the_mirror),
+                                       cmocka_unit_test(each_user_has_a_mirror),
+                                       cmocka_unit_test(a_handle_that_lives_long_gets_over_edits),
+                                       cmocka_unit_test(a_mirror_that_may_not_be_written_is_read_without_locks),
+                                       cmocka_unit_test(whose_a_database_is_is_told_by_more_than_one_sign),
+                                       cmocka_unit_test(telemetry_that_cannot_be_read_hides_no_row),
+                                       cmocka_unit_test(parts_of_pages_are_compared_whole),
+                                       cmocka_unit_test(a_reader_leaves_no_files),
+                                       cmocka_unit_test(a_writer_does_not_disturb_readers),
+                                       cmocka_unit_test(more_statements_than_there_is_room_for)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,13 +15,13 @@
 #include "support/files.h"
 #include "support/rows.h"
 
-#define assert_written(wanted, call)              \
-    do {                                          \
-        struct buf out = {0};                     \
-        buf_puts(&out, "");                       \
-        call;                                     \
-        assert_string_equal(out.data, wanted);    \
-        buf_release(&out);                        \
+#define assert_written(wanted, call)                                                                                             \
+    do {                                                                                                                         \
+        struct buf out = {0};                                                                                                    \
+        buf_puts(&out, "");                                                                                                      \
+        call;                                                                                                                    \
+        assert_string_equal(out.data, wanted);                                                                                   \
+        buf_release(&out);                                                                                                       \
     } while (0)
 
 static struct lineage_number number(double value)
@@ -31,8 +31,9 @@ static struct lineage_number number(double value)
 
 static void only_plain_names_stand_bare(void **state)
 {
-    static const char *const quoted[] = {"a b", "_a", "-a", "a_", "www.x.y", "WWW.x", "a|b", "a*",
-                                         "0123456789012345678901234567890123456789012345678901234567890"};
+    static const char *const quoted[] = {"a b", "_a",      "-a",
+                                         "a_",  "www.x.y", "WWW.x",
+                                         "a|b", "a*",      "0123456789012345678901234567890123456789012345678901234567890"};
     char wanted[96];
     (void)state;
     assert_written("a.b-c_d:e+1", add_name(&out, "a.b-c_d:e+1"));
@@ -172,7 +173,8 @@ static void the_first_lines_stand_for_themselves(void **state)
     options.timestamp = "2026-01-01";
     options.specialist = "a b";
     text = render(dir, &options);
-    assert_non_null(strstr(text, "# Session start — 2026-01-01\nYou are specialist **`a b`**. No trial ranks yet: 1 crash. 1 trial.\n"));
+    assert_non_null(
+        strstr(text, "# Session start — 2026-01-01\nYou are specialist **`a b`**. No trial ranks yet: 1 crash. 1 trial.\n"));
     assert_non_null(strstr(text, "(noise unknown: `lineage run"));
     lineage_free(text);
     write_file(in_dir(dir, "lineage.json"), config, sizeof config - 1);
@@ -216,12 +218,9 @@ static void insights_take_their_room_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_plain_names_stand_bare),
-        cmocka_unit_test(numbers_take_the_fewest_bytes),
-        cmocka_unit_test(a_discard_says_what_it_lacked),
-        cmocka_unit_test(sections_are_known_by_name),
-        cmocka_unit_test(the_first_lines_stand_for_themselves),
-        cmocka_unit_test(insights_take_their_room_first),
+        cmocka_unit_test(only_plain_names_stand_bare),          cmocka_unit_test(numbers_take_the_fewest_bytes),
+        cmocka_unit_test(a_discard_says_what_it_lacked),        cmocka_unit_test(sections_are_known_by_name),
+        cmocka_unit_test(the_first_lines_stand_for_themselves), cmocka_unit_test(insights_take_their_room_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,8 +19,7 @@ static void a_night_is_a_whole_piece(void **state)
 {
     (void)state;
     assert_link(NULL, "");
-    assert_link("alpha=0.3; night ladder, trial v1d seed=2, key 00ab00000000000f; EM 0.3",
-                "ladder|v1d seed=2|ab00000000000f");
+    assert_link("alpha=0.3; night ladder, trial v1d seed=2, key 00ab00000000000f; EM 0.3", "ladder|v1d seed=2|ab00000000000f");
     assert_link("night a, trial b, key 0000000000000001 ;night c, trial d, key 0000000000000002", "c|d|2");
     assert_link("night a, b, trial c, trial d, key e, key 0000000000000001", "a, b|c, trial d, key e|1");
     assert_link("night , trial , key 0000000000000001", "||1");
@@ -51,8 +50,7 @@ static void what_a_night_writes_reads_back(void **state)
     memset(name, 'x', sizeof name);
     memcpy(name + LINEAGE_NIGHT_SWEEP_MAX - 2, "\xc3\xa9", 2); /* é, which must not be cut in two */
     name[sizeof name - 1] = '\0';
-    assert_link(lineage_night_link_format(piece, "a; alpha=9", "b\nc", 0xfedcba9876543210u),
-                "a, alpha=9|b c|fedcba9876543210");
+    assert_link(lineage_night_link_format(piece, "a; alpha=9", "b\nc", 0xfedcba9876543210u), "a, alpha=9|b c|fedcba9876543210");
     assert_link(lineage_night_link_format(piece, "a, trial b", " c ", 1), "a. trial b|c|1");
     assert_true(lineage_night_link_parse(&link, lineage_night_link_format(piece, name, name, 2)));
     assert_int_equal(strlen(link.sweep), LINEAGE_NIGHT_SWEEP_MAX - 2);

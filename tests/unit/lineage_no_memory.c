@@ -63,10 +63,22 @@ static enum lineage_status render_to(const char *name)
     return lineage_render_file(store, path_of(name), &options, &err);
 }
 
-static enum lineage_status do_render_file(void) { return render_to("block.md"); }
-static enum lineage_status do_render_foreign(void) { return render_to("person.md"); }
-static enum lineage_status do_render_link(void) { return render_to("link.md"); }
-static enum lineage_status do_render_stream(void) { return render_to("null"); }
+static enum lineage_status do_render_file(void)
+{
+    return render_to("block.md");
+}
+static enum lineage_status do_render_foreign(void)
+{
+    return render_to("person.md");
+}
+static enum lineage_status do_render_link(void)
+{
+    return render_to("link.md");
+}
+static enum lineage_status do_render_stream(void)
+{
+    return render_to("null");
+}
 
 static enum lineage_status do_insights(void)
 {
@@ -86,8 +98,8 @@ static enum lineage_status do_record(void)
 
 static enum lineage_status append(const char *id, const char *parent, bool many)
 {
-    const struct lineage_trial trial = {.exp_id = id, .specialist = "s", .parent_exp = parent, .notes = "alpha=1",
-                                        .core_metric = {true, 0.75}};
+    const struct lineage_trial trial = {
+        .exp_id = id, .specialist = "s", .parent_exp = parent, .notes = "alpha=1", .core_metric = {true, 0.75}};
     struct lineage_append_options options;
     struct lineage_trial row = {0};
     lineage_append_options_init(&options);
@@ -98,9 +110,18 @@ static enum lineage_status append(const char *id, const char *parent, bool many)
     return status;
 }
 
-static enum lineage_status do_append(void) { return append(NULL, NULL, false); }
-static enum lineage_status do_append_child(void) { return append("exp_070", "exp_002", false); }
-static enum lineage_status do_append_many(void) { return append(NULL, "001", true); }
+static enum lineage_status do_append(void)
+{
+    return append(NULL, NULL, false);
+}
+static enum lineage_status do_append_child(void)
+{
+    return append("exp_070", "exp_002", false);
+}
+static enum lineage_status do_append_many(void)
+{
+    return append(NULL, "001", true);
+}
 
 static enum lineage_status do_restore(void)
 {
@@ -156,12 +177,22 @@ static const struct {
     const char *name;
     enum lineage_status (*call)(void);
 } deeds[] = {
-    {"measure", do_measure},         {"measure diff", do_measure_diff},
-    {"blackboard", do_blackboard},   {"render file", do_render_file}, {"render foreign", do_render_foreign},
-    {"render link", do_render_link}, {"render stream", do_render_stream}, {"insights", do_insights},
-    {"record", do_record},           {"append", do_append},           {"append child", do_append_child},
-    {"append many", do_append_many}, {"restore", do_restore},         {"import", do_import},
-    {"noise", do_noise},             {"create", do_create},
+    {"measure", do_measure},
+    {"measure diff", do_measure_diff},
+    {"blackboard", do_blackboard},
+    {"render file", do_render_file},
+    {"render foreign", do_render_foreign},
+    {"render link", do_render_link},
+    {"render stream", do_render_stream},
+    {"insights", do_insights},
+    {"record", do_record},
+    {"append", do_append},
+    {"append child", do_append_child},
+    {"append many", do_append_many},
+    {"restore", do_restore},
+    {"import", do_import},
+    {"noise", do_noise},
+    {"create", do_create},
 };
 
 /* ---- */
@@ -187,11 +218,14 @@ static void put_code(const char *place, const char *name, const char *text)
 
 static void begin(void)
 {
-    static const struct row rows[] = {
-        {"000", "s", .status = "baseline", .metric = "0.5", .notes = "alpha=0.1"}, {"001", "s", "000", .status = "keep", .metric = "0.75", .notes = "alpha=0.2"},
-        {"002", "t", "001", .status = "keep", .metric = "1.5", .notes = "alpha=0.3"}, {"003", "t", "002", .status = "crash", .notes = "failed"},
-        {"004", "t", "004", .status = "discard", .metric = "0.1", .notes = "n"},      {"", "t", "001", .status = "discard", .notes = "n"},
-        {"005", "s", "nowhere", .status = "keep", .notes = "n"},                      {.id = NULL}};
+    static const struct row rows[] = {{"000", "s", .status = "baseline", .metric = "0.5", .notes = "alpha=0.1"},
+                                      {"001", "s", "000", .status = "keep", .metric = "0.75", .notes = "alpha=0.2"},
+                                      {"002", "t", "001", .status = "keep", .metric = "1.5", .notes = "alpha=0.3"},
+                                      {"003", "t", "002", .status = "crash", .notes = "failed"},
+                                      {"004", "t", "004", .status = "discard", .metric = "0.1", .notes = "n"},
+                                      {"", "t", "001", .status = "discard", .notes = "n"},
+                                      {"005", "s", "nowhere", .status = "keep", .notes = "n"},
+                                      {.id = NULL}};
     dir = make_dir();
     add_rows(dir, rows);
     put("best.json", "{\"exp_id\": \"002\", \"core_metric\": 1.5, \"specialist\": \"t\"}");
@@ -209,7 +243,9 @@ static void begin(void)
     assert_int_equal(symlink("/dev/null", null), 0);
     free(link);
     free(null);
-    assert_int_equal(lineage_store_open(&store, dir, &(struct lineage_open_options){.direction = LINEAGE_HIGHER, .no_mirror = true}, &err), LINEAGE_OK);
+    assert_int_equal(
+        lineage_store_open(&store, dir, &(struct lineage_open_options){.direction = LINEAGE_HIGHER, .no_mirror = true}, &err),
+        LINEAGE_OK);
 }
 
 static void end(void)

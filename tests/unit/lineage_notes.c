@@ -65,8 +65,10 @@ static void no_statistic_is_infinite(void **state)
 {
     struct lineage_trial trial = {0};
     (void)state;
-    assert_int_equal(lineage_notes_parse(&trial, "ig_clip_scale mean=1e999 std=2; ig_clip_scale_std=1e999; info_gain turn=1 "
-                                                 "mean=-1e999 std=0; info_gain turn=2 mean=1 std=1e999", NULL),
+    assert_int_equal(lineage_notes_parse(&trial,
+                                         "ig_clip_scale mean=1e999 std=2; ig_clip_scale_std=1e999; info_gain turn=1 "
+                                         "mean=-1e999 std=0; info_gain turn=2 mean=1 std=1e999",
+                                         NULL),
                      LINEAGE_OK);
     assert_false(trial.ig_clip_scale_mean.present || trial.ig_clip_scale_std.present);
     assert_int_equal(trial.n_turns, 0);
@@ -88,14 +90,57 @@ static void a_piece_of_texts_sets_texts(void **state)
 /* People and older tools write notes like these, which must not set a parameter. */
 static void prose_sets_no_text(void **state)
 {
-    static const char *const prose[] = {
-        "optimizer=adam diverged", "optimizer=adam (as the parent)", "optimizer=adam.", "loss=high?", "loss=high!",
-        "optimizer=adam→sgd", "optimizer=adam->sgd", "mode=a|b", "f=g(x)", "a=b=c", "x=y, but z=w is worse", "x=y,",
-        "x=y, lr=0.1", "x=y,,z=w", "lr =adam", "lr= adam", "=adam", "x=", "x=,y=z", "x=\"adam\"", "x=\"a b\"",
-        "it's x='y", "x='y", "x=''", "x='y'z", "x='y' z", "x='''", "x=nan", "x=inf", "x=-infinity", "x=Infinity",
-        "x=0.3%", "x=7B", "x=_a", "x=é", "x=a\tb=c", "x='a\tb'", "x=low-", "x=low:", "x=up/", "see x=y",
-        "ig_clip_scale_mean=high", "ig_clip_scale_std='a'", "ig_clip_scale mean=high", "info_gain turn=x",
-        "night s, trial a=b, key 1", "[x=y]", "(x=y)", "x=y z=w", "x=y/z w", "a.b=c d"};
+    static const char *const prose[] = {"optimizer=adam diverged",
+                                        "optimizer=adam (as the parent)",
+                                        "optimizer=adam.",
+                                        "loss=high?",
+                                        "loss=high!",
+                                        "optimizer=adam→sgd",
+                                        "optimizer=adam->sgd",
+                                        "mode=a|b",
+                                        "f=g(x)",
+                                        "a=b=c",
+                                        "x=y, but z=w is worse",
+                                        "x=y,",
+                                        "x=y, lr=0.1",
+                                        "x=y,,z=w",
+                                        "lr =adam",
+                                        "lr= adam",
+                                        "=adam",
+                                        "x=",
+                                        "x=,y=z",
+                                        "x=\"adam\"",
+                                        "x=\"a b\"",
+                                        "it's x='y",
+                                        "x='y",
+                                        "x=''",
+                                        "x='y'z",
+                                        "x='y' z",
+                                        "x='''",
+                                        "x=nan",
+                                        "x=inf",
+                                        "x=-infinity",
+                                        "x=Infinity",
+                                        "x=0.3%",
+                                        "x=7B",
+                                        "x=_a",
+                                        "x=é",
+                                        "x=a\tb=c",
+                                        "x='a\tb'",
+                                        "x=low-",
+                                        "x=low:",
+                                        "x=up/",
+                                        "see x=y",
+                                        "ig_clip_scale_mean=high",
+                                        "ig_clip_scale_std='a'",
+                                        "ig_clip_scale mean=high",
+                                        "info_gain turn=x",
+                                        "night s, trial a=b, key 1",
+                                        "[x=y]",
+                                        "(x=y)",
+                                        "x=y z=w",
+                                        "x=y/z w",
+                                        "a.b=c d"};
     (void)state;
     for (size_t i = 0; i < sizeof prose / sizeof *prose; i++)
         assert_params(prose[i], "");
@@ -209,8 +254,11 @@ static void clip_scale_takes_only_its_own_numbers(void **state)
 {
     struct lineage_trial trial = {0};
     (void)state;
-    assert_int_equal(lineage_notes_parse(&trial, "ig_clip_scale mean=1.014 std=0.087 (wide); turn-level IS ratio "
-                                                 "mean=1.04 std=0.12", NULL), LINEAGE_OK);
+    assert_int_equal(lineage_notes_parse(&trial,
+                                         "ig_clip_scale mean=1.014 std=0.087 (wide); turn-level IS ratio "
+                                         "mean=1.04 std=0.12",
+                                         NULL),
+                     LINEAGE_OK);
     assert_true(trial.ig_clip_scale_mean.present && trial.ig_clip_scale_mean.value == 1.014);
     assert_true(trial.ig_clip_scale_std.present && trial.ig_clip_scale_std.value == 0.087);
     assert_int_equal(trial.n_params, 0);
@@ -221,8 +269,10 @@ static void information_gain_per_turn(void **state)
 {
     struct lineage_trial trial = {0};
     (void)state;
-    assert_int_equal(lineage_notes_parse(&trial, "info_gain turn=1 mean=0.5 std=0.25 n=12; info_gain turn=0 mean=-0.1 "
-                                                 "std=0; info_gain turn=x mean=1 std=1; info_gain mean=1 std=1", NULL),
+    assert_int_equal(lineage_notes_parse(&trial,
+                                         "info_gain turn=1 mean=0.5 std=0.25 n=12; info_gain turn=0 mean=-0.1 "
+                                         "std=0; info_gain turn=x mean=1 std=1; info_gain mean=1 std=1",
+                                         NULL),
                      LINEAGE_OK);
     assert_int_equal(trial.n_turns, 2);
     assert_int_equal(trial.turns[0].turn, 0);
@@ -235,8 +285,13 @@ static void notes_are_composed_and_read_back(void **state)
 {
     struct lineage_param params[] = {{"alpha", 0.3, NULL}, {"γ", 1, NULL}};
     struct lineage_turn_stat turns[] = {{0, 0.25, 0.5, 8}};
-    struct lineage_trial trial = {.notes = "words; more", .params = params, .n_params = 2, .turns = turns, .n_turns = 1,
-                                  .ig_clip_scale_mean = {true, 1.014}, .ig_clip_scale_std = {true, 0.087}};
+    struct lineage_trial trial = {.notes = "words; more",
+                                  .params = params,
+                                  .n_params = 2,
+                                  .turns = turns,
+                                  .n_turns = 1,
+                                  .ig_clip_scale_mean = {true, 1.014},
+                                  .ig_clip_scale_std = {true, 0.087}};
     struct arena arena = {0};
     struct buf scratch = {0};
     const char *notes;
@@ -289,9 +344,13 @@ static void clip_scale_may_stand_as_parameters(void **state)
 
 static void turns_are_whole_numbers(void **state)
 {
-    static const char *const prose[] = {
-        "info_gain turn=-1 mean=1 std=1", "info_gain turn=0.5 mean=1 std=1", "info_gain turn=4294967296 mean=1 std=1",
-        "info_gain turn=1 mean=1", "info_gain turn=1 std=1", "info_gain mean=1 std=1", "info_gain turn=1 n=0.5 mean=1 std=1"};
+    static const char *const prose[] = {"info_gain turn=-1 mean=1 std=1",
+                                        "info_gain turn=0.5 mean=1 std=1",
+                                        "info_gain turn=4294967296 mean=1 std=1",
+                                        "info_gain turn=1 mean=1",
+                                        "info_gain turn=1 std=1",
+                                        "info_gain mean=1 std=1",
+                                        "info_gain turn=1 n=0.5 mean=1 std=1"};
     struct lineage_trial trial = {0};
     (void)state;
     for (size_t i = 0; i < sizeof prose / sizeof *prose; i++) {
@@ -351,19 +410,26 @@ static void the_reason_of_a_failure_is_found(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_piece_that_begins_with_a_setting_sets), cmocka_unit_test(the_last_value_of_a_key_wins),
-        cmocka_unit_test(prose_sets_nothing),                      cmocka_unit_test(clip_scale_takes_only_its_own_numbers),
-        cmocka_unit_test(no_statistic_is_infinite),
-        cmocka_unit_test(information_gain_per_turn),               cmocka_unit_test(notes_are_composed_and_read_back),
-        cmocka_unit_test(what_notes_say_already_is_not_said_again), cmocka_unit_test(parameter_names_are_checked),
-        cmocka_unit_test(a_piece_of_texts_sets_texts),             cmocka_unit_test(prose_sets_no_text),
-        cmocka_unit_test(texts_never_change_a_number),             cmocka_unit_test(texts_are_as_long_as_they_may_be),
-        cmocka_unit_test(texts_are_composed_and_read_back),        cmocka_unit_test(texts_that_cannot_be_written_are_refused),
-        cmocka_unit_test(a_text_that_notes_contradict_is_refused), cmocka_unit_test(texts_are_typed_as_a_list),
-        cmocka_unit_test(clip_scale_may_stand_as_parameters),
-        cmocka_unit_test(turns_are_whole_numbers),
-        cmocka_unit_test(the_reason_of_a_failure_is_found),
-        cmocka_unit_test(a_list_ends_with_what_is_no_text)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_piece_that_begins_with_a_setting_sets),
+                                       cmocka_unit_test(the_last_value_of_a_key_wins),
+                                       cmocka_unit_test(prose_sets_nothing),
+                                       cmocka_unit_test(clip_scale_takes_only_its_own_numbers),
+                                       cmocka_unit_test(no_statistic_is_infinite),
+                                       cmocka_unit_test(information_gain_per_turn),
+                                       cmocka_unit_test(notes_are_composed_and_read_back),
+                                       cmocka_unit_test(what_notes_say_already_is_not_said_again),
+                                       cmocka_unit_test(parameter_names_are_checked),
+                                       cmocka_unit_test(a_piece_of_texts_sets_texts),
+                                       cmocka_unit_test(prose_sets_no_text),
+                                       cmocka_unit_test(texts_never_change_a_number),
+                                       cmocka_unit_test(texts_are_as_long_as_they_may_be),
+                                       cmocka_unit_test(texts_are_composed_and_read_back),
+                                       cmocka_unit_test(texts_that_cannot_be_written_are_refused),
+                                       cmocka_unit_test(a_text_that_notes_contradict_is_refused),
+                                       cmocka_unit_test(texts_are_typed_as_a_list),
+                                       cmocka_unit_test(clip_scale_may_stand_as_parameters),
+                                       cmocka_unit_test(turns_are_whole_numbers),
+                                       cmocka_unit_test(the_reason_of_a_failure_is_found),
+                                       cmocka_unit_test(a_list_ends_with_what_is_no_text)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

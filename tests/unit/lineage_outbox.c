@@ -38,8 +38,7 @@ static bool see(void *context, struct outbox_file *file, json_t *request)
         return true;
     }
     seen->n++;
-    strncat(seen->text, json_string_value(json_object_get(request, "rows")),
-            sizeof seen->text - strlen(seen->text) - 1);
+    strncat(seen->text, json_string_value(json_object_get(request, "rows")), sizeof seen->text - strlen(seen->text) - 1);
     return true;
 }
 
@@ -140,8 +139,7 @@ static void a_damaged_request_is_kept(void **state)
     only_file(path, dir);
     whole = read_file(path, &length);
     for (size_t n = 0; n + 1 < length; n++) /* the last byte is the zero at the end */
-        assert_int_equal(walk_over(fd, path, whole, n).n + walk_over(fd, path, whole, n).n_damaged,
-                         0);
+        assert_int_equal(walk_over(fd, path, whole, n).n + walk_over(fd, path, whole, n).n_damaged, 0);
     assert_int_equal(walk_over(fd, path, whole, length - 1).n, 1);
     for (size_t i = 0; i < 5 * length; i++) {
         bytes = memcpy(malloc(length), whole, length);
@@ -179,8 +177,7 @@ static void a_file_is_used_again(void **state)
     char *dir = make_dir();
     int fd = open_dir(dir);
     struct outbox_file file = {.fd = -1};
-    json_t *longer = json_pack("{s:s}", "rows", "a longer request"),
-           *shorter = json_pack("{s:s}", "rows", "short");
+    json_t *longer = json_pack("{s:s}", "rows", "a longer request"), *shorter = json_pack("{s:s}", "rows", "short");
     assert_int_equal(outbox_write(&file, fd, longer, true, NULL), LINEAGE_OK);
     outbox_strike(&file);
     assert_int_equal(outbox_write(&file, fd, shorter, true, NULL), LINEAGE_OK);
@@ -262,10 +259,9 @@ static void a_list_that_fails_is_no_empty_one(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests_come_in_the_order_they_were_made_in),
-        cmocka_unit_test(a_damaged_request_is_kept), cmocka_unit_test(a_file_is_used_again),
-        cmocka_unit_test(a_request_on_its_way_is_left_alone),
-        cmocka_unit_test(a_list_that_fails_is_no_empty_one)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(requests_come_in_the_order_they_were_made_in),
+                                       cmocka_unit_test(a_damaged_request_is_kept), cmocka_unit_test(a_file_is_used_again),
+                                       cmocka_unit_test(a_request_on_its_way_is_left_alone),
+                                       cmocka_unit_test(a_list_that_fails_is_no_empty_one)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,8 +66,8 @@ static void snapshots_are_named_by_what_can_be_in_a_name(void **state)
 
 static void only_torn_records_are_restored(void **state)
 {
-    static const char *const none[] = {"results.tsv", "results.tsv.torn-", "results.tsv.torn-1/..", "results.tsv.torn-x",
-                                       "../results.tsv.torn-1", "results.tsv.torn-1x"};
+    static const char *const none[] = {"results.tsv",        "results.tsv.torn-",     "results.tsv.torn-1/..",
+                                       "results.tsv.torn-x", "../results.tsv.torn-1", "results.tsv.torn-1x"};
     (void)state;
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         assert_false(place_is_torn(none[i]));

@@ -108,7 +108,8 @@ static void each_failure_has_its_kind(void **unused)
             struct pg *pg = connection();
             struct pg_result result = {0};
             SCRIPT(cases[i].answer);
-            must_say(way ? pg_run(pg, &result, 5, "SELECT 2", 0, NULL, &err) : pg_query(pg, way ? NULL : &result, 5, "SELECT 2", &err),
+            must_say(way ? pg_run(pg, &result, 5, "SELECT 2", 0, NULL, &err)
+                         : pg_query(pg, way ? NULL : &result, 5, "SELECT 2", &err),
                      cases[i].status, cases[i].text);
             assert_int_equal(pg_rows(&result), 0);
             assert_string_equal(pg_sqlstate(pg), cases[i].sqlstate);
@@ -123,7 +124,8 @@ static void each_failure_has_its_kind(void **unused)
 /* Missing cells read as null, so no answer of a server can crash the program. */
 static void what_is_not_in_an_answer_is_null(void **unused)
 {
-    static const struct answer answers[] = {{"SELECT 2", DONE, ""}, {"SELECT 2", ROWS, ""}, {"SELECT 2", ROWS, "x"}, {"SELECT 2", ROWS, "x|~"}};
+    static const struct answer answers[] = {
+        {"SELECT 2", DONE, ""}, {"SELECT 2", ROWS, ""}, {"SELECT 2", ROWS, "x"}, {"SELECT 2", ROWS, "x|~"}};
     (void)unused;
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
         struct pg *pg = connection();
@@ -164,7 +166,8 @@ static void a_server_that_is_away_is_asked_once_a_second(void **unused)
     SCRIPT({"SET search_path", NO, "22023 not here"});
     must_say(pg_connect(pg, NULL, &err), LINEAGE_EIO, "not here");
     assert_false(pg_is_connected(pg));
-    SCRIPT({"SET search_path", NO, "22023 not here"}, {"SET search_path", NO, "22023 not here"}, {"SET search_path", NO, "22023 not here"});
+    SCRIPT({"SET search_path", NO, "22023 not here"}, {"SET search_path", NO, "22023 not here"},
+           {"SET search_path", NO, "22023 not here"});
     assert_int_equal(pg_query(pg, NULL, 1, "SELECT 3", &err), LINEAGE_EIO);
     assert_int_equal(pg_run(pg, NULL, 1, "SELECT 3", 0, NULL, &err), LINEAGE_EIO);
     size_t done = 9;
@@ -210,7 +213,8 @@ static void a_flush_waits_for_standbys(void **unused)
     SCRIPT({"SET search_path", ROWS, "t"}, {"flush", SILENT, ""});
     assert_int_equal(pg_connect(pg, NULL, &err), LINEAGE_OK);
     assert_float_equal(pg_flush_seconds(pg, false), PG_READ_WAIT, 0);
-    must_say(pg_query(pg, NULL, pg_flush_seconds(pg, false), "flush", &err), LINEAGE_EAWAY, "no synchronous standby has confirmed within 2.5 s");
+    must_say(pg_query(pg, NULL, pg_flush_seconds(pg, false), "flush", &err), LINEAGE_EAWAY,
+             "no synchronous standby has confirmed within 2.5 s");
     must_say(pg_query(pg, NULL, 1, "SELECT 1", &err), LINEAGE_EAWAY, "within 2.5 s");
     SCRIPT({"SET search_path", ROWS, "t"}, {"flush", SILENT, ""});
     assert_float_equal(pg_flush_seconds(pg, true), 7, 0);
@@ -251,8 +255,8 @@ static void notices_are_taken_all_at_once(void **unused)
 
 static enum lineage_status run_two(struct pg *pg, struct pg_result *out, size_t *done)
 {
-    static const struct pg_part parts[] = {{.sql = "SELECT 5", .name = "five"}, {.sql = "SELECT 6", .name = "six", .ends = true},
-                                           {.sql = "SELECT 7", .ends = true}};
+    static const struct pg_part parts[] = {
+        {.sql = "SELECT 5", .name = "five"}, {.sql = "SELECT 6", .name = "six", .ends = true}, {.sql = "SELECT 7", .ends = true}};
     return pg_run_parts(pg, out, 5, parts, 3, done, &err);
 }
 
@@ -286,16 +290,17 @@ static void of_parts_the_first_failure_counts(void **unused)
         enum lineage_status status;
         const char *text;
         bool connected;
-    } cases[] = {{{{"five", NO, "LN001 grown"}, {"six", NO, ""}, {"SELECT 7", DONE, ""}}, 3, 0, LINEAGE_EIO, ": grown", true},
-                 {{{"five", ROWS, "5"}, {"six", NO, "22023 no"}, {"SELECT 7", DONE, ""}}, 3, 1, LINEAGE_EIO, ": no", true},
-                 {{{"five", ROWS, "5"}, {"six", ROWS, "6"}, {"SELECT 7", NO, "57014 ended"}}, 3, 2, LINEAGE_EIO, ": ended", true},
-                 {{{"five", UNSENT, ""}}, 1, 0, LINEAGE_EAWAY, "broken", false},
-                 {{{"five", DONE, ""}, {"six", UNSENT, ""}}, 2, 0, LINEAGE_EAWAY, "broken", false},
-                 {{{"five", DONE, ""}, {"six", DONE, ""}, {"SELECT 7", UNSENT, ""}}, 3, 0, LINEAGE_EAWAY, "broken", false},
-                 {{{"five", ROWS, "5"}, {"six", DONE, ""}, {"SELECT 7", LOST, ""}}, 3, 0, LINEAGE_EAWAY, "broken", false},
-                 {{{"five", ROWS, "5"}, {"six", DONE, ""}, {"SELECT 7", SILENT, ""}}, 3, 0, LINEAGE_EAWAY, "does not answer", false},
-                 {{{"five", ROWS, "5"}, {"six", DONE, ""}, {"SELECT 7", ENDLESS, ""}}, 3, 1, LINEAGE_EAWAY, "does not answer", false},
-                 {{{"five", CUT, "5"}, {"six", NO, "57P01 stops"}, {"SELECT 7", DONE, ""}}, 3, 0, LINEAGE_EAWAY, "", false}};
+    } cases[] = {
+        {{{"five", NO, "LN001 grown"}, {"six", NO, ""}, {"SELECT 7", DONE, ""}}, 3, 0, LINEAGE_EIO, ": grown", true},
+        {{{"five", ROWS, "5"}, {"six", NO, "22023 no"}, {"SELECT 7", DONE, ""}}, 3, 1, LINEAGE_EIO, ": no", true},
+        {{{"five", ROWS, "5"}, {"six", ROWS, "6"}, {"SELECT 7", NO, "57014 ended"}}, 3, 2, LINEAGE_EIO, ": ended", true},
+        {{{"five", UNSENT, ""}}, 1, 0, LINEAGE_EAWAY, "broken", false},
+        {{{"five", DONE, ""}, {"six", UNSENT, ""}}, 2, 0, LINEAGE_EAWAY, "broken", false},
+        {{{"five", DONE, ""}, {"six", DONE, ""}, {"SELECT 7", UNSENT, ""}}, 3, 0, LINEAGE_EAWAY, "broken", false},
+        {{{"five", ROWS, "5"}, {"six", DONE, ""}, {"SELECT 7", LOST, ""}}, 3, 0, LINEAGE_EAWAY, "broken", false},
+        {{{"five", ROWS, "5"}, {"six", DONE, ""}, {"SELECT 7", SILENT, ""}}, 3, 0, LINEAGE_EAWAY, "does not answer", false},
+        {{{"five", ROWS, "5"}, {"six", DONE, ""}, {"SELECT 7", ENDLESS, ""}}, 3, 1, LINEAGE_EAWAY, "does not answer", false},
+        {{{"five", CUT, "5"}, {"six", NO, "57P01 stops"}, {"SELECT 7", DONE, ""}}, 3, 0, LINEAGE_EAWAY, "", false}};
     (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct pg *pg = connection();
@@ -351,8 +356,8 @@ static void the_store_is_looked_for_once(void **unused)
         struct buf out = {0};
         char **there = NULL, number[LOG_POSTGRES_STORE];
         bool was, news = false;
-        const struct answer all[] = {cases[i].answer, cases[i].answer, cases[i].answer, cases[i].answer, cases[i].answer, cases[i].answer,
-                                     cases[i].answer, cases[i].answer};
+        const struct answer all[] = {cases[i].answer, cases[i].answer, cases[i].answer, cases[i].answer,
+                                     cases[i].answer, cases[i].answer, cases[i].answer, cases[i].answer};
         struct log_digests digests = {0};
         (void)there;
         script_is(all, 8);
@@ -651,13 +656,15 @@ static void an_append_comes_with_its_commit(void **unused)
     assert_int_equal(log_append(log, &state, "a\n", 2, true, &err), LINEAGE_OK);
     assert_int_equal(state.size, 32);
     log_release(log);
-    SCRIPT({CLAIM, ROWS, AFTER "|" UUID "|0|~"}, {"'\\x62'::bytea)", ROWS, AFTER}, {"COMMIT", DONE, ""}, {"lineage_flush", DONE, ""});
+    SCRIPT({CLAIM, ROWS, AFTER "|" UUID "|0|~"}, {"'\\x62'::bytea)", ROWS, AFTER}, {"COMMIT", DONE, ""},
+           {"lineage_flush", DONE, ""});
     assert_int_equal(log_claim(log, &state, &err), LINEAGE_OK);
     /* Larger than any number of the server. */
     log->after = (struct log_after){.next_id = UINT64_MAX};
     assert_int_equal(log_append(log, &state, "a\nb", 3, true, &err), LINEAGE_OK);
     assert_int_equal(state.size, 33); /* the unfinished "b" is counted */
-    SCRIPT({CLAIM, ROWS, AFTER "|" UUID "|0|~"}, {"ARRAY[]::bytea[], '\\x610d'::bytea)", ROWS, AFTER}, {"COMMIT", DONE, ""}, {"lineage_flush", DONE, ""});
+    SCRIPT({CLAIM, ROWS, AFTER "|" UUID "|0|~"}, {"ARRAY[]::bytea[], '\\x610d'::bytea)", ROWS, AFTER}, {"COMMIT", DONE, ""},
+           {"lineage_flush", DONE, ""});
     assert_int_equal(log_claim(log, &state, &err), LINEAGE_OK);
     /* Perhaps half a line end. */
     assert_int_equal(log_append(log, &state, "a\r", 2, true, &err), LINEAGE_OK);
@@ -680,9 +687,10 @@ static void a_large_append_goes_in_several_calls(void **unused)
         if (lost)
             SCRIPT({"lineage.append(7, 3, ", ROWS, AFTER}, {"lineage.append(7, 1052, ", NO, "22023 no"}, {"ROLLBACK", DONE, ""});
         else
-            SCRIPT({"lineage.append(7, 3, ", ROWS, AFTER}, {"lineage.append(7, 1052, ", ROWS, AFTER}, {"lineage.append(7, 2101, ", ROWS, AFTER},
-                   {"COMMIT", DONE, ""}, {"lineage_flush", DONE, ""});
-        assert_int_equal(log_append_many(log, &state, bytes, length - length % 1000, true, &err), lost ? LINEAGE_EIO : LINEAGE_OK);
+            SCRIPT({"lineage.append(7, 3, ", ROWS, AFTER}, {"lineage.append(7, 1052, ", ROWS, AFTER},
+                   {"lineage.append(7, 2101, ", ROWS, AFTER}, {"COMMIT", DONE, ""}, {"lineage_flush", DONE, ""});
+        assert_int_equal(log_append_many(log, &state, bytes, length - length % 1000, true, &err),
+                         lost ? LINEAGE_EIO : LINEAGE_OK);
         close_log(log);
     }
     free(bytes);
@@ -695,26 +703,75 @@ static void what_became_of_an_append_is_found_out(void **unused)
         size_t n;
         enum lineage_status status;
         bool found, lost;
-    } cases[] = {
-        /* The connection is lost before or after the commit. The rows were added, were not added, or the server cannot
+    } cases[] = {/* The connection is lost before or after the commit. The rows were added, were not added, or the server cannot
          * tell. */
-        {{{"lineage.append(", LOST, ""}, {"COMMIT", DONE, ""}, {"lineage_flush", DONE, ""}, {CLAIM, ROWS, AFTER "|" UUID "|1|~"},
-          {"ROLLBACK; SELECT", DONE, ""}}, 5, LINEAGE_OK, true, false},
-        {{{"lineage.append(", LOST, ""}, {"COMMIT", DONE, ""}, {"lineage_flush", DONE, ""}, {CLAIM, ROWS, HEAD "|" UUID "|0|~"},
-          {"ROLLBACK", DONE, ""}}, 5, LINEAGE_EAWAY, false, true},
-        {{{"lineage.append(", LOST, ""}, {"COMMIT", DONE, ""}, {"lineage_flush", DONE, ""}, {CLAIM, NO, "22023 no"},
-          {"ROLLBACK", DONE, ""}}, 5, LINEAGE_EAWAY, false, false},
-        /* The append was committed, but the flush was refused. */
-        {{{"lineage.append(", ROWS, AFTER}, {"COMMIT", DONE, ""}, {"lineage_flush", NO, "57014 ended"}, {CLAIM, ROWS, AFTER "|" UUID "|1|~"},
-          {"ROLLBACK; SELECT", DONE, ""}}, 5, LINEAGE_OK, true, false},
-        /* An earlier attempt of this append had succeeded. */
-        {{{"lineage.append(", NO, "LN002 before"}, {"COMMIT", NO, ""}, {"lineage_flush", NO, ""}, {CLAIM, ROWS, AFTER "|" UUID "|1|~"},
-          {"ROLLBACK; SELECT", DONE, ""}}, 5, LINEAGE_OK, true, false},
-        {{{"lineage.append(", NO, "23505 twice"}, {"COMMIT", NO, ""}, {"lineage_flush", NO, ""}, {CLAIM, ROWS, AFTER "|" UUID "|1|~"},
-          {"ROLLBACK; SELECT", NO, "57014 ended"}}, 5, LINEAGE_EAWAY, true, false},
-        /* The append is refused, so nothing was added. */
-        {{{"lineage.append(", NO, "22023 no"}, {"COMMIT", NO, ""}, {"lineage_flush", NO, ""}, {"ROLLBACK", DONE, ""}}, 4, LINEAGE_EIO, false, false},
-        {{{"lineage.append(", NO, "LN001 grown"}, {"COMMIT", NO, ""}, {"lineage_flush", NO, ""}, {"ROLLBACK", DONE, ""}}, 4, LINEAGE_EAWAY, false, true}};
+                 {{{"lineage.append(", LOST, ""},
+                   {"COMMIT", DONE, ""},
+                   {"lineage_flush", DONE, ""},
+                   {CLAIM, ROWS, AFTER "|" UUID "|1|~"},
+                   {"ROLLBACK; SELECT", DONE, ""}},
+                  5,
+                  LINEAGE_OK,
+                  true,
+                  false},
+                 {{{"lineage.append(", LOST, ""},
+                   {"COMMIT", DONE, ""},
+                   {"lineage_flush", DONE, ""},
+                   {CLAIM, ROWS, HEAD "|" UUID "|0|~"},
+                   {"ROLLBACK", DONE, ""}},
+                  5,
+                  LINEAGE_EAWAY,
+                  false,
+                  true},
+                 {{{"lineage.append(", LOST, ""},
+                   {"COMMIT", DONE, ""},
+                   {"lineage_flush", DONE, ""},
+                   {CLAIM, NO, "22023 no"},
+                   {"ROLLBACK", DONE, ""}},
+                  5,
+                  LINEAGE_EAWAY,
+                  false,
+                  false},
+                 /* The append was committed, but the flush was refused. */
+                 {{{"lineage.append(", ROWS, AFTER},
+                   {"COMMIT", DONE, ""},
+                   {"lineage_flush", NO, "57014 ended"},
+                   {CLAIM, ROWS, AFTER "|" UUID "|1|~"},
+                   {"ROLLBACK; SELECT", DONE, ""}},
+                  5,
+                  LINEAGE_OK,
+                  true,
+                  false},
+                 /* An earlier attempt of this append had succeeded. */
+                 {{{"lineage.append(", NO, "LN002 before"},
+                   {"COMMIT", NO, ""},
+                   {"lineage_flush", NO, ""},
+                   {CLAIM, ROWS, AFTER "|" UUID "|1|~"},
+                   {"ROLLBACK; SELECT", DONE, ""}},
+                  5,
+                  LINEAGE_OK,
+                  true,
+                  false},
+                 {{{"lineage.append(", NO, "23505 twice"},
+                   {"COMMIT", NO, ""},
+                   {"lineage_flush", NO, ""},
+                   {CLAIM, ROWS, AFTER "|" UUID "|1|~"},
+                   {"ROLLBACK; SELECT", NO, "57014 ended"}},
+                  5,
+                  LINEAGE_EAWAY,
+                  true,
+                  false},
+                 /* The append is refused, so nothing was added. */
+                 {{{"lineage.append(", NO, "22023 no"}, {"COMMIT", NO, ""}, {"lineage_flush", NO, ""}, {"ROLLBACK", DONE, ""}},
+                  4,
+                  LINEAGE_EIO,
+                  false,
+                  false},
+                 {{{"lineage.append(", NO, "LN001 grown"}, {"COMMIT", NO, ""}, {"lineage_flush", NO, ""}, {"ROLLBACK", DONE, ""}},
+                  4,
+                  LINEAGE_EAWAY,
+                  false,
+                  true}};
     (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct log_state state;
@@ -777,7 +834,8 @@ static void a_row_by_the_next_id(void **unused)
     SCRIPT({"lineage_next", NO, "22023 no"}, {"lineage_flush", DONE, ""});
     assert_int_equal(append_next(log, &state, id), LINEAGE_EIO);
     assert_int_equal(append_next(log, &none, id), LINEAGE_EAWAY);
-    SCRIPT({"lineage_next", ROWS, AFTER "|005"}, {"lineage_flush", LOST, ""}, {CLAIM, ROWS, AFTER "|" UUID "|1|~"}, {"ROLLBACK; SELECT", DONE, ""});
+    SCRIPT({"lineage_next", ROWS, AFTER "|005"}, {"lineage_flush", LOST, ""}, {CLAIM, ROWS, AFTER "|" UUID "|1|~"},
+           {"ROLLBACK; SELECT", DONE, ""});
     assert_int_equal(append_next(log, &state, id), LINEAGE_OK);
     assert_true(log->found);
     SCRIPT({"SELECT s.seq", ROWS, HEAD "|" UUID});
@@ -869,7 +927,8 @@ static void records_are_held_against_their_digests(void **unused)
             struct heard_digests all = {.broken = 0};
             struct log_digests digests = {.passed = hear_passed, .broken = heard ? hear_broken : NULL, .context = &all};
             if (cases[i].more)
-                SCRIPT({"SELECT s.seq", ROWS, HEAD "|" UUID}, {"position, bytes, digest", ROWS, cases[i].rows}, {"position, bytes, digest", ROWS, ""});
+                SCRIPT({"SELECT s.seq", ROWS, HEAD "|" UUID}, {"position, bytes, digest", ROWS, cases[i].rows},
+                       {"position, bytes, digest", ROWS, ""});
             else if (i == 1)
                 SCRIPT({"SELECT s.seq", ROWS, "2|11|" DIGEST "|\\x|0|" UUID}, {"position, bytes, digest", ROWS, cases[i].rows});
             else
@@ -979,14 +1038,18 @@ static void making_a_store_stops_where_it_is_refused(void **unused)
     must_create(LINEAGE_EIO, "no");
     SCRIPT({"to_regclass", ROWS, "f"}, {"BEGIN; SELECT pg_advisory", LOST, ""});
     must_create(LINEAGE_EAWAY, "broken");
-    SCRIPT({"to_regclass", ROWS, "f"}, {"BEGIN; SELECT pg_advisory", DONE, ""}, {"to_regclass", NO, "22023 no"}, {"ROLLBACK", DONE, ""});
+    SCRIPT({"to_regclass", ROWS, "f"}, {"BEGIN; SELECT pg_advisory", DONE, ""}, {"to_regclass", NO, "22023 no"},
+           {"ROLLBACK", DONE, ""});
     must_create(LINEAGE_EIO, "no");
-    SCRIPT(THERE, {"pg_has_role", ROWS, "t"}, {"BEGIN; SELECT pg_advisory", DONE, ""}, THERE, {"lineage", NO, "22023 no grants"}, {"ROLLBACK", DONE, ""});
+    SCRIPT(THERE, {"pg_has_role", ROWS, "t"}, {"BEGIN; SELECT pg_advisory", DONE, ""}, THERE, {"lineage", NO, "22023 no grants"},
+           {"ROLLBACK", DONE, ""});
     must_create(LINEAGE_EIO, "no grants");
-    SCRIPT({"to_regclass", ROWS, "t"}, {"coalesce(max(version), 0)", ROWS, "3"}, {"pg_has_role", ROWS, "t"}, {"BEGIN; SELECT pg_advisory", DONE, ""},
-           {"to_regclass", ROWS, "t"}, {"coalesce(max(version), 0)", ROWS, "3"}, {"VALUES (4)", NO, "22023 no four"}, {"ROLLBACK", DONE, ""});
+    SCRIPT({"to_regclass", ROWS, "t"}, {"coalesce(max(version), 0)", ROWS, "3"}, {"pg_has_role", ROWS, "t"},
+           {"BEGIN; SELECT pg_advisory", DONE, ""}, {"to_regclass", ROWS, "t"}, {"coalesce(max(version), 0)", ROWS, "3"},
+           {"VALUES (4)", NO, "22023 no four"}, {"ROLLBACK", DONE, ""});
     must_create(LINEAGE_EIO, "no four");
-    SCRIPT(THERE, {"pg_has_role", ROWS, "t"}, {"BEGIN; SELECT pg_advisory", DONE, ""}, THERE, {"lineage", DONE, ""}, {"COMMIT", LOST, ""});
+    SCRIPT(THERE, {"pg_has_role", ROWS, "t"}, {"BEGIN; SELECT pg_advisory", DONE, ""}, THERE, {"lineage", DONE, ""},
+           {"COMMIT", LOST, ""});
     must_create(LINEAGE_EAWAY, "broken");
 }
 

@@ -104,7 +104,8 @@ static void a_claim_is_renewed_and_released(void **unused)
     struct lineage_claim one = {.key = 11, .attempt = 1, .worker = "other:1"};
     (void)unused;
     begin_known();
-    SCRIPT({"renew_trial", ROWS, "t"}, {"renew_trial", ROWS, "t"}, {"renew_trial", ROWS, "f"}, {"renew_trial", ROWS, ""}, {"renew_trial", REFUSED});
+    SCRIPT({"renew_trial", ROWS, "t"}, {"renew_trial", ROWS, "t"}, {"renew_trial", ROWS, "f"}, {"renew_trial", ROWS, ""},
+           {"renew_trial", REFUSED});
     assert_int_equal(lineage_queue_renew(queue, &one, 60, NULL, &err), LINEAGE_OK);
     assert_string_not_equal(one.worker, "other:1");
     assert_string_equal(one.about, "");
@@ -142,8 +143,9 @@ static void claims_are_visited(void **unused)
     struct seen all = {0}, first = {.stop_at = 1}, none = {0};
     (void)unused;
     begin_known();
-    SCRIPT({"FROM lineage.trial_claim", ROWS, "11|night|a:1|1|-2.5|{};12|night|b:2|3|7.5|"}, {"FROM lineage.trial_claim", ROWS, "11|night|a:1|1|1|;12|night"},
-           {"FROM lineage.trial_claim", REFUSED}, {"FROM lineage.trial_claim", ROWS, "~|~|~|~|~|~;1"});
+    SCRIPT({"FROM lineage.trial_claim", ROWS, "11|night|a:1|1|-2.5|{};12|night|b:2|3|7.5|"},
+           {"FROM lineage.trial_claim", ROWS, "11|night|a:1|1|1|;12|night"}, {"FROM lineage.trial_claim", REFUSED},
+           {"FROM lineage.trial_claim", ROWS, "~|~|~|~|~|~;1"});
     assert_int_equal(lineage_queue_each(queue, see, &all, &err), LINEAGE_OK);
     assert_int_equal(all.n, 2);
     assert_int_equal(all.n_free, 1);
@@ -278,9 +280,13 @@ static void what_comes_from_a_server_is_not_believed(void **unused)
     must_be_corrupt("[1", NULL, "cannot be read");
     must_be_corrupt("~", NULL, "cannot be read");
     /* Links are made last. */
-    assert_int_equal(bring("[{\"path\":\"l\",\"link\":\"x\"},{\"path\":\"\",\"mode\":448},{\"path\":\"..b\",\"mode\":448}]", NULL), LINEAGE_OK);
+    assert_int_equal(
+        bring("[{\"path\":\"l\",\"link\":\"x\"},{\"path\":\"\",\"mode\":448},{\"path\":\"..b\",\"mode\":448}]", NULL),
+        LINEAGE_OK);
     assert_int_equal(bring("[{\"path\":\"\",\"mode\":448},{\"path\":\"\",\"mode\":448}]", NULL), LINEAGE_EIO);
-    assert_int_equal(bring("[{\"path\":\"\",\"mode\":448},{\"path\":\"a\",\"link\":\"x\"},{\"path\":\"a\",\"link\":\"y\"}]", NULL), LINEAGE_EIO);
+    assert_int_equal(
+        bring("[{\"path\":\"\",\"mode\":448},{\"path\":\"a\",\"link\":\"x\"},{\"path\":\"a\",\"link\":\"y\"}]", NULL),
+        LINEAGE_EIO);
     assert_int_equal(bring("[{\"path\":\"a\",\"chunks\":[]}]", NULL), LINEAGE_EIO); /* its directory is not listed */
     assert_int_equal(bring("[]", NULL), LINEAGE_EIO);
     assert_int_equal(bring("", NULL), LINEAGE_ENOTFOUND);
@@ -369,7 +375,8 @@ static int file_fault(void *context, const char *call)
  * was not sent completely is not reported as sent. */
 static void files_that_fail_on_the_way(void **unused)
 {
-    static const char tree[] = "[{\"path\":\"\",\"mode\":448},{\"path\":\"a\",\"mode\":420,\"chunks\":[\"" ABC "\"]},{\"path\":\"l\",\"link\":\"a\"}]";
+    static const char tree[] =
+        "[{\"path\":\"\",\"mode\":448},{\"path\":\"a\",\"mode\":420,\"chunks\":[\"" ABC "\"]},{\"path\":\"l\",\"link\":\"a\"}]";
     size_t failures[2] = {0};
     (void)unused;
     begin_known();
@@ -387,7 +394,8 @@ static void files_that_fail_on_the_way(void **unused)
             else
                 SCRIPT({"has_chunk", ROWS, "t"}, {"name_blob", ROWS, "t"});
             fs_set_fault(file_fault, &left);
-            enum lineage_status status = bringing ? blobs_bring(&store, "snapshots/one", &err) : blobs_send(&store, "tree", "snapshots/one", &err);
+            enum lineage_status status =
+                bringing ? blobs_bring(&store, "snapshots/one", &err) : blobs_send(&store, "tree", "snapshots/one", &err);
             fs_set_fault(NULL, NULL);
             struck = left == 0;
             failures[bringing] += status != LINEAGE_OK;

@@ -61,9 +61,8 @@ static void only_kept_trials_with_finite_scores_rank(void **state)
     add_rows(dir, rows);
     assert_best(dir, LINEAGE_LOWER, NULL);
     assert_best(dir, LINEAGE_HIGHER, NULL);
-    add_rows(dir, (const struct row[]){{"x", .status = "keep", .metric = "-0.0"},
-                                       {"y", .status = "baseline", .metric = "0.0"},
-                                       {.id = NULL}});
+    add_rows(dir, (const struct row[]){
+                      {"x", .status = "keep", .metric = "-0.0"}, {"y", .status = "baseline", .metric = "0.0"}, {.id = NULL}});
     assert_best(dir, LINEAGE_LOWER, "x");
     assert_best(dir, LINEAGE_HIGHER, "x");
     remove_dir(dir);
@@ -99,16 +98,11 @@ static void ids_resolve_with_and_without_prefix(void **state)
 
 static const struct row sweep_rows[] = {
     {"0", "s", .status = "baseline", .metric = "10", .timestamp = "2026-01-01T00:00:00Z"},
-    {"1", "s", .status = "keep", .metric = "9", .notes = "alpha=0.3; gamma=1.0",
-     .timestamp = "2026-01-02T00:00:00Z"},
-    {"2", "t", .status = "discard", .metric = "11", .notes = "alpha=0.1; gamma=0.9",
-     .timestamp = "2026-01-03T00:00:00Z"},
-    {"3", "t", .status = "crash", .notes = "alpha=0.9; gamma=1.0",
-     .timestamp = "2026-01-04T00:00:00Z"},
-    {"4", "s", .status = "keep", .metric = "nan", .notes = "α=0.3; gamma=0.9; lr=1e-4",
-     .timestamp = "2026-01-05T00:00:00Z"},
-    {"5", "s", .status = "discard", .metric = "9", .notes = "alpha=nan; gamma=0.5",
-     .timestamp = "2026-01-06T00:00:00Z"},
+    {"1", "s", .status = "keep", .metric = "9", .notes = "alpha=0.3; gamma=1.0", .timestamp = "2026-01-02T00:00:00Z"},
+    {"2", "t", .status = "discard", .metric = "11", .notes = "alpha=0.1; gamma=0.9", .timestamp = "2026-01-03T00:00:00Z"},
+    {"3", "t", .status = "crash", .notes = "alpha=0.9; gamma=1.0", .timestamp = "2026-01-04T00:00:00Z"},
+    {"4", "s", .status = "keep", .metric = "nan", .notes = "α=0.3; gamma=0.9; lr=1e-4", .timestamp = "2026-01-05T00:00:00Z"},
+    {"5", "s", .status = "discard", .metric = "9", .notes = "alpha=nan; gamma=0.5", .timestamp = "2026-01-06T00:00:00Z"},
     {.id = NULL}};
 
 static struct lineage_range range(const char *text)
@@ -118,17 +112,13 @@ static struct lineage_range range(const char *text)
     return out;
 }
 
-static void assert_query(struct lineage_store *store, const char *a, const char *a_range,
-                         const char *b, const char *b_range, const char *sort, size_t limit,
-                         const char *ids)
+static void assert_query(struct lineage_store *store, const char *a, const char *a_range, const char *b, const char *b_range,
+                         const char *sort, size_t limit, const char *ids)
 {
-    const struct lineage_condition conditions[] = {
-        {.name = a, .range = a ? range(a_range) : (struct lineage_range){{0}, {0}}},
-        {.name = b, .range = b ? range(b_range) : (struct lineage_range){{0}, {0}}}};
-    const struct lineage_query query = {.conditions = conditions,
-                                        .n_conditions = (a != NULL) + (size_t)(b != NULL),
-                                        .sort = sort,
-                                        .limit = limit};
+    const struct lineage_condition conditions[] = {{.name = a, .range = a ? range(a_range) : (struct lineage_range){{0}, {0}}},
+                                                   {.name = b, .range = b ? range(b_range) : (struct lineage_range){{0}, {0}}}};
+    const struct lineage_query query = {
+        .conditions = conditions, .n_conditions = (a != NULL) + (size_t)(b != NULL), .sort = sort, .limit = limit};
     assert_string_equal(ids_of(store, &query), ids);
 }
 
@@ -165,8 +155,7 @@ static void sorting_keeps_file_order_in_ties(void **state)
     assert_query(store, "gamma", "0.9:", NULL, NULL, "-alpha", 0, "3 1 4 2 ");
     assert_query(store, "gamma", ":", NULL, NULL, "-gamma", 0, "1 3 2 4 5 ");
     assert_query(store, NULL, NULL, NULL, NULL, "-specialist", 2, "2 3 ");
-    assert_query(store, NULL, NULL, NULL, NULL, "job_name", 0,
-                 ""); /* rows without a value are left out */
+    assert_query(store, NULL, NULL, NULL, NULL, "job_name", 0, ""); /* rows without a value are left out */
     lineage_store_close(store);
     remove_dir(dir);
 }
@@ -177,18 +166,12 @@ static void labels_specialists_and_dates_filter(void **state)
     char *dir = make_dir();
     add_rows(dir, sweep_rows);
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
-    assert_string_equal(ids_of(store, &(struct lineage_query){.labels = 1u << LINEAGE_KEEP}),
-                        "1 4 ");
-    assert_string_equal(ids_of(store, &(struct lineage_query){.labels = 1u << LINEAGE_KEEP |
-                                                                        1u << LINEAGE_BASELINE}),
-                        "0 1 4 ");
+    assert_string_equal(ids_of(store, &(struct lineage_query){.labels = 1u << LINEAGE_KEEP}), "1 4 ");
+    assert_string_equal(ids_of(store, &(struct lineage_query){.labels = 1u << LINEAGE_KEEP | 1u << LINEAGE_BASELINE}), "0 1 4 ");
     assert_string_equal(
-        ids_of(store, &(struct lineage_query){.labels = 1u << LINEAGE_CRASH | 1u << LINEAGE_KEEP,
-                                              .specialist = "t"}),
-        "3 ");
+        ids_of(store, &(struct lineage_query){.labels = 1u << LINEAGE_CRASH | 1u << LINEAGE_KEEP, .specialist = "t"}), "3 ");
     assert_string_equal(ids_of(store, &(struct lineage_query){.since = "2026-01-04"}), "3 4 5 ");
-    assert_string_equal(ids_of(store, &(struct lineage_query){.since = "2026-01-02T00:00:00Z",
-                                                              .until = "2026-01-04T00:00:00Z"}),
+    assert_string_equal(ids_of(store, &(struct lineage_query){.since = "2026-01-02T00:00:00Z", .until = "2026-01-04T00:00:00Z"}),
                         "1 2 ");
     lineage_store_close(store);
     remove_dir(dir);
@@ -328,8 +311,7 @@ static void a_cursor_survives_other_calls_on_its_store(void **state)
     char *dir = make_dir();
     add_rows(dir, sweep_rows);
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
-    assert_int_equal(lineage_query_open(&cursor, store, &(struct lineage_query){0}, &err),
-                     LINEAGE_OK);
+    assert_int_equal(lineage_query_open(&cursor, store, &(struct lineage_query){0}, &err), LINEAGE_OK);
     assert_int_equal(lineage_cursor_next(cursor, &trial, &err), LINEAGE_OK);
     add_rows(dir, (const struct row[]){{"6", .status = "keep", .metric = "1"}, {.id = NULL}});
     assert_int_equal(lineage_best(store, &other, &err), LINEAGE_OK);
@@ -396,15 +378,14 @@ static bool count_row(void *context, size_t n, const char *const *names, const c
     return true;
 }
 
-static const struct row page_rows[] = {
-    {"0", "s", .status = "baseline", .metric = "10"},
-    {"1", "s", .status = "keep", .metric = "9", .notes = "alpha=0.3"},
-    {"2", "t", .status = "discard", .metric = "11", .notes = "alpha=0.1"},
-    {"3", "", .status = "crash", .notes = "alpha=0.9"},
-    {"4", "s", .status = "keep", .metric = "9", .notes = "alpha=0.3; lr=1e-4"},
-    {"5", "u", .status = "discard", .metric = "9", .notes = "alpha=0.2"},
-    {"6", "s", .status = "discard", .metric = "-0.0", .notes = "alpha=0.3"},
-    {.id = NULL}};
+static const struct row page_rows[] = {{"0", "s", .status = "baseline", .metric = "10"},
+                                       {"1", "s", .status = "keep", .metric = "9", .notes = "alpha=0.3"},
+                                       {"2", "t", .status = "discard", .metric = "11", .notes = "alpha=0.1"},
+                                       {"3", "", .status = "crash", .notes = "alpha=0.9"},
+                                       {"4", "s", .status = "keep", .metric = "9", .notes = "alpha=0.3; lr=1e-4"},
+                                       {"5", "u", .status = "discard", .metric = "9", .notes = "alpha=0.2"},
+                                       {"6", "s", .status = "discard", .metric = "-0.0", .notes = "alpha=0.3"},
+                                       {.id = NULL}};
 
 /* Pages of one trial each, joined together, equal the whole list. */
 static void assert_pages(struct lineage_store *store, struct lineage_query query, const char *ids)
@@ -466,8 +447,7 @@ static void a_page_of_a_wide_range_is_the_same_as_of_the_list(void **state)
     (void)state;
     char *dir = make_dir(), *line = malloc(45000 * 64), *end = line;
     for (int i = 1; i <= 45000; i++)
-        end += sprintf(end, "%d\t\ts\t\t\t\t\t\tkeep\t1\t\t\t\t\t\t\talpha=%s\n", i,
-                       i <= 12000 || i > 44500 ? "0.5" : "2");
+        end += sprintf(end, "%d\t\ts\t\t\t\t\t\tkeep\t1\t\t\t\t\t\t\talpha=%s\n", i, i <= 12000 || i > 44500 ? "0.5" : "2");
     add_rows(dir, (const struct row[]){{.id = NULL}});
     add_bytes(dir, line);
     free(line);
@@ -534,19 +514,21 @@ static void assert_list_begins(struct lineage_store *store, struct lineage_query
 static void a_short_list_is_the_beginning_of_the_list_in_any_order(void **state)
 {
     (void)state;
-    static const char *const sorts[] = {NULL,     "-seq",   "score", "-score", "timestamp", "-timestamp",
-                                        "exp_id", "-alpha", "alpha", "lr",     "-lr",       "-late", "-core_metric"};
+    static const char *const sorts[] = {NULL,     "-seq",  "score", "-score", "timestamp", "-timestamp",  "exp_id",
+                                        "-alpha", "alpha", "lr",    "-lr",    "-late",     "-core_metric"};
     const struct lineage_condition sets[][2] = {
-        {{.name = "gamma", .range = range("1")}, {.name = "alpha", .range = range("0.2:0.6")}}, {{.name = "lr", .range = range("29500:")}, {.name = "alpha", .range = range("0.3:")}},
-        {{.name = "lr", .range = range(":29990")}, {.name = "late", .range = range("1")}},      {{.name = "gamma", .range = range("0:1")}, {.name = "score", .range = range("250:")}},
-        {{.name = "score", .range = range(":200")}, {.name = "lr", .range = range("12000:")}},  {{.name = "alpha", .range = range("0.1")}, {.name = "alpha", .range = range("0.2")}}};
+        {{.name = "gamma", .range = range("1")}, {.name = "alpha", .range = range("0.2:0.6")}},
+        {{.name = "lr", .range = range("29500:")}, {.name = "alpha", .range = range("0.3:")}},
+        {{.name = "lr", .range = range(":29990")}, {.name = "late", .range = range("1")}},
+        {{.name = "gamma", .range = range("0:1")}, {.name = "score", .range = range("250:")}},
+        {{.name = "score", .range = range(":200")}, {.name = "lr", .range = range("12000:")}},
+        {{.name = "alpha", .range = range("0.1")}, {.name = "alpha", .range = range("0.2")}}};
     char *dir = make_dir();
     add_many(dir);
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
     for (size_t set = 0; set < sizeof sets / sizeof *sets; set++)
         for (size_t sort = 0; sort < sizeof sorts / sizeof *sorts; sort++)
-            assert_list_begins(store, (struct lineage_query){.conditions = sets[set], .n_conditions = 2,
-                                                             .sort = sorts[sort]});
+            assert_list_begins(store, (struct lineage_query){.conditions = sets[set], .n_conditions = 2, .sort = sorts[sort]});
     lineage_store_close(store);
     remove_dir(dir);
 }
@@ -582,8 +564,8 @@ static const struct row text_rows[] = {
     {.id = NULL}};
 
 /* Asserts which ids a condition finds, in the order of `sort`. */
-static void assert_texts_find(struct lineage_store *store, const char *name, const char *const *texts, size_t n,
-                              const char *sort, const char *want)
+static void assert_texts_find(struct lineage_store *store, const char *name, const char *const *texts, size_t n, const char *sort,
+                              const char *want)
 {
     const struct lineage_condition condition = {.name = name, .texts = texts, .n_texts = n};
     const struct lineage_query query = {.conditions = &condition, .n_conditions = 1, .sort = sort};
@@ -731,8 +713,8 @@ static void check_cell(const struct lineage_sweep_cell *cell, const char *mode, 
             continue;
         count++;
         kept += label == LINEAGE_KEEP;
-        if (label != LINEAGE_CRASH && (best == SWEPT || (higher ? swept_score(i) > swept_score(best)
-                                                               : swept_score(i) < swept_score(best))))
+        if (label != LINEAGE_CRASH &&
+            (best == SWEPT || (higher ? swept_score(i) > swept_score(best) : swept_score(i) < swept_score(best))))
             best = i;
     }
     assert_int_equal(cell->count, count);
@@ -845,18 +827,13 @@ static void sql_cannot_write(void **state)
         assert_int_equal(lineage_sql(store, refused[i], count_row, &n, &err), LINEAGE_EINVAL);
     assert_int_equal(n, 0);
     assert_int_equal(
-        lineage_sql(store,
-                    "SELECT exp_id FROM params WHERE key = 'gamma' AND value >= 0.9 -- all\n ; ",
-                    count_row, &n, &err),
+        lineage_sql(store, "SELECT exp_id FROM params WHERE key = 'gamma' AND value >= 0.9 -- all\n ; ", count_row, &n, &err),
         LINEAGE_OK);
     assert_int_equal(n, 4);
-    assert_string_equal(
-        sql_value(store,
-                  "WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x + 1 FROM c WHERE x < 9)"
-                  " SELECT sum(x) FROM c"),
-        "45");
-    assert_string_equal(sql_value(store, "SELECT core_metric FROM trials WHERE exp_id = '4'"),
-                        "NULL");
+    assert_string_equal(sql_value(store, "WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x + 1 FROM c WHERE x < 9)"
+                                         " SELECT sum(x) FROM c"),
+                        "45");
+    assert_string_equal(sql_value(store, "SELECT core_metric FROM trials WHERE exp_id = '4'"), "NULL");
     assert_string_equal(sql_value(store, "SELECT param('alpha=2; beta=nan', 'alpha')"), "2.0");
     assert_string_equal(sql_value(store, "SELECT param('alpha=2; beta=nan', 'beta')"), "NULL");
     assert_string_equal(sql_value(store, "SELECT param('alpha=2', NULL)"), "NULL");
@@ -877,7 +854,8 @@ static void conditions_of_every_kind_meet(void **state)
                    "c\tkeep\t3\talpha=0.3; lr=1; wd=2\tx\nd\tkeep\t4\twd=3; lr=0\t30\n");
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
     const struct lineage_condition any[] = {{.name = "alpha"}, {.name = "wd"}, {.name = "gpu"}};
-    const struct lineage_condition ranges[] = {{.name = "alpha", .range = range("0.1:0.2")}, {.name = "gpu", .range = range("5:")}};
+    const struct lineage_condition ranges[] = {{.name = "alpha", .range = range("0.1:0.2")},
+                                               {.name = "gpu", .range = range("5:")}};
     const struct lineage_condition below = {.name = "lr", .range = range(":1")};
     const struct {
         struct lineage_query query;
@@ -917,8 +895,10 @@ static void a_long_list_can_be_cancelled(void **state)
     char *dir = make_dir();
     add_many(dir);
     assert_int_equal(lineage_store_open(&store, dir, &options, &err), LINEAGE_OK);
-    assert_int_equal(lineage_query_open(&cursor, store, &(struct lineage_query){.conditions = &condition, .n_conditions = 1,
-                                                                                .sort = "hypothesis"}, &err), LINEAGE_ECANCELLED);
+    assert_int_equal(
+        lineage_query_open(&cursor, store,
+                           &(struct lineage_query){.conditions = &condition, .n_conditions = 1, .sort = "hypothesis"}, &err),
+        LINEAGE_ECANCELLED);
     assert_int_not_equal(asked, 0);
     lineage_store_close(store);
     remove_dir(dir);

@@ -324,14 +324,13 @@ static void what_is_no_request_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(each_worker_has_its_own_trial, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(no_more_are_held_than_asked_for, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_lease_that_ended_is_anothers, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(who_was_killed_holds_nothing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_claim_goes_over_to_a_child, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(leavings_of_kills_are_in_nobodys_way, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nobody_waits_for_ever, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_no_request_is_refused, set_up, tear_down)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(each_worker_has_its_own_trial, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(no_more_are_held_than_asked_for, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(a_lease_that_ended_is_anothers, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(who_was_killed_holds_nothing, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(a_claim_goes_over_to_a_child, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(leavings_of_kills_are_in_nobodys_way, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(nobody_waits_for_ever, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(what_is_no_request_is_refused, set_up, tear_down)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

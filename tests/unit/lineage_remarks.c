@@ -19,9 +19,7 @@
 
 static struct lineage_error err;
 
-static const struct row rows[] = {{"000", .status = "keep", .metric = "1"},
-                                  {"exp_001", .status = "crash"},
-                                  {.id = NULL}};
+static const struct row rows[] = {{"000", .status = "keep", .metric = "1"}, {"exp_001", .status = "crash"}, {.id = NULL}};
 
 struct heard_remarks {
     char text[1024];
@@ -160,10 +158,9 @@ static void what_fails_leaves_the_file_as_it_was(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_remark_is_kept_with_its_trial),
-                                       cmocka_unit_test(what_is_no_remark_is_refused),
-                                       cmocka_unit_test(what_others_left_in_the_file_hides_no_remark),
-                                       cmocka_unit_test(a_remark_has_a_time_and_a_file),
-                                       cmocka_unit_test(what_fails_leaves_the_file_as_it_was)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_remark_is_kept_with_its_trial), cmocka_unit_test(what_is_no_remark_is_refused),
+        cmocka_unit_test(what_others_left_in_the_file_hides_no_remark), cmocka_unit_test(a_remark_has_a_time_and_a_file),
+        cmocka_unit_test(what_fails_leaves_the_file_as_it_was)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,9 +21,8 @@ static struct lineage_error err;
 static char *dir;
 static struct lineage_store *store;
 
-static const struct row rows[] = {{"000", "a", .status = "baseline", .metric = "0.5"},
-                                  {"001", "a", "000", .status = "keep", .metric = "0.25"},
-                                  {.id = NULL}};
+static const struct row rows[] = {
+    {"000", "a", .status = "baseline", .metric = "0.5"}, {"001", "a", "000", .status = "keep", .metric = "0.25"}, {.id = NULL}};
 
 static void begin(void)
 {
@@ -165,9 +164,13 @@ static char *board_file(const struct row *given, const char *config, const char 
  * cycle, do not end a walk over the rows. */
 static void a_blackboard_is_made_of_any_rows(void **state)
 {
-    static const struct row odd[] = {{"000", "a", .status = "keep", .metric = "0.5"}, {"001", "a", "000", .status = "keep"},
-                                     {"002", "b", "001", .status = "keep", .metric = "0.75"}, {"", "b", "001", .status = "discard", .metric = "1"},
-                                     {"003", "b", "004", .status = "crash"}, {"004", "b", "003", .status = "crash"}, {.id = NULL}};
+    static const struct row odd[] = {{"000", "a", .status = "keep", .metric = "0.5"},
+                                     {"001", "a", "000", .status = "keep"},
+                                     {"002", "b", "001", .status = "keep", .metric = "0.75"},
+                                     {"", "b", "001", .status = "discard", .metric = "1"},
+                                     {"003", "b", "004", .status = "crash"},
+                                     {"004", "b", "003", .status = "crash"},
+                                     {.id = NULL}};
     static const char *const directions[] = {"{\"direction\": \"higher\"}", "{\"direction\": \"lower\"}"};
     (void)state;
     for (int i = 0; i < 2; i++) {
@@ -185,8 +188,10 @@ static void a_blackboard_is_made_of_any_rows(void **state)
 /* The columns of the blackboard's own runs have short names; any other column keeps its name. */
 static void the_score_is_called_by_a_short_name(void **state)
 {
-    static const char *const cases[][2] = {{"{\"metric\": \"val_bpb\"}", ", bpb="}, {"{\"metric\": \"train_s\"}", ", time="},
-                                           {"{\"metric\": \"core_metric\"}", ", core="}, {"{\"metric\": \"total_s\"}", ", total_s="},
+    static const char *const cases[][2] = {{"{\"metric\": \"val_bpb\"}", ", bpb="},
+                                           {"{\"metric\": \"train_s\"}", ", time="},
+                                           {"{\"metric\": \"core_metric\"}", ", core="},
+                                           {"{\"metric\": \"total_s\"}", ", total_s="},
                                            {"{\"metric_label\": \"EM\"}", ", EM="}};
     static const struct row scored[] = {{"000", "a", .status = "keep", .metric = "0.5"}, {.id = NULL}};
     (void)state;
@@ -212,7 +217,9 @@ static void lists_say_that_there_is_more(void **state)
         snprintf(specialist, sizeof specialist, "who%d", i);
         for (int p = 0; p < 150; p++)
             n += snprintf(notes + n, 8192 - (size_t)n, "%sp%d=%d", p ? "; " : "", p, i % 3);
-        add_rows(dir, (const struct row[]){{id, specialist, .status = i % 2 ? "crash" : "keep", .metric = i % 2 ? NULL : "1", .notes = notes}, {.id = NULL}});
+        add_rows(dir, (const struct row[]){
+                          {id, specialist, .status = i % 2 ? "crash" : "keep", .metric = i % 2 ? NULL : "1", .notes = notes},
+                          {.id = NULL}});
         free(notes);
     }
     store = open_store(dir, LINEAGE_LOWER, NULL);

@@ -22,9 +22,13 @@ static struct lineage_ideas *set_of(const struct case_trial *trials, size_t n)
     for (size_t i = 0; i < n; i++) {
         struct lineage_param params[3];
         char names[3][32];
-        struct lineage_trial trial = {.exp_id = trials[i].id, .parent_exp = trials[i].parent, .hypothesis = trials[i].hypothesis,
-                                      .notes = "", .status = trials[i].score != 0 ? LINEAGE_DISCARD : LINEAGE_CRASH,
-                                      .score = {trials[i].score != 0, trials[i].score}, .params = params};
+        struct lineage_trial trial = {.exp_id = trials[i].id,
+                                      .parent_exp = trials[i].parent,
+                                      .hypothesis = trials[i].hypothesis,
+                                      .notes = "",
+                                      .status = trials[i].score != 0 ? LINEAGE_DISCARD : LINEAGE_CRASH,
+                                      .score = {trials[i].score != 0, trials[i].score},
+                                      .params = params};
         for (; trial.n_params < 3 && trials[i].params[trial.n_params]; trial.n_params++) {
             const char *text = trials[i].params[trial.n_params], *value = strchr(text, '=') + 1;
             snprintf(names[trial.n_params], sizeof names[0], "%.*s", (int)(value - 1 - text), text);
@@ -57,16 +61,11 @@ static void settings_are(struct lineage_ideas *ideas, const char *id, const char
 static void settings_are_inherited(void **state)
 {
     static const struct case_trial trials[] = {
-        {"0", "", "Stock program", 1, {0}},
-        {"1", "0", "Raise warmup_steps 100→200", 1, {0}},
-        {"2", "1", "Set clip_norm=0.5", 1, {0}},
-        {"3", "2", "Lower warmup_steps 200→150", 1, {0}},
-        {"4", "1", "Set clip_norm=0.7", 1, {0}},
-        {"5", "9", "Set clip_norm=0.1", 1, {0}},
-        {"6", "5", "", 1, {"lr=0.1", "beta=2"}},
-        {"7", "6", "", 1, {"lr=0.1", "beta=3"}},
-        {"8", "7", "Set lr=0.4", 1, {"lr=0.2"}},
-        {"9", "8", "Set lr=0.3", 1, {0}},
+        {"0", "", "Stock program", 1, {0}},      {"1", "0", "Raise warmup_steps 100→200", 1, {0}},
+        {"2", "1", "Set clip_norm=0.5", 1, {0}}, {"3", "2", "Lower warmup_steps 200→150", 1, {0}},
+        {"4", "1", "Set clip_norm=0.7", 1, {0}}, {"5", "9", "Set clip_norm=0.1", 1, {0}},
+        {"6", "5", "", 1, {"lr=0.1", "beta=2"}}, {"7", "6", "", 1, {"lr=0.1", "beta=3"}},
+        {"8", "7", "Set lr=0.4", 1, {"lr=0.2"}}, {"9", "8", "Set lr=0.3", 1, {0}},
     };
     struct lineage_ideas *ideas = set_of(trials, sizeof trials / sizeof *trials);
     struct lineage_effective none;
@@ -94,7 +93,10 @@ static struct lineage_replicas groups_are(const struct case_trial *trials, size_
     assert_int_equal(lineage_replicas_find(&found, ideas, &err), LINEAGE_OK);
     for (size_t i = 0; i < found.n; i++)
         for (size_t k = 0; k < found.groups[i].n; k++)
-            length += (size_t)snprintf(text + length, sizeof text - length, "%s%s", k ? " " : i ? ", " : "",
+            length += (size_t)snprintf(text + length, sizeof text - length, "%s%s",
+                                       k   ? " "
+                                       : i ? ", "
+                                           : "",
                                        lineage_ideas_get(ideas, found.groups[i].trials[k])->exp_id);
     if (strcmp(text, wanted) != 0)
         fail_msg("found '%s' instead of '%s'", text, wanted);

@@ -141,10 +141,9 @@ static void more_parameters_and_values_than_are_listed(void **state)
 static void settings_of_two_kinds_are_compared(void **state)
 {
     (void)state;
-    static const struct row rows[] = {
-        {"0", "a", .status = "keep", .metric = "1", .notes = "p=1; q=x; r=nan; s=nan; t=1"},
-        {"1", "a", "0", "keep", "2", .notes = "p=x; q=1; r=nan; s=1; t=nan"},
-        {.id = NULL}};
+    static const struct row rows[] = {{"0", "a", .status = "keep", .metric = "1", .notes = "p=1; q=x; r=nan; s=nan; t=1"},
+                                      {"1", "a", "0", "keep", "2", .notes = "p=x; q=1; r=nan; s=1; t=nan"},
+                                      {.id = NULL}};
     struct lineage_report *r = load(rows, LINEAGE_RULES_NATIVE);
     const struct lineage_report_full *f = full_of(r, "1");
     char names[64] = "";
@@ -159,13 +158,12 @@ static void settings_of_two_kinds_are_compared(void **state)
 static void a_grid_has_gaps_or_is_none(void **state)
 {
     (void)state;
-    static const struct row rows[] = {
-        {"0", "a", .status = "keep", .metric = "1", .notes = "a=1; b=1; c=1"},
-        {"1", "a", .status = "keep", .metric = "1", .notes = "a=2; b=2; c=1"},
-        {"2", "a", .status = "keep", .metric = "1", .notes = "a=1; b=1; c=2; e=1"},
-        {"3", "a", .status = "keep", .metric = "1", .notes = "a=3; b=2; c=3; e=2"},
-        {"4", "a", .status = "keep", .metric = "1", .notes = "a=3; b=3; c=3"},
-        {.id = NULL}};
+    static const struct row rows[] = {{"0", "a", .status = "keep", .metric = "1", .notes = "a=1; b=1; c=1"},
+                                      {"1", "a", .status = "keep", .metric = "1", .notes = "a=2; b=2; c=1"},
+                                      {"2", "a", .status = "keep", .metric = "1", .notes = "a=1; b=1; c=2; e=1"},
+                                      {"3", "a", .status = "keep", .metric = "1", .notes = "a=3; b=2; c=3; e=2"},
+                                      {"4", "a", .status = "keep", .metric = "1", .notes = "a=3; b=3; c=3"},
+                                      {.id = NULL}};
     struct lineage_report *r = load(rows, LINEAGE_RULES_NATIVE);
     for (size_t i = 0; i < r->n_grids; i++)
         assert_true(r->grids[i].n_untried > 0 && r->grids[i].n_untried < r->grids[i].n_cells);

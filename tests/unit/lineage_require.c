@@ -28,8 +28,8 @@ static void four_relations_are_read(void **state)
 static void anything_else_is_refused_with_its_text(void **state)
 {
     (void)state;
-    static const char *const wrong[] = {"",       "acc",       "acc=1",     "<=1",      "acc<=",      "acc<=x",
-                                        "acc<=1x", "acc<=nan", "acc<=1e999", "acc=<1", "a,b<=1", "a;b<=1", "acc<==1"};
+    static const char *const wrong[] = {"",         "acc",        "acc=1",  "<=1",    "acc<=",  "acc<=x", "acc<=1x",
+                                        "acc<=nan", "acc<=1e999", "acc=<1", "a,b<=1", "a;b<=1", "acc<==1"};
     struct lineage_requirement read = {.bound = 7};
     struct lineage_error err;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -50,8 +50,8 @@ static void a_bound_belongs_to_its_side(void **state)
         const char *text;
         double value;
         bool met;
-    } cases[] = {{"x<=2", 2, true},  {"x<=2", 2.1, false}, {"x<2", 2, false}, {"x<2", 1.9, true},
-                 {"x>=2", 2, true},  {"x>=2", 1.9, false}, {"x>2", 2, false}, {"x>2", 2.1, true},
+    } cases[] = {{"x<=2", 2, true},    {"x<=2", 2.1, false}, {"x<2", 2, false},      {"x<2", 1.9, true},
+                 {"x>=2", 2, true},    {"x>=2", 1.9, false}, {"x>2", 2, false},      {"x>2", 2.1, true},
                  {"x<=2", NAN, false}, {"x>=2", NAN, false}, {"x>2", INFINITY, true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct lineage_requirement read;
@@ -90,10 +90,8 @@ static void metrics_come_before_columns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(four_relations_are_read),
-        cmocka_unit_test(anything_else_is_refused_with_its_text),
-        cmocka_unit_test(a_bound_belongs_to_its_side),
-        cmocka_unit_test(the_reason_names_the_requirement_and_the_value),
+        cmocka_unit_test(four_relations_are_read),     cmocka_unit_test(anything_else_is_refused_with_its_text),
+        cmocka_unit_test(a_bound_belongs_to_its_side), cmocka_unit_test(the_reason_names_the_requirement_and_the_value),
         cmocka_unit_test(metrics_come_before_columns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,8 +45,8 @@ static int tear_down(void **state)
 
 static enum lineage_status append(struct lineage_store *store, const char *id, const char *notes)
 {
-    struct lineage_trial trial = {.exp_id = id, .notes = notes, .hypothesis = "h", .status = LINEAGE_DISCARD,
-                                  .core_metric = {true, 1.0}};
+    struct lineage_trial trial = {
+        .exp_id = id, .notes = notes, .hypothesis = "h", .status = LINEAGE_DISCARD, .core_metric = {true, 1.0}};
     return lineage_store_append(store, &trial, NULL, NULL, &err);
 }
 
@@ -68,13 +68,14 @@ static void one_trial_has_one_id(void **state)
     assert_null(strstr(err.text, "same trial"));
 }
 
-static enum lineage_status append_once(struct lineage_store *store, enum lineage_label label, const char *sweep,
-                                       uint64_t key)
+static enum lineage_status append_once(struct lineage_store *store, enum lineage_label label, const char *sweep, uint64_t key)
 {
     char link[LINEAGE_NIGHT_LINK_MAX];
     struct lineage_append_options options;
-    struct lineage_trial trial = {.notes = lineage_night_link_format(link, sweep, "t", key), .hypothesis = "h",
-                                  .status = label, .core_metric = {label != LINEAGE_HARNESS_ABORT, 1.0}};
+    struct lineage_trial trial = {.notes = lineage_night_link_format(link, sweep, "t", key),
+                                  .hypothesis = "h",
+                                  .status = label,
+                                  .core_metric = {label != LINEAGE_HARNESS_ABORT, 1.0}};
     lineage_append_options_init(&options);
     options.once_per_night = true;
     return lineage_store_append(store, &trial, &options, NULL, &err);
@@ -165,8 +166,7 @@ static void a_child_may_not_use_its_parents_handle(void **state)
     if (child == 0) {
         struct lineage_trial trial;
         struct lineage_import_stats stats;
-        bool refused = append(p->store, NULL, "") == LINEAGE_EINVAL &&
-                       lineage_best(p->store, &trial, &err) == LINEAGE_EINVAL &&
+        bool refused = append(p->store, NULL, "") == LINEAGE_EINVAL && lineage_best(p->store, &trial, &err) == LINEAGE_EINVAL &&
                        lineage_import(p->store, "none", NULL, &stats, NULL, NULL, &err) == LINEAGE_EINVAL &&
                        strstr(err.text, "before a fork");
         lineage_store_close(p->store);
@@ -346,16 +346,25 @@ static void a_cycle_is_met_in_either_spelling(void **state)
 static void what_cannot_be_written_is_refused(void **state)
 {
     struct place *p = *state;
-    const struct lineage_param no_name[] = {{NULL, 1, NULL}}, clip[] = {{"ig_clip_scale_mean", 0, "text"}}, large[] = {{"lr", (double)INFINITY, NULL}};
-    const struct lineage_turn_stat no_mean[] = {{.turn = 1, .mean = (double)NAN}}, no_std[] = {{.turn = 1, .std = (double)INFINITY}};
-    const struct lineage_trial wrong[] = {
-        {.params = no_name, .n_params = 1}, {.params = clip, .n_params = 1}, {.params = large, .n_params = 1},
-        {.turns = no_mean, .n_turns = 1},   {.turns = no_std, .n_turns = 1}, {.status = (enum lineage_label)99},
-        {.train_s = {true, (double)NAN}},   {.ig_clip_scale_std = {true, (double)INFINITY}},
-        {.exp_id = "x", .parent_exp = "exp_x", .status = LINEAGE_CRASH}, {.status = LINEAGE_KEEP}, {.domain = "\xff"}};
+    const struct lineage_param no_name[] = {{NULL, 1, NULL}}, clip[] = {{"ig_clip_scale_mean", 0, "text"}},
+                               large[] = {{"lr", (double)INFINITY, NULL}};
+    const struct lineage_turn_stat no_mean[] = {{.turn = 1, .mean = (double)NAN}},
+                                   no_std[] = {{.turn = 1, .std = (double)INFINITY}};
+    const struct lineage_trial wrong[] = {{.params = no_name, .n_params = 1},
+                                          {.params = clip, .n_params = 1},
+                                          {.params = large, .n_params = 1},
+                                          {.turns = no_mean, .n_turns = 1},
+                                          {.turns = no_std, .n_turns = 1},
+                                          {.status = (enum lineage_label)99},
+                                          {.train_s = {true, (double)NAN}},
+                                          {.ig_clip_scale_std = {true, (double)INFINITY}},
+                                          {.exp_id = "x", .parent_exp = "exp_x", .status = LINEAGE_CRASH},
+                                          {.status = LINEAGE_KEEP},
+                                          {.domain = "\xff"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct lineage_trial trial = wrong[i];
-        trial.core_metric = trial.status == LINEAGE_KEEP && i == 9 ? (struct lineage_number){0} : (struct lineage_number){true, 1};
+        trial.core_metric =
+            trial.status == LINEAGE_KEEP && i == 9 ? (struct lineage_number){0} : (struct lineage_number){true, 1};
         assert_int_equal(lineage_store_append(p->store, &trial, NULL, NULL, &err), LINEAGE_EINVAL);
         assert_true(err.text[0]);
     }
@@ -504,8 +513,13 @@ static void side_files_need_an_id_that_names_them(void **state)
     struct lineage_append_options options;
     struct lineage_trial trial = {.exp_id = ".hidden", .status = LINEAGE_KEEP, .core_metric = {true, 1}};
     char *work = make_dir();
-    static const char *const wrong[] = {"[]", "{\"steps\": 1}", "{\"steps\": [{\"loss\": 1}]}", "{\"steps\": [{\"step\": 1, \"loss\": \"x\"}]}",
-                                        "{", "{\"steps\": [{\"step\": 0.5}]}", "{\"steps\": [1]}",
+    static const char *const wrong[] = {"[]",
+                                        "{\"steps\": 1}",
+                                        "{\"steps\": [{\"loss\": 1}]}",
+                                        "{\"steps\": [{\"step\": 1, \"loss\": \"x\"}]}",
+                                        "{",
+                                        "{\"steps\": [{\"step\": 0.5}]}",
+                                        "{\"steps\": [1]}",
                                         "{\"steps\": [{\"step\": 1, \"loss\": null}]}"};
     lineage_append_options_init(&options);
     options.telemetry = "{}";

@@ -56,14 +56,13 @@ static const char *value(char out[80], const struct lineage_settings *settings, 
     return out;
 }
 
-static const struct row with_parents[] = {
-    {"000", "", "Stock", LINEAGE_BASELINE, false},
-    {"001", "000", "Raise work_mem 4 → 64", LINEAGE_DISCARD, false},
-    {"002", "001", "Raise cache 1 → 2", LINEAGE_KEEP, false},
-    {"003", "000", "Lower WORK-MEM from 4 to 1, then work_mem 1 → 2", LINEAGE_KEEP, false},
-    {"004", "005", "Raise cache 2 → 3", LINEAGE_KEEP, false},
-    {"005", "003", "Vacuum", LINEAGE_KEEP, false},
-    {"next", "003", "Raise work_mem 2 → 16", LINEAGE_KEEP, true}};
+static const struct row with_parents[] = {{"000", "", "Stock", LINEAGE_BASELINE, false},
+                                          {"001", "000", "Raise work_mem 4 → 64", LINEAGE_DISCARD, false},
+                                          {"002", "001", "Raise cache 1 → 2", LINEAGE_KEEP, false},
+                                          {"003", "000", "Lower WORK-MEM from 4 to 1, then work_mem 1 → 2", LINEAGE_KEEP, false},
+                                          {"004", "005", "Raise cache 2 → 3", LINEAGE_KEEP, false},
+                                          {"005", "003", "Vacuum", LINEAGE_KEEP, false},
+                                          {"next", "003", "Raise work_mem 2 → 16", LINEAGE_KEEP, true}};
 
 static void a_trial_has_what_it_set_or_inherits(void **state)
 {
@@ -153,9 +152,10 @@ static size_t count(struct lineage_store *store, const char *name, double low)
 
 static void the_store_tells_which_names_were_words(void **state)
 {
-    static const char log[] = "exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\tstatus\t"
-                              "core_metric\tval_bpb\tdelta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_path\tnotes\n"
-                              "000\t2026-01-01\ta\t\t\t\tRaise work_mem 4 → 64\t\tbaseline\t1\t\t\t\t\t\t\t\n";
+    static const char log[] =
+        "exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\tstatus\t"
+        "core_metric\tval_bpb\tdelta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_path\tnotes\n"
+        "000\t2026-01-01\ta\t\t\t\tRaise work_mem 4 → 64\t\tbaseline\t1\t\t\t\t\t\t\t\n";
     static const char next[] = "001\t2026-01-01\ta\t\t\t\tRaise work_mem 64 → 128\t\tdiscard\t2\t\t\t\t\t\t\t\n";
     struct lineage_store *store;
     struct lineage_error err;

@@ -24,25 +24,75 @@ static void ask(sqlite3 *db, const char *expression, char *answer, int size)
 
 static void they_answer_as_sqlite_does(void **state)
 {
-    static const char *const formats[] = {
-        "%d", "%5d|", "%-5d|", "%05d", "%+d", "% d", "%,d", "%.3d", "%8.3d|", "%lld", "%ld", "%i", "%u", "%x", "%#x",
-        "%X", "%o", "%#o", "%p", "%r", "%f", "%.2f", "%10.2f|", "%-10.2f|", "%010.2f", "%e", "%.3E", "%g", "%G", "%!.17g",
-        "%!f", "%s", "%10s|", "%-10s|", "%.2s", "%!.2s", "%8.2s|", "%c", "%.3c", "%5c|", "%-5c|", "%q", "%Q", "%w",
-        "%.2q", "%z", "%%", "100%", "a%nb", "%y", "%d and %s", "%", "", "plain", "%5%|", "%#Q", "%.0f", "%.f", "%.d",
-        "%s%s%s%s", "%j", "%l", "%5"};
-    static const char *const values[] = {"", ", 7", ", -7", ", 12345678", ", 3.14159", ", 1e300", ", -0.0", ", NULL", ", 'it''s'",
-                                         ", 'äöü€😀'", ", ''", ", x'414243'", ", 9223372036854775807", ", '12abc', 'x'"};
-    static const char *const expressions[] = {
-        "printf()", "printf(NULL)", "printf('%*d|', 5, 7)", "printf('%*d|', -5, 7)", "printf('%.*f', 3, 3.14159)",
-        "printf('%*.*f|', 9, 3, 3.14159)", "printf('%.*f', -3, 3.14159)", "printf('%*d')", "printf('%.*c', 4, 'ab')",
-        "format('%.*s', 2, 'abc')", "printf(12)", "instr('abcabc', 'c')", "instr('abc', '')", "instr('', 'a')", "instr('', '')",
-        "instr(NULL, 'a')", "instr('a', NULL)", "instr('äöü€😀x', 'x')", "instr('äöü', 'ö')", "instr(x'c3a4c3b6', x'b6')",
-        "instr(12345, 34)", "instr(x'', x'')", "instr(x'61', '')", "replace('abcabc', 'b', 'XY')", "replace('aaa', 'aa', 'b')",
-        "replace('abc', '', 'x')", "replace('', 'a', 'x')", "replace('abc', 'abc', '')", "replace(NULL, 'a', 'b')",
-        "replace('a', NULL, 'b')", "replace('a', 'b', NULL)", "replace(121, 1, 3)", "replace('äö', 'ö', 'o')",
-        "trim('  a  ', ' ')", "ltrim('xxaxx', 'x')", "rtrim('xxaxx', 'x')", "trim('äaä', 'ä')", "trim('xyaxy', 'yx')",
-        "trim('xx', 'x')", "trim('', 'x')", "trim('x', '')", "trim(NULL, 'x')", "trim('x', NULL)", "trim(121, 1)",
-        "rtrim('ä€', '€')", "ltrim('€ä', 'ä')", "trim('öä', 'ä')", "trim('  a  ')"};
+    static const char *const formats[] = {"%d",     "%5d|", "%-5d|",  "%05d", "%+d",     "% d",       "%,d",     "%.3d", "%8.3d|",
+                                          "%lld",   "%ld",  "%i",     "%u",   "%x",      "%#x",       "%X",      "%o",   "%#o",
+                                          "%p",     "%r",   "%f",     "%.2f", "%10.2f|", "%-10.2f|",  "%010.2f", "%e",   "%.3E",
+                                          "%g",     "%G",   "%!.17g", "%!f",  "%s",      "%10s|",     "%-10s|",  "%.2s", "%!.2s",
+                                          "%8.2s|", "%c",   "%.3c",   "%5c|", "%-5c|",   "%q",        "%Q",      "%w",   "%.2q",
+                                          "%z",     "%%",   "100%",   "a%nb", "%y",      "%d and %s", "%",       "",     "plain",
+                                          "%5%|",   "%#Q",  "%.0f",   "%.f",  "%.d",     "%s%s%s%s",  "%j",      "%l",   "%5"};
+    static const char *const values[] = {"",
+                                         ", 7",
+                                         ", -7",
+                                         ", 12345678",
+                                         ", 3.14159",
+                                         ", 1e300",
+                                         ", -0.0",
+                                         ", NULL",
+                                         ", 'it''s'",
+                                         ", 'äöü€😀'",
+                                         ", ''",
+                                         ", x'414243'",
+                                         ", 9223372036854775807",
+                                         ", '12abc', 'x'"};
+    static const char *const expressions[] = {"printf()",
+                                              "printf(NULL)",
+                                              "printf('%*d|', 5, 7)",
+                                              "printf('%*d|', -5, 7)",
+                                              "printf('%.*f', 3, 3.14159)",
+                                              "printf('%*.*f|', 9, 3, 3.14159)",
+                                              "printf('%.*f', -3, 3.14159)",
+                                              "printf('%*d')",
+                                              "printf('%.*c', 4, 'ab')",
+                                              "format('%.*s', 2, 'abc')",
+                                              "printf(12)",
+                                              "instr('abcabc', 'c')",
+                                              "instr('abc', '')",
+                                              "instr('', 'a')",
+                                              "instr('', '')",
+                                              "instr(NULL, 'a')",
+                                              "instr('a', NULL)",
+                                              "instr('äöü€😀x', 'x')",
+                                              "instr('äöü', 'ö')",
+                                              "instr(x'c3a4c3b6', x'b6')",
+                                              "instr(12345, 34)",
+                                              "instr(x'', x'')",
+                                              "instr(x'61', '')",
+                                              "replace('abcabc', 'b', 'XY')",
+                                              "replace('aaa', 'aa', 'b')",
+                                              "replace('abc', '', 'x')",
+                                              "replace('', 'a', 'x')",
+                                              "replace('abc', 'abc', '')",
+                                              "replace(NULL, 'a', 'b')",
+                                              "replace('a', NULL, 'b')",
+                                              "replace('a', 'b', NULL)",
+                                              "replace(121, 1, 3)",
+                                              "replace('äö', 'ö', 'o')",
+                                              "trim('  a  ', ' ')",
+                                              "ltrim('xxaxx', 'x')",
+                                              "rtrim('xxaxx', 'x')",
+                                              "trim('äaä', 'ä')",
+                                              "trim('xyaxy', 'yx')",
+                                              "trim('xx', 'x')",
+                                              "trim('', 'x')",
+                                              "trim('x', '')",
+                                              "trim(NULL, 'x')",
+                                              "trim('x', NULL)",
+                                              "trim(121, 1)",
+                                              "rtrim('ä€', '€')",
+                                              "ltrim('€ä', 'ä')",
+                                              "trim('öä', 'ä')",
+                                              "trim('  a  ')"};
     sqlite3 *theirs = NULL, *ours = NULL;
     char expected[2048], got[2048];
     (void)state;
@@ -99,16 +149,35 @@ static void ask_pattern(sqlite3 *db, const char *sql, const char *pattern, const
 
 static void patterns_match_as_in_sqlite(void **state)
 {
-    static const char *const in_pattern[] = {"a", "b", "A", "%", "_", "%", "*", "?", "[", "]", "^", "-", "\\", "\xc3\xa4", "\x80", "ab"};
+    static const char *const in_pattern[] = {"a", "b", "A", "%", "_",  "%",        "*",    "?",
+                                             "[", "]", "^", "-", "\\", "\xc3\xa4", "\x80", "ab"};
     static const char *const in_text[] = {"a", "b", "A", "B", "ab", "\xc3\xa4", "\x80", "]"};
     static const char *const statements[] = {"SELECT ?1 LIKE ?2", "SELECT ?1 GLOB ?2", "SELECT ?1 LIKE ?2 ESCAPE '\\'",
                                              "SELECT ?1 LIKE ?2 ESCAPE '%'", "SELECT ?1 LIKE ?2 ESCAPE 'a'"};
     static const char *const expressions[] = {
-        "'abc' LIKE NULL", "NULL LIKE 'a'", "'a' LIKE 'A' ESCAPE NULL", "'a' LIKE 'a' ESCAPE 'xy'", "'a' LIKE 'a' ESCAPE ''",
-        "123 LIKE '1%'", "'1' GLOB 1", "x'6162' LIKE 'A_'", "'\xc3\x84' LIKE '\xc3\xa4'", "'' LIKE ''", "'' GLOB '*'", "'a' GLOB '[^]]'",
-        "']' GLOB '[]]'", "'b' GLOB '[a-c]'", "'-' GLOB '[a-]'", "'\xc3\xb6' GLOB '[\xc3\xa4-\xc3\xbc]'", "'x' GLOB '[a'",
-        "'100%' LIKE '100\\%' ESCAPE '\\'", "like('a%', 'abc')", "glob('a*', 'abc')", "'aXbXc' LIKE 'a%b%c'",
-        "printf('%.3000c', 'x') || 'y' LIKE '%xy'", "printf('%.100c', 'ab') GLOB '*' || printf('%.64c', 'a') || '*'",
+        "'abc' LIKE NULL",
+        "NULL LIKE 'a'",
+        "'a' LIKE 'A' ESCAPE NULL",
+        "'a' LIKE 'a' ESCAPE 'xy'",
+        "'a' LIKE 'a' ESCAPE ''",
+        "123 LIKE '1%'",
+        "'1' GLOB 1",
+        "x'6162' LIKE 'A_'",
+        "'\xc3\x84' LIKE '\xc3\xa4'",
+        "'' LIKE ''",
+        "'' GLOB '*'",
+        "'a' GLOB '[^]]'",
+        "']' GLOB '[]]'",
+        "'b' GLOB '[a-c]'",
+        "'-' GLOB '[a-]'",
+        "'\xc3\xb6' GLOB '[\xc3\xa4-\xc3\xbc]'",
+        "'x' GLOB '[a'",
+        "'100%' LIKE '100\\%' ESCAPE '\\'",
+        "like('a%', 'abc')",
+        "glob('a*', 'abc')",
+        "'aXbXc' LIKE 'a%b%c'",
+        "printf('%.3000c', 'x') || 'y' LIKE '%xy'",
+        "printf('%.100c', 'ab') GLOB '*' || printf('%.64c', 'a') || '*'",
         "printf('%.200c', 'a') LIKE '%' || printf('%.130c', 'a') || '%' || printf('%.65c', 'a')"};
     sqlite3 *theirs = NULL, *ours = NULL;
     char expected[2048], got[2048], pattern[128], text[128];
@@ -138,10 +207,13 @@ static void patterns_match_as_in_sqlite(void **state)
 
 static void a_size_beyond_the_longest_value_is_an_error(void **state)
 {
-    static const char *const expressions[] = {
-        "printf('%.*c', 2000000000, 'x')", "printf('%.2000000000c', 'x')", "printf('%99999999999999999999d', 1)",
-        "printf('%*d', -9223372036854775807 - 1, 1)", "printf('%.2000000000f', 1.0)", "printf('%.1000c%s', 'x', 'y')",
-        "replace(printf('%.900c', 'a'), 'a', 'bb')"};
+    static const char *const expressions[] = {"printf('%.*c', 2000000000, 'x')",
+                                              "printf('%.2000000000c', 'x')",
+                                              "printf('%99999999999999999999d', 1)",
+                                              "printf('%*d', -9223372036854775807 - 1, 1)",
+                                              "printf('%.2000000000f', 1.0)",
+                                              "printf('%.1000c%s', 'x', 'y')",
+                                              "replace(printf('%.900c', 'a'), 'a', 'bb')"};
     sqlite3 *db = NULL;
     char got[2048];
     (void)state;

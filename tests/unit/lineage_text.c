@@ -186,7 +186,7 @@ static void text_is_cut_as_the_table_says(void **state)
 static void only_valid_utf8_passes(void **state)
 {
     static const char *const bad[] = {"\x80", "\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80",
-                                      "\xff", "a\xe9 b", "\xe2\x82"};
+                                      "\xff", "a\xe9 b",  "\xe2\x82"};
     (void)state;
     assert_true(lineage_text_is_utf8("Δα漢🙂", strlen("Δα漢🙂")));
     assert_true(lineage_text_is_utf8("", 0));
@@ -214,7 +214,10 @@ static void hostile_text_is_made_harmless(void **state)
     assert_safe("```| x |", 0, "ˋˋˋ∣ x ∣");
     assert_safe("\x1b[31mred\x1b[0m\x07", 0, "␛[31mred␛[0m␇");
     assert_safe("a\u202eb\u2066c\u200fd\ufeff", 0, "a⟨U+202E⟩b⟨U+2066⟩c⟨U+200F⟩d⟨U+FEFF⟩");
-    assert_safe("a\xc2\x85" "b\u2028c\u2029d\xc2\x9b" "e", 0, "a⏎b⏎c¶d⟨U+009B⟩e");
+    assert_safe("a\xc2\x85"
+                "b\u2028c\u2029d\xc2\x9b"
+                "e",
+                0, "a⏎b⏎c¶d⟨U+009B⟩e");
     assert_safe("bad \xe9 byte", 0, "bad \xef\xbf\xbd byte");
     assert_safe("nul \xc0\x80", 0, "nul ␀");
     assert_safe("Δα漢🙂 stays, so does 👩‍🔬", 0, "Δα漢🙂 stays, so does 👩‍🔬");
@@ -235,7 +238,9 @@ static void messages_show_what_hides_and_leave_the_rest(void **state)
     static const struct {
         const char *text, *visible;
     } cases[] = {{"`lineage` a|b é 日本 \xf0\x9f\x91\xa8\xe2\x80\x8d\xf0\x9f\x91\xa9", NULL},
-                 {"a\xc2\x9b" "b", "a⟨U+009B⟩b"},
+                 {"a\xc2\x9b"
+                  "b",
+                  "a⟨U+009B⟩b"},
                  {"\xe2\x80\xaex", "⟨U+202E⟩x"},
                  {"\xef\xbb\xbf\xff", "⟨U+FEFF⟩\xef\xbf\xbd"},
                  {"\033[1m", "␛[1m"}};
@@ -300,8 +305,8 @@ static void numbers_of_any_length_are_rounded_once(void **state)
 
 static void what_looks_like_a_number_is_none(void **state)
 {
-    static const char *const none[] = {"", " ", "+", ".", "e5", "1e", "1e+", "1.2.3", "0x1", "nan(1)", "na", "infinit", "infinityx",
-                                       "1 2", "-"};
+    static const char *const none[] = {"",    " ",      "+",  ".",       "e5",        "1e",  "1e+", "1.2.3",
+                                       "0x1", "nan(1)", "na", "infinit", "infinityx", "1 2", "-"};
     double value;
     (void)state;
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
@@ -316,9 +321,9 @@ static void marks_stay_with_what_they_mark(void **state)
 {
     static const struct {
         const char *text, *cut; /* cut: at most three code points, with the cut mark */
-    } cases[] = {{"xa\u0301\u0302b", "x…"}, {"xक\u093Fख", "x…"}, {"x1\u20DDy", "x…"}, {"x👋🏽y", "x…"}, {"xa\u200Dby", "x…"},
-                 {"a\u0301\u0302\u0303b", "…"}, {"\u0301\u0302\u0303b", "…"}, {"xy🏽", "x…"}, {"xyz👋a", "xy…"},
-                 {"xy\u2026z", "xy…"}};
+    } cases[] = {{"xa\u0301\u0302b", "x…"}, {"xक\u093Fख", "x…"},           {"x1\u20DDy", "x…"},          {"x👋🏽y", "x…"},
+                 {"xa\u200Dby", "x…"},      {"a\u0301\u0302\u0303b", "…"}, {"\u0301\u0302\u0303b", "…"}, {"xy🏽", "x…"},
+                 {"xyz👋a", "xy…"},         {"xy\u2026z", "xy…"}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *cut = lineage_text_safe(cases[i].text, strlen(cases[i].text), 3);
@@ -350,18 +355,21 @@ static void a_text_that_cannot_be_made_fails(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_show_what_hides_and_leave_the_rest),
-        cmocka_unit_test(floats_are_written_as_the_table_says), cmocka_unit_test(numbers_are_read_as_the_table_says),
-        cmocka_unit_test(any_double_reads_back),                cmocka_unit_test(short_decimals_are_what_printf_finds),
-        cmocka_unit_test(powers_of_two_are_shortest),
-        cmocka_unit_test(the_locale_does_not_matter),           cmocka_unit_test(text_is_cut_as_the_table_says),
-        cmocka_unit_test(only_valid_utf8_passes),               cmocka_unit_test(hostile_text_is_made_harmless),
-        cmocka_unit_test(cutting_keeps_characters_whole),
-        cmocka_unit_test(nines_roll_over),
-        cmocka_unit_test(numbers_of_any_length_are_rounded_once),
-        cmocka_unit_test(what_looks_like_a_number_is_none),
-        cmocka_unit_test(marks_stay_with_what_they_mark),
-        cmocka_unit_test(a_text_that_cannot_be_made_fails)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(messages_show_what_hides_and_leave_the_rest),
+                                       cmocka_unit_test(floats_are_written_as_the_table_says),
+                                       cmocka_unit_test(numbers_are_read_as_the_table_says),
+                                       cmocka_unit_test(any_double_reads_back),
+                                       cmocka_unit_test(short_decimals_are_what_printf_finds),
+                                       cmocka_unit_test(powers_of_two_are_shortest),
+                                       cmocka_unit_test(the_locale_does_not_matter),
+                                       cmocka_unit_test(text_is_cut_as_the_table_says),
+                                       cmocka_unit_test(only_valid_utf8_passes),
+                                       cmocka_unit_test(hostile_text_is_made_harmless),
+                                       cmocka_unit_test(cutting_keeps_characters_whole),
+                                       cmocka_unit_test(nines_roll_over),
+                                       cmocka_unit_test(numbers_of_any_length_are_rounded_once),
+                                       cmocka_unit_test(what_looks_like_a_number_is_none),
+                                       cmocka_unit_test(marks_stay_with_what_they_mark),
+                                       cmocka_unit_test(a_text_that_cannot_be_made_fails)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,8 +63,8 @@ static void records_are_written_as_the_table_says(void **state)
         struct tsv_cell cells[64];
         struct buf out = {0};
         for (size_t j = 0; j < json_array_size(fields); j++)
-            cells[j] = (struct tsv_cell){json_string_value(json_array_get(fields, j)),
-                                         json_string_length(json_array_get(fields, j))};
+            cells[j] =
+                (struct tsv_cell){json_string_value(json_array_get(fields, j)), json_string_length(json_array_get(fields, j))};
         tsv_write(&out, cells, json_array_size(fields));
         const char *want = json_string_value(json_object_get(item, "tsv"));
         if (!strchr(want, '\r')) /* we quote a lone CR, the reference does not */
@@ -180,8 +180,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_are_read_as_the_table_says), cmocka_unit_test(records_are_written_as_the_table_says),
-        cmocka_unit_test(a_lone_carriage_return_is_quoted),
-        cmocka_unit_test(four_bytes_and_no_other_make_a_quoted_cell), cmocka_unit_test(positions_count_physical_lines),
-        cmocka_unit_test(an_open_quote_at_the_end_is_seen), cmocka_unit_test(what_is_written_reads_back)};
+        cmocka_unit_test(a_lone_carriage_return_is_quoted), cmocka_unit_test(four_bytes_and_no_other_make_a_quoted_cell),
+        cmocka_unit_test(positions_count_physical_lines),   cmocka_unit_test(an_open_quote_at_the_end_is_seen),
+        cmocka_unit_test(what_is_written_reads_back)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

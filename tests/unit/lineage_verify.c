@@ -18,11 +18,10 @@
 
 static struct lineage_error err;
 
-static const struct row sound[] = {
-    {"000", "s", .status = "baseline", .metric = "3", .notes = "alpha=1"},
-    {"001", "s", "exp_000", .status = "keep", "2", "alpha=2"},
-    {"002", "t", "001", .status = "discard", "4"},
-    {.id = NULL}};
+static const struct row sound[] = {{"000", "s", .status = "baseline", .metric = "3", .notes = "alpha=1"},
+                                   {"001", "s", "exp_000", .status = "keep", "2", "alpha=2"},
+                                   {"002", "t", "001", .status = "discard", "4"},
+                                   {.id = NULL}};
 
 static const char *findings(struct lineage_store *store)
 {
@@ -71,21 +70,15 @@ static void each_fault_is_named_with_its_line(void **state)
                                        {.id = NULL}});
     add_bytes(dir, "006\ttoo\tshort\n");
     add_bytes(dir, "\t\t\t\t\t\t\t\tkeep\t\t\t\t\t\t\t\t\n");
-    add_rows(dir, (const struct row[]){{"007", "s", "000", .status = "kept", "1"},
-                                       {"008", "s", "000", .status = "keep", "1x"},
-                                       {.id = NULL}});
-    add_bytes(
-        dir,
-        "009\t\xff\t\t\t\t\t\t\tkeep\t\t\t\t\t\t\t\t\n010\t\t\t\t\t\t\t\tkeep\t\t\t\t\t\t\t\t");
-    assert_string_equal(
-        findings_in(dir),
-        "short:9 status:11 number:12 utf8:13 id:10 id:5 parent:6 torn:14 cycle:7 cycle:8 ");
+    add_rows(dir, (const struct row[]){
+                      {"007", "s", "000", .status = "kept", "1"}, {"008", "s", "000", .status = "keep", "1x"}, {.id = NULL}});
+    add_bytes(dir, "009\t\xff\t\t\t\t\t\t\tkeep\t\t\t\t\t\t\t\t\n010\t\t\t\t\t\t\t\tkeep\t\t\t\t\t\t\t\t");
+    assert_string_equal(findings_in(dir), "short:9 status:11 number:12 utf8:13 id:10 id:5 parent:6 torn:14 cycle:7 cycle:8 ");
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
     struct heard heard = {0};
     assert_int_equal(lineage_findings(store, hear_finding, &heard, &err), LINEAGE_OK);
     assert_string_equal(heard.kinds, "short:9 status:11 number:12 utf8:13 ");
-    assert_string_equal(ids_of(store, &(struct lineage_query){0}),
-                        "000 001 002 001 003 004 005  010 ");
+    assert_string_equal(ids_of(store, &(struct lineage_query){0}), "000 001 002 001 003 004 005  010 ");
     lineage_store_close(store);
     remove_dir(dir);
 }
@@ -126,8 +119,7 @@ static void an_edited_mirror_is_found_out_and_not_mended(void **state)
         {"UPDATE param_rows SET seq = 3 WHERE seq = 2", "mirror:3 "},
         {"DELETE FROM param_values WHERE value = 2", "mirror:0 "},
         {"INSERT INTO param_values VALUES ('zeta', 1, 'keep', 1, NULL, NULL)", "mirror:0 "},
-        {"DELETE FROM calibration; INSERT INTO calibration VALUES ('s', 1, 1, 1, 1, 1)",
-         "mirror:0 "},
+        {"DELETE FROM calibration; INSERT INTO calibration VALUES ('s', 1, 1, 1, 1, 1)", "mirror:0 "},
         {"UPDATE ancestors SET depth = depth + 1 WHERE seq = 3", "mirror:4 "},
         {"DELETE FROM ancestors WHERE seq = 2", "mirror:3 "},
         {"INSERT INTO ancestors VALUES (4, 0, 0, 0, 0, 0, 0, 4, 0)", "mirror:0 "},
@@ -239,8 +231,7 @@ static void a_changed_row_is_named(void **state)
     ids_of(store, &(struct lineage_query){0});
     edit_bytes(dir, "h 001", "H 001");
     assert_string_equal(findings(store), "mirror:3 ");
-    ids_of(store,
-           &(struct lineage_query){0}); /* now the handle has noticed the change too, and answers from memory */
+    ids_of(store, &(struct lineage_query){0}); /* now the handle has noticed the change too, and answers from memory */
     assert_string_equal(findings(store), "mirror:3 ");
     lineage_store_close(store);
     remove_dir(dir);
@@ -268,10 +259,8 @@ static void snapshots_and_telemetry_must_be_there(void **state)
     assert_non_null(strstr(heard.kinds, "snapshot:2 "));
     assert_non_null(strstr(heard.kinds, "telemetry:0 "));
     assert_non_null(strstr(heard.kinds, "note:0 "));
-    assert_string_equal(
-        sql_value(store,
-                  "SELECT exp_id || ' ' || step || ' ' || key || ' ' || value FROM step_metrics"),
-        "1 1 loss 0.5");
+    assert_string_equal(sql_value(store, "SELECT exp_id || ' ' || step || ' ' || key || ' ' || value FROM step_metrics"),
+                        "1 1 loss 0.5");
     lineage_store_close(store);
     remove_dir(dir);
 }

@@ -155,9 +155,8 @@ static const char *new_ids(struct waiting *w, uint64_t *after)
 
 static void a_row_is_new_once(void **state)
 {
-    static const struct row more[] = {{.id = "y", .status = "keep", .metric = "1.0"},
-                                      {.id = "z", .status = "crash"},
-                                      {.id = NULL}};
+    static const struct row more[] = {
+        {.id = "y", .status = "keep", .metric = "1.0"}, {.id = "z", .status = "crash"}, {.id = NULL}};
     struct waiting *w = *state;
     uint64_t after = 0;
     assert_string_equal(new_ids(w, &after), "");

@@ -120,8 +120,15 @@ static void write_param(FILE *out, size_t name, const char *equals, const char *
 /* Failures are dense in some stretches of the log and rare in others. */
 static const char *draw_label(size_t i, size_t kind)
 {
-    static const char *const labels[] = {"keep", "discard", "crash", "size_blocked", "harness_abort", "disqualified",
-                                         "train_budget_overrun", "preflight_crash", "eval_budget_overrun"};
+    static const char *const labels[] = {"keep",
+                                         "discard",
+                                         "crash",
+                                         "size_blocked",
+                                         "harness_abort",
+                                         "disqualified",
+                                         "train_budget_overrun",
+                                         "preflight_crash",
+                                         "eval_budget_overrun"};
     if (kind == 0)
         return labels[draw(9)];
     if (kind == 1)
@@ -135,8 +142,9 @@ static char *make_store(size_t n, size_t kind, bool column)
 {
     char *dir = make_dir();
     FILE *out = fopen(in_dir(dir, "results.tsv"), "wb");
-    fprintf(out, "exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\tstatus\t"
-                 "core_metric\tval_bpb\tdelta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_path\tnotes%s\n",
+    fprintf(out,
+            "exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\tstatus\t"
+            "core_metric\tval_bpb\tdelta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_path\tnotes%s\n",
             column ? "\tparams" : "");
     fprintf(out, "aborted\t\t\t\t\t\t\t\tharness_abort\t\t\t\t\t\t\t\t%s\n",
             column ? "\t{\"alpha\": 0.15, \"beta\": 0.1, \"opt\": \"adam\"}" : "alpha=0.15; beta=0.1; opt=adam");
@@ -277,8 +285,10 @@ static void a_query_finds_what_a_pass_finds(void **state)
         for (size_t times = 0; times < 40; times++) {
             struct lineage_condition conditions[4];
             const char *wanted[4][1];
-            struct lineage_query query = {.conditions = conditions, .n_conditions = 2 + draw(3),
-                                          .sort = draw(2) ? "-seq" : NULL, .limit = draw(2) * draw(200)};
+            struct lineage_query query = {.conditions = conditions,
+                                          .n_conditions = 2 + draw(3),
+                                          .sort = draw(2) ? "-seq" : NULL,
+                                          .limit = draw(2) * draw(200)};
             struct lineage_cursor *cursor;
             struct lineage_trial trial;
             size_t found = 0;
@@ -364,7 +374,9 @@ static size_t steps_of(struct lineage_store *store, enum question question)
     static const struct lineage_condition conditions[] = {{.name = "alpha", .range = {{true, 1}, {true, 1}}},
                                                           {.name = "beta", .range = {{true, 3}, {true, 3}}}};
     static const struct lineage_param wanted[] = {{"alpha", 1, NULL}, {"beta", 3, NULL}};
-    const struct lineage_query query = {.conditions = conditions, .n_conditions = 2, .sort = question == PAGE ? "-seq" : NULL,
+    const struct lineage_query query = {.conditions = conditions,
+                                        .n_conditions = 2,
+                                        .sort = question == PAGE ? "-seq" : NULL,
                                         .limit = question == PAGE ? 20 : 0};
     struct mirror_seqs found = {0};
     size_t steps = 0, n = 0;

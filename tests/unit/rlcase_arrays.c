@@ -93,16 +93,15 @@ static void arrays_and_lists_agree_to_the_bit(void **state)
         assert_true(gradient && gradient->n_dims == 2 && gradient->shape[0] == B && gradient->shape[1] == T);
         for (size_t k = 0; k < B * T; k++)
             assert_true(((const double *)gradient->data)[k] ==
-                        json_number_value(json_array_get(
-                            json_array_get(json_object_get(root, "d_log_prob"), k / T), k % T)));
+                        json_number_value(json_array_get(json_array_get(json_object_get(root, "d_log_prob"), k / T), k % T)));
         json_decref(root);
         rl_case_release(done);
     }
     rl_case_release(lists);
 }
 
-static void assert_refused(const char *family, bool single, const char *text, const struct rl_case_array *arrays,
-                           size_t n, const char *message)
+static void assert_refused(const char *family, bool single, const char *text, const struct rl_case_array *arrays, size_t n,
+                           const char *message)
 {
     struct rl_case *done = (struct rl_case *)1;
     struct rl_error err = {RL_OK, ""};
@@ -117,8 +116,7 @@ static void arrays_of_a_wrong_shape_are_refused_by_name(void **state)
     (void)state;
     static const double half[B * T] = {1, 0.5, 0, 1, 1, 1};
     static const double hole[B * T] = {-1, NAN, -1, -1, -1, -1};
-    struct rl_case_array arrays[] = {array("response_mask", RL_CASE_UINT8, mask),
-                                     array("log_prob", RL_CASE_FLOAT64, log_prob),
+    struct rl_case_array arrays[] = {array("response_mask", RL_CASE_UINT8, mask), array("log_prob", RL_CASE_FLOAT64, log_prob),
                                      array("old_log_prob", RL_CASE_FLOAT64, old_log_prob),
                                      array("advantages", RL_CASE_FLOAT64, advantages)};
     assert_refused("policy_loss", false, values, arrays, 3, "inputs.advantages is missing");
@@ -151,10 +149,14 @@ static void ragged_rows_give_the_bits_of_padded_ones(void **state)
     size_t start[] = {0, 2, 3};
     struct rl_case *done;
     struct rl_error err;
-    struct rl_case_array arrays[] = {
-        {.name = "step_rewards", .type = RL_CASE_FLOAT64, .n_dims = 1, .shape = {3}, .data = rewards, .start = start,
-         .n_rows = 2},
-        {.name = "step_ids", .type = RL_CASE_INT32, .n_dims = 2, .shape = {2, 3}, .data = steps}};
+    struct rl_case_array arrays[] = {{.name = "step_rewards",
+                                      .type = RL_CASE_FLOAT64,
+                                      .n_dims = 1,
+                                      .shape = {3},
+                                      .data = rewards,
+                                      .start = start,
+                                      .n_rows = 2},
+                                     {.name = "step_ids", .type = RL_CASE_INT32, .n_dims = 2, .shape = {2, 3}, .data = steps}};
     assert_int_equal(rl_case_run(&done, "prm_steps", false, "{}", arrays, 2, &err), RL_OK);
     const struct rl_case_array *sums = find(done, "step_advantages"), *spread = find(done, "advantages");
     static const double wanted[] = {3, 2, 3}, tokens[] = {3, 2, 0, 3, 3, 3};
@@ -180,11 +182,9 @@ static void the_description_is_complete(void **state)
     assert_int_equal(rl_case_describe(&done, &err), RL_OK);
     json_t *list = json_loads(rl_case_values(done), 0, NULL);
     assert_true(json_array_size(list) > 30);
-    json_array_foreach(list, i, kernel)
-    {
+    json_array_foreach(list, i, kernel) {
         assert_true(json_array_size(json_object_get(kernel, "outputs")) > 0);
-        json_array_foreach(json_object_get(kernel, "inputs"), k, input)
-        {
+        json_array_foreach(json_object_get(kernel, "inputs"), k, input) {
             const char *kind = json_string_value(json_object_get(input, "kind"));
             bool chosen = json_array_size(json_object_get(input, "choices")) > 1;
             if (strcmp(kind, "unknown") == 0 || (strcmp(kind, "choice") == 0) != chosen)
@@ -202,7 +202,7 @@ static void batches_are_read_in_their_own_layout(void **state)
 {
     (void)state;
     static const float p[B * T] = {-1, -0.5, 0, -2, -1, -0.125}, q[B * T] = {-1.5, -0.5, 0, -1, -1, -0.25},
-                       a[B * T] = {1, 1, 0, -1, -1, -1};
+                             a[B * T] = {1, 1, 0, -1, -1, -1};
     static const int64_t wide[] = {1, 1, 1, 1, 1};
     const size_t start[B + 1] = {0, 2, 5};
     uint16_t half[3][B * T];
@@ -217,8 +217,7 @@ static void batches_are_read_in_their_own_layout(void **state)
     struct rl_case *padded, *ragged;
     struct rl_case_array one[] = {array("response_mask", RL_CASE_UINT8, mask), array("log_prob", RL_CASE_FLOAT32, p),
                                   array("old_log_prob", RL_CASE_FLOAT32, q), array("advantages", RL_CASE_FLOAT32, a)};
-    struct rl_case_array other[] = {array("response_mask", RL_CASE_INT64, wide),
-                                    array("log_prob", RL_CASE_BFLOAT16, half[0]),
+    struct rl_case_array other[] = {array("response_mask", RL_CASE_INT64, wide), array("log_prob", RL_CASE_BFLOAT16, half[0]),
                                     array("old_log_prob", RL_CASE_BFLOAT16, half[1]),
                                     array("advantages", RL_CASE_BFLOAT16, half[2])};
     for (size_t k = 0; k < 4; k++) {
@@ -265,9 +264,9 @@ static void rows_may_be_further_apart_than_wide(void **state)
         wide[i] = inside ? mask[from] : 7;
     }
     struct rl_case *packed, *apart;
-    struct rl_case_array one[] = {
-        array("response_mask", RL_CASE_UINT8, mask), array("log_prob", RL_CASE_FLOAT64, log_prob),
-        array("old_log_prob", RL_CASE_FLOAT64, old_log_prob), array("advantages", RL_CASE_FLOAT64, advantages)};
+    struct rl_case_array one[] = {array("response_mask", RL_CASE_UINT8, mask), array("log_prob", RL_CASE_FLOAT64, log_prob),
+                                  array("old_log_prob", RL_CASE_FLOAT64, old_log_prob),
+                                  array("advantages", RL_CASE_FLOAT64, advantages)};
     struct rl_case_array other[] = {array("response_mask", RL_CASE_INT64, wide), array("log_prob", RL_CASE_FLOAT64, p),
                                     array("old_log_prob", RL_CASE_FLOAT64, q), array("advantages", RL_CASE_FLOAT64, a)};
     for (size_t k = 0; k < 4; k++)
@@ -283,8 +282,8 @@ static void rows_may_be_further_apart_than_wide(void **state)
         /* The output has the stride of most inputs; if two strides are equally frequent, that of the first input. */
         assert_int_equal(d->stride, copied < 3 ? STRIDE : 0);
         for (size_t i = 0; i < B; i++)
-            assert_memory_equal((const double *)d->data + i * (d->stride ? d->stride : T),
-                                (const double *)want->data + i * T, T * sizeof(double));
+            assert_memory_equal((const double *)d->data + i * (d->stride ? d->stride : T), (const double *)want->data + i * T,
+                                T * sizeof(double));
         rl_case_release(apart);
     }
     rl_case_release(packed);
@@ -299,12 +298,9 @@ static void rows_may_be_further_apart_than_wide(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arrays_and_lists_agree_to_the_bit),
-        cmocka_unit_test(arrays_of_a_wrong_shape_are_refused_by_name),
-        cmocka_unit_test(ragged_rows_give_the_bits_of_padded_ones),
-        cmocka_unit_test(the_description_is_complete),
-        cmocka_unit_test(batches_are_read_in_their_own_layout),
-        cmocka_unit_test(rows_may_be_further_apart_than_wide),
+        cmocka_unit_test(arrays_and_lists_agree_to_the_bit),        cmocka_unit_test(arrays_of_a_wrong_shape_are_refused_by_name),
+        cmocka_unit_test(ragged_rows_give_the_bits_of_padded_ones), cmocka_unit_test(the_description_is_complete),
+        cmocka_unit_test(batches_are_read_in_their_own_layout),     cmocka_unit_test(rows_may_be_further_apart_than_wide),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,8 +58,8 @@ static enum rl_status attempt(struct trial *t)
     struct rl_workspace ws = {0};
     enum rl_status status;
     do
-        status = rl_a2tgpo_advantage(&t->data->batch, &t->options, t->data->turn_rewards,
-                                     t->advantages, t->clip_scale, &t->stats, &ws, &t->err);
+        status = rl_a2tgpo_advantage(&t->data->batch, &t->options, t->data->turn_rewards, t->advantages, t->clip_scale, &t->stats,
+                                     &ws, &t->err);
     while (test_again(&ws, status));
     free(ws.data);
     return status;
@@ -70,8 +70,7 @@ static void run(struct trial *t)
     assert_int_equal(attempt(t), RL_OK);
 }
 
-static const struct random_shape common = {
-    .rows = 12, .tokens = 60, .hole_share = 0.15, .empty_share = 0.1};
+static const struct random_shape common = {.rows = 12, .tokens = 60, .hole_share = 0.15, .empty_share = 0.1};
 
 /* The turn values of a batch, computed by the public functions for the parts of A2TGPO. */
 struct parts {
@@ -86,8 +85,7 @@ static struct parts parts_of(const struct random_batch *r)
     assert_int_equal(rl_turn_starts(&r->batch, p.start, NULL), RL_OK);
     p.turns = (struct rl_turns){r->batch.n_rows, p.start, r->batch.group};
     p.values = test_alloc(p.start[r->batch.n_rows], sizeof *p.values);
-    assert_int_equal(rl_turn_rewards(&r->batch, p.start, r->turn_rewards, p.values, NULL, NULL),
-                     RL_OK);
+    assert_int_equal(rl_turn_rewards(&r->batch, p.start, r->turn_rewards, p.values, NULL, NULL), RL_OK);
     return p;
 }
 
@@ -108,8 +106,7 @@ static void normalize(const struct parts *p, enum rl_turn_sets sets, double *z)
     free(ws.data);
 }
 
-static bool same_set(enum rl_turn_sets sets, const struct parts *p, size_t row_a, size_t a,
-                     size_t row_b, size_t b)
+static bool same_set(enum rl_turn_sets sets, const struct parts *p, size_t row_a, size_t a, size_t row_b, size_t b)
 {
     bool last_a = a + 1 == p->start[row_a + 1], last_b = b + 1 == p->start[row_b + 1];
     if (p->turns.group[row_a] != p->turns.group[row_b])
@@ -319,11 +316,9 @@ static void order_padding_and_noise_change_nothing(void **state)
 static void groups_do_not_influence_each_other(void **state)
 {
     (void)state;
-    const enum rl_a2tgpo_mode modes[] = {RL_A2TGPO_JOINT, RL_A2TGPO_SEPARATE,
-                                         RL_A2TGPO_TURN_GROUP_V1D};
+    const enum rl_a2tgpo_mode modes[] = {RL_A2TGPO_JOINT, RL_A2TGPO_SEPARATE, RL_A2TGPO_TURN_GROUP_V1D};
     for (size_t m = 0; m < 3; m++) {
-        struct trial whole = trial_new(modes[m], 44, common),
-                     part = trial_new(modes[m], 44, common);
+        struct trial whole = trial_new(modes[m], 44, common), part = trial_new(modes[m], 44, common);
         for (size_t row = 0; row < common.rows; row++)
             whole.data->group[row] = part.data->group[row] = row < 5 ? -3 : 8;
         part.data->batch.n_rows = 5;
@@ -414,14 +409,13 @@ struct turn_loss {
 
 static enum rl_status attempt_loss(struct turn_loss *l)
 {
-    const struct rl_loss_input in = {.log_prob = l->data->log_prob,
-                                     .old_log_prob = l->data->old_log_prob,
-                                     .advantages = l->data->advantages};
+    const struct rl_loss_input in = {
+        .log_prob = l->data->log_prob, .old_log_prob = l->data->old_log_prob, .advantages = l->data->advantages};
     struct rl_workspace ws = {0};
     enum rl_status status;
     do
-        status = rl_a2tgpo_turn_loss(&l->data->batch, &in, l->data->weights, &l->options,
-                                     l->gradient, l->ratio, &l->out, &ws, &l->err);
+        status = rl_a2tgpo_turn_loss(&l->data->batch, &in, l->data->weights, &l->options, l->gradient, l->ratio, &l->out, &ws,
+                                     &l->err);
     while (test_again(&ws, status));
     free(ws.data);
     return status;

@@ -23,10 +23,9 @@ struct trial {
 
 static struct trial trial_new(uint64_t seed, double hole_share)
 {
-    struct trial t = {.data = random_batch_new(seed, (struct random_shape){.rows = ROWS,
-                                                                           .tokens = TOKENS,
-                                                                           .hole_share = hole_share,
-                                                                           .empty_share = 0.1})};
+    struct trial t = {
+        .data = random_batch_new(
+            seed, (struct random_shape){.rows = ROWS, .tokens = TOKENS, .hole_share = hole_share, .empty_share = 0.1})};
     rl_outcome_options_init(&t.options);
     t.advantages = test_alloc(ROWS * TOKENS, sizeof(double));
     t.returns = test_alloc(ROWS * TOKENS, sizeof(double));
@@ -45,8 +44,7 @@ static enum rl_status run_group(struct trial *t)
     struct rl_workspace ws = {0};
     enum rl_status status;
     do
-        status = rl_outcome_advantage(&t->data->batch, &t->options, t->data->turn_rewards,
-                                      t->advantages, &ws, &t->err);
+        status = rl_outcome_advantage(&t->data->batch, &t->options, t->data->turn_rewards, t->advantages, &ws, &t->err);
     while (test_again(&ws, status));
     free(ws.data);
     return status;
@@ -138,8 +136,7 @@ static void order_of_rows_does_not_matter(void **state)
         assert_int_equal(run_group(&u), RL_OK);
         for (size_t row = 0; row < ROWS; row++)
             for (size_t j = 0; j < TOKENS; j++)
-                assert_near(u.advantages[(ROWS - 1 - row) * TOKENS + j],
-                            t.advantages[row * TOKENS + j], 1e-10);
+                assert_near(u.advantages[(ROWS - 1 - row) * TOKENS + j], t.advantages[row * TOKENS + j], 1e-10);
         trial_free(&t);
         trial_free(&u);
     }
@@ -157,8 +154,7 @@ static void float_agrees_with_double(void **state)
         t.options.estimator = (enum rl_estimator)e;
         assert_int_equal(run_group(&t), RL_OK);
         do
-            status =
-                rl_outcome_advantagef(&t.data->batch, &t.options, rewards, advantages, &ws, &t.err);
+            status = rl_outcome_advantagef(&t.data->batch, &t.options, rewards, advantages, &ws, &t.err);
         while (test_again(&ws, status));
         assert_int_equal(status, RL_OK);
         for (size_t i = 0; i < ROWS * TOKENS; i++)
@@ -211,8 +207,7 @@ static void a_small_workspace_is_refused(void **state)
     (void)state;
     struct trial t = trial_new(3, 0);
     struct rl_workspace ws = {0};
-    assert_int_equal(rl_outcome_advantage(&t.data->batch, &t.options, t.data->turn_rewards,
-                                          t.advantages, &ws, &t.err),
+    assert_int_equal(rl_outcome_advantage(&t.data->batch, &t.options, t.data->turn_rewards, t.advantages, &ws, &t.err),
                      RL_EWORKSPACE);
     assert_true(ws.needed > 0);
     trial_free(&t);
@@ -259,14 +254,12 @@ static void reinforce_at_holes(void **state)
 
 static enum rl_status run_baseline(struct trial *t, bool compact, struct rl_workspace *ws)
 {
-    const struct rl_token_baseline_input in = {.rewards = t->data->turn_rewards,
-                                               .old_log_prob = t->data->old_log_prob,
-                                               .sum_pi_squared = t->data->weights};
+    const struct rl_token_baseline_input in = {
+        .rewards = t->data->turn_rewards, .old_log_prob = t->data->old_log_prob, .sum_pi_squared = t->data->weights};
     const struct rl_token_baseline_options options = {compact, true, 1e-8};
     enum rl_status status;
     do
-        status = rl_token_baseline(&t->data->batch, &in, &options, t->advantages, t->returns, ws,
-                                   &t->err);
+        status = rl_token_baseline(&t->data->batch, &in, &options, t->advantages, t->returns, ws, &t->err);
     while (test_again(ws, status));
     return status;
 }

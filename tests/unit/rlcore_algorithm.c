@@ -14,8 +14,7 @@
 #include "support/rollout_case.h"
 
 /* The algorithms that work on message trees. */
-static const char *const all[] = {
-    "grpo", "max_rl", "hierarchical_grpo", "rae", "reward", "custom", "echo", "opd", "opsd", "sft"};
+static const char *const all[] = {"grpo", "max_rl", "hierarchical_grpo", "rae", "reward", "custom", "echo", "opd", "opsd", "sft"};
 enum { ALL = sizeof all / sizeof *all };
 
 static const struct rl_algorithm *find(const char *name)
@@ -33,8 +32,7 @@ static void ok(struct rollout_case *c, const char *algorithm)
     assert_int_equal(status, RL_OK);
 }
 
-static void refused(struct rollout_case *c, enum rl_status got, enum rl_status want,
-                    const char *text)
+static void refused(struct rollout_case *c, enum rl_status got, enum rl_status want, const char *text)
 {
     assert_int_equal(got, want);
     assert_non_null(strstr(c->err.text, text));
@@ -92,8 +90,7 @@ static void an_unknown_name_is_refused_with_the_nearest_one(void **state)
         char expected[128];
         assert_int_equal(rl_algorithm_find(cases[i][0], &algorithm, &err), RL_EINVAL);
         assert_null(algorithm);
-        snprintf(expected, sizeof expected, "'%s'; the nearest known one is %s", cases[i][0],
-                 cases[i][1]);
+        snprintf(expected, sizeof expected, "'%s'; the nearest known one is %s", cases[i][0], cases[i][1]);
         if (!strstr(err.text, expected))
             fail_msg("%s, not %s", err.text, expected);
     }
@@ -139,9 +136,8 @@ static void settings_have_defaults(void **state)
     assert_true(isnan(rl_algorithm_default(NULL, "lr")));
     rl_a2tgpo_options_init(&gains);
     rl_algorithm_options_init(&options, find("turn-group-v1d"));
-    assert_true(options.alpha == gains.alpha && options.beta == gains.clip_beta &&
-                options.gamma == gains.gamma && options.epsilon == gains.epsilon &&
-                options.norm_by_std == gains.norm_adv_by_std);
+    assert_true(options.alpha == gains.alpha && options.beta == gains.clip_beta && options.gamma == gains.gamma &&
+                options.epsilon == gains.epsilon && options.norm_by_std == gains.norm_adv_by_std);
     rl_adca_options_init(&steps);
     rl_algorithm_options_init(&options, find("adca"));
     assert_true(options.alpha == steps.alpha && options.echo_weight == options.roles[0].weight);
@@ -157,8 +153,7 @@ static void rows_and_trees_use_the_same_values(void **state)
     const double outcome[B] = {1, 0, 0.5, 1.5}, want[B] = {1, -1, -0.5, 0.5};
     const size_t starts[B + 1] = {0, 1, 2, 3, 4};
     const struct rl_batch batch = {B, T, mask, turn, group};
-    const struct rl_algorithm_input in = {
-        .batch = &batch, .outcome = outcome, .turn_start = starts};
+    const struct rl_algorithm_input in = {.batch = &batch, .outcome = outcome, .turn_start = starts};
     double rewards[B * T], advantages[B * T], scale[B * T];
     float rewardsf[B * T], advantagesf[B * T], scalef[B * T];
     struct rl_a2tgpo_stats stats;
@@ -169,16 +164,10 @@ static void rows_and_trees_use_the_same_values(void **state)
     const struct rl_algorithm *max_rl = find("max_rl");
     (void)state;
     rl_algorithm_options_init(&options, max_rl);
-    assert_int_equal(
-        rl_algorithm_rows(max_rl, &in, &options, rewards, advantages, scale, &stats, &none, &err),
-        RL_EWORKSPACE);
+    assert_int_equal(rl_algorithm_rows(max_rl, &in, &options, rewards, advantages, scale, &stats, &none, &err), RL_EWORKSPACE);
     assert_true(none.needed > 0 && none.needed <= sizeof memory);
-    assert_int_equal(
-        rl_algorithm_rows(max_rl, &in, &options, rewards, advantages, scale, &stats, &ws, &err),
-        RL_OK);
-    assert_int_equal(
-        rl_algorithm_rowsf(max_rl, &in, &options, rewardsf, advantagesf, scalef, &stats, &ws, &err),
-        RL_OK);
+    assert_int_equal(rl_algorithm_rows(max_rl, &in, &options, rewards, advantages, scale, &stats, &ws, &err), RL_OK);
+    assert_int_equal(rl_algorithm_rowsf(max_rl, &in, &options, rewardsf, advantagesf, scalef, &stats, &ws, &err), RL_OK);
     for (size_t i = 0; i < B * T; i++) {
         assert_true(advantages[i] == (mask[i] ? want[i / T] : 0));
         assert_true((double)advantagesf[i] == advantages[i] && scale[i] == 1);
@@ -187,16 +176,13 @@ static void rows_and_trees_use_the_same_values(void **state)
     assert_true(stats.ig_clip_scale_mean == 1 && stats.ig_clip_scale_std == 0);
     const struct {
         const char *name, *text;
-    } refused_rows[] = {{"custom", "works on message trees"},
-                        {"hierarchical_grpo", "hierarchical_grpo needs episodes"},
-                        {"ppo", "ppo needs values"},
-                        {"remax", "remax needs baselines"},
-                        {"joint", "joint needs gains"},
-                        {"adca", "adca needs flags"}};
+    } refused_rows[] = {{"custom", "works on message trees"}, {"hierarchical_grpo", "hierarchical_grpo needs episodes"},
+                        {"ppo", "ppo needs values"},          {"remax", "remax needs baselines"},
+                        {"joint", "joint needs gains"},       {"adca", "adca needs flags"}};
     for (size_t i = 0; i < sizeof refused_rows / sizeof *refused_rows; i++) {
-        assert_int_equal(rl_algorithm_rows(find(refused_rows[i].name), &in, &options, rewards,
-                                           advantages, scale, &stats, &ws, &err),
-                         RL_EINVAL);
+        assert_int_equal(
+            rl_algorithm_rows(find(refused_rows[i].name), &in, &options, rewards, advantages, scale, &stats, &ws, &err),
+            RL_EINVAL);
         assert_non_null(strstr(err.text, refused_rows[i].text));
     }
 }
@@ -214,12 +200,8 @@ static void rows_with_values_and_baselines_are_the_kernels(void **state)
     const struct rl_batch batch = {B, T, mask, turn, group};
     double returns[B * T], rewards[B * T], advantages[B * T], scale[B * T], want[B * T], to[B * T];
     float rewardsf[B * T], advantagesf[B * T], scalef[B * T];
-    const struct rl_algorithm_input in = {.batch = &batch,
-                                          .outcome = outcome,
-                                          .turn_start = starts,
-                                          .values = values,
-                                          .returns = returns,
-                                          .baseline = baseline};
+    const struct rl_algorithm_input in = {
+        .batch = &batch, .outcome = outcome, .turn_start = starts, .values = values, .returns = returns, .baseline = baseline};
     struct rl_a2tgpo_stats stats;
     struct rl_algorithm_options options;
     _Alignas(64) char memory[4096];
@@ -230,31 +212,22 @@ static void rows_with_values_and_baselines_are_the_kernels(void **state)
     assert_true(options.lam == 1 && rl_algorithm_reads(find("ppo"), "lam"));
     options.gamma = 0.9;
     options.lam = 0.5;
-    assert_int_equal(rl_algorithm_rows(find("ppo"), &in, &options, rewards, advantages, scale,
-                                       &stats, &none, &err),
+    assert_int_equal(rl_algorithm_rows(find("ppo"), &in, &options, rewards, advantages, scale, &stats, &none, &err),
                      RL_EWORKSPACE);
     assert_true(none.needed > 0 && none.needed <= sizeof memory);
-    assert_int_equal(rl_algorithm_rows(find("ppo"), &in, &options, rewards, advantages, scale,
-                                       &stats, &ws, &err),
-                     RL_OK);
+    assert_int_equal(rl_algorithm_rows(find("ppo"), &in, &options, rewards, advantages, scale, &stats, &ws, &err), RL_OK);
     assert_true(rewards[3] == 1 && rewards[5] == 0 && rewards[10] == 0.5 && rewards[0] == 0);
     assert_int_equal(rl_gae(&batch, 0.9, 0.5, rewards, values, want, to, &ws, &err), RL_OK);
     assert_reals(advantages, want, B * T);
     assert_reals(returns, to, B * T);
-    assert_int_equal(rl_algorithm_rowsf(find("ppo"), &in, &options, rewardsf, advantagesf, scalef,
-                                        &stats, &ws, &err),
-                     RL_OK);
+    assert_int_equal(rl_algorithm_rowsf(find("ppo"), &in, &options, rewardsf, advantagesf, scalef, &stats, &ws, &err), RL_OK);
     for (size_t i = 0; i < B * T; i++)
         assert_true(fabs((double)advantagesf[i] - want[i]) < 1e-5 && fabs(returns[i] - to[i]) < 1e-6);
-    assert_int_equal(rl_algorithm_rows(find("remax"), &in, &options, rewards, advantages, scale,
-                                       &stats, &ws, &err),
-                     RL_OK);
+    assert_int_equal(rl_algorithm_rows(find("remax"), &in, &options, rewards, advantages, scale, &stats, &ws, &err), RL_OK);
     assert_int_equal(rl_remax(&batch, rewards, baseline, want, NULL, &err), RL_OK);
     assert_reals(advantages, want, B * T);
     const struct rl_outcome_options opo = {RL_OPO, true, 1e-6};
-    assert_int_equal(rl_algorithm_rows(find("opo"), &in, &options, rewards, advantages, scale,
-                                       &stats, &ws, &err),
-                     RL_OK);
+    assert_int_equal(rl_algorithm_rows(find("opo"), &in, &options, rewards, advantages, scale, &stats, &ws, &err), RL_OK);
     assert_int_equal(rl_outcome_advantage(&batch, &opo, rewards, want, &ws, &err), RL_OK);
     assert_reals(advantages, want, B * T);
 }
@@ -453,16 +426,14 @@ static void rae_keeps_baselines_over_groups(void **state)
 /*
  * The callback of the algorithm `custom`: writes 1, 2, 3, .. to the sampled tokens of the group and returns *context.
  */
-static int count_up(void *context, const struct rl_rollouts *rollouts, const size_t *start,
-                    double *credit)
+static int count_up(void *context, const struct rl_rollouts *rollouts, const size_t *start, double *credit)
 {
     for (size_t k = 0; k < start[rollouts->n]; k++)
         credit[k] = (double)(k + 1);
     return *(const int *)context;
 }
 
-static int give_nan(void *context, const struct rl_rollouts *rollouts, const size_t *start,
-                    double *credit)
+static int give_nan(void *context, const struct rl_rollouts *rollouts, const size_t *start, double *credit)
 {
     (void)context;
     credit[start[rollouts->n - 1] + 2] = NAN;
@@ -523,8 +494,7 @@ static void missing_reference_is_refused(void **state)
     (void)state;
     struct rollout_case *c = rollout_case_new(1);
     double ref[FIRST_LENGTH + SECOND_LENGTH] = {0};
-    refused(c, rollout_case_run(c, "opd"), RL_EINVAL,
-            "opd: token 3 of rollout 0, branch 0 has no reference log-prob");
+    refused(c, rollout_case_run(c, "opd"), RL_EINVAL, "opd: token 3 of rollout 0, branch 0 has no reference log-prob");
     c->scores.ref_logprobs = ref;
     ref[8] = -INFINITY;
     refused(c, rollout_case_run(c, "opsd"), RL_EVALUE, "ref_logprobs is -inf at token 8");
@@ -644,8 +614,7 @@ static void missing_advantages_are_refused(void **state)
     assert_int_equal(rollout_case_route(c, "sft", NULL), RL_OK);
     assert_int_equal(rollout_case_route(c, "grpo", credit), RL_OK);
     credit[CASE_SAMPLED] = INFINITY;
-    refused(c, rollout_case_route(c, "grpo", credit), RL_EVALUE,
-            "rollout 1 is inf at sampled token 0");
+    refused(c, rollout_case_route(c, "grpo", credit), RL_EVALUE, "rollout 1 is inf at sampled token 0");
     rollout_case_free(c);
 }
 
@@ -687,16 +656,13 @@ static void credit_alone_equals_the_credit_of_a_run(void **state)
     bool assigned;
     c->traces[0].has_error = true;
     do
-        status = rl_algorithm_credit(find("reward"), &c->rollouts, &c->options, credit, &assigned,
-                                     &ws, &c->err);
+        status = rl_algorithm_credit(find("reward"), &c->rollouts, &c->options, credit, &assigned, &ws, &c->err);
     while (test_again(&ws, status));
     assert_int_equal(status, RL_OK);
     assert_true(assigned);
     for (size_t k = 0; k < 3 * CASE_SAMPLED; k++)
         assert_true(credit[k] == (double)(k / CASE_SAMPLED));
-    assert_int_equal(rl_algorithm_credit(find("opd"), &c->rollouts, &c->options, credit, &assigned,
-                                         &ws, &c->err),
-                     RL_OK);
+    assert_int_equal(rl_algorithm_credit(find("opd"), &c->rollouts, &c->options, credit, &assigned, &ws, &c->err), RL_OK);
     assert_false(assigned);
     free(ws.data);
     rollout_case_free(c);
@@ -708,13 +674,11 @@ static void broken_trees_are_named(void **state)
     static const size_t strange[] = {0, 6};
     struct rollout_case *c = rollout_case_new(2);
     c->branches[1][1] = (struct rl_branch){strange, 2};
-    refused(c, rollout_case_cut(c), RL_EINVAL,
-            "rollout 1, branch 1: node 6 does not exist, the tree has 6");
+    refused(c, rollout_case_cut(c), RL_EINVAL, "rollout 1, branch 1: node 6 does not exist, the tree has 6");
     rollout_case_free(c);
     c = rollout_case_new(2);
     c->masks[1][0] = 1;
-    refused(c, rollout_case_cut(c), RL_EVALUE,
-            "rollout 1, node 0: mask is 1, but the node is not sampled");
+    refused(c, rollout_case_cut(c), RL_EVALUE, "rollout 1, node 0: mask is 1, but the node is not sampled");
     rollout_case_free(c);
     c = rollout_case_new(2);
     c->masks[0][8] = 2;
@@ -745,37 +709,36 @@ static void tokens_without_logprobs_are_named(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_found),
-        cmocka_unit_test(an_unknown_name_is_refused_with_the_nearest_one),
-        cmocka_unit_test(distances_count_letters),
-        cmocka_unit_test(settings_have_defaults),
-        cmocka_unit_test(rows_and_trees_use_the_same_values),
-        cmocka_unit_test(rows_with_values_and_baselines_are_the_kernels),
-        cmocka_unit_test(trees_refuse_algorithms_of_rows),
-        cmocka_unit_test(statistics_merge),
-        cmocka_unit_test(settings_without_effect_are_refused),
-        cmocka_unit_test(a_shared_node_trains_once),
-        cmocka_unit_test(failed_rollouts_give_no_samples),
-        cmocka_unit_test(trees_without_trainable_tokens_give_no_samples),
-        cmocka_unit_test(an_empty_group_is_fine),
-        cmocka_unit_test(group_advantages_reach_the_tokens),
-        cmocka_unit_test(options_reach_the_advantages),
-        cmocka_unit_test(rae_keeps_baselines_over_groups),
-        cmocka_unit_test(custom_has_a_value_per_token),
-        cmocka_unit_test(opd_pulls_towards_the_reference),
-        cmocka_unit_test(missing_reference_is_refused),
-        cmocka_unit_test(sft_copies_its_sampler),
-        cmocka_unit_test(echo_trains_on_the_answers_of_tools),
-        cmocka_unit_test(echo_reads_its_role_table),
-        cmocka_unit_test(echo_keeps_what_its_filter_keeps),
-        cmocka_unit_test(echo_trains_a_shared_answer_once),
-        cmocka_unit_test(groups_of_one_are_refused),
-        cmocka_unit_test(missing_advantages_are_refused),
-        cmocka_unit_test(given_advantages_are_kept_with_ce_only),
-        cmocka_unit_test(rewards_that_are_not_finite_are_refused),
-        cmocka_unit_test(credit_alone_equals_the_credit_of_a_run),
-        cmocka_unit_test(broken_trees_are_named),
-        cmocka_unit_test(tokens_without_logprobs_are_named)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(names_are_found),
+                                       cmocka_unit_test(an_unknown_name_is_refused_with_the_nearest_one),
+                                       cmocka_unit_test(distances_count_letters),
+                                       cmocka_unit_test(settings_have_defaults),
+                                       cmocka_unit_test(rows_and_trees_use_the_same_values),
+                                       cmocka_unit_test(rows_with_values_and_baselines_are_the_kernels),
+                                       cmocka_unit_test(trees_refuse_algorithms_of_rows),
+                                       cmocka_unit_test(statistics_merge),
+                                       cmocka_unit_test(settings_without_effect_are_refused),
+                                       cmocka_unit_test(a_shared_node_trains_once),
+                                       cmocka_unit_test(failed_rollouts_give_no_samples),
+                                       cmocka_unit_test(trees_without_trainable_tokens_give_no_samples),
+                                       cmocka_unit_test(an_empty_group_is_fine),
+                                       cmocka_unit_test(group_advantages_reach_the_tokens),
+                                       cmocka_unit_test(options_reach_the_advantages),
+                                       cmocka_unit_test(rae_keeps_baselines_over_groups),
+                                       cmocka_unit_test(custom_has_a_value_per_token),
+                                       cmocka_unit_test(opd_pulls_towards_the_reference),
+                                       cmocka_unit_test(missing_reference_is_refused),
+                                       cmocka_unit_test(sft_copies_its_sampler),
+                                       cmocka_unit_test(echo_trains_on_the_answers_of_tools),
+                                       cmocka_unit_test(echo_reads_its_role_table),
+                                       cmocka_unit_test(echo_keeps_what_its_filter_keeps),
+                                       cmocka_unit_test(echo_trains_a_shared_answer_once),
+                                       cmocka_unit_test(groups_of_one_are_refused),
+                                       cmocka_unit_test(missing_advantages_are_refused),
+                                       cmocka_unit_test(given_advantages_are_kept_with_ce_only),
+                                       cmocka_unit_test(rewards_that_are_not_finite_are_refused),
+                                       cmocka_unit_test(credit_alone_equals_the_credit_of_a_run),
+                                       cmocka_unit_test(broken_trees_are_named),
+                                       cmocka_unit_test(tokens_without_logprobs_are_named)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,8 +68,7 @@ static enum rl_status compose(struct trial *t)
 {
     enum rl_status status;
     do
-        status = rl_compose_loss(&t->data->batch, &t->in, &t->options, &t->out, &t->result, &t->ws,
-                                 &t->err);
+        status = rl_compose_loss(&t->data->batch, &t->in, &t->options, &t->out, &t->result, &t->ws, &t->err);
     while (test_again(&t->ws, status));
     return status;
 }
@@ -86,8 +85,7 @@ static void assert_close(double a, double b)
         fail_msg("%.17g is not %.17g", a, b);
 }
 
-static const struct random_shape ragged = {
-    .rows = 10, .tokens = 200, .hole_share = 0.2, .empty_share = 0.1};
+static const struct random_shape ragged = {.rows = 10, .tokens = 200, .hole_share = 0.2, .empty_share = 0.1};
 
 /* Computes the product of the factors token by token, as defined. */
 static void each_factor_matches_its_definition(void **state)
@@ -136,8 +134,7 @@ static void gradients_match_differences(void **state)
     (void)state;
     for (int per_turn = 0; per_turn < 2; per_turn++)
         for (int mode = 0; mode < 4; mode++) {
-            struct trial t = trial_new(
-                2, (struct random_shape){.hole_share = 0.2, .empty_share = 0.1, .max_turns = 4});
+            struct trial t = trial_new(2, (struct random_shape){.hole_share = 0.2, .empty_share = 0.1, .max_turns = 4});
             size_t kinks, n = cells_of(&t);
             uint8_t *tool = test_alloc(n, 1);
             tool[n / 2] = tool[n / 3] = tool[n / 3 + 1] = 1;
@@ -145,8 +142,7 @@ static void gradients_match_differences(void **state)
             t.options.per_turn = per_turn;
             t.options.loss.agg.mode = (enum rl_agg_mode)mode;
             run(&t);
-            double error =
-                gradient_error(loss_at, &t, t.data->log_prob, n, t.out.d_log_prob, 1e-5, &kinks);
+            double error = gradient_error(loss_at, &t, t.data->log_prob, n, t.out.d_log_prob, 1e-5, &kinks);
             if (error > 1e-6 || kinks > 3)
                 fail_msg("turns %d mode %d: error %g, %zu kinks", per_turn, mode, error, kinks);
             free(tool);
@@ -159,15 +155,13 @@ static void without_reasons_for_corrections_it_is_ppo(void **state)
 {
     (void)state;
     struct trial t = trial_new(3, ragged);
-    const struct rl_loss_input in = {.log_prob = t.data->log_prob,
-                                     .old_log_prob = t.data->rollout_log_prob,
-                                     .advantages = t.data->advantages};
+    const struct rl_loss_input in = {
+        .log_prob = t.data->log_prob, .old_log_prob = t.data->rollout_log_prob, .advantages = t.data->advantages};
     double *gradient = test_alloc(cells_of(&t), sizeof *gradient);
     struct rl_loss_result ppo;
     t.in.behaviour = t.in.proximal = NULL;
     run(&t);
-    assert_int_equal(rl_ppo_loss(&t.data->batch, &in, &t.options.loss, gradient, &ppo, &t.ws, NULL),
-                     RL_OK);
+    assert_int_equal(rl_ppo_loss(&t.data->batch, &in, &t.options.loss, gradient, &ppo, &t.ws, NULL), RL_OK);
     assert_close(t.result.loss.loss, ppo.loss);
     assert_true(t.result.backend.mean == 1 && t.result.staleness.max == 1);
     assert_true(t.result.weight_ess == 1);
@@ -217,9 +211,8 @@ static void with_one_engine_it_is_decoupled_ppo(void **state)
     struct rl_metrics none = {0};
     t.in.behaviour = NULL;
     run(&t);
-    assert_int_equal(rl_decoupled_loss(&d->batch, &tis, &t.options.loss, d->log_prob,
-                                       d->old_log_prob, d->rollout_log_prob, d->advantages, weights,
-                                       t.out.mask, gradient, &decoupled, &none, &t.ws, &t.err),
+    assert_int_equal(rl_decoupled_loss(&d->batch, &tis, &t.options.loss, d->log_prob, d->old_log_prob, d->rollout_log_prob,
+                                       d->advantages, weights, t.out.mask, gradient, &decoupled, &none, &t.ws, &t.err),
                      RL_OK);
     assert_close(t.result.loss.loss, decoupled.loss);
     for (size_t i = 0; i < cells_of(&t); i++) {
@@ -270,8 +263,7 @@ static void tokens_of_tools_have_no_effect(void **state)
         with.data->log_prob[i] = with.data->rollout_log_prob[i] = NAN;
     }
     for (size_t i = 0; i < n; i++)
-        without.data->turn[i] =
-            without.data->mask[i] ? without.data->turn[i] - (without.data->turn[i] > 1) : -1;
+        without.data->turn[i] = without.data->mask[i] ? without.data->turn[i] - (without.data->turn[i] > 1) : -1;
     with.in.data.tool = tool;
     with.options.per_turn = without.options.per_turn = true;
     run(&with);
@@ -292,11 +284,9 @@ static void opsm_drops_before_anything_counts(void **state)
     struct rl_opsm_result dropped;
     uint8_t *mask = test_alloc(cells_of(&t), 1);
     t.options.use_opsm = true;
-    t.options.opsm = (struct rl_opsm_options){
-        .unit = RL_OPSM_TURN, .per_token = true, .lower = 0.95, .upper = 1.05};
+    t.options.opsm = (struct rl_opsm_options){.unit = RL_OPSM_TURN, .per_token = true, .lower = 0.95, .upper = 1.05};
     run(&t);
-    assert_int_equal(rl_opsm(&d->batch, &t.options.opsm, d->log_prob, d->rollout_log_prob, NULL,
-                             mask, NULL, &dropped, NULL),
+    assert_int_equal(rl_opsm(&d->batch, &t.options.opsm, d->log_prob, d->rollout_log_prob, NULL, mask, NULL, &dropped, NULL),
                      RL_OK);
     assert_true(dropped.n_dropped > 0 && dropped.n_dropped < dropped.n_units);
     assert_memory_equal(mask, t.out.mask, cells_of(&t));
@@ -323,8 +313,7 @@ static void values_outside_the_mask_are_not_read(void **state)
 static void row_order_and_padding_change_nothing(void **state)
 {
     (void)state;
-    struct random_shape shape = {.rows = 6, .tokens = 140, .hole_share = 0.2},
-                        wider = {.rows = 6, .tokens = 260};
+    struct random_shape shape = {.rows = 6, .tokens = 140, .hole_share = 0.2}, wider = {.rows = 6, .tokens = 260};
     struct trial t = trial_new(13, shape), moved = trial_new(14, wider);
     t.options.per_turn = moved.options.per_turn = true;
     for (size_t row = 0; row < 6; row++)
@@ -393,14 +382,12 @@ static void single_precision_agrees(void **state)
         size_t n = cells_of(&t);
         t.options.per_turn = per_turn;
         run(&t);
-        float *arrays[] = {floats_of(t.in.log_prob, n),   floats_of(t.in.proximal, n),
-                           floats_of(t.in.behaviour, n),  floats_of(t.in.sampler, n),
-                           floats_of(t.in.advantages, n), floats_of(t.out.d_log_prob, n)};
+        float *arrays[] = {floats_of(t.in.log_prob, n), floats_of(t.in.proximal, n),   floats_of(t.in.behaviour, n),
+                           floats_of(t.in.sampler, n),  floats_of(t.in.advantages, n), floats_of(t.out.d_log_prob, n)};
         struct rl_compose_inputf in = {arrays[0], arrays[1], arrays[2], arrays[3], arrays[4], {0}, NULL};
         struct rl_compose_outputf out = {.mask = t.out.mask, .d_log_prob = arrays[5]};
         struct rl_compose_result result;
-        assert_int_equal(
-            rl_compose_lossf(&t.data->batch, &in, &t.options, &out, &result, &t.ws, &t.err), RL_OK);
+        assert_int_equal(rl_compose_lossf(&t.data->batch, &in, &t.options, &out, &result, &t.ws, &t.err), RL_OK);
         assert_true(fabs(result.loss.loss - t.result.loss.loss) < 1e-5);
         assert_true(fabs(result.weight_ess - t.result.weight_ess) < 1e-5);
         for (size_t i = 0; i < n; i++)

@@ -28,11 +28,9 @@ static size_t cells_of(const struct trial *t)
 
 static struct trial trial_new(void)
 {
-    struct random_shape shape = {
-        .rows = 12, .hole_share = 0.2, .empty_share = 0.1, .ratio_scale = 0.8};
+    struct random_shape shape = {.rows = 12, .hole_share = 0.2, .empty_share = 0.1, .ratio_scale = 0.8};
     struct trial t = {.data = random_batch_new(31, shape)};
-    t.options = (struct rl_distill_options){
-        .pass_rate_threshold = 0.6, .horizon = 9, .normalise = true, .kd_coef = 0.7};
+    t.options = (struct rl_distill_options){.pass_rate_threshold = 0.6, .horizon = 9, .normalise = true, .kd_coef = 0.7};
     t.advantages = test_alloc(cells_of(&t), sizeof *t.advantages);
     t.gradient = test_alloc(cells_of(&t), sizeof *t.gradient);
     t.pass_rate = test_alloc(shape.rows, sizeof *t.pass_rate);
@@ -55,9 +53,8 @@ static enum rl_status run_with(struct trial *t, double *gradient)
     struct rl_workspace ws = {0};
     enum rl_status status;
     do
-        status = rl_distill(&d->batch, &t->options, d->log_prob, d->ref_log_prob, d->advantages,
-                            d->scores, t->advantages, gradient, t->pass_rate, t->eligible, &t->out,
-                            &ws, &t->err);
+        status = rl_distill(&d->batch, &t->options, d->log_prob, d->ref_log_prob, d->advantages, d->scores, t->advantages,
+                            gradient, t->pass_rate, t->eligible, &t->out, &ws, &t->err);
     while (test_again(&ws, status));
     free(ws.data);
     return status;
@@ -77,8 +74,7 @@ static void the_gradient_matches_differences(void **state)
     size_t kinks;
     assert_int_equal(run_with(&t, t.gradient), RL_OK);
     assert_true(t.out.n_selected > 8 && t.out.kd_loss > 0);
-    assert_true(gradient_error(loss_at, &t, t.data->log_prob, cells_of(&t), t.gradient, 1e-5,
-                               &kinks) < 1e-6);
+    assert_true(gradient_error(loss_at, &t, t.data->log_prob, cells_of(&t), t.gradient, 1e-5, &kinks) < 1e-6);
     assert_int_equal(kinks, 0);
     trial_free(&t);
 }
@@ -119,8 +115,7 @@ static void only_failed_rows_of_hard_groups_are_eligible(void **state)
     struct trial t = trial_new();
     assert_int_equal(run_with(&t, t.gradient), RL_OK);
     for (size_t row = 0; row < t.data->batch.n_rows; row++)
-        assert_int_equal(t.eligible[row], t.pass_rate[row] <= t.options.pass_rate_threshold &&
-                                              !(t.data->scores[row] > 0));
+        assert_int_equal(t.eligible[row], t.pass_rate[row] <= t.options.pass_rate_threshold && !(t.data->scores[row] > 0));
     t.options.horizon = 0;
     assert_int_equal(run_with(&t, t.gradient), RL_OK);
     assert_int_equal(t.out.n_selected, 0);
@@ -141,8 +136,8 @@ static void single_precision_agrees(void **state)
     struct rl_workspace ws = {0};
     enum rl_status status;
     do
-        status = rl_distillf(&t.data->batch, &t.options, s, teacher, rl, t.data->scores, a, d,
-                             t.pass_rate, t.eligible, &out, &ws, &t.err);
+        status = rl_distillf(&t.data->batch, &t.options, s, teacher, rl, t.data->scores, a, d, t.pass_rate, t.eligible, &out, &ws,
+                             &t.err);
     while (test_again(&ws, status));
     assert_int_equal(status, RL_OK);
     assert_int_equal(out.n_selected, t.out.n_selected);

@@ -86,8 +86,7 @@ static void a_small_run(void **state)
     assert_int_equal(rl_envelope_measure(&run, bytes, NULL), RL_OK);
     assert_int_equal(rl_envelope_judge(bytes, 18e6, &out, NULL), RL_OK);
     assert_near(out.total, 19e6);
-    assert_string_equal(out.text,
-                        "does not fit: 19.0 of 18.0 MB; the largest part is optimizer with 8.0 MB");
+    assert_string_equal(out.text, "does not fit: 19.0 of 18.0 MB; the largest part is optimizer with 8.0 MB");
     run.training = RL_TRAIN_NOTHING;
     assert_int_equal(rl_envelope_measure(&run, bytes, NULL), RL_OK);
     assert_int_equal(rl_envelope_judge(bytes, 18e6, &out, NULL), RL_OK);

@@ -47,13 +47,10 @@ static enum rl_status run(struct group *g, int kind)
     switch (kind) {
     case GRPO: return rl_group_grpo(g->traces, g->n, &penalty, g->advantages, g->counted, &g->err);
     case MAX_RL: return rl_group_max_rl(g->traces, g->n, g->advantages, g->counted, &g->err);
-    case HIERARCHICAL:
-        return rl_group_hierarchical(g->traces, g->n, agents + 1, 1, g->advantages, g->counted,
-                                     &g->err);
+    case HIERARCHICAL: return rl_group_hierarchical(g->traces, g->n, agents + 1, 1, g->advantages, g->counted, &g->err);
     default: break;
     }
-    return rl_group_rae(g->traces, g->n, 0.9, g->baselines, &g->n_baselines, 4, g->advantages,
-                        g->counted, &g->err);
+    return rl_group_rae(g->traces, g->n, 0.9, g->baselines, &g->n_baselines, 4, g->advantages, g->counted, &g->err);
 }
 
 static void relative_advantages_sum_to_0(void **state)
@@ -89,8 +86,7 @@ static void traces_that_do_not_count_change_nothing(void **state)
             assert_int_equal(run(&g, kind), RL_OK);
             assert_int_equal(run(&less, kind), RL_OK);
             for (size_t i = 0; i < g.n; i++) {
-                assert_int_equal(g.counted[i],
-                                 !g.traces[i].has_error && !g.traces[i].not_trainable);
+                assert_int_equal(g.counted[i], !g.traces[i].has_error && !g.traces[i].not_trainable);
                 assert_true(g.advantages[i] == (g.counted[i] ? less.advantages[k++] : 0));
             }
         }
@@ -108,8 +104,7 @@ static void reversing_the_rows_reverses_the_advantages(void **state)
             assert_int_equal(run(&g, kind), RL_OK);
             assert_int_equal(run(&turned, kind), RL_OK);
             for (size_t i = 0; i < g.n; i++)
-                assert_true(fabs(g.advantages[i] - turned.advantages[g.n - 1 - i]) <
-                            1e-12 * fmax(1, fabs(g.advantages[i])));
+                assert_true(fabs(g.advantages[i] - turned.advantages[g.n - 1 - i]) < 1e-12 * fmax(1, fabs(g.advantages[i])));
         }
 }
 
@@ -124,9 +119,7 @@ static void rae_takes_episodes_as_they_first_appear(void **state)
     g.traces[0] = (struct rl_trace){.reward = 5, .agent = "x", .episode = "a", .has_error = true};
     g.traces[1] = (struct rl_trace){.reward = 1, .agent = "x", .episode = "b"};
     g.traces[2] = (struct rl_trace){.reward = 2, .agent = "x", .episode = "a"};
-    assert_int_equal(rl_group_rae(g.traces, 3, 0.5, g.baselines, &g.n_baselines, 4, g.advantages,
-                                  g.counted, NULL),
-                     RL_OK);
+    assert_int_equal(rl_group_rae(g.traces, 3, 0.5, g.baselines, &g.n_baselines, 4, g.advantages, g.counted, NULL), RL_OK);
     /* a comes first, with baseline 0; the baseline is then 1 */
     assert_true(g.advantages[2] == 2 && g.advantages[1] == 0);
     assert_true(g.n_baselines == 1 && g.baselines[0].value == 1);
@@ -143,9 +136,7 @@ static void rae_keeps_a_baseline_per_agent(void **state)
     assert_int_equal(g.n_baselines, 2);
     assert_true(fabs(g.baselines[0].value - 1) < 0.01 && fabs(g.baselines[1].value + 1) < 0.01);
     g.traces[0].agent = "z";
-    assert_int_equal(rl_group_rae(g.traces, 2, 0.5, g.baselines, &g.n_baselines, 2, g.advantages,
-                                  g.counted, &g.err),
-                     RL_EINVAL);
+    assert_int_equal(rl_group_rae(g.traces, 2, 0.5, g.baselines, &g.n_baselines, 2, g.advantages, g.counted, &g.err), RL_EINVAL);
     assert_non_null(strstr(g.err.text, "agent 'z'"));
 }
 
@@ -179,13 +170,12 @@ static void bad_values_are_named(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(relative_advantages_sum_to_0),
-        cmocka_unit_test(traces_that_do_not_count_change_nothing),
-        cmocka_unit_test(reversing_the_rows_reverses_the_advantages),
-        cmocka_unit_test(rae_takes_episodes_as_they_first_appear),
-        cmocka_unit_test(rae_keeps_a_baseline_per_agent),
-        cmocka_unit_test(max_rl_of_failures_is_0),
-        cmocka_unit_test(bad_values_are_named)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(relative_advantages_sum_to_0),
+                                       cmocka_unit_test(traces_that_do_not_count_change_nothing),
+                                       cmocka_unit_test(reversing_the_rows_reverses_the_advantages),
+                                       cmocka_unit_test(rae_takes_episodes_as_they_first_appear),
+                                       cmocka_unit_test(rae_keeps_a_baseline_per_agent),
+                                       cmocka_unit_test(max_rl_of_failures_is_0),
+                                       cmocka_unit_test(bad_values_are_named)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

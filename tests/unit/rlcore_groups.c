@@ -64,7 +64,6 @@ static void extreme_labels(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_labels),
-                                       cmocka_unit_test(extreme_labels)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(random_labels), cmocka_unit_test(extreme_labels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

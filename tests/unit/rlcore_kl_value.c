@@ -23,9 +23,8 @@ struct trial {
 
 static struct trial trial_new(void)
 {
-    struct trial t = {
-        .data = random_batch_new(
-            40, (struct random_shape){.hole_share = 0.2, .empty_share = 0.1, .ratio_scale = 0.8})};
+    struct trial t = {.data =
+                          random_batch_new(40, (struct random_shape){.hole_share = 0.2, .empty_share = 0.1, .ratio_scale = 0.8})};
     t.n = t.data->batch.n_rows * t.data->batch.n_tokens;
     t.out = test_alloc(t.n, sizeof *t.out);
     t.gradient = test_alloc(t.n, sizeof *t.gradient);
@@ -43,9 +42,7 @@ static double kl_sum(void *context)
 {
     struct trial *t = context;
     double sum = 0;
-    assert_int_equal(rl_kl_penalty(t->kind, false, t->n, t->data->log_prob, t->data->ref_log_prob,
-                                   t->out, NULL, &t->err),
-                     RL_OK);
+    assert_int_equal(rl_kl_penalty(t->kind, false, t->n, t->data->log_prob, t->data->ref_log_prob, t->out, NULL, &t->err), RL_OK);
     for (size_t i = 0; i < t->n; i++)
         sum += t->out[i];
     return sum;
@@ -58,11 +55,9 @@ static void kl_gradients_match_differences(void **state)
     for (int kind = RL_KL_K1; kind <= RL_KL_K3; kind++) {
         size_t kinks;
         t.kind = (enum rl_kl)kind;
-        assert_int_equal(rl_kl_penalty(t.kind, false, t.n, t.data->log_prob, t.data->ref_log_prob,
-                                       t.out, t.gradient, &t.err),
+        assert_int_equal(rl_kl_penalty(t.kind, false, t.n, t.data->log_prob, t.data->ref_log_prob, t.out, t.gradient, &t.err),
                          RL_OK);
-        assert_true(gradient_error(kl_sum, &t, t.data->log_prob, t.n, t.gradient, 1e-5, &kinks) <
-                    1e-6);
+        assert_true(gradient_error(kl_sum, &t, t.data->log_prob, t.n, t.gradient, 1e-5, &kinks) < 1e-6);
         assert_true(kinks <= 3);
     }
     trial_free(&t);
@@ -75,19 +70,16 @@ static void straight_through_has_the_slope_of_k2(void **state)
     for (int kind = RL_KL_K1; kind <= RL_KL_K3; kind++) {
         t.kind = (enum rl_kl)kind;
         double sum = kl_sum(&t);
-        assert_int_equal(rl_kl_penalty(t.kind, true, t.n, t.data->log_prob, t.data->ref_log_prob,
-                                       t.out, t.gradient, &t.err),
+        assert_int_equal(rl_kl_penalty(t.kind, true, t.n, t.data->log_prob, t.data->ref_log_prob, t.out, t.gradient, &t.err),
                          RL_OK);
         for (size_t i = 0; i < t.n; i++) {
             sum -= t.out[i];
-            assert_true(fabs(t.gradient[i] - (t.data->log_prob[i] - t.data->ref_log_prob[i])) <
-                        1e-15);
+            assert_true(fabs(t.gradient[i] - (t.data->log_prob[i] - t.data->ref_log_prob[i])) < 1e-15);
         }
         assert_true(fabs(sum) < 1e-9);
     }
     t.data->ref_log_prob[t.n - 1] = NAN;
-    assert_int_equal(rl_kl_penalty(RL_KL_K3, true, t.n, t.data->log_prob, t.data->ref_log_prob,
-                                   t.out, t.gradient, &t.err),
+    assert_int_equal(rl_kl_penalty(RL_KL_K3, true, t.n, t.data->log_prob, t.data->ref_log_prob, t.out, t.gradient, &t.err),
                      RL_EVALUE);
     assert_non_null(strstr(t.err.text, "ref_log_prob[191]"));
     trial_free(&t);
@@ -98,8 +90,8 @@ static enum rl_status value_loss(struct trial *t, struct rl_value_result *out)
     struct rl_workspace ws = {0};
     enum rl_status status;
     do
-        status = rl_value_loss(&t->data->batch, &t->agg, 0.4, t->data->values, t->data->weights,
-                               t->data->advantages, t->gradient, out, &ws, &t->err);
+        status = rl_value_loss(&t->data->batch, &t->agg, 0.4, t->data->values, t->data->weights, t->data->advantages, t->gradient,
+                               out, &ws, &t->err);
     while (test_again(&ws, status));
     free(ws.data);
     return status;
@@ -122,8 +114,7 @@ static void value_gradients_match_differences(void **state)
         value_at(&t);
         double *gradient = test_alloc(t.n, sizeof *gradient);
         memcpy(gradient, t.gradient, t.n * sizeof *gradient);
-        assert_true(gradient_error(value_at, &t, t.data->values, t.n, gradient, 1e-5, &kinks) <
-                    1e-6);
+        assert_true(gradient_error(value_at, &t, t.data->values, t.n, gradient, 1e-5, &kinks) < 1e-6);
         assert_true(kinks <= 3);
         free(gradient);
         trial_free(&t);
@@ -175,10 +166,8 @@ static void aggregation_matches_hand_computed_values(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kl_gradients_match_differences),
-        cmocka_unit_test(straight_through_has_the_slope_of_k2),
-        cmocka_unit_test(value_gradients_match_differences),
-        cmocka_unit_test(bad_values_are_named),
+        cmocka_unit_test(kl_gradients_match_differences),           cmocka_unit_test(straight_through_has_the_slope_of_k2),
+        cmocka_unit_test(value_gradients_match_differences),        cmocka_unit_test(bad_values_are_named),
         cmocka_unit_test(aggregation_matches_hand_computed_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,24 +51,20 @@ static enum rl_status keep(struct laid *x, const void *result, size_t size, enum
 
 static struct rl_loss_input loss_in(const struct laid *x)
 {
-    return (struct rl_loss_input){.log_prob = x->in[0],
-                                  .old_log_prob = x->in[1],
-                                  .advantages = x->in[2],
-                                  .weights = x->in[3],
-                                  .entropy = x->in[4]};
+    return (struct rl_loss_input){
+        .log_prob = x->in[0], .old_log_prob = x->in[1], .advantages = x->in[2], .weights = x->in[3], .entropy = x->in[4]};
 }
 
-#define LOSS(name, aggregation)                                                                    \
-    static enum rl_status run_##name(struct laid *x, struct rl_error *err)                         \
-    {                                                                                              \
-        const struct rl_loss_input in = loss_in(x);                                                \
-        struct rl_loss_options options;                                                            \
-        struct rl_loss_result out;                                                                 \
-        rl_loss_options_init(&options);                                                            \
-        options.agg.mode = aggregation;                                                            \
-        options.dro_beta = 0.3;                                                                    \
-        return keep(x, &out, sizeof out,                                                           \
-                    rl_##name(x->batch, &in, &options, x->out[0], &out, &x->ws, err));             \
+#define LOSS(name, aggregation)                                                                                                  \
+    static enum rl_status run_##name(struct laid *x, struct rl_error *err)                                                       \
+    {                                                                                                                            \
+        const struct rl_loss_input in = loss_in(x);                                                                              \
+        struct rl_loss_options options;                                                                                          \
+        struct rl_loss_result out;                                                                                               \
+        rl_loss_options_init(&options);                                                                                          \
+        options.agg.mode = aggregation;                                                                                          \
+        options.dro_beta = 0.3;                                                                                                  \
+        return keep(x, &out, sizeof out, rl_##name(x->batch, &in, &options, x->out[0], &out, &x->ws, err));                      \
     }
 LOSS(ppo_loss, RL_AGG_TOKEN_MEAN)
 LOSS(gspo_loss, RL_AGG_TOKEN_MEAN)
@@ -89,16 +85,14 @@ static enum rl_status run_turn_loss(struct laid *x, struct rl_error *err)
     struct rl_loss_result out;
     rl_turn_loss_options_init(&options);
     return keep(x, &out, sizeof out,
-                rl_a2tgpo_turn_loss(x->batch, &in, x->in[5], &options, x->out[0], x->out[1], &out,
-                                    &x->ws, err));
+                rl_a2tgpo_turn_loss(x->batch, &in, x->in[5], &options, x->out[0], x->out[1], &out, &x->ws, err));
 }
 
 static enum rl_status run_agg(struct laid *x, struct rl_error *err)
 {
     const struct rl_agg agg = {.mode = RL_AGG_SEQ_MEAN_TOKEN_MEAN};
     double out = 0;
-    return keep(x, &out, sizeof out,
-                rl_agg_loss(x->batch, &agg, x->in[0], x->out[0], &out, &x->ws, err));
+    return keep(x, &out, sizeof out, rl_agg_loss(x->batch, &agg, x->in[0], x->out[0], &out, &x->ws, err));
 }
 
 static enum rl_status run_value(struct laid *x, struct rl_error *err)
@@ -106,8 +100,7 @@ static enum rl_status run_value(struct laid *x, struct rl_error *err)
     const struct rl_agg agg = {.mode = RL_AGG_TOKEN_MEAN};
     struct rl_value_result out;
     return keep(x, &out, sizeof out,
-                rl_value_loss(x->batch, &agg, 0.3, x->in[0], x->in[1], x->in[2], x->out[0], &out,
-                              &x->ws, err));
+                rl_value_loss(x->batch, &agg, 0.3, x->in[0], x->in[1], x->in[2], x->out[0], &out, &x->ws, err));
 }
 
 static enum rl_status run_kl(struct laid *x, struct rl_error *err)
@@ -120,13 +113,13 @@ static enum rl_status run_check(struct laid *x, struct rl_error *err)
     return rl_batch_check_reals("log_prob", x->in[0], x->batch, err);
 }
 
-#define OUTCOME(name, kind)                                                                        \
-    static enum rl_status run_##name(struct laid *x, struct rl_error *err)                         \
-    {                                                                                              \
-        struct rl_outcome_options options;                                                         \
-        rl_outcome_options_init(&options);                                                         \
-        options.estimator = kind;                                                                  \
-        return rl_outcome_advantage(x->batch, &options, x->in[0], x->out[0], &x->ws, err);         \
+#define OUTCOME(name, kind)                                                                                                      \
+    static enum rl_status run_##name(struct laid *x, struct rl_error *err)                                                       \
+    {                                                                                                                            \
+        struct rl_outcome_options options;                                                                                       \
+        rl_outcome_options_init(&options);                                                                                       \
+        options.estimator = kind;                                                                                                \
+        return rl_outcome_advantage(x->batch, &options, x->in[0], x->out[0], &x->ws, err);                                       \
     }
 OUTCOME(grpo, RL_GRPO)
 OUTCOME(opo, RL_OPO)
@@ -134,16 +127,14 @@ OUTCOME(baseline, RL_REINFORCE_PLUS_PLUS_BASELINE)
 
 static enum rl_status run_reinforce(struct laid *x, struct rl_error *err)
 {
-    return rl_reinforce_plus_plus(x->batch, 0.9, false, x->in[0], x->out[0], x->out[1], &x->ws,
-                                  err);
+    return rl_reinforce_plus_plus(x->batch, 0.9, false, x->in[0], x->out[0], x->out[1], &x->ws, err);
 }
 
 static enum rl_status run_remax(struct laid *x, struct rl_error *err)
 {
     struct rl_layout layout = x->layout;
     layout.bf16 &= ~RL_BF16(1); /* baselines [B] */
-    return rl_remax(x->batch == &x->layout.batch ? &layout.batch : x->batch, x->in[0],
-                    x->baselines, x->out[0], x->out[1], err);
+    return rl_remax(x->batch == &x->layout.batch ? &layout.batch : x->batch, x->in[0], x->baselines, x->out[0], x->out[1], err);
 }
 
 static enum rl_status run_gae(struct laid *x, struct rl_error *err)
@@ -153,18 +144,16 @@ static enum rl_status run_gae(struct laid *x, struct rl_error *err)
 
 static enum rl_status run_token_baseline(struct laid *x, bool compact, struct rl_error *err)
 {
-    const struct rl_token_baseline_input in = {.rewards = x->in[0],
-                                               .old_log_prob = x->in[1],
-                                               .sum_pi_squared = x->in[5],
-                                               .weights = NULL};
+    const struct rl_token_baseline_input in = {
+        .rewards = x->in[0], .old_log_prob = x->in[1], .sum_pi_squared = x->in[5], .weights = NULL};
     struct rl_layout layout = x->layout;
     struct rl_token_baseline_options options;
     /* The sum of squares is the kernel's third array but our input 5, so its bit must move. */
     layout.bf16 = (x->layout.bf16 & 3) | (x->layout.bf16 >> 5 & 1) << 2;
     rl_token_baseline_options_init(&options);
     options.compact = compact;
-    return rl_token_baseline(x->batch == &x->layout.batch ? &layout.batch : x->batch, &in, &options,
-                             x->out[0], x->out[1], &x->ws, err);
+    return rl_token_baseline(x->batch == &x->layout.batch ? &layout.batch : x->batch, &in, &options, x->out[0], x->out[1], &x->ws,
+                             err);
 }
 
 static enum rl_status run_otb(struct laid *x, struct rl_error *err)
@@ -183,8 +172,7 @@ static enum rl_status run_a2tgpo(struct laid *x, struct rl_error *err)
     struct rl_a2tgpo_stats stats;
     rl_a2tgpo_options_init(&options);
     return keep(x, &stats, sizeof stats,
-                rl_a2tgpo_advantage(x->batch, &options, x->in[0], x->out[0], x->out[1], &stats,
-                                    &x->ws, err));
+                rl_a2tgpo_advantage(x->batch, &options, x->in[0], x->out[0], x->out[1], &stats, &x->ws, err));
 }
 
 static enum rl_status run_turns(struct laid *x, struct rl_error *err)
@@ -214,12 +202,10 @@ static enum rl_status run_adca(struct laid *x, struct rl_error *err)
     rl_adca_options_init(&options);
     enum rl_status status = rl_adca_batch_starts(x->batch, starts, err);
     if (status == RL_OK)
-        status = rl_adca_batch_advantage(x->batch, &in, &options, x->in[0], x->out[0], &out, &x->ws,
-                                         err);
+        status = rl_adca_batch_advantage(x->batch, &in, &options, x->in[0], x->out[0], &out, &x->ws, err);
     if (status == RL_OK)
         memcpy(x->numbers, sums, starts[ROWS] * sizeof *sums);
-    return status == RL_OK ? rl_adca_batch_spread(x->batch, starts, rewards, x->out[1], err)
-                           : status;
+    return status == RL_OK ? rl_adca_batch_spread(x->batch, starts, rewards, x->out[1], err) : status;
 }
 
 static enum rl_status run_process(struct laid *x, struct rl_error *err)
@@ -229,14 +215,13 @@ static enum rl_status run_process(struct laid *x, struct rl_error *err)
 
 static enum rl_status run_distill(struct laid *x, struct rl_error *err)
 {
-    const struct rl_distill_options options = {
-        .pass_rate_threshold = 0.7, .horizon = 5, .normalise = true, .kd_coef = 0.5};
+    const struct rl_distill_options options = {.pass_rate_threshold = 0.7, .horizon = 5, .normalise = true, .kd_coef = 0.5};
     struct rl_distill_result result = {0};
     double pass_rate[ROWS];
     uint8_t eligible[ROWS];
     return keep(x, &result, sizeof result,
-                rl_distill(x->batch, &options, x->in[0], x->in[1], x->in[2], x->scores, x->out[0],
-                           x->out[1], pass_rate, eligible, &result, &x->ws, err));
+                rl_distill(x->batch, &options, x->in[0], x->in[1], x->in[2], x->scores, x->out[0], x->out[1], pass_rate, eligible,
+                           &result, &x->ws, err));
 }
 
 /* Compares only the values of metrics, because names are padded with arbitrary bytes. */
@@ -257,7 +242,10 @@ static enum rl_status run_metrics(struct laid *x, struct rl_error *err)
 }
 
 static const struct rl_correction_options corrections[] = {
-    {.is = RL_IS_TOKEN, .is_threshold = 1.5, .is_batch_normalize = true, .rs = "token_k1,seq_mean_k3",
+    {.is = RL_IS_TOKEN,
+     .is_threshold = 1.5,
+     .is_batch_normalize = true,
+     .rs = "token_k1,seq_mean_k3",
      .rs_threshold = "0.5_1.9,0.3"},
     {.is = RL_IS_SEQUENCE, .is_threshold = 2, .rs = "seq_max_k2", .rs_threshold = "0.9"}};
 
@@ -266,8 +254,7 @@ static enum rl_status correct(struct laid *x, size_t which, struct rl_error *err
     struct rl_metric items[RL_METRICS_ENOUGH];
     struct rl_metrics metrics = {.items = items, .capacity = RL_METRICS_ENOUGH};
     enum rl_status status =
-        rl_rollout_correction(x->batch, &corrections[which], x->in[0], x->in[1], x->out[0],
-                              x->mask_out, &metrics, &x->ws, err);
+        rl_rollout_correction(x->batch, &corrections[which], x->in[0], x->in[1], x->out[0], x->mask_out, &metrics, &x->ws, err);
     keep_metrics(x, &metrics);
     return status;
 }
@@ -290,8 +277,8 @@ static enum rl_status bypass(struct laid *x, enum rl_bypass_kind kind, struct rl
     struct rl_loss_result out;
     rl_loss_options_init(&options);
     return keep(x, &out, sizeof out,
-                rl_bypass_loss(x->batch, kind, &corrections[0], &options, x->in[0], x->in[1],
-                               x->in[2], x->out[0], &out, &metrics, &x->ws, err));
+                rl_bypass_loss(x->batch, kind, &corrections[0], &options, x->in[0], x->in[1], x->in[2], x->out[0], &out, &metrics,
+                               &x->ws, err));
 }
 
 static enum rl_status run_bypass(struct laid *x, struct rl_error *err)
@@ -312,19 +299,16 @@ static enum rl_status run_decoupled(struct laid *x, struct rl_error *err)
     struct rl_loss_result out;
     rl_loss_options_init(&options);
     return keep(x, &out, sizeof out,
-                rl_decoupled_loss(x->batch, &corrections[0], &options, x->in[0], x->in[1], x->in[2],
-                                  x->in[3], x->out[1], x->mask_out, x->out[0], &out, &metrics,
-                                  &x->ws, err));
+                rl_decoupled_loss(x->batch, &corrections[0], &options, x->in[0], x->in[1], x->in[2], x->in[3], x->out[1],
+                                  x->mask_out, x->out[0], &out, &metrics, &x->ws, err));
 }
 
 static enum rl_status opsm(struct laid *x, enum rl_opsm_unit unit, struct rl_error *err)
 {
-    const struct rl_opsm_options options = {
-        .unit = unit, .per_token = true, .lower = 0.9, .upper = 1.2, .negative_only = true};
+    const struct rl_opsm_options options = {.unit = unit, .per_token = true, .lower = 0.9, .upper = 1.2, .negative_only = true};
     struct rl_opsm_result result = {0};
     return keep(x, &result, sizeof result,
-                rl_opsm(x->batch, &options, x->in[0], x->in[1], x->in[2], x->mask_out, x->out[0],
-                        &result, err));
+                rl_opsm(x->batch, &options, x->in[0], x->in[1], x->in[2], x->mask_out, x->out[0], &result, err));
 }
 
 static enum rl_status run_opsm(struct laid *x, struct rl_error *err)
@@ -340,8 +324,7 @@ static enum rl_status run_opsm_turns(struct laid *x, struct rl_error *err)
 static enum rl_status run_diagnose(struct laid *x, struct rl_error *err)
 {
     struct rl_diagnostics out;
-    return keep(x, &out, sizeof out,
-                rl_diagnose(x->batch, x->in[0], x->in[1], 0.2, 0.2, &out, &x->ws, err));
+    return keep(x, &out, sizeof out, rl_diagnose(x->batch, x->in[0], x->in[1], 0.2, 0.2, &out, &x->ws, err));
 }
 
 static enum rl_status compose(struct laid *x, bool per_turn, struct rl_error *err)
@@ -352,21 +335,16 @@ static enum rl_status compose(struct laid *x, bool per_turn, struct rl_error *er
                                         .sampler = x->in[3],
                                         .advantages = x->in[4],
                                         .data = {.tool = x->tool}};
-    const struct rl_compose_output out = {.mask = x->mask_out,
-                                          .d_log_prob = x->out[0],
-                                          .backend = x->out[1],
-                                          .staleness = x->out[2],
-                                          .ratio = x->out[3]};
+    const struct rl_compose_output out = {
+        .mask = x->mask_out, .d_log_prob = x->out[0], .backend = x->out[1], .staleness = x->out[2], .ratio = x->out[3]};
     struct rl_compose_options options;
     struct rl_compose_result result;
     memset(&result, 0, sizeof result);
     rl_compose_options_of(&options, NULL);
     options.per_turn = per_turn;
     options.use_opsm = true;
-    options.opsm =
-        (struct rl_opsm_options){.unit = per_turn ? RL_OPSM_TURN : RL_OPSM_ROW, .upper = 3};
-    return keep(x, &result, sizeof result,
-                rl_compose_loss(x->batch, &in, &options, &out, &result, &x->ws, err));
+    options.opsm = (struct rl_opsm_options){.unit = per_turn ? RL_OPSM_TURN : RL_OPSM_ROW, .upper = 3};
+    return keep(x, &result, sizeof result, rl_compose_loss(x->batch, &in, &options, &out, &result, &x->ws, err));
 }
 
 static enum rl_status run_compose(struct laid *x, struct rl_error *err)
@@ -395,9 +373,7 @@ static enum rl_status run_routes(struct laid *x, struct rl_error *err)
     const struct rl_routes a = {.n_layers = 1, .top_k = 1, .n_experts = 4, .experts = experts[0]},
                            b = {.n_layers = 1, .top_k = 1, .n_experts = 4, .experts = experts[1]};
     enum rl_status status = rl_routes_replayed(x->batch, &a, &b, err);
-    return status == RL_OK ? keep(x, &out, sizeof out,
-                                  rl_routes_compare(x->batch, &a, &b, per_layer, NULL, &out, &x->ws,
-                                                    err))
+    return status == RL_OK ? keep(x, &out, sizeof out, rl_routes_compare(x->batch, &a, &b, per_layer, NULL, &out, &x->ws, err))
                            : status;
 }
 
@@ -419,27 +395,21 @@ static enum rl_status run_stream(struct laid *x, struct rl_error *err)
     rl_stream_options_init(&options);
     enum rl_status status = rl_batch_stream_count(batch, &in, &counts, err);
     memcpy(x->numbers + sizeof result, &counts, sizeof counts);
-    return status == RL_OK ? keep(x, &result, sizeof result,
-                                  rl_batch_stream_loss(batch, &in, &options, x->out[0], NULL,
-                                                       &result, err))
-                           : status;
+    return status == RL_OK
+               ? keep(x, &result, sizeof result, rl_batch_stream_loss(batch, &in, &options, x->out[0], NULL, &result, err))
+               : status;
 }
 
 static enum rl_status run_whiten(struct laid *x, struct rl_error *err)
 {
     for (size_t row = 0; row < ROWS; row++)
-        for (size_t t = 0; t < (x->layout.start ? x->starts[row + 1] - x->starts[row]
-                                                : x->layout.n_tokens);
-             t++) {
+        for (size_t t = 0; t < (x->layout.start ? x->starts[row + 1] - x->starts[row] : x->layout.n_tokens); t++) {
             size_t i = (x->layout.start ? x->starts[row] : row * x->layout.stride) + t;
-            x->out[0][i] = (real)((i - (x->layout.start ? x->starts[row]
-                                                        : row * x->layout.stride)) *
-                                  (row + 1) % 17);
+            x->out[0][i] = (real)((i - (x->layout.start ? x->starts[row] : row * x->layout.stride)) * (row + 1) % 17);
         }
     struct rl_layout layout = x->layout;
     layout.bf16 = 0; /* the only array is an output, and outputs are never bfloat16 */
-    return rl_whiten(x->batch == &x->layout.batch ? &layout.batch : x->batch, true, x->out[0],
-                     &x->ws, err);
+    return rl_whiten(x->batch == &x->layout.batch ? &layout.batch : x->batch, true, x->out[0], &x->ws, err);
 }
 
 /*
@@ -548,8 +518,8 @@ static real *lay_reals(const struct laid *x, const struct shape *s, const double
     return out;
 }
 
-static void *lay_integers(const struct laid *x, const struct shape *s, enum rl_integers type,
-                          size_t usual, int64_t between, const struct random_batch *r)
+static void *lay_integers(const struct laid *x, const struct shape *s, enum rl_integers type, size_t usual, int64_t between,
+                          const struct random_batch *r)
 {
     size_t n = room(x), width = type == RL_INTEGERS_64 ? 8 : type == RL_INTEGERS_32 ? 4 : usual;
     unsigned char *out = test_alloc(n, width);
@@ -573,9 +543,8 @@ static void *lay_integers(const struct laid *x, const struct shape *s, enum rl_i
 /* Outputs are filled with this byte pattern, which no kernel writes, to find the elements that were left unchanged. */
 static const unsigned char untouched = 0x5a;
 
-static struct laid *lay_out(const struct random_batch *r, const struct shape *s, enum form form,
-                            enum rl_integers masks, enum rl_integers turns, uint32_t bf16,
-                            bool rewards)
+static struct laid *lay_out(const struct random_batch *r, const struct shape *s, enum form form, enum rl_integers masks,
+                            enum rl_integers turns, uint32_t bf16, bool rewards)
 {
     struct laid *x = test_alloc(1, sizeof *x);
     const double *sources[INPUTS] = {rewards ? r->turn_rewards : r->log_prob,
@@ -667,8 +636,7 @@ static void assert_same(const char *name, const char *what, const void *a, const
 }
 
 /* Compares the outputs at the tokens of each row. All other elements must still have the marker. */
-static void compare(const struct entry *e, const struct shape *s, const struct laid *a,
-                    const struct laid *b)
+static void compare(const struct entry *e, const struct shape *s, const struct laid *a, const struct laid *b)
 {
     assert_same(e->name, "numbers", a->numbers, b->numbers, NUMBERS);
     for (size_t row = 0; row < ROWS; row++) {
@@ -689,8 +657,7 @@ static void assert_untouched(const struct entry *e, const struct shape *s, const
         memset(inside + place(x, row, 0), 1, x->layout.start ? s->length[row] : s->tokens);
     for (size_t i = 0; i < room(x); i++)
         for (size_t k = 0; k < OUTPUTS; k++)
-            if (!inside[i] && (memcmp(&x->out[k][i], &marker, sizeof marker) != 0 ||
-                               x->mask_out[i] != untouched))
+            if (!inside[i] && (memcmp(&x->out[k][i], &marker, sizeof marker) != 0 || x->mask_out[i] != untouched))
                 fail_msg("%s: output %zu was written between rows", e->name, k);
     free(inside);
 }
@@ -710,11 +677,8 @@ static struct shape shape_of(const struct random_batch *r, struct test_rng *rng)
 static struct random_batch *batch_of(uint64_t seed)
 {
     static const size_t widths[] = {1, 7, 24, 37, 128, 129, 300};
-    const struct random_shape shape = {.rows = ROWS,
-                                       .tokens = widths[seed % 7],
-                                       .group_size = GROUP,
-                                       .hole_share = 0.1,
-                                       .empty_share = seed % 3 == 2 ? 0.2 : 0};
+    const struct random_shape shape = {
+        .rows = ROWS, .tokens = widths[seed % 7], .group_size = GROUP, .hole_share = 0.1, .empty_share = seed % 3 == 2 ? 0.2 : 0};
     return random_batch_new(seed, shape);
 }
 
@@ -722,14 +686,13 @@ static struct random_batch *batch_of(uint64_t seed)
  * The padded batch gives the expected result. If the kernel fails there, it must fail in this layout with the same
  * error.
  */
-static void try_layout(const struct entry *e, const struct random_batch *r, const struct shape *s,
-                       enum form form, enum rl_integers integers, uint32_t bf16)
+static void try_layout(const struct entry *e, const struct random_batch *r, const struct shape *s, enum form form,
+                       enum rl_integers integers, uint32_t bf16)
 {
     struct laid *a = lay_out(r, s, PADDED, RL_INTEGERS, RL_INTEGERS, 0, e->rewards);
     struct laid *b = lay_out(r, s, form, integers, integers, bf16, e->rewards);
     struct rl_error first = {0}, second = {0};
-    const struct rl_batch plain = {ROWS, s->tokens, a->layout.batch.mask, a->layout.batch.turn,
-                                   a->group};
+    const struct rl_batch plain = {ROWS, s->tokens, a->layout.batch.mask, a->layout.batch.turn, a->group};
     a->batch = &plain;
     enum rl_status status = run(e, a, &first);
     if (run(e, b, &second) != status)
@@ -764,8 +727,7 @@ static void every_layout_gives_the_same_bits(void **state)
 
 /* ---- outputs in the place of inputs ---- */
 
-static void try_alias(const struct entry *e, const struct random_batch *r, const struct shape *s,
-                      size_t output, unsigned input)
+static void try_alias(const struct entry *e, const struct random_batch *r, const struct shape *s, size_t output, unsigned input)
 {
     struct laid *a = lay_out(r, s, PADDED, RL_INTEGERS, RL_INTEGERS, 0, e->rewards);
     struct laid *b = lay_out(r, s, PADDED, RL_INTEGERS, RL_INTEGERS, 0, e->rewards);
@@ -817,9 +779,8 @@ static void impossible_layouts_are_refused(void **state)
     (void)state;
     static const uint8_t mask[8] = {1, 1, 1, 1, 1, 1, 1, 1};
     const size_t back[] = {0, 5, 3}, longer[] = {0, 5, 8};
-    const struct rl_layout good = {.batch = {.n_rows = 2, .n_tokens = RL_LAYOUT, .mask = mask},
-                                   .size = sizeof good,
-                                   .n_tokens = 4};
+    const struct rl_layout good = {
+        .batch = {.n_rows = 2, .n_tokens = RL_LAYOUT, .mask = mask}, .size = sizeof good, .n_tokens = 4};
     struct rl_layout bad = good;
     assert_int_equal(rl_batch_check(&good.batch, RL_NEEDS_MASK, NULL), RL_OK);
     bad.size = 40;
@@ -850,14 +811,12 @@ static void wide_elements_are_checked_whole(void **state)
 {
     (void)state;
     int64_t mask[4] = {1, 0, 256, 1}, turn[4] = {0, -1, -1, 1};
-    struct rl_layout layout = {.batch = {.n_rows = 1,
-                                         .n_tokens = RL_LAYOUT,
-                                         .mask = (const uint8_t *)mask,
-                                         .turn = (const int32_t *)(const void *)turn},
-                               .size = sizeof layout,
-                               .n_tokens = 4,
-                               .mask_type = RL_INTEGERS_64,
-                               .turn_type = RL_INTEGERS_64};
+    struct rl_layout layout = {
+        .batch = {.n_rows = 1, .n_tokens = RL_LAYOUT, .mask = (const uint8_t *)mask, .turn = (const int32_t *)(const void *)turn},
+        .size = sizeof layout,
+        .n_tokens = 4,
+        .mask_type = RL_INTEGERS_64,
+        .turn_type = RL_INTEGERS_64};
     struct rl_error err = {0};
     assert_int_equal(rl_batch_check(&layout.batch, RL_NEEDS_MASK, &err), RL_EVALUE);
     assert_string_equal(err.text, "response mask[0][2] is 256, not 0 or 1");
@@ -873,21 +832,16 @@ static void bfloat16_is_for_single_precision(void **state)
     (void)state;
     static const uint8_t mask[4] = {1, 1, 1, 1};
     static const real values[4];
-    const struct rl_layout layout = {.batch = {.n_rows = 1, .n_tokens = RL_LAYOUT, .mask = mask},
-                                     .size = sizeof layout,
-                                     .n_tokens = 4,
-                                     .bf16 = RL_BF16(0)};
-    assert_int_equal(rl_batch_check_reals("x", values, &layout.batch, NULL),
-                     sizeof(real) == sizeof(float) ? RL_OK : RL_EINVAL);
+    const struct rl_layout layout = {
+        .batch = {.n_rows = 1, .n_tokens = RL_LAYOUT, .mask = mask}, .size = sizeof layout, .n_tokens = 4, .bf16 = RL_BF16(0)};
+    assert_int_equal(rl_batch_check_reals("x", values, &layout.batch, NULL), sizeof(real) == sizeof(float) ? RL_OK : RL_EINVAL);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_layout_gives_the_same_bits),
-        cmocka_unit_test(outputs_may_be_inputs_where_the_headers_allow_it),
-        cmocka_unit_test(impossible_layouts_are_refused),
-        cmocka_unit_test(wide_elements_are_checked_whole),
+        cmocka_unit_test(every_layout_gives_the_same_bits), cmocka_unit_test(outputs_may_be_inputs_where_the_headers_allow_it),
+        cmocka_unit_test(impossible_layouts_are_refused),   cmocka_unit_test(wide_elements_are_checked_whole),
         cmocka_unit_test(bfloat16_is_for_single_precision),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

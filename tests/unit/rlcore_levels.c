@@ -18,10 +18,8 @@
 /* Rows of 300 tokens end within a chunk and within a vector. Some log-ratios are beyond the limit of 20. */
 enum { ROWS = 6, TOKENS = 300, CELLS = ROWS * TOKENS };
 
-typedef enum rl_status policy_loss(const struct rl_batch *, const struct rl_loss_input *,
-                                   const struct rl_loss_options *, double *,
-                                   struct rl_loss_result *, struct rl_workspace *,
-                                   struct rl_error *);
+typedef enum rl_status policy_loss(const struct rl_batch *, const struct rl_loss_input *, const struct rl_loss_options *,
+                                   double *, struct rl_loss_result *, struct rl_workspace *, struct rl_error *);
 enum { PPO, CISPO, SAPO, REINFORCE, GSPO, GEO_MEAN, N_POLICY };
 
 static policy_loss *const policy[N_POLICY] = {rl_ppo_loss,       rl_cispo_loss, rl_sapo_loss,
@@ -61,8 +59,7 @@ static void run_policy(const struct random_batch *r, struct rl_workspace *ws, st
                                          .advantages = r->advantages,
                                          .weights = k < N_POLICY ? NULL : r->weights};
         do
-            status = policy[k % N_POLICY](&r->batch, &in, &options, out->d_policy[k],
-                                             &out->policy[k], ws, &err);
+            status = policy[k % N_POLICY](&r->batch, &in, &options, out->d_policy[k], &out->policy[k], ws, &err);
         while (test_again(ws, status));
         assert_int_equal(status, RL_OK);
     }
@@ -75,8 +72,7 @@ static void run_compose(const struct random_batch *r, struct rl_workspace *ws, s
                                         .behaviour = r->ref_log_prob,
                                         .sampler = r->rollout_log_prob,
                                         .advantages = r->advantages};
-    const struct rl_compose_output to = {
-        .mask = out->kept, .d_log_prob = out->d_compose, .ratio = out->ratio};
+    const struct rl_compose_output to = {.mask = out->kept, .d_log_prob = out->d_compose, .ratio = out->ratio};
     struct rl_compose_options options;
     struct rl_error err;
     enum rl_status status;
@@ -89,15 +85,12 @@ static void run_compose(const struct random_batch *r, struct rl_workspace *ws, s
 
 static void run_stream(const struct random_batch *r, struct results *out)
 {
-    const struct rl_streams in = {.trainer = r->log_prob,
-                                  .inference = r->rollout_log_prob,
-                                  .advantages = r->advantages};
+    const struct rl_streams in = {.trainer = r->log_prob, .inference = r->rollout_log_prob, .advantages = r->advantages};
     struct rl_stream_metrics metrics[ROWS];
     struct rl_stream_options options;
     struct rl_error err;
     rl_stream_options_init(&options);
-    assert_int_equal(
-        rl_batch_stream_loss(&r->batch, &in, &options, out->d_stream, metrics, &out->stream, &err), RL_OK);
+    assert_int_equal(rl_batch_stream_loss(&r->batch, &in, &options, out->d_stream, metrics, &out->stream, &err), RL_OK);
     for (size_t row = 0; row < ROWS; row++)
         memcpy(out->metrics[row], &metrics[row].masked_mismatch_kl, sizeof out->metrics[row]);
 }
@@ -106,9 +99,9 @@ static void run_kl(const struct random_batch *r, struct results *out)
 {
     struct rl_error err;
     for (int k = 0; k < 2 * N_KL; k++)
-        assert_int_equal(rl_kl_penalty((enum rl_kl)(k % N_KL), k >= N_KL, CELLS, r->log_prob, r->ref_log_prob,
-                                       out->kl[k], out->d_kl[k], &err),
-                         RL_OK);
+        assert_int_equal(
+            rl_kl_penalty((enum rl_kl)(k % N_KL), k >= N_KL, CELLS, r->log_prob, r->ref_log_prob, out->kl[k], out->d_kl[k], &err),
+            RL_OK);
 }
 
 static void run_value(const struct random_batch *r, struct rl_workspace *ws, struct results *out)
@@ -118,8 +111,8 @@ static void run_value(const struct random_batch *r, struct rl_workspace *ws, str
     enum rl_status status;
     rl_loss_options_init(&options);
     do
-        status = rl_value_loss(&r->batch, &options.agg, 0.2, r->log_prob, r->old_log_prob, r->advantages,
-                               out->d_value, &out->value, ws, &err);
+        status = rl_value_loss(&r->batch, &options.agg, 0.2, r->log_prob, r->old_log_prob, r->advantages, out->d_value,
+                               &out->value, ws, &err);
     while (test_again(ws, status));
     assert_int_equal(status, RL_OK);
 }
@@ -142,10 +135,7 @@ static void every_level_gives_the_same_bits(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= 4; seed++) {
         struct random_batch *r = random_batch_new(
-            seed, (struct random_shape){.rows = ROWS,
-                                        .tokens = TOKENS,
-                                        .hole_share = 0.1,
-                                        .ratio_scale = seed == 4 ? 12 : 0.3});
+            seed, (struct random_shape){.rows = ROWS, .tokens = TOKENS, .hole_share = 0.1, .ratio_scale = seed == 4 ? 12 : 0.3});
         struct results *first = test_alloc(1, sizeof *first), *other = test_alloc(1, sizeof *other);
         run_all(RL_LEVEL_SSE2, r, first);
         for (int level = RL_LEVEL_SSE2 + 1; level <= (int)rl_level_highest(); level++) {

@@ -15,14 +15,10 @@
 
 #include "support/random_batch.h"
 
-typedef enum rl_status policy_loss(const struct rl_batch *, const struct rl_loss_input *,
-                                   const struct rl_loss_options *, double *,
-                                   struct rl_loss_result *, struct rl_workspace *,
-                                   struct rl_error *);
-typedef enum rl_status policy_lossf(const struct rl_batch *, const struct rl_loss_inputf *,
-                                    const struct rl_loss_options *, float *,
-                                    struct rl_loss_result *, struct rl_workspace *,
-                                    struct rl_error *);
+typedef enum rl_status policy_loss(const struct rl_batch *, const struct rl_loss_input *, const struct rl_loss_options *,
+                                   double *, struct rl_loss_result *, struct rl_workspace *, struct rl_error *);
+typedef enum rl_status policy_lossf(const struct rl_batch *, const struct rl_loss_inputf *, const struct rl_loss_options *,
+                                    float *, struct rl_loss_result *, struct rl_workspace *, struct rl_error *);
 
 static const struct {
     const char *name;
@@ -85,8 +81,7 @@ static enum rl_status run_with(struct trial *t, double *gradient)
     struct rl_workspace ws = {0};
     enum rl_status status;
     do
-        status =
-            losses[t->loss].run(&t->data->batch, &in, &t->options, gradient, &t->out, &ws, &t->err);
+        status = losses[t->loss].run(&t->data->batch, &in, &t->options, gradient, &t->out, &ws, &t->err);
     while (test_again(&ws, status));
     free(ws.data);
     return status;
@@ -132,10 +127,8 @@ static void gradients_match_differences(void **state)
     for (size_t loss = 0; loss < LOSSES; loss++)
         for (int mode = 0; mode < 4; mode++)
             for (int weighted = 0; weighted < 2; weighted++) {
-                struct trial t =
-                    trial_new(loss, 17 + (uint64_t)mode,
-                              (struct random_shape){
-                                  .hole_share = 0.2, .empty_share = 0.1, .ratio_scale = 0.25});
+                struct trial t = trial_new(loss, 17 + (uint64_t)mode,
+                                           (struct random_shape){.hole_share = 0.2, .empty_share = 0.1, .ratio_scale = 0.25});
                 t.options.agg.mode = (enum rl_agg_mode)mode;
                 t.options.agg.dp_size = 2;
                 t.weighted = weighted;
@@ -144,11 +137,9 @@ static void gradients_match_differences(void **state)
                     level_rows(t.data);
                 size_t kinks;
                 run(&t);
-                double error = gradient_error(value_at, &t, t.data->log_prob, cells_of(&t),
-                                              t.gradient, 1e-5, &kinks);
+                double error = gradient_error(value_at, &t, t.data->log_prob, cells_of(&t), t.gradient, 1e-5, &kinks);
                 if (error > 1e-6 || kinks > 3)
-                    fail_msg("%s mode %d: error %g, %zu kinks", losses[loss].name, mode, error,
-                             kinks);
+                    fail_msg("%s mode %d: error %g, %zu kinks", losses[loss].name, mode, error, kinks);
                 trial_free(&t);
             }
 }
@@ -186,8 +177,7 @@ static void scaled_gradients_match_differences(void **state)
             size_t kinks;
             run(&t);
             run(&plain);
-            double error = gradient_error(value_at, &t, t.data->log_prob, cells_of(&t), t.gradient,
-                                          1e-5, &kinks);
+            double error = gradient_error(value_at, &t, t.data->log_prob, cells_of(&t), t.gradient, 1e-5, &kinks);
             if (error > 1e-6 || kinks > 3)
                 fail_msg("%s: error %g, %zu kinks", losses[loss].name, error, kinks);
             run(&t);
@@ -245,8 +235,7 @@ static void single_precision_agrees(void **state)
 {
     (void)state;
     for (size_t loss = 0; loss < LOSSES; loss++) {
-        struct trial t =
-            trial_new(loss, 9, (struct random_shape){.tokens = 600, .hole_share = 0.1});
+        struct trial t = trial_new(loss, 9, (struct random_shape){.tokens = 600, .hole_share = 0.1});
         size_t n = cells_of(&t);
         run(&t);
         float *p = floats_of(t.data->log_prob, n), *q = floats_of(t.data->old_log_prob, n);
@@ -300,8 +289,7 @@ static void row_order_and_padding_change_nothing(void **state)
         assert_close(moved.out.pg_clipfrac, t.out.pg_clipfrac);
         for (size_t row = 0; row < shape.rows; row++)
             for (size_t k = 0; k < shape.tokens; k++)
-                assert_close(moved.gradient[(shape.rows - 1 - row) * wider.tokens + k],
-                             t.gradient[row * shape.tokens + k]);
+                assert_close(moved.gradient[(shape.rows - 1 - row) * wider.tokens + k], t.gradient[row * shape.tokens + k]);
         trial_free(&t);
         trial_free(&moved);
     }

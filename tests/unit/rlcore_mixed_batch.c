@@ -17,11 +17,8 @@ enum { ENVIRONMENTS = 5, MAX_SAMPLES = 32, ROOM = 64 };
 static const struct {
     const char *name, *algorithm;
     size_t n_rollouts;
-} environments[ENVIRONMENTS] = {{"math", "grpo", 3},
-                                {"search", "echo", 2},
-                                {"chat", "opd", 2},
-                                {"demo", "sft", 1},
-                                {"play", "reward", 1}};
+} environments[ENVIRONMENTS] = {
+    {"math", "grpo", 3}, {"search", "echo", 2}, {"chat", "opd", 2}, {"demo", "sft", 1}, {"play", "reward", 1}};
 
 struct mixed {
     struct rollout_case *cases[ENVIRONMENTS];
@@ -61,8 +58,7 @@ static void plan(struct mixed *m)
 {
     struct rl_workspace ws = {0};
     enum rl_status status;
-    m->plan =
-        (struct rl_pack_plan){.order = m->order, .bin_start = m->bin_start, .slots = m->slots};
+    m->plan = (struct rl_pack_plan){.order = m->order, .bin_start = m->bin_start, .slots = m->slots};
     assert_int_equal(rl_pack_check(m->samples, m->n, &m->options, &m->err), RL_OK);
     do
         status = rl_pack_plan(m->lengths, m->n, &m->options, &m->plan, &ws, &m->err);
@@ -76,8 +72,7 @@ static struct mixed *mixed_new(size_t seq_len, size_t n_workers)
     struct mixed *m = test_alloc(1, sizeof *m);
     for (size_t e = 0; e < ENVIRONMENTS; e++)
         add_environment(m, e);
-    m->options = (struct rl_pack_options){
-        .seq_len = seq_len, .n_workers = n_workers, .pad_multiple = 4, .cost_linear = 1};
+    m->options = (struct rl_pack_options){.seq_len = seq_len, .n_workers = n_workers, .pad_multiple = 4, .cost_linear = 1};
     plan(m);
     m->out = (struct rl_pack_micro_batch){.token_ids = m->ids,
                                           .position_ids = m->positions,
@@ -113,8 +108,7 @@ struct seen {
  * Fills in what the trainer reads. Its log-probs depend only on the token id, so a token contributes the same in a
  * sample as in a micro batch.
  */
-static void look(struct seen *s, const struct rl_pack_sample *tokens, const size_t *lengths,
-                 size_t n)
+static void look(struct seen *s, const struct rl_pack_sample *tokens, const size_t *lengths, size_t n)
 {
     s->start[0] = 0;
     for (size_t i = 0; i < n; i++)
@@ -122,9 +116,8 @@ static void look(struct seen *s, const struct rl_pack_sample *tokens, const size
     for (size_t t = 0; t < s->start[n]; t++)
         s->trainer[t] = -0.1 - 0.05 * (double)(tokens->token_ids[t] % 13);
     s->sequences = (struct rl_sequences){n, s->start, tokens->mask};
-    s->streams = (struct rl_streams){
-        s->trainer,         tokens->logprobs,   tokens->advantages,    tokens->ref_logprobs,
-        tokens->rl_weights, tokens->ce_weights, tokens->ref_kl_weights};
+    s->streams = (struct rl_streams){s->trainer,         tokens->logprobs,   tokens->advantages,    tokens->ref_logprobs,
+                                     tokens->rl_weights, tokens->ce_weights, tokens->ref_kl_weights};
 }
 
 /* Returns a whole micro batch as one sequence. */
@@ -138,19 +131,16 @@ static struct rl_pack_sample all_tokens(const struct rl_pack_micro_batch *b)
                                    .ref_logprobs = b->has_ref_logprobs ? b->ref_logprobs : NULL,
                                    .rl_weights = b->has_rl_weights ? b->rl_weights : NULL,
                                    .ce_weights = b->has_ce_weights ? b->ce_weights : NULL,
-                                   .ref_kl_weights =
-                                       b->has_ref_kl_weights ? b->ref_kl_weights : NULL};
+                                   .ref_kl_weights = b->has_ref_kl_weights ? b->ref_kl_weights : NULL};
 }
 
-static void add_loss(const struct seen *s, struct rl_stream_result *total,
-                     struct rl_stream_counts *counts)
+static void add_loss(const struct seen *s, struct rl_stream_result *total, struct rl_stream_counts *counts)
 {
     struct rl_stream_options options;
     struct rl_stream_result result;
     struct rl_stream_counts own;
     rl_stream_options_init(&options);
-    assert_int_equal(
-        rl_stream_loss(&s->sequences, &s->streams, &options, NULL, NULL, &result, NULL), RL_OK);
+    assert_int_equal(rl_stream_loss(&s->sequences, &s->streams, &options, NULL, NULL, &result, NULL), RL_OK);
     rl_stream_count(&s->sequences, &s->streams, &own);
     counts->rl += own.rl;
     counts->ce += own.ce;
@@ -160,8 +150,7 @@ static void add_loss(const struct seen *s, struct rl_stream_result *total,
     total->ref_kl += result.ref_kl;
 }
 
-static void add_samples(const struct mixed *m, struct rl_stream_result *total,
-                        struct rl_stream_counts *counts)
+static void add_samples(const struct mixed *m, struct rl_stream_result *total, struct rl_stream_counts *counts)
 {
     for (size_t i = 0; i < m->n; i++) {
         struct seen s;
@@ -170,8 +159,7 @@ static void add_samples(const struct mixed *m, struct rl_stream_result *total,
     }
 }
 
-static void add_micro_batches(struct mixed *m, struct rl_stream_result *total,
-                              struct rl_stream_counts *counts)
+static void add_micro_batches(struct mixed *m, struct rl_stream_result *total, struct rl_stream_counts *counts)
 {
     for (size_t slot = 0; slot < m->plan.n_slots; slot++) {
         struct seen s;
@@ -190,9 +178,7 @@ static void mixed_batches_verify(void **state)
             struct mixed *m = mixed_new(seq_len, workers);
             for (size_t slot = 0; slot < m->plan.n_slots; slot++) {
                 rl_pack_fill(m->samples, &m->options, &m->plan, slot, &m->out);
-                assert_int_equal(
-                    rl_pack_verify(m->samples, &m->options, &m->plan, slot, &m->out, &m->err),
-                    RL_OK);
+                assert_int_equal(rl_pack_verify(m->samples, &m->options, &m->plan, slot, &m->out, &m->err), RL_OK);
             }
             mixed_free(m);
         }
@@ -231,8 +217,7 @@ static void streams_of_neighbours_get_defaults(void **state)
 {
     (void)state;
     struct mixed *m = mixed_new(ROOM, 1);
-    struct rl_pack_sample samples[2] = {m->samples[first_of(m, "math")],
-                                        m->samples[first_of(m, "chat")]};
+    struct rl_pack_sample samples[2] = {m->samples[first_of(m, "math")], m->samples[first_of(m, "chat")]};
     memcpy(m->samples, samples, sizeof samples);
     m->n = 2;
     for (size_t i = 0; i < 2; i++)
@@ -253,8 +238,7 @@ static void streams_of_neighbours_get_defaults(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(mixed_batches_verify),
-                                       cmocka_unit_test(packing_changes_no_loss),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(mixed_batches_verify), cmocka_unit_test(packing_changes_no_loss),
                                        cmocka_unit_test(streams_of_neighbours_get_defaults)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

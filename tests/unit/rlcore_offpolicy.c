@@ -61,8 +61,8 @@ static enum rl_status correct(struct trial *t)
     enum rl_status status;
     do {
         t->metrics.n = 0;
-        status = rl_rollout_correction(&d->batch, &t->options, d->old_log_prob, d->rollout_log_prob,
-                                       t->weights, t->mask, &t->metrics, &t->ws, &t->err);
+        status = rl_rollout_correction(&d->batch, &t->options, d->old_log_prob, d->rollout_log_prob, t->weights, t->mask,
+                                       &t->metrics, &t->ws, &t->err);
     } while (test_again(&t->ws, status));
     return status;
 }
@@ -85,11 +85,10 @@ static void assert_close(const char *what, double a, double b)
 /* The shapes cover rows longer than a chunk, holes, empty rows, and log-ratios within and beyond the limit. */
 static struct random_shape shapes(int i)
 {
-    const struct random_shape list[] = {
-        {.rows = 5, .tokens = 7},
-        {.rows = 9, .tokens = 300, .hole_share = 0.2, .empty_share = 0.2},
-        {.rows = 40, .tokens = 515, .hole_share = 0.05, .ratio_scale = 0.02},
-        {.rows = 6, .tokens = 129, .empty_share = 0.3, .ratio_scale = 14}};
+    const struct random_shape list[] = {{.rows = 5, .tokens = 7},
+                                        {.rows = 9, .tokens = 300, .hole_share = 0.2, .empty_share = 0.2},
+                                        {.rows = 40, .tokens = 515, .hole_share = 0.05, .ratio_scale = 0.02},
+                                        {.rows = 6, .tokens = 129, .empty_share = 0.3, .ratio_scale = 14}};
     return list[i];
 }
 enum { SHAPES = 4 };
@@ -156,8 +155,7 @@ static void sums_agree_with_plain_loops(void **state)
         assert_close("kl", metric(t, "kl"), p.kl / n);
         assert_close("k3_kl", metric(t, "k3_kl"), p.k3 / n);
         assert_close("chi2_token", metric(t, "chi2_token"), p.square / n - 1);
-        assert_close("chi2_seq", metric(t, "chi2_seq"),
-                     p.chi2_seq / (double)t->data->batch.n_rows - 1);
+        assert_close("chi2_seq", metric(t, "chi2_seq"), p.chi2_seq / (double)t->data->batch.n_rows - 1);
         assert_close("clamped", metric(t, "log_ratio_clamped"), p.clamped);
         assert_close("clamped_seq", metric(t, "log_ratio_clamped_seq"), p.clamped_seq);
         assert_true(i < SHAPES - 1 || (p.clamped > 0 && p.clamped_seq > 0));
@@ -177,8 +175,7 @@ static void weights_are_truncated_ratios(void **state)
         t->options.is = i < SHAPES ? RL_IS_TOKEN : RL_IS_SEQUENCE;
         assert_int_equal(correct(t), RL_OK);
         for (size_t c = 0; c < cells_of(t); c++) {
-            double l = t->options.is == RL_IS_TOKEN ? log_ratio(t, c)
-                                                    : row_sum(t, c / t->data->batch.n_tokens);
+            double l = t->options.is == RL_IS_TOKEN ? log_ratio(t, c) : row_sum(t, c / t->data->batch.n_tokens);
             double w = fmin(exp(limited(l)), t->options.is_threshold);
             assert_close("weight", t->weights[c], t->data->mask[c] ? w : 0);
         }
@@ -221,10 +218,7 @@ static bool keeps(const struct trial *t, size_t cell, int over, int k, double lo
             most = fmax(most, estimate(k, limited(log_ratio(t, i))));
             count++;
         }
-    double x = over == 0   ? estimate(k, limited(log_ratio(t, cell)))
-               : over == 1 ? sum
-               : over == 2 ? sum / count
-                           : most;
+    double x = over == 0 ? estimate(k, limited(log_ratio(t, cell))) : over == 1 ? sum : over == 2 ? sum / count : most;
     return x <= high && (k != 1 || x >= low);
 }
 
@@ -247,16 +241,14 @@ static void check_rejection(int over, int k)
     t->options.rs_threshold = k == 1 ? b->of_k1 : b->of_others;
     assert_int_equal(correct(t), RL_OK);
     for (size_t i = 0; i < cells_of(t); i++) {
-        bool keep =
-            t->data->mask[i] && keeps(t, i, over, k, log(b->low), k == 1 ? log(b->high) : b->most);
+        bool keep = t->data->mask[i] && keeps(t, i, over, k, log(b->low), k == 1 ? log(b->high) : b->most);
         assert_int_equal(t->mask[i], keep);
         kept += keep;
         rejected += t->data->mask[i] && !keep;
     }
     if (!kept || !rejected)
         fail_msg("%s decides nothing: %zu kept, %zu rejected", name, kept, rejected);
-    assert_close(name, metric(t, "rollout_rs_masked_fraction"),
-                 (double)rejected / ((double)(kept + rejected) + 1e-8));
+    assert_close(name, metric(t, "rollout_rs_masked_fraction"), (double)rejected / ((double)(kept + rejected) + 1e-8));
     trial_free(t);
 }
 
@@ -290,8 +282,7 @@ static void row_order_and_padding_change_nothing(void **state)
 {
     (void)state;
     for (int is = RL_IS_NONE; is <= RL_IS_SEQUENCE; is++) {
-        struct random_shape shape = {.rows = 6, .tokens = 140, .hole_share = 0.2},
-                            wider = {.rows = 6, .tokens = 260};
+        struct random_shape shape = {.rows = 6, .tokens = 140, .hole_share = 0.2}, wider = {.rows = 6, .tokens = 260};
         struct trial *t = trial_new(62, shape), *moved = trial_new(63, wider);
         t->options.is = moved->options.is = (enum rl_is_level)is;
         t->options.rs = moved->options.rs = "seq_mean_k2,token_k3";
@@ -337,13 +328,9 @@ static void the_number_of_threads_changes_no_bit(void **state)
         struct rl_workspace ws = {0};
         ws.data = test_alloc(ws.size = 1u << 20, 1);
         const struct random_batch *d = one->data;
-        assert_int_equal(
-            rl_diagnose(&d->batch, d->old_log_prob, d->rollout_log_prob, 0.2, 0.2, &b, &ws, NULL),
-            RL_OK);
+        assert_int_equal(rl_diagnose(&d->batch, d->old_log_prob, d->rollout_log_prob, 0.2, 0.2, &b, &ws, NULL), RL_OK);
         omp_set_num_threads(1);
-        assert_int_equal(
-            rl_diagnose(&d->batch, d->old_log_prob, d->rollout_log_prob, 0.2, 0.2, &a, &ws, NULL),
-            RL_OK);
+        assert_int_equal(rl_diagnose(&d->batch, d->old_log_prob, d->rollout_log_prob, 0.2, 0.2, &a, &ws, NULL), RL_OK);
         assert_memory_equal(&a, &b, sizeof a);
         free(ws.data);
         trial_free(one);
@@ -368,9 +355,8 @@ static void single_precision_agrees(void **state)
     t->options.rs = "seq_mean_k2";
     t->options.rs_threshold = "0.09";
     assert_int_equal(correct(t), RL_OK);
-    assert_int_equal(rl_rollout_correctionf(&t->data->batch, &t->options, train, rollout, weights,
-                                            mask, &metrics, &t->ws, &t->err),
-                     RL_OK);
+    assert_int_equal(
+        rl_rollout_correctionf(&t->data->batch, &t->options, train, rollout, weights, mask, &metrics, &t->ws, &t->err), RL_OK);
     assert_int_equal(metrics.n, t->metrics.n);
     for (size_t i = 0; i < metrics.n; i++)
         if (fabs(items[i].value - t->items[i].value) > 1e-5 * fmax(1, fabs(t->items[i].value)))
@@ -447,13 +433,11 @@ static enum rl_status run_loss(struct loss_trial *l, double *gradient)
     enum rl_status status;
     do {
         t->metrics.n = 0;
-        status = l->decoupled ? rl_decoupled_loss(&d->batch, &t->options, &l->options, d->log_prob,
-                                                  d->old_log_prob, d->rollout_log_prob,
-                                                  d->advantages, t->weights, t->mask, gradient,
-                                                  &l->out, &t->metrics, &t->ws, &t->err)
-                              : rl_bypass_loss(&d->batch, l->kind, &t->options, &l->options,
-                                               d->log_prob, d->rollout_log_prob, d->advantages,
-                                               gradient, &l->out, &t->metrics, &t->ws, &t->err);
+        status = l->decoupled
+                     ? rl_decoupled_loss(&d->batch, &t->options, &l->options, d->log_prob, d->old_log_prob, d->rollout_log_prob,
+                                         d->advantages, t->weights, t->mask, gradient, &l->out, &t->metrics, &t->ws, &t->err)
+                     : rl_bypass_loss(&d->batch, l->kind, &t->options, &l->options, d->log_prob, d->rollout_log_prob,
+                                      d->advantages, gradient, &l->out, &t->metrics, &t->ws, &t->err);
     } while (test_again(&t->ws, status));
     return status;
 }
@@ -503,12 +487,10 @@ static void gradients_match_differences(void **state)
     for (int variant = 0; variant < 3; variant++)
         for (int r = 0; r < 3; r++)
             for (int mode = 0; mode < 4; mode++) {
-                struct loss_trial l = {
-                    .t =
-                        trial_new(56, (struct random_shape){.hole_share = 0.2, .empty_share = 0.1}),
-                    .decoupled = variant == 0,
-                    .kind = variant == 1 ? RL_BYPASS_PPO_CLIP : RL_BYPASS_REINFORCE,
-                    .hold_ratio = variant == 2};
+                struct loss_trial l = {.t = trial_new(56, (struct random_shape){.hole_share = 0.2, .empty_share = 0.1}),
+                                       .decoupled = variant == 0,
+                                       .kind = variant == 1 ? RL_BYPASS_PPO_CLIP : RL_BYPASS_REINFORCE,
+                                       .hold_ratio = variant == 2};
                 rl_loss_options_init(&l.options);
                 l.options.agg.mode = (enum rl_agg_mode)mode;
                 l.t->options.rs = rejections[r];
@@ -531,9 +513,9 @@ static void losses_agree_in_single_precision(void **state)
     float *q = floats_of(t->data->rollout_log_prob, n), *a = floats_of(t->data->advantages, n);
     float *w = floats_of(t->weights, n), *df = floats_of(d, n);
     struct rl_loss_result out;
-    assert_int_equal(rl_decoupled_lossf(&t->data->batch, &t->options, &l.options, p, prox, q, a, w,
-                                        t->mask, df, &out, NULL, &t->ws, &t->err),
-                     RL_OK);
+    assert_int_equal(
+        rl_decoupled_lossf(&t->data->batch, &t->options, &l.options, p, prox, q, a, w, t->mask, df, &out, NULL, &t->ws, &t->err),
+        RL_OK);
     assert_true(fabs(out.loss - l.out.loss) < 1e-5);
     for (size_t i = 0; i < n; i++)
         assert_true(fabs((double)df[i] - d[i]) < 1e-5);
@@ -542,8 +524,7 @@ static void losses_agree_in_single_precision(void **state)
     assert_int_equal(run_loss(&l, d), RL_OK);
     struct rl_workspace ws = {0};
     ws.data = test_alloc(ws.size = 1u << 20, 1);
-    assert_int_equal(rl_bypass_lossf(&t->data->batch, l.kind, &t->options, &l.options, p, q, a, df,
-                                     &out, NULL, &ws, &t->err),
+    assert_int_equal(rl_bypass_lossf(&t->data->batch, l.kind, &t->options, &l.options, p, q, a, df, &out, NULL, &ws, &t->err),
                      RL_OK);
     assert_true(fabs(out.loss - l.out.loss) < 1e-5 * fmax(1, fabs(l.out.loss)));
     for (size_t i = 0; i < n; i++)
@@ -556,12 +537,10 @@ static void losses_agree_in_single_precision(void **state)
     trial_free(t);
 }
 
-static enum rl_status opsm(struct trial *t, const struct rl_opsm_options *o, uint8_t *mask,
-                           struct rl_opsm_result *result)
+static enum rl_status opsm(struct trial *t, const struct rl_opsm_options *o, uint8_t *mask, struct rl_opsm_result *result)
 {
     const struct random_batch *d = t->data;
-    return rl_opsm(&d->batch, o, d->old_log_prob, d->rollout_log_prob, d->advantages, mask,
-                   t->weights, result, &t->err);
+    return rl_opsm(&d->batch, o, d->old_log_prob, d->rollout_log_prob, d->advantages, mask, t->weights, result, &t->err);
 }
 
 static void opsm_over_rows_is_a_sequence_rejection(void **state)
@@ -569,9 +548,7 @@ static void opsm_over_rows_is_a_sequence_rejection(void **state)
     (void)state;
     for (int per_token = 0; per_token < 2; per_token++) {
         struct trial *t = trial_new(58, (struct random_shape){.rows = 40, .tokens = 150});
-        struct rl_opsm_options o = {.per_token = per_token,
-                                    .lower = per_token ? 0.99 : 0.125,
-                                    .upper = per_token ? 1.02 : 4};
+        struct rl_opsm_options o = {.per_token = per_token, .lower = per_token ? 0.99 : 0.125, .upper = per_token ? 1.02 : 4};
         struct rl_opsm_result result;
         uint8_t *mask = test_alloc(cells_of(t), 1);
         /* this option bounds rollout / train, opsm bounds train / rollout */
@@ -628,8 +605,7 @@ static void sorting_orders_everything(void **state)
     enum { N = 5000 };
     double values[N], spare[N], expected[N];
     for (size_t i = 0; i < N; i++)
-        values[i] = expected[i] =
-            i % 7 == 0 ? 0.25 : ldexp(test_rng_normal(&rng), (int)test_rng_below(&rng, 200) - 100);
+        values[i] = expected[i] = i % 7 == 0 ? 0.25 : ldexp(test_rng_normal(&rng), (int)test_rng_below(&rng, 200) - 100);
     values[3] = expected[3] = -INFINITY;
     qsort(expected, N, sizeof *expected, ascending);
     assert_memory_equal(rl_sort(values, spare, N), expected, sizeof expected);
@@ -641,8 +617,7 @@ static enum rl_status diagnose(struct trial *t, struct rl_diagnostics *out)
     const struct random_batch *d = t->data;
     enum rl_status status;
     do
-        status = rl_diagnose(&d->batch, d->old_log_prob, d->rollout_log_prob, 0.1, 0.3, out, &t->ws,
-                             &t->err);
+        status = rl_diagnose(&d->batch, d->old_log_prob, d->rollout_log_prob, 0.1, 0.3, out, &t->ws, &t->err);
     while (test_again(&t->ws, status));
     return status;
 }
@@ -669,8 +644,7 @@ static void diagnostics_of_a_batch(void **state)
         double rank = (double)(n - 1) * q / 100;
         size_t i = (size_t)rank;
         double share = rank - (double)i;
-        assert_close("percentile", d.ratio_percentile[q - 1],
-                     ratio[i] * (1 - share) + ratio[i + 1] * share);
+        assert_close("percentile", d.ratio_percentile[q - 1], ratio[i] * (1 - share) + ratio[i + 1] * share);
     }
     assert_close("ess", d.ess, p.weight * p.weight / (p.n * p.square));
     assert_close("kl", d.kl, metric(t, "kl"));

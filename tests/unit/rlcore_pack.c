@@ -84,9 +84,8 @@ static void allocate(struct packing *p)
 static void packing_free(struct packing *p)
 {
     struct rl_pack_micro_batch *m = &p->out;
-    void *blocks[] = {m->advantages,   m->logprobs,   m->temperatures,   m->ref_logprobs,
-                      m->rl_weights,   m->ce_weights, m->ref_kl_weights, m->token_ids,
-                      m->position_ids, m->mask,       m->sample,         m->lengths};
+    void *blocks[] = {m->advantages,     m->logprobs,  m->temperatures, m->ref_logprobs, m->rl_weights, m->ce_weights,
+                      m->ref_kl_weights, m->token_ids, m->position_ids, m->mask,         m->sample,     m->lengths};
     for (size_t k = 0; k < sizeof blocks / sizeof *blocks; k++)
         free(blocks[k]);
     free(p);
@@ -96,8 +95,7 @@ static void plan(struct packing *p)
 {
     struct rl_workspace ws = {0};
     enum rl_status status;
-    p->plan =
-        (struct rl_pack_plan){.order = p->order, .bin_start = p->bin_start, .slots = p->slots};
+    p->plan = (struct rl_pack_plan){.order = p->order, .bin_start = p->bin_start, .slots = p->slots};
     assert_int_equal(rl_pack_check(p->samples, p->n, &p->options, &p->err), RL_OK);
     do
         status = rl_pack_plan(p->lengths, p->n, &p->options, &p->plan, &ws, &p->err);
@@ -211,8 +209,7 @@ static void every_member_trains_once(void **state)
             struct rl_pack_sample whole = {.mask = m->mask,
                                            .rl_weights = m->has_rl_weights ? m->rl_weights : NULL,
                                            .ce_weights = m->has_ce_weights ? m->ce_weights : NULL,
-                                           .ref_kl_weights =
-                                               m->has_ref_kl_weights ? m->ref_kl_weights : NULL};
+                                           .ref_kl_weights = m->has_ref_kl_weights ? m->ref_kl_weights : NULL};
             found += count_members(&whole, m->n_tokens);
         }
         assert_int_equal(found, wanted);
@@ -228,8 +225,7 @@ static void long_samples_are_cut(void **state)
         for (size_t slot = 0; slot < p->plan.n_slots; slot++) {
             fill(p, slot);
             assert_int_equal(verify(p, slot), RL_OK);
-            assert_int_equal(p->out.n_tokens,
-                             rl_pack_tokens(p->lengths, &p->options, &p->plan, slot));
+            assert_int_equal(p->out.n_tokens, rl_pack_tokens(p->lengths, &p->options, &p->plan, slot));
             for (size_t k = 0; k < p->out.n_samples; k++) {
                 struct rl_pack_sample got;
                 size_t index = rl_pack_unpack(&p->out, k, &got);
@@ -384,14 +380,11 @@ static void invalid_samples_are_named(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(unpacking_is_the_identity),
-                                       cmocka_unit_test(every_member_trains_once),
-                                       cmocka_unit_test(long_samples_are_cut),
-                                       cmocka_unit_test(workers_get_equally_many_micro_batches),
-                                       cmocka_unit_test(filled_micro_batches_verify),
-                                       cmocka_unit_test(any_damage_is_found),
-                                       cmocka_unit_test(padding_that_trains_is_found),
-                                       cmocka_unit_test(members_without_reference_are_found),
-                                       cmocka_unit_test(invalid_samples_are_named)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unpacking_is_the_identity),    cmocka_unit_test(every_member_trains_once),
+        cmocka_unit_test(long_samples_are_cut),         cmocka_unit_test(workers_get_equally_many_micro_batches),
+        cmocka_unit_test(filled_micro_batches_verify),  cmocka_unit_test(any_damage_is_found),
+        cmocka_unit_test(padding_that_trains_is_found), cmocka_unit_test(members_without_reference_are_found),
+        cmocka_unit_test(invalid_samples_are_named)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,8 +38,7 @@ static void unbiased_is_the_ratio_of_binomials(void **state)
     for (int64_t n = 1; n <= 12; n++)
         for (int64_t c = 0; c <= n; c++)
             for (int64_t k = 1; k <= n; k++)
-                assert_near(one_passk(RL_PASSK_UNBIASED, n, c, k),
-                            1 - choose(n - c, k) / choose(n, k), 1e-14);
+                assert_near(one_passk(RL_PASSK_UNBIASED, n, c, k), 1 - choose(n - c, k) / choose(n, k), 1e-14);
 }
 
 static void large_counts(void **state)
@@ -48,9 +47,8 @@ static void large_counts(void **state)
     assert_near(one_passk(RL_PASSK_UNBIASED, 100000, 1, 50000), 0.5, 1e-14);
     assert_near(one_passk(RL_PASSK_UNBIASED, 100000, 2, 1), 2e-5, 1e-18);
     assert_near(one_passk(RL_PASSK_UNBIASED, 1000000000000, 3, 1), 3e-12, 1e-26);
-    assert_near(
-        one_passk(RL_PASSK_UNBIASED, 1000000000000000000, 500000000000000000, 400000000000000000),
-        1, 0); /* this case must also be fast */
+    assert_near(one_passk(RL_PASSK_UNBIASED, 1000000000000000000, 500000000000000000, 400000000000000000), 1,
+                0); /* this case must also be fast */
     assert_near(one_passk(RL_PASSK_BERNOULLI, 4, 1, 1000000), 1, 0);
 }
 
@@ -61,12 +59,8 @@ static void bad_counts_are_refused(void **state)
     const int64_t bad[][3] = {{8, 1, 9}, {8, 1, 0}, {8, 9, 1}, {8, -1, 1}, {0, 0, 1}};
     double value;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_int_equal(rl_passk(RL_PASSK_UNBIASED, 1, &bad[i][0], &bad[i][1], 1, &bad[i][2],
-                                  &value, NULL, &err),
-                         RL_EVALUE);
-    assert_int_equal(
-        rl_passk(RL_PASSK_BERNOULLI, 1, &bad[0][0], &bad[0][1], 1, &bad[0][2], &value, NULL, &err),
-        RL_OK);
+        assert_int_equal(rl_passk(RL_PASSK_UNBIASED, 1, &bad[i][0], &bad[i][1], 1, &bad[i][2], &value, NULL, &err), RL_EVALUE);
+    assert_int_equal(rl_passk(RL_PASSK_BERNOULLI, 1, &bad[0][0], &bad[0][1], 1, &bad[0][2], &value, NULL, &err), RL_OK);
 }
 
 static void uniform_rates_pass_with_k_over_k_plus_one(void **state)
@@ -80,14 +74,12 @@ static void uniform_rates_pass_with_k_over_k_plus_one(void **state)
     assert_int_equal(rl_passk_beta(0, 1, 8, k, passk, NULL), RL_EINVAL);
 }
 
-static double log_likelihood(double alpha, double beta, size_t n_problems, const int64_t *n,
-                             const int64_t *c)
+static double log_likelihood(double alpha, double beta, size_t n_problems, const int64_t *n, const int64_t *c)
 {
     double sum = 0;
     for (size_t i = 0; i < n_problems; i++)
-        sum += lgamma((double)c[i] + alpha) + lgamma((double)(n[i] - c[i]) + beta) -
-               lgamma((double)n[i] + alpha + beta) - lgamma(alpha) - lgamma(beta) +
-               lgamma(alpha + beta);
+        sum += lgamma((double)c[i] + alpha) + lgamma((double)(n[i] - c[i]) + beta) - lgamma((double)n[i] + alpha + beta) -
+               lgamma(alpha) - lgamma(beta) + lgamma(alpha + beta);
     return sum;
 }
 
@@ -102,8 +94,7 @@ static void the_fit_is_at_a_maximum(void **state)
     for (int a = -1; a <= 1; a++)
         for (int b = -1; b <= 1; b++)
             if (a || b)
-                assert_true(log_likelihood(fit.alpha * (1 + a * 1e-3), fit.beta * (1 + b * 1e-3), 7,
-                                           n, c) < best);
+                assert_true(log_likelihood(fit.alpha * (1 + a * 1e-3), fit.beta * (1 + b * 1e-3), 7, n, c) < best);
 }
 
 static void fits_without_a_maximum(void **state)

@@ -76,8 +76,7 @@ static void sets_of_one_or_of_equal_values_give_0(void **state)
     for (size_t i = 0; i < 6; i++)
         assert_near(advantages[i], 0, 0);
     const uint8_t wrong[] = {1, 3, 2, 0, 0, 2};
-    assert_int_equal(rl_process_advantage(&batch, wrong, rewards, advantages, &ws, NULL),
-                     RL_EVALUE);
+    assert_int_equal(rl_process_advantage(&batch, wrong, rewards, advantages, &ws, NULL), RL_EVALUE);
 }
 
 /* Two rows of one group; the first has three steps, the second two. */
@@ -169,13 +168,8 @@ static void bad_steps_are_named(void **state)
 static void the_schedule_ends(void **state)
 {
     (void)state;
-    struct rl_adca_schedule s = {.enable = true,
-                                 .global_step = 9,
-                                 .prm_steps = 10,
-                                 .alpha = 0.5,
-                                 .cosine_decay = true,
-                                 .alpha_min = 0.1,
-                                 .progress = 1.5};
+    struct rl_adca_schedule s = {
+        .enable = true, .global_step = 9, .prm_steps = 10, .alpha = 0.5, .cosine_decay = true, .alpha_min = 0.1, .progress = 1.5};
     bool applied;
     double alpha;
     assert_int_equal(rl_adca_schedule_at(&s, &applied, &alpha, NULL), RL_OK);
@@ -194,13 +188,10 @@ static void rows_that_skip_the_judge(void **state)
     const double overall[] = {0, 1, -1e-9, 0.5}, outcomes[] = {1, 0.5, 0, -1};
     bool skipped[4];
     uint8_t flag[4];
-    assert_int_equal(
-        rl_adca_skip_rows(RL_ADCA_SKIP_SMALL_ADV, 4, overall, outcomes, skipped, flag, NULL),
-        RL_OK);
+    assert_int_equal(rl_adca_skip_rows(RL_ADCA_SKIP_SMALL_ADV, 4, overall, outcomes, skipped, flag, NULL), RL_OK);
     assert_true(skipped[0] && !skipped[1] && skipped[2] && !skipped[3]);
     assert_true(flag[0] == 1 && flag[1] == 0);
-    assert_int_equal(
-        rl_adca_skip_rows(RL_ADCA_SKIP_ALL_NEG, 4, NULL, outcomes, skipped, flag, NULL), RL_OK);
+    assert_int_equal(rl_adca_skip_rows(RL_ADCA_SKIP_ALL_NEG, 4, NULL, outcomes, skipped, flag, NULL), RL_OK);
     assert_true(!skipped[0] && !skipped[1] && skipped[2] && skipped[3]);
 }
 

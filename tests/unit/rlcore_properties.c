@@ -41,8 +41,7 @@ static enum rl_status group_advantage(const struct call *c)
 
 static enum rl_status reinforce_plus_plus(const struct call *c)
 {
-    return rl_reinforce_plus_plus(&c->in->batch, 0.9, c->variant, c->in->turn_rewards, c->out, NULL,
-                                  c->ws, NULL);
+    return rl_reinforce_plus_plus(&c->in->batch, 0.9, c->variant, c->in->turn_rewards, c->out, NULL, c->ws, NULL);
 }
 
 static enum rl_status remax(const struct call *c)
@@ -52,15 +51,13 @@ static enum rl_status remax(const struct call *c)
 
 static enum rl_status gae(const struct call *c)
 {
-    return rl_gae(&c->in->batch, 0.9, 0.8, c->in->turn_rewards, c->in->values, c->out, NULL, c->ws,
-                  NULL);
+    return rl_gae(&c->in->batch, 0.9, 0.8, c->in->turn_rewards, c->in->values, c->out, NULL, c->ws, NULL);
 }
 
 static enum rl_status token_baseline(const struct call *c)
 {
-    const struct rl_token_baseline_input in = {.rewards = c->in->turn_rewards,
-                                               .old_log_prob = c->in->old_log_prob,
-                                               .sum_pi_squared = c->in->weights};
+    const struct rl_token_baseline_input in = {
+        .rewards = c->in->turn_rewards, .old_log_prob = c->in->old_log_prob, .sum_pi_squared = c->in->weights};
     struct rl_token_baseline_options options;
     rl_token_baseline_options_init(&options);
     options.compact = c->variant & 1;
@@ -74,8 +71,7 @@ static enum rl_status a2tgpo(const struct call *c)
     rl_a2tgpo_options_init(&options);
     options.mode = (enum rl_a2tgpo_mode)c->variant;
     options.gamma = 0.9;
-    return rl_a2tgpo_advantage(&c->in->batch, &options, c->in->turn_rewards, c->out, NULL, NULL,
-                               c->ws, NULL);
+    return rl_a2tgpo_advantage(&c->in->batch, &options, c->in->turn_rewards, c->out, NULL, NULL, c->ws, NULL);
 }
 
 static enum rl_status clip_scale(const struct call *c)
@@ -83,17 +79,16 @@ static enum rl_status clip_scale(const struct call *c)
     struct rl_a2tgpo_options options;
     double *advantages = test_alloc(c->in->batch.n_rows * c->in->batch.n_tokens, sizeof(double));
     rl_a2tgpo_options_init(&options);
-    enum rl_status status = rl_a2tgpo_advantage(&c->in->batch, &options, c->in->turn_rewards,
-                                                advantages, c->out, NULL, c->ws, NULL);
+    enum rl_status status =
+        rl_a2tgpo_advantage(&c->in->batch, &options, c->in->turn_rewards, advantages, c->out, NULL, c->ws, NULL);
     free(advantages);
     return status;
 }
 
 static struct rl_loss_input loss_input(const struct call *c)
 {
-    return (struct rl_loss_input){.log_prob = c->in->log_prob,
-                                  .old_log_prob = c->in->old_log_prob,
-                                  .advantages = c->in->advantages};
+    return (struct rl_loss_input){
+        .log_prob = c->in->log_prob, .old_log_prob = c->in->old_log_prob, .advantages = c->in->advantages};
 }
 
 static enum rl_status turn_loss(const struct call *c)
@@ -102,17 +97,14 @@ static enum rl_status turn_loss(const struct call *c)
     struct rl_turn_loss_options options;
     struct rl_loss_result result;
     rl_turn_loss_options_init(&options);
-    return rl_a2tgpo_turn_loss(&c->in->batch, &in, c->in->weights, &options, c->out, NULL, &result,
-                               c->ws, NULL);
+    return rl_a2tgpo_turn_loss(&c->in->batch, &in, c->in->weights, &options, c->out, NULL, &result, c->ws, NULL);
 }
 
 static enum rl_status policy_loss(const struct call *c)
 {
-    static enum rl_status (*const losses[])(
-        const struct rl_batch *, const struct rl_loss_input *, const struct rl_loss_options *,
-        double *, struct rl_loss_result *, struct rl_workspace *,
-        struct rl_error *) = {rl_ppo_loss, rl_gspo_loss,      rl_cispo_loss,   rl_sapo_loss,
-                              rl_gpg_loss, rl_reinforce_loss, rl_geo_mean_loss};
+    static enum rl_status (*const losses[])(const struct rl_batch *, const struct rl_loss_input *, const struct rl_loss_options *,
+                                            double *, struct rl_loss_result *, struct rl_workspace *, struct rl_error *) = {
+        rl_ppo_loss, rl_gspo_loss, rl_cispo_loss, rl_sapo_loss, rl_gpg_loss, rl_reinforce_loss, rl_geo_mean_loss};
     const struct rl_loss_input in = loss_input(c);
     struct rl_loss_options options;
     struct rl_loss_result result;
@@ -124,8 +116,8 @@ static enum rl_status value_loss(const struct call *c)
 {
     const struct rl_agg agg = {.mode = (enum rl_agg_mode)c->variant};
     struct rl_value_result result;
-    return rl_value_loss(&c->in->batch, &agg, 0.3, c->in->values, c->in->advantages,
-                         c->in->ref_log_prob, c->out, &result, c->ws, NULL);
+    return rl_value_loss(&c->in->batch, &agg, 0.3, c->in->values, c->in->advantages, c->in->ref_log_prob, c->out, &result, c->ws,
+                         NULL);
 }
 
 /* Variant 0 returns the weights, variant 1 the remaining mask. */
@@ -139,9 +131,8 @@ static enum rl_status correction(const struct call *c)
     size_t n = c->in->batch.n_rows * c->in->batch.n_tokens;
     uint8_t *mask = test_alloc(n, 1);
     struct rl_metrics metrics = {0};
-    enum rl_status status =
-        rl_rollout_correction(&c->in->batch, &options, c->in->log_prob, c->in->rollout_log_prob,
-                              c->out, mask, &metrics, c->ws, NULL);
+    enum rl_status status = rl_rollout_correction(&c->in->batch, &options, c->in->log_prob, c->in->rollout_log_prob, c->out, mask,
+                                                  &metrics, c->ws, NULL);
     for (size_t i = 0; c->variant && i < n; i++)
         c->out[i] = mask[i];
     free(mask);
@@ -159,9 +150,8 @@ static enum rl_status distill(const struct call *c)
     double *pass_rate = test_alloc(batch->n_rows, sizeof(double));
     uint8_t *eligible = test_alloc(batch->n_rows, 1);
     bool slope = c->variant == 2;
-    enum rl_status status = rl_distill(
-        batch, &options, c->in->log_prob, c->in->ref_log_prob, c->in->advantages, c->in->scores,
-        slope ? other : c->out, slope ? c->out : other, pass_rate, eligible, &result, c->ws, NULL);
+    enum rl_status status = rl_distill(batch, &options, c->in->log_prob, c->in->ref_log_prob, c->in->advantages, c->in->scores,
+                                       slope ? other : c->out, slope ? c->out : other, pass_rate, eligible, &result, c->ws, NULL);
     free(other);
     free(pass_rate);
     free(eligible);
@@ -188,8 +178,7 @@ static enum rl_status process(const struct call *c)
 {
     uint8_t *event = test_alloc(c->in->batch.n_rows * c->in->batch.n_tokens, 1);
     mark_events(c->in, event);
-    enum rl_status status =
-        rl_process_advantage(&c->in->batch, event, c->in->turn_rewards, c->out, c->ws, NULL);
+    enum rl_status status = rl_process_advantage(&c->in->batch, event, c->in->turn_rewards, c->out, c->ws, NULL);
     free(event);
     return status;
 }
@@ -199,16 +188,14 @@ static enum rl_status prm(const struct call *c)
 {
     const struct rl_batch *batch = &c->in->batch;
     size_t *start = test_alloc(batch->n_rows + 1, sizeof *start);
-    enum rl_status status =
-        rl_adca_step_starts(batch->n_rows, batch->n_tokens, batch->turn, start, NULL);
+    enum rl_status status = rl_adca_step_starts(batch->n_rows, batch->n_tokens, batch->turn, start, NULL);
     assert_int_equal(status, RL_OK);
     size_t steps = start[batch->n_rows];
     uint8_t *flags = test_alloc(steps, 1);
     for (size_t row = 0; row < batch->n_rows; row++)
         for (size_t j = start[row]; j < start[row + 1]; j++)
             flags[j] = (int)fabs(c->in->scores[row] * 1000) % (int)(2 + j - start[row]) == 0;
-    const struct rl_adca_input in = {batch->n_rows, batch->n_tokens, batch->group, batch->turn,
-                                     start,         flags,           start};
+    const struct rl_adca_input in = {batch->n_rows, batch->n_tokens, batch->group, batch->turn, start, flags, start};
     const struct rl_adca_output out = {.step_rewards = test_alloc(steps, sizeof(double)),
                                        .step_advantages = test_alloc(steps, sizeof(double))};
     struct rl_adca_options options;
@@ -248,18 +235,14 @@ static const struct kernel {
 
 static struct random_batch *new_batch(uint64_t seed)
 {
-    return random_batch_new(seed, (struct random_shape){.rows = ROWS,
-                                                        .tokens = TOKENS,
-                                                        .group_size = GROUP,
-                                                        .hole_share = 0.2,
-                                                        .empty_share = 0.1});
+    return random_batch_new(
+        seed, (struct random_shape){.rows = ROWS, .tokens = TOKENS, .group_size = GROUP, .hole_share = 0.2, .empty_share = 0.1});
 }
 
 static double *run(const struct kernel *k, int variant, const struct random_batch *in)
 {
     struct rl_workspace ws = {0};
-    struct call c = {in, test_alloc(in->batch.n_rows * in->batch.n_tokens, sizeof(double)), &ws,
-                     variant};
+    struct call c = {in, test_alloc(in->batch.n_rows * in->batch.n_tokens, sizeof(double)), &ws, variant};
     enum rl_status status;
     do
         status = k->run(&c);
@@ -270,12 +253,10 @@ static double *run(const struct kernel *k, int variant, const struct random_batc
     return c.out;
 }
 
-static void copy_row(struct random_batch *to, size_t row, const struct random_batch *from,
-                     size_t source)
+static void copy_row(struct random_batch *to, size_t row, const struct random_batch *from, size_t source)
 {
-    const double *const in[] = {from->log_prob,         from->old_log_prob, from->ref_log_prob,
-                                from->rollout_log_prob, from->advantages,   from->weights,
-                                from->values,           from->turn_rewards};
+    const double *const in[] = {from->log_prob,   from->old_log_prob, from->ref_log_prob, from->rollout_log_prob,
+                                from->advantages, from->weights,      from->values,       from->turn_rewards};
     double *const out[] = {to->log_prob,   to->old_log_prob, to->ref_log_prob, to->rollout_log_prob,
                            to->advantages, to->weights,      to->values,       to->turn_rewards};
     size_t n = from->batch.n_tokens, a = row * to->batch.n_tokens, b = source * n;
@@ -291,11 +272,9 @@ static void copy_row(struct random_batch *to, size_t row, const struct random_ba
  * Returns the given rows padded to n_tokens. Rewards and values are 0 in the padding; the other arrays are arbitrary
  * there.
  */
-static struct random_batch *rows_of(const struct random_batch *r, const size_t *rows, size_t n,
-                                    size_t n_tokens)
+static struct random_batch *rows_of(const struct random_batch *r, const size_t *rows, size_t n, size_t n_tokens)
 {
-    struct random_batch *out =
-        random_batch_new(99, (struct random_shape){.rows = n, .tokens = n_tokens});
+    struct random_batch *out = random_batch_new(99, (struct random_shape){.rows = n, .tokens = n_tokens});
     for (size_t i = 0; i < n * n_tokens; i++) {
         out->mask[i] = 0;
         out->turn[i] = -1;
@@ -307,8 +286,8 @@ static struct random_batch *rows_of(const struct random_batch *r, const size_t *
 }
 
 /* Compares the values at the tokens of rows with those that the rows had before they were moved. */
-static void assert_same_rows(const struct kernel *k, int variant, const double *got,
-                             size_t got_tokens, const double *want, const size_t *rows, size_t n)
+static void assert_same_rows(const struct kernel *k, int variant, const double *got, size_t got_tokens, const double *want,
+                             const size_t *rows, size_t n)
 {
     double largest = 1;
     for (size_t i = 0; i < n * TOKENS; i++)
@@ -317,13 +296,11 @@ static void assert_same_rows(const struct kernel *k, int variant, const double *
         for (size_t t = 0; t < TOKENS; t++) {
             double a = got[row * got_tokens + t], b = want[rows[row] * TOKENS + t];
             if (!(fabs(a - b) <= 1e-11 * largest))
-                fail_msg("%s, variant %d: row %zu, token %zu: %.17g, not %.17g", k->name, variant,
-                         rows[row], t, a, b);
+                fail_msg("%s, variant %d: row %zu, token %zu: %.17g, not %.17g", k->name, variant, rows[row], t, a, b);
         }
 }
 
-typedef void check_fn(const struct kernel *k, int variant, const struct random_batch *in,
-                      const double *whole);
+typedef void check_fn(const struct kernel *k, int variant, const struct random_batch *in, const double *whole);
 
 static void for_all(check_fn *check)
 {
@@ -338,8 +315,8 @@ static void for_all(check_fn *check)
             }
 }
 
-static void compare_rows(const struct kernel *k, int variant, const struct random_batch *in,
-                         const double *whole, const size_t *rows, size_t n, size_t n_tokens)
+static void compare_rows(const struct kernel *k, int variant, const struct random_batch *in, const double *whole,
+                         const size_t *rows, size_t n, size_t n_tokens)
 {
     struct random_batch *other = rows_of(in, rows, n, n_tokens);
     double *got = run(k, variant, other);
@@ -348,8 +325,7 @@ static void compare_rows(const struct kernel *k, int variant, const struct rando
     random_batch_free(other);
 }
 
-static void check_order(const struct kernel *k, int variant, const struct random_batch *in,
-                        const double *whole)
+static void check_order(const struct kernel *k, int variant, const struct random_batch *in, const double *whole)
 {
     size_t rows[ROWS];
     for (size_t row = 0; row < ROWS; row++)
@@ -363,8 +339,7 @@ static void reordering_rows_reorders_results(void **state)
     for_all(check_order);
 }
 
-static void check_padding(const struct kernel *k, int variant, const struct random_batch *in,
-                          const double *whole)
+static void check_padding(const struct kernel *k, int variant, const struct random_batch *in, const double *whole)
 {
     size_t rows[ROWS];
     for (size_t row = 0; row < ROWS; row++)
@@ -379,8 +354,7 @@ static void padding_changes_nothing(void **state)
 }
 
 /* Splits the batch into batches of one group each, and runs the kernel on each. */
-static void check_split(const struct kernel *k, int variant, const struct random_batch *in,
-                        const double *whole)
+static void check_split(const struct kernel *k, int variant, const struct random_batch *in, const double *whole)
 {
     size_t rows[ROWS], n_seen = 0;
     for (size_t first = 0; first < ROWS && k->by_group >> variant & 1; first++) {
@@ -409,8 +383,7 @@ static void splitting_at_group_borders_changes_nothing(void **state)
  * Returns a weighted sum over the rows of one group. A row counts with its value at its first response token; its weight
  * is its length if by_length, else 1.
  */
-static double group_sum(const struct random_batch *in, const double *values, size_t of_row,
-                        bool by_length, double *size)
+static double group_sum(const struct random_batch *in, const double *values, size_t of_row, bool by_length, double *size)
 {
     double sum = 0;
     *size = 0;
@@ -433,8 +406,8 @@ static void assert_groups_cancel(const struct kernel *k, int variant, bool by_le
 {
     double moved = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        struct random_batch *in = random_batch_new(
-            seed, (struct random_shape){.rows = ROWS, .tokens = TOKENS, .group_size = GROUP});
+        struct random_batch *in =
+            random_batch_new(seed, (struct random_shape){.rows = ROWS, .tokens = TOKENS, .group_size = GROUP});
         double *values = run(k, variant, in), size;
         for (size_t row = 0; row < ROWS; row++) {
             double sum = group_sum(in, values, row, by_length, &size);
@@ -461,8 +434,7 @@ static const struct kernel *kernel_named(const char *name)
 static void advantages_of_a_group_cancel(void **state)
 {
     (void)state;
-    static const enum rl_estimator centred[] = {RL_GRPO, RL_GRPO_VECTORIZED, RL_RLOO,
-                                                RL_RLOO_VECTORIZED, RL_GPG};
+    static const enum rl_estimator centred[] = {RL_GRPO, RL_GRPO_VECTORIZED, RL_RLOO, RL_RLOO_VECTORIZED, RL_GPG};
     for (size_t i = 0; i < sizeof centred / sizeof *centred; i++)
         assert_groups_cancel(kernel_named("group_advantage"), (int)centred[i], false);
     assert_groups_cancel(kernel_named("group_advantage"), RL_OPO, true);
@@ -474,8 +446,7 @@ static void advantages_of_a_group_cancel(void **state)
 static void whitened_advantages_sum_to_zero(void **state)
 {
     (void)state;
-    const struct kernel *whitened[] = {kernel_named("reinforce_plus_plus"), kernel_named("gae"),
-                                       kernel_named("group_advantage")};
+    const struct kernel *whitened[] = {kernel_named("reinforce_plus_plus"), kernel_named("gae"), kernel_named("group_advantage")};
     const int variants[] = {0, 0, RL_REINFORCE_PLUS_PLUS_BASELINE};
     for (size_t k = 0; k < sizeof whitened / sizeof *whitened; k++) {
         struct random_batch *in = new_batch(k + 1);

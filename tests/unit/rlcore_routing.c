@@ -86,15 +86,13 @@ static void replay_follows_off_policiness(void **state)
     const struct {
         double global, mini, n;
         enum rl_replay replay;
-    } cases[] = {{64, 64, 1, RL_REPLAY_NONE}, {64, 32, 2, RL_REPLAY_R2},
-                 {96, 32, 3, RL_REPLAY_R2},   {96, 64, 1.5, RL_REPLAY_R2},
-                 {128, 32, 4, RL_REPLAY_R3},  {112, 32, 3.5, RL_REPLAY_R3},
+    } cases[] = {{64, 64, 1, RL_REPLAY_NONE}, {64, 32, 2, RL_REPLAY_R2},  {96, 32, 3, RL_REPLAY_R2},
+                 {96, 64, 1.5, RL_REPLAY_R2}, {128, 32, 4, RL_REPLAY_R3}, {112, 32, 3.5, RL_REPLAY_R3},
                  {1024, 32, 32, RL_REPLAY_R3}};
     enum rl_replay replay;
     double n;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(rl_replay_choose(cases[i].global, cases[i].mini, &replay, &n, NULL),
-                         RL_OK);
+        assert_int_equal(rl_replay_choose(cases[i].global, cases[i].mini, &replay, &n, NULL), RL_OK);
         assert_int_equal(replay, cases[i].replay);
         assert_true(n == cases[i].n);
     }
@@ -140,8 +138,7 @@ static void the_tree_over_all_settings(void **state)
 static void a_plan_becomes_options(void **state)
 {
     (void)state;
-    const struct rl_setting setting = {
-        .mixture = true, .agentic = true, .global_batch = 8, .mini_batch = 4};
+    const struct rl_setting setting = {.mixture = true, .agentic = true, .global_batch = 8, .mini_batch = 4};
     struct rl_correction_plan plan;
     struct rl_compose_options options;
     assert_int_equal(rl_correction_plan(&setting, &plan, NULL), RL_OK);
@@ -168,8 +165,7 @@ static void turns_are_renumbered_without_tools(void **state)
     batch.turn = disordered;
     assert_int_equal(rl_mask_tools(&batch, tool, out, numbered, &err), RL_EVALUE);
     assert_non_null(strstr(err.text, "turn id[0][5]"));
-    assert_int_equal(rl_mask_tools(&batch, (const uint8_t[]){0, 0, 2, 0, 0, 0, 0}, out, NULL, &err),
-                     RL_EVALUE);
+    assert_int_equal(rl_mask_tools(&batch, (const uint8_t[]){0, 0, 2, 0, 0, 0, 0}, out, NULL, &err), RL_EVALUE);
     assert_non_null(strstr(err.text, "tool[0][2]"));
 }
 

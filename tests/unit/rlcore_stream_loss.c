@@ -43,9 +43,8 @@ static double weight(struct test_rng *rng)
 static void point(struct micro *m)
 {
     m->sequences = (struct rl_sequences){SEQUENCES, m->start, m->mask};
-    m->streams = (struct rl_streams){
-        m->arrays[TRAINER], m->arrays[INFERENCE], m->arrays[ADVANTAGES], m->arrays[REF],
-        m->arrays[RL],      m->arrays[CE],        m->arrays[REF_KL]};
+    m->streams = (struct rl_streams){m->arrays[TRAINER], m->arrays[INFERENCE], m->arrays[ADVANTAGES], m->arrays[REF],
+                                     m->arrays[RL],      m->arrays[CE],        m->arrays[REF_KL]};
 }
 
 static struct micro *micro_new(uint64_t seed, enum rl_stream_kind kind)
@@ -78,8 +77,7 @@ static struct micro *micro_new(uint64_t seed, enum rl_stream_kind kind)
 
 static void run(struct micro *m)
 {
-    assert_int_equal(rl_stream_loss(&m->sequences, &m->streams, &m->options, m->gradient,
-                                    m->metrics, &m->result, &m->err),
+    assert_int_equal(rl_stream_loss(&m->sequences, &m->streams, &m->options, m->gradient, m->metrics, &m->result, &m->err),
                      RL_OK);
 }
 
@@ -95,9 +93,7 @@ static double value_at(void *context)
     struct micro *m = context;
     struct rl_stream_result result;
     move_reference(m);
-    assert_int_equal(
-        rl_stream_loss(&m->sequences, &m->streams, &m->options, NULL, NULL, &result, &m->err),
-        RL_OK);
+    assert_int_equal(rl_stream_loss(&m->sequences, &m->streams, &m->options, NULL, NULL, &result, &m->err), RL_OK);
     return result.loss;
 }
 
@@ -116,8 +112,7 @@ static void gradient_is_the_slope(void **state)
         size_t kinks;
         drop_streams(m, (unsigned)seed / 2 % 8);
         run(m);
-        double error =
-            gradient_error(value_at, m, m->arrays[TRAINER], TOKENS, m->gradient, 1e-5, &kinks);
+        double error = gradient_error(value_at, m, m->arrays[TRAINER], TOKENS, m->gradient, 1e-5, &kinks);
         assert_true(error < 1e-6);
         assert_true(kinks <= 2);
         free(m);
@@ -143,9 +138,7 @@ static void run_float(struct micro *m, struct microf *f)
                                       m->streams.rl_weights ? f->arrays[RL] : NULL,
                                       m->streams.ce_weights ? f->arrays[CE] : NULL,
                                       m->streams.ref_kl_weights ? f->arrays[REF_KL] : NULL};
-    assert_int_equal(rl_stream_lossf(&m->sequences, &f->streams, &m->options, f->gradient, NULL,
-                                     &f->result, &m->err),
-                     RL_OK);
+    assert_int_equal(rl_stream_lossf(&m->sequences, &f->streams, &m->options, f->gradient, NULL, &f->result, &m->err), RL_OK);
 }
 
 static void the_float_gradient_is_the_slope(void **state)
@@ -160,8 +153,7 @@ static void the_float_gradient_is_the_slope(void **state)
         run_float(m, &f);
         for (size_t i = 0; i < TOKENS; i++)
             gradient[i] = (double)f.gradient[i];
-        double error =
-            gradient_error(value_at, m, m->arrays[TRAINER], TOKENS, gradient, 1e-5, &kinks);
+        double error = gradient_error(value_at, m, m->arrays[TRAINER], TOKENS, gradient, 1e-5, &kinks);
         assert_true(error < 2e-6); /* the gradient's rounding in float */
         assert_true(kinks <= 4);
         free(m);
@@ -270,8 +262,7 @@ static void values_without_weight_are_not_read(void **state)
 {
     (void)state;
     for (uint64_t seed = 400; seed < 432; seed++) {
-        struct micro *m = micro_new(seed, RL_STREAM_DPPO),
-                     *poisoned = micro_new(seed, RL_STREAM_DPPO);
+        struct micro *m = micro_new(seed, RL_STREAM_DPPO), *poisoned = micro_new(seed, RL_STREAM_DPPO);
         for (size_t i = 0; i < TOKENS; i++) {
             bool pair = in_rl(m, i) || in_ref_kl(m, i);
             poisoned->arrays[TRAINER][i] = pair || in_ce(m, i) ? m->arrays[TRAINER][i] : NAN;
@@ -367,8 +358,7 @@ static void counts_are_the_members(void **state)
 
 static void assert_refused(struct micro *m, enum rl_status status, const char *text)
 {
-    assert_int_equal(rl_stream_loss(&m->sequences, &m->streams, &m->options, m->gradient,
-                                    m->metrics, &m->result, &m->err),
+    assert_int_equal(rl_stream_loss(&m->sequences, &m->streams, &m->options, m->gradient, m->metrics, &m->result, &m->err),
                      status);
     assert_non_null(strstr(m->err.text, text));
     free(m);
@@ -394,9 +384,8 @@ static void missing_arrays_are_refused(void **state)
 static void bad_values_are_named(void **state)
 {
     (void)state;
-    static const char *const names[] = {"trainer_logprobs[1][0]", "inference_logprobs[1][0]",
-                                        "advantages[1][0]",       "ref_logprobs[1][0]",
-                                        "rl_weights[1][0]",       "ce_weights[1][0]",
+    static const char *const names[] = {"trainer_logprobs[1][0]", "inference_logprobs[1][0]", "advantages[1][0]",
+                                        "ref_logprobs[1][0]",     "rl_weights[1][0]",         "ce_weights[1][0]",
                                         "ref_kl_weights[1][0]"};
     for (size_t k = 0; k < ARRAYS; k++) {
         struct micro *m = micro_new(11, RL_STREAM_DPPO);
@@ -430,13 +419,11 @@ static void assert_same_sums(const struct rl_stream_sums *a, const struct rl_str
 
 static struct rl_streaming streaming_of(const struct micro *m, double *gradient)
 {
-    return (struct rl_streaming){.batch = {.n_rows = m->sequences.n,
-                                           .start = m->sequences.start,
-                                           .mask = m->sequences.loss_mask,
-                                           .mask_step = 1},
-                                 .streams = &m->streams,
-                                 .options = &m->options,
-                                 .gradient = gradient};
+    return (struct rl_streaming){
+        .batch = {.n_rows = m->sequences.n, .start = m->sequences.start, .mask = m->sequences.loss_mask, .mask_step = 1},
+        .streams = &m->streams,
+        .options = &m->options,
+        .gradient = gradient};
 }
 
 static void chunks_agree_with_single_tokens(void **state)
@@ -455,11 +442,9 @@ static void chunks_agree_with_single_tokens(void **state)
             const struct rl_stretch all = {0, 0, TOKENS};
             struct rl_stream_sums a = {0}, b = {0};
             assert_true(rl_stream_chunk(&wide, (enum rl_component)c, &all, &a));
-            assert_int_equal(rl_stream_tokens(&narrow, (enum rl_component)c, &all, &b, &m->err),
-                             RL_OK);
+            assert_int_equal(rl_stream_tokens(&narrow, (enum rl_component)c, &all, &b, &m->err), RL_OK);
             assert_same_sums(&a, &b);
-            assert_true(c != RL_COMPONENT_RL ||
-                        (a.positive == b.positive && a.negative == b.negative));
+            assert_true(c != RL_COMPONENT_RL || (a.positive == b.positive && a.negative == b.negative));
         }
         for (size_t i = 0; i < TOKENS; i++)
             assert_true(same(m->gradient[i], gradient[i]));

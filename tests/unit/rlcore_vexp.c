@@ -18,8 +18,7 @@ static double ulps(double got, long double exact)
 {
     int exponent;
     frexpl(exact, &exponent);
-    double unit =
-        ldexp(1, exponent < DBL_MIN_EXP ? DBL_MIN_EXP - DBL_MANT_DIG : exponent - DBL_MANT_DIG);
+    double unit = ldexp(1, exponent < DBL_MIN_EXP ? DBL_MIN_EXP - DBL_MANT_DIG : exponent - DBL_MANT_DIG);
     return (double)(fabsl((long double)got - exact) / (long double)unit);
 }
 
@@ -49,8 +48,7 @@ static void within_one_ulp(void **state)
     (void)state;
     double near = worst_over(near_zero, -80, 80), whole = worst_over(whole_range, -708, 709.7);
     double subnormal = worst_over(whole_range, -744, -708);
-    printf("exp: %.3f ulp in [-80, 80], %.3f in the normal range, %.3f below\n", near, whole,
-           subnormal);
+    printf("exp: %.3f ulp in [-80, 80], %.3f in the normal range, %.3f below\n", near, whole, subnormal);
     assert_true(near < 1 && whole < 1 && subnormal < 1);
 }
 
@@ -84,8 +82,7 @@ static void special_values(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(within_one_ulp),
-                                       cmocka_unit_test(special_values),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(within_one_ulp), cmocka_unit_test(special_values),
                                        cmocka_unit_test(all_as_one)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

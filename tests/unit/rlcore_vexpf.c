@@ -15,8 +15,7 @@ static double ulps(float got, double exact)
 {
     int exponent;
     frexp(exact, &exponent);
-    double unit =
-        ldexp(1, exponent < FLT_MIN_EXP ? FLT_MIN_EXP - FLT_MANT_DIG : exponent - FLT_MANT_DIG);
+    double unit = ldexp(1, exponent < FLT_MIN_EXP ? FLT_MIN_EXP - FLT_MANT_DIG : exponent - FLT_MANT_DIG);
     return fabs((double)got - exact) / unit;
 }
 
@@ -57,7 +56,6 @@ static void special_values(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(within_one_ulp),
-                                       cmocka_unit_test(special_values)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(within_one_ulp), cmocka_unit_test(special_values)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

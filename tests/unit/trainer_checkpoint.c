@@ -121,15 +121,14 @@ static int leave(void **state)
     return 0;
 }
 
-static enum trainer_status save(const struct place *place, uint64_t steps,
-                                struct trainer_error *err)
+static enum trainer_status save(const struct place *place, uint64_t steps, struct trainer_error *err)
 {
     const struct trainer_checkpoint checkpoint = {tiny(), steps};
     return trainer_checkpoint_save(place->path, &checkpoint, place->params, err);
 }
 
-static enum trainer_status load(const struct place *place, struct trainer_checkpoint *checkpoint,
-                                float *params, struct trainer_error *err)
+static enum trainer_status load(const struct place *place, struct trainer_checkpoint *checkpoint, float *params,
+                                struct trainer_error *err)
 {
     return trainer_checkpoint_load(place->path, checkpoint, params, N_PARAMS, err);
 }
@@ -162,11 +161,9 @@ static void what_is_saved_is_loaded(void **state)
     assert_int_equal(load(place, &read, params, NULL), TRAINER_OK);
     assert_memory_equal(params, place->params, sizeof params);
     struct trainer_model model = tiny();
-    assert_true(read.steps == UINT64_C(1) << 40 && read.model.tokens == model.tokens &&
-                read.model.width == model.width && read.model.layers == model.layers &&
-                read.model.heads == model.heads && read.model.mlp == model.mlp &&
-                read.model.max_tokens == model.max_tokens &&
-                read.model.rope_base == model.rope_base &&
+    assert_true(read.steps == UINT64_C(1) << 40 && read.model.tokens == model.tokens && read.model.width == model.width &&
+                read.model.layers == model.layers && read.model.heads == model.heads && read.model.mlp == model.mlp &&
+                read.model.max_tokens == model.max_tokens && read.model.rope_base == model.rope_base &&
                 read.model.previous_token == model.previous_token);
     char kernels[TRAINER_KERNELS_MAX], saved[TRAINER_KERNELS_MAX];
     trainer_kernels(kernels);
@@ -201,8 +198,7 @@ static void too_little_room_is_refused(void **state)
     struct trainer_error err;
     float params[N_PARAMS];
     assert_int_equal(save(place, 7, NULL), TRAINER_OK);
-    assert_int_equal(trainer_checkpoint_load(place->path, &read, params, N_PARAMS - 1, &err),
-                     TRAINER_EINVAL);
+    assert_int_equal(trainer_checkpoint_load(place->path, &read, params, N_PARAMS - 1, &err), TRAINER_EINVAL);
     assert_says(&err, place, "room for");
 }
 
@@ -307,8 +303,7 @@ static void weights_that_are_not_finite_are_refused(void **state)
             params[at[k]] = bad[i];
             assert_int_equal(trainer_checkpoint_save(place->path, &out, params, NULL), TRAINER_OK);
             snprintf(why, sizeof why, "parameter %zu is not finite", at[k]);
-            assert_int_equal(trainer_checkpoint_load(place->path, &in, NULL, 0, &err),
-                             TRAINER_ECORRUPT);
+            assert_int_equal(trainer_checkpoint_load(place->path, &in, NULL, 0, &err), TRAINER_ECORRUPT);
             assert_non_null(strstr(err.text, why));
         }
     /* The largest and the smallest finite floats are accepted. */
@@ -335,13 +330,11 @@ static void more_bytes_are_refused(void **state)
 
 /* ---- another shape ---- */
 
-static void assert_other_shape(const struct place *place, struct trainer_model model,
-                               const char *why)
+static void assert_other_shape(const struct place *place, struct trainer_model model, const char *why)
 {
     struct trainer_error err;
     float *params = malloc(trainer_model_parameters(&model) * sizeof *params);
-    assert_int_equal(trainer_checkpoint_load_as(place->path, &model, params, NULL, &err),
-                     TRAINER_ESHAPE);
+    assert_int_equal(trainer_checkpoint_load_as(place->path, &model, params, NULL, &err), TRAINER_ESHAPE);
     assert_says(&err, place, why);
     free(params);
 }
@@ -351,11 +344,11 @@ static void another_shape_is_refused_by_name(void **state)
     struct place *place = *state;
     struct trainer_model model = tiny();
     assert_int_equal(save(place, 7, NULL), TRAINER_OK);
-#define OTHER(member, value, why)                                                                  \
-    do {                                                                                           \
-        struct trainer_model other = model;                                                        \
-        other.member = (value);                                                                    \
-        assert_other_shape(place, other, why);                                                     \
+#define OTHER(member, value, why)                                                                                                \
+    do {                                                                                                                         \
+        struct trainer_model other = model;                                                                                      \
+        other.member = (value);                                                                                                  \
+        assert_other_shape(place, other, why);                                                                                   \
     } while (0)
     OTHER(tokens, 12, "tokens is 3, the recipe wants 12");
     OTHER(width, 8, "width is 2, the recipe wants 8");
@@ -375,8 +368,7 @@ static void the_same_shape_is_loaded(void **state)
     float params[N_PARAMS];
     model.max_tokens = 50;
     assert_int_equal(save(place, 7, NULL), TRAINER_OK);
-    assert_int_equal(trainer_checkpoint_load_as(place->path, &model, params, &steps, NULL),
-                     TRAINER_OK);
+    assert_int_equal(trainer_checkpoint_load_as(place->path, &model, params, &steps, NULL), TRAINER_OK);
     assert_int_equal(steps, 7);
     assert_memory_equal(params, place->params, sizeof params);
 }

@@ -31,8 +31,7 @@ static int open_place(void **state)
     place->teacher = join(place->dir, "teacher.ckpt");
     place->params = warm_policy(&recipe, 40);
     place->taught = warm_policy(&recipe, 80);
-    assert_int_equal(trainer_checkpoint_save(place->teacher, &checkpoint, place->taught, NULL),
-                     TRAINER_OK);
+    assert_int_equal(trainer_checkpoint_save(place->teacher, &checkpoint, place->taught, NULL), TRAINER_OK);
     *state = place;
     return 0;
 }
@@ -61,8 +60,7 @@ static int renew_recipe(void **state)
     return 0;
 }
 
-static struct run *collected(struct place *place, enum rl_algorithm_name a,
-                             enum rl_algorithm_name b, int32_t iteration)
+static struct run *collected(struct place *place, enum rl_algorithm_name a, enum rl_algorithm_name b, int32_t iteration)
 {
     struct run *run = calloc(1, sizeof *run);
     struct trainer_iteration metrics = {0};
@@ -93,8 +91,8 @@ static void closed(struct run *run)
 }
 
 /* Writes the log-prob of each wanted token of one sequence to at[], at the token's position. */
-static void score(const struct place *place, const float *params, const int32_t *tokens,
-                  const uint8_t *wanted, size_t n, double *at)
+static void score(const struct place *place, const float *params, const int32_t *tokens, const uint8_t *wanted, size_t n,
+                  double *at)
 {
     const size_t start[2] = {0, n};
     const struct trainer_sequences in = {1, start, tokens, wanted};
@@ -109,8 +107,8 @@ static void score(const struct place *place, const float *params, const int32_t 
 }
 
 /* Asserts that `values` at the policy's tokens of a task's rows are log-probs under params. */
-static void assert_scored(const struct place *place, const struct trainer_rollouts *r, int32_t task,
-                          const float *values, const float *params)
+static void assert_scored(const struct place *place, const struct trainer_rollouts *r, int32_t task, const float *values,
+                          const float *params)
 {
     for (size_t row = 0; row < r->n; row++) {
         size_t first = row * r->width, n = (size_t)r->length[row];
@@ -226,8 +224,7 @@ static void groups_are_as_large_as_is_best(void **state)
                     assert_true(promised(rate, size, task.sizes) <= best + 1e-4);
                 }
             assert_true(a.sizes[2] > a.sizes[1]); /* the hardest question gets a larger group than the middle one */
-            assert_true(kind == TRAINER_GROUPS_MIXED ? a.sizes[0] > a.sizes[1]
-                                                     : a.sizes[0] == least);
+            assert_true(kind == TRAINER_GROUPS_MIXED ? a.sizes[0] > a.sizes[1] : a.sizes[0] == least);
             assert_int_equal(a.sizes[1] % (size_t)k, 0);
             assert_int_equal(told.least, a.sizes[kind == TRAINER_GROUPS_MIXED]);
             assert_int_equal(told.most, a.sizes[kind == TRAINER_GROUPS_MIXED ? 0 : 2]);
@@ -493,8 +490,7 @@ static void questions_are_new_in_every_iteration(void **state)
 
 static struct trainer_rollouts *evaluated(const struct place *place, uint64_t seed, double *score)
 {
-    struct trainer_rollouts *r =
-        rollouts_new(evaluate_rows(&place->recipe), (size_t)place->recipe.model.max_tokens);
+    struct trainer_rollouts *r = rollouts_new(evaluate_rows(&place->recipe), (size_t)place->recipe.model.max_tokens);
     struct sampler sampler;
     assert_int_equal(sampler_open(&sampler, &place->recipe, 1, NULL), TRAINER_OK);
     assert_int_equal(evaluate_once(&sampler, r, place->taught, seed, 1, score, NULL, NULL), TRAINER_OK);
@@ -553,8 +549,7 @@ static void remax_compares_with_the_greedy_answer(void **state)
     struct sampler_job job = {.rollouts = again, .params = {run->learner.params}};
     assert_int_equal(greedy->n, 20);
     for (size_t q = 0; q < 20; q++)
-        rollouts_add_continued(again, env, greedy, q, (size_t)greedy->prompt[q],
-                               greedy->episode[q].noise);
+        rollouts_add_continued(again, env, greedy, q, (size_t)greedy->prompt[q], greedy->episode[q].noise);
     assert_int_equal(sampler_play(&run->sampler, &job, NULL), TRAINER_OK);
     for (size_t i = 0; i < r->n; i++) {
         size_t q = i / 4, at = i * r->width;
@@ -581,10 +576,8 @@ static void remax_compares_with_the_greedy_answer(void **state)
 static bool alike(const struct trainer_rollouts *r, size_t a, size_t b, int32_t n)
 {
     return r->length[a] >= n && r->length[b] >= n &&
-           memcmp(r->tokens + a * r->width, r->tokens + b * r->width,
-                  (size_t)n * sizeof *r->tokens) == 0 &&
-           memcmp(r->log_prob + a * r->width, r->log_prob + b * r->width,
-                  (size_t)n * sizeof *r->log_prob) == 0;
+           memcmp(r->tokens + a * r->width, r->tokens + b * r->width, (size_t)n * sizeof *r->tokens) == 0 &&
+           memcmp(r->log_prob + a * r->width, r->log_prob + b * r->width, (size_t)n * sizeof *r->log_prob) == 0;
 }
 
 static void episodes_branch_behind_their_turns(void **state)
@@ -596,8 +589,7 @@ static void episodes_branch_behind_their_turns(void **state)
         place->recipe.training.group_size = 6;
         place->recipe.tasks[0].algorithm.hierarchy.branches = 3;
         place->recipe.tasks[0].algorithm.hierarchy.turns = turns;
-        struct run *run =
-            taught(place, RL_ALGORITHM_HIERARCHICAL_GRPO, RL_ALGORITHM_GRPO);
+        struct run *run = taught(place, RL_ALGORITHM_HIERARCHICAL_GRPO, RL_ALGORITHM_GRPO);
         const struct trainer_rollouts *r = run->rollouts;
         assert_int_equal(r->n, 20 * 6 + 3 * 6);
         for (size_t i = 0; i < 20 * 6; i++) {
@@ -606,9 +598,7 @@ static void episodes_branch_behind_their_turns(void **state)
             assert_int_equal(r->branch_of[i], first);
             assert_true(r->group[i] == r->group[i / 6 * 6] && r->episode[i].done);
             assert_true(over || r->n_shared[i] == turns);
-            assert_true(alike(r, i, first,
-                              over ? r->length[i]
-                                   : r->boundary[i * ROLLOUT_VALUES + (size_t)turns]));
+            assert_true(alike(r, i, first, over ? r->length[i] : r->boundary[i * ROLLOUT_VALUES + (size_t)turns]));
             branched += !over;
             whole += over;
             differ += !over && !alike(r, i, first, r->length[i]);
@@ -635,18 +625,15 @@ static void continuations_value_a_prefix(void **state)
     for (size_t row = 0; row < r->n; row++)
         for (int32_t b = 0; b <= r->n_turns[row]; b++) {
             size_t at = row * ROLLOUT_VALUES + (size_t)b, right = 0;
-            struct sampler_job job = {
-                .rollouts = again, .params = {run->learner.params}, .temperature = 1};
+            struct sampler_job job = {.rollouts = again, .params = {run->learner.params}, .temperature = 1};
             if (r->task[row] == 1) {
                 assert_true(r->value[at] == plain->rollouts->value[at]);
                 continue;
             }
             again->n = 0;
             for (uint64_t k = 0; k < K; k++)
-                rollouts_add_continued(again, &place->recipe.tasks[0].env, r, row,
-                                       (size_t)r->boundary[at],
-                                       trainer_seed(trainer_seed(place->recipe.seed, 'v', 1), 'c',
-                                                    at * K + k));
+                rollouts_add_continued(again, &place->recipe.tasks[0].env, r, row, (size_t)r->boundary[at],
+                                       trainer_seed(trainer_seed(place->recipe.seed, 'v', 1), 'c', at * K + k));
             assert_int_equal(sampler_play(&run->sampler, &job, NULL), TRAINER_OK);
             for (size_t k = 0; k < K; k++)
                 right += again->reward[k] > 0;

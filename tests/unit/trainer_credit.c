@@ -45,8 +45,7 @@ struct credited {
     struct rl_batch batch;
 };
 
-static int32_t write_tokens(struct trainer_rollouts *r, size_t row, int32_t at, int32_t n,
-                            int32_t turn)
+static int32_t write_tokens(struct trainer_rollouts *r, size_t row, int32_t at, int32_t n, int32_t turn)
 {
     for (int32_t t = at; t < at + n; t++) {
         r->mask[row * WIDTH + (size_t)t] = turn >= 0;
@@ -74,8 +73,7 @@ static void make_row(struct trainer_rollouts *r, size_t row, size_t i)
     r->group[row] = (int64_t)(i / GROUP);
     r->task[row] = 1;
     r->number[row] = (int32_t)(i / GROUP);
-    r->episode[row] = (struct trainer_episode){
-        .turn = searches[i], .good = good[i], .done = true, .reward = outcomes[i]};
+    r->episode[row] = (struct trainer_episode){.turn = searches[i], .good = good[i], .done = true, .reward = outcomes[i]};
 }
 
 static struct trainer_adca make_adca(void)
@@ -96,12 +94,10 @@ static struct credited *make(enum rl_algorithm_name name)
     c->r = rollouts_new(FIRST + ROWS, WIDTH);
     c->r->n = FIRST + ROWS;
     for (size_t i = 0; i < (FIRST + ROWS) * WIDTH; i++)
-        c->r->advantage[i] = c->r->rl[i] = c->r->ce[i] = c->r->ref_kl[i] = c->r->clip_scale[i] =
-            -77;
+        c->r->advantage[i] = c->r->rl[i] = c->r->ce[i] = c->r->ref_kl[i] = c->r->clip_scale[i] = -77;
     for (size_t i = 0; i < ROWS; i++)
         make_row(c->r, FIRST + i, i);
-    c->batch = (struct rl_batch){ROWS, WIDTH, c->r->mask + FIRST * WIDTH,
-                                 c->r->turn + FIRST * WIDTH, c->r->group + FIRST};
+    c->batch = (struct rl_batch){ROWS, WIDTH, c->r->mask + FIRST * WIDTH, c->r->turn + FIRST * WIDTH, c->r->group + FIRST};
     return c;
 }
 
@@ -322,11 +318,11 @@ static void advantages_are_scaled(void **state)
 /* ---- turns and steps: by the core ---- */
 
 /* Calls a kernel, and once more if it asks for a larger workspace. */
-#define CORE(c, call)                                                                              \
-    do {                                                                                           \
-        enum rl_status status_;                                                                    \
-        CORE_CALL(status_, &(c)->workspace, call);                                                 \
-        assert_int_equal(status_, RL_OK);                                                          \
+#define CORE(c, call)                                                                                                            \
+    do {                                                                                                                         \
+        enum rl_status status_;                                                                                                  \
+        CORE_CALL(status_, &(c)->workspace, call);                                                                               \
+        assert_int_equal(status_, RL_OK);                                                                                        \
     } while (0)
 
 static void reinforce_plus_plus_whitens_returns(void **state)
@@ -337,8 +333,7 @@ static void reinforce_plus_plus_whitens_returns(void **state)
     algorithm(c)->gamma = 0.9;
     assign(c, 0);
     lay_rewards(c, false, outcomes);
-    CORE(c, rl_reinforce_plus_plusf(&c->batch, 0.9, true, c->rewards, expected, NULL,
-                                    &c->workspace.ws, NULL));
+    CORE(c, rl_reinforce_plus_plusf(&c->batch, 0.9, true, c->rewards, expected, NULL, &c->workspace.ws, NULL));
     assert_tokens(c, expected);
     double sum = 0, n = 0;
     for (size_t i = 0; i < ROWS * WIDTH; i++) {
@@ -369,8 +364,7 @@ static void check_mode(enum rl_algorithm_name name, enum rl_a2tgpo_mode mode)
     options.epsilon = 1e-4;
     for (size_t i = 0; i < ROWS * WIDTH; i++)
         scale[i] = 1;
-    CORE(c, rl_a2tgpo_advantagef(&c->batch, &options, c->rewards, expected, scale, NULL,
-                                 &c->workspace.ws, NULL));
+    CORE(c, rl_a2tgpo_advantagef(&c->batch, &options, c->rewards, expected, scale, NULL, &c->workspace.ws, NULL));
     assert_tokens(c, expected);
     for (size_t i = 0; i < ROWS * WIDTH; i++)
         assert_true(!c->batch.mask[i] || c->r->clip_scale[FIRST * WIDTH + i] == scale[i]);
@@ -405,8 +399,7 @@ static void advantages_at(struct credited *c, double alpha, float *advantage)
     rl_a2tgpo_options_init(&options);
     options.mode = RL_A2TGPO_TURN_GROUP_V1D;
     options.alpha = alpha;
-    CORE(c, rl_a2tgpo_advantagef(&c->batch, &options, c->rewards, advantage, scale, NULL,
-                                 &c->workspace.ws, NULL));
+    CORE(c, rl_a2tgpo_advantagef(&c->batch, &options, c->rewards, advantage, scale, NULL, &c->workspace.ws, NULL));
 }
 
 /* Returns the factor by which alpha is expected to be multiplied. */
@@ -434,8 +427,7 @@ static void assert_adapted(struct credited *c, double factor)
     float expected[ROWS * WIDTH], fixed[ROWS * WIDTH];
     algorithm(c)->alpha = 0.4;
     algorithm(c)->epsilon = 1e-6;
-    algorithm(c)->schedule =
-        (struct trainer_schedule){.kind = TRAINER_ADAPTIVE, .alpha_end = 7, .beta_end = 1};
+    algorithm(c)->schedule = (struct trainer_schedule){.kind = TRAINER_ADAPTIVE, .alpha_end = 7, .beta_end = 1};
     c->memory.alpha = c->memory.n_alpha = 0;
     assign(c, 2);
     assert_int_equal(c->memory.n_alpha, 1);
@@ -477,8 +469,7 @@ static void process_rewards_stay_at_their_turns(void **state)
     lay_rewards(c, true, outcomes);
     for (size_t i = 0; i < ROWS * WIDTH - 1; i++)
         if (c->batch.mask[i] && c->batch.turn[i + 1] != c->batch.turn[i])
-            event[i] =
-                c->batch.turn[i] == searches[i / WIDTH] ? RL_EVENT_OUTCOME : RL_EVENT_PROCESS;
+            event[i] = c->batch.turn[i] == searches[i / WIDTH] ? RL_EVENT_OUTCOME : RL_EVENT_PROCESS;
     CORE(c, rl_process_advantagef(&c->batch, event, c->rewards, expected, &c->workspace.ws, NULL));
     assert_tokens(c, expected);
     release(c);
@@ -505,8 +496,7 @@ static void assert_adca(struct credited *c, const struct rl_adca_options *option
     double steps[2][ROWS * 4];
     lay_rewards(c, false, outcomes);
     lay_flags(start, flags);
-    const struct rl_adca_input in = {ROWS,  WIDTH, c->batch.group, c->batch.turn,
-                                     start, flags, start};
+    const struct rl_adca_input in = {ROWS, WIDTH, c->batch.group, c->batch.turn, start, flags, start};
     const struct rl_adca_output out = {NULL, steps[0], steps[1], NULL};
     CORE(c, rl_adca_advantagef(&in, options, c->rewards, expected, &out, &c->workspace.ws, NULL));
     assert_tokens(c, expected);
@@ -562,8 +552,7 @@ static void every_option_of_adca_reaches_the_core(void **state)
         cases[i].recipe = normal;
         cases[i].core = initial;
     }
-#define SET(i, setting, option, value)                                                             \
-    (cases[i].recipe.setting = (value), cases[i].core.option = (value))
+#define SET(i, setting, option, value) (cases[i].recipe.setting = (value), cases[i].core.option = (value))
     cases[0].recipe.scheme = TRAINER_ADCA_ALLOCATION;
     cases[0].core.scheme = RL_ADCA_ALLOCATION;
     cases[1] = cases[2] = cases[3] = cases[0];
@@ -658,8 +647,7 @@ static void response_lengths(const struct credited *c, double *length)
     }
 }
 
-static void check_penalty(enum trainer_length_penalty kind, double coef,
-                          enum rl_length_penalty core, double core_coef)
+static void check_penalty(enum trainer_length_penalty kind, double coef, enum rl_length_penalty core, double core_coef)
 {
     double length[ROWS], expected[ROWS], anchor[ROWS];
     struct credited *c = make(RL_ALGORITHM_REWARD);
@@ -859,8 +847,9 @@ static void echo_selects_tokens_by_role_and_filter(void **state)
 static void roles_are_checked(void **state)
 {
     (void)state;
-    static const char *const wrong[] = {"", "tool", "tool=", "tool=-1", "tool=x", "tool=1,", "tool=1,tool=2",
-                                        "user=1", "system=0.1", "tool=1;user=2", "TOOL=1", "tool=inf", "tool=nan"};
+    static const char *const wrong[] = {"",        "tool",          "tool=",   "tool=-1",    "tool=x",
+                                        "tool=1,", "tool=1,tool=2", "user=1",  "system=0.1", "tool=1;user=2",
+                                        "TOOL=1",  "tool=inf",      "tool=nan"};
     double weight = -1;
     assert_null(roles_read("tool=0.5", &weight));
     assert_true(weight == 0.5);
@@ -875,8 +864,7 @@ static void length_penalties_lower_outcomes(void **state)
     check_penalty(TRAINER_LENGTH_UNIFORM, 0, RL_LENGTH_UNIFORM, 1e-4);
     check_penalty(TRAINER_LENGTH_UNIFORM, 0.03, RL_LENGTH_UNIFORM, 0.03);
     check_penalty(TRAINER_LENGTH_GROUP, 0, RL_LENGTH_GROUP, 0.1);
-    check_penalty(TRAINER_LENGTH_ANCHOR, 0, RL_LENGTH_ANCHOR,
-                  0.01); /* no group is right often enough to get an anchor */
+    check_penalty(TRAINER_LENGTH_ANCHOR, 0, RL_LENGTH_ANCHOR, 0.01); /* no group is right often enough to get an anchor */
 }
 
 /* A group whose rows are all right sets its anchor to its mean length. */
@@ -937,8 +925,7 @@ static void blocks_share_the_reward_of_their_best(void **state)
     assign(c, 0);
     response_lengths(c, length);
     for (size_t i = 0; i < ROWS; i += 2)
-        shorter[i] = shorter[i + 1] = fmax(outcomes[i] - 0.01 * length[i],
-                                           outcomes[i + 1] - 0.01 * length[i + 1]);
+        shorter[i] = shorter[i + 1] = fmax(outcomes[i] - 0.01 * length[i], outcomes[i + 1] - 0.01 * length[i + 1]);
     assert_rows(c, shorter);
     for (size_t i = 0; i < ROWS; i++)
         assert_true(c->r->reward[FIRST + i] == outcomes[i]);
@@ -984,14 +971,12 @@ static struct credited *taught(enum trainer_distill_how how, double pass_rate, i
  * Returns true if the teacher trains this token: the row is wrong, its group is below the pass rate, and the token is
  * within the horizon.
  */
-static bool is_taught(const struct credited *c, size_t i, size_t t, double pass_rate,
-                      size_t horizon)
+static bool is_taught(const struct credited *c, size_t i, size_t t, double pass_rate, size_t horizon)
 {
     size_t before = 0;
     for (size_t u = 0; u < t; u++)
         before += c->batch.mask[i * WIDTH + u];
-    return outcomes[i] == 0 && (i < GROUP ? 0.5 : 0.25) <= pass_rate &&
-           c->batch.mask[i * WIDTH + t] && before < horizon;
+    return outcomes[i] == 0 && (i < GROUP ? 0.5 : 0.25) <= pass_rate && c->batch.mask[i * WIDTH + t] && before < horizon;
 }
 
 static void check_taught(enum trainer_distill_how how, double pass_rate, int32_t horizon)
@@ -1275,8 +1260,7 @@ static void bad_gains_are_an_error(void **state)
     const struct credit_task task = {&c->recipe, 1, FIRST, ROWS, 0};
     struct trainer_error err;
     c->r->value[FIRST * ROLLOUT_VALUES + 1] = NAN;
-    assert_int_equal(credit_assign(c->r, &task, &c->memory, &c->workspace, &c->scale, &err),
-                     TRAINER_ENUMERIC);
+    assert_int_equal(credit_assign(c->r, &task, &c->memory, &c->workspace, &c->scale, &err), TRAINER_ENUMERIC);
     assert_non_null(strstr(err.text, "credit assignment"));
     release(c);
 }

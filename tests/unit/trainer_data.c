@@ -41,8 +41,9 @@ static void write_rows(const char *path, const struct trainer_rollouts *rollouts
         double reward = strcmp(now, "reward") == 0 ? 1 - r.reward : r.reward;
         r.length -= strcmp(now, "short") == 0;
         int32_t group = r.group - (strcmp(now, "group") == 0);
-        fprintf(out, "{\"group\": %" PRId32 ", \"question\": \"%016" PRIx64 "\", \"noise\": \"%016" PRIx64 "\", \"reward\": %.17g", group,
-                question, r.episode.noise, reward);
+        fprintf(out,
+                "{\"group\": %" PRId32 ", \"question\": \"%016" PRIx64 "\", \"noise\": \"%016" PRIx64 "\", \"reward\": %.17g",
+                group, question, r.episode.noise, reward);
         print_list(out, "tokens", &r, true);
         if (strcmp(now, "log_prob") != 0)
             print_list(out, "log_prob", &r, false);
@@ -95,7 +96,8 @@ static void rows_are_played_again(void **state)
     const struct rollouts_plan plan = {.env = &m.recipe.tasks[0].env, .questions = QUESTIONS, .group_size = GROUP, .first = 1};
     data_set_add(&data, r, &plan, 0); /* begins with the second group, and ends with the first one */
     for (size_t i = 0; i < r->n; i++) {
-        struct trainer_rollout is = trainer_rollouts_get(r, i), was = trainer_rollouts_get(m.rollouts, (i + GROUP) % (QUESTIONS * GROUP));
+        struct trainer_rollout is = trainer_rollouts_get(r, i),
+                               was = trainer_rollouts_get(m.rollouts, (i + GROUP) % (QUESTIONS * GROUP));
         assert_int_equal(is.length, was.length);
         assert_int_equal(is.prompt, was.prompt);
         assert_int_equal(is.n_turns, was.n_turns);

@@ -23,8 +23,7 @@ struct game {
 static struct game begin(struct trainer_env env, uint64_t question, uint64_t noise)
 {
     struct game game = {.env = env};
-    game.length = game.n_prompt =
-        trainer_env_reset(&env, question, noise, &game.episode, game.prompt);
+    game.length = game.n_prompt = trainer_env_reset(&env, question, noise, &game.episode, game.prompt);
     return game;
 }
 
@@ -55,8 +54,7 @@ static int32_t entity_token(const struct trainer_env *env, int32_t entity)
 
 static enum trainer_turn write_token(struct game *game, int32_t token)
 {
-    enum trainer_turn turn =
-        trainer_env_step(&game->env, &game->episode, token, game->text, &game->n);
+    enum trainer_turn turn = trainer_env_step(&game->env, &game->episode, token, game->text, &game->n);
     game->length += 1 + game->n;
     return turn;
 }
@@ -73,8 +71,7 @@ static enum trainer_turn write_all(struct game *game, const int32_t *tokens, siz
 
 static enum trainer_turn search(struct game *game, int32_t entity, int32_t relation)
 {
-    const int32_t tokens[] = {TRAINER_S, entity_token(&game->env, entity), relation_token(relation),
-                              TRAINER_END_S};
+    const int32_t tokens[] = {TRAINER_S, entity_token(&game->env, entity), relation_token(relation), TRAINER_END_S};
     return write_all(game, tokens, 4);
 }
 
@@ -86,8 +83,7 @@ static enum trainer_turn answer(struct game *game, int32_t entity)
 
 static bool found_nothing(const struct game *game)
 {
-    return game->n == 3 && game->text[0] == TRAINER_OBS && game->text[1] == TRAINER_NONE &&
-           game->text[2] == TRAINER_END_OBS;
+    return game->n == 3 && game->text[0] == TRAINER_OBS && game->text[1] == TRAINER_NONE && game->text[2] == TRAINER_END_OBS;
 }
 
 /*
@@ -160,8 +156,7 @@ static void a_wrong_answer_earns_nothing(void **state)
 {
     (void)state;
     struct game game = begin(hopworld(0), 3, 0);
-    int32_t wrong =
-        (game.episode.path[game.episode.k] + 1) % trainer_world_entities(&game.env.world);
+    int32_t wrong = (game.episode.path[game.episode.k] + 1) % trainer_world_entities(&game.env.world);
     assert_int_equal(answer(&game, wrong), TRAINER_TURN_DONE);
     assert_true(game.episode.done && !game.episode.malformed && game.episode.reward == 0);
 }
@@ -200,8 +195,7 @@ static void facts_are_the_questions_own(void **state)
     (void)state;
     int32_t same = 0;
     for (uint64_t q = 0; q < 100; q++) {
-        struct game a = begin(hopworld(0), q, 1), b = begin(hopworld(0), q, 2),
-                    c = begin(hopworld(0), q + 1, 1);
+        struct game a = begin(hopworld(0), q, 1), b = begin(hopworld(0), q, 2), c = begin(hopworld(0), q + 1, 1);
         int32_t from_a = look_up(&a, 5, 12);
         assert_int_equal(from_a, look_up(&b, 5, 12));
         assert_int_equal(from_a, look_up(&a, 5, 12));
@@ -222,8 +216,7 @@ static void distractors_are_true_and_stand_anywhere(void **state)
         int32_t relation = game.text[other] - TRAINER_N_MARKERS;
         first += asked == 1;
         seen[relation]++;
-        assert_int_equal(game.text[other + 1],
-                         entity_token(&game.env, look_up(&check, 20, relation)));
+        assert_int_equal(game.text[other + 1], entity_token(&game.env, look_up(&check, 20, relation)));
     }
     assert_in_range(first, 150, 250);
     assert_int_equal(seen[4], 0);
@@ -355,11 +348,9 @@ static void a_search_too_many_ends_the_episode(void **state)
         }
         assert_int_equal(write_token(&late, TRAINER_S), TRAINER_TURN_DONE);
         assert_true(late.episode.malformed && late.episode.reward == 0);
-        assert_int_equal(answer(&in_time, in_time.episode.path[in_time.episode.k]),
-                         TRAINER_TURN_DONE);
+        assert_int_equal(answer(&in_time, in_time.episode.path[in_time.episode.k]), TRAINER_TURN_DONE);
         assert_true(in_time.episode.reward == 1);
-        assert_int_equal(in_time.length + (size_t)(env.k_max - in_time.episode.k),
-                         trainer_env_max_tokens(&env));
+        assert_int_equal(in_time.length + (size_t)(env.k_max - in_time.episode.k), trainer_env_max_tokens(&env));
     }
 }
 
@@ -367,8 +358,7 @@ static void a_search_too_many_ends_the_episode(void **state)
 static void episodes_are_independent(void **state)
 {
     (void)state;
-    struct game alone = begin(hopworld(0.5), 6, 3), a = begin(hopworld(0.5), 6, 3),
-                b = begin(hopworld(0.5), 7, 4);
+    struct game alone = begin(hopworld(0.5), 6, 3), a = begin(hopworld(0.5), 6, 3), b = begin(hopworld(0.5), 7, 4);
     for (int t = 0; t < 7; t++) {
         (void)search(&alone, t, t);
         (void)search(&b, 2 * t, t);
@@ -396,8 +386,7 @@ static void a_reversed_string_is_rewarded(void **state)
         assert_int_equal(write_token(&game, TRAINER_ANS), TRAINER_TURN_GOES_ON);
         for (size_t i = 0; i < k; i++) {
             assert_int_equal(tokens[i], game.prompt[k - i]);
-            assert_int_equal(write_token(&game, tokens[i]),
-                             i + 1 < k ? TRAINER_TURN_GOES_ON : TRAINER_TURN_DONE);
+            assert_int_equal(write_token(&game, tokens[i]), i + 1 < k ? TRAINER_TURN_GOES_ON : TRAINER_TURN_DONE);
             assert_int_equal(game.n, 0);
         }
         assert_true(game.episode.done && !game.episode.malformed && game.episode.reward == 1);
@@ -494,8 +483,7 @@ static void no_demonstration_is_longer_than_max_tokens(void **state)
         size_t n = trainer_env_demonstrate(&env, &options, i, tokens, mask);
         assert_true(n <= most);
         for (size_t t = 0; t < n; t++)
-            assert_true(tokens[t] >= 0 && tokens[t] < trainer_world_tokens(&env.world) &&
-                        mask[t] <= 1);
+            assert_true(tokens[t] >= 0 && tokens[t] < trainer_world_tokens(&env.world) && mask[t] <= 1);
         free(tokens);
         free(mask);
     }
@@ -528,8 +516,7 @@ static void solutions_solve_their_question(void **state)
             assert_int_equal(turn, TRAINER_TURN_DONE);
             assert_true(game.episode.reward == 1);
             assert_int_equal(game.episode.good,
-                             (1u << game.episode.turn) - 1 +
-                                 (kind >= TRAINER_SLOTS ? 1u << game.episode.turn : 0));
+                             (1u << game.episode.turn) - 1 + (kind >= TRAINER_SLOTS ? 1u << game.episode.turn : 0));
         }
 }
 
@@ -578,8 +565,7 @@ struct demo {
     size_t n, trained;
 };
 
-static struct demo demonstrate(struct trainer_env env, struct trainer_demo_options options,
-                               uint64_t seed)
+static struct demo demonstrate(struct trainer_env env, struct trainer_demo_options options, uint64_t seed)
 {
     struct demo demo = {.n = 0};
     struct trainer_rng rng = {trainer_seed(seed, 'd', 0)};
@@ -651,8 +637,7 @@ static void demonstrations_follow_the_grammar(void **state)
     }
 }
 
-static double share_right(struct trainer_env env, struct trainer_demo_options options,
-                          double *turns)
+static double share_right(struct trainer_env env, struct trainer_demo_options options, double *turns)
 {
     double right = 0, searches = 0;
     for (uint64_t seed = 0; seed < 1000; seed++) {
@@ -711,8 +696,7 @@ static void belief_rows_train_the_true_answer_alone(void **state)
         beliefs++;
         const struct trainer_episode *episode = &demo.game.episode;
         assert_int_equal(demo.mask[demo.n - 1], 1);
-        assert_int_equal(demo.tokens[demo.n - 1],
-                         entity_token(&demo.game.env, episode->path[episode->k]));
+        assert_int_equal(demo.tokens[demo.n - 1], entity_token(&demo.game.env, episode->path[episode->k]));
         assert_int_equal(demo.tokens[demo.n - 2], TRAINER_ANS);
         bool prompt = demo.n == demo.game.n_prompt + 2;
         at_prompt += prompt;
@@ -727,8 +711,7 @@ static void demonstrations_are_those_of_their_seed(void **state)
     (void)state;
     struct trainer_demo_options options;
     trainer_demo_options_init(&options);
-    struct demo a = demonstrate(hopworld(0.1), options, 5),
-                b = demonstrate(hopworld(0.1), options, 5);
+    struct demo a = demonstrate(hopworld(0.1), options, 5), b = demonstrate(hopworld(0.1), options, 5);
     struct demo c = demonstrate(hopworld(0.1), options, 6);
     assert_int_equal(a.n, b.n);
     assert_memory_equal(a.tokens, b.tokens, a.n * sizeof *a.tokens);
@@ -775,11 +758,11 @@ static void bad_environments_are_refused(void **state)
     (void)state;
     struct trainer_env env = hopworld(0.1);
     assert_int_equal(trainer_env_check(&env, NULL), TRAINER_OK);
-#define REFUSED(member, value, why)                                                                \
-    do {                                                                                           \
-        struct trainer_env bad = env;                                                              \
-        bad.member = (value);                                                                      \
-        assert_refused(bad, why);                                                                  \
+#define REFUSED(member, value, why)                                                                                              \
+    do {                                                                                                                         \
+        struct trainer_env bad = env;                                                                                            \
+        bad.member = (value);                                                                                                    \
+        assert_refused(bad, why);                                                                                                \
     } while (0)
     REFUSED(kind, TRAINER_N_ENVS, "kind");
     REFUSED(k_min, 0, "k_min");

@@ -17,8 +17,7 @@
 enum { PROMPT = 4, WIDTH = 40 };
 
 /* The prompt Q e0 r0 /Q, then two searches with the tool's answers, and the final answer. */
-static const char tokens_of_row[] =
-    "Q e0 r0 /Q S e0 r0 /S OBS r0 e1 r1 e2 /OBS S e1 r1 /S OBS NONE /OBS ANS e1";
+static const char tokens_of_row[] = "Q e0 r0 /Q S e0 r0 /S OBS r0 e1 r1 e2 /OBS S e1 r1 /S OBS NONE /OBS ANS e1";
 static const char written[] = "....wwww......wwww...ww";
 
 static int32_t token_named(const struct trainer_world *world, const char *name)
@@ -163,8 +162,7 @@ static void the_words_that_begin_a_turn_cut_like_turns(void **state)
     struct pair pair = sampled("S,ANS");
     size_t well = 0, turns = 0;
     for (size_t i = 0; i < pair.n; i++) {
-        const struct trainer_rollout a = trainer_rollouts_get(pair.by_turns, i),
-                                     b = trainer_rollouts_get(pair.marked, i);
+        const struct trainer_rollout a = trainer_rollouts_get(pair.by_turns, i), b = trainer_rollouts_get(pair.marked, i);
         assert_int_equal(a.length, b.length);
         assert_memory_equal(a.tokens, b.tokens, (size_t)a.length * sizeof *a.tokens);
         if (a.malformed)
@@ -192,8 +190,7 @@ static void credit_is_of_the_episode(void **state)
     struct pair pair = sampled("ANS");
     size_t seen = 0;
     for (size_t i = 0; i < pair.n; i++) {
-        const struct trainer_rollout a = trainer_rollouts_get(pair.by_turns, i),
-                                     b = trainer_rollouts_get(pair.marked, i);
+        const struct trainer_rollout a = trainer_rollouts_get(pair.by_turns, i), b = trainer_rollouts_get(pair.marked, i);
         if (a.malformed || a.n_turns < 2)
             continue;
         seen++;
@@ -220,8 +217,7 @@ static void another_cut_takes_other_values(void **state)
     struct pair pair = sampled("OBS");
     double differ = 0;
     for (size_t i = 0; i < pair.n; i++) {
-        const struct trainer_rollout a = trainer_rollouts_get(pair.by_turns, i),
-                                     b = trainer_rollouts_get(pair.marked, i);
+        const struct trainer_rollout a = trainer_rollouts_get(pair.by_turns, i), b = trainer_rollouts_get(pair.marked, i);
         for (int32_t k = 1; !a.malformed && k <= a.n_turns; k++)
             differ += fabs(a.value[k] - b.value[k]);
     }
@@ -246,8 +242,8 @@ static char *trained(const char *dir, const struct trainer_recipe *recipe, size_
 /* Tests every algorithm that reads gains, and the loss by turns. */
 static void markers_change_what_is_learned(void **state)
 {
-    const enum rl_algorithm_name names[] = {RL_ALGORITHM_JOINT, RL_ALGORITHM_TURN_GROUP_V1D,
-                                            RL_ALGORITHM_PROCESS, RL_ALGORITHM_VINEPPO};
+    const enum rl_algorithm_name names[] = {RL_ALGORITHM_JOINT, RL_ALGORITHM_TURN_GROUP_V1D, RL_ALGORITHM_PROCESS,
+                                            RL_ALGORITHM_VINEPPO};
     for (size_t i = 0; i < 4; i++) {
         struct trainer_recipe recipe = marked_recipe("ANS");
         size_t n, m;

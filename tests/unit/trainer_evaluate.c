@@ -20,8 +20,7 @@ static struct trainer_recipe two_environments(void)
     return recipe;
 }
 
-static void evaluate(const struct trainer_recipe *recipe, const float *params, int32_t samples,
-                     uint64_t seed, int64_t *correct)
+static void evaluate(const struct trainer_recipe *recipe, const float *params, int32_t samples, uint64_t seed, int64_t *correct)
 {
     struct trainer_error err;
     if (trainer_evaluate(recipe, params, samples, seed, 1, correct, &err) != TRAINER_OK)
@@ -58,8 +57,7 @@ static void some_questions_are_answered_as_among_all(void **state)
     evaluate(&recipe, params, 1, 9, all);
     for (size_t i = 3; i < ROWS; i += 1 + i % 3)
         which[n++] = i;
-    assert_int_equal(trainer_evaluate_some(&recipe, params, n, which, 9, 1, right, &err),
-                     TRAINER_OK);
+    assert_int_equal(trainer_evaluate_some(&recipe, params, n, which, 9, 1, right, &err), TRAINER_OK);
     for (size_t k = 0; k < n; k++) {
         assert_int_equal(right[k], all[which[k]]);
         n_right += right[k];
@@ -86,8 +84,7 @@ static void a_policy_that_overflows_has_no_score(void **state)
         params[i] = 1e18f;
     assert_int_equal(trainer_evaluate(&recipe, params, 1, 1, 1, correct, &err), TRAINER_ENUMERIC);
     assert_non_null(strstr(err.text, "the policy overflows"));
-    assert_int_equal(trainer_evaluate_some(&recipe, params, 1, one, 1, 1, right, &err),
-                     TRAINER_ENUMERIC);
+    assert_int_equal(trainer_evaluate_some(&recipe, params, 1, one, 1, 1, right, &err), TRAINER_ENUMERIC);
     free(params);
 }
 
@@ -100,11 +97,9 @@ static void questions_that_do_not_ascend_are_refused(void **state)
     struct trainer_error err;
     (void)state;
     assert_int_equal(trainer_evaluate_some(&recipe, params, 0, NULL, 1, 1, NULL, &err), TRAINER_OK);
-    assert_int_equal(trainer_evaluate_some(&recipe, params, 2, twice, 1, 1, right, &err),
-                     TRAINER_EINVAL);
+    assert_int_equal(trainer_evaluate_some(&recipe, params, 2, twice, 1, 1, right, &err), TRAINER_EINVAL);
     assert_non_null(strstr(err.text, "which[1] is 1"));
-    assert_int_equal(trainer_evaluate_some(&recipe, params, 2, beyond, 1, 1, right, &err),
-                     TRAINER_EINVAL);
+    assert_int_equal(trainer_evaluate_some(&recipe, params, 2, beyond, 1, 1, right, &err), TRAINER_EINVAL);
     free(params);
 }
 

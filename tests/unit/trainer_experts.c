@@ -232,8 +232,7 @@ static void bad_routes_are_refused(void **state)
             replay[i] = (uint16_t)(i % 2);
         memcpy(replay + 5 * f->places + 2, bad[b], sizeof bad[b]);
         trainer_pass_route(f->pass, replay, NULL);
-        assert_int_equal(trainer_policy_forward(f->pass, f->params, &in, log_prob, NULL, &err),
-                         TRAINER_EINVAL);
+        assert_int_equal(trainer_policy_forward(f->pass, f->params, &in, log_prob, NULL, &err), TRAINER_EINVAL);
         assert_non_null(strstr(err.text, "token 5, layer 1"));
     }
     closed(f);
@@ -331,8 +330,7 @@ static void checkpoints_carry_experts(void **state)
     assert_false(loaded.model.renormalise);
     for (size_t i = 0; i < 3; i++) {
         others[i].max_tokens = saved.model.max_tokens;
-        assert_int_equal(trainer_checkpoint_load_as(path, &others[i], back, NULL, &err),
-                         TRAINER_ESHAPE);
+        assert_int_equal(trainer_checkpoint_load_as(path, &others[i], back, NULL, &err), TRAINER_ESHAPE);
         assert_non_null(strstr(err.text, names[i]));
     }
     unlink(path);
@@ -365,8 +363,7 @@ static void generation_agrees_with_whole_passes(void **state)
         struct trainer_rollout r = trainer_rollouts_get(rollouts, i);
         const size_t start[2] = {0, (size_t)r.length};
         struct trainer_sequences in = {1, start, r.tokens, r.mask};
-        assert_int_equal(trainer_policy_forwardf(pass, params, &in, log_prob, NULL, NULL),
-                         TRAINER_OK);
+        assert_int_equal(trainer_policy_forwardf(pass, params, &in, log_prob, NULL, NULL), TRAINER_OK);
         for (int32_t t = 0, n = 0; t < r.length; t++)
             if (r.mask[t])
                 assert_near((double)r.log_prob[t], (double)log_prob[n++], 2e-5);
@@ -379,18 +376,12 @@ static void generation_agrees_with_whole_passes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradient_is_the_central_difference),
-        cmocka_unit_test(routes_are_recorded),
-        cmocka_unit_test(replaying_ones_own_routes_changes_nothing),
-        cmocka_unit_test(replay_trains_the_chosen_experts_alone),
-        cmocka_unit_test(a_place_without_a_route_is_chosen),
-        cmocka_unit_test(bad_routes_are_refused),
-        cmocka_unit_test(balance_is_one_when_even_and_more_when_not),
-        cmocka_unit_test(float_agrees_with_double),
-        cmocka_unit_test(int8_quantises_router_and_every_expert),
-        cmocka_unit_test(checkpoints_carry_experts),
-        cmocka_unit_test(models_that_cannot_be_are_refused),
-        cmocka_unit_test(generation_agrees_with_whole_passes),
+        cmocka_unit_test(gradient_is_the_central_difference),         cmocka_unit_test(routes_are_recorded),
+        cmocka_unit_test(replaying_ones_own_routes_changes_nothing),  cmocka_unit_test(replay_trains_the_chosen_experts_alone),
+        cmocka_unit_test(a_place_without_a_route_is_chosen),          cmocka_unit_test(bad_routes_are_refused),
+        cmocka_unit_test(balance_is_one_when_even_and_more_when_not), cmocka_unit_test(float_agrees_with_double),
+        cmocka_unit_test(int8_quantises_router_and_every_expert),     cmocka_unit_test(checkpoints_carry_experts),
+        cmocka_unit_test(models_that_cannot_be_are_refused),          cmocka_unit_test(generation_agrees_with_whole_passes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

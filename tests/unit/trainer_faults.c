@@ -109,9 +109,8 @@ static void each_algorithm_without_memory_says_so(void **state)
 {
     (void)state;
     struct trainer_recipe recipe = short_recipe();
-    const enum rl_algorithm_name names[] = {RL_ALGORITHM_ADCA,   RL_ALGORITHM_PROCESS,
-                                                 RL_ALGORITHM_MAX_RL, RL_ALGORITHM_OPSD,
-                                                 RL_ALGORITHM_RAE,    RL_ALGORITHM_REINFORCE_PLUS_PLUS};
+    const enum rl_algorithm_name names[] = {RL_ALGORITHM_ADCA, RL_ALGORITHM_PROCESS, RL_ALGORITHM_MAX_RL,
+                                            RL_ALGORITHM_OPSD, RL_ALGORITHM_RAE,     RL_ALGORITHM_REINFORCE_PLUS_PLUS};
     recipe.training.iterations = 1;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         recipe.tasks[0].algorithm.name = names[i];
@@ -122,8 +121,7 @@ static void each_algorithm_without_memory_says_so(void **state)
 
 static float *policy;
 
-static enum trainer_status sample_some(const struct trainer_recipe *recipe,
-                                       struct trainer_error *err)
+static enum trainer_status sample_some(const struct trainer_recipe *recipe, struct trainer_error *err)
 {
     struct trainer_rollouts *rollouts;
     enum trainer_status status = trainer_sample(&rollouts, recipe, policy, 2, 1, err);
@@ -132,8 +130,7 @@ static enum trainer_status sample_some(const struct trainer_recipe *recipe,
     return status;
 }
 
-static enum trainer_status evaluate_some(const struct trainer_recipe *recipe,
-                                         struct trainer_error *err)
+static enum trainer_status evaluate_some(const struct trainer_recipe *recipe, struct trainer_error *err)
 {
     int64_t correct[4];
     return trainer_evaluate(recipe, policy, 2, 1, 1, correct, err);

@@ -10,8 +10,8 @@
 #include "support/small_recipe.h"
 
 /* Computes the log-probs of the wanted tokens of one sequence with one pass over the whole sequence. */
-static void full_forward(const struct trainer_model *model, const float *params,
-                         const int32_t *tokens, const uint8_t *wanted, size_t n, float *log_prob)
+static void full_forward(const struct trainer_model *model, const float *params, const int32_t *tokens, const uint8_t *wanted,
+                         size_t n, float *log_prob)
 {
     const size_t start[2] = {0, n};
     struct trainer_sequences in = {1, start, tokens, wanted};
@@ -23,8 +23,7 @@ static void full_forward(const struct trainer_model *model, const float *params,
     trainer_pass_freef(pass);
 }
 
-static void assert_log_probs(const struct trainer_recipe *recipe, const float *params,
-                             const struct trainer_rollout *r)
+static void assert_log_probs(const struct trainer_recipe *recipe, const float *params, const struct trainer_rollout *r)
 {
     float log_prob[256];
     size_t n = 0;
@@ -38,8 +37,7 @@ static void assert_log_probs(const struct trainer_recipe *recipe, const float *p
 }
 
 /* Returns the probability or mean log-prob of the true answer after the first `at` tokens. */
-static double value_of(const struct trainer_recipe *recipe, const float *params,
-                       const struct trainer_rollout *r, int32_t at)
+static double value_of(const struct trainer_recipe *recipe, const float *params, const struct trainer_rollout *r, int32_t at)
 {
     const struct trainer_task *task = &recipe->tasks[r->task];
     int32_t tokens[256];
@@ -56,8 +54,7 @@ static double value_of(const struct trainer_recipe *recipe, const float *params,
     return task->algorithm.gain == TRAINER_GAIN_PROB ? exp(sum) : sum / (double)n;
 }
 
-static void assert_values(const struct trainer_recipe *recipe, const float *params,
-                          const struct trainer_rollout *r)
+static void assert_values(const struct trainer_recipe *recipe, const float *params, const struct trainer_rollout *r)
 {
     int32_t boundary = 0;
     assert_non_null(r->value);
@@ -71,8 +68,7 @@ static void assert_values(const struct trainer_recipe *recipe, const float *para
 /* ---- what a rollout holds ---- */
 
 /* Plays the episode again with the recorded tokens, and asserts that the result is what the rollout recorded. */
-static void assert_is_an_episode(const struct trainer_recipe *recipe,
-                                 const struct trainer_rollout *r)
+static void assert_is_an_episode(const struct trainer_recipe *recipe, const struct trainer_rollout *r)
 {
     const struct trainer_env *env = &recipe->tasks[r->task].env;
     struct trainer_episode episode;
@@ -97,8 +93,7 @@ struct kinds {
     size_t malformed, right, several_turns;
 };
 
-static struct kinds check_rollouts(const struct trainer_recipe *recipe, const float *params,
-                                   int32_t questions)
+static struct kinds check_rollouts(const struct trainer_recipe *recipe, const float *params, int32_t questions)
 {
     struct kinds kinds = {0};
     struct trainer_rollouts *rollouts = sample(recipe, params, questions, 5);
@@ -232,8 +227,7 @@ static bool differ(const struct trainer_rollouts *a, const struct trainer_rollou
 {
     bool any = false;
     for (size_t i = 0; i < a->n; i++)
-        any = any || memcmp(a->tokens + i * a->width, b->tokens + i * a->width,
-                            10 * sizeof *a->tokens) != 0;
+        any = any || memcmp(a->tokens + i * a->width, b->tokens + i * a->width, 10 * sizeof *a->tokens) != 0;
     return any;
 }
 
@@ -242,8 +236,7 @@ static void threads_and_repetition_change_nothing(void **state)
     (void)state;
     struct trainer_recipe recipe = mixed_recipe();
     float *params = warm_policy(&recipe, 40);
-    struct trainer_rollouts *once = sample(&recipe, params, 35, 9),
-                            *other = sample(&recipe, params, 35, 10);
+    struct trainer_rollouts *once = sample(&recipe, params, 35, 9), *other = sample(&recipe, params, 35, 10);
     assert_int_equal(once->n, 280); /* five lanes */
     assert_true(differ(once, other));
     for (recipe.threads = 1; recipe.threads <= 3; recipe.threads++) {
@@ -258,50 +251,39 @@ static void threads_and_repetition_change_nothing(void **state)
 
 /* ---- going on from a prefix ---- */
 
-static void played(const struct trainer_recipe *recipe, const float *params,
-                   struct trainer_rollouts *rollouts, int32_t turns, bool values)
+static void played(const struct trainer_recipe *recipe, const float *params, struct trainer_rollouts *rollouts, int32_t turns,
+                   bool values)
 {
-    struct sampler_job job = {.rollouts = rollouts,
-                              .params = {params},
-                              .temperature = 1,
-                              .turns = turns,
-                              .values = values};
+    struct sampler_job job = {.rollouts = rollouts, .params = {params}, .temperature = 1, .turns = turns, .values = values};
     struct sampler sampler;
     assert_int_equal(sampler_open(&sampler, recipe, recipe->threads, NULL), TRAINER_OK);
     assert_int_equal(sampler_play(&sampler, &job, NULL), TRAINER_OK);
     sampler_close(&sampler);
 }
 
-static struct trainer_rollouts *started(const struct trainer_recipe *recipe, size_t questions,
-                                        size_t group_size, size_t capacity)
+static struct trainer_rollouts *started(const struct trainer_recipe *recipe, size_t questions, size_t group_size, size_t capacity)
 {
     struct trainer_rollouts *rollouts = rollouts_new(capacity, (size_t)recipe->model.max_tokens);
-    const struct rollouts_plan plan = {.env = &recipe->tasks[0].env,
-                                       .questions = questions,
-                                       .group_size = group_size,
-                                       .question_seed = 3,
-                                       .noise_seed = 8};
+    const struct rollouts_plan plan = {
+        .env = &recipe->tasks[0].env, .questions = questions, .group_size = group_size, .question_seed = 3, .noise_seed = 8};
     rollouts_add(rollouts, &plan, 0);
     return rollouts;
 }
 
 /* Continues each row from each of its boundaries and from its end, with three noises; the last noise is used twice. */
-static void add_all_ways_on(struct trainer_rollouts *to, const struct trainer_env *env,
-                            const struct trainer_rollouts *from)
+static void add_all_ways_on(struct trainer_rollouts *to, const struct trainer_env *env, const struct trainer_rollouts *from)
 {
     const uint64_t noise[] = {21, 22, 23, 23};
     for (size_t row = 0; row < from->n; row++)
         for (int32_t b = 0; b <= from->n_turns[row] + 1; b++)
             for (size_t k = 0; k < 4; k++) {
                 bool whole = b > from->n_turns[row];
-                int32_t kept = whole ? from->length[row]
-                                     : from->boundary[row * ROLLOUT_VALUES + (size_t)b];
+                int32_t kept = whole ? from->length[row] : from->boundary[row * ROLLOUT_VALUES + (size_t)b];
                 rollouts_add_continued(to, env, from, row, (size_t)kept, noise[k]);
             }
 }
 
-static void assert_goes_on_from(const struct trainer_rollout *r, const struct trainer_rollout *source,
-                                int32_t kept)
+static void assert_goes_on_from(const struct trainer_rollout *r, const struct trainer_rollout *source, int32_t kept)
 {
     size_t n = (size_t)kept;
     assert_true(r->length >= kept && r->prompt == source->prompt && r->group == source->group);
@@ -313,8 +295,7 @@ static void assert_goes_on_from(const struct trainer_rollout *r, const struct tr
 
 static bool same_tokens(const struct trainer_rollout *a, const struct trainer_rollout *b)
 {
-    return a->length == b->length &&
-           memcmp(a->tokens, b->tokens, (size_t)a->length * sizeof *a->tokens) == 0;
+    return a->length == b->length && memcmp(a->tokens, b->tokens, (size_t)a->length * sizeof *a->tokens) == 0;
 }
 
 /* After a prefix, the continued row has the policy's log-probs, and the noise decides its tokens. */
@@ -325,8 +306,7 @@ static void rows_continue_from_any_prefix(void **state)
     recipe.tasks[0].env.facts = 4; /* makes prefixes that are longer than one feed */
     check_recipe(&recipe);
     float *params = warm_policy(&recipe, 150);
-    struct trainer_rollouts *from = started(&recipe, 6, 3, 18),
-                            *to = rollouts_new(18 * 5 * 4, (size_t)recipe.model.max_tokens);
+    struct trainer_rollouts *from = started(&recipe, 6, 3, 18), *to = rollouts_new(18 * 5 * 4, (size_t)recipe.model.max_tokens);
     size_t at = 0, other = 0, searched = 0;
     played(&recipe, params, from, 0, false);
     add_all_ways_on(to, &recipe.tasks[0].env, from);
@@ -335,8 +315,7 @@ static void rows_continue_from_any_prefix(void **state)
         for (int32_t b = 0; b <= from->n_turns[row] + 1; b++, at += 4) {
             bool whole = b > from->n_turns[row];
             struct trainer_rollout source = trainer_rollouts_get(from, row), r[4];
-            int32_t kept =
-                whole ? source.length : from->boundary[row * ROLLOUT_VALUES + (size_t)b];
+            int32_t kept = whole ? source.length : from->boundary[row * ROLLOUT_VALUES + (size_t)b];
             for (size_t k = 0; k < 4; k++) {
                 r[k] = trainer_rollouts_get(to, at + k);
                 assert_goes_on_from(&r[k], &source, kept);
@@ -378,17 +357,12 @@ static void rows_pause_after_a_turn(void **state)
 /* ---- temperature ---- */
 
 /* Plays rows of reverse; `noise` determines all random choices. */
-static struct trainer_rollouts *play(const struct trainer_recipe *recipe, const float *params,
-                                     double temperature, uint64_t noise, size_t questions,
-                                     size_t group_size)
+static struct trainer_rollouts *play(const struct trainer_recipe *recipe, const float *params, double temperature, uint64_t noise,
+                                     size_t questions, size_t group_size)
 {
-    struct trainer_rollouts *rollouts =
-        rollouts_new(questions * group_size, (size_t)recipe->model.max_tokens);
-    const struct rollouts_plan plan = {.env = &recipe->tasks[0].env,
-                                       .questions = questions,
-                                       .group_size = group_size,
-                                       .question_seed = 3,
-                                       .noise_seed = noise};
+    struct trainer_rollouts *rollouts = rollouts_new(questions * group_size, (size_t)recipe->model.max_tokens);
+    const struct rollouts_plan plan = {
+        .env = &recipe->tasks[0].env, .questions = questions, .group_size = group_size, .question_seed = 3, .noise_seed = noise};
     struct sampler_job job = {.rollouts = rollouts, .params = {params}, .temperature = temperature};
     struct sampler sampler;
     rollouts_add(rollouts, &plan, 0);
@@ -403,8 +377,8 @@ static struct trainer_rollouts *play(const struct trainer_recipe *recipe, const 
 }
 
 /* Computes the log-prob of every token of the vocabulary at position t. */
-static void all_log_probs(const struct trainer_recipe *recipe, const float *params,
-                          const int32_t *tokens, size_t t, float *log_prob)
+static void all_log_probs(const struct trainer_recipe *recipe, const float *params, const int32_t *tokens, size_t t,
+                          float *log_prob)
 {
     int32_t copy[256];
     uint8_t wanted[256] = {0};
@@ -419,8 +393,7 @@ static void greedy_takes_the_likeliest_whatever_the_noise(void **state)
     (void)state;
     struct trainer_recipe recipe = small_recipe(TRAINER_REVERSE);
     float *params = warm_policy(&recipe, 10), log_prob[64];
-    struct trainer_rollouts *a = play(&recipe, params, 0, 1, 20, 1),
-                            *b = play(&recipe, params, 0, 2, 20, 1);
+    struct trainer_rollouts *a = play(&recipe, params, 0, 1, 20, 1), *b = play(&recipe, params, 0, 2, 20, 1);
     for (size_t i = 0; i < 20; i++) {
         struct trainer_rollout x = trainer_rollouts_get(a, i), y = trainer_rollouts_get(b, i);
         assert_int_equal(x.length, y.length);
@@ -454,8 +427,7 @@ static void sampling_follows_the_tempered_softmax(void **state)
     for (size_t i = 0; i < ROWS; i++) {
         int32_t token = rollouts->tokens[i * rollouts->width + at];
         seen[token]++;
-        assert_near((double)rollouts->log_prob[i * rollouts->width + at],
-                    log(expected[token] / sum), 1e-4);
+        assert_near((double)rollouts->log_prob[i * rollouts->width + at], log(expected[token] / sum), 1e-4);
     }
     for (int32_t v = 0; v < recipe.model.tokens; v++) {
         double mean = ROWS * expected[v] / sum;

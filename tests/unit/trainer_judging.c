@@ -117,8 +117,7 @@ static struct trainer_recipe judged_recipe(bool by_somebody)
 
 static enum trainer_status try(const struct trainer_recipe *recipe, struct court *court, struct trainer_error *err)
 {
-    const struct trainer_run_options options = {
-        .event = listen, .context = court, .judge = sit, .judge_context = court};
+    const struct trainer_run_options options = {.event = listen, .context = court, .judge = sit, .judge_context = court};
     return trainer_run(recipe, &options, err);
 }
 
@@ -184,9 +183,8 @@ static void too_many_failures_end_the_run(void **state)
     court = (struct court){.verdict = TRAINER_JUDGE_REFUSED, .every = 2};
     recipe.judge.max_failed_share = 0.49;
     assert_int_equal(try(&recipe, &court, &err), TRAINER_EJUDGE);
-    assert_string_equal(err.text,
-                        "iteration 1: the judge left 8 of 16 rollouts without flags (8 refused, 0 truncated, "
-                        "0 failed), judge.max_failed_share is 0.49: it rained");
+    assert_string_equal(err.text, "iteration 1: the judge left 8 of 16 rollouts without flags (8 refused, 0 truncated, "
+                                  "0 failed), judge.max_failed_share is 0.49: it rained");
     court = (struct court){.asleep = true};
     /* A judge that leaves all marks unchanged counts as failed. */
     assert_int_equal(try(&recipe, &court, &err), TRAINER_EJUDGE);

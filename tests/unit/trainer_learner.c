@@ -65,8 +65,7 @@ static struct learner opened(size_t max_rows, int threads)
 static void forward(struct learner *learner, struct rows *rows)
 {
     struct trainer_error err;
-    if (learner_forward(learner, learner->params, &rows->view, rows->log_prob, rows->entropy,
-                        &err) != TRAINER_OK)
+    if (learner_forward(learner, learner->params, &rows->view, rows->log_prob, rows->entropy, &err) != TRAINER_OK)
         fail_msg("%s", err.text);
 }
 
@@ -86,8 +85,7 @@ static void rows_are_scored_one_by_one(void **state)
         const size_t start[2] = {0, (size_t)rows->length[i]}, at = i * WIDTH;
         struct trainer_sequences one = {1, start, rows->tokens + at, rows->wanted + at};
         size_t n = 0;
-        assert_int_equal(trainer_policy_forward(pass, params, &one, log_prob, entropy, NULL),
-                         TRAINER_OK);
+        assert_int_equal(trainer_policy_forward(pass, params, &one, log_prob, entropy, NULL), TRAINER_OK);
         for (size_t t = at; t < at + WIDTH; t++) {
             assert_near((double)rows->log_prob[t], rows->wanted[t] ? log_prob[n] : 99, 2e-5);
             assert_near((double)rows->entropy[t], rows->wanted[t] ? entropy[n] : 99, 2e-5);
@@ -110,8 +108,7 @@ static void scoring_in_slices_is_one_pass(void **state)
         struct learner small = opened(max_rows, 2);
         for (size_t i = 0; i < ROWS * WIDTH; i++)
             sliced->log_prob[i] = 99;
-        assert_int_equal(learner_score(&small, small.params, &sliced->view, sliced->log_prob, NULL),
-                         TRAINER_OK);
+        assert_int_equal(learner_score(&small, small.params, &sliced->view, sliced->log_prob, NULL), TRAINER_OK);
         assert_memory_equal(sliced->log_prob, whole->log_prob, sizeof whole->log_prob);
         learner_close(&small);
     }
@@ -122,8 +119,7 @@ static void scoring_in_slices_is_one_pass(void **state)
 
 /* ---- updates ---- */
 
-static double update(struct learner *learner, const struct rows *rows, double rate,
-                     double clip_norm)
+static double update(struct learner *learner, const struct rows *rows, double rate, double clip_norm)
 {
     const struct learner_rates rates = {.rate = rate, .clip_norm = clip_norm};
     struct trainer_error err;
@@ -142,8 +138,7 @@ static float *trained(int threads, int updates, double matrix_rate)
     double norm;
     for (int i = 0; i < updates; i++) {
         forward(&learner, rows);
-        assert_int_equal(learner_update(&learner, rows->d_log_prob, NULL, &rates, &norm, NULL),
-                         TRAINER_OK);
+        assert_int_equal(learner_update(&learner, rows->d_log_prob, NULL, &rates, &norm, NULL), TRAINER_OK);
         assert_true(norm > 0);
     }
     memcpy(params, learner.params, learner.n_params * sizeof *params);
@@ -181,8 +176,7 @@ static double weighted_sum(const struct rows *rows, const double *params)
         const size_t start[2] = {0, (size_t)rows->length[i]}, at = i * WIDTH;
         struct trainer_sequences one = {1, start, rows->tokens + at, rows->wanted + at};
         size_t n = 0;
-        assert_int_equal(trainer_policy_forward(pass, params, &one, log_prob, NULL, NULL),
-                         TRAINER_OK);
+        assert_int_equal(trainer_policy_forward(pass, params, &one, log_prob, NULL, NULL), TRAINER_OK);
         for (size_t t = at; t < at + WIDTH; t++)
             if (rows->wanted[t])
                 sum += (double)rows->d_log_prob[t] * log_prob[n++];
@@ -248,8 +242,7 @@ static void matrices_have_a_rate_of_their_own(void **state)
     for (size_t i = 0; i < n; i++) {
         bool moved = both[i] < start[i] || both[i] > start[i];
         bool same = !(both[i] < adam[i] || both[i] > adam[i]);
-        size_t in_layer =
-            i < layout.layers || i >= layout.norm ? 0 : (i - layout.layers) % layout.per_layer;
+        size_t in_layer = i < layout.layers || i >= layout.norm ? 0 : (i - layout.layers) % layout.per_layer;
         bool norm = in_layer < 16 || (in_layer >= 16 + 4 * 256 && in_layer < 32 + 4 * 256);
         if (i < layout.layers || i >= layout.norm || norm)
             assert_true(same);
@@ -274,8 +267,7 @@ static void a_gradient_that_is_not_finite_changes_nothing(void **state)
     forward(&learner, rows);
     for (size_t i = 0; i < ROWS * WIDTH; i++)
         rows->d_log_prob[i] = 1e38f;
-    assert_int_equal(learner_update(&learner, rows->d_log_prob, NULL, &rates, &norm, &err),
-                     TRAINER_ENUMERIC);
+    assert_int_equal(learner_update(&learner, rows->d_log_prob, NULL, &rates, &norm, &err), TRAINER_ENUMERIC);
     assert_memory_equal(before, learner.params, learner.n_params * sizeof *before);
     assert_int_equal(learner.adam.steps, 0);
     learner_close(&learner);
@@ -290,9 +282,7 @@ static void bad_tokens_are_an_error(void **state)
     struct rows *rows = random_rows();
     struct trainer_error err;
     rows->tokens[30 * WIDTH + 1] = 29;
-    assert_int_equal(
-        learner_forward(&learner, learner.params, &rows->view, rows->log_prob, rows->entropy, &err),
-        TRAINER_EINVAL);
+    assert_int_equal(learner_forward(&learner, learner.params, &rows->view, rows->log_prob, rows->entropy, &err), TRAINER_EINVAL);
     assert_non_null(strstr(err.text, "tokens["));
     learner_close(&learner);
     free(rows);

@@ -87,21 +87,18 @@ static void update(struct learner *learner, struct rows *rows, bool replay, doub
     struct trainer_error err;
     learner->record = replay || learner->model.experts == 0 ? NULL : rows->routes;
     learner->replay = replay && learner->model.experts > 0 ? rows->routes : NULL;
-    enum trainer_status status =
-        learner_forward(learner, learner->params, &rows->view, rows->log_prob, rows->entropy, &err);
+    enum trainer_status status = learner_forward(learner, learner->params, &rows->view, rows->log_prob, rows->entropy, &err);
     learner->record = NULL;
     learner->replay = NULL;
     if (status == TRAINER_OK && values)
         status = learner_values(learner, &rows->view, rows->value, &err);
     if (status == TRAINER_OK)
-        status = learner_update(learner, rows->d_log_prob, values ? rows->d_value : NULL, &rates,
-                                norm, &err);
+        status = learner_update(learner, rows->d_log_prob, values ? rows->d_value : NULL, &rates, norm, &err);
     if (status != TRAINER_OK)
         fail_msg("%s", err.text);
 }
 
-static struct outcome trained(const struct trainer_model *model,
-                              const struct trainer_micro_batch *micro, int threads)
+static struct outcome trained(const struct trainer_model *model, const struct trainer_micro_batch *micro, int threads)
 {
     struct learner learner;
     struct outcome outcome = {.rows = random_rows(model, 5)};
@@ -293,12 +290,8 @@ static void runs_within_a_budget_give_the_same(void **state)
         assert_a_budget_changes_nothing(recipe, "values");
         recipe = wide_recipe(RL_ALGORITHM_GRPO);
         recipe.micro_batch.tokens = tokens;
-        recipe.tasks[0].algorithm.distill =
-            (struct trainer_distill){.how = TRAINER_DISTILL_LOSS,
-                                     .teacher = TRAINER_TEACHER_POLICY,
-                                     .pass_rate = 1,
-                                     .normalise = true,
-                                     .coef = 0.5};
+        recipe.tasks[0].algorithm.distill = (struct trainer_distill){
+            .how = TRAINER_DISTILL_LOSS, .teacher = TRAINER_TEACHER_POLICY, .pass_rate = 1, .normalise = true, .coef = 0.5};
         assert_a_budget_changes_nothing(recipe, "distillation");
         recipe = wide_recipe(RL_ALGORITHM_GRPO);
         recipe.micro_batch.tokens = tokens;
@@ -360,8 +353,7 @@ static void a_large_minibatch_stays_within_its_budget(void **state)
     assert_int_equal(wait4(child, &status, 0, &usage), child);
     assert_int_equal(status, 0);
     double most = 1024 * (double)usage.ru_maxrss;
-    print_message("%.0f MB at most, %.0f MB by learner_bytes, %.0f MB without a budget\n",
-                  most / 1e6, bound / 1e6, all / 1e6);
+    print_message("%.0f MB at most, %.0f MB by learner_bytes, %.0f MB without a budget\n", most / 1e6, bound / 1e6, all / 1e6);
     assert_true(bound < 130e6 && all > 4e9);
 #ifndef __SANITIZE_ADDRESS__ /* the sanitizer's own memory would be counted */
     assert_true(most > 64e6 && most < bound + 40e6);
@@ -372,10 +364,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         /* These tests fork, which is safe only before threads are started. */
-        cmocka_unit_test(runs_within_a_budget_give_the_same),
-        cmocka_unit_test(a_large_minibatch_stays_within_its_budget),
-        cmocka_unit_test(recomputed_activations_change_nothing),
-        cmocka_unit_test(packing_changes_rounding_alone),
+        cmocka_unit_test(runs_within_a_budget_give_the_same),        cmocka_unit_test(a_large_minibatch_stays_within_its_budget),
+        cmocka_unit_test(recomputed_activations_change_nothing),     cmocka_unit_test(packing_changes_rounding_alone),
         cmocka_unit_test(a_plan_is_a_permutation_within_its_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

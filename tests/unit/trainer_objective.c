@@ -101,7 +101,8 @@ static struct given *given(const enum kind *kinds, size_t n_kinds)
     g->b = minibatch_new(ROWS, WIDTH);
     g->b->tasks = g->tasks;
     for (size_t i = 0; i < 2; i++)
-        g->tasks[i].algorithm.distill = (struct trainer_distill){.clip_low = 0.2, .clip_high = i ? 0.1 : 0.28, .clip_gap = i ? 0.5 : 0};
+        g->tasks[i].algorithm.distill =
+            (struct trainer_distill){.clip_low = 0.2, .clip_high = i ? 0.1 : 0.28, .clip_gap = i ? 0.5 : 0};
     for (size_t row = 0; row < ROWS; row++)
         g->r->task[row] = row % 3 == 2;
     for (size_t row = 0; row < ROWS; row++)
@@ -217,10 +218,8 @@ static void rejected_tokens_leave_the_rl_component(void **state)
 
 /* ---- each loss ---- */
 
-typedef enum rl_status policy_loss_fn(const struct rl_batch *, const struct rl_loss_inputf *,
-                                      const struct rl_loss_options *, float *,
-                                      struct rl_loss_result *, struct rl_workspace *,
-                                      struct rl_error *);
+typedef enum rl_status policy_loss_fn(const struct rl_batch *, const struct rl_loss_inputf *, const struct rl_loss_options *,
+                                      float *, struct rl_loss_result *, struct rl_workspace *, struct rl_error *);
 
 static const struct {
     enum trainer_loss_name name;
@@ -279,8 +278,7 @@ static void check_policy_loss(struct given *g, size_t i, size_t a)
                                       .advantages = g->b->advantage,
                                       .weights = g->b->weight,
                                       .clip_scale = g->b->clip_scaled ? g->b->clip_scale : NULL};
-    CORE_CALL(status, &g->workspace,
-              policy_losses[i].core(&batch, &in, &options, expected, &out, &g->workspace.ws, NULL));
+    CORE_CALL(status, &g->workspace, policy_losses[i].core(&batch, &in, &options, expected, &out, &g->workspace.ws, NULL));
     assert_int_equal(status, RL_OK);
     assert_near(result.loss, out.loss, 1e-9);
     assert_near(result.clip_fraction, out.pg_clipfrac, 1e-9);
@@ -340,13 +338,10 @@ static void the_turn_loss_is_that_of_the_core(void **state)
         options.clip_low = 0.1;
         options.clip_high = 0.13;
         const struct rl_batch batch = {ROWS, WIDTH, g->b->mask, g->b->turn, NULL};
-        const struct rl_loss_inputf in = {.log_prob = g->b->log_prob,
-                                          .old_log_prob = g->b->old,
-                                          .advantages = g->b->advantage,
-                                          .weights = g->b->weight};
+        const struct rl_loss_inputf in = {
+            .log_prob = g->b->log_prob, .old_log_prob = g->b->old, .advantages = g->b->advantage, .weights = g->b->weight};
         CORE_CALL(status, &g->workspace,
-                  rl_a2tgpo_turn_lossf(&batch, &in, g->b->clip_scale, &options, expected, NULL,
-                                       &out, &g->workspace.ws, NULL));
+                  rl_a2tgpo_turn_lossf(&batch, &in, g->b->clip_scale, &options, expected, NULL, &out, &g->workspace.ws, NULL));
         assert_int_equal(status, RL_OK);
         assert_near(result.loss, out.loss, 1e-9);
         assert_true(result.clip_fraction > 0);
@@ -371,16 +366,13 @@ static void check_rl_stream(enum trainer_loss_name name)
     for (size_t i = 0; i < ROWS * WIDTH; i++) {
         if (!g->b->mask[i])
             continue;
-        double now = (double)g->b->log_prob[i], then = (double)g->b->sampled[i],
-               a = (double)g->b->advantage[i];
-        double l = now - then, moved = exp(now) - exp(then),
-               weight = (double)g->b->weight[i] / members;
+        double now = (double)g->b->log_prob[i], then = (double)g->b->sampled[i], a = (double)g->b->advantage[i];
+        double l = now - then, moved = exp(now) - exp(then), weight = (double)g->b->weight[i] / members;
         bool out = a > 0 ? moved > 0.2 : moved < -0.2;
         if (name == TRAINER_LOSS_IPO)
             out = fabs(moved) > 0.2;
         expected += weight * ((out ? 0 : -a * exp(l)) + 1e-3 * l * l);
-        assert_near((double)g->b->d_log_prob[i], weight * ((out ? 0 : -a * exp(l)) + 2e-3 * l),
-                    1e-6);
+        assert_near((double)g->b->d_log_prob[i], weight * ((out ? 0 : -a * exp(l)) + 2e-3 * l), 1e-6);
     }
     assert_near(result.loss, expected, 1e-6);
     release(g);
@@ -450,9 +442,8 @@ static void check_gradient(enum trainer_loss_name name, double kl_coef)
 static void the_gradient_is_the_central_difference(void **state)
 {
     (void)state;
-    const enum trainer_loss_name exact[] = {
-        TRAINER_LOSS_PPO,  TRAINER_LOSS_SAPO, TRAINER_LOSS_GPG,      TRAINER_LOSS_GEO_MEAN,
-        TRAINER_LOSS_DPPO, TRAINER_LOSS_IPO,  TRAINER_LOSS_REINFORCE, TRAINER_LOSS_COMPOSE};
+    const enum trainer_loss_name exact[] = {TRAINER_LOSS_PPO,  TRAINER_LOSS_SAPO, TRAINER_LOSS_GPG,       TRAINER_LOSS_GEO_MEAN,
+                                            TRAINER_LOSS_DPPO, TRAINER_LOSS_IPO,  TRAINER_LOSS_REINFORCE, TRAINER_LOSS_COMPOSE};
     for (size_t i = 0; i < sizeof exact / sizeof *exact; i++) {
         check_gradient(exact[i], 0);
         check_gradient(exact[i], 0.5);
@@ -627,14 +618,14 @@ static void bypassing_is_the_cores_loss(void **state)
         for (int sequence = 0; sequence < 2; sequence++) {
             struct given *g = given(all_rl, 1);
             struct trainer_loss loss = loss_of(names[k]);
-            struct trainer_correction correction = {.sequence_level = sequence, .cap = 1.1, .reject = "token_k1",
-                                                    .reject_threshold = "0.8_1.25"};
+            struct trainer_correction correction = {
+                .sequence_level = sequence, .cap = 1.1, .reject = "token_k1", .reject_threshold = "0.8_1.25"};
             evaluate(g, &loss);
             memcpy(plain, g->b->d_log_prob, sizeof plain);
             g->b->bypass = &correction;
             struct loss_result result = evaluate(g, &loss);
-            const struct rl_correction_options options = {.is = sequence ? RL_IS_SEQUENCE : RL_IS_TOKEN, .is_threshold = 1.1,
-                                                          .rs = "token_k1", .rs_threshold = "0.8_1.25"};
+            const struct rl_correction_options options = {
+                .is = sequence ? RL_IS_SEQUENCE : RL_IS_TOKEN, .is_threshold = 1.1, .rs = "token_k1", .rs_threshold = "0.8_1.25"};
             const struct rl_batch batch = {ROWS, WIDTH, g->b->mask, g->b->turn, NULL};
             struct rl_metric items[RL_METRICS_ENOUGH];
             struct rl_metrics metrics = {items, 0, RL_METRICS_ENOUGH};
@@ -645,8 +636,8 @@ static void bypassing_is_the_cores_loss(void **state)
             clip.clip_low = loss.clip_low;
             clip.clip_high = loss.clip_high;
             CORE_CALL(status, &g->workspace,
-                      rl_bypass_lossf(&batch, kinds[k], &options, &clip, g->b->log_prob, g->b->sampled, g->b->advantage,
-                                      expected, &out, &metrics, &g->workspace.ws, NULL));
+                      rl_bypass_lossf(&batch, kinds[k], &options, &clip, g->b->log_prob, g->b->sampled, g->b->advantage, expected,
+                                      &out, &metrics, &g->workspace.ws, NULL));
             assert_int_equal(status, RL_OK);
             assert_near(result.loss, out.loss, 1e-9);
             assert_gradient(g, expected);
@@ -729,8 +720,7 @@ static void a_teachers_square_distance_is_added(void **state)
         }
         square += (double)g->b->kd[i] * gap * gap / 2 / n;
         edges += edge / n;
-        assert_near((double)g->b->d_log_prob[i] - (double)without[i],
-                    edge ? 0 : (double)g->b->kd[i] * gap / n, 1e-6);
+        assert_near((double)g->b->d_log_prob[i] - (double)without[i], edge ? 0 : (double)g->b->kd[i] * gap / n, 1e-6);
     }
     assert_true(edges > 0.05 && edges < 0.6);
     assert_true(limited > 3);

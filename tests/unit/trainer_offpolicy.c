@@ -46,8 +46,7 @@ static float *random_params(const struct trainer_model *model)
     return params;
 }
 
-static float *lowered(const struct trainer_model *model, enum trainer_precision precision,
-                      const float *params)
+static float *lowered(const struct trainer_model *model, enum trainer_precision precision, const float *params)
 {
     float *out = malloc(trainer_model_parameters(model) * sizeof *out);
     trainer_policy_quantise(model, precision, params, out);
@@ -74,10 +73,9 @@ static void bf16_rounds_to_nearest_even(void **state)
 {
     (void)state;
     const uint32_t cases[][2] = {
-        {0x3f800000, 0x3f800000}, {0x3f807fff, 0x3f800000}, {0x3f808000, 0x3f800000},
-        {0x3f808001, 0x3f810000}, {0x3f818000, 0x3f820000}, {0xbf818000, 0xbf820000},
-        {0x3fffffff, 0x40000000}, {0x80000000, 0x80000000}, {0x00008000, 0x00000000},
-        {0x00018000, 0x00020000},
+        {0x3f800000, 0x3f800000}, {0x3f807fff, 0x3f800000}, {0x3f808000, 0x3f800000}, {0x3f808001, 0x3f810000},
+        {0x3f818000, 0x3f820000}, {0xbf818000, 0xbf820000}, {0x3fffffff, 0x40000000}, {0x80000000, 0x80000000},
+        {0x00008000, 0x00000000}, {0x00018000, 0x00020000},
     };
     struct trainer_model model = small_model(true);
     float *params = random_params(&model);
@@ -167,8 +165,7 @@ static struct trainer_iteration collect_and_correct(struct run *run, int32_t ite
 {
     struct trainer_iteration metrics = {0};
     struct trainer_error err;
-    if (collect_and_credit(run, iteration, &metrics, &err) != TRAINER_OK ||
-        run_correct(run, &metrics, &err) != TRAINER_OK)
+    if (collect_and_credit(run, iteration, &metrics, &err) != TRAINER_OK || run_correct(run, &metrics, &err) != TRAINER_OK)
         fail_msg("%s", err.text);
     return metrics;
 }
@@ -197,8 +194,7 @@ static void assert_sampled_by(struct run *run, const float *params)
 enum { ITERATIONS = 6 };
 
 /* Keeps the weights of every iteration and checks that the sampler's are those of `age` iterations ago. */
-static void check_staleness(const float *params, int32_t staleness, int32_t max_staleness,
-                            enum trainer_precision precision)
+static void check_staleness(const float *params, int32_t staleness, int32_t max_staleness, enum trainer_precision precision)
 {
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
     recipe.tasks[0].algorithm.name = RL_ALGORITHM_JOINT; /* gains give every group a gradient */
@@ -268,8 +264,7 @@ static struct trainer_recipe off_policy_recipe(enum trainer_correction_name name
     return recipe;
 }
 
-static struct run *third_iteration(const struct trainer_recipe *recipe, const float *params,
-                                   struct trainer_iteration *metrics)
+static struct run *third_iteration(const struct trainer_recipe *recipe, const float *params, struct trainer_iteration *metrics)
 {
     struct run *run = opened_run(recipe, params);
     for (int32_t i = 0; i < 3; i++) {
@@ -401,8 +396,7 @@ static void check_weights(const float *params, bool sequence_level, double cap)
             if (!r->mask[i])
                 continue;
             double token = (double)(r->old[i] - r->log_prob[i]);
-            double ratio =
-                exp(fmax(-20, sequence_level ? log_ratio : token)); /* a limit of the core */
+            double ratio = exp(fmax(-20, sequence_level ? log_ratio : token)); /* a limit of the core */
             assert_near((double)r->weight[i], fmin(cap, ratio), 1e-4 * fmin(cap, ratio));
             capped += ratio > cap;
             below += ratio < cap;
@@ -463,8 +457,7 @@ static void tempered_rollouts_are_scored_again(void **state)
     struct trainer_rollouts *r = run->rollouts;
     struct learner_rows rows = {r->n, r->width, r->tokens, r->length, r->mask};
     float *log_prob = malloc(r->n * r->width * sizeof *log_prob);
-    assert_int_equal(learner_score(&run->learner, run->learner.params, &rows, log_prob, NULL),
-                     TRAINER_OK);
+    assert_int_equal(learner_score(&run->learner, run->learner.params, &rows, log_prob, NULL), TRAINER_OK);
     for (size_t i = 0; i < r->n * r->width; i++)
         if (r->mask[i])
             assert_near((double)r->old[i], (double)log_prob[i], 1e-6);

@@ -67,8 +67,7 @@ static void step_once(size_t rows, size_t columns, float *params)
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < columns; j++) {
             bits = bits * 1664525u + 1013904223u;
-            gradient[i * STRIDE + j] =
-                ((float)(bits >> 8) / 0x1p24f - 0.5f) * (float)(1 + 3 * (rows < columns ? i : j));
+            gradient[i * STRIDE + j] = ((float)(bits >> 8) / 0x1p24f - 0.5f) * (float)(1 + 3 * (rows < columns ? i : j));
         }
     muon_step(&matrix, 1, 1, scratch);
     free(scratch);

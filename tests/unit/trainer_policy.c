@@ -127,8 +127,7 @@ static void probabilities_sum_to_one(void **state)
     trainer_policy_init(&model, 5, params);
     double log_prob, entropy, expected = 0;
     for (text[3] = 0; text[3] < model.tokens; text[3]++) {
-        assert_int_equal(trainer_policy_forward(pass, params, &in, &log_prob, &entropy, NULL),
-                         TRAINER_OK);
+        assert_int_equal(trainer_policy_forward(pass, params, &in, &log_prob, &entropy, NULL), TRAINER_OK);
         sum += exp(log_prob);
         expected -= exp(log_prob) * log_prob;
     }
@@ -151,8 +150,7 @@ static void float_agrees_with_double(void **state)
     trainer_policy_init(&model, 7, params);
     trainer_policy_initf(&model, 7, params_f);
     assert_int_equal(trainer_policy_forward(pass, params, &in, log_prob, NULL, NULL), TRAINER_OK);
-    assert_int_equal(trainer_policy_forwardf(pass_f, params_f, &in, log_prob_f, NULL, NULL),
-                     TRAINER_OK);
+    assert_int_equal(trainer_policy_forwardf(pass_f, params_f, &in, log_prob_f, NULL, NULL), TRAINER_OK);
     for (size_t i = 0; i < N_WANTED; i++)
         assert_near(log_prob_f[i], log_prob[i], 2e-5);
     trainer_pass_free(pass);
@@ -191,8 +189,7 @@ static void refused(struct trainer_sequences in, const char *why)
     struct trainer_pass *pass;
     struct trainer_error err;
     assert_int_equal(trainer_pass_create(&pass, &model, N_TOKENS, N_WANTED, NULL), TRAINER_OK);
-    assert_int_equal(trainer_policy_forward(pass, params, &in, log_prob, NULL, &err),
-                     TRAINER_EINVAL);
+    assert_int_equal(trainer_policy_forward(pass, params, &in, log_prob, NULL, &err), TRAINER_EINVAL);
     assert_non_null(strstr(err.text, why));
     trainer_pass_free(pass);
 }

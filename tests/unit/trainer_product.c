@@ -29,8 +29,7 @@ struct example {
     size_t size; /* number of elements of c */
 };
 
-static struct example example(bool transpose_a, bool transpose_b, bool add, size_t m, size_t n,
-                              size_t k)
+static struct example example(bool transpose_a, bool transpose_b, bool add, size_t m, size_t n, size_t k)
 {
     size_t a_rows = transpose_a ? k : m, b_rows = transpose_b ? n : k;
     struct example e = {.x = {.transpose_a = transpose_a,
@@ -76,8 +75,7 @@ static void assert_exact(const struct example *e)
             double c = (double)e->c[i * e->x.ldc + j];
             double right = j < e->x.n ? exact(e, i, j) : (double)e->before[i * e->x.ldc + j];
             if (!(fabs(c - right) <= (j < e->x.n ? 2e-6 * sqrt((double)e->x.k) : 0)))
-                fail_msg("%zu x %zu x %zu: [%zu][%zu] is %g, not %g", e->x.m, e->x.n, e->x.k, i, j,
-                         c, right);
+                fail_msg("%zu x %zu x %zu: [%zu][%zu] is %g, not %g", e->x.m, e->x.n, e->x.k, i, j, c, right);
         }
 }
 
@@ -93,15 +91,14 @@ static bool is_taken_here(void)
 /* The shapes are made of whole tiles, or leave remainders of rows, columns or parts of a sum. */
 static void products_are_right(void **state)
 {
-    const size_t shapes[][3] = {{600, 192, 64}, {601, 64, 64}, {605, 80, 70}, {64, 192, 600},
+    const size_t shapes[][3] = {{600, 192, 64}, {601, 64, 64},  {605, 80, 70},  {64, 192, 600},
                                 {259, 64, 449}, {66, 16, 1000}, {64, 64, 1400}, {300, 112, 100}};
     (void)state;
     if (!is_taken_here())
         skip();
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         for (int kind = 0; kind < 8; kind++) {
-            struct example e = example(kind & 1, kind & 2, kind & 4, shapes[s][0], shapes[s][1],
-                                       shapes[s][2]);
+            struct example e = example(kind & 1, kind & 2, kind & 4, shapes[s][0], shapes[s][1], shapes[s][2]);
             bool turned_fits = !(kind & 2) || shapes[s][1] * shapes[s][2] <= 16384;
             assert_int_equal(product_run(&e.x), turned_fits);
             if (turned_fits)
@@ -169,8 +166,7 @@ static void others_are_left_to_blas(void **state)
     const size_t shapes[][3] = {{600, 65, 64}, {600, 8, 640}, {1, 40, 64}};
     (void)state;
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
-        struct example e =
-            example(false, false, false, shapes[s][0], shapes[s][1], shapes[s][2]);
+        struct example e = example(false, false, false, shapes[s][0], shapes[s][1], shapes[s][2]);
         assert_false(product_run(&e.x));
         assert_memory_equal(e.c, e.before, e.size * sizeof *e.c);
         release(&e);
@@ -193,8 +189,8 @@ static void sums_are_those_of_blas(void **state)
     const struct {
         bool transpose_a;
         size_t m, n, k;
-    } shapes[] = {{false, 600, 192, 64}, {false, 500, 64, 256}, {true, 64, 192, 447},
-                  {true, 64, 192, 700},  {true, 256, 64, 1300}};
+    } shapes[] = {
+        {false, 600, 192, 64}, {false, 500, 64, 256}, {true, 64, 192, 447}, {true, 64, 192, 700}, {true, 256, 64, 1300}};
     (void)state;
     openblas_set_num_threads(1); /* with several threads, sums would be split */
     if (!FUSED || !is_taken_here() || rl_level() != RL_LEVEL_AVX512 || strcmp(openblas_get_corename(), "SkylakeX") != 0 ||
@@ -202,12 +198,10 @@ static void sums_are_those_of_blas(void **state)
         skip();
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         bool turned = shapes[s].transpose_a;
-        struct example e =
-            example(turned, false, turned, shapes[s].m, shapes[s].n, shapes[s].k);
+        struct example e = example(turned, false, turned, shapes[s].m, shapes[s].n, shapes[s].k);
         assert_true(product_run(&e.x));
-        cblas_sgemm(CblasRowMajor, turned ? CblasTrans : CblasNoTrans, CblasNoTrans, (int)e.x.m,
-                    (int)e.x.n, (int)e.x.k, 1, e.a, (int)e.x.lda, e.b, (int)e.x.ldb,
-                    turned ? 1 : 0, e.before, (int)e.x.ldc);
+        cblas_sgemm(CblasRowMajor, turned ? CblasTrans : CblasNoTrans, CblasNoTrans, (int)e.x.m, (int)e.x.n, (int)e.x.k, 1, e.a,
+                    (int)e.x.lda, e.b, (int)e.x.ldb, turned ? 1 : 0, e.before, (int)e.x.ldc);
         assert_memory_equal(e.c, e.before, e.size * sizeof *e.c);
         release(&e);
     }
@@ -216,12 +210,9 @@ static void sums_are_those_of_blas(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_are_right),
-        cmocka_unit_test(few_rows_are_taken_with_avx2),
-        cmocka_unit_test(few_long_rows_are_right),
-        cmocka_unit_test(every_level_gives_the_same_bits),
-        cmocka_unit_test(others_are_left_to_blas),
-        cmocka_unit_test(sums_are_those_of_blas),
+        cmocka_unit_test(products_are_right),      cmocka_unit_test(few_rows_are_taken_with_avx2),
+        cmocka_unit_test(few_long_rows_are_right), cmocka_unit_test(every_level_gives_the_same_bits),
+        cmocka_unit_test(others_are_left_to_blas), cmocka_unit_test(sums_are_those_of_blas),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,8 +39,7 @@ static struct trainer_recipe wide_recipe(const struct warm_place *place)
 }
 
 /* Returns a recipe with the environments hopworld and reverse. */
-static struct trainer_recipe mixed_recipe(const struct warm_place *place, enum rl_algorithm_name a,
-                                          enum rl_algorithm_name b)
+static struct trainer_recipe mixed_recipe(const struct warm_place *place, enum rl_algorithm_name a, enum rl_algorithm_name b)
 {
     struct trainer_recipe recipe = wide_recipe(place);
     add_reverse(&recipe, a, b, place->warm);
@@ -49,8 +48,7 @@ static struct trainer_recipe mixed_recipe(const struct warm_place *place, enum r
 
 /* ---- the same by any number of processes ---- */
 
-static void assert_same(const struct rank_outcome *a, const struct rank_outcome *b,
-                        const char *what, int size)
+static void assert_same(const struct rank_outcome *a, const struct rank_outcome *b, const char *what, int size)
 {
     if (b->status != TRAINER_OK || !b->agree)
         fail_msg("%s, %d ranks: %s", what, size, b->error);
@@ -62,8 +60,7 @@ static void assert_same(const struct rank_outcome *a, const struct rank_outcome 
 }
 
 /* Compares runs with a communicator of each of these sizes with a run without a communicator. */
-static void assert_equal_by(const struct trainer_recipe *recipe, const int *sizes, size_t n,
-                            const char *what)
+static void assert_equal_by(const struct trainer_recipe *recipe, const int *sizes, size_t n, const char *what)
 {
     struct rank_plan plan = {0};
     struct rank_outcome alone = run_ranks(recipe, &plan);
@@ -134,8 +131,7 @@ static void every_loss_gives_the_same(void **state)
         char what[32];
         snprintf(what, sizeof what, "loss %d", (int)name);
         recipe.loss.name = name;
-        recipe.loss.aggregation =
-            stream ? TRAINER_TOKEN_MEAN : (enum trainer_aggregation)(name % 4);
+        recipe.loss.aggregation = stream ? TRAINER_TOKEN_MEAN : (enum trainer_aggregation)(name % 4);
         recipe.loss.kl_coef = name % 2 ? 0.1 : 0;
         recipe.tasks[0].algorithm.beta = recipe_loss_clips(name) ? 0.3 : 0;
         check_recipe(&recipe);
@@ -199,8 +195,7 @@ static void packed_micro_batches_give_the_same(void **state)
     recipe.micro_batch.tokens = (int32_t)least;
     check_recipe(&recipe);
     assert_equal(&recipe, "packed");
-    recipe.micro_batch.activation_bytes =
-        2.5 * (double)trainer_pass_bytesf(&recipe.model, least, least);
+    recipe.micro_batch.activation_bytes = 2.5 * (double)trainer_pass_bytesf(&recipe.model, least, least);
     check_recipe(&recipe);
     assert_equal(&recipe, "packed within a budget");
 }
@@ -227,8 +222,7 @@ static void teachers_beside_an_algorithm_give_the_same(void **state)
         bool loss = how == TRAINER_DISTILL_LOSS;
         recipe.tasks[0].algorithm.distill =
             (struct trainer_distill){.how = (enum trainer_distill_how)how,
-                                     .teacher = loss ? TRAINER_TEACHER_POLICY
-                                                     : TRAINER_TEACHER_CHECKPOINT,
+                                     .teacher = loss ? TRAINER_TEACHER_POLICY : TRAINER_TEACHER_CHECKPOINT,
                                      .pass_rate = 0.8,
                                      .horizon = 12,
                                      .normalise = true,
@@ -310,8 +304,8 @@ static void a_judge_is_asked_once_for_all(void **state)
 
 /* ---- failing ---- */
 
-static void assert_all_fail(const struct trainer_recipe *recipe, const struct rank_plan *plan,
-                            enum trainer_status expected, const char *why)
+static void assert_all_fail(const struct trainer_recipe *recipe, const struct rank_plan *plan, enum trainer_status expected,
+                            const char *why)
 {
     struct rank_outcome outcome = run_ranks(recipe, plan);
     assert_int_equal(outcome.status, expected);
@@ -470,8 +464,7 @@ static void a_sum_keeps_its_order(void **state)
     }
     assert_memory_not_equal(expected, backwards, sizeof expected); /* order matters here */
     for (int size = 1; size <= MOST; size++) {
-        struct exchange exchange = {.lock = PTHREAD_MUTEX_INITIALIZER,
-                                    .moved = PTHREAD_COND_INITIALIZER};
+        struct exchange exchange = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
         struct member members[MOST];
         pthread_t threads[MOST];
         for (int r = 0; r < size; r++) {
@@ -480,9 +473,7 @@ static void a_sum_keeps_its_order(void **state)
             struct ranks ranks = {.comm = &comm};
             ranks_lanes(&ranks, LANES, r, &first, &end);
             for (size_t at = 0; at < LANES * (size_t)LENGTH; at++)
-                lanes[r][at] = at / LENGTH >= first && at / LENGTH < end
-                                   ? number(at / LENGTH, at % LENGTH)
-                                   : NAN;
+                lanes[r][at] = at / LENGTH >= first && at / LENGTH < end ? number(at / LENGTH, at % LENGTH) : NAN;
             members[r] = (struct member){&exchange, r, size, lanes[r]};
         }
         for (int r = 0; r < size; r++)

@@ -22,8 +22,7 @@
 #define SCHEMA FIXTURES_DIR "/../schema/recipe.schema.json"
 
 /* Parses JSON that is written with single quotes. */
-static enum trainer_status parse(struct trainer_recipe *recipe, const char *text,
-                                 struct trainer_error *err)
+static enum trainer_status parse(struct trainer_recipe *recipe, const char *text, struct trainer_error *err)
 {
     char *json = quotes(text);
     enum trainer_status status = trainer_recipe_parse(recipe, "r.json", json, strlen(json), err);
@@ -97,17 +96,15 @@ static void defaults_are_those_of_the_parts(void **state)
     assert_memory_equal(&e->world, &env.world, sizeof env.world);
     assert_true(r.model.width == model.width && r.model.layers == model.layers);
     assert_true(r.model.heads == model.heads && r.model.mlp == model.mlp);
-    assert_true(r.model.rope_base == model.rope_base &&
-                r.model.previous_token == model.previous_token);
+    assert_true(r.model.rope_base == model.rope_base && r.model.previous_token == model.previous_token);
     assert_memory_equal(&r.warm_start.demo, &demo, sizeof demo);
 }
 
 static void the_model_follows_from_world_and_environments(void **state)
 {
-    struct trainer_recipe r =
-        accepted("{'environments': [{'k_max': 4}, {'name': 'reverse', 'k_max': 12}],"
-                 " 'world': {'regions': 3, 'region_size': 5, 'relations': 7}, 'start': "
-                 "{'checkpoint': 'a'}}");
+    struct trainer_recipe r = accepted("{'environments': [{'k_max': 4}, {'name': 'reverse', 'k_max': 12}],"
+                                       " 'world': {'regions': 3, 'region_size': 5, 'relations': 7}, 'start': "
+                                       "{'checkpoint': 'a'}}");
     (void)state;
     assert_int_equal(r.model.tokens, TRAINER_N_MARKERS + 7 + 15);
     assert_int_equal(r.tasks[0].env.world.regions, 3);
@@ -154,9 +151,11 @@ static const char everything[] =
     "   'adca': {'scheme': 'allocation', 'outcome': 'all_steps', 'fix_base': 0.3,"
     "    'consistent_scale': 0.9, 'pos_unconsistent_scale': 0.4, 'neg_unconsistent_scale': 0.5,"
     "    'batch_norm': false, 'equal_trajectory_weight': false, 'length_normalisation': true},"
-    "   'outcome': {'weight': 0.7}, 'prm': {'epochs': 3}, 'schedule': {'kind': 'cosine', 'alpha_end': 0.1, 'beta_end': 0.2}, 'gae': {'lam': 0.9}, 'hierarchy': {'branches': 4, 'turns': 2},"
+    "   'outcome': {'weight': 0.7}, 'prm': {'epochs': 3}, 'schedule': {'kind': 'cosine', 'alpha_end': 0.1, 'beta_end': 0.2}, "
+    "'gae': {'lam': 0.9}, 'hierarchy': {'branches': 4, 'turns': 2},"
     "   'target': {'length': 21}, 'linear': {'output': 0.5, 'input': 0.6, 'turns': 0.7},"
-    "   'echo': {'roles': 'tool=0.2', 'filter': 'content'}, 'custom': {'command': 'c'}, 'filter': {'truncated': true, 'zero_advantage': true}}}],"
+    "   'echo': {'roles': 'tool=0.2', 'filter': 'content'}, 'custom': {'command': 'c'}, 'filter': {'truncated': true, "
+    "'zero_advantage': true}}}],"
     " 'training': {'iterations': 11, 'group_size': 12, 'epochs': 13, 'minibatch': 14,"
     "  'lr': 0.15, 'warmup': 16, 'final_rate': 0.17, 'adam_beta1': 0.18,"
     "  'adam_beta2': 0.19, 'weight_decay': 0.21, 'clip_norm': 0.22, 'temperature': 0.23},"
@@ -271,8 +270,7 @@ static void names_are_those_of_the_environments_and_algorithms(void **state)
     assert_string_equal(rl_algorithm_at(RL_ALGORITHM_GRPO_PASSK)->name, "grpo_passk");
     assert_string_equal(rl_algorithm_at(RL_ALGORITHM_ECHO)->name, "echo");
     assert_null(recipe_choice(algorithm, RL_N_ALGORITHMS));
-    struct trainer_recipe r =
-        accepted("{'loss': {'name': 'geo_mean'}, 'sampler': {'precision': 'bf16'}}");
+    struct trainer_recipe r = accepted("{'loss': {'name': 'geo_mean'}, 'sampler': {'precision': 'bf16'}}");
     assert_true(r.loss.name == TRAINER_LOSS_GEO_MEAN && r.sampler.precision == TRAINER_BF16);
     r = accepted("{'loss': {'name': 'ipo'}, 'correction': {'level': 'token'}}");
     assert_true(r.loss.name == TRAINER_LOSS_IPO && !r.correction.sequence_level);
@@ -350,16 +348,14 @@ static void a_judge_needs_address_model_and_an_algorithm_that_asks(void **state)
         {"'least': 2}, 'algorithm': {'name': 'hierarchical_grpo'}", "must be equal"}};
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         char text[200];
-        snprintf(text, sizeof text,
-                 "{'environments': [{'pool': {'questions': 64}, 'groups': {'sizes': 'solved', %s}]}",
+        snprintf(text, sizeof text, "{'environments': [{'pool': {'questions': 64}, 'groups': {'sizes': 'solved', %s}]}",
                  groups[i][0]);
         assert_refused(text, groups[i][1]);
     }
     assert_refused("{'micro_batch': {'tokens': 50}}", "but the longest sequence has");
     assert_refused("{'micro_batch': {'tokens': -1}}", "micro_batch.tokens is -1");
     assert_refused("{'micro_batch': {'activation_bytes': -1}}", "must be a number from 0 on");
-    assert_refused("{'micro_batch': {'activation_bytes': 1e6}}",
-                   "one micro-batch of 640 tokens needs");
+    assert_refused("{'micro_batch': {'activation_bytes': 1e6}}", "one micro-batch of 640 tokens needs");
     accepted("{'micro_batch': {'tokens': 200, 'activation_bytes': 6e6}}");
     assert_refused("{'environments': [{'algorithm': {'passk': {'k': 3}}}]}", "must divide training.group_size = 8");
     assert_refused("{'environments': [{'algorithm': {'passk': {'k': 8}}}]}", "must divide training.group_size = 8");
@@ -373,21 +369,20 @@ static void bad_json_is_refused_with_its_line(void **state)
     assert_refused("{\n'seed': }", "r.json:2:");
     assert_refused("[]", "must be a JSON object");
     assert_refused("{'seed': 1, 'seed': 2}", "duplicate");
-    assert_refused("{'environments': {}}",
-                   "environments is {}, but must be a list of 1 to 4 objects");
+    assert_refused("{'environments': {}}", "environments is {}, but must be a list of 1 to 4 objects");
     assert_refused("{'environments': []}", "a list of 1 to 4 objects");
     assert_refused("{'environments': [{},{},{},{},{}]}", "a list of 1 to 4 objects");
     assert_refused("{'environments': [{}, 3]}", "environments[1] is 3, but must be an object");
     assert_refused("{'training': 3}", "training is 3, but must be an object");
-    assert_refused("{'start': {'warm_start': []}}",
-                   "start.warm_start is [], but must be an object");
+    assert_refused("{'start': {'warm_start': []}}", "start.warm_start is [], but must be an object");
 }
 
 static void environments_inherit_the_algorithm_of_the_run(void **state)
 {
     (void)state;
-    struct trainer_recipe r = accepted("{'algorithm': {'name': 'turn-group-v1d', 'alpha': 0.7}, 'environments': [{}, {'name': 'reverse', "
-                                       "'algorithm': {'name': 'grpo'}}, {'name': 'reverse', 'algorithm': {'alpha': 0.2}}]}");
+    struct trainer_recipe r =
+        accepted("{'algorithm': {'name': 'turn-group-v1d', 'alpha': 0.7}, 'environments': [{}, {'name': 'reverse', "
+                 "'algorithm': {'name': 'grpo'}}, {'name': 'reverse', 'algorithm': {'alpha': 0.2}}]}");
     assert_string_equal(rl_algorithm_at(r.tasks[0].algorithm.name)->name, "turn-group-v1d");
     assert_true(r.tasks[0].algorithm.alpha > 0.69 && r.tasks[2].algorithm.alpha < 0.21);
     assert_string_equal(rl_algorithm_at(r.tasks[1].algorithm.name)->name, "grpo");
@@ -404,19 +399,18 @@ static void an_unknown_key_is_refused_with_the_nearest(void **state)
 {
     (void)state;
     assert_refused("{'sede': 1}", "unknown key \"sede\"; the nearest known one is seed");
-    assert_refused("{'training': {'epoch': 1}}",
-                   "training: unknown key \"epoch\"; the nearest known one is training.epochs");
+    assert_refused("{'training': {'epoch': 1}}", "training: unknown key \"epoch\"; the nearest known one is training.epochs");
     assert_refused("{'environments': [{}, {'algoritm': {}}]}",
                    "environments[1]: unknown key \"algoritm\"; the nearest known one is "
                    "environments[1].algorithm");
     assert_refused("{'environments': [{'algorithm': {'alhpa': 1}}]}",
                    "environments[0].algorithm: unknown key \"alhpa\"; the nearest known one is "
                    "environments[0].algorithm.alpha");
-    assert_refused("{'training': {'alpha': 1}}",
-                   "nearest known one is environments[0].algorithm.alpha");
+    assert_refused("{'training': {'alpha': 1}}", "nearest known one is environments[0].algorithm.alpha");
     assert_refused("{'environments': [{'algorithm': {'name': 'grop'}}]}",
                    "algorithm.name is \"grop\" (the nearest known one is grpo)");
-    assert_refused("{'environments': [{'algorithm': {'name': 'custom'}}]}", "custom needs algorithm.custom.command, or data.file");
+    assert_refused("{'environments': [{'algorithm': {'name': 'custom'}}]}",
+                   "custom needs algorithm.custom.command, or data.file");
     assert_refused("{'training.epochs': 1}", "nearest known one is training.epochs");
     assert_refused("{'loss': {'clip': 1}}", "nearest known one is loss.clip_low");
     assert_refused("{'a\\nb': 1}", "unknown key \"a\\nb\"");
@@ -430,8 +424,7 @@ static void wrong_values_are_refused_with_their_path(void **state)
     (void)state;
     assert_refused("{'environments': [{'algorithm': {'alpha': 'x'}}]}",
                    "environments[0].algorithm.alpha is \"x\", but must be a number from 0 to 100");
-    assert_refused("{'training': {'epochs': 1.5}}",
-                   "training.epochs is 1.5, but must be a whole number from 1 to 1024");
+    assert_refused("{'training': {'epochs': 1.5}}", "training.epochs is 1.5, but must be a whole number from 1 to 1024");
     assert_refused("{'training': {'epochs': 0}}", "training.epochs is 0");
     assert_refused("{'training': {'epochs': 1e300}}", "training.epochs is 1");
     assert_refused("{'training': {'epochs': null}}", "training.epochs is null");
@@ -443,15 +436,12 @@ static void wrong_values_are_refused_with_their_path(void **state)
     assert_refused("{'seed': -1}", "seed is -1");
     assert_refused("{'seed': 9007199254740992}", "seed is 9007199254740992");
     assert_refused("{'seed': '1'}", "seed is \"1\"");
-    assert_refused("{'model': {'previous_token': 1}}",
-                   "model.previous_token is 1, but must be true or false");
+    assert_refused("{'model': {'previous_token': 1}}", "model.previous_token is 1, but must be true or false");
     assert_refused("{'name': 3}", "name is 3, but must be one line of UTF-8 of at most 63 bytes");
     assert_refused("{'hypothesis': 'a\\nb'}", "hypothesis is \"a\\nb\"");
-    assert_refused("{'name': '0123456789012345678901234567890123456789012345678901234567890123'}",
-                   "at most 63 bytes");
-    assert_refused(
-        "{'loss': {'name': 'pop'}}",
-        "loss.name is \"pop\" (the nearest known one is ppo), but must be one of ppo, turn, gspo");
+    assert_refused("{'name': '0123456789012345678901234567890123456789012345678901234567890123'}", "at most 63 bytes");
+    assert_refused("{'loss': {'name': 'pop'}}",
+                   "loss.name is \"pop\" (the nearest known one is ppo), but must be one of ppo, turn, gspo");
     assert_refused("{'loss': {'name': 0}}", "loss.name is 0");
     assert_refused("{'correction': {'level': 'row'}}", "one of token, sequence");
     accepted("{'training': {'epochs': 2.0}}");
@@ -461,46 +451,35 @@ static void settings_that_do_not_go_together_are_refused(void **state)
 {
     (void)state;
 #define ENV(text) "{'environments': [{}, {" text "}]}"
-    assert_refused(ENV("'algorithm': {'name': 'opd'}"),
-                   "environments[1]: algorithm.teacher is missing: opd needs a checkpoint");
-    assert_refused(ENV("'algorithm': {'name': 'sft'}"),
-                   "algorithm.teacher is missing: sft needs a checkpoint");
+    assert_refused(ENV("'algorithm': {'name': 'opd'}"), "environments[1]: algorithm.teacher is missing: opd needs a checkpoint");
+    assert_refused(ENV("'algorithm': {'name': 'sft'}"), "algorithm.teacher is missing: sft needs a checkpoint");
     assert_refused(ENV("'k_min': 5, 'k_max': 4"), "environments[1]: k_min 5, k_max 4");
-    assert_refused(ENV("'k_max': 6"),
-                   "environments[1]: k_min..k_max is 3..6, which start.warm_start with 2..5");
+    assert_refused(ENV("'k_max': 6"), "environments[1]: k_min..k_max is 3..6, which start.warm_start with 2..5");
     assert_refused(ENV("'k_min': 1"), "k_min..k_max is 1..5, which start.warm_start with 2..5");
     accepted("{'environments': [{'k_min': 1, 'k_max': 6}], 'start': {'checkpoint': 'a'}}");
     accepted("{'environments': [{'k_min': 1, 'k_max': 6}], 'start': {'warm_start': {'steps': 0}}}");
     accepted(ENV("'name': 'reverse', 'k_min': 1, 'k_max': 12"));
     accepted(ENV("'algorithm': {'name': 'opd', 'teacher': 't'}"));
     assert_refused("{'world': {'relations': 4}, 'start': {'checkpoint': 'a'}}", "k_max 5");
-    assert_refused("{'world': {'relations': 4}, 'environments': [{'k_max': 4}]}",
-                   "start.warm_start.k_max is 5");
+    assert_refused("{'world': {'relations': 4}, 'environments': [{'k_max': 4}]}", "start.warm_start.k_max is 5");
     assert_refused("{'world': {'regions': 4096, 'region_size': 4096}}", "more than 65536 entities");
-    assert_refused("{'start': {'warm_start': {'k_min': 6}}}",
-                   "start.warm_start.k_min 6 is above k_max 5");
-    assert_refused("{'start': {'warm_start': {'steps': 1000000, 'batch': 65536}}}",
-                   "65536000000 demonstrations");
-    assert_refused("{'training': {'minibatch': 257}}",
-                   "training.minibatch is 257, but an iteration has only 256");
+    assert_refused("{'start': {'warm_start': {'k_min': 6}}}", "start.warm_start.k_min 6 is above k_max 5");
+    assert_refused("{'start': {'warm_start': {'steps': 1000000, 'batch': 65536}}}", "65536000000 demonstrations");
+    assert_refused("{'training': {'minibatch': 257}}", "training.minibatch is 257, but an iteration has only 256");
     accepted("{'training': {'minibatch': 512}, 'environments': [{}, {}]}");
-    assert_refused("{'training': {'iterations': 1000000, 'epochs': 1000, 'minibatch': 1}}",
-                   "are more than 2147483647");
+    assert_refused("{'training': {'iterations': 1000000, 'epochs': 1000, 'minibatch': 1}}", "are more than 2147483647");
     assert_refused("{'loss': {'name': 'ipo'}, 'opsm': {'unit': 'turn'}}", "opsm.unit");
     assert_refused("{'opsm': {'unit': 'turn', 'lower': 3}}", "opsm.lower 3 is above opsm.upper 2");
     assert_refused("{'loss': {'name': 'gspo'}, 'after_tool': {'own_clip': true}}", "after_tool");
-    assert_refused("{'loss': {'name': 'compose'}, 'correction': {'name': 'tis'}}",
-                   "must be none with loss.name compose");
+    assert_refused("{'loss': {'name': 'compose'}, 'correction': {'name': 'tis'}}", "must be none with loss.name compose");
     assert_refused("{'kl': {'place': 'reward'}}", "kl.place needs loss.kl_coef");
     assert_refused("{'loss': {'name': 'sapo'}, 'environments': [{'algorithm': {'name': 'turn-group-v1d'}}]}",
                    "environments[0].algorithm.beta scales the clip range, which loss.name sapo does not have");
     accepted("{'loss': {'name': 'sapo'}, 'environments': [{'algorithm': {'name': 'turn-group-v1d', 'beta': 0}}]}");
     accepted("{'loss': {'name': 'cispo'}, 'environments': [{'algorithm': {'name': 'turn-group-v1d'}}]}");
     assert_refused("{'routing': {'replay': 'R2'}}", "routing.replay needs model.experts.count");
-    assert_refused("{'loss': {'name': 'dppo', 'aggregation': 'seq-mean-token-sum'}}",
-                   "must be token-mean with loss.name dppo");
-    assert_refused("{'loss': {'name': 'ipo'}, 'correction': {'name': 'tis'}}",
-                   "none with loss.name ipo");
+    assert_refused("{'loss': {'name': 'dppo', 'aggregation': 'seq-mean-token-sum'}}", "must be token-mean with loss.name dppo");
+    assert_refused("{'loss': {'name': 'ipo'}, 'correction': {'name': 'tis'}}", "none with loss.name ipo");
     assert_refused("{'model': {'width': 66, 'heads': 4}}", "model.width 66");
     assert_refused("{'model': {'width': 6, 'heads': 2}}", "model.width 6");
 }
@@ -519,11 +498,10 @@ static void only_algorithms_that_compare_need_a_group(void **state)
             continue; /* it needs a data set (trainer_data.c) */
         for (size_t k = 0; alone[k]; k++)
             needs = needs && strcmp(name, alone[k]) != 0;
-        snprintf(
-            text, sizeof text,
-            "{'environments': [{'questions': 64, 'algorithm': {'name': '%s'%s}}],"
-            " 'training': {'group_size': 1}}",
-            name, i == RL_ALGORITHM_OPD || i == RL_ALGORITHM_SFT ? ", 'teacher': 't'" : "");
+        snprintf(text, sizeof text,
+                 "{'environments': [{'questions': 64, 'algorithm': {'name': '%s'%s}}],"
+                 " 'training': {'group_size': 1}}",
+                 name, i == RL_ALGORITHM_OPD || i == RL_ALGORITHM_SFT ? ", 'teacher': 't'" : "");
         if (needs)
             assert_refused(text, "needs groups of at least 2 rollouts, not 1 (training.group_size");
         else
@@ -534,13 +512,11 @@ static void only_algorithms_that_compare_need_a_group(void **state)
 static void rejections_are_those_of_the_core(void **state)
 {
     (void)state;
-#define REJECT(name, reject, threshold)                                                            \
-    "{'correction': {'name': '" name "', 'reject': '" reject "', 'reject_threshold': '" threshold  \
-    "'}}"
+#define REJECT(name, reject, threshold)                                                                                          \
+    "{'correction': {'name': '" name "', 'reject': '" reject "', 'reject_threshold': '" threshold "'}}"
     accepted(REJECT("decoupled", "token_k1", "0.5_2"));
     accepted(REJECT("decoupled", "seq_sum_k1,seq_mean_k2,seq_max_k3", "2,1,1"));
-    assert_refused(REJECT("tis", "token_k1", "2"),
-                   "correction.reject needs correction.name decoupled");
+    assert_refused(REJECT("tis", "token_k1", "2"), "correction.reject needs correction.name decoupled");
     assert_refused(REJECT("decoupled", "token_k1", ""), "set both correction.reject");
     assert_refused(REJECT("decoupled", "", "2"), "set both correction.reject");
     assert_refused(REJECT("decoupled", "token_k9", "2"), "correction.reject: ");
@@ -567,13 +543,11 @@ static void what_a_program_sets_is_checked_too(void **state)
     REFUSES(r.n_tasks = 0, "environments has 0 entries");
     REFUSES(r.n_tasks = 5, "environments has 5 entries");
     REFUSES(r.seed = UINT64_MAX, "seed is 1");
-    REFUSES(r.tasks[0].algorithm.name = (enum rl_algorithm_name)99,
-            "environments[0].algorithm.name is 99");
+    REFUSES(r.tasks[0].algorithm.name = (enum rl_algorithm_name)99, "environments[0].algorithm.name is 99");
     REFUSES(r.loss.name = (enum trainer_loss_name) - 1, "loss.name is");
     REFUSES(memset(r.name, 'x', sizeof r.name), "name is not terminated");
     REFUSES(strcpy(r.name, "\xff"), "name is something else");
-    REFUSES((r.n_tasks = 2, r.tasks[1] = r.tasks[0], r.tasks[1].questions = 0),
-            "environments[1].questions is 0");
+    REFUSES((r.n_tasks = 2, r.tasks[1] = r.tasks[0], r.tasks[1].questions = 0), "environments[1].questions is 0");
 }
 
 static void a_refusal_needs_no_error_struct(void **state)
@@ -618,8 +592,7 @@ static void the_published_recipes_are_sound(void **state)
         if (trainer_recipe_load(&r[i], path, &err) != TRAINER_OK)
             fail_msg("%s", err.text);
         assert_string_equal(r[i].name, names[i]);
-        assert_true(r[i].warm_start.steps == 450 && r[i].warm_start.k_min == 2 &&
-                    r[i].warm_start.k_max == 5);
+        assert_true(r[i].warm_start.steps == 450 && r[i].warm_start.k_min == 2 && r[i].warm_start.k_max == 5);
     }
     assert_int_equal(r[0].training.iterations, 0);
     assert_true(r[1].loss.name == TRAINER_LOSS_PPO && r[1].loss.clip_high == 0.28);
@@ -726,12 +699,10 @@ static void every_setting_is_visited_under_its_path(void **state)
     const struct recipe_table *tables[] = {&recipe_root, &recipe_task};
     for (size_t t = 0; t < 2; t++)
         for (size_t i = 0; i < tables[t]->n; i++)
-            settings += tables[t]->fields[i].kind != RECIPE_OBJECT &&
-                        tables[t]->fields[i].kind != RECIPE_TASKS;
+            settings += tables[t]->fields[i].kind != RECIPE_OBJECT && tables[t]->fields[i].kind != RECIPE_TASKS;
     trainer_recipe_settings(&recipe, note_setting, &v);
     assert_int_equal(v.n, settings);
-    assert_true(v.alpha == 0.31 && v.k_min == 2 && v.learning_rate == 0.15 &&
-                v.previous_token == 0);
+    assert_true(v.alpha == 0.31 && v.k_min == 2 && v.learning_rate == 0.15 && v.previous_token == 0);
     assert_string_equal(v.loss, "cispo");
     assert_false(v.strange);
 }
@@ -758,12 +729,10 @@ static void rows_name_what_the_algorithm_reads(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[128], names[512] = "", wanted[512];
-        snprintf(text, sizeof text, "{'environments': [{'algorithm': {'name': '%s'}}]}",
-                 cases[i][0]);
+        snprintf(text, sizeof text, "{'environments': [{'algorithm': {'name': '%s'}}]}", cases[i][0]);
         struct trainer_recipe recipe = accepted(text);
         trainer_recipe_settings(&recipe, note_name, names);
-        snprintf(wanted, sizeof wanted,
-                 "seed iterations group_size lr clip_low clip_high questions k_min k_max algorithm %s",
+        snprintf(wanted, sizeof wanted, "seed iterations group_size lr clip_low clip_high questions k_min k_max algorithm %s",
                  cases[i][1]);
         assert_string_equal(names, wanted);
     }
@@ -785,8 +754,7 @@ static struct trainer_recipe changed(const char *text, size_t n, const struct tr
 {
     struct trainer_recipe recipe;
     struct trainer_error err;
-    if (trainer_recipe_parse_changed(&recipe, "r.json", text, strlen(text), list, n, &err) !=
-        TRAINER_OK)
+    if (trainer_recipe_parse_changed(&recipe, "r.json", text, strlen(text), list, n, &err) != TRAINER_OK)
         fail_msg("%s", err.text);
     return recipe;
 }
@@ -797,11 +765,10 @@ static void a_setting_has_one_name(void **state)
     (void)state;
     struct trainer_recipe r = accepted("{'training': {'learning_rate': 0.5}}");
     assert_true(r.training.learning_rate == 0.5);
-    r = accepted(
-        "{'lr': 0.25, 'alpha': 0.7, 'k_max': 4, 'algorithm': 'turn-group-v1d',"
-        " 'environments': [{}, {'name': 'reverse'}]}");
-    assert_true(r.training.learning_rate == 0.25 && r.tasks[0].algorithm.alpha == 0.7 &&
-                r.tasks[1].algorithm.alpha == 0.7 && r.tasks[0].env.k_max == 4);
+    r = accepted("{'lr': 0.25, 'alpha': 0.7, 'k_max': 4, 'algorithm': 'turn-group-v1d',"
+                 " 'environments': [{}, {'name': 'reverse'}]}");
+    assert_true(r.training.learning_rate == 0.25 && r.tasks[0].algorithm.alpha == 0.7 && r.tasks[1].algorithm.alpha == 0.7 &&
+                r.tasks[0].env.k_max == 4);
     r = accepted("{'learning_rate': 0.75}");
     assert_true(r.training.learning_rate == 0.75);
     r = accepted("{'start': {'warm_start': {'learning_rate': 0.125}}}");
@@ -812,36 +779,32 @@ static void a_setting_has_one_name(void **state)
     free(text);
     assert_refused("{'lr': 1, 'training': {'lr': 2}}", "lr and training.lr are the same setting");
     assert_refused("{'training': {'lr': 1, 'learning_rate': 2}}", "the same setting, given twice");
-    const struct trainer_change changes[] = {
-        {"lr", "0.01", false},         {"training.learning_rate", "0.02", false},
-        {"alpha", "0.9", false},       {"environments[1].algorithm.alpha", "0.8", false},
-        {"env.questions", "3", false}, {"hypothesis", "7", true},
-        {"loss.name", "gspo", false}};
-    r = changed(
-        "{\"environments\": [{\"algorithm\": {\"name\": \"adca\"}}, {\"name\": \"reverse\", \"algorithm\": {\"name\": "
-        "\"adca\"}}], \"training\": {\"minibatch\": 8}}", 7,
-        changes);
-    assert_true(r.training.learning_rate == 0.02 && r.tasks[0].algorithm.alpha == 0.9 &&
-                r.tasks[1].algorithm.alpha == 0.8 && r.tasks[1].questions == 3);
+    const struct trainer_change changes[] = {{"lr", "0.01", false},         {"training.learning_rate", "0.02", false},
+                                             {"alpha", "0.9", false},       {"environments[1].algorithm.alpha", "0.8", false},
+                                             {"env.questions", "3", false}, {"hypothesis", "7", true},
+                                             {"loss.name", "gspo", false}};
+    r = changed("{\"environments\": [{\"algorithm\": {\"name\": \"adca\"}}, {\"name\": \"reverse\", \"algorithm\": {\"name\": "
+                "\"adca\"}}], \"training\": {\"minibatch\": 8}}",
+                7, changes);
+    assert_true(r.training.learning_rate == 0.02 && r.tasks[0].algorithm.alpha == 0.9 && r.tasks[1].algorithm.alpha == 0.8 &&
+                r.tasks[1].questions == 3);
     assert_string_equal(r.hypothesis, "7");
     assert_int_equal(r.loss.name, TRAINER_LOSS_GSPO);
 }
 
 static void an_unknown_setting_is_refused_with_the_nearest(void **state)
 {
-    static const char *const cases[][2] = {
-        {"alhpa", "nearest known one is alpha"},
-        {"training.iteratoins", "nearest known one is training.iterations"},
-        {"learning_rte", "unknown setting 'learning_rte'"},
-        {"environments[7].k_min", "no such place"},
-        {"seed.x", "unknown setting 'seed.x'"}};
+    static const char *const cases[][2] = {{"alhpa", "nearest known one is alpha"},
+                                           {"training.iteratoins", "nearest known one is training.iterations"},
+                                           {"learning_rte", "unknown setting 'learning_rte'"},
+                                           {"environments[7].k_min", "no such place"},
+                                           {"seed.x", "unknown setting 'seed.x'"}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct trainer_change change = {cases[i][0], "1", false};
         struct trainer_recipe recipe;
         struct trainer_error err;
-        assert_int_equal(trainer_recipe_parse_changed(&recipe, "r.json", "{}", 2, &change, 1, &err),
-                         TRAINER_EINVAL);
+        assert_int_equal(trainer_recipe_parse_changed(&recipe, "r.json", "{}", 2, &change, 1, &err), TRAINER_EINVAL);
         if (!strstr(err.text, cases[i][1]))
             fail_msg("%s", err.text);
     }

@@ -33,8 +33,7 @@ static struct trainer_iteration collect_and_correct(struct run *run)
 {
     struct trainer_iteration metrics = {0};
     struct trainer_error err;
-    if (collect_and_credit(run, 0, &metrics, &err) != TRAINER_OK ||
-        run_correct(run, &metrics, &err) != TRAINER_OK)
+    if (collect_and_credit(run, 0, &metrics, &err) != TRAINER_OK || run_correct(run, &metrics, &err) != TRAINER_OK)
         fail_msg("%s", err.text);
     return metrics;
 }
@@ -124,8 +123,8 @@ static struct draw drawn(const float *params, uint64_t seed)
     float *own = scored(run, NULL, NULL), *replayed = scored(run, run->routing.sampled, NULL);
     const struct trainer_rollouts *r = run->rollouts;
     assert_true(largest_gap(r, replayed, r->old) <= 0);
-    struct draw draw = {metrics.routing.differ, metrics.routing.kl, metrics.routing.kl_replayed,
-                        mean_square(r, own, r->log_prob), mean_square(r, replayed, r->log_prob)};
+    struct draw draw = {metrics.routing.differ, metrics.routing.kl, metrics.routing.kl_replayed, mean_square(r, own, r->log_prob),
+                        mean_square(r, replayed, r->log_prob)};
     free(own);
     free(replayed);
     close_run(run);
@@ -226,8 +225,7 @@ static void an_expert_that_no_route_names_is_unchanged(void **state)
         struct net_layer at = net_layer(&recipe.model, &layout, l);
         for (size_t e = 0; e < 6; e++) {
             size_t place = at.up + e * at.per_expert;
-            bool same = memcmp(before + place, run->learner.params + place,
-                               at.per_expert * sizeof *before) == 0;
+            bool same = memcmp(before + place, run->learner.params + place, at.per_expert * sizeof *before) == 0;
             assert_int_equal(same, e != 0 && e != 3);
         }
     }

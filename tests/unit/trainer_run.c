@@ -60,10 +60,8 @@ static void put_iteration(struct story *story, const struct trainer_iteration *i
 static bool listen(void *context, const struct trainer_event *e)
 {
     struct story *story = context;
-    const double numbers[] = {(double)e->kind,       e->step,          e->steps,
-                              (double)e->parameters, e->loss,          e->score,
-                              e->score_std,          e->score_greedy,  e->area,
-                              e->clip_scale_mean,    e->clip_scale_std};
+    const double numbers[] = {(double)e->kind, e->step,         e->steps, (double)e->parameters, e->loss,          e->score,
+                              e->score_std,    e->score_greedy, e->area,  e->clip_scale_mean,    e->clip_scale_std};
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
         put(story, "e", numbers[k]);
     put_gains(story, e->gain, e->n_gain);
@@ -83,8 +81,8 @@ static bool listen(void *context, const struct trainer_event *e)
     return !story->stops || e->kind != story->stop_at;
 }
 
-static enum trainer_status run(const struct trainer_recipe *recipe, const char *checkpoint,
-                               struct story *story, struct trainer_error *err)
+static enum trainer_status run(const struct trainer_recipe *recipe, const char *checkpoint, struct story *story,
+                               struct trainer_error *err)
 {
     const struct trainer_run_options options = {.checkpoint = checkpoint, .event = listen, .context = story};
     return trainer_run(recipe, &options, err);
@@ -113,8 +111,7 @@ static void runs(struct trainer_recipe recipe, const char *what)
     struct story story = {0};
     for (int32_t i = 0; i < recipe.n_tasks && !recipe_loss_clips(recipe.loss.name); i++)
         recipe.tasks[i].algorithm.beta = 0;
-    if (trainer_recipe_check(&recipe, &err) != TRAINER_OK ||
-        run(&recipe, NULL, &story, &err) != TRAINER_OK)
+    if (trainer_recipe_check(&recipe, &err) != TRAINER_OK || run(&recipe, NULL, &story, &err) != TRAINER_OK)
         fail_msg("%s: %s", what, err.text);
     if (strstr(story.text, "nan") || strstr(story.text, "inf"))
         fail_msg("%s: not finite: %s", what, story.text);
@@ -167,8 +164,7 @@ static struct trainer_recipe warm_recipe(const struct place *place)
 }
 
 /* Returns a recipe with the environments hopworld and reverse. */
-static struct trainer_recipe mixed_recipe(const struct place *place, enum rl_algorithm_name a,
-                                          enum rl_algorithm_name b)
+static struct trainer_recipe mixed_recipe(const struct place *place, enum rl_algorithm_name a, enum rl_algorithm_name b)
 {
     struct trainer_recipe recipe = warm_recipe(place);
     add_reverse(&recipe, a, b, place->warm);
@@ -201,8 +197,7 @@ static void a_run_leaves_its_policy(void **state)
     float *params = malloc(2 * n * sizeof *params);
     struct story story = told(&recipe, place->out);
     assert_int_equal(trainer_checkpoint_load(place->out, &checkpoint, params, n, &err), TRAINER_OK);
-    assert_int_equal(trainer_checkpoint_load(place->warm, &checkpoint, params + n, n, &err),
-                     TRAINER_OK);
+    assert_int_equal(trainer_checkpoint_load(place->warm, &checkpoint, params + n, n, &err), TRAINER_OK);
     assert_memory_not_equal(params, params + n, n * sizeof *params);
     free(read_file(place->out, &size));
     assert_true((double)size == trainer_artifact_bytes(&recipe));
@@ -222,8 +217,7 @@ static void the_score_is_that_of_the_checkpoint(void **state)
     float *params = malloc(n * sizeof *params);
     int64_t correct[32], greedy[32], sum = 0, sum_greedy = 0, any = 0;
     struct story story = told(&recipe, place->out);
-    assert_int_equal(trainer_checkpoint_load_as(place->out, &recipe.model, params, NULL, NULL),
-                     TRAINER_OK);
+    assert_int_equal(trainer_checkpoint_load_as(place->out, &recipe.model, params, NULL, NULL), TRAINER_OK);
     assert_int_equal(trainer_evaluate(&recipe, params, 2, 11, 1, correct, NULL), TRAINER_OK);
     assert_int_equal(trainer_evaluate(&recipe, params, 1, 1, 0, greedy, NULL), TRAINER_OK);
     for (size_t i = 0; i < 32; i++) {
@@ -359,14 +353,14 @@ static void environments_mix_with_algorithms_of_their_own(void **state)
 {
     struct place *place = *state;
     const enum rl_algorithm_name pairs[][2] = {{RL_ALGORITHM_TURN_GROUP_V1D, RL_ALGORITHM_GRPO},
-                                                    {RL_ALGORITHM_OPD, RL_ALGORITHM_GRPO},
-                                                    {RL_ALGORITHM_ECHO, RL_ALGORITHM_SFT},
-                                                    {RL_ALGORITHM_RAE, RL_ALGORITHM_MAX_RL},
-                                                    {RL_ALGORITHM_OPSD, RL_ALGORITHM_RAE},
-                                                    {RL_ALGORITHM_ADCA, RL_ALGORITHM_OPD},
-                                                    {RL_ALGORITHM_SFT, RL_ALGORITHM_SFT},
-                                                    {RL_ALGORITHM_OPD, RL_ALGORITHM_OPD},
-                                                    {RL_ALGORITHM_PROCESS, RL_ALGORITHM_JOINT}};
+                                               {RL_ALGORITHM_OPD, RL_ALGORITHM_GRPO},
+                                               {RL_ALGORITHM_ECHO, RL_ALGORITHM_SFT},
+                                               {RL_ALGORITHM_RAE, RL_ALGORITHM_MAX_RL},
+                                               {RL_ALGORITHM_OPSD, RL_ALGORITHM_RAE},
+                                               {RL_ALGORITHM_ADCA, RL_ALGORITHM_OPD},
+                                               {RL_ALGORITHM_SFT, RL_ALGORITHM_SFT},
+                                               {RL_ALGORITHM_OPD, RL_ALGORITHM_OPD},
+                                               {RL_ALGORITHM_PROCESS, RL_ALGORITHM_JOINT}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         for (enum trainer_loss_name name = 0; name < TRAINER_N_LOSSES; name++) {
             struct trainer_recipe recipe = mixed_recipe(place, pairs[i][0], pairs[i][1]);
@@ -450,10 +444,8 @@ static void gradients_are_cut_to_the_recipes_norm(void **state)
     recipe.training.clip_norm = 1e-13;
     check_recipe(&recipe);
     struct story story = told(&recipe, place->out);
-    assert_int_equal(trainer_checkpoint_load_as(place->warm, &recipe.model, before, NULL, NULL),
-                     TRAINER_OK);
-    assert_int_equal(trainer_checkpoint_load_as(place->out, &recipe.model, after, NULL, NULL),
-                     TRAINER_OK);
+    assert_int_equal(trainer_checkpoint_load_as(place->warm, &recipe.model, before, NULL, NULL), TRAINER_OK);
+    assert_int_equal(trainer_checkpoint_load_as(place->out, &recipe.model, after, NULL, NULL), TRAINER_OK);
     for (size_t i = 0; i < n; i++)
         assert_near((double)after[i], (double)before[i], 1e-5);
     free(story.text);
@@ -502,8 +494,7 @@ static void reverse_is_learned(void **state)
 }
 
 /* Returns the mean log-prob that `params` give to rollouts of another policy. */
-static double mean_log_prob(const struct trainer_recipe *recipe, const float *params,
-                            const struct trainer_rollouts *rollouts)
+static double mean_log_prob(const struct trainer_recipe *recipe, const float *params, const struct trainer_rollouts *rollouts)
 {
     struct trainer_passf *pass;
     float log_prob[256];
@@ -514,8 +505,7 @@ static double mean_log_prob(const struct trainer_recipe *recipe, const float *pa
         const size_t start[2] = {0, (size_t)r.length};
         const struct trainer_sequences in = {1, start, r.tokens, r.mask};
         size_t n = 0;
-        assert_int_equal(trainer_policy_forwardf(pass, params, &in, log_prob, NULL, NULL),
-                         TRAINER_OK);
+        assert_int_equal(trainer_policy_forwardf(pass, params, &in, log_prob, NULL, NULL), TRAINER_OK);
         for (int32_t t = 0; t < r.length; t++)
             sum += r.mask[t] ? (double)log_prob[n++] : 0;
         total += (double)n;
@@ -531,8 +521,7 @@ static double distance(const struct trainer_recipe *recipe, const char *policy, 
     size_t n = trainer_model_parameters(&recipe->model);
     float *a = malloc(n * sizeof *a), *b = malloc(n * sizeof *b);
     assert_int_equal(trainer_checkpoint_load_as(policy, &recipe->model, a, NULL, NULL), TRAINER_OK);
-    assert_int_equal(trainer_checkpoint_load_as(teacher, &recipe->model, b, NULL, NULL),
-                     TRAINER_OK);
+    assert_int_equal(trainer_checkpoint_load_as(teacher, &recipe->model, b, NULL, NULL), TRAINER_OK);
     plain.tasks[0].algorithm.name = RL_ALGORITHM_REWARD;
     struct trainer_rollouts *said = sample(&plain, a, 100, 3);
     double kl = mean_log_prob(recipe, a, said) - mean_log_prob(recipe, b, said);
@@ -578,8 +567,7 @@ static double moved(const struct place *place, double kl_coef, enum trainer_refe
     struct trainer_recipe recipe = warm_recipe(place);
     size_t n = trainer_model_parameters(&recipe.model);
     float *params = malloc(n * sizeof *params);
-    assert_int_equal(trainer_checkpoint_load_as(place->warm, &recipe.model, params, NULL, NULL),
-                     TRAINER_OK);
+    assert_int_equal(trainer_checkpoint_load_as(place->warm, &recipe.model, params, NULL, NULL), TRAINER_OK);
     struct trainer_rollouts *said = sample(&recipe, params, 20, 3);
     double before = mean_log_prob(&recipe, params, said);
     recipe.tasks[0].algorithm.name = RL_ALGORITHM_JOINT;
@@ -588,8 +576,7 @@ static double moved(const struct place *place, double kl_coef, enum trainer_refe
     recipe.loss.kl_coef = kl_coef;
     recipe.reference = (struct trainer_reference){kind, 1, 0.5};
     struct story story = told(&recipe, place->out);
-    assert_int_equal(trainer_checkpoint_load_as(place->out, &recipe.model, params, NULL, NULL),
-                     TRAINER_OK);
+    assert_int_equal(trainer_checkpoint_load_as(place->out, &recipe.model, params, NULL, NULL), TRAINER_OK);
     double after = mean_log_prob(&recipe, params, said);
     trainer_rollouts_free(said);
     free(story.text);
@@ -605,9 +592,8 @@ static void a_reference_may_follow_the_policy(void **state)
     size_t n = trainer_model_parameters(&recipe.model);
     float *params = malloc(n * sizeof *params);
     struct reference_policies policies = {.start = malloc(n * sizeof(float))};
-    const float expected[][3] = {[TRAINER_REFERENCE_START] = {1, 1, 1},
-                                 [TRAINER_REFERENCE_LAGGED] = {1, 5, 5},
-                                 [TRAINER_REFERENCE_EMA] = {1, 2, 2}};
+    const float expected[][3] = {
+        [TRAINER_REFERENCE_START] = {1, 1, 1}, [TRAINER_REFERENCE_LAGGED] = {1, 5, 5}, [TRAINER_REFERENCE_EMA] = {1, 2, 2}};
     for (enum trainer_reference_kind kind = 0; kind <= TRAINER_REFERENCE_EMA; kind++) {
         recipe.reference = (struct trainer_reference){kind, 2, 0.75};
         for (size_t i = 0; i < n; i++) {
@@ -637,8 +623,8 @@ static void the_penalty_holds_a_policy_at_its_start(void **state)
 
 /* ---- failing ---- */
 
-static void assert_fails(const struct trainer_recipe *recipe, const char *checkpoint,
-                         enum trainer_status expected, const char *why)
+static void assert_fails(const struct trainer_recipe *recipe, const char *checkpoint, enum trainer_status expected,
+                         const char *why)
 {
     struct story story = {0};
     struct trainer_error err = {TRAINER_OK, ""};
@@ -743,8 +729,7 @@ static void blas_threads_are_restored(void **state)
     assert_int_equal(trainer_run(&recipe, &options, NULL), TRAINER_OK);
     assert_true(events > 3);
     assert_int_equal(openblas_get_num_threads(), 2);
-    assert_int_equal(trainer_checkpoint_load_as(place->out, &recipe.model, params, NULL, NULL),
-                     TRAINER_OK);
+    assert_int_equal(trainer_checkpoint_load_as(place->out, &recipe.model, params, NULL, NULL), TRAINER_OK);
     assert_int_equal(trainer_evaluate(&recipe, params, 1, 1, 1, correct, NULL), TRAINER_OK);
     assert_int_equal(openblas_get_num_threads(), 2);
     recipe.budget.memory_bytes = 1;

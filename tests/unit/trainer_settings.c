@@ -54,16 +54,18 @@ static void settings_that_nothing_reads_are_refused(void **state)
          "{'environments': [{'pool': {'questions': 64}, 'algorithm': {'length_penalty': 'anchor'}}]}"},
         {TASK("'length_coef': 0.5"), "needs algorithm.length_penalty uniform, group, anchor, linear or step",
          TASK("'length_coef': 0.5, 'length_penalty': 'uniform'")},
-        {TASK("'adca': {'scheme': 'allocation'}"), "algorithm.adca.scheme is allocation, but nothing reads it: it needs "
-                                                   "algorithm.name adca",
+        {TASK("'adca': {'scheme': 'allocation'}"),
+         "algorithm.adca.scheme is allocation, but nothing reads it: it needs "
+         "algorithm.name adca",
          TASK("'name': 'adca', 'adca': {'scheme': 'allocation'}")},
         {TASK("'distill': {'coef': 2}"), "needs algorithm.distill.how advantage or loss",
          TASK("'teacher': 't', 'distill': {'how': 'loss', 'coef': 2}")},
         {TASK("'distill': {'pass_rate': 0.5}"), "needs algorithm.distill.how",
          TASK("'teacher': 't', 'distill': {'how': 'loss', 'pass_rate': 0.5}")},
-        {TASK("'teacher': 't', 'distill': {'how': 'advantage'}, 'distill_clip': {'low': 0.5}"), "needs algorithm.distill.how loss",
-         TASK("'teacher': 't', 'distill': {'how': 'loss'}, 'distill_clip': {'low': 0.5}")},
-        {TASK("'endpoint': {'base_url': 'http://t/v1'}"), "needs algorithm.name opd, or algorithm.distill with the teacher checkpoint",
+        {TASK("'teacher': 't', 'distill': {'how': 'advantage'}, 'distill_clip': {'low': 0.5}"),
+         "needs algorithm.distill.how loss", TASK("'teacher': 't', 'distill': {'how': 'loss'}, 'distill_clip': {'low': 0.5}")},
+        {TASK("'endpoint': {'base_url': 'http://t/v1'}"),
+         "needs algorithm.name opd, or algorithm.distill with the teacher checkpoint",
          TASK("'name': 'opd', 'teacher': {'name': 'm', 'base_url': 'http://t/v1'}")},
         {TASK("'name': 'opd', 'teacher': 't', 'endpoint': {'name': 'm'}"), "needs algorithm.endpoint.base_url",
          TASK("'name': 'opd', 'endpoint': {'name': 'm', 'base_url': 'http://t/v1'}")},
@@ -82,8 +84,7 @@ static void settings_that_nothing_reads_are_refused(void **state)
          TASK("'target': {'length': 9}, 'length_penalty': 'step'")},
         {TASK("'linear': {'turns': 0}"), "needs algorithm.length_penalty linear",
          TASK("'linear': {'turns': 0}, 'length_penalty': 'linear'")},
-        {TASK("'echo': {'filter': 'found'}"), "needs algorithm.name echo",
-         TASK("'name': 'echo', 'echo': {'filter': 'found'}")},
+        {TASK("'echo': {'filter': 'found'}"), "needs algorithm.name echo", TASK("'name': 'echo', 'echo': {'filter': 'found'}")},
         {TASK("'name': 'echo', 'echo_weight': 0.2, 'echo': {'roles': 'tool=0.3'}"), "needs algorithm.name echo without",
          TASK("'name': 'echo', 'echo': {'roles': 'tool=0.3'}")},
         {"{'environments': [{'name': 'reverse', 'algorithm': {'filter': {'truncated': true}}}]}", "an environment with a tool",
@@ -110,7 +111,8 @@ static void settings_that_nothing_reads_are_refused(void **state)
          "{'reference': {'kind': 'lagged'}, 'loss': {'kl_coef': 0.1}}"},
         {"{'correction': {'name': 'bypass', 'cap': 3}}", "or bypass with loss.name reinforce",
          "{'correction': {'name': 'bypass', 'cap': 3}, 'loss': {'name': 'reinforce'}}"},
-        {"{'correction': {'cap': 3}}", "needs correction.name tis or decoupled, or bypass", "{'correction': {'cap': 3, 'name': 'tis'}}"},
+        {"{'correction': {'cap': 3}}", "needs correction.name tis or decoupled, or bypass",
+         "{'correction': {'cap': 3, 'name': 'tis'}}"},
         {"{'judge': {'wrong': 0.1}}", "needs an algorithm that asks a judge (adca)",
          "{'judge': {'wrong': 0.1}, 'environments': [{'algorithm': {'name': 'adca'}}]}"},
         {"{'after_tool': {'clip_low': 0.1}}", "needs after_tool.own_clip true",
@@ -399,10 +401,11 @@ static void draw_value(const struct recipe_field *field, void *base, struct trai
 /* Gives some of the traced settings random values. */
 static struct trainer_recipe draw(uint64_t seed)
 {
-    static const enum rl_algorithm_name names[] = {RL_ALGORITHM_GRPO,  RL_ALGORITHM_TURN_GROUP_V1D, RL_ALGORITHM_ECHO,
-                                                   RL_ALGORITHM_RAE,   RL_ALGORITHM_ADCA,           RL_ALGORITHM_PPO,
-                                                   RL_ALGORITHM_OPSD,  RL_ALGORITHM_JOINT,          RL_ALGORITHM_REWARD,
-                                                   RL_ALGORITHM_REINFORCE_PLUS_PLUS_BASELINE};
+    static const enum rl_algorithm_name names[] = {RL_ALGORITHM_GRPO,   RL_ALGORITHM_TURN_GROUP_V1D,
+                                                   RL_ALGORITHM_ECHO,   RL_ALGORITHM_RAE,
+                                                   RL_ALGORITHM_ADCA,   RL_ALGORITHM_PPO,
+                                                   RL_ALGORITHM_OPSD,   RL_ALGORITHM_JOINT,
+                                                   RL_ALGORITHM_REWARD, RL_ALGORITHM_REINFORCE_PLUS_PLUS_BASELINE};
     struct trainer_rng rng = {trainer_seed(seed, 'p', 1)};
     struct trainer_recipe r = traced_recipe(names[trainer_rng_below(&rng, sizeof names / sizeof *names)]);
     r.loss.name = (enum trainer_loss_name)trainer_rng_below(&rng, TRAINER_N_LOSSES);

@@ -44,8 +44,8 @@ static bool ends_with(const char *text, const char *end)
  * Runs the recipe with `before` ranks, stops it in iteration `at`, and resumes it with `after` ranks. The results
  * must be those of a run that was not stopped.
  */
-static void assert_goes_on(const struct warm_place *place, const struct trainer_recipe *recipe,
-                           int32_t at, int before, int after, const char *what)
+static void assert_goes_on(const struct warm_place *place, const struct trainer_recipe *recipe, int32_t at, int before, int after,
+                           const char *what)
 {
     struct rank_plan plan = {0};
     struct rank_outcome whole = run_ranks(recipe, &plan);
@@ -60,11 +60,9 @@ static void assert_goes_on(const struct warm_place *place, const struct trainer_
     struct rank_outcome rest = run_ranks(recipe, &plan);
     if (rest.status != TRAINER_OK || !rest.agree)
         fail_msg("%s: %s", what, rest.error);
-    if (!ends_with(whole.story, behind_first_line(rest.story)) ||
-        strlen(rest.story) >= strlen(whole.story))
+    if (!ends_with(whole.story, behind_first_line(rest.story)) || strlen(rest.story) >= strlen(whole.story))
         fail_msg("%s: another story:\n%s\n%s", what, whole.story, rest.story);
-    if (rest.checkpoint_size != whole.checkpoint_size ||
-        memcmp(rest.checkpoint, whole.checkpoint, whole.checkpoint_size) != 0)
+    if (rest.checkpoint_size != whole.checkpoint_size || memcmp(rest.checkpoint, whole.checkpoint, whole.checkpoint_size) != 0)
         fail_msg("%s: another checkpoint", what);
     rank_outcome_release(&whole);
     rank_outcome_release(&stopped);
@@ -103,8 +101,7 @@ static void a_warm_start_is_not_made_again(void **state)
 static void side_rollouts_and_values_are_resumed(void **state)
 {
     const struct warm_place *place = *state;
-    const enum rl_algorithm_name names[] = {RL_ALGORITHM_PPO, RL_ALGORITHM_REMAX,
-                                            RL_ALGORITHM_HIERARCHICAL_GRPO};
+    const enum rl_algorithm_name names[] = {RL_ALGORITHM_PPO, RL_ALGORITHM_REMAX, RL_ALGORITHM_HIERARCHICAL_GRPO};
     for (size_t i = 0; i < 3; i++) {
         struct trainer_recipe recipe = warm_recipe(place);
         recipe.tasks[0].algorithm.name = names[i];
@@ -195,8 +192,8 @@ static void what_decides_no_number_may_change(void **state)
 
 /* ---- refusing ---- */
 
-static void assert_refused(const struct warm_place *place, const struct trainer_recipe *recipe,
-                           enum trainer_status expected, const char *why)
+static void assert_refused(const struct warm_place *place, const struct trainer_recipe *recipe, enum trainer_status expected,
+                           const char *why)
 {
     for (int size = 0; size <= 2; size += 2) {
         struct rank_plan plan = {.size = size, .state = place->state};

@@ -234,8 +234,9 @@ static void other_files_are_not_read(void **state)
     assert_int_equal(truncate(place->state, (off_t)1 << 40), 0);
     assert_int_equal(load(place, &err, &done), TRAINER_ECORRUPT);
     assert_non_null(strstr(err.text, "length"));
-    assert_int_equal(trainer_checkpoint_save(place->state, &(struct trainer_checkpoint){place->recipe.model, 1}, place->params, NULL),
-                     TRAINER_OK);
+    assert_int_equal(
+        trainer_checkpoint_save(place->state, &(struct trainer_checkpoint){place->recipe.model, 1}, place->params, NULL),
+        TRAINER_OK);
     assert_int_equal(truncate(place->state, (off_t)1 << 35), 0);
     assert_int_equal(trainer_checkpoint_load(place->state, &checkpoint, NULL, 0, &err), TRAINER_ECORRUPT);
     assert_non_null(strstr(err.text, "length"));

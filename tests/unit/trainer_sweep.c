@@ -13,12 +13,10 @@
 #include "recipe/sweep_merge.h"
 
 /* Parses JSON that is written with single quotes. */
-static enum trainer_status read_sweep(struct trainer_sweep **sweep, const char *text,
-                                      struct trainer_error *err)
+static enum trainer_status read_sweep(struct trainer_sweep **sweep, const char *text, struct trainer_error *err)
 {
     char *json = quotes(text);
-    enum trainer_status status =
-        trainer_sweep_parse(sweep, "s.json", json, strlen(json), NULL, err);
+    enum trainer_status status = trainer_sweep_parse(sweep, "s.json", json, strlen(json), NULL, err);
     free(json);
     return status;
 }
@@ -79,14 +77,13 @@ static void a_sweep_without_trials_is_its_base(void **state)
 static void a_trial_is_merged_into_the_base(void **state)
 {
     (void)state;
-    struct trainer_sweep *sweep = parse(
-        "{'name': 's',"
-        " 'base': {'environments': [{'k_max': 4, 'algorithm': {'name': 'joint', 'gamma': 0.5}},"
-        "                              {'name': 'reverse'}], 'loss': {'name': 'turn'}},"
-        " 'trials': [{'name': 'a'},"
-        "  {'name': 'b', 'environments': [{'algorithm': {'name': 'separate'}}], 'loss': "
-        "{'clip_low': 0.1}},"
-        "  {'name': 'c', 'environments': [{}, {'questions': 3}, {'k_min': 4}]}]}");
+    struct trainer_sweep *sweep = parse("{'name': 's',"
+                                        " 'base': {'environments': [{'k_max': 4, 'algorithm': {'name': 'joint', 'gamma': 0.5}},"
+                                        "                              {'name': 'reverse'}], 'loss': {'name': 'turn'}},"
+                                        " 'trials': [{'name': 'a'},"
+                                        "  {'name': 'b', 'environments': [{'algorithm': {'name': 'separate'}}], 'loss': "
+                                        "{'clip_low': 0.1}},"
+                                        "  {'name': 'c', 'environments': [{}, {'questions': 3}, {'k_min': 4}]}]}");
     assert_string_equal(trainer_sweep_name(sweep), "s");
     assert_names(sweep, (const char *const[]){"a", "b", "c", NULL});
     const struct trainer_recipe *b = &trainer_sweep_trial(sweep, 1)->recipe;
@@ -103,10 +100,9 @@ static void a_trial_is_merged_into_the_base(void **state)
     trainer_sweep_free(sweep);
 }
 
-static const char grid[] =
-    "{'base': {'environments': [{'algorithm': {'name': 'turn-group-v1d'}}]},"
-    " 'trials': [{'name': 'a'}, {'name': 'b', 'loss': {'clip_low': 0.1}, 'parent': 'a'}],"
-    " 'grid': {'environments[0].algorithm.alpha': [0.1, 0.5], 'seed': [1, 2, 3]}";
+static const char grid[] = "{'base': {'environments': [{'algorithm': {'name': 'turn-group-v1d'}}]},"
+                           " 'trials': [{'name': 'a'}, {'name': 'b', 'loss': {'clip_low': 0.1}, 'parent': 'a'}],"
+                           " 'grid': {'environments[0].algorithm.alpha': [0.1, 0.5], 'seed': [1, 2, 3]}";
 
 static struct trainer_sweep *parse_grid(const char *rest)
 {
@@ -119,16 +115,13 @@ static void all_trials_run_at_one_grid_point_before_the_next(void **state)
 {
     (void)state;
     struct trainer_sweep *sweep = parse_grid("}");
-    assert_names(sweep, (const char *const[]){"a alpha=0.1 seed=1", "b alpha=0.1 seed=1",
-                                              "a alpha=0.1 seed=2", "b alpha=0.1 seed=2",
-                                              "a alpha=0.1 seed=3", "b alpha=0.1 seed=3",
-                                              "a alpha=0.5 seed=1", "b alpha=0.5 seed=1",
-                                              "a alpha=0.5 seed=2", "b alpha=0.5 seed=2",
-                                              "a alpha=0.5 seed=3", "b alpha=0.5 seed=3", NULL});
+    assert_names(sweep, (const char *const[]){"a alpha=0.1 seed=1", "b alpha=0.1 seed=1", "a alpha=0.1 seed=2",
+                                              "b alpha=0.1 seed=2", "a alpha=0.1 seed=3", "b alpha=0.1 seed=3",
+                                              "a alpha=0.5 seed=1", "b alpha=0.5 seed=1", "a alpha=0.5 seed=2",
+                                              "b alpha=0.5 seed=2", "a alpha=0.5 seed=3", "b alpha=0.5 seed=3", NULL});
     const struct trainer_trial *trial = trainer_sweep_trial(sweep, 9);
     assert_string_equal(trial->recipe.name, "b");
-    assert_true(trial->recipe.tasks[0].algorithm.alpha == 0.5 &&
-                trial->recipe.loss.clip_low == 0.1);
+    assert_true(trial->recipe.tasks[0].algorithm.alpha == 0.5 && trial->recipe.loss.clip_low == 0.1);
     assert_int_equal(trial->recipe.seed, 2);
     assert_int_equal(trial->recipe.tasks[0].algorithm.name, RL_ALGORITHM_TURN_GROUP_V1D);
     assert_int_equal(trial->parent, TRAINER_PARENT_TRIAL);
@@ -152,13 +145,11 @@ static void each_trial_runs_at_all_points_with_the_other_order(void **state)
 static void axes_that_end_alike_are_named_in_full(void **state)
 {
     (void)state;
-    struct trainer_sweep *sweep = parse(
-        "{'grid': {'training.learning_rate': [3e-4], 'start.warm_start.learning_rate': [0.001],"
-        " 'model.previous_token': [false], 'loss.name': ['gspo']}}");
-    assert_names(sweep, (const char *const[]){
-                            "trial lr=0.0003 start.warm_start.lr=0.001 "
-                            "previous_token=false name=gspo",
-                            NULL});
+    struct trainer_sweep *sweep = parse("{'grid': {'training.learning_rate': [3e-4], 'start.warm_start.learning_rate': [0.001],"
+                                        " 'model.previous_token': [false], 'loss.name': ['gspo']}}");
+    assert_names(sweep, (const char *const[]){"trial lr=0.0003 start.warm_start.lr=0.001 "
+                                              "previous_token=false name=gspo",
+                                              NULL});
     assert_false(trainer_sweep_trial(sweep, 0)->recipe.model.previous_token);
     assert_true(trainer_sweep_trial(sweep, 0)->recipe.warm_start.learning_rate == 0.001);
     trainer_sweep_free(sweep);
@@ -169,9 +160,8 @@ static void axes_that_end_alike_are_named_in_full(void **state)
 static void parents_are_base_a_trial_or_a_name(void **state)
 {
     (void)state;
-    struct trainer_sweep *sweep =
-        parse("{'parent': 'best', 'trials': [{'name': 'a'}, {'name': 'b', 'parent': 'base'},"
-              " {'name': 'c', 'parent': 'b'}, {'name': 'd', 'parent': '017'}]}");
+    struct trainer_sweep *sweep = parse("{'parent': 'best', 'trials': [{'name': 'a'}, {'name': 'b', 'parent': 'base'},"
+                                        " {'name': 'c', 'parent': 'b'}, {'name': 'd', 'parent': '017'}]}");
     assert_int_equal(trainer_sweep_trial(sweep, 0)->parent, TRAINER_PARENT_OTHER);
     assert_int_equal(trainer_sweep_trial(sweep, 1)->parent, TRAINER_PARENT_BASE);
     assert_int_equal(trainer_sweep_trial(sweep, 2)->parent, TRAINER_PARENT_TRIAL);
@@ -218,8 +208,7 @@ static void a_child_is_another_trial_if_its_parent_is(void **state)
 static void two_trials_of_one_name_or_recipe_are_refused(void **state)
 {
     (void)state;
-    assert_refused("{'trials': [{'name': 'a'}, {'name': 'b'}, {'name': 'a', 'seed': 2}]}",
-                   "'a', have the same name");
+    assert_refused("{'trials': [{'name': 'a'}, {'name': 'b'}, {'name': 'a', 'seed': 2}]}", "'a', have the same name");
     assert_refused("{'trials': [{}, {}]}", "have the same name");
     assert_refused("{'grid': {'seed': [1, 1]}}", "'trial seed=1', have the same name");
     assert_refused("{'grid': {'seed': [1, 1.0]}}", "have the same name");
@@ -246,8 +235,7 @@ static void bad_sweeps_are_refused(void **state)
     assert_refused("{'trials': {}}", "trials is {}");
     assert_refused("{'trials': [{}, 2]}", "trials is 2");
     assert_refused("{'grid': []}", "grid is [], but must be an object");
-    assert_refused("{'grid': {'seed': 1}}",
-                   "grid: seed is 1, but must be a list of numbers, texts or booleans");
+    assert_refused("{'grid': {'seed': 1}}", "grid: seed is 1, but must be a list of numbers, texts or booleans");
     assert_refused("{'grid': {'seed': []}}", "grid: seed is []");
     assert_refused("{'grid': {'seed': [[1]]}}", "grid: seed is [[1]]");
     assert_refused("{'order': 'up'}", "order is \"up\", but must be \"trials\" or \"grid\"");
@@ -257,11 +245,9 @@ static void bad_sweeps_are_refused(void **state)
 static void a_trial_at_fault_is_named(void **state)
 {
     (void)state;
-    assert_refused(
-        "{'trials': [{'name': 'a'}, {'name': 'b', 'loss': {'nam': 1}}]}",
-        "s.json: trial 'b': loss: unknown key \"nam\"; the nearest known one is loss.name");
-    assert_refused("{'trials': [{'name': 'a'}], 'grid': {'seed': [1, -1]}}",
-                   "trial 'a': seed is -1");
+    assert_refused("{'trials': [{'name': 'a'}, {'name': 'b', 'loss': {'nam': 1}}]}",
+                   "s.json: trial 'b': loss: unknown key \"nam\"; the nearest known one is loss.name");
+    assert_refused("{'trials': [{'name': 'a'}], 'grid': {'seed': [1, -1]}}", "trial 'a': seed is -1");
     assert_refused("{'grid': {'environments[0].algorithm.alhpa': [1]}}",
                    "grid: unknown setting 'environments[0].algorithm.alhpa': no such place in the "
                    "recipe; the nearest known one is algorithm.alpha");
@@ -280,8 +266,7 @@ static void a_grid_path_must_lead_somewhere(void **state)
     (void)state;
     for (size_t i = 0; paths[i]; i++) {
         char text[256];
-        snprintf(text, sizeof text, "{'grid': {'%s': [1]}, 'base': {'environments': [{}]}}",
-                 paths[i]);
+        snprintf(text, sizeof text, "{'grid': {'%s': [1]}, 'base': {'environments': [{}]}}", paths[i]);
         assert_refused(text, "no such place in the recipe");
     }
     assert_refused("{'grid': {'seed.x': [1]}, 'base': {'seed': 1}}", "unknown setting 'seed.x'");
@@ -299,8 +284,7 @@ static char *with_seeds(size_t n)
 
 static void too_many_trials_are_refused(void **state)
 {
-    char *most = with_seeds(TRAINER_SWEEP_TRIALS_MAX),
-         *more = with_seeds(TRAINER_SWEEP_TRIALS_MAX + 1);
+    char *most = with_seeds(TRAINER_SWEEP_TRIALS_MAX), *more = with_seeds(TRAINER_SWEEP_TRIALS_MAX + 1);
     (void)state;
     struct trainer_sweep *sweep = parse(most);
     assert_int_equal(trainer_sweep_count(sweep), TRAINER_SWEEP_TRIALS_MAX);
@@ -319,8 +303,7 @@ static void a_name_that_is_too_long_is_refused(void **state)
     snprintf(text, sizeof text, "{'grid': {'start.checkpoint': ['%s']}}", value);
     assert_refused(text, "name would be too long");
     value[230] = 0;
-    snprintf(text, sizeof text, "{'base': {'name': '%.60s'}, 'grid': {'start.checkpoint': ['%s']}}",
-             value, value);
+    snprintf(text, sizeof text, "{'base': {'name': '%.60s'}, 'grid': {'start.checkpoint': ['%s']}}", value, value);
     assert_refused(text, "name would be too long");
 }
 
@@ -383,27 +366,24 @@ static void a_recipe_is_found_beside_the_sweep(void **state)
 
 static void the_published_ladder_has_six_rungs(void **state)
 {
-    static const enum rl_algorithm_name algorithms[] = {
-        RL_ALGORITHM_GRPO,       RL_ALGORITHM_JOINT,          RL_ALGORITHM_SEPARATE,
-        RL_ALGORITHM_TURN_GROUP, RL_ALGORITHM_TURN_GROUP_V1D, RL_ALGORITHM_TURN_GROUP_V1D};
+    static const enum rl_algorithm_name algorithms[] = {RL_ALGORITHM_GRPO,           RL_ALGORITHM_JOINT,
+                                                        RL_ALGORITHM_SEPARATE,       RL_ALGORITHM_TURN_GROUP,
+                                                        RL_ALGORITHM_TURN_GROUP_V1D, RL_ALGORITHM_TURN_GROUP_V1D};
     struct trainer_sweep *sweep;
     struct trainer_error err;
     (void)state;
     if (trainer_sweep_load(&sweep, FIXTURES_DIR "/recipes/ladder.json", &err) != TRAINER_OK)
         fail_msg("%s", err.text);
-    assert_names(sweep, (const char *const[]){"grpo", "joint", "separate", "turn-group",
-                                              "turn-group-v1d", "v1d-alpha-0.9", NULL});
+    assert_names(sweep,
+                 (const char *const[]){"grpo", "joint", "separate", "turn-group", "turn-group-v1d", "v1d-alpha-0.9", NULL});
     for (size_t i = 0; i < 6; i++) {
         const struct trainer_recipe *recipe = &trainer_sweep_trial(sweep, i)->recipe;
         assert_int_equal(recipe->tasks[0].algorithm.name, algorithms[i]);
         assert_int_equal(recipe->loss.name, i == 0 ? TRAINER_LOSS_PPO : TRAINER_LOSS_TURN);
-        assert_true(recipe->loss.clip_low == (i == 0 ? 0.2 : 0.1) &&
-                    recipe->loss.clip_high == (i == 0 ? 0.28 : 0.13));
-        assert_int_equal(recipe->loss.aggregation,
-                         i == 0 ? TRAINER_TOKEN_MEAN : TRAINER_SEQ_MEAN_TOKEN_MEAN);
+        assert_true(recipe->loss.clip_low == (i == 0 ? 0.2 : 0.1) && recipe->loss.clip_high == (i == 0 ? 0.28 : 0.13));
+        assert_int_equal(recipe->loss.aggregation, i == 0 ? TRAINER_TOKEN_MEAN : TRAINER_SEQ_MEAN_TOKEN_MEAN);
         assert_true(recipe->tasks[0].algorithm.alpha == (i == 5 ? 0.9 : 0.3));
-        assert_int_equal(recipe->training.iterations,
-                         trainer_sweep_trial(sweep, 0)->recipe.training.iterations);
+        assert_int_equal(recipe->training.iterations, trainer_sweep_trial(sweep, 0)->recipe.training.iterations);
         assert_true(recipe->hypothesis[0]);
     }
     trainer_sweep_free(sweep);
@@ -448,9 +428,8 @@ static void *failing_malloc(size_t size)
 /* If any allocation of the JSON library fails, the sweep is refused. The sanitizer reports leaks. */
 static void memory_that_runs_out_is_reported(void **state)
 {
-    static const char text[] =
-        "{'base': {'name': 'a', 'loss': {'clip_low': 0.1}}, 'trials': [{}, {'name': 'b'}],"
-        " 'grid': {'seed': [1, 2]}}";
+    static const char text[] = "{'base': {'name': 'a', 'loss': {'clip_low': 0.1}}, 'trials': [{}, {'name': 'b'}],"
+                               " 'grid': {'seed': [1, 2]}}";
     enum trainer_status status = TRAINER_EINVAL;
     size_t failures = 0;
     (void)state;

@@ -18,16 +18,14 @@ struct game {
     size_t n_prompt, n, length;
 };
 
-static struct game begin(enum trainer_env_kind kind, double p_fail, uint64_t question,
-                         uint64_t noise)
+static struct game begin(enum trainer_env_kind kind, double p_fail, uint64_t question, uint64_t noise)
 {
     struct game game = {.n = 0};
     trainer_env_init(&game.env, kind);
     game.env.p_fail = p_fail;
     game.env.max_turns = TRAINER_TURNS_MAX;
     assert_int_equal(trainer_env_check(&game.env, NULL), TRAINER_OK);
-    game.length = game.n_prompt =
-        trainer_env_reset(&game.env, question, noise, &game.episode, game.prompt);
+    game.length = game.n_prompt = trainer_env_reset(&game.env, question, noise, &game.episode, game.prompt);
     return game;
 }
 
@@ -43,8 +41,7 @@ static int32_t entity_token(const struct game *game, int32_t entity)
 
 static enum trainer_turn write_token(struct game *game, int32_t token)
 {
-    enum trainer_turn turn =
-        trainer_env_step(&game->env, &game->episode, token, game->text, &game->n);
+    enum trainer_turn turn = trainer_env_step(&game->env, &game->episode, token, game->text, &game->n);
     game->length += 1 + game->n;
     return turn;
 }
@@ -61,8 +58,7 @@ static enum trainer_turn call(struct game *game, int32_t first, int32_t second)
 static int32_t look_up(struct game *game, int32_t entity, int32_t relation)
 {
     int32_t value = -1;
-    assert_int_equal(call(game, entity_token(game, entity), relation_token(relation)),
-                     TRAINER_TURN_OBSERVED);
+    assert_int_equal(call(game, entity_token(game, entity), relation_token(relation)), TRAINER_TURN_OBSERVED);
     for (size_t i = 1; game->text[1] != TRAINER_NONE && i + 1 < game->n; i += 2)
         if (game->text[i] == relation_token(relation))
             value = game->text[i + 1] - entity_token(game, 0);
@@ -72,8 +68,7 @@ static int32_t look_up(struct game *game, int32_t entity, int32_t relation)
 /* Returns the sum that the tool shows, or -1. */
 static int32_t add(struct game *game, int32_t a, int32_t b)
 {
-    assert_int_equal(call(game, entity_token(game, a), entity_token(game, b)),
-                     TRAINER_TURN_OBSERVED);
+    assert_int_equal(call(game, entity_token(game, a), entity_token(game, b)), TRAINER_TURN_OBSERVED);
     if (game->text[1] == TRAINER_NONE)
         return -1;
     assert_int_equal(game->n, 4);
@@ -123,8 +118,7 @@ static void an_answer_names_every_slot(void **state)
     (void)state;
     int32_t tokens[TRAINER_HOPS_MAX];
     struct game game = begin(TRAINER_SLOTS, 0, 7, 0);
-    assert_int_equal(trainer_env_answer(&game.env, &game.episode, tokens),
-                     2 * (size_t)game.episode.k);
+    assert_int_equal(trainer_env_answer(&game.env, &game.episode, tokens), 2 * (size_t)game.episode.k);
     for (int32_t i = 0; i < game.episode.k; i++) {
         assert_int_equal(tokens[2 * i], game.prompt[2 + i]);
         assert_int_equal(tokens[2 * i + 1], entity_token(&game, game.episode.path[i + 1]));
@@ -185,8 +179,7 @@ static void searches_that_fill_no_slot_are_useless(void **state)
     struct game game = begin(TRAINER_SLOTS, 0, 3, 0);
     const int32_t *asked = game.episode.relations, other = (subject(&game) + 1) % 96;
     int32_t nobodys = 0;
-    while (nobodys == asked[0] || nobodys == asked[1] || nobodys == asked[2] ||
-           nobodys == asked[3] || nobodys == asked[4])
+    while (nobodys == asked[0] || nobodys == asked[1] || nobodys == asked[2] || nobodys == asked[3] || nobodys == asked[4])
         nobodys++;
     (void)look_up(&game, subject(&game), asked[1]);
     (void)look_up(&game, subject(&game), asked[1]); /* again */
@@ -248,9 +241,7 @@ static void balances_are_added_up(void **state)
         for (int32_t i = 0; i < k; i++) {
             entry[i] = look_up(&game, subject(&game), game.episode.relations[i]);
             assert_in_range(entry[i], 0, 95);
-            balance[i] = i == 0  ? entry[0]
-                         : i % 2 ? add(&game, balance[i - 1], entry[i])
-                                 : add(&game, entry[i], balance[i - 1]);
+            balance[i] = i == 0 ? entry[0] : i % 2 ? add(&game, balance[i - 1], entry[i]) : add(&game, entry[i], balance[i - 1]);
             assert_int_equal(balance[i], i == 0 ? entry[0] : (balance[i - 1] + entry[i]) % 96);
             assert_int_equal(game.episode.hop, i + 1);
         }
@@ -353,8 +344,7 @@ static void additions_of_other_numbers_are_useless(void **state)
     struct game game = begin(TRAINER_SUMS, 0, 3, 0);
     int32_t queue[TRAINER_HOPS_MAX + 1];
     read_list(&game, queue);
-    assert_int_equal(game.episode.k,
-                     4); /* five numbers: the third sum adds the last number and the first sum */
+    assert_int_equal(game.episode.k, 4); /* five numbers: the third sum adds the last number and the first sum */
     int32_t first = (queue[0] + queue[1]) % 96, second = (queue[2] + queue[3]) % 96;
     (void)add(&game, queue[4], first);    /* call 0: the tool has not yet shown the first sum */
     (void)add(&game, queue[1], queue[2]); /* call 1: not a pair */
@@ -446,8 +436,7 @@ static void what_the_tool_says_is_the_questions_and_the_turns(void **state)
 {
     (void)state;
     for (int kind = TRAINER_SLOTS; kind <= TRAINER_SUMS; kind++) {
-        struct game a = begin((enum trainer_env_kind)kind, 0.5, 2, 8),
-                    b = begin((enum trainer_env_kind)kind, 0.5, 2, 8),
+        struct game a = begin((enum trainer_env_kind)kind, 0.5, 2, 8), b = begin((enum trainer_env_kind)kind, 0.5, 2, 8),
                     c = begin((enum trainer_env_kind)kind, 0.5, 2, 9);
         bool differs = false;
         for (int32_t t = 0; t < 10; t++) {
@@ -498,8 +487,7 @@ struct tally {
 };
 
 /* Plays a demonstration in the environment. A belief (a demonstration trained only on its answer) is only counted. */
-static void watch(struct tally *tally, enum trainer_env_kind kind,
-                  const struct trainer_demo_options *options, uint64_t seed)
+static void watch(struct tally *tally, enum trainer_env_kind kind, const struct trainer_demo_options *options, uint64_t seed)
 {
     int32_t tokens[512];
     uint8_t mask[512];

@@ -197,9 +197,7 @@ static void the_loss_is_the_cores_times_its_weight(void **state)
     const struct rl_agg agg = {0};
     float *gradient = calloc(40 * b->width, sizeof *gradient);
     struct rl_workspace ws = {malloc(1 << 20), 1 << 20, 0};
-    assert_int_equal(rl_value_lossf(&batch, &agg, 0.1, b->value, b->expected, b->returns, gradient,
-                                    &core, &ws, NULL),
-                     RL_OK);
+    assert_int_equal(rl_value_lossf(&batch, &agg, 0.1, b->value, b->expected, b->returns, gradient, &core, &ws, NULL), RL_OK);
     assert_near(result.value_loss, core.loss, 1e-12);
     assert_near(result.loss, 3 + 0.25 * core.loss, 1e-12);
     assert_true(result.value_clip_fraction == core.vf_clipfrac && core.vf_clipfrac > 0);
@@ -241,13 +239,10 @@ static void values_are_learned(void **state)
     for (int step = 0; step < 60; step++) {
         struct loss_result result = {0};
         const float *now = run.learner.params;
-        assert_int_equal(learner_forward(&run.learner, now, &rows, b->log_prob, NULL, NULL),
-                         TRAINER_OK);
+        assert_int_equal(learner_forward(&run.learner, now, &rows, b->log_prob, NULL, NULL), TRAINER_OK);
         assert_int_equal(learner_values(&run.learner, &rows, b->value, NULL), TRAINER_OK);
         assert_int_equal(minibatch_value_loss(b, &recipe, &run.workspace, &result, NULL), TRAINER_OK);
-        assert_int_equal(
-            learner_update(&run.learner, b->d_log_prob, b->d_value, &rates, &norm, NULL),
-            TRAINER_OK);
+        assert_int_equal(learner_update(&run.learner, b->d_log_prob, b->d_value, &rates, &norm, NULL), TRAINER_OK);
         first = step == 0 ? result.value_loss : first;
         last = result.value_loss;
     }
@@ -315,8 +310,7 @@ static bool listen(void *context, const struct trainer_event *event)
 }
 
 /* Returns the checkpoint that a run writes; the caller frees it. */
-static char *trained(const char *dir, const struct trainer_recipe *recipe, struct told *told,
-                     size_t *size)
+static char *trained(const char *dir, const struct trainer_recipe *recipe, struct told *told, size_t *size)
 {
     char *path = join(dir, "out.ckpt");
     struct trainer_run_options options = {.checkpoint = path, .event = listen, .context = told};
@@ -331,8 +325,7 @@ static char *trained(const char *dir, const struct trainer_recipe *recipe, struc
     return bytes;
 }
 
-static bool same_end(const char *dir, const struct trainer_recipe *a,
-                     const struct trainer_recipe *b)
+static bool same_end(const char *dir, const struct trainer_recipe *a, const struct trainer_recipe *b)
 {
     struct told told;
     size_t n, m;

@@ -21,8 +21,7 @@ struct tally {
  * written as two comparisons because NaN fails every comparison: a NaN reward must count, or it
  * would pass as "no reward".
  */
-static RL_INLINE struct tally tally_ids(struct rl_ids turn, const real *rewards, size_t n,
-                                        int32_t k)
+static RL_INLINE struct tally tally_ids(struct rl_ids turn, const real *rewards, size_t n, int32_t k)
 {
     struct tally tally = {0};
     for (size_t t = 0; t < n; t++) {
@@ -37,8 +36,7 @@ static RL_INLINE struct tally tally_ids(struct rl_ids turn, const real *rewards,
  * The usual width is passed as a constant, so that the loop over it is vectorised; wider ids are
  * rare.
  */
-HOT(struct tally, tally_chunk, (const struct rl_grid *batch, const real *array, size_t i, size_t n,
-                                int32_t k),
+HOT(struct tally, tally_chunk, (const struct rl_grid *batch, const real *array, size_t i, size_t n, int32_t k),
     (batch, array, i, n, k))
 {
     real buffer[RL_CHUNK];
@@ -49,13 +47,11 @@ HOT(struct tally, tally_chunk, (const struct rl_grid *batch, const real *array, 
     return tally_ids((struct rl_ids){turn.at, sizeof(int32_t)}, rewards, n, k);
 }
 
-static struct tally tally_turn(const struct rl_grid *batch, const real *array, size_t i, size_t end,
-                               int32_t k)
+static struct tally tally_turn(const struct rl_grid *batch, const real *array, size_t i, size_t end, int32_t k)
 {
     struct tally tally = {0};
     for (; i < end; i += RL_CHUNK) {
-        struct tally part =
-            tally_chunk(batch, array, i, end - i < RL_CHUNK ? end - i : RL_CHUNK, k);
+        struct tally part = tally_chunk(batch, array, i, end - i < RL_CHUNK ? end - i : RL_CHUNK, k);
         tally.length += part.length;
         tally.nonzero += part.nonzero;
     }
@@ -83,8 +79,7 @@ static bool gather_row(const struct gathering *g, size_t row)
     bool good = true;
     for (size_t k = 0; k < n_turns; k++) {
         size_t end = k + 1 < n_turns ? rl_turn_next(turn, begin, n, (int32_t)k) : n, last = end;
-        struct tally tally =
-            tally_turn(g->batch, g->rewards, first + begin, first + end, (int32_t)k);
+        struct tally tally = tally_turn(g->batch, g->rewards, first + begin, first + end, (int32_t)k);
         /* Holes may follow the last token of a turn. The reward is at the token, not in the hole. */
         while (rl_id(turn, last - 1) != (int32_t)k)
             last--;
@@ -115,13 +110,10 @@ static enum rl_status explain_row(const struct gathering *g, size_t row, struct 
         if (id < 0)
             continue;
         if (!isfinite(reward))
-            return rl_fail(err, RL_EVALUE,
-                           "token_level_rewards[%zu][%zu] is %g, not a finite number", row, t,
-                           reward);
+            return rl_fail(err, RL_EVALUE, "token_level_rewards[%zu][%zu] is %g, not a finite number", row, t, reward);
         if (id == later && (reward < 0 || reward > 0))
-            return rl_fail(err, RL_EVALUE,
-                           "token_level_rewards[%zu][%zu] is %g, but turn %d continues after it",
-                           row, t, reward, id);
+            return rl_fail(err, RL_EVALUE, "token_level_rewards[%zu][%zu] is %g, but turn %d continues after it", row, t, reward,
+                           id);
         later = id;
     }
     return RL_OK;
@@ -142,9 +134,8 @@ static enum rl_status gather(const struct gathering *g, struct rl_error *err)
     return status;
 }
 
-enum rl_status rl_turn_rewards(const struct rl_batch *batch, const size_t *start,
-                               const real *rewards, double *values, size_t *lengths,
-                               struct rl_error *err)
+enum rl_status rl_turn_rewards(const struct rl_batch *batch, const size_t *start, const real *rewards, double *values,
+                               size_t *lengths, struct rl_error *err)
 {
     struct rl_grid grid;
     const struct gathering g = {&grid, start, rewards, values, lengths};
@@ -155,8 +146,7 @@ enum rl_status rl_turn_rewards(const struct rl_batch *batch, const size_t *start
 }
 
 /* step is a constant in both calls, so that the compiler can specialise the loop. */
-static RL_INLINE void spread_ids(struct rl_ids turn, size_t step, size_t n, const double *values,
-                                 real fill, real *out)
+static RL_INLINE void spread_ids(struct rl_ids turn, size_t step, size_t n, const double *values, real fill, real *out)
 {
     const struct rl_ids ids = {turn.at, step};
 #pragma omp simd
@@ -164,8 +154,7 @@ static RL_INLINE void spread_ids(struct rl_ids turn, size_t step, size_t n, cons
         out[t] = rl_id(ids, t) < 0 ? fill : (real)values[rl_id(ids, t)];
 }
 
-HOT_VOID(spread, (struct rl_ids turn, size_t n, const double *values, real fill, real *out),
-         (turn, n, values, fill, out))
+HOT_VOID(spread, (struct rl_ids turn, size_t n, const double *values, real fill, real *out), (turn, n, values, fill, out))
 {
     if (turn.step == sizeof(int32_t))
         spread_ids(turn, sizeof(int32_t), n, values, fill, out);
@@ -173,15 +162,14 @@ HOT_VOID(spread, (struct rl_ids turn, size_t n, const double *values, real fill,
         spread_ids(turn, sizeof(int64_t), n, values, fill, out);
 }
 
-static void spread_row(const struct rl_grid *batch, size_t row, const double *values, real fill,
-                       real *out)
+static void spread_row(const struct rl_grid *batch, size_t row, const double *values, real fill, real *out)
 {
     size_t first = rl_row_at(batch, row);
     spread(rl_turns_at(batch, first), rl_row_length(batch, row), values, fill, out + first);
 }
 
-enum rl_status rl_turn_spread(const struct rl_batch *batch, const size_t *start,
-                              const double *values, double fill, real *out, struct rl_error *err)
+enum rl_status rl_turn_spread(const struct rl_batch *batch, const size_t *start, const double *values, double fill, real *out,
+                              struct rl_error *err)
 {
     struct rl_grid grid;
     enum rl_status status = rl_grid_of(&grid, batch, RL_NEEDS_TURNS, err);
@@ -198,8 +186,7 @@ enum rl_status rl_turn_spread(const struct rl_batch *batch, const size_t *start,
  * Each token gets the undivided advantage of its turn. The loss later takes means over tokens, so
  * dividing here as well would count the length of a turn twice.
  */
-static void spread_results(const struct rl_grid *batch, const struct rl_a2tgpo_turns *a,
-                           real *advantages, real *clip_scale)
+static void spread_results(const struct rl_grid *batch, const struct rl_a2tgpo_turns *a, real *advantages, real *clip_scale)
 {
 #pragma omp parallel for schedule(static) if (rl_grid_parallel(batch))
     for (size_t row = 0; row < batch->n_rows; row++) {
@@ -211,10 +198,8 @@ static void spread_results(const struct rl_grid *batch, const struct rl_a2tgpo_t
     }
 }
 
-enum rl_status rl_a2tgpo_advantage(const struct rl_batch *batch,
-                                   const struct rl_a2tgpo_options *options, const real *rewards,
-                                   real *advantages, real *clip_scale,
-                                   struct rl_a2tgpo_stats *stats, struct rl_workspace *ws,
+enum rl_status rl_a2tgpo_advantage(const struct rl_batch *batch, const struct rl_a2tgpo_options *options, const real *rewards,
+                                   real *advantages, real *clip_scale, struct rl_a2tgpo_stats *stats, struct rl_workspace *ws,
                                    struct rl_error *err)
 {
     struct rl_grid grid;

@@ -39,15 +39,13 @@ struct rl_a2tgpo_turns {
 };
 
 enum rl_status rl_a2tgpo_check(const struct rl_a2tgpo_options *options, struct rl_error *err);
-enum rl_status rl_a2tgpo_run(const struct rl_a2tgpo_turns *a,
-                             const struct rl_a2tgpo_options *options, struct rl_error *err);
+enum rl_status rl_a2tgpo_run(const struct rl_a2tgpo_turns *a, const struct rl_a2tgpo_options *options, struct rl_error *err);
 struct rl_a2tgpo_stats rl_a2tgpo_scale_stats(const struct rl_a2tgpo_turns *a);
 
 /*
  * Check the turns, that values and out exist, and that every value is finite. The error names row and turn.
  */
-enum rl_status rl_turn_values_check(const struct rl_turns *turns, const double *values,
-                                    const double *out, struct rl_error *err);
+enum rl_status rl_turn_values_check(const struct rl_turns *turns, const double *values, const double *out, struct rl_error *err);
 
 /* The number of turns of the row with the most turns. */
 size_t rl_most_turns(const struct rl_turns *turns);

@@ -13,12 +13,8 @@
 
 void rl_a2tgpo_options_init(struct rl_a2tgpo_options *options)
 {
-    *options = (struct rl_a2tgpo_options){.mode = RL_A2TGPO_TURN_GROUP_V1D,
-                                          .gamma = 1,
-                                          .alpha = 0.3,
-                                          .clip_beta = 0.3,
-                                          .norm_adv_by_std = true,
-                                          .epsilon = 1e-6};
+    *options = (struct rl_a2tgpo_options){
+        .mode = RL_A2TGPO_TURN_GROUP_V1D, .gamma = 1, .alpha = 0.3, .clip_beta = 0.3, .norm_adv_by_std = true, .epsilon = 1e-6};
 }
 
 enum rl_status rl_a2tgpo_check(const struct rl_a2tgpo_options *o, struct rl_error *err)
@@ -36,11 +32,9 @@ enum rl_status rl_a2tgpo_check(const struct rl_a2tgpo_options *o, struct rl_erro
     return RL_OK;
 }
 
-static void normalize(const struct rl_a2tgpo_turns *a, const struct rl_a2tgpo_options *o,
-                      enum rl_turn_sets sets)
+static void normalize(const struct rl_a2tgpo_turns *a, const struct rl_a2tgpo_options *o, enum rl_turn_sets sets)
 {
-    const struct rl_normalizer n = {&a->turns,          &a->groups, sets,
-                                    o->norm_adv_by_std, o->epsilon, a->moments};
+    const struct rl_normalizer n = {&a->turns, &a->groups, sets, o->norm_adv_by_std, o->epsilon, a->moments};
     rl_normalizer_run(&n, a->values, a->values);
 }
 
@@ -81,8 +75,7 @@ static double batch_std(const struct rl_a2tgpo_turns *a, bool outcomes)
  * common scale either gains or outcomes would dominate the sum. The floor on both deviations keeps
  * a batch of equal gains from being scaled up to the outcomes.
  */
-static enum rl_status sum_rescaled(const struct rl_a2tgpo_turns *a,
-                                   const struct rl_a2tgpo_options *o, struct rl_error *err)
+static enum rl_status sum_rescaled(const struct rl_a2tgpo_turns *a, const struct rl_a2tgpo_options *o, struct rl_error *err)
 {
     double gain_std = fmax(batch_std(a, false), o->epsilon);
     double scale = fmax(batch_std(a, true), o->epsilon) / gain_std;
@@ -109,15 +102,12 @@ static enum rl_status sum_rescaled(const struct rl_a2tgpo_turns *a,
  * the answer, and no observation follows it. Every other turn gets the outcome of its own row
  * added, so that a wrong answer after good searches still counts as wrong.
  */
-static void add_outcome(const struct rl_a2tgpo_turns *a, const double *process,
-                        double process_share, double outcome_share)
+static void add_outcome(const struct rl_a2tgpo_turns *a, const double *process, double process_share, double outcome_share)
 {
     for (size_t row = 0; row < a->turns.n_rows; row++) {
         size_t end = a->turns.start[row + 1];
         for (size_t i = a->turns.start[row]; i < end; i++)
-            a->advantages[i] =
-                i + 1 == end ? a->values[i]
-                             : process_share * process[i] + outcome_share * a->values[end - 1];
+            a->advantages[i] = i + 1 == end ? a->values[i] : process_share * process[i] + outcome_share * a->values[end - 1];
     }
 }
 
@@ -125,8 +115,7 @@ static void add_outcome(const struct rl_a2tgpo_turns *a, const double *process,
  * The order matters: the clip scale is computed from the normalised gains and overwrites them, so
  * the sums, which also read them, come first.
  */
-static enum rl_status run_v1d(const struct rl_a2tgpo_turns *a, const struct rl_a2tgpo_options *o,
-                              struct rl_error *err)
+static enum rl_status run_v1d(const struct rl_a2tgpo_turns *a, const struct rl_a2tgpo_options *o, struct rl_error *err)
 {
     normalize(a, o, RL_TURN_SETS_CELLS);
     enum rl_status status = rl_turn_accumulate(&a->turns, o->gamma, a->values, a->advantages, err);
@@ -140,8 +129,7 @@ static enum rl_status run_v1d(const struct rl_a2tgpo_turns *a, const struct rl_a
  * The sums come before the normalisation: a turn is compared with the discounted sums of other
  * rollouts, not with their single gains. The weight 1.5 of the outcome is that of the reference.
  */
-static enum rl_status run_turn_group(const struct rl_a2tgpo_turns *a,
-                                     const struct rl_a2tgpo_options *o, struct rl_error *err)
+static enum rl_status run_turn_group(const struct rl_a2tgpo_turns *a, const struct rl_a2tgpo_options *o, struct rl_error *err)
 {
     enum rl_status status = sum_rescaled(a, o, err);
     if (status != RL_OK)
@@ -157,13 +145,11 @@ static enum rl_status check_finite(const struct rl_a2tgpo_turns *a, struct rl_er
     for (size_t row = 0; row < a->turns.n_rows; row++)
         for (size_t i = a->turns.start[row]; i < a->turns.start[row + 1]; i++)
             if (!isfinite(a->advantages[i]))
-                return rl_fail(err, RL_EVALUE, "advantage of turn %zu in row %zu overflows",
-                               i - a->turns.start[row], row);
+                return rl_fail(err, RL_EVALUE, "advantage of turn %zu in row %zu overflows", i - a->turns.start[row], row);
     return RL_OK;
 }
 
-enum rl_status rl_a2tgpo_run(const struct rl_a2tgpo_turns *a, const struct rl_a2tgpo_options *o,
-                             struct rl_error *err)
+enum rl_status rl_a2tgpo_run(const struct rl_a2tgpo_turns *a, const struct rl_a2tgpo_options *o, struct rl_error *err)
 {
     enum rl_status status = RL_OK;
     if (o->mode == RL_A2TGPO_TURN_GROUP_V1D) {

@@ -21,8 +21,7 @@ static void spread_ratio(const struct rl_segment *segment, real ratio, real *out
         out[i] = rl_on(&segment->call->batch, i) ? ratio : 0;
 }
 
-HOT(struct rl_row_sums, turn_loss_row, (const struct turn_loss *loss, size_t row, real row_weight),
-    (loss, row, row_weight))
+HOT(struct rl_row_sums, turn_loss_row, (const struct turn_loss *loss, size_t row, real row_weight), (loss, row, row_weight))
 {
     const struct rl_loss_call *call = &loss->call;
     size_t first = rl_row_at(&call->batch, row), n = rl_row_length(&call->batch, row), end = 0;
@@ -48,11 +47,9 @@ HOT(struct rl_row_sums, turn_loss_row, (const struct turn_loss *loss, size_t row
 }
 
 /* clip_scale takes the place of in->clip_scale, which other losses read. */
-enum rl_status rl_a2tgpo_turn_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                                   const real *clip_scale,
-                                   const struct rl_turn_loss_options *options, real *d_log_prob,
-                                   real *turn_ratio, struct rl_loss_result *out,
-                                   struct rl_workspace *ws, struct rl_error *err)
+enum rl_status rl_a2tgpo_turn_loss(const struct rl_batch *batch, const struct rl_loss_input *in, const real *clip_scale,
+                                   const struct rl_turn_loss_options *options, real *d_log_prob, real *turn_ratio,
+                                   struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err)
 {
     struct rl_loss_options clips;
     struct rl_rows rows;

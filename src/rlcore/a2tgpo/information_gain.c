@@ -17,9 +17,8 @@ double rl_prefix_value(enum rl_gain kind, size_t n, const double *log_prob)
     return kind == RL_GAIN_MEAN_LOG_PROB ? mean : exp(kind == RL_GAIN_PROB ? sum : mean);
 }
 
-enum rl_status rl_information_gain(enum rl_gain kind, size_t n_turns, size_t n_answer,
-                                   const double *answer_log_prob, double *gain,
-                                   struct rl_error *err)
+enum rl_status rl_information_gain(enum rl_gain kind, size_t n_turns, size_t n_answer, const double *answer_log_prob,
+                                   double *gain, struct rl_error *err)
 {
     if ((unsigned)kind > RL_GAIN_PROB)
         return rl_fail(err, RL_EINVAL, "kind of information gain %d is unknown", (int)kind);
@@ -29,8 +28,8 @@ enum rl_status rl_information_gain(enum rl_gain kind, size_t n_turns, size_t n_a
         return rl_fail(err, RL_EINVAL, "%s is missing", gain ? "answer_log_prob" : "gain");
     for (size_t i = 0; i < (n_turns + 1) * n_answer; i++)
         if (!isfinite(answer_log_prob[i]) || answer_log_prob[i] > 0)
-            return rl_fail(err, RL_EVALUE, "answer_log_prob[%zu][%zu] is %g, not a log-probability",
-                           i / n_answer, i % n_answer, answer_log_prob[i]);
+            return rl_fail(err, RL_EVALUE, "answer_log_prob[%zu][%zu] is %g, not a log-probability", i / n_answer, i % n_answer,
+                           answer_log_prob[i]);
     /*
      * A prefix value is used twice, as the end of one turn and the start of the next. The gains of
      * a rollout therefore add up to exactly the difference between its first and last value.

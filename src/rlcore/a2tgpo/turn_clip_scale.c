@@ -10,8 +10,7 @@
  * turns that informed more than their peers by up to beta, and narrows that of the other turns by
  * up to beta. The outcome turn has no gain and keeps PPO's range.
  */
-enum rl_status rl_turn_clip_scale(const struct rl_turns *turns, double beta, const double *z,
-                                  double *scale, struct rl_error *err)
+enum rl_status rl_turn_clip_scale(const struct rl_turns *turns, double beta, const double *z, double *scale, struct rl_error *err)
 {
     enum rl_status status = rl_turn_values_check(turns, z, scale, err);
     if (status != RL_OK)

@@ -31,8 +31,7 @@ static size_t slots_in(const struct rl_normalizer *n, const size_t *rows, size_t
     return n->sets == RL_TURN_SETS_CELLS ? most + 1 : 2;
 }
 
-static void add_means(const struct rl_normalizer *n, const size_t *rows, size_t n_rows,
-                      const double *values)
+static void add_means(const struct rl_normalizer *n, const size_t *rows, size_t n_rows, const double *values)
 {
     size_t slots = slots_in(n, rows, n_rows);
     for (size_t slot = 0; slot < slots; slot++)
@@ -54,8 +53,7 @@ static void add_means(const struct rl_normalizer *n, const size_t *rows, size_t 
  * The squared deviations are summed in a second pass over the values. Sums of squares in the first
  * pass would cancel where values are nearly equal, and nearly equal gains are the common case.
  */
-static void add_squares(const struct rl_normalizer *n, const size_t *rows, size_t n_rows,
-                        const double *values)
+static void add_squares(const struct rl_normalizer *n, const size_t *rows, size_t n_rows, const double *values)
 {
     for (size_t j = 0; j < n_rows; j++) {
         const double *x = values + n->turns->start[rows[j]];
@@ -82,14 +80,12 @@ static double standardized(const struct rl_normalizer *n, const struct rl_moment
     return deviation / (sqrt(m->squares / (double)m->count + 1e-8) + n->epsilon);
 }
 
-static void write_scores(const struct rl_normalizer *n, const size_t *rows, size_t n_rows,
-                         const double *values, double *z)
+static void write_scores(const struct rl_normalizer *n, const size_t *rows, size_t n_rows, const double *values, double *z)
 {
     for (size_t j = 0; j < n_rows; j++) {
         size_t first = n->turns->start[rows[j]], turns = rl_row_turns(n->turns, rows[j]);
         for (size_t k = 0; k < turns; k++)
-            z[first + k] =
-                standardized(n, &n->moments[slot_of(n->sets, k, turns)], values[first + k]);
+            z[first + k] = standardized(n, &n->moments[slot_of(n->sets, k, turns)], values[first + k]);
     }
 }
 
@@ -104,9 +100,8 @@ void rl_normalizer_run(const struct rl_normalizer *n, const double *values, doub
     }
 }
 
-enum rl_status rl_turn_normalize(const struct rl_turns *turns, enum rl_turn_sets sets, bool by_std,
-                                 double epsilon, const double *values, double *z,
-                                 struct rl_workspace *ws, struct rl_error *err)
+enum rl_status rl_turn_normalize(const struct rl_turns *turns, enum rl_turn_sets sets, bool by_std, double epsilon,
+                                 const double *values, double *z, struct rl_workspace *ws, struct rl_error *err)
 {
     enum rl_status status = rl_turn_values_check(turns, values, z, err);
     if (status != RL_OK)
@@ -117,9 +112,8 @@ enum rl_status rl_turn_normalize(const struct rl_turns *turns, enum rl_turn_sets
         return rl_fail(err, RL_EINVAL, "group labels are missing");
     struct rl_scratch s = rl_scratch_begin(ws);
     struct rl_groups groups = rl_groups_take(&s, turns->n_rows);
-    const struct rl_normalizer n = {
-        turns,  &groups, sets,
-        by_std, epsilon, rl_scratch_take(&s, rl_most_turns(turns) + 2, sizeof(struct rl_moments))};
+    const struct rl_normalizer n = {turns,  &groups, sets,
+                                    by_std, epsilon, rl_scratch_take(&s, rl_most_turns(turns) + 2, sizeof(struct rl_moments))};
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, err);
     rl_groups_build(&groups, turns->group);

@@ -5,9 +5,8 @@
 
 #include <math.h>
 
-enum rl_status rl_turn_statistics(const struct rl_turns *turns, const double *values,
-                                  struct rl_turn_stat *stats, size_t n_stats, size_t *n_indices,
-                                  struct rl_error *err)
+enum rl_status rl_turn_statistics(const struct rl_turns *turns, const double *values, struct rl_turn_stat *stats, size_t n_stats,
+                                  size_t *n_indices, struct rl_error *err)
 {
     if (RL_NEED(err, {"n_indices", n_indices}) != RL_OK)
         return RL_EINVAL;
@@ -36,8 +35,7 @@ void rl_turn_stat_merge(struct rl_turn_stat *into, const struct rl_turn_stat *fr
 {
     double a = (double)into->count, b = (double)from->count, n = a + b;
     double distance = from->mean - into->mean;
-    double squares =
-        into->std * into->std * fmax(0, a - 1) + from->std * from->std * fmax(0, b - 1);
+    double squares = into->std * into->std * fmax(0, a - 1) + from->std * from->std * fmax(0, b - 1);
     if (from->count == 0)
         return;
     if (into->count == 0) {

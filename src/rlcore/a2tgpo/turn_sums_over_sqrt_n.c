@@ -11,8 +11,8 @@
  * early turns would have larger advantages only because more turns follow them. The outcome turn is
  * not part of the sums and keeps its value.
  */
-enum rl_status rl_turn_accumulate(const struct rl_turns *turns, double gamma, const double *values,
-                                  double *sums, struct rl_error *err)
+enum rl_status rl_turn_accumulate(const struct rl_turns *turns, double gamma, const double *values, double *sums,
+                                  struct rl_error *err)
 {
     enum rl_status status = rl_turn_values_check(turns, values, sums, err);
     if (status != RL_OK)

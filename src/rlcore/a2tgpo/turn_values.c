@@ -7,8 +7,7 @@
 
 #include <math.h>
 
-enum rl_status rl_turn_values_check(const struct rl_turns *turns, const double *values,
-                                    const double *out, struct rl_error *err)
+enum rl_status rl_turn_values_check(const struct rl_turns *turns, const double *values, const double *out, struct rl_error *err)
 {
     if (!turns || (turns->n_rows && !turns->start))
         return rl_fail(err, RL_EINVAL, "turns are missing");
@@ -18,9 +17,8 @@ enum rl_status rl_turn_values_check(const struct rl_turns *turns, const double *
     for (size_t row = 0; row < turns->n_rows; row++)
         for (size_t i = turns->start[row]; i < turns->start[row + 1]; i++)
             if (!isfinite(values[i]))
-                return rl_fail(err, RL_EVALUE,
-                               "value of turn %zu in row %zu is %g, not a finite number",
-                               i - turns->start[row], row, values[i]);
+                return rl_fail(err, RL_EVALUE, "value of turn %zu in row %zu is %g, not a finite number", i - turns->start[row],
+                               row, values[i]);
     return RL_OK;
 }
 

@@ -26,21 +26,18 @@ static double row_sum(const struct rl_grid *batch, const real *rewards, size_t r
 }
 
 /* Searches a row whose sum is not finite for the token at fault, and names it. */
-static enum rl_status explain_outcome(const struct rl_grid *batch, const real *rewards, size_t row,
-                                      struct rl_error *err)
+static enum rl_status explain_outcome(const struct rl_grid *batch, const real *rewards, size_t row, struct rl_error *err)
 {
     for (size_t i = rl_row_at(batch, row), t = 0; t < rl_row_length(batch, row); t++) {
         double reward = (double)rl_real_at(batch, 0, rewards, i + t);
         if (!isfinite(reward))
-            return rl_fail(err, RL_EVALUE,
-                           "token_level_rewards[%zu][%zu] is %g, not a finite number", row, t,
-                           reward);
+            return rl_fail(err, RL_EVALUE, "token_level_rewards[%zu][%zu] is %g, not a finite number", row, t, reward);
     }
     return rl_fail(err, RL_EVALUE, "token_level_rewards[%zu]: their sum overflows", row);
 }
 
-static enum rl_status sum_outcomes(const struct rl_adca_work *w, const struct rl_grid *batch,
-                                   const real *rewards, struct rl_error *err)
+static enum rl_status sum_outcomes(const struct rl_adca_work *w, const struct rl_grid *batch, const real *rewards,
+                                   struct rl_error *err)
 {
 #pragma omp parallel for schedule(static) if (rl_grid_parallel(batch))
     for (size_t row = 0; row < batch->n_rows; row++)
@@ -77,14 +74,12 @@ static enum rl_status explain_step(const struct tokens *x, struct rl_error *err)
             size_t n = x->start[row + 1] - x->start[row];
             int32_t id = rl_id(rl_turns_at(&x->batch, rl_row_at(&x->batch, row)), t);
             if (id < -1 || (n && id >= 0 && (size_t)id >= n))
-                return rl_fail(err, RL_EVALUE, "step_ids[%zu][%zu] is %d, the row has %zu steps",
-                               row, t, id, n);
+                return rl_fail(err, RL_EVALUE, "step_ids[%zu][%zu] is %d, the row has %zu steps", row, t, id, n);
         }
     return RL_OK;
 }
 
-static enum rl_status spread(const struct tokens *x, const double *values, real *out,
-                             struct rl_error *err)
+static enum rl_status spread(const struct tokens *x, const double *values, real *out, struct rl_error *err)
 {
     bool bad = false;
     if (x->batch.n_tokens == 0)
@@ -95,23 +90,21 @@ static enum rl_status spread(const struct tokens *x, const double *values, real 
     return bad ? explain_step(x, err) : RL_OK;
 }
 
-enum rl_status rl_adca_batch_spread(const struct rl_batch *batch, const size_t *start,
-                                    const double *values, real *out, struct rl_error *err)
+enum rl_status rl_adca_batch_spread(const struct rl_batch *batch, const size_t *start, const double *values, real *out,
+                                    struct rl_error *err)
 {
     struct tokens tokens = {.start = start};
-    enum rl_status status = rl_grid_view(&tokens.batch, batch, RL_NEEDS_NO_MASK | RL_NEEDS_TURNS,
-                                         sizeof(real) == sizeof(float), err);
+    enum rl_status status =
+        rl_grid_view(&tokens.batch, batch, RL_NEEDS_NO_MASK | RL_NEEDS_TURNS, sizeof(real) == sizeof(float), err);
     if (status != RL_OK)
         return status;
-    if (!start || (tokens.batch.n_rows && tokens.batch.n_tokens && !out) ||
-        (start[tokens.batch.n_rows] && !values))
+    if (!start || (tokens.batch.n_rows && tokens.batch.n_tokens && !out) || (start[tokens.batch.n_rows] && !values))
         return rl_fail(err, RL_EINVAL, "starts, values or output is missing");
     return spread(&tokens, values, out, err);
 }
 
-enum rl_status rl_adca_spread(size_t n_rows, size_t n_tokens, const int32_t *step_id,
-                              const size_t *start, const double *values, real *out,
-                              struct rl_error *err)
+enum rl_status rl_adca_spread(size_t n_rows, size_t n_tokens, const int32_t *step_id, const size_t *start, const double *values,
+                              real *out, struct rl_error *err)
 {
     const struct rl_batch batch = {.n_rows = n_rows, .n_tokens = n_tokens, .turn = step_id};
     if (n_rows && n_tokens && !step_id)
@@ -120,17 +113,15 @@ enum rl_status rl_adca_spread(size_t n_rows, size_t n_tokens, const int32_t *ste
 }
 
 enum rl_status rl_adca_batch_advantage(const struct rl_batch *batch, const struct rl_adca_input *in,
-                                       const struct rl_adca_options *options, const real *rewards,
-                                       real *advantages, const struct rl_adca_output *out,
-                                       struct rl_workspace *ws, struct rl_error *err)
+                                       const struct rl_adca_options *options, const real *rewards, real *advantages,
+                                       const struct rl_adca_output *out, struct rl_workspace *ws, struct rl_error *err)
 {
     struct rl_adca_work w;
     struct tokens tokens;
     if (RL_NEED(err, {"input", in}) != RL_OK)
         return RL_EINVAL;
-    enum rl_status status =
-        rl_grid_view(&tokens.batch, batch, RL_NEEDS_NO_MASK | RL_NEEDS_TURNS | RL_NEEDS_GROUPS,
-                     sizeof(real) == sizeof(float), err);
+    enum rl_status status = rl_grid_view(&tokens.batch, batch, RL_NEEDS_NO_MASK | RL_NEEDS_TURNS | RL_NEEDS_GROUPS,
+                                         sizeof(real) == sizeof(float), err);
     if (status != RL_OK)
         return status;
     struct rl_adca_input rows = *in;
@@ -151,16 +142,14 @@ enum rl_status rl_adca_batch_advantage(const struct rl_batch *batch, const struc
     return status == RL_OK ? spread(&tokens, out->step_advantages, advantages, err) : status;
 }
 
-enum rl_status rl_adca_advantage(const struct rl_adca_input *in,
-                                 const struct rl_adca_options *options, const real *rewards,
-                                 real *advantages, const struct rl_adca_output *out,
-                                 struct rl_workspace *ws, struct rl_error *err)
+enum rl_status rl_adca_advantage(const struct rl_adca_input *in, const struct rl_adca_options *options, const real *rewards,
+                                 real *advantages, const struct rl_adca_output *out, struct rl_workspace *ws,
+                                 struct rl_error *err)
 {
     if (RL_NEED(err, {"input", in}) != RL_OK)
         return RL_EINVAL;
     if (in->n_rows && in->n_tokens && !in->step_id)
         return rl_fail(err, RL_EINVAL, "step_ids are missing");
-    const struct rl_batch batch = {
-        .n_rows = in->n_rows, .n_tokens = in->n_tokens, .turn = in->step_id, .group = in->group};
+    const struct rl_batch batch = {.n_rows = in->n_rows, .n_tokens = in->n_tokens, .turn = in->step_id, .group = in->group};
     return rl_adca_batch_advantage(&batch, in, options, rewards, advantages, out, ws, err);
 }

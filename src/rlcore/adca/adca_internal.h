@@ -71,14 +71,11 @@ struct rl_adca_shares rl_adca_shares_of(const struct rl_adca_work *w, size_t row
  * Check all arguments except the tokens, take scratch memory and build the groups. in and options
  * are borrowed.
  */
-enum rl_status rl_adca_begin(struct rl_adca_work *w, const struct rl_adca_input *in,
-                             const struct rl_adca_options *options,
-                             const struct rl_adca_output *out, struct rl_workspace *ws,
-                             struct rl_error *err);
+enum rl_status rl_adca_begin(struct rl_adca_work *w, const struct rl_adca_input *in, const struct rl_adca_options *options,
+                             const struct rl_adca_output *out, struct rl_workspace *ws, struct rl_error *err);
 
 /* Compute step rewards, step advantages and metrics from the outcomes. */
-enum rl_status rl_adca_run(const struct rl_adca_work *w, const struct rl_adca_output *out,
-                           struct rl_error *err);
+enum rl_status rl_adca_run(const struct rl_adca_work *w, const struct rl_adca_output *out, struct rl_error *err);
 
 void rl_adca_measure(const struct rl_adca_work *w, struct rl_adca_metrics *metrics);
 

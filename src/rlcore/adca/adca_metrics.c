@@ -57,8 +57,7 @@ static void measure_rows(const struct rl_adca_work *w, struct rl_adca_metrics *m
 {
     struct mean share = {0}, effective = {0}, defined = {0}, agree = {0}, good_wins = {0}, bad_wins = {0};
     for (size_t row = 0; row < w->in->n_rows; row++) {
-        size_t n = rl_adca_judged_steps(w, row),
-               good = rl_adca_count_good(w, row, rl_adca_success(w, row));
+        size_t n = rl_adca_judged_steps(w, row), good = rl_adca_count_good(w, row, rl_adca_success(w, row));
         double attribution = 0, sum = 0, o = fabs(w->options->outcome_weight * w->o[row]);
         for (size_t j = w->in->start[row]; j < w->in->start[row + 1]; j++) {
             attribution += fabs(w->options->alpha * w->z[j]);

@@ -87,8 +87,7 @@ static void normalise_steps(const struct rl_adca_work *w, size_t g)
      * eps is added inside the root in one form and is a floor in the other. Both forms are the
      * reference's; the difference is visible if flags are nearly equal.
      */
-    double s =
-        w->options->equal_trajectory_weight ? sqrt(variance + eps) : fmax(sqrt(variance), eps);
+    double s = w->options->equal_trajectory_weight ? sqrt(variance + eps) : fmax(sqrt(variance), eps);
     for (size_t i = w->groups.start[g]; i < w->groups.start[g + 1]; i++) {
         size_t row = w->groups.order[i];
         double *z = w->z + w->in->start[row];
@@ -151,8 +150,7 @@ static enum rl_status check_options(const struct rl_adca_options *o, struct rl_e
                  {"outcome_weight", o->outcome_weight}};
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         if (!isfinite(reals[i].value))
-            return rl_fail(err, RL_EINVAL, "%s is %g, not a finite number", reals[i].name,
-                           reals[i].value);
+            return rl_fail(err, RL_EINVAL, "%s is %g, not a finite number", reals[i].name, reals[i].value);
     if (o->eps < 0)
         return rl_fail(err, RL_EINVAL, "eps is %g, negative", o->eps);
     if ((unsigned)o->scheme > RL_ADCA_ALLOCATION || (unsigned)o->outcome > RL_ADCA_ONLY)
@@ -175,14 +173,12 @@ static enum rl_status check(const struct rl_adca_input *in, const struct rl_adca
     if (!in->start || !in->flag_start || (in->n_rows && !in->group))
         return rl_fail(err, RL_EINVAL, "step starts, flag starts or group_ids are missing");
     if (__builtin_mul_overflow(in->n_rows, in->n_tokens, &cells))
-        return rl_fail(err, RL_EINVAL, "batch of %zu rows x %zu tokens is too large", in->n_rows,
-                       in->n_tokens);
+        return rl_fail(err, RL_EINVAL, "batch of %zu rows x %zu tokens is too large", in->n_rows, in->n_tokens);
     if (cells && !in->step_id)
         return rl_fail(err, RL_EINVAL, "step_ids are missing");
     for (size_t row = 0; row < in->n_rows; row++)
         if (in->flag_start[row] > in->flag_start[row + 1])
-            return rl_fail(err, RL_EVALUE, "flag_start[%zu] is %zu, after the next", row,
-                           in->flag_start[row]);
+            return rl_fail(err, RL_EVALUE, "flag_start[%zu] is %zu, after the next", row, in->flag_start[row]);
     if (in->start[in->n_rows] && (!out->step_rewards || !out->step_advantages))
         return rl_fail(err, RL_EINVAL, "step_rewards or step_advantages are missing");
     if (in->n_rows && in->flag_start[in->n_rows] && !in->flags)
@@ -190,10 +186,8 @@ static enum rl_status check(const struct rl_adca_input *in, const struct rl_adca
     return check_options(options, err);
 }
 
-enum rl_status rl_adca_begin(struct rl_adca_work *w, const struct rl_adca_input *in,
-                             const struct rl_adca_options *options,
-                             const struct rl_adca_output *out, struct rl_workspace *ws,
-                             struct rl_error *err)
+enum rl_status rl_adca_begin(struct rl_adca_work *w, const struct rl_adca_input *in, const struct rl_adca_options *options,
+                             const struct rl_adca_output *out, struct rl_workspace *ws, struct rl_error *err)
 {
     enum rl_status status = check(in, options, out, err);
     if (status != RL_OK)
@@ -212,8 +206,7 @@ enum rl_status rl_adca_begin(struct rl_adca_work *w, const struct rl_adca_input 
     return RL_OK;
 }
 
-enum rl_status rl_adca_run(const struct rl_adca_work *w, const struct rl_adca_output *out,
-                           struct rl_error *err)
+enum rl_status rl_adca_run(const struct rl_adca_work *w, const struct rl_adca_output *out, struct rl_error *err)
 {
     const struct rl_adca_input *in = w->in;
     for (size_t row = 0; row < in->n_rows; row++)

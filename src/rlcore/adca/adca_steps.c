@@ -28,14 +28,12 @@ void rl_adca_options_init(struct rl_adca_options *options)
  * The number of steps is the largest id + 1 and not the number of different ids: a step whose
  * tokens were all cut off still has its flag, and flags are matched by position.
  */
-enum rl_status rl_adca_batch_starts(const struct rl_batch *batch, size_t *start,
-                                    struct rl_error *err)
+enum rl_status rl_adca_batch_starts(const struct rl_batch *batch, size_t *start, struct rl_error *err)
 {
     struct rl_grid grid;
     if (RL_NEED(err, {"starts", start}) != RL_OK)
         return RL_EINVAL;
-    enum rl_status status =
-        rl_grid_view(&grid, batch, RL_NEEDS_NO_MASK | RL_NEEDS_TURNS, true, err);
+    enum rl_status status = rl_grid_view(&grid, batch, RL_NEEDS_NO_MASK | RL_NEEDS_TURNS, true, err);
     if (status != RL_OK)
         return status;
     start[0] = 0;
@@ -45,8 +43,7 @@ enum rl_status rl_adca_batch_starts(const struct rl_batch *batch, size_t *start,
         for (size_t t = 0; t < rl_row_length(&grid, row); t++) {
             int32_t id = rl_id(step_id, t);
             if (id < -1 || (id >= 0 && (size_t)id >= grid.n_tokens))
-                return rl_fail(err, RL_EVALUE, "step_ids[%zu][%zu] is %d, not in -1..%zu", row, t,
-                               id, grid.n_tokens - 1);
+                return rl_fail(err, RL_EVALUE, "step_ids[%zu][%zu] is %d, not in -1..%zu", row, t, id, grid.n_tokens - 1);
             last = id > last ? id : last;
         }
         start[row + 1] = start[row] + (size_t)(last + 1);
@@ -54,8 +51,7 @@ enum rl_status rl_adca_batch_starts(const struct rl_batch *batch, size_t *start,
     return RL_OK;
 }
 
-enum rl_status rl_adca_step_starts(size_t n_rows, size_t n_tokens, const int32_t *step_id,
-                                   size_t *start, struct rl_error *err)
+enum rl_status rl_adca_step_starts(size_t n_rows, size_t n_tokens, const int32_t *step_id, size_t *start, struct rl_error *err)
 {
     const struct rl_batch batch = {.n_rows = n_rows, .n_tokens = n_tokens, .turn = step_id};
     if (n_rows && n_tokens && !step_id)
@@ -68,8 +64,7 @@ enum rl_status rl_adca_step_starts(size_t n_rows, size_t n_tokens, const int32_t
  * Every partial sum is tested, because after an overflow the final sum may be NaN, far from the
  * cause.
  */
-enum rl_status rl_adca_suffix_sums(size_t n_rows, const size_t *start, const double *values,
-                                   double *sums, struct rl_error *err)
+enum rl_status rl_adca_suffix_sums(size_t n_rows, const size_t *start, const double *values, double *sums, struct rl_error *err)
 {
     if (!start || (start[n_rows] && (!values || !sums)))
         return rl_fail(err, RL_EINVAL, "step starts, values or sums are missing");
@@ -78,8 +73,7 @@ enum rl_status rl_adca_suffix_sums(size_t n_rows, const size_t *start, const dou
         for (size_t j = start[row + 1]; j-- > start[row];) {
             sum += values[j];
             if (!isfinite(sum))
-                return rl_fail(err, RL_EVALUE, "step_rewards[%zu][%zu]: the sum from there is %g",
-                               row, j - start[row], sum);
+                return rl_fail(err, RL_EVALUE, "step_rewards[%zu][%zu]: the sum from there is %g", row, j - start[row], sum);
             sums[j] = sum;
         }
     }
@@ -99,16 +93,14 @@ static double progress_of(const struct rl_adca_schedule *s)
     return fmin(fmax(p, 0), 1);
 }
 
-enum rl_status rl_adca_schedule_at(const struct rl_adca_schedule *s, bool *applied, double *alpha,
-                                   struct rl_error *err)
+enum rl_status rl_adca_schedule_at(const struct rl_adca_schedule *s, bool *applied, double *alpha, struct rl_error *err)
 {
     if (RL_NEED(err, {"applied", applied}, {"alpha", alpha}) != RL_OK)
         return RL_EINVAL;
     /* M_PI is not in C17. */
     static const double PI = 0x1.921fb54442d18p+1;
     if (!s || !isfinite(s->alpha) || !isfinite(s->alpha_min))
-        return rl_fail(err, RL_EINVAL,
-                       "schedule is missing, or its alpha or alpha_min is not finite");
+        return rl_fail(err, RL_EINVAL, "schedule is missing, or its alpha or alpha_min is not finite");
     *applied = s->enable && s->global_step < s->prm_steps;
     *alpha = s->alpha;
     if (s->cosine_decay)
@@ -120,9 +112,8 @@ enum rl_status rl_adca_schedule_at(const struct rl_adca_schedule *s, bool *appli
  * Here an outcome counts as positive above 0; elsewhere a success needs an outcome above 0.5. Both
  * thresholds are the reference's. They differ only for graded outcomes.
  */
-enum rl_status rl_adca_count_flags(size_t n_rows, const double *outcomes, const uint8_t *flags,
-                                   const size_t *flag_start, struct rl_adca_flag_rates *rates,
-                                   struct rl_error *err)
+enum rl_status rl_adca_count_flags(size_t n_rows, const double *outcomes, const uint8_t *flags, const size_t *flag_start,
+                                   struct rl_adca_flag_rates *rates, struct rl_error *err)
 {
     double good[2] = {0}, bad[2] = {0};
     if (!flag_start || !rates || (n_rows && !outcomes) || (flag_start[n_rows] && !flags))
@@ -146,9 +137,8 @@ enum rl_status rl_adca_count_flags(size_t n_rows, const double *outcomes, const 
  * outcome can be spared them. A skipped row gets the flag that agrees with its outcome, so that the
  * row does not disturb the normalisation of the group.
  */
-enum rl_status rl_adca_skip_rows(enum rl_adca_skip kind, size_t n_rows, const double *overall,
-                                 const double *outcomes, bool *skipped, uint8_t *flag,
-                                 struct rl_error *err)
+enum rl_status rl_adca_skip_rows(enum rl_adca_skip kind, size_t n_rows, const double *overall, const double *outcomes,
+                                 bool *skipped, uint8_t *flag, struct rl_error *err)
 {
     if ((unsigned)kind > RL_ADCA_SKIP_ALL_NEG)
         return rl_fail(err, RL_EINVAL, "skip_type %d is unknown", (int)kind);

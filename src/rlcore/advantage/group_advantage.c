@@ -18,18 +18,15 @@ static bool same(const char *a, const char *b)
     return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
-static enum rl_status begin(const struct rl_trace *traces, size_t n, double *advantages,
-                            uint8_t *counted, struct rl_error *err)
+static enum rl_status begin(const struct rl_trace *traces, size_t n, double *advantages, uint8_t *counted, struct rl_error *err)
 {
-    if (n &&
-        RL_NEED(err, {"traces", traces}, {"advantages", advantages}, {"counted", counted}) != RL_OK)
+    if (n && RL_NEED(err, {"traces", traces}, {"advantages", advantages}, {"counted", counted}) != RL_OK)
         return RL_EINVAL;
     for (size_t i = 0; i < n; i++) {
         counted[i] = !traces[i].has_error && !traces[i].not_trainable;
         advantages[i] = 0;
         if (counted[i] && !isfinite(traces[i].reward))
-            return rl_fail(err, RL_EVALUE, "reward of trace %zu is %g, not a finite number", i,
-                           traces[i].reward);
+            return rl_fail(err, RL_EVALUE, "reward of trace %zu is %g, not a finite number", i, traces[i].reward);
     }
     return RL_OK;
 }
@@ -39,8 +36,7 @@ static enum rl_status finish(const double *advantages, size_t n, struct rl_error
 {
     for (size_t i = 0; i < n; i++)
         if (!isfinite(advantages[i]))
-            return rl_fail(err, RL_EVALUE, "advantage of trace %zu is %g, not a finite number", i,
-                           advantages[i]);
+            return rl_fail(err, RL_EVALUE, "advantage of trace %zu is %g, not a finite number", i, advantages[i]);
     return RL_OK;
 }
 
@@ -56,8 +52,7 @@ static double mean_of(const double *values, const uint8_t *counted, size_t n)
     return members ? sum / (double)members : 0;
 }
 
-static void take_rewards(const struct rl_trace *traces, const uint8_t *counted, size_t n,
-                         double *values)
+static void take_rewards(const struct rl_trace *traces, const uint8_t *counted, size_t n, double *values)
 {
     for (size_t i = 0; i < n; i++)
         if (counted[i])
@@ -69,11 +64,10 @@ static enum rl_status check_counts(const struct rl_trace *trace, size_t i, struc
     const double counts[] = {trace->n_output_tokens, trace->n_total_tokens, trace->n_turns};
     for (size_t j = 0; j < 3; j++)
         if (!isfinite(counts[j]) || counts[j] < 0)
-            return rl_fail(err, RL_EVALUE, "trace %zu: a count is %g, negative or not finite", i,
-                           counts[j]);
+            return rl_fail(err, RL_EVALUE, "trace %zu: a count is %g, negative or not finite", i, counts[j]);
     if (trace->n_output_tokens > trace->n_total_tokens)
-        return rl_fail(err, RL_EVALUE, "trace %zu: %g output tokens of only %g in total", i,
-                       trace->n_output_tokens, trace->n_total_tokens);
+        return rl_fail(err, RL_EVALUE, "trace %zu: %g output tokens of only %g in total", i, trace->n_output_tokens,
+                       trace->n_total_tokens);
     return RL_OK;
 }
 
@@ -83,9 +77,8 @@ static enum rl_status check_counts(const struct rl_trace *trace, size_t i, struc
  * long tasks. A group with a mean reward of 0 is not penalised, because length is not its problem.
  * The floor of 1 on each maximum avoids a division by 0, for example without turns.
  */
-static enum rl_status penalise(const struct rl_trace *traces, const uint8_t *counted, size_t n,
-                               const struct rl_length_weights *w, double *values,
-                               struct rl_error *err)
+static enum rl_status penalise(const struct rl_trace *traces, const uint8_t *counted, size_t n, const struct rl_length_weights *w,
+                               double *values, struct rl_error *err)
 {
     double output = 1, input = 1, turns = 1, mean = mean_of(values, counted, n);
     for (size_t i = 0; i < n; i++) {
@@ -100,16 +93,14 @@ static enum rl_status penalise(const struct rl_trace *traces, const uint8_t *cou
     }
     for (size_t i = 0; i < n; i++)
         if (counted[i])
-            values[i] -=
-                mean * (w->output * traces[i].n_output_tokens / output +
-                        w->input * (traces[i].n_total_tokens - traces[i].n_output_tokens) / input +
-                        w->turns * traces[i].n_turns / turns);
+            values[i] -= mean * (w->output * traces[i].n_output_tokens / output +
+                                 w->input * (traces[i].n_total_tokens - traces[i].n_output_tokens) / input +
+                                 w->turns * traces[i].n_turns / turns);
     return RL_OK;
 }
 
-enum rl_status rl_group_penalise(const struct rl_trace *traces, size_t n,
-                                 const struct rl_length_weights *penalty, double *rewards,
-                                 uint8_t *counted, struct rl_error *err)
+enum rl_status rl_group_penalise(const struct rl_trace *traces, size_t n, const struct rl_length_weights *penalty,
+                                 double *rewards, uint8_t *counted, struct rl_error *err)
 {
     enum rl_status status = begin(traces, n, rewards, counted, err);
     if (status == RL_OK)
@@ -125,8 +116,7 @@ enum rl_status rl_group_penalise(const struct rl_trace *traces, size_t n,
  * prompts that are nearly solved or nearly hopeless (Dr. GRPO, arXiv 2503.20783). The mean is taken
  * after the penalty, so that the penalty does not lower a group of equally long answers as a whole.
  */
-enum rl_status rl_group_grpo(const struct rl_trace *traces, size_t n,
-                             const struct rl_length_weights *penalty, double *advantages,
+enum rl_status rl_group_grpo(const struct rl_trace *traces, size_t n, const struct rl_length_weights *penalty, double *advantages,
                              uint8_t *counted, struct rl_error *err)
 {
     enum rl_status status = begin(traces, n, advantages, counted, err);
@@ -145,8 +135,8 @@ enum rl_status rl_group_grpo(const struct rl_trace *traces, size_t n,
  * With the division by the mean reward, the gradient is that of ln(mean reward) instead of the mean
  * reward. This gives hard prompts more weight. With a mean of 0 that gradient does not exist.
  */
-enum rl_status rl_group_max_rl(const struct rl_trace *traces, size_t n, double *advantages,
-                               uint8_t *counted, struct rl_error *err)
+enum rl_status rl_group_max_rl(const struct rl_trace *traces, size_t n, double *advantages, uint8_t *counted,
+                               struct rl_error *err)
 {
     enum rl_status status = begin(traces, n, advantages, counted, err);
     if (status != RL_OK)
@@ -177,9 +167,8 @@ static bool same_episode(const struct rl_trace *a, const struct rl_trace *b)
  * episode_agents are compared only within their episode, where several of them saw the same
  * situation. The cost is quadratic in the group, which has tens of traces.
  */
-enum rl_status rl_group_hierarchical(const struct rl_trace *traces, size_t n,
-                                     const char *const *episode_agents, size_t n_episode_agents,
-                                     double *advantages, uint8_t *counted, struct rl_error *err)
+enum rl_status rl_group_hierarchical(const struct rl_trace *traces, size_t n, const char *const *episode_agents,
+                                     size_t n_episode_agents, double *advantages, uint8_t *counted, struct rl_error *err)
 {
     enum rl_status status = begin(traces, n, advantages, counted, err);
     if (status == RL_OK && n_episode_agents)
@@ -191,8 +180,7 @@ enum rl_status rl_group_hierarchical(const struct rl_trace *traces, size_t n,
         if (!counted[i])
             continue;
         for (size_t j = 0; j < n; j++)
-            if (counted[j] && same(traces[j].agent, traces[i].agent) &&
-                (!narrow || same_episode(&traces[i], &traces[j]))) {
+            if (counted[j] && same(traces[j].agent, traces[i].agent) && (!narrow || same_episode(&traces[i], &traces[j]))) {
                 sum += traces[j].reward;
                 members++;
             }
@@ -205,8 +193,7 @@ enum rl_status rl_group_hierarchical(const struct rl_trace *traces, size_t n,
  * The search is linear, because there are few agents. Their order is that of first appearance, and
  * the caller may store and restore it.
  */
-static struct rl_baseline *baseline_of(struct rl_baseline *baselines, size_t *n, size_t capacity,
-                                       const char *agent)
+static struct rl_baseline *baseline_of(struct rl_baseline *baselines, size_t *n, size_t capacity, const char *agent)
 {
     for (size_t i = 0; i < *n; i++)
         if (same(baselines[i].agent, agent))
@@ -234,9 +221,8 @@ static bool is_continued(const struct rl_trace *traces, size_t i)
  * every advantage would be scaled by the decay. Whole episodes are processed one after another,
  * because the averages depend on the order and the reference updates them episode by episode.
  */
-enum rl_status rl_group_rae(const struct rl_trace *traces, size_t n, double decay,
-                            struct rl_baseline *baselines, size_t *n_baselines, size_t capacity,
-                            double *advantages, uint8_t *counted, struct rl_error *err)
+enum rl_status rl_group_rae(const struct rl_trace *traces, size_t n, double decay, struct rl_baseline *baselines,
+                            size_t *n_baselines, size_t capacity, double *advantages, uint8_t *counted, struct rl_error *err)
 {
     enum rl_status status = begin(traces, n, advantages, counted, err);
     if (status == RL_OK)

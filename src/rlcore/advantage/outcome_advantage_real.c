@@ -18,8 +18,7 @@ static size_t chunk_of(size_t i, size_t end)
  * Sums the rewards over ALL positions, like the reference: a reward that an environment gives at a
  * tool token counts too. The sum is double, see outcome_estimators.h.
  */
-HOT(double, sum_chunk, (const struct rl_grid *batch, const real *array, size_t i, size_t n),
-    (batch, array, i, n))
+HOT(double, sum_chunk, (const struct rl_grid *batch, const real *array, size_t i, size_t n), (batch, array, i, n))
 {
     real buffer[RL_CHUNK];
     double term[RL_CHUNK];
@@ -37,8 +36,7 @@ static double row_sum(const struct rl_grid *batch, const real *array, size_t row
     return sum;
 }
 
-HOT_VOID(spread, (const struct rl_grid *batch, size_t i, size_t n, real credit, real *out),
-         (batch, i, n, credit, out))
+HOT_VOID(spread, (const struct rl_grid *batch, size_t i, size_t n, real credit, real *out), (batch, i, n, credit, out))
 {
     rl_int on[RL_CHUNK];
     rl_mask_bits(batch, i, n, on);
@@ -46,28 +44,24 @@ HOT_VOID(spread, (const struct rl_grid *batch, size_t i, size_t n, real credit, 
         out[i + t] = rl_keep(on[t], credit);
 }
 
-static void score_rows(const struct rl_grid *batch, const real *rewards,
-                       const struct rl_outcome *outcome)
+static void score_rows(const struct rl_grid *batch, const real *rewards, const struct rl_outcome *outcome)
 {
 #pragma omp parallel for schedule(static) if (rl_grid_parallel(batch))
     for (size_t row = 0; row < batch->n_rows; row++) {
         outcome->scores[row] = row_sum(batch, rewards, row);
-        outcome->lengths[row] =
-            rl_count_on(batch, rl_row_at(batch, row), rl_row_length(batch, row));
+        outcome->lengths[row] = rl_count_on(batch, rl_row_at(batch, row), rl_row_length(batch, row));
     }
 }
 
 /* If the sum of a row is not finite, search the row for the element at fault. */
-static enum rl_status check_scores(const struct rl_grid *batch, const real *rewards,
-                                   const double *scores, struct rl_error *err)
+static enum rl_status check_scores(const struct rl_grid *batch, const real *rewards, const double *scores, struct rl_error *err)
 {
     for (size_t row = 0; row < batch->n_rows; row++) {
         if (isfinite(scores[row]))
             continue;
         for (size_t i = rl_row_at(batch, row), t = 0; t < rl_row_length(batch, row); t++)
             if (!isfinite(rl_real_at(batch, 0, rewards, i + t)))
-                return rl_fail(err, RL_EVALUE,
-                               "token_level_rewards[%zu][%zu] is %g, not a finite number", row, t,
+                return rl_fail(err, RL_EVALUE, "token_level_rewards[%zu][%zu] is %g, not a finite number", row, t,
                                (double)rl_real_at(batch, 0, rewards, i + t));
         return rl_fail(err, RL_EVALUE, "token_level_rewards[%zu]: their sum overflows", row);
     }
@@ -86,8 +80,7 @@ static void spread_credits(const struct rl_grid *batch, const double *credits, r
  * Sums x over response tokens, and (x - mean)^2 in a second pass. After a group baseline the mean
  * is near 0, but rewards may have a large constant, where sums of squares would cancel.
  */
-HOT(double, masked_chunk, (const struct rl_grid *batch, const real *x, size_t i, size_t n),
-    (batch, x, i, n))
+HOT(double, masked_chunk, (const struct rl_grid *batch, const real *x, size_t i, size_t n), (batch, x, i, n))
 {
     double term[RL_CHUNK];
     rl_int on[RL_CHUNK];
@@ -97,9 +90,7 @@ HOT(double, masked_chunk, (const struct rl_grid *batch, const real *x, size_t i,
     return rl_sum_wide(term, n);
 }
 
-HOT(double, square_chunk, (const struct rl_grid *batch, const real *x, size_t i, size_t n,
-                           double mean),
-    (batch, x, i, n, mean))
+HOT(double, square_chunk, (const struct rl_grid *batch, const real *x, size_t i, size_t n, double mean), (batch, x, i, n, mean))
 {
     double term[RL_CHUNK];
     rl_int on[RL_CHUNK];
@@ -136,8 +127,7 @@ static void square_rows(const struct rl_grid *batch, const real *x, double mean,
  * Without `masked` every position is whitened, including holes. The reference masks in REINFORCE++
  * but not in GAE.
  */
-HOT_VOID(scale_chunk, (const struct rl_grid *batch, bool masked, real *x, size_t i, size_t n,
-                       double mean, double scale),
+HOT_VOID(scale_chunk, (const struct rl_grid *batch, bool masked, real *x, size_t i, size_t n, double mean, double scale),
          (batch, masked, x, i, n, mean, scale))
 {
     rl_int on[RL_CHUNK];
@@ -173,8 +163,7 @@ static double total_of(const double *sums, size_t n)
 }
 
 /* Whiten a batch whose mask has been checked. sums [B] is scratch. Rows are added in their order. */
-static enum rl_status whiten(const struct rl_grid *batch, bool masked, real *x, double *sums,
-                             struct rl_error *err)
+static enum rl_status whiten(const struct rl_grid *batch, bool masked, real *x, double *sums, struct rl_error *err)
 {
     size_t count = count_tokens(batch);
     enum rl_status status = rl_whiten_check(count, err);
@@ -192,8 +181,7 @@ static enum rl_status whiten(const struct rl_grid *batch, bool masked, real *x, 
 }
 
 /* Whitening happens in place, so x has the precision of an output, whatever type the inputs have. */
-enum rl_status rl_whiten_grid(const struct rl_grid *batch, bool masked, real *x,
-                              struct rl_workspace *ws, struct rl_error *err)
+enum rl_status rl_whiten_grid(const struct rl_grid *batch, bool masked, real *x, struct rl_workspace *ws, struct rl_error *err)
 {
     struct rl_grid own = *batch;
     own.bf16 = 0;
@@ -205,19 +193,16 @@ enum rl_status rl_whiten_grid(const struct rl_grid *batch, bool masked, real *x,
     return rl_scratch_fits(&s) ? whiten(&own, masked, x, sums, err) : rl_scratch_short(&s, err);
 }
 
-enum rl_status rl_whiten(const struct rl_batch *batch, bool masked, real *x,
-                         struct rl_workspace *ws, struct rl_error *err)
+enum rl_status rl_whiten(const struct rl_batch *batch, bool masked, real *x, struct rl_workspace *ws, struct rl_error *err)
 {
     struct rl_grid grid;
     enum rl_status status = rl_grid_of(&grid, batch, RL_NEEDS_MASK, err);
     if (status == RL_OK && rl_is_bf16(&grid, 0))
-        return rl_fail(err, RL_EINVAL,
-                       "values to whiten must not be bfloat16: whitening writes to them");
+        return rl_fail(err, RL_EINVAL, "values to whiten must not be bfloat16: whitening writes to them");
     return status == RL_OK ? rl_whiten_grid(&grid, masked, x, ws, err) : status;
 }
 
-enum rl_status rl_outcome_advantage(const struct rl_batch *batch,
-                                    const struct rl_outcome_options *options, const real *rewards,
+enum rl_status rl_outcome_advantage(const struct rl_batch *batch, const struct rl_outcome_options *options, const real *rewards,
                                     real *advantages, struct rl_workspace *ws, struct rl_error *err)
 {
     struct rl_grid grid;

@@ -117,8 +117,7 @@ static void grpo(const struct group *g, const struct rl_outcome_options *options
     }
     sigma = options->estimator == RL_GRPO ? deviation(g) : deviation_floored(g, options->epsilon);
     for (size_t j = 0; j < g->n; j++)
-        credit(g, j,
-               score(g, j) - mean == 0 ? 0 : (score(g, j) - mean) / (sigma + options->epsilon));
+        credit(g, j, score(g, j) - mean == 0 ? 0 : (score(g, j) - mean) / (sigma + options->epsilon));
 }
 
 /*
@@ -198,19 +197,16 @@ static double gpg_factor(const double *scores, size_t n)
     return (double)n / (double)(nonzero ? nonzero : 1);
 }
 
-enum rl_status rl_outcome_credits(const struct rl_outcome *outcome,
-                                  const struct rl_outcome_options *options, struct rl_error *err)
+enum rl_status rl_outcome_credits(const struct rl_outcome *outcome, const struct rl_outcome_options *options,
+                                  struct rl_error *err)
 {
     const struct rl_groups *groups = &outcome->groups;
     double factor = gpg_factor(outcome->scores, groups->n_rows);
     for (size_t i = 0; i < groups->n; i++) {
-        struct group g = {.outcome = outcome,
-                          .rows = groups->order + groups->start[i],
-                          .n = rl_group_size(groups, i),
-                          .factor = factor};
+        struct group g = {
+            .outcome = outcome, .rows = groups->order + groups->start[i], .n = rl_group_size(groups, i), .factor = factor};
         if (g.n == 1 && options->estimator == RL_GRPO_PASSK)
-            return rl_fail(err, RL_EVALUE,
-                           "group_index[%zu]: a group of one row has no second best", g.rows[0]);
+            return rl_fail(err, RL_EVALUE, "group_index[%zu]: a group of one row has no second best", g.rows[0]);
         for (size_t j = 0; j < g.n; j++)
             g.sum += score(&g, j);
         credit_group(&g, options);
@@ -218,7 +214,6 @@ enum rl_status rl_outcome_credits(const struct rl_outcome *outcome,
     /* Scores are finite, but their differences may overflow. */
     for (size_t row = 0; row < groups->n_rows; row++)
         if (!isfinite(outcome->credits[row]))
-            return rl_fail(err, RL_EVALUE, "token_level_rewards[%zu]: the advantage overflows",
-                           row);
+            return rl_fail(err, RL_EVALUE, "token_level_rewards[%zu]: the advantage overflows", row);
     return RL_OK;
 }

@@ -22,8 +22,8 @@ struct rl_outcome {
 enum rl_status rl_group_check(const struct rl_outcome_options *options, struct rl_error *err);
 
 /* Fill outcome->credits. */
-enum rl_status rl_outcome_credits(const struct rl_outcome *outcome,
-                                  const struct rl_outcome_options *options, struct rl_error *err);
+enum rl_status rl_outcome_credits(const struct rl_outcome *outcome, const struct rl_outcome_options *options,
+                                  struct rl_error *err);
 
 /* RL_EVALUE for fewer than two tokens, whose variance is undefined. */
 enum rl_status rl_whiten_check(size_t n, struct rl_error *err);

@@ -106,8 +106,7 @@ static void walk_row(const struct walk *w, size_t row, walk_fn *walk)
     struct stretch x = {.on = on};
     if (w->baselines)
         x.baseline = (double)rl_real_at(batch, VALUES, w->baselines, row);
-    for (size_t begin = rl_row_at(batch, row), left = rl_row_length(batch, row); left > 0;
-         left -= x.n) {
+    for (size_t begin = rl_row_at(batch, row), left = rl_row_length(batch, row); left > 0; left -= x.n) {
         x.n = (left - 1) % RL_CHUNK + 1;
         x.at = begin + left - x.n;
         x.rewards = rl_reals_at(batch, REWARDS, w->rewards, x.at, x.n, floats[0]);
@@ -127,8 +126,7 @@ static void walk_rows(const struct walk *w, walk_fn *walk)
 /* Check that rewards are finite at every position, or at response tokens only. */
 static enum rl_status check_rewards(const struct walk *w, bool everywhere, struct rl_error *err)
 {
-    return rl_grid_check_reals("token_level_rewards", &w->batch, REWARDS, w->rewards, everywhere,
-                               err);
+    return rl_grid_check_reals("token_level_rewards", &w->batch, REWARDS, w->rewards, everywhere, err);
 }
 
 static enum rl_status check_output(const struct walk *w, struct rl_error *err)
@@ -138,15 +136,11 @@ static enum rl_status check_output(const struct walk *w, struct rl_error *err)
     return rl_fail(err, RL_EINVAL, "advantages is missing");
 }
 
-enum rl_status rl_reinforce_plus_plus(const struct rl_batch *batch, double gamma,
-                                      bool through_holes, const real *rewards, real *advantages,
-                                      real *returns, struct rl_workspace *ws, struct rl_error *err)
+enum rl_status rl_reinforce_plus_plus(const struct rl_batch *batch, double gamma, bool through_holes, const real *rewards,
+                                      real *advantages, real *returns, struct rl_workspace *ws, struct rl_error *err)
 {
-    struct walk w = {.rewards = rewards,
-                     .gamma = gamma,
-                     .through_holes = through_holes,
-                     .advantages = advantages,
-                     .returns = returns};
+    struct walk w = {
+        .rewards = rewards, .gamma = gamma, .through_holes = through_holes, .advantages = advantages, .returns = returns};
     enum rl_status status = rl_discount_check("gamma", gamma, err);
     if (status == RL_OK)
         status = rl_grid_of(&w.batch, batch, RL_NEEDS_MASK, err);
@@ -162,13 +156,10 @@ enum rl_status rl_reinforce_plus_plus(const struct rl_batch *batch, double gamma
     return rl_whiten_grid(&w.batch, true, advantages, ws, err);
 }
 
-enum rl_status rl_remax(const struct rl_batch *batch, const real *rewards, const real *baselines,
-                        real *advantages, real *returns, struct rl_error *err)
+enum rl_status rl_remax(const struct rl_batch *batch, const real *rewards, const real *baselines, real *advantages, real *returns,
+                        struct rl_error *err)
 {
-    struct walk w = {.rewards = rewards,
-                     .baselines = baselines,
-                     .advantages = advantages,
-                     .returns = returns};
+    struct walk w = {.rewards = rewards, .baselines = baselines, .advantages = advantages, .returns = returns};
     enum rl_status status = rl_grid_of(&w.batch, batch, RL_NEEDS_MASK, err);
     if (status == RL_OK)
         status = check_rewards(&w, false, err);
@@ -181,23 +172,17 @@ enum rl_status rl_remax(const struct rl_batch *batch, const real *rewards, const
     for (size_t row = 0; row < w.batch.n_rows; row++) {
         double baseline = (double)rl_real_at(&w.batch, VALUES, baselines, row);
         if (!isfinite(baseline))
-            return rl_fail(err, RL_EVALUE, "reward_baselines[%zu] is %g, not a finite number", row,
-                           baseline);
+            return rl_fail(err, RL_EVALUE, "reward_baselines[%zu] is %g, not a finite number", row, baseline);
     }
     walk_rows(&w, remax);
     return RL_OK;
 }
 
-enum rl_status rl_gae(const struct rl_batch *batch, double gamma, double lam, const real *rewards,
-                      const real *values, real *advantages, real *returns, struct rl_workspace *ws,
-                      struct rl_error *err)
+enum rl_status rl_gae(const struct rl_batch *batch, double gamma, double lam, const real *rewards, const real *values,
+                      real *advantages, real *returns, struct rl_workspace *ws, struct rl_error *err)
 {
-    struct walk w = {.rewards = rewards,
-                     .values = values,
-                     .gamma = gamma,
-                     .lam = lam,
-                     .advantages = advantages,
-                     .returns = returns};
+    struct walk w = {
+        .rewards = rewards, .values = values, .gamma = gamma, .lam = lam, .advantages = advantages, .returns = returns};
     enum rl_status status = rl_discount_check("gamma", gamma, err);
     if (status == RL_OK)
         status = rl_discount_check("lam", lam, err);

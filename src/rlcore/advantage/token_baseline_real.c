@@ -30,8 +30,7 @@ enum { LANES = 16 };
 
 /* Scratch of one lane, each [T]. */
 struct lane {
-    double *baseline,
-        *denominator; /* of the current group; baseline holds its numerator at first */
+    double *baseline, *denominator; /* of the current group; baseline holds its numerator at first */
     double *returns;  /* G of the current row */
     real *energy;     /* energies of its tokens, 0 at mask 0 */
 };
@@ -136,8 +135,7 @@ static struct lengths measure(const struct task *task, const size_t *rows, size_
     return l;
 }
 
-static void run_group(const struct task *task, const struct lane *lane, const size_t *rows,
-                      size_t n)
+static void run_group(const struct task *task, const struct lane *lane, const size_t *rows, size_t n)
 {
     size_t n_tokens = task->batch.n_tokens;
     struct lengths l = measure(task, rows, n);
@@ -155,16 +153,14 @@ static void run_group(const struct task *task, const struct lane *lane, const si
          * its baseline is its own return, so its advantage is 0. With handle_zero_tail its
          * advantage there is the return.
          */
-        bool alone = task->options->handle_zero_tail && l.longest > l.second &&
-                     task->lengths[rows[j]] == l.longest;
+        bool alone = task->options->handle_zero_tail && l.longest > l.second && task->lengths[rows[j]] == l.longest;
         size_t tail = l.rows < 2 ? 0 : alone ? l.second : n_tokens;
         row_returns(task, lane, rows[j]);
         write_row(task, lane, rows[j], tail);
     }
 }
 
-static void run_groups(const struct task *task, const struct rl_groups *groups,
-                       const struct lane *lanes)
+static void run_groups(const struct task *task, const struct rl_groups *groups, const struct lane *lanes)
 {
 #pragma omp parallel for schedule(static) if (rl_grid_parallel(&task->batch))
     for (size_t k = 0; k < LANES; k++)
@@ -195,8 +191,7 @@ static enum rl_status check(const struct task *task, struct rl_error *err)
     enum rl_status status = RL_OK;
     for (unsigned k = 0; status == RL_OK && k < sizeof arrays / sizeof *arrays; k++)
         if (k != WEIGHTS || in->weights)
-            status = rl_grid_check_reals(arrays[k].name, &task->batch, k, arrays[k].values, false,
-                                         err);
+            status = rl_grid_check_reals(arrays[k].name, &task->batch, k, arrays[k].values, false, err);
     if (status == RL_OK && task->options->compact)
         status = rl_grid_check_rewards(&task->batch, in->rewards, err);
     if (status == RL_OK && task->batch.n_rows && task->batch.n_tokens)
@@ -207,8 +202,7 @@ static enum rl_status check(const struct task *task, struct rl_error *err)
 static void count_lengths(const struct task *task)
 {
     for (size_t row = 0; row < task->batch.n_rows; row++)
-        task->lengths[row] = rl_count_on(&task->batch, rl_row_at(&task->batch, row),
-                                         rl_row_length(&task->batch, row));
+        task->lengths[row] = rl_count_on(&task->batch, rl_row_at(&task->batch, row), rl_row_length(&task->batch, row));
 }
 
 /* The result can overflow although all inputs are finite. It has the precision of an output. */
@@ -219,13 +213,11 @@ static enum rl_status check_result(const struct task *task, struct rl_error *err
     return rl_grid_check_reals("advantages", &own, 0, task->advantages, false, err);
 }
 
-enum rl_status rl_token_baseline(const struct rl_batch *batch,
-                                 const struct rl_token_baseline_input *in,
-                                 const struct rl_token_baseline_options *options, real *advantages,
-                                 real *returns, struct rl_workspace *ws, struct rl_error *err)
+enum rl_status rl_token_baseline(const struct rl_batch *batch, const struct rl_token_baseline_input *in,
+                                 const struct rl_token_baseline_options *options, real *advantages, real *returns,
+                                 struct rl_workspace *ws, struct rl_error *err)
 {
-    struct task task = {
-        .in = in, .options = options, .advantages = advantages, .returns = returns};
+    struct task task = {.in = in, .options = options, .advantages = advantages, .returns = returns};
     if (!in || !options)
         return rl_fail(err, RL_EINVAL, "input or options are missing");
     enum rl_status status = rl_discount_check("epsilon", options->epsilon, err);

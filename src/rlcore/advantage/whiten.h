@@ -4,7 +4,6 @@
 
 #include "support/real.h"
 
-enum rl_status rl_whiten_grid(const struct rl_grid *batch, bool masked, real *x,
-                              struct rl_workspace *ws, struct rl_error *err);
+enum rl_status rl_whiten_grid(const struct rl_grid *batch, bool masked, real *x, struct rl_workspace *ws, struct rl_error *err);
 
 #endif

@@ -31,9 +31,8 @@ enum rl_rows_kind {
 struct rl_algorithm_job;
 
 /* One advantage per trace of a group. */
-typedef enum rl_status rl_values_fn(const struct rl_trace *traces, size_t n,
-                                    const struct rl_algorithm_options *options, double *values,
-                                    uint8_t *counted, struct rl_error *err);
+typedef enum rl_status rl_values_fn(const struct rl_trace *traces, size_t n, const struct rl_algorithm_options *options,
+                                    double *values, uint8_t *counted, struct rl_error *err);
 
 struct rl_algorithm_code {
     enum rl_rows_kind rows;
@@ -46,7 +45,6 @@ struct rl_algorithm_code {
     } own;
 };
 
-rl_values_fn rl_values_grpo, rl_values_max_rl, rl_values_hierarchical, rl_values_rae,
-    rl_values_reward;
+rl_values_fn rl_values_grpo, rl_values_max_rl, rl_values_hierarchical, rl_values_rae, rl_values_reward;
 
 #endif

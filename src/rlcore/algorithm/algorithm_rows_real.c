@@ -45,8 +45,7 @@ static struct rl_workspace behind(const struct rl_scratch *s)
 }
 
 /* If the kernel needs more workspace, this call needs that much more. */
-static enum rl_status handed_on(const struct rl_scratch *s, const struct rl_workspace *rest,
-                                enum rl_status status)
+static enum rl_status handed_on(const struct rl_scratch *s, const struct rl_workspace *rest, enum rl_status status)
 {
     if (status == RL_EWORKSPACE && s->ws)
         s->ws->needed = s->used + rest->needed;
@@ -91,8 +90,7 @@ static void lay_rewards(const struct rows *r, uint8_t *event)
             bool outcome = k + 1 == turns;
             at = turn_end(turn, n, at, (int32_t)k);
             if (outcome || gains)
-                r->rewards[begin + at] =
-                    (real)(outcome ? r->in->outcome[i] : r->in->gain[first + k]);
+                r->rewards[begin + at] = (real)(outcome ? r->in->outcome[i] : r->in->gain[first + k]);
             if (event)
                 event[begin + at] = outcome ? RL_EVENT_OUTCOME : RL_EVENT_PROCESS;
         }
@@ -122,8 +120,7 @@ static enum rl_status by_group(const struct rows *r, enum rl_estimator estimator
 static enum rl_status by_returns(const struct rows *r)
 {
     lay_rewards(r, NULL);
-    return rl_reinforce_plus_plus(r->batch, r->options->gamma, true, r->rewards, r->advantages,
-                                  NULL, r->ws, r->err);
+    return rl_reinforce_plus_plus(r->batch, r->options->gamma, true, r->rewards, r->advantages, NULL, r->ws, r->err);
 }
 
 /*
@@ -141,8 +138,7 @@ static enum rl_status by_gains(const struct rows *r)
     options.norm_adv_by_std = r->options->norm_by_std;
     options.epsilon = r->options->epsilon;
     lay_rewards(r, NULL);
-    return rl_a2tgpo_advantage(r->batch, &options, r->rewards, r->advantages, r->clip_scale,
-                               r->stats, r->ws, r->err);
+    return rl_a2tgpo_advantage(r->batch, &options, r->rewards, r->advantages, r->clip_scale, r->stats, r->ws, r->err);
 }
 
 /*
@@ -160,8 +156,7 @@ static enum rl_status by_process(const struct rows *r)
     if (cells)
         memset(event, RL_EVENT_NONE, cells);
     lay_rewards(r, event);
-    return handed_on(
-        &s, &rest, rl_process_advantage(r->batch, event, r->rewards, r->advantages, &rest, r->err));
+    return handed_on(&s, &rest, rl_process_advantage(r->batch, event, r->rewards, r->advantages, &rest, r->err));
 }
 
 /*
@@ -176,8 +171,7 @@ static enum rl_status by_prefixes(const struct rows *r)
         size_t first = r->in->turn_start[i], last = r->in->turn_start[i + 1] - 1;
         for (size_t k = first; k <= last; k++)
             if (!isfinite(r->in->gain[k]) || !isfinite(r->in->outcome[i]))
-                return rl_fail(r->err, RL_EVALUE, "row %zu, turn %zu: a value that is not finite",
-                               i, k - first);
+                return rl_fail(r->err, RL_EVALUE, "row %zu, turn %zu: a value that is not finite", i, k - first);
         for (size_t t = rl_row_at(r->grid, i), end = rl_row_end(r->grid, i); t < end; t++) {
             bool on = rl_on(r->grid, t);
             size_t k = first + (size_t)(on ? rl_id(rl_turns_at(r->grid, t), 0) : 0);
@@ -199,8 +193,7 @@ static enum rl_status by_judge(const struct rows *r)
     bool always = r->options->prm_steps <= 0, asked;
     struct rl_adca_schedule schedule = {.enable = true,
                                         .global_step = (int64_t)r->options->iteration,
-                                        .prm_steps =
-                                            always ? INT64_MAX : (int64_t)r->options->prm_steps,
+                                        .prm_steps = always ? INT64_MAX : (int64_t)r->options->prm_steps,
                                         .alpha = r->options->alpha};
     rl_adca_options_init(&options);
     if (r->options->adca)
@@ -214,14 +207,10 @@ static enum rl_status by_judge(const struct rows *r)
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, r->err);
     struct rl_workspace rest = behind(&s);
-    const struct rl_adca_input in = {.start = r->in->turn_start,
-                                     .flags = r->in->flags,
-                                     .flag_start = r->in->turn_start};
+    const struct rl_adca_input in = {.start = r->in->turn_start, .flags = r->in->flags, .flag_start = r->in->turn_start};
     const struct rl_adca_output out = {NULL, steps, steps ? steps + n_steps : NULL, r->in->adca};
     lay_rewards(r, NULL);
-    return handed_on(
-        &s, &rest,
-        rl_adca_batch_advantage(r->batch, &in, &options, r->rewards, r->advantages, &out, &rest, r->err));
+    return handed_on(&s, &rest, rl_adca_batch_advantage(r->batch, &in, &options, r->rewards, r->advantages, &out, &rest, r->err));
 }
 
 /*
@@ -278,10 +267,9 @@ static enum rl_status by_gae(const struct rows *r)
         for (size_t i = rl_row_at(r->grid, row), end = rl_row_end(r->grid, row); i < end; i++)
             values[i] = (real)r->in->values[i];
     lay_rewards(r, NULL);
-    enum rl_status status =
-        handed_on(&s, &rest,
-                  rl_gae(r->batch, r->options->gamma, r->options->lam, r->rewards, values,
-                         r->advantages, returns, &rest, r->err));
+    enum rl_status status = handed_on(
+        &s, &rest,
+        rl_gae(r->batch, r->options->gamma, r->options->lam, r->rewards, values, r->advantages, returns, &rest, r->err));
     for (size_t row = 0; status == RL_OK && r->in->returns && row < r->grid->n_rows; row++)
         for (size_t i = rl_row_at(r->grid, row), end = rl_row_end(r->grid, row); i < end; i++)
             r->in->returns[i] = (double)returns[i];
@@ -339,12 +327,10 @@ static size_t grow(const struct rows *r, const struct tree *t, const size_t *row
         size_t first = first_of(r, rows, j);
         double outcome = r->in->outcome[rows[j]];
         snprintf(t->label[j], LABEL, "%" PRId64, r->in->episode[rows[j]]);
-        t->traces[j] =
-            (struct rl_trace){.reward = outcome, .agent = "branch", .episode = t->label[first]};
+        t->traces[j] = (struct rl_trace){.reward = outcome, .agent = "branch", .episode = t->label[first]};
         t->trunk[j] = first < j ? t->trunk[first] : n++;
         if (first == j)
-            t->traces[t->trunk[j]] =
-                (struct rl_trace){.agent = "trunk", .episode = t->label[first]};
+            t->traces[t->trunk[j]] = (struct rl_trace){.agent = "trunk", .episode = t->label[first]};
         t->traces[t->trunk[j]].reward += outcome;
         t->traces[t->trunk[j]].n_turns++;
     }
@@ -387,8 +373,7 @@ static enum rl_status by_episodes(const struct rows *r)
     for (size_t g = 0; g < groups.n && status == RL_OK; g++) {
         const size_t *rows = groups.order + groups.start[g];
         size_t size = rl_group_size(&groups, g), traces = grow(r, &t, rows, size);
-        status =
-            r->algorithm->code->values(t.traces, traces, &options, t.values, t.counted, r->err);
+        status = r->algorithm->code->values(t.traces, traces, &options, t.values, t.counted, r->err);
         for (size_t j = 0; j < size && status == RL_OK; j++)
             spread_tree(r, rows[j], t.values[t.trunk[j]], t.values[j]);
     }
@@ -423,8 +408,8 @@ static enum rl_status check_needs(const struct rows *r)
  */
 static enum rl_status check(const struct rows *r)
 {
-    if (r->grid->n_rows && (!r->in->outcome || !r->in->turn_start || !r->rewards ||
-                             !r->advantages || !r->clip_scale || !r->stats))
+    if (r->grid->n_rows &&
+        (!r->in->outcome || !r->in->turn_start || !r->rewards || !r->advantages || !r->clip_scale || !r->stats))
         return rl_fail(r->err, RL_EINVAL, "outcomes, turn starts or an output are missing");
     enum rl_status status = r->grid->n_rows ? check_needs(r) : RL_OK;
     for (size_t i = 0; i < r->grid->n_rows && status == RL_OK; i++)
@@ -437,20 +422,15 @@ static enum rl_status check(const struct rows *r)
  * clip_scale and stats are set to neutral values for every algorithm, so that a loss can use them
  * whatever the algorithm is.
  */
-enum rl_status rl_algorithm_rows(const struct rl_algorithm *algorithm,
-                                 const struct rl_algorithm_input *in,
-                                 const struct rl_algorithm_options *options, real *rewards,
-                                 real *advantages, real *clip_scale, struct rl_a2tgpo_stats *stats,
-                                 struct rl_workspace *ws, struct rl_error *err)
+enum rl_status rl_algorithm_rows(const struct rl_algorithm *algorithm, const struct rl_algorithm_input *in,
+                                 const struct rl_algorithm_options *options, real *rewards, real *advantages, real *clip_scale,
+                                 struct rl_a2tgpo_stats *stats, struct rl_workspace *ws, struct rl_error *err)
 {
     struct rl_grid grid;
-    enum rl_status status =
-        rl_grid_open(&grid, in->batch, RL_NEEDS_TURNS | RL_NEEDS_GROUPS, true, err);
+    enum rl_status status = rl_grid_open(&grid, in->batch, RL_NEEDS_TURNS | RL_NEEDS_GROUPS, true, err);
     /* The inputs contain no arrays of reals; the arrays of reals for the kernels are made here. */
-    struct rl_layout layout = status == RL_OK ? rl_grid_layout(&grid, NULL, NULL, 0)
-                                              : (struct rl_layout){.n_tokens = 0};
-    const struct rows r = {algorithm,  in,         &layout.batch, &grid, options, rewards,
-                           advantages, clip_scale, stats,         ws,    err};
+    struct rl_layout layout = status == RL_OK ? rl_grid_layout(&grid, NULL, NULL, 0) : (struct rl_layout){.n_tokens = 0};
+    const struct rows r = {algorithm, in, &layout.batch, &grid, options, rewards, advantages, clip_scale, stats, ws, err};
     const struct rl_algorithm_code *code = algorithm->code;
     if (status == RL_OK)
         status = check(&r);
@@ -477,6 +457,5 @@ enum rl_status rl_algorithm_rows(const struct rl_algorithm *algorithm,
         return RL_OK;
     case RL_ROWS_NONE: break;
     }
-    return rl_fail(err, RL_EINVAL, "%s works on message trees, not on rows of a batch",
-                   algorithm->name);
+    return rl_fail(err, RL_EINVAL, "%s works on message trees, not on rows of a batch", algorithm->name);
 }

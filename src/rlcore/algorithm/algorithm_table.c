@@ -18,10 +18,10 @@
 
 #include "support/fail.h"
 
-#define CODE(...)                                                                                  \
-    &(const struct rl_algorithm_code)                                                              \
-    {                                                                                              \
-        __VA_ARGS__                                                                                \
+#define CODE(...)                                                                                                                \
+    &(const struct rl_algorithm_code)                                                                                            \
+    {                                                                                                                            \
+        __VA_ARGS__                                                                                                              \
     }
 
 /*
@@ -29,249 +29,247 @@
  * `reads` names only the settings that the kernel uses; other settings are left out of the
  * lineage's rows instead of suggesting that they mattered.
  */
-static const struct rl_algorithm table[] = {
-    [RL_ALGORITHM_GRPO] =
-        {
-            .name = "grpo",
-            .summary = "z-score of the outcome in its group; on trees without the division",
-            .source = "arXiv 2402.03300; verl, prime-rl",
-            .needs = RL_NEED_GROUP,
-            .reads = "norm_by_std epsilon",
-            .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_GRPO, .values = rl_values_grpo),
-        },
-    [RL_ALGORITHM_DR_GRPO] =
-        {
-            .name = "dr_grpo",
-            .summary = "outcome minus the mean of its group",
-            .source = "arXiv 2503.20783; verl",
-            .needs = RL_NEED_GROUP,
-            .reads = "",
+static const struct rl_algorithm table[] =
+    {
+        [RL_ALGORITHM_GRPO] =
+            {
+                .name = "grpo",
+                .summary = "z-score of the outcome in its group; on trees without the division",
+                .source = "arXiv 2402.03300; verl, prime-rl",
+                .needs = RL_NEED_GROUP,
+                .reads = "norm_by_std epsilon",
+                .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_GRPO, .values = rl_values_grpo),
+            },
+        [RL_ALGORITHM_DR_GRPO] =
+            {
+                .name = "dr_grpo",
+                .summary = "outcome minus the mean of its group",
+                .source = "arXiv 2503.20783; verl",
+                .needs = RL_NEED_GROUP,
+                .reads = "",
             /*
              * dr_grpo never divides, so norm_by_std is off by default and not one of its settings.
              */
-            .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_GRPO, .own = {"norm_by_std", 0}),
-        },
-    [RL_ALGORITHM_RLOO] =
-        {
-            .name = "rloo",
-            .summary = "outcome minus the mean of the others of its group",
-            .source = "arXiv 2402.14740; verl",
-            .needs = RL_NEED_GROUP,
-            .reads = "",
-            .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_RLOO),
-        },
-    [RL_ALGORITHM_REINFORCE_PLUS_PLUS] =
-        {
-            .name = "reinforce_plus_plus",
-            .summary = "discounted returns, whitened over the batch",
-            .source = "arXiv 2501.03262; verl",
-            .reads = "gamma",
-            .code = CODE(.rows = RL_ROWS_RETURNS),
-        },
-    [RL_ALGORITHM_GRPO_PASSK] =
-        {
-            .name = "grpo_passk",
-            .summary = "the best of a group gets its lead over the second",
-            .source = "arXiv 2503.19595; verl",
-            .needs = RL_NEED_GROUP,
-            .reads = "norm_by_std epsilon",
-            .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_GRPO_PASSK),
-        },
-    [RL_ALGORITHM_MAX_RL] =
-        {
-            .name = "max_rl",
-            .summary = "reward minus group mean, divided by the mean",
-            .source = "prime-rl",
-            .needs = RL_NEED_GROUP,
-            .reads = "",
-            .code = CODE(.rows = RL_ROWS_VALUES, .values = rl_values_max_rl),
-        },
-    [RL_ALGORITHM_HIERARCHICAL_GRPO] =
-        {
-            .name = "hierarchical_grpo",
-            .summary =
-                "reward minus the mean of the same agent, for listed agents of the same episode",
-            .source = "prime-rl",
-            .needs = RL_NEED_GROUP | RL_NEED_AGENTS,
-            .reads = "",
-            .code = CODE(.rows = RL_ROWS_EPISODES, .values = rl_values_hierarchical),
-        },
-    [RL_ALGORITHM_RAE] =
-        {
-            .name = "rae",
-            .summary = "reward minus a moving baseline per agent, kept from group to group",
-            .source = "prime-rl",
-            .needs = RL_NEED_MEMORY,
-            .reads = "decay",
-            .code = CODE(.rows = RL_ROWS_VALUES, .values = rl_values_rae),
-        },
-    [RL_ALGORITHM_REWARD] =
-        {
-            .name = "reward",
-            .summary = "the reward, without a baseline",
-            .source = "prime-rl",
-            .reads = "",
-            .code = CODE(.rows = RL_ROWS_VALUES, .values = rl_values_reward),
-        },
-    [RL_ALGORITHM_CUSTOM] =
-        {
-            .name = "custom",
-            .summary = "advantages per token from a function of the caller",
-            .source = "prime-rl",
-            .needs = RL_NEED_CALLBACK,
-            .reads = "",
-            .code = CODE(.rows = RL_ROWS_NONE),
-        },
-    [RL_ALGORITHM_JOINT] =
-        {
-            .name = "joint",
-            .summary = "A2TGPO: gains and outcome normalised in one set, summed ahead",
-            .source = "arXiv 2605.06200",
-            .needs = RL_NEED_GROUP | RL_NEED_GAINS,
-            .reads = "gamma norm_by_std epsilon",
-            .code = CODE(.rows = RL_ROWS_GAINS, .variant = RL_A2TGPO_JOINT),
-        },
-    [RL_ALGORITHM_SEPARATE] =
-        {
-            .name = "separate",
-            .summary = "A2TGPO: gains and outcome normalised apart, summed ahead",
-            .source = "arXiv 2605.06200",
-            .needs = RL_NEED_GROUP | RL_NEED_GAINS,
-            .reads = "gamma norm_by_std epsilon",
-            .code = CODE(.rows = RL_ROWS_GAINS, .variant = RL_A2TGPO_SEPARATE),
-        },
-    [RL_ALGORITHM_TURN_GROUP] =
-        {
-            .name = "turn-group",
-            .summary = "A2TGPO: gains on the outcomes' scale, normalised by turn index",
-            .source = "arXiv 2605.06200",
-            .needs = RL_NEED_GROUP | RL_NEED_GAINS,
-            .reads = "gamma norm_by_std epsilon",
-            .code = CODE(.rows = RL_ROWS_GAINS, .variant = RL_A2TGPO_TURN_GROUP),
-        },
-    [RL_ALGORITHM_TURN_GROUP_V1D] =
-        {
-            .name = "turn-group-v1d",
-            .summary =
-                "A2TGPO: rescaled sums of gains normalised by turn index, adaptive clip scale",
-            .source = "arXiv 2605.06200",
-            .needs = RL_NEED_GROUP | RL_NEED_GAINS,
-            .reads = "alpha beta gamma norm_by_std epsilon",
-            .code = CODE(.rows = RL_ROWS_GAINS, .variant = RL_A2TGPO_TURN_GROUP_V1D),
-        },
-    [RL_ALGORITHM_PROCESS] =
-        {
-            .name = "process",
-            .summary = "gains and outcome normalised apart, summed over what follows",
-            .source = "definition (rlcore/process.h)",
-            .needs = RL_NEED_GROUP | RL_NEED_GAINS,
-            .reads = "",
-            .code = CODE(.rows = RL_ROWS_PROCESS),
-        },
-    [RL_ALGORITHM_ADCA] =
-        {
-            .name = "adca",
-            .summary = "step flags of a judge beside the outcome; grpo after prm_steps",
-            .source = "AgentEvolver",
-            .needs = RL_NEED_GROUP | RL_NEED_JUDGE,
-            .reads = "alpha norm_by_std epsilon prm_steps",
-            .code = CODE(.rows = RL_ROWS_JUDGE, .own = {"alpha", 1}),
-        },
-    [RL_ALGORITHM_ECHO] =
-        {
-            .name = "echo",
-            .summary = "grpo, and cross-entropy on answers of tools and users by role",
-            .source = "prime-rl",
-            .needs = RL_NEED_GROUP,
-            .observes = true,
-            .reads = "norm_by_std epsilon echo_weight",
-            .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_GRPO, .values = rl_values_grpo),
-        },
-    [RL_ALGORITHM_OPD] =
-        {
-            .name = "opd",
-            .summary = "reverse KL to a frozen reference on the policy's own tokens",
-            .source = "prime-rl",
-            .needs = RL_NEED_FROZEN_REFERENCE,
-            .loss = RL_COMPONENT_REF_KL,
-            .reads = "",
-            .code = CODE(.rows = RL_ROWS_ZERO),
-        },
-    [RL_ALGORITHM_OPSD] =
-        {
-            .name = "opsd",
-            .summary = "the same towards the live policy, which is shown more",
-            .source = "prime-rl",
-            .needs = RL_NEED_POLICY_REFERENCE,
-            .loss = RL_COMPONENT_REF_KL,
-            .reads = "",
-            .code = CODE(.rows = RL_ROWS_ZERO),
-        },
-    [RL_ALGORITHM_SFT] =
-        {
-            .name = "sft",
-            .summary = "cross-entropy on tokens sampled by a frozen model",
-            .source = "prime-rl",
-            .needs = RL_NEED_FROZEN_SOURCE,
-            .loss = RL_COMPONENT_CE,
-            .reads = "",
-            .code = CODE(.rows = RL_ROWS_ZERO),
-        },
-    [RL_ALGORITHM_PPO] =
-        {
-            .name = "ppo",
-            .summary = "generalised advantage estimation over the values of a value head, whitened",
-            .source = "arXiv 1506.02438, 1707.06347; verl (gae)",
-            .needs = RL_NEED_VALUES,
-            .reads = "gamma lam",
-            .code = CODE(.rows = RL_ROWS_GAE),
-        },
-    [RL_ALGORITHM_REMAX] =
-        {
-            .name = "remax",
-            .summary = "outcome minus that of the prompt's greedy response",
-            .source = "arXiv 2310.10505; verl",
-            .needs = RL_NEED_GREEDY,
-            .reads = "",
-            .code = CODE(.rows = RL_ROWS_GREEDY),
-        },
-    [RL_ALGORITHM_OPO] =
-        {
-            .name = "opo",
-            .summary = "outcome minus the mean of its group weighted by length",
-            .source = "arXiv 2505.23585; verl",
-            .needs = RL_NEED_GROUP,
-            .reads = "",
-            .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_OPO),
-        },
-    [RL_ALGORITHM_GPG] =
-        {
-            .name = "gpg",
-            .summary = "outcome minus group mean, times rows per outcome that is not 0",
-            .source = "arXiv 2504.02546; verl",
-            .needs = RL_NEED_GROUP,
-            .reads = "",
-            .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_GPG),
-        },
-    [RL_ALGORITHM_VINEPPO] =
-        {
-            .name = "vineppo",
-            .summary =
-                "what each turn added to the value of its prefix, the last up to the outcome",
-            .source = "arXiv 2410.01679",
-            .needs = RL_NEED_GAINS,
-            .reads = "",
-            .code = CODE(.rows = RL_ROWS_PREFIX),
-        },
-    [RL_ALGORITHM_REINFORCE_PLUS_PLUS_BASELINE] =
-        {
-            .name = "reinforce_plus_plus_baseline",
-            .summary = "outcome minus the mean of its group, whitened over the batch",
-            .source = "arXiv 2501.03262; verl",
-            .needs = RL_NEED_GROUP,
-            .reads = "",
-            .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_REINFORCE_PLUS_PLUS_BASELINE),
-        },
+                .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_GRPO, .own = {"norm_by_std", 0}),
+            },
+        [RL_ALGORITHM_RLOO] =
+            {
+                .name = "rloo",
+                .summary = "outcome minus the mean of the others of its group",
+                .source = "arXiv 2402.14740; verl",
+                .needs = RL_NEED_GROUP,
+                .reads = "",
+                .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_RLOO),
+            },
+        [RL_ALGORITHM_REINFORCE_PLUS_PLUS] =
+            {
+                .name = "reinforce_plus_plus",
+                .summary = "discounted returns, whitened over the batch",
+                .source = "arXiv 2501.03262; verl",
+                .reads = "gamma",
+                .code = CODE(.rows = RL_ROWS_RETURNS),
+            },
+        [RL_ALGORITHM_GRPO_PASSK] =
+            {
+                .name = "grpo_passk",
+                .summary = "the best of a group gets its lead over the second",
+                .source = "arXiv 2503.19595; verl",
+                .needs = RL_NEED_GROUP,
+                .reads = "norm_by_std epsilon",
+                .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_GRPO_PASSK),
+            },
+        [RL_ALGORITHM_MAX_RL] =
+            {
+                .name = "max_rl",
+                .summary = "reward minus group mean, divided by the mean",
+                .source = "prime-rl",
+                .needs = RL_NEED_GROUP,
+                .reads = "",
+                .code = CODE(.rows = RL_ROWS_VALUES, .values = rl_values_max_rl),
+            },
+        [RL_ALGORITHM_HIERARCHICAL_GRPO] =
+            {
+                .name = "hierarchical_grpo",
+                .summary = "reward minus the mean of the same agent, for listed agents of the same episode",
+                .source = "prime-rl",
+                .needs = RL_NEED_GROUP | RL_NEED_AGENTS,
+                .reads = "",
+                .code = CODE(.rows = RL_ROWS_EPISODES, .values = rl_values_hierarchical),
+            },
+        [RL_ALGORITHM_RAE] =
+            {
+                .name = "rae",
+                .summary = "reward minus a moving baseline per agent, kept from group to group",
+                .source = "prime-rl",
+                .needs = RL_NEED_MEMORY,
+                .reads = "decay",
+                .code = CODE(.rows = RL_ROWS_VALUES, .values = rl_values_rae),
+            },
+        [RL_ALGORITHM_REWARD] =
+            {
+                .name = "reward",
+                .summary = "the reward, without a baseline",
+                .source = "prime-rl",
+                .reads = "",
+                .code = CODE(.rows = RL_ROWS_VALUES, .values = rl_values_reward),
+            },
+        [RL_ALGORITHM_CUSTOM] =
+            {
+                .name = "custom",
+                .summary = "advantages per token from a function of the caller",
+                .source = "prime-rl",
+                .needs = RL_NEED_CALLBACK,
+                .reads = "",
+                .code = CODE(.rows = RL_ROWS_NONE),
+            },
+        [RL_ALGORITHM_JOINT] =
+            {
+                .name = "joint",
+                .summary = "A2TGPO: gains and outcome normalised in one set, summed ahead",
+                .source = "arXiv 2605.06200",
+                .needs = RL_NEED_GROUP | RL_NEED_GAINS,
+                .reads = "gamma norm_by_std epsilon",
+                .code = CODE(.rows = RL_ROWS_GAINS, .variant = RL_A2TGPO_JOINT),
+            },
+        [RL_ALGORITHM_SEPARATE] =
+            {
+                .name = "separate",
+                .summary = "A2TGPO: gains and outcome normalised apart, summed ahead",
+                .source = "arXiv 2605.06200",
+                .needs = RL_NEED_GROUP | RL_NEED_GAINS,
+                .reads = "gamma norm_by_std epsilon",
+                .code = CODE(.rows = RL_ROWS_GAINS, .variant = RL_A2TGPO_SEPARATE),
+            },
+        [RL_ALGORITHM_TURN_GROUP] =
+            {
+                .name = "turn-group",
+                .summary = "A2TGPO: gains on the outcomes' scale, normalised by turn index",
+                .source = "arXiv 2605.06200",
+                .needs = RL_NEED_GROUP | RL_NEED_GAINS,
+                .reads = "gamma norm_by_std epsilon",
+                .code = CODE(.rows = RL_ROWS_GAINS, .variant = RL_A2TGPO_TURN_GROUP),
+            },
+        [RL_ALGORITHM_TURN_GROUP_V1D] =
+            {
+                .name = "turn-group-v1d",
+                .summary = "A2TGPO: rescaled sums of gains normalised by turn index, adaptive clip scale",
+                .source = "arXiv 2605.06200",
+                .needs = RL_NEED_GROUP | RL_NEED_GAINS,
+                .reads = "alpha beta gamma norm_by_std epsilon",
+                .code = CODE(.rows = RL_ROWS_GAINS, .variant = RL_A2TGPO_TURN_GROUP_V1D),
+            },
+        [RL_ALGORITHM_PROCESS] =
+            {
+                .name = "process",
+                .summary = "gains and outcome normalised apart, summed over what follows",
+                .source = "definition (rlcore/process.h)",
+                .needs = RL_NEED_GROUP | RL_NEED_GAINS,
+                .reads = "",
+                .code = CODE(.rows = RL_ROWS_PROCESS),
+            },
+        [RL_ALGORITHM_ADCA] =
+            {
+                .name = "adca",
+                .summary = "step flags of a judge beside the outcome; grpo after prm_steps",
+                .source = "AgentEvolver",
+                .needs = RL_NEED_GROUP | RL_NEED_JUDGE,
+                .reads = "alpha norm_by_std epsilon prm_steps",
+                .code = CODE(.rows = RL_ROWS_JUDGE, .own = {"alpha", 1}),
+            },
+        [RL_ALGORITHM_ECHO] =
+            {
+                .name = "echo",
+                .summary = "grpo, and cross-entropy on answers of tools and users by role",
+                .source = "prime-rl",
+                .needs = RL_NEED_GROUP,
+                .observes = true,
+                .reads = "norm_by_std epsilon echo_weight",
+                .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_GRPO, .values = rl_values_grpo),
+            },
+        [RL_ALGORITHM_OPD] =
+            {
+                .name = "opd",
+                .summary = "reverse KL to a frozen reference on the policy's own tokens",
+                .source = "prime-rl",
+                .needs = RL_NEED_FROZEN_REFERENCE,
+                .loss = RL_COMPONENT_REF_KL,
+                .reads = "",
+                .code = CODE(.rows = RL_ROWS_ZERO),
+            },
+        [RL_ALGORITHM_OPSD] =
+            {
+                .name = "opsd",
+                .summary = "the same towards the live policy, which is shown more",
+                .source = "prime-rl",
+                .needs = RL_NEED_POLICY_REFERENCE,
+                .loss = RL_COMPONENT_REF_KL,
+                .reads = "",
+                .code = CODE(.rows = RL_ROWS_ZERO),
+            },
+        [RL_ALGORITHM_SFT] =
+            {
+                .name = "sft",
+                .summary = "cross-entropy on tokens sampled by a frozen model",
+                .source = "prime-rl",
+                .needs = RL_NEED_FROZEN_SOURCE,
+                .loss = RL_COMPONENT_CE,
+                .reads = "",
+                .code = CODE(.rows = RL_ROWS_ZERO),
+            },
+        [RL_ALGORITHM_PPO] =
+            {
+                .name = "ppo",
+                .summary = "generalised advantage estimation over the values of a value head, whitened",
+                .source = "arXiv 1506.02438, 1707.06347; verl (gae)",
+                .needs = RL_NEED_VALUES,
+                .reads = "gamma lam",
+                .code = CODE(.rows = RL_ROWS_GAE),
+            },
+        [RL_ALGORITHM_REMAX] =
+            {
+                .name = "remax",
+                .summary = "outcome minus that of the prompt's greedy response",
+                .source = "arXiv 2310.10505; verl",
+                .needs = RL_NEED_GREEDY,
+                .reads = "",
+                .code = CODE(.rows = RL_ROWS_GREEDY),
+            },
+        [RL_ALGORITHM_OPO] =
+            {
+                .name = "opo",
+                .summary = "outcome minus the mean of its group weighted by length",
+                .source = "arXiv 2505.23585; verl",
+                .needs = RL_NEED_GROUP,
+                .reads = "",
+                .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_OPO),
+            },
+        [RL_ALGORITHM_GPG] =
+            {
+                .name = "gpg",
+                .summary = "outcome minus group mean, times rows per outcome that is not 0",
+                .source = "arXiv 2504.02546; verl",
+                .needs = RL_NEED_GROUP,
+                .reads = "",
+                .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_GPG),
+            },
+        [RL_ALGORITHM_VINEPPO] =
+            {
+                .name = "vineppo",
+                .summary = "what each turn added to the value of its prefix, the last up to the outcome",
+                .source = "arXiv 2410.01679",
+                .needs = RL_NEED_GAINS,
+                .reads = "",
+                .code = CODE(.rows = RL_ROWS_PREFIX),
+            },
+        [RL_ALGORITHM_REINFORCE_PLUS_PLUS_BASELINE] =
+            {
+                .name = "reinforce_plus_plus_baseline",
+                .summary = "outcome minus the mean of its group, whitened over the batch",
+                .source = "arXiv 2501.03262; verl",
+                .needs = RL_NEED_GROUP,
+                .reads = "",
+                .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_REINFORCE_PLUS_PLUS_BASELINE),
+            },
 };
 _Static_assert(sizeof table / sizeof *table == RL_N_ALGORITHMS, "a row for every name");
 
@@ -284,8 +282,7 @@ const struct rl_algorithm *rl_algorithm_at(size_t index)
  * An unknown name has no default: a misspelt algorithm that trained by GRPO would give a night of
  * trials under the wrong name.
  */
-enum rl_status rl_algorithm_find(const char *name, const struct rl_algorithm **algorithm,
-                                 struct rl_error *err)
+enum rl_status rl_algorithm_find(const char *name, const struct rl_algorithm **algorithm, struct rl_error *err)
 {
     const struct rl_algorithm *nearest = table;
     *algorithm = NULL;
@@ -297,8 +294,7 @@ enum rl_status rl_algorithm_find(const char *name, const struct rl_algorithm **a
         if (rl_name_distance(name, table[i].name) < rl_name_distance(name, nearest->name))
             nearest = &table[i];
     }
-    return rl_fail(err, RL_EINVAL, "no algorithm '%.40s'; the nearest known one is %s", name,
-                   nearest->name);
+    return rl_fail(err, RL_EINVAL, "no algorithm '%.40s'; the nearest known one is %s", name, nearest->name);
 }
 
 /* ---- needs -------------------------------------------------------------------------------- */
@@ -307,12 +303,11 @@ enum rl_status rl_algorithm_find(const char *name, const struct rl_algorithm **a
  * The message names both what is needed and what was found, because its reader knows only one of
  * them.
  */
-static enum rl_status wrong_model(const struct rl_algorithm *algorithm, const char *wanted,
-                                  enum rl_model model, struct rl_error *err)
+static enum rl_status wrong_model(const struct rl_algorithm *algorithm, const char *wanted, enum rl_model model,
+                                  struct rl_error *err)
 {
-    static const char *const names[] = {[RL_MODEL_POLICY] = "the live policy",
-                                        [RL_MODEL_FROZEN] = "a frozen model",
-                                        [RL_MODEL_NONE] = "none"};
+    static const char *const names[] = {
+        [RL_MODEL_POLICY] = "the live policy", [RL_MODEL_FROZEN] = "a frozen model", [RL_MODEL_NONE] = "none"};
     return rl_fail(err, RL_EINVAL, "%s needs %s, not %s", algorithm->name, wanted, names[model]);
 }
 
@@ -322,16 +317,15 @@ static enum rl_status wrong_model(const struct rl_algorithm *algorithm, const ch
  * callbacks must be refused by the caller, because only the caller knows whether it can provide
  * them.
  */
-enum rl_status rl_algorithm_check(const struct rl_algorithm *algorithm,
-                                  const struct rl_algorithm_setting *setting, struct rl_error *err)
+enum rl_status rl_algorithm_check(const struct rl_algorithm *algorithm, const struct rl_algorithm_setting *setting,
+                                  struct rl_error *err)
 {
     size_t least = algorithm->needs & RL_NEED_GROUP ? 2 : 1;
     if (setting->group_size < least)
-        return rl_fail(err, RL_EINVAL, "%s needs groups of at least %zu rollouts, not %zu",
-                       algorithm->name, least, setting->group_size);
+        return rl_fail(err, RL_EINVAL, "%s needs groups of at least %zu rollouts, not %zu", algorithm->name, least,
+                       setting->group_size);
     if (algorithm->needs & RL_NEED_FROZEN_SOURCE && setting->source != RL_MODEL_FROZEN)
-        return wrong_model(algorithm, "a frozen model as source of its rollouts", setting->source,
-                           err);
+        return wrong_model(algorithm, "a frozen model as source of its rollouts", setting->source, err);
     /*
      * Advantages, and a distance to a reference on the policy's own tokens, say what the policy should have sampled; a
      * gradient from tokens of another model has neither the right expectation nor a ratio that could correct it.
@@ -356,9 +350,8 @@ static const struct {
     const char *name;
     double value;
 } settings[] = {
-    {"alpha", 0.3},    {"gamma", 1},    {"beta", 0.3},        {"norm_by_std", 1},
-    {"epsilon", 1e-6}, {"decay", 0.95}, {"echo_weight", 0.1}, {"prm_steps", 0},
-    {"lam", 1},
+    {"alpha", 0.3},  {"gamma", 1},         {"beta", 0.3},    {"norm_by_std", 1}, {"epsilon", 1e-6},
+    {"decay", 0.95}, {"echo_weight", 0.1}, {"prm_steps", 0}, {"lam", 1},
 };
 enum { N_SETTINGS = sizeof settings / sizeof *settings };
 
@@ -398,8 +391,7 @@ double rl_algorithm_default(const struct rl_algorithm *algorithm, const char *se
  * echo only the role tool has a weight, because a tool's answer follows from the policy's action,
  * and a user's answer need not.
  */
-void rl_algorithm_options_init(struct rl_algorithm_options *options,
-                               const struct rl_algorithm *algorithm)
+void rl_algorithm_options_init(struct rl_algorithm_options *options, const struct rl_algorithm *algorithm)
 {
     static const struct rl_role_weight roles[] = {{"tool", 0.1}};
     *options = (struct rl_algorithm_options){

@@ -22,14 +22,12 @@ size_t rl_node_sampled(const struct rl_node *node)
 }
 
 /* A "true" of 255 would pass a test for nonzero but break every sum of masks. */
-static enum rl_status check_flags(const uint8_t *flags, const char *name,
-                                  const struct rl_node *node, size_t rollout, size_t index,
-                                  struct rl_error *err)
+static enum rl_status check_flags(const uint8_t *flags, const char *name, const struct rl_node *node, size_t rollout,
+                                  size_t index, struct rl_error *err)
 {
     for (size_t t = 0; flags && t < node->n_tokens; t++)
         if (flags[t] > 1)
-            return rl_fail(err, RL_EVALUE, "rollout %zu, node %zu: %s[%zu] is %u, not 0 or 1",
-                           rollout, index, name, t, flags[t]);
+            return rl_fail(err, RL_EVALUE, "rollout %zu, node %zu: %s[%zu] is %u, not 0 or 1", rollout, index, name, t, flags[t]);
     return RL_OK;
 }
 
@@ -37,28 +35,23 @@ static enum rl_status check_flags(const uint8_t *flags, const char *name,
  * A mask on a node that the policy did not sample would silently train the policy on words of
  * others, and no loss can detect that.
  */
-static enum rl_status check_node(const struct rl_node *node, size_t rollout, size_t index,
-                                 struct rl_error *err)
+static enum rl_status check_node(const struct rl_node *node, size_t rollout, size_t index, struct rl_error *err)
 {
     enum rl_status status = check_flags(node->mask, "mask", node, rollout, index, err);
     if (status == RL_OK)
         status = check_flags(node->is_content, "is_content", node, rollout, index, err);
     if (status == RL_OK && !node->sampled && rl_node_sampled(node) > 0)
-        status =
-            rl_fail(err, RL_EVALUE, "rollout %zu, node %zu: mask is 1, but the node is not sampled",
-                    rollout, index);
+        status = rl_fail(err, RL_EVALUE, "rollout %zu, node %zu: mask is 1, but the node is not sampled", rollout, index);
     return status;
 }
 
-static enum rl_status check_branch(const struct rl_tree *tree, size_t rollout, size_t index,
-                                   struct rl_error *err)
+static enum rl_status check_branch(const struct rl_tree *tree, size_t rollout, size_t index, struct rl_error *err)
 {
     const struct rl_branch *branch = &tree->branches[index];
     for (size_t k = 0; k < branch->n_nodes; k++)
         if (branch->nodes[k] >= tree->n_nodes)
-            return rl_fail(err, RL_EINVAL,
-                           "rollout %zu, branch %zu: node %zu does not exist, the tree has %zu",
-                           rollout, index, branch->nodes[k], tree->n_nodes);
+            return rl_fail(err, RL_EINVAL, "rollout %zu, branch %zu: node %zu does not exist, the tree has %zu", rollout, index,
+                           branch->nodes[k], tree->n_nodes);
     return RL_OK;
 }
 
@@ -81,8 +74,7 @@ static bool add_branch(const struct rl_tree *tree, const struct rl_branch *branc
     return fits;
 }
 
-enum rl_status rl_samples_measure(const struct rl_rollouts *rollouts, struct rl_samples_size *size,
-                                  struct rl_error *err)
+enum rl_status rl_samples_measure(const struct rl_rollouts *rollouts, struct rl_samples_size *size, struct rl_error *err)
 {
     *size = (struct rl_samples_size){0};
     for (size_t i = 0; i < rollouts->n; i++) {
@@ -148,8 +140,8 @@ static enum rl_status put_logprobs(const struct cutting *c, size_t index, double
         if (sampled && !node->logprobs)
             return missing(c, index, "logprobs");
         if (sampled && !isfinite(node->logprobs[t]))
-            return rl_fail(c->err, RL_EVALUE, "rollout %zu, node %zu: logprobs[%zu] is %g",
-                           c->rollout, index, t, node->logprobs[t]);
+            return rl_fail(c->err, RL_EVALUE, "rollout %zu, node %zu: logprobs[%zu] is %g", c->rollout, index, t,
+                           node->logprobs[t]);
         out[t] = sampled ? node->logprobs[t] : 0;
     }
     return RL_OK;
@@ -168,8 +160,7 @@ static enum rl_status put_contents(const struct cutting *c, size_t at)
         if (c->out->token_ids && !node->token_ids && node->n_tokens > 0)
             return missing(c, branch->nodes[k], "token_ids");
         if (c->out->token_ids && node->n_tokens > 0)
-            memcpy(c->out->token_ids + at, node->token_ids,
-                   node->n_tokens * sizeof *node->token_ids);
+            memcpy(c->out->token_ids + at, node->token_ids, node->n_tokens * sizeof *node->token_ids);
         if (c->out->logprobs)
             status = put_logprobs(c, branch->nodes[k], c->out->logprobs + at);
         at += node->n_tokens;
@@ -216,12 +207,11 @@ static size_t most_nodes(const struct rl_rollouts *rollouts)
  * Rollouts that are not trained on are skipped before their trees are read: a rollout that failed
  * may have a malformed tree.
  */
-enum rl_status rl_samples_cut(const struct rl_rollouts *rollouts, struct rl_samples *samples,
-                              struct rl_workspace *ws, struct rl_error *err)
+enum rl_status rl_samples_cut(const struct rl_rollouts *rollouts, struct rl_samples *samples, struct rl_workspace *ws,
+                              struct rl_error *err)
 {
     struct rl_scratch s = rl_scratch_begin(ws);
-    struct cutting c = {
-        .trained = rl_scratch_take(&s, most_nodes(rollouts), 1), .out = samples, .err = err};
+    struct cutting c = {.trained = rl_scratch_take(&s, most_nodes(rollouts), 1), .out = samples, .err = err};
     enum rl_status status = RL_OK;
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, err);
@@ -240,14 +230,13 @@ void rl_samples_view(const struct rl_samples *samples, size_t i, struct rl_pack_
 {
     size_t at = samples->start[i];
     unsigned streams = samples->streams[i];
-    *out = (struct rl_pack_sample){
-        .n_tokens = samples->start[i + 1] - at,
-        .mask = samples->mask + at,
-        .token_ids = samples->token_ids ? samples->token_ids + at : NULL,
-        .logprobs = samples->logprobs ? samples->logprobs + at : NULL,
-        .advantages = streams & RL_SAMPLE_ADVANTAGES ? samples->advantages + at : NULL,
-        .rl_weights = streams & RL_SAMPLE_RL ? samples->rl_weights + at : NULL,
-        .ce_weights = streams & RL_SAMPLE_CE ? samples->ce_weights + at : NULL,
-        .ref_kl_weights = streams & RL_SAMPLE_REF_KL ? samples->ref_kl_weights + at : NULL,
-        .ref_logprobs = streams & RL_SAMPLE_REF_LOGPROBS ? samples->ref_logprobs + at : NULL};
+    *out = (struct rl_pack_sample){.n_tokens = samples->start[i + 1] - at,
+                                   .mask = samples->mask + at,
+                                   .token_ids = samples->token_ids ? samples->token_ids + at : NULL,
+                                   .logprobs = samples->logprobs ? samples->logprobs + at : NULL,
+                                   .advantages = streams & RL_SAMPLE_ADVANTAGES ? samples->advantages + at : NULL,
+                                   .rl_weights = streams & RL_SAMPLE_RL ? samples->rl_weights + at : NULL,
+                                   .ce_weights = streams & RL_SAMPLE_CE ? samples->ce_weights + at : NULL,
+                                   .ref_kl_weights = streams & RL_SAMPLE_REF_KL ? samples->ref_kl_weights + at : NULL,
+                                   .ref_logprobs = streams & RL_SAMPLE_REF_LOGPROBS ? samples->ref_logprobs + at : NULL};
 }

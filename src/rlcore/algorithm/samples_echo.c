@@ -15,8 +15,7 @@ static enum rl_status check_roles(const struct rl_algorithm_job *job)
     const struct rl_algorithm_options *o = job->options;
     for (size_t i = 0; i < o->n_roles; i++)
         if (!isfinite(o->roles[i].weight) || o->roles[i].weight < 0)
-            return rl_fail(job->err, RL_EVALUE,
-                           "weight of role '%.40s' is %g, negative or not finite", o->roles[i].role,
+            return rl_fail(job->err, RL_EVALUE, "weight of role '%.40s' is %g, negative or not finite", o->roles[i].role,
                            o->roles[i].weight);
     return RL_OK;
 }
@@ -34,16 +33,14 @@ static double weight_of(const struct rl_algorithm_options *o, const char *role)
  * Raise the weights of the node's selected tokens: body tokens that the filter keeps. The largest
  * weight over the branches counts, because a node is written once for all of them.
  */
-static enum rl_status select_tokens(struct rl_algorithm_job *job, size_t index,
-                                    const struct rl_node *node, size_t at)
+static enum rl_status select_tokens(struct rl_algorithm_job *job, size_t index, const struct rl_node *node, size_t at)
 {
     double weight = weight_of(job->options, node->role);
     double *token = job->token + job->node_token[index];
     const uint8_t *keep = job->scores->keep;
     for (size_t t = 0; t < node->n_tokens; t++) {
         if (keep && keep[at + t] > 1)
-            return rl_fail(job->err, RL_EVALUE, "keep at token %zu is %u, not 0 or 1", at + t,
-                           keep[at + t]);
+            return rl_fail(job->err, RL_EVALUE, "keep at token %zu is %u, not 0 or 1", at + t, keep[at + t]);
         if ((!node->is_content || node->is_content[t]) && (!keep || keep[at + t]))
             token[t] = fmax(token[t], weight);
     }

@@ -18,12 +18,11 @@ const struct rl_branch *rl_sample_branch(const struct rl_algorithm_job *job, siz
     return &rl_sample_tree(job, i)->branches[job->samples->branch[i]];
 }
 
-static enum rl_status fail_at(const struct rl_algorithm_job *job, size_t i, size_t t,
-                              const char *what)
+static enum rl_status fail_at(const struct rl_algorithm_job *job, size_t i, size_t t, const char *what)
 {
     const struct rl_samples *s = job->samples;
-    return rl_fail(job->err, RL_EINVAL, "%s: token %zu of rollout %zu, branch %zu %s",
-                   job->algorithm->name, t, s->rollout[i], s->branch[i], what);
+    return rl_fail(job->err, RL_EINVAL, "%s: token %zu of rollout %zu, branch %zu %s", job->algorithm->name, t, s->rollout[i],
+                   s->branch[i], what);
 }
 
 static void fill(double *out, double value, size_t n)
@@ -60,8 +59,7 @@ static enum rl_status route_rl(const struct rl_algorithm_job *job, size_t i)
     const uint8_t *first = memchr(s->mask + s->start[i], 1, s->start[i + 1] - s->start[i]);
     if (job->given || !first)
         return RL_OK;
-    return fail_at(job, i, (size_t)(first - s->mask) - s->start[i],
-                   "trains with rl, but has no advantage");
+    return fail_at(job, i, (size_t)(first - s->mask) - s->start[i], "trains with rl, but has no advantage");
 }
 
 /*
@@ -83,8 +81,7 @@ static void route_action(const struct rl_algorithm_job *job, size_t i, enum rl_c
  * Store the node's reference log-probs, which begin at `at` in the samples. The first sample that
  * contains a node decides, because two branches may score the same token differently by rounding.
  */
-static enum rl_status note_reference(const struct rl_algorithm_job *job, size_t i, size_t index,
-                                     size_t at)
+static enum rl_status note_reference(const struct rl_algorithm_job *job, size_t i, size_t index, size_t at)
 {
     const struct rl_node *node = &rl_sample_tree(job, i)->nodes[index];
     const double *ref = job->scores->ref_logprobs;
@@ -94,8 +91,7 @@ static enum rl_status note_reference(const struct rl_algorithm_job *job, size_t 
         if (sampled && !ref)
             return fail_at(job, i, at + t - job->samples->start[i], "has no reference log-prob");
         if (sampled && !isfinite(ref[at + t]))
-            return rl_fail(job->err, RL_EVALUE, "ref_logprobs is %g at token %zu", ref[at + t],
-                           at + t);
+            return rl_fail(job->err, RL_EVALUE, "ref_logprobs is %g at token %zu", ref[at + t], at + t);
         token[t] = sampled ? ref[at + t] : 0;
     }
     return RL_OK;
@@ -113,8 +109,7 @@ static enum rl_status put_reference(const struct rl_algorithm_job *job, size_t i
             return status;
         job->seen[index] = 1;
         if (n > 0)
-            memcpy(job->samples->ref_logprobs + at, job->token + job->node_token[index],
-                   n * sizeof *job->token);
+            memcpy(job->samples->ref_logprobs + at, job->token + job->node_token[index], n * sizeof *job->token);
         at += n;
     }
     job->samples->streams[i] |= RL_SAMPLE_REF_LOGPROBS;

@@ -83,8 +83,8 @@ static enum rl_status from_callback(struct rl_algorithm_job *job)
 static enum rl_status from_values(struct rl_algorithm_job *job)
 {
     const struct rl_rollouts *rollouts = job->rollouts;
-    enum rl_status status = job->algorithm->code->values(
-        rollouts->traces, rollouts->n, job->options, job->values, job->counted, job->err);
+    enum rl_status status =
+        job->algorithm->code->values(rollouts->traces, rollouts->n, job->options, job->values, job->counted, job->err);
     for (size_t i = 0; status == RL_OK && i < rollouts->n; i++)
         for (size_t k = job->start[i]; job->counted[i] && k < job->start[i + 1]; k++)
             job->credit[k] = job->values[i];
@@ -97,9 +97,8 @@ static enum rl_status check_credit(const struct rl_algorithm_job *job)
     for (size_t i = 0; i < job->rollouts->n; i++)
         for (size_t k = job->start[i]; k < job->start[i + 1]; k++)
             if (!isfinite(job->given[k]))
-                return rl_fail(job->err, RL_EVALUE,
-                               "advantage of rollout %zu is %g at sampled token %zu", i,
-                               job->given[k], k - job->start[i]);
+                return rl_fail(job->err, RL_EVALUE, "advantage of rollout %zu is %g at sampled token %zu", i, job->given[k],
+                               k - job->start[i]);
     return RL_OK;
 }
 
@@ -122,12 +121,9 @@ static enum rl_status assign(struct rl_algorithm_job *job)
 {
     const struct rl_algorithm *algorithm = job->algorithm;
     if (!has_advantages(algorithm) && algorithm->loss == RL_COMPONENT_RL)
-        return rl_fail(job->err, RL_EINVAL, "%s works on rows of a batch, not on message trees",
-                       algorithm->name);
+        return rl_fail(job->err, RL_EINVAL, "%s works on rows of a batch, not on message trees", algorithm->name);
     if (algorithm->needs & RL_NEED_GROUP && job->rollouts->n == 1)
-        return rl_fail(job->err, RL_EINVAL,
-                       "%s compares the rollouts of a group, and this group has only 1",
-                       algorithm->name);
+        return rl_fail(job->err, RL_EINVAL, "%s compares the rollouts of a group, and this group has only 1", algorithm->name);
     for (size_t k = 0; k < job->start[job->rollouts->n]; k++)
         job->credit[k] = 0;
     if (!has_advantages(algorithm))
@@ -137,16 +133,12 @@ static enum rl_status assign(struct rl_algorithm_job *job)
     return status == RL_OK ? check_credit(job) : status;
 }
 
-enum rl_status rl_algorithm_credit(const struct rl_algorithm *algorithm,
-                                   const struct rl_rollouts *rollouts,
-                                   const struct rl_algorithm_options *options, double *credit,
-                                   bool *assigned, struct rl_workspace *ws, struct rl_error *err)
+enum rl_status rl_algorithm_credit(const struct rl_algorithm *algorithm, const struct rl_rollouts *rollouts,
+                                   const struct rl_algorithm_options *options, double *credit, bool *assigned,
+                                   struct rl_workspace *ws, struct rl_error *err)
 {
-    struct rl_algorithm_job job = {.algorithm = algorithm,
-                                   .rollouts = rollouts,
-                                   .options = options,
-                                   .credit = credit,
-                                   .err = err};
+    struct rl_algorithm_job job = {
+        .algorithm = algorithm, .rollouts = rollouts, .options = options, .credit = credit, .err = err};
     enum rl_status status = take(&job, ws, false);
     *assigned = has_advantages(algorithm);
     return status == RL_OK ? assign(&job) : status;
@@ -156,11 +148,10 @@ enum rl_status rl_algorithm_credit(const struct rl_algorithm *algorithm,
 static const struct rl_sample_scores no_scores;
 
 /* The caller's credit is checked like that of an algorithm. */
-enum rl_status rl_algorithm_route(const struct rl_algorithm *algorithm,
-                                  const struct rl_rollouts *rollouts,
+enum rl_status rl_algorithm_route(const struct rl_algorithm *algorithm, const struct rl_rollouts *rollouts,
                                   const struct rl_algorithm_options *options, const double *credit,
-                                  const struct rl_sample_scores *scores, struct rl_samples *samples,
-                                  struct rl_workspace *ws, struct rl_error *err)
+                                  const struct rl_sample_scores *scores, struct rl_samples *samples, struct rl_workspace *ws,
+                                  struct rl_error *err)
 {
     struct rl_algorithm_job job = {.algorithm = algorithm,
                                    .rollouts = rollouts,
@@ -175,11 +166,9 @@ enum rl_status rl_algorithm_route(const struct rl_algorithm *algorithm,
     return status == RL_OK ? rl_route(&job) : status;
 }
 
-enum rl_status rl_algorithm_run(const struct rl_algorithm *algorithm,
-                                const struct rl_rollouts *rollouts,
-                                const struct rl_algorithm_options *options,
-                                const struct rl_sample_scores *scores, struct rl_samples *samples,
-                                struct rl_workspace *ws, struct rl_error *err)
+enum rl_status rl_algorithm_run(const struct rl_algorithm *algorithm, const struct rl_rollouts *rollouts,
+                                const struct rl_algorithm_options *options, const struct rl_sample_scores *scores,
+                                struct rl_samples *samples, struct rl_workspace *ws, struct rl_error *err)
 {
     struct rl_algorithm_job job = {.algorithm = algorithm,
                                    .rollouts = rollouts,

@@ -10,11 +10,9 @@
 #include "compose/compose_internal.h"
 #include "support/grid.h"
 
-void rl_compose_options_of(struct rl_compose_options *options,
-                           const struct rl_correction_plan *plan)
+void rl_compose_options_of(struct rl_compose_options *options, const struct rl_correction_plan *plan)
 {
-    *options = (struct rl_compose_options){.backend_cap = plan ? plan->cap_low : 2,
-                                           .staleness_cap = INFINITY};
+    *options = (struct rl_compose_options){.backend_cap = plan ? plan->cap_low : 2, .staleness_cap = INFINITY};
     rl_loss_options_init(&options->loss);
     if (!plan)
         return;
@@ -23,8 +21,7 @@ void rl_compose_options_of(struct rl_compose_options *options,
 }
 
 /* Write the mask of a row without its tool tokens, one byte per token. */
-static enum rl_status mask_row(const struct rl_grid *batch, size_t row, const uint8_t *tool,
-                               uint8_t *mask, struct rl_error *err)
+static enum rl_status mask_row(const struct rl_grid *batch, size_t row, const uint8_t *tool, uint8_t *mask, struct rl_error *err)
 {
     for (size_t i = rl_row_at(batch, row), t = 0; t < rl_row_length(batch, row); t++) {
         if (tool[i + t] > 1)
@@ -38,8 +35,8 @@ static enum rl_status mask_row(const struct rl_grid *batch, size_t row, const ui
  * Renumber the remaining turns of a row, because kernels require turn ids without gaps. A turn that
  * was only tool output is gone, and the turns after it move up.
  */
-static enum rl_status number_turns(const struct rl_grid *batch, size_t row, const uint8_t *mask,
-                                   int32_t *turn, struct rl_error *err)
+static enum rl_status number_turns(const struct rl_grid *batch, size_t row, const uint8_t *mask, int32_t *turn,
+                                   struct rl_error *err)
 {
     int32_t last = -1, number = -1;
     size_t first = rl_row_at(batch, row);
@@ -50,8 +47,7 @@ static enum rl_status number_turns(const struct rl_grid *batch, size_t row, cons
         if (!mask[first + t])
             continue;
         if (id < 0 || id < last)
-            return rl_fail(err, RL_EVALUE, "turn id[%zu][%zu] is %d after turn %d", row, t, id,
-                           last);
+            return rl_fail(err, RL_EVALUE, "turn id[%zu][%zu] is %d after turn %d", row, t, id, last);
         number += id != last;
         last = id;
         turn[first + t] = number;
@@ -59,12 +55,11 @@ static enum rl_status number_turns(const struct rl_grid *batch, size_t row, cons
     return RL_OK;
 }
 
-enum rl_status rl_mask_tools(const struct rl_batch *batch, const uint8_t *tool, uint8_t *mask,
-                             int32_t *turn, struct rl_error *err)
+enum rl_status rl_mask_tools(const struct rl_batch *batch, const uint8_t *tool, uint8_t *mask, int32_t *turn,
+                             struct rl_error *err)
 {
     struct rl_grid grid;
-    enum rl_status status =
-        rl_grid_open(&grid, batch, RL_NEEDS_MASK, true, err);
+    enum rl_status status = rl_grid_open(&grid, batch, RL_NEEDS_MASK, true, err);
     bool tokens = status == RL_OK && grid.n_rows && grid.n_tokens;
     if (tokens && (!tool || !mask))
         status = rl_fail(err, RL_EINVAL, "tool or the mask to write is missing");
@@ -81,8 +76,8 @@ enum rl_status rl_mask_tools(const struct rl_batch *batch, const uint8_t *tool, 
 enum rl_status rl_compose_check(const struct rl_compose_options *o, struct rl_error *err)
 {
     if (!(o->backend_cap > 0) || !(o->staleness_cap > 0))
-        return rl_fail(err, RL_EINVAL, "caps %g of backend and %g of staleness are not above 0",
-                       o->backend_cap, o->staleness_cap);
+        return rl_fail(err, RL_EINVAL, "caps %g of backend and %g of staleness are not above 0", o->backend_cap,
+                       o->staleness_cap);
     if ((unsigned)o->replay > RL_REPLAY_R3)
         return rl_fail(err, RL_EINVAL, "replay %d is unknown", (int)o->replay);
     return RL_OK;
@@ -94,20 +89,17 @@ static const struct rl_routes *recorded(const struct rl_compose_data *data, enum
     return replay == RL_REPLAY_R2 ? data->training_routes : data->sampler_routes;
 }
 
-enum rl_status rl_compose_routes(const struct rl_batch *batch, const struct rl_compose_data *data,
-                                 enum rl_replay replay, struct rl_route_agreement *out,
-                                 struct rl_workspace *ws, struct rl_error *err)
+enum rl_status rl_compose_routes(const struct rl_batch *batch, const struct rl_compose_data *data, enum rl_replay replay,
+                                 struct rl_route_agreement *out, struct rl_workspace *ws, struct rl_error *err)
 {
     enum rl_status status = RL_OK;
     *out = (struct rl_route_agreement){.share = 1, .exact = 1};
     if (replay != RL_REPLAY_NONE && (!data->used_routes || !recorded(data, replay)))
-        return rl_fail(err, RL_EINVAL, "replay %s: the routes used or those recorded are missing",
-                       rl_replay_name(replay));
+        return rl_fail(err, RL_EINVAL, "replay %s: the routes used or those recorded are missing", rl_replay_name(replay));
     if (replay != RL_REPLAY_NONE)
         status = rl_routes_replayed(batch, data->used_routes, recorded(data, replay), err);
     if (status == RL_OK && data->used_routes && data->sampler_routes)
-        status = rl_routes_compare(batch, data->sampler_routes, data->used_routes, NULL, NULL, out,
-                                   ws, err);
+        status = rl_routes_compare(batch, data->sampler_routes, data->used_routes, NULL, NULL, out, ws, err);
     return status;
 }
 
@@ -115,8 +107,7 @@ enum rl_status rl_compose_routes(const struct rl_batch *batch, const struct rl_c
  * Without any remaining token every factor is 1, so that a plot of the ratios does not drop to 0
  * where nothing was trained.
  */
-void rl_compose_result_set(struct rl_compose_result *out, const struct rl_compose_row *rows,
-                           size_t n_rows)
+void rl_compose_result_set(struct rl_compose_result *out, const struct rl_compose_row *rows, size_t n_rows)
 {
     struct rl_factor_sums sums[RL_FACTORS];
     double n = 0, weight = 0, square = 0;
@@ -131,9 +122,9 @@ void rl_compose_result_set(struct rl_compose_result *out, const struct rl_compos
     }
     struct rl_factor *const factors[RL_FACTORS] = {&out->backend, &out->staleness};
     for (int f = 0; f < RL_FACTORS; f++)
-        *factors[f] = n > 0 ? (struct rl_factor){sums[f].sum / n, sums[f].min, sums[f].max,
-                                                 sums[f].capped / n, (uint64_t)sums[f].clamped}
-                            : (struct rl_factor){1, 1, 1, 0, 0};
+        *factors[f] =
+            n > 0 ? (struct rl_factor){sums[f].sum / n, sums[f].min, sums[f].max, sums[f].capped / n, (uint64_t)sums[f].clamped}
+                  : (struct rl_factor){1, 1, 1, 0, 0};
     out->weight_mean = n > 0 ? weight / n : 1;
     out->weight_ess = square > 0 ? weight * weight / (n * square) : 1;
 }

@@ -36,12 +36,10 @@ struct rl_compose_row {
 enum rl_status rl_compose_check(const struct rl_compose_options *o, struct rl_error *err);
 
 /* Check the replay and measure the agreement of routes, as far as routes exist. */
-enum rl_status rl_compose_routes(const struct rl_batch *batch, const struct rl_compose_data *data,
-                                 enum rl_replay replay, struct rl_route_agreement *out,
-                                 struct rl_workspace *ws, struct rl_error *err);
+enum rl_status rl_compose_routes(const struct rl_batch *batch, const struct rl_compose_data *data, enum rl_replay replay,
+                                 struct rl_route_agreement *out, struct rl_workspace *ws, struct rl_error *err);
 
 /* Compute the factors of the result from the sums of all rows, added in their order. */
-void rl_compose_result_set(struct rl_compose_result *out, const struct rl_compose_row *rows,
-                           size_t n_rows);
+void rl_compose_result_set(struct rl_compose_result *out, const struct rl_compose_row *rows, size_t n_rows);
 
 #endif

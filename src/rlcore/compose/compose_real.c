@@ -39,8 +39,7 @@ struct composing {
 };
 
 /* Replace an absent array by its neighbour, with the neighbour's element type. */
-static void stand_in(const real **array, unsigned k, const real *neighbour, unsigned of,
-                     uint32_t *bits)
+static void stand_in(const real **array, unsigned k, const real *neighbour, unsigned of, uint32_t *bits)
 {
     if (*array)
         return;
@@ -107,11 +106,8 @@ static enum rl_status take_mask(struct composing *c, struct rl_error *err)
         status = rl_mask_tools(&c->layout.batch, tool, c->out->mask, turns ? c->turn : NULL, err);
     else
         copy_mask(&c->left, c->out->mask);
-    c->layout =
-        rl_grid_layout(&c->left, c->out->mask, tool && turns ? c->turn : NULL, c->left.bf16);
-    return status == RL_OK
-               ? rl_grid_of(&c->left, &c->layout.batch, turns ? RL_NEEDS_TURNS : RL_NEEDS_MASK, err)
-               : status;
+    c->layout = rl_grid_layout(&c->left, c->out->mask, tool && turns ? c->turn : NULL, c->left.bf16);
+    return status == RL_OK ? rl_grid_of(&c->left, &c->layout.batch, turns ? RL_NEEDS_TURNS : RL_NEEDS_MASK, err) : status;
 }
 
 /* An array that replaces its neighbour is checked once, under the name that the caller used. */
@@ -140,8 +136,8 @@ static enum rl_status drop(struct composing *c, struct rl_opsm_result *result, s
     /* The arrays of rl_opsm are the first, fourth and fifth of this call. */
     uint32_t bits = (c->left.bf16 & 1) | (c->left.bf16 >> SAMPLER & 3) << 1;
     const struct rl_layout layout = rl_grid_layout(&c->left, NULL, NULL, bits);
-    return rl_opsm(&layout.batch, &c->options->opsm, c->in.log_prob, c->in.sampler,
-                   c->in.advantages, c->out->mask, NULL, result, err);
+    return rl_opsm(&layout.batch, &c->options->opsm, c->in.log_prob, c->in.sampler, c->in.advantages, c->out->mask, NULL, result,
+                   err);
 }
 
 static size_t chunk_at(size_t i, size_t end)
@@ -159,8 +155,7 @@ struct factor {
 };
 
 /* Compute up to RL_CHUNK log-ratios. Returns 0, or other bits if one is not finite. */
-HOT(rl_int, subtract,
-    (const struct rl_grid *batch, const struct factor *f, size_t i, size_t n, real *restrict l),
+HOT(rl_int, subtract, (const struct rl_grid *batch, const struct factor *f, size_t i, size_t n, real *restrict l),
     (batch, f, i, n, l))
 {
     real floats[2][RL_CHUNK];
@@ -181,8 +176,7 @@ struct mean {
     double sum, count;
 };
 
-HOT(struct mean, add_up, (const struct rl_grid *batch, const real *x, size_t i, size_t n),
-    (batch, x, i, n))
+HOT(struct mean, add_up, (const struct rl_grid *batch, const real *x, size_t i, size_t n), (batch, x, i, n))
 {
     real term[RL_CHUNK];
     rl_int on[RL_CHUNK], count = 0;
@@ -195,8 +189,7 @@ HOT(struct mean, add_up, (const struct rl_grid *batch, const real *x, size_t i, 
     return (struct mean){(double)rl_sum(term, n), (double)count};
 }
 
-HOT_VOID(spread, (const struct rl_grid *batch, size_t i, size_t n, real value, real *x),
-         (batch, i, n, value, x))
+HOT_VOID(spread, (const struct rl_grid *batch, size_t i, size_t n, real value, real *x), (batch, i, n, value, x))
 {
     rl_int on[RL_CHUNK];
     rl_mask_bits(batch, i, n, on);
@@ -236,8 +229,7 @@ static void average_turns(const struct rl_grid *batch, size_t row, real *x)
 static rl_int average_ratios(const struct composing *c, size_t row, const struct factor *f)
 {
     rl_int bad = 0;
-    for (size_t i = rl_row_at(&c->left, row), end = rl_row_end(&c->left, row); i < end;
-         i += RL_CHUNK)
+    for (size_t i = rl_row_at(&c->left, row), end = rl_row_end(&c->left, row); i < end; i += RL_CHUNK)
         bad |= subtract(&c->left, f, i, chunk_at(i, end), c->l + i);
     average_turns(&c->left, row, c->l);
     return bad;
@@ -245,8 +237,7 @@ static rl_int average_ratios(const struct composing *c, size_t row, const struct
 
 /* Compute up to RL_CHUNK capped factors, 0 at mask 0. */
 HOT(struct rl_factor_sums, take_factors,
-    (const struct rl_grid *batch, size_t i, size_t n, const real *l, real cap,
-     real *restrict factors),
+    (const struct rl_grid *batch, size_t i, size_t n, const real *l, real cap, real *restrict factors),
     (batch, i, n, l, cap, factors))
 {
     _Alignas(64) real limited[RL_CHUNK], ratio[RL_CHUNK];
@@ -270,8 +261,7 @@ HOT(struct rl_factor_sums, take_factors,
         capped -= on[t] & rl_below(cap, w);
     }
     rl_extremes(limited, n, &min, &max);
-    return (struct rl_factor_sums){(double)rl_sum(ratio, n), (double)min, (double)max,
-                                   (double)capped, (double)clamped};
+    return (struct rl_factor_sums){(double)rl_sum(ratio, n), (double)min, (double)max, (double)capped, (double)clamped};
 }
 
 HOT_VOID(multiply, (real *restrict weights, const real *factors, size_t n), (weights, factors, n))
@@ -287,19 +277,16 @@ static void copy(real *to, const real *from, size_t n)
 }
 
 /* Compute one factor for all tokens of a row. */
-static struct rl_factor_sums weigh_row(const struct composing *c, size_t row,
-                                       const struct factor *f)
+static struct rl_factor_sums weigh_row(const struct composing *c, size_t row, const struct factor *f)
 {
     struct rl_factor_sums sums = {.min = INFINITY, .max = -INFINITY};
     real l[RL_CHUNK], factors[RL_CHUNK];
     rl_int bad = c->options->per_turn ? average_ratios(c, row, f) : 0;
-    for (size_t i = rl_row_at(&c->left, row), end = rl_row_end(&c->left, row); i < end;
-         i += RL_CHUNK) {
+    for (size_t i = rl_row_at(&c->left, row), end = rl_row_end(&c->left, row); i < end; i += RL_CHUNK) {
         size_t n = chunk_at(i, end);
         if (!c->options->per_turn)
             bad |= subtract(&c->left, f, i, n, l);
-        struct rl_factor_sums part = take_factors(
-            &c->left, i, n, c->options->per_turn ? c->l + i : l, (real)f->cap, factors);
+        struct rl_factor_sums part = take_factors(&c->left, i, n, c->options->per_turn ? c->l + i : l, (real)f->cap, factors);
         rl_factor_add(&sums, &part);
         copy(f->to ? f->to + i : NULL, factors, n);
         if (f->weights)
@@ -309,8 +296,7 @@ static struct rl_factor_sums weigh_row(const struct composing *c, size_t row,
     return sums;
 }
 
-HOT_VOID(sum_weights, (const real *weights, size_t n, struct rl_compose_row *row),
-         (weights, n, row))
+HOT_VOID(sum_weights, (const real *weights, size_t n, struct rl_compose_row *row), (weights, n, row))
 {
     double sum[RL_CHUNK], square[RL_CHUNK];
     for (size_t t = 0; t < n; t++) {
@@ -334,12 +320,8 @@ static void clear(real *x, size_t n)
  */
 static void take_ratios(const struct composing *c, size_t row)
 {
-    const struct factor ratio = {.a = c->in.log_prob,
-                                 .b = c->in.proximal,
-                                 .a_k = LOG_PROB,
-                                 .b_k = PROXIMAL,
-                                 .cap = INFINITY,
-                                 .to = c->out->ratio};
+    const struct factor ratio = {
+        .a = c->in.log_prob, .b = c->in.proximal, .a_k = LOG_PROB, .b_k = PROXIMAL, .cap = INFINITY, .to = c->out->ratio};
     if (c->options->per_turn)
         clear(c->zeros + rl_row_at(&c->left, row), rl_row_length(&c->left, row));
     if (c->options->per_turn || c->out->ratio)
@@ -374,8 +356,7 @@ static void compose_row(const struct composing *c, size_t row)
     take_ratios(c, row);
 }
 
-static enum rl_status weigh(const struct composing *c, struct rl_compose_result *result,
-                            struct rl_error *err)
+static enum rl_status weigh(const struct composing *c, struct rl_compose_result *result, struct rl_error *err)
 {
     size_t rows = c->left.n_rows;
     bool poisoned = false;
@@ -388,8 +369,7 @@ static enum rl_status weigh(const struct composing *c, struct rl_compose_result 
     return poisoned ? check_reals(c, err) : RL_OK;
 }
 
-static enum rl_status run(struct composing *c, struct rl_compose_result *result,
-                          struct rl_error *err)
+static enum rl_status run(struct composing *c, struct rl_compose_result *result, struct rl_error *err)
 {
     bool turns = c->options->per_turn;
     size_t rows = c->left.n_rows;
@@ -400,13 +380,12 @@ static enum rl_status run(struct composing *c, struct rl_compose_result *result,
                                      .clip_scale = c->in.clip_scale};
     real *d = c->out->d_log_prob;
     /* PPO's arrays are numbered 0 to 5: log-probs, advantages, weights, entropy, clip scales. */
-    uint32_t bits = (turns ? 0 : c->left.bf16 & 3) | (c->left.bf16 >> ADVANTAGES & 1) << 2 |
-                    (c->left.bf16 >> CLIP_SCALE & 1) << 5;
+    uint32_t bits =
+        (turns ? 0 : c->left.bf16 & 3) | (c->left.bf16 >> ADVANTAGES & 1) << 2 | (c->left.bf16 >> CLIP_SCALE & 1) << 5;
     const struct rl_layout layout = rl_grid_layout(&c->left, NULL, NULL, bits);
     enum rl_status status = weigh(c, result, err);
     if (status == RL_OK)
-        status =
-            rl_ppo_loss(&layout.batch, &in, &c->options->loss, d, &result->loss, &c->rest, err);
+        status = rl_ppo_loss(&layout.batch, &in, &c->options->loss, d, &result->loss, &c->rest, err);
     if (status != RL_OK || !d || !turns)
         return status;
 #pragma omp parallel for schedule(static) if (rl_grid_parallel(&c->left))
@@ -420,13 +399,10 @@ static enum rl_status run(struct composing *c, struct rl_compose_result *result,
 }
 
 enum rl_status rl_compose_loss(const struct rl_batch *batch, const struct rl_compose_input *in,
-                               const struct rl_compose_options *options,
-                               const struct rl_compose_output *out,
-                               struct rl_compose_result *result, struct rl_workspace *ws,
-                               struct rl_error *err)
+                               const struct rl_compose_options *options, const struct rl_compose_output *out,
+                               struct rl_compose_result *result, struct rl_workspace *ws, struct rl_error *err)
 {
-    if (RL_NEED(err, {"batch", batch}, {"input", in}, {"options", options}, {"output", out},
-                {"result", result}) != RL_OK)
+    if (RL_NEED(err, {"batch", batch}, {"input", in}, {"options", options}, {"output", out}, {"result", result}) != RL_OK)
         return RL_EINVAL;
     struct composing c = {.options = options, .in = *in, .out = out};
     enum rl_status status = rl_grid_of(&c.left, batch, RL_NEEDS_MASK, err);
@@ -444,8 +420,7 @@ enum rl_status rl_compose_loss(const struct rl_batch *batch, const struct rl_com
     if (status == RL_OK && options->use_opsm)
         status = check_reals(&c, err);
     if (status == RL_OK)
-        status = rl_compose_routes(&c.layout.batch, &c.in.data, options->replay, &result->routes,
-                                   &c.rest, err);
+        status = rl_compose_routes(&c.layout.batch, &c.in.data, options->replay, &result->routes, &c.rest, err);
     if (status == RL_OK)
         status = drop(&c, &result->opsm, err);
     return status == RL_OK ? run(&c, result, err) : status;

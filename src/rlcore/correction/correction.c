@@ -39,8 +39,7 @@ static enum rl_status check(struct rl_correcting *c, struct rl_error *err)
     return rl_rejections_parse(o->rs, o->rs_threshold, c->rejections, &c->n_rejections, err);
 }
 
-enum rl_status rl_correction_run(struct rl_correcting *c, struct rl_workspace *ws,
-                                 struct rl_error *err)
+enum rl_status rl_correction_run(struct rl_correcting *c, struct rl_workspace *ws, struct rl_error *err)
 {
     enum rl_status status = check(c, err);
     if (status != RL_OK)

@@ -29,8 +29,7 @@ struct rl_ratio_chunk {
 struct rl_two_policies {
     struct rl_grid batch;
     const void *train, *rollout;
-    void (*load)(const struct rl_two_policies *p, size_t from, size_t n,
-                 struct rl_ratio_chunk *out);
+    void (*load)(const struct rl_two_policies *p, size_t from, size_t n, struct rl_ratio_chunk *out);
     /* Names the value that is not finite; RL_OK if all are finite. */
     enum rl_status (*explain)(const struct rl_two_policies *p, struct rl_error *err);
 };
@@ -39,18 +38,17 @@ struct rl_two_policies {
  * Check the batch and read it into p. train and rollout are its first two arrays of reals. The
  * batch must have at least one row.
  */
-enum rl_status rl_two_policies_of(struct rl_two_policies *p, const struct rl_batch *batch,
-                                  const real *train, const real *rollout, struct rl_error *err);
+enum rl_status rl_two_policies_of(struct rl_two_policies *p, const struct rl_batch *batch, const real *train, const real *rollout,
+                                  struct rl_error *err);
 
 /* The array that weights are written to, double or float; NULL if no weights are computed. */
 struct rl_weight_sink {
     void *weights;
     /* store the ratios of a chunk, capped; 0 at mask 0 */
-    void (*store)(const struct rl_weight_sink *to, size_t from, const struct rl_ratio_chunk *chunk,
-                  const double *ratio, double cap);
+    void (*store)(const struct rl_weight_sink *to, size_t from, const struct rl_ratio_chunk *chunk, const double *ratio,
+                  double cap);
     /* write one value at mask 1, 0 elsewhere */
-    void (*fill)(const struct rl_weight_sink *to, size_t from, size_t n,
-                 const struct rl_grid *mask, double value);
+    void (*fill)(const struct rl_weight_sink *to, size_t from, size_t n, const struct rl_grid *mask, double value);
     double (*sum)(const struct rl_weight_sink *to, size_t from, size_t n);
     void (*divide)(const struct rl_weight_sink *to, size_t from, size_t n, double by);
 };
@@ -66,10 +64,8 @@ struct rl_ratio_row {
 };
 
 /* The sums of a row. visit, if not NULL, is called with each chunk and its ratios. */
-typedef void rl_ratio_visit(void *context, size_t from, const struct rl_ratio_chunk *chunk,
-                            const double *ratio);
-struct rl_ratio_row rl_ratio_row(const struct rl_two_policies *p, size_t row, rl_ratio_visit *visit,
-                                 void *context);
+typedef void rl_ratio_visit(void *context, size_t from, const struct rl_ratio_chunk *chunk, const double *ratio);
+struct rl_ratio_row rl_ratio_row(const struct rl_two_policies *p, size_t row, rl_ratio_visit *visit, void *context);
 
 /* Sums of the batch that rl_offpolicy_metrics reports. */
 struct rl_distance {
@@ -84,12 +80,10 @@ void rl_distance_add(struct rl_distance *d, const struct rl_ratio_row *rows, siz
 void rl_distance_report(const struct rl_distance *d, struct rl_metrics *metrics);
 
 /* RL_EVALUE that names array and index if a log-prob, or a sum without a limit, is not finite. */
-enum rl_status rl_distance_check(const struct rl_two_policies *p, const struct rl_distance *d,
-                                 struct rl_error *err);
+enum rl_status rl_distance_check(const struct rl_two_policies *p, const struct rl_distance *d, struct rl_error *err);
 
 /* Compute the distance of a batch and check its sums. */
-enum rl_status rl_distance_measure(const struct rl_two_policies *p, struct rl_distance *d,
-                                   struct rl_error *err);
+enum rl_status rl_distance_measure(const struct rl_two_policies *p, struct rl_distance *d, struct rl_error *err);
 
 /* Sums over the weights of one row, before truncation. */
 struct rl_weight_row {
@@ -129,16 +123,14 @@ struct rl_correcting {
  * rl_correction_run runs a correction; rl_correction_bytes returns the bytes of scratch memory that
  * it needs.
  */
-enum rl_status rl_correction_run(struct rl_correcting *c, struct rl_workspace *ws,
-                                 struct rl_error *err);
+enum rl_status rl_correction_run(struct rl_correcting *c, struct rl_workspace *ws, struct rl_error *err);
 size_t rl_correction_bytes(size_t n_rows);
 
 /* Fill m.ratios and, with weights, m.weights and the weight array: truncated, not yet normalised. */
 void rl_correction_walk(struct rl_correcting *c);
 
 /* Report the metrics of the weights, and normalise them. */
-enum rl_status rl_correction_weights(struct rl_correcting *c, const struct rl_distance *d,
-                                     struct rl_error *err);
+enum rl_status rl_correction_weights(struct rl_correcting *c, const struct rl_distance *d, struct rl_error *err);
 
 /* Apply all rejection options to keep, and report their metrics. */
 void rl_correction_reject(struct rl_correcting *c, const struct rl_distance *d);

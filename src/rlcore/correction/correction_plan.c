@@ -38,11 +38,10 @@ static struct rl_advice clip(const struct rl_setting *s, double n)
                       "the samples come from older weights: the ratio to the proximal policy "
                       "is clipped",
                       NULL);
-    return advise(
-        n > 1,
-        "several updates per batch: after the first one the samples are those of an older "
-        "policy",
-        "one update per batch: the ratio is 1");
+    return advise(n > 1,
+                  "several updates per batch: after the first one the samples are those of an older "
+                  "policy",
+                  "one update per batch: the ratio is 1");
 }
 
 static struct rl_advice admission(const struct rl_setting *s)
@@ -64,8 +63,7 @@ static struct rl_advice decoupled(const struct rl_setting *s)
  * routes suffice. After many updates the policy has moved so far that the samples are likely only
  * under the routes with which they were sampled. The thresholds are those of rl_replay_choose.
  */
-static struct rl_advice replay(const struct rl_setting *s, double n, enum rl_replay chosen,
-                               enum rl_replay asked)
+static struct rl_advice replay(const struct rl_setting *s, double n, enum rl_replay chosen, enum rl_replay asked)
 {
     if (!s->mixture)
         return advise(false, NULL, "a dense model routes nothing");
@@ -74,34 +72,29 @@ static struct rl_advice replay(const struct rl_setting *s, double n, enum rl_rep
                       "2 or 3 updates per batch: replaying the training engine's routes keeps the "
                       "ratio about the weights",
                       n <= 1 ? "one update per batch: importance weights do" : "R3 replaces it");
-    return advise(
-        chosen == asked,
-        "4 or more updates per batch: only the inference engine's routes keep the samples "
-        "likely",
-        "fewer than 4 updates per batch");
+    return advise(chosen == asked,
+                  "4 or more updates per batch: only the inference engine's routes keep the samples "
+                  "likely",
+                  "fewer than 4 updates per batch");
 }
 
 static struct rl_advice tool_mask(const struct rl_setting *s)
 {
-    return advise(s->agentic, "the policy did not write the tools' tokens",
-                  "the policy wrote every token of the response");
+    return advise(s->agentic, "the policy did not write the tools' tokens", "the policy wrote every token of the response");
 }
 
 static struct rl_advice turn_ratios(const struct rl_setting *s)
 {
-    return advise(s->agentic, "one turn's drift must not spoil the ratios of the others",
-                  "there is one turn");
+    return advise(s->agentic, "one turn's drift must not spoil the ratios of the others", "there is one turn");
 }
 
-enum rl_status rl_correction_plan(const struct rl_setting *setting, struct rl_correction_plan *plan,
-                                  struct rl_error *err)
+enum rl_status rl_correction_plan(const struct rl_setting *setting, struct rl_correction_plan *plan, struct rl_error *err)
 {
     if (RL_NEED(err, {"setting", setting}, {"plan", plan}) != RL_OK)
         return RL_EINVAL;
     enum rl_replay chosen;
     double n;
-    enum rl_status status =
-        rl_replay_choose(setting->global_batch, setting->mini_batch, &chosen, &n, err);
+    enum rl_status status = rl_replay_choose(setting->global_batch, setting->mini_batch, &chosen, &n, err);
     if (status != RL_OK)
         return status;
     *plan = (struct rl_correction_plan){.off_policiness = n,

@@ -50,8 +50,7 @@ HOT_VOID(estimates, (const struct rl_ratio_chunk *chunk, int k, double *restrict
         estimate_all(chunk, 3, x);
 }
 
-HOT_VOID(add_sums, (const double *on, const double *x, size_t n, struct rl_reject_row *row),
-         (on, x, n, row))
+HOT_VOID(add_sums, (const double *on, const double *x, size_t n, struct rl_reject_row *row), (on, x, n, row))
 {
     double sum[RL_CHUNK], seen[RL_CHUNK], min, max;
 #pragma omp simd
@@ -67,8 +66,8 @@ HOT_VOID(add_sums, (const double *on, const double *x, size_t n, struct rl_rejec
 
 /* Compare every token with the bounds; the lower bound applies to k1 only. */
 HOT_VOID(judge_tokens,
-         (const double *on, const double *x, size_t n, const struct rl_rejection *option,
-          struct rl_reject_row *row, uint8_t *keep),
+         (const double *on, const double *x, size_t n, const struct rl_rejection *option, struct rl_reject_row *row,
+          uint8_t *keep),
          (on, x, n, option, row, keep))
 {
     double high = 0, low = 0, clipped[RL_CHUNK], square[RL_CHUNK];
@@ -113,8 +112,7 @@ static void judge_sequence(const struct rejecting *j, size_t row, struct rl_reje
  * The sum grows with length and rejects long responses first; the mean does not; the maximum finds
  * a single token that reveals a faulty sampler.
  */
-static double row_statistic(const struct rl_rejection *option, const struct rl_reject_row *sums,
-                            double n)
+static double row_statistic(const struct rl_rejection *option, const struct rl_reject_row *sums, double n)
 {
     if (option->over == RL_REJECT_SEQ_SUM)
         return sums->sum;
@@ -129,8 +127,7 @@ static void walk_row(const struct rejecting *j, size_t row)
     const struct rl_two_policies *p = j->c->p;
     struct rl_ratio_chunk chunk;
     double x[RL_CHUNK];
-    for (size_t i = rl_row_at(&p->batch, row), end = rl_row_end(&p->batch, row); i < end;
-         i += RL_CHUNK) {
+    for (size_t i = rl_row_at(&p->batch, row), end = rl_row_end(&p->batch, row); i < end; i += RL_CHUNK) {
         p->load(p, i, end - i < RL_CHUNK ? end - i : RL_CHUNK, &chunk);
         estimates(&chunk, j->option->k, x);
         add_sums(chunk.on, x, chunk.n, &sums);
@@ -160,8 +157,7 @@ struct reject_sums {
 /* Rows without a response token are skipped: counted as 0 they would look like perfect agreement. */
 static struct reject_sums add_rows(const struct rejecting *j)
 {
-    struct reject_sums s = {
-        .tokens = {.min = INFINITY, .max = -INFINITY}, .min = INFINITY, .max = -INFINITY};
+    struct reject_sums s = {.tokens = {.min = INFINITY, .max = -INFINITY}, .min = INFINITY, .max = -INFINITY};
     for (size_t i = 0; i < j->c->p->batch.n_rows; i++) {
         const struct rl_reject_row *row = &j->c->m.rejected[i];
         if (!(j->c->m.ratios[i].n > 0))
@@ -195,8 +191,7 @@ static double row_std(const struct rejecting *j, double mean, double n)
     return n > 1 ? sqrt(square / (n - 1)) : 0;
 }
 
-static void report_rows(const struct rejecting *j, const struct reject_sums *s, double n,
-                        const char *prefix)
+static void report_rows(const struct rejecting *j, const struct reject_sums *s, double n, const char *prefix)
 {
     struct rl_metrics *metrics = j->c->metrics;
     double mean = s->tokens.q / n;
@@ -228,10 +223,7 @@ static void report(const struct rejecting *j, const struct rl_distance *d)
     rl_metrics_add(metrics, prefix, "max", token ? s.tokens.max : s.max);
     rl_metrics_add(metrics, prefix, "min", token ? s.tokens.min : s.min);
     rl_metrics_add(metrics, prefix, "fraction_high", token ? s.tokens.high / n : s.high / rows);
-    rl_metrics_add(metrics, prefix, "fraction_low",
-                   token ? s.tokens.low / n
-                   : k1  ? s.low / rows
-                         : 0);
+    rl_metrics_add(metrics, prefix, "fraction_low", token ? s.tokens.low / n : k1 ? s.low / rows : 0);
     rl_metrics_add(metrics, prefix, "std", d->n_tokens > 1 ? sqrt(fmax(0, variance)) : 0);
     rl_metrics_add(metrics, prefix, "masked_fraction", s.tokens.masked / n);
     report_rows(j, &s, rows, prefix);

@@ -64,8 +64,7 @@ struct walk {
     struct rl_weight_row row;
 };
 
-static void visit(void *context, size_t from, const struct rl_ratio_chunk *chunk,
-                  const double *ratio)
+static void visit(void *context, size_t from, const struct rl_ratio_chunk *chunk, const double *ratio)
 {
     struct walk *w = context;
     const struct rl_correction_options *o = w->c->options;
@@ -123,8 +122,7 @@ static void walk_row(struct rl_correcting *c, size_t row)
     c->m.ratios[row] = rl_ratio_row(c->p, row, is == RL_IS_TOKEN ? visit : NULL, &w);
     c->m.weights[row] = is == RL_IS_SEQUENCE ? weigh_sequence(c, row) : w.row;
     if (is == RL_IS_TOKEN && c->options->is_batch_normalize)
-        c->m.weights[row].capped =
-            c->sink.sum(&c->sink, rl_row_at(batch, row), rl_row_length(batch, row));
+        c->m.weights[row].capped = c->sink.sum(&c->sink, rl_row_at(batch, row), rl_row_length(batch, row));
     keep_all(c, row);
 }
 
@@ -175,17 +173,15 @@ static struct range sequence_range(const struct rl_correcting *c)
     return (struct range){exp(r.min), exp(fmin(r.max, RL_LOG_RATIO_LIMIT)), r.high / b, r.low / b};
 }
 
-static enum rl_status add_range(const struct rl_correcting *c, const struct rl_weight_row *total,
-                                double n, struct rl_error *err)
+static enum rl_status add_range(const struct rl_correcting *c, const struct rl_weight_row *total, double n, struct rl_error *err)
 {
     struct range r = {total->min, total->max, total->high / n, total->low / n};
     if (c->options->is == RL_IS_SEQUENCE)
         r = sequence_range(c);
     if (!isfinite(r.min))
-        return rl_fail(
-            err, RL_EVALUE,
-            "train_log_prob exceeds rollout_log_prob by more than 709 in the sum of every "
-            "row: exp overflows in rollout_is_min, which has no limit");
+        return rl_fail(err, RL_EVALUE,
+                       "train_log_prob exceeds rollout_log_prob by more than 709 in the sum of every "
+                       "row: exp overflows in rollout_is_min, which has no limit");
     rl_metrics_add(c->metrics, "rollout_is_", "max", r.max);
     rl_metrics_add(c->metrics, "rollout_is_", "min", r.min);
     rl_metrics_add(c->metrics, "rollout_is_", "ratio_fraction_high", r.high);
@@ -198,8 +194,7 @@ static enum rl_status add_range(const struct rl_correcting *c, const struct rl_w
  * digits if both policies are nearly equal: with s = N / (N + 1e-8), mm(v) = s + mm(v - 1). The
  * effective sample size is 1 / mm((v / mean)^2), a share between 0 and 1.
  */
-static void add_spread(const struct rl_correcting *c, const struct rl_weight_row *total,
-                       double n_tokens)
+static void add_spread(const struct rl_correcting *c, const struct rl_weight_row *total, double n_tokens)
 {
     double n = n_tokens + 1e-8, rest = 1e-8 / n, share = n_tokens / n;
     double shift = total->shifted / n, square = total->shifted_square / n;
@@ -208,8 +203,7 @@ static void add_spread(const struct rl_correcting *c, const struct rl_weight_row
     bool none = c->options->is_applied && !(total->sum > 0); /* an interval without a ratio; rounding would leave some sum */
     rl_metrics_add(c->metrics, "rollout_is_", "mean", total->sum / n);
     rl_metrics_add(c->metrics, "rollout_is_", "std", n_tokens > 1 ? sqrt(fmax(0, variance)) : 0);
-    rl_metrics_add(c->metrics, "rollout_is_", "eff_sample_size",
-                   none ? 0 : scale / (share + 2 * shift + square));
+    rl_metrics_add(c->metrics, "rollout_is_", "eff_sample_size", none ? 0 : scale / (share + 2 * shift + square));
     if (c->options->is_lower > 0)
         rl_metrics_add(c->metrics, "rollout_is_", "oob_ratio", (total->high + total->low) / n);
 }
@@ -238,8 +232,7 @@ static void add_row_metrics(const struct rl_correcting *c)
     for (size_t i = 0; i < b; i++)
         square += (row_mean(c, i) - mean) * (row_mean(c, i) - mean);
     rl_metrics_add(c->metrics, "rollout_is_", "seq_mean", mean);
-    rl_metrics_add(c->metrics, "rollout_is_", "seq_std",
-                   b > 1 ? sqrt(square / (double)(b - 1)) : 0);
+    rl_metrics_add(c->metrics, "rollout_is_", "seq_std", b > 1 ? sqrt(square / (double)(b - 1)) : 0);
     rl_metrics_add(c->metrics, "rollout_is_", "seq_max", r.max);
     rl_metrics_add(c->metrics, "rollout_is_", "seq_min", r.min);
     rl_metrics_add(c->metrics, "rollout_is_", "seq_max_deviation", deviation);
@@ -275,8 +268,7 @@ static void normalise(const struct rl_correcting *c, double mean)
     rl_metrics_add(c->metrics, "rollout_is_", "batch_norm_factor", factor);
 }
 
-enum rl_status rl_correction_weights(struct rl_correcting *c, const struct rl_distance *d,
-                                     struct rl_error *err)
+enum rl_status rl_correction_weights(struct rl_correcting *c, const struct rl_distance *d, struct rl_error *err)
 {
     struct rl_weight_row total = add_rows(c);
     enum rl_status status = add_range(c, &total, d->n_tokens + 1e-8, err);

@@ -30,9 +30,7 @@ static double far_k3(const struct rl_ratio_chunk *c, struct rl_ratio_row *row)
  * The limit has its own loop, because a loop that combined it with the exp would not be vectorised
  * at all widths.
  */
-HOT_VOID(add_chunk,
-         (const struct rl_ratio_chunk *c, double *restrict ratio, struct rl_ratio_row *row),
-         (c, ratio, row))
+HOT_VOID(add_chunk, (const struct rl_ratio_chunk *c, double *restrict ratio, struct rl_ratio_row *row), (c, ratio, row))
 {
     double sum[RL_CHUNK], k3[RL_CHUNK], square[RL_CHUNK];
     rl_int far = 0;
@@ -57,14 +55,12 @@ HOT_VOID(add_chunk,
     row->square += rl_sum_wide(square, c->n);
 }
 
-struct rl_ratio_row rl_ratio_row(const struct rl_two_policies *p, size_t row, rl_ratio_visit *visit,
-                                 void *context)
+struct rl_ratio_row rl_ratio_row(const struct rl_two_policies *p, size_t row, rl_ratio_visit *visit, void *context)
 {
     struct rl_ratio_row sums = {0};
     struct rl_ratio_chunk chunk;
     double ratio[RL_CHUNK];
-    for (size_t i = rl_row_at(&p->batch, row), end = rl_row_end(&p->batch, row); i < end;
-         i += RL_CHUNK) {
+    for (size_t i = rl_row_at(&p->batch, row), end = rl_row_end(&p->batch, row); i < end; i += RL_CHUNK) {
         p->load(p, i, end - i < RL_CHUNK ? end - i : RL_CHUNK, &chunk);
         add_chunk(&chunk, ratio, &sums);
         if (visit)
@@ -151,11 +147,10 @@ static enum rl_status name_token(const struct rl_two_policies *p, struct rl_erro
             at_row = row;
             at = t;
         }
-    return rl_fail(
-        err, RL_EVALUE,
-        "train_log_prob[%zu][%zu] exceeds rollout_log_prob by %g: exp overflows in k3_kl, "
-        "which has no limit",
-        at_row, at, largest);
+    return rl_fail(err, RL_EVALUE,
+                   "train_log_prob[%zu][%zu] exceeds rollout_log_prob by %g: exp overflows in k3_kl, "
+                   "which has no limit",
+                   at_row, at, largest);
 }
 
 /*
@@ -180,8 +175,7 @@ static enum rl_status name_row(const struct rl_two_policies *p, struct rl_error 
                    in_train ? "train_log_prob" : "rollout_log_prob", at, lowest);
 }
 
-enum rl_status rl_distance_check(const struct rl_two_policies *p, const struct rl_distance *d,
-                                 struct rl_error *err)
+enum rl_status rl_distance_check(const struct rl_two_policies *p, const struct rl_distance *d, struct rl_error *err)
 {
     enum rl_status status = RL_OK;
     if (!isfinite(d->train_log_ppl) || !isfinite(d->rollout_log_ppl))
@@ -194,16 +188,14 @@ enum rl_status rl_distance_check(const struct rl_two_policies *p, const struct r
 }
 
 /* Process the rows [begin, begin + n). */
-static void walk_rows(const struct rl_two_policies *p, size_t begin, size_t n,
-                      struct rl_ratio_row *rows)
+static void walk_rows(const struct rl_two_policies *p, size_t begin, size_t n, struct rl_ratio_row *rows)
 {
 #pragma omp parallel for schedule(static) if (n * p->batch.n_tokens >= RL_PARALLEL_TOKENS)
     for (size_t i = 0; i < n; i++)
         rows[i] = rl_ratio_row(p, begin + i, NULL, NULL);
 }
 
-enum rl_status rl_distance_measure(const struct rl_two_policies *p, struct rl_distance *d,
-                                   struct rl_error *err)
+enum rl_status rl_distance_measure(const struct rl_two_policies *p, struct rl_distance *d, struct rl_error *err)
 {
     /*
      * Rows are processed in blocks whose sums fit on the stack, because this function has no

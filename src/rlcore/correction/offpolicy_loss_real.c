@@ -21,9 +21,7 @@ static size_t inner_bytes(const struct rl_grid *batch)
 }
 
 /* The bypass loss keeps the weights and the mask of the correction at the front of its workspace. */
-enum {
-    ARRAYS = 7
-}; /* bfloat16 bits of log_prob, rollout and advantages; weights are computed here */
+enum { ARRAYS = 7 }; /* bfloat16 bits of log_prob, rollout and advantages; weights are computed here */
 
 struct corrected {
     struct rl_layout batch; /* with the remaining mask */
@@ -32,8 +30,7 @@ struct corrected {
     struct rl_workspace rest;
 };
 
-static enum rl_status split(struct corrected *c, const struct rl_grid *batch,
-                            struct rl_workspace *ws, struct rl_error *err)
+static enum rl_status split(struct corrected *c, const struct rl_grid *batch, struct rl_workspace *ws, struct rl_error *err)
 {
     struct rl_scratch s = rl_scratch_begin(ws);
     size_t cells = rl_grid_end(batch);
@@ -49,14 +46,12 @@ static enum rl_status split(struct corrected *c, const struct rl_grid *batch,
 }
 
 enum rl_status rl_bypass_loss(const struct rl_batch *batch, enum rl_bypass_kind kind,
-                              const struct rl_correction_options *correction,
-                              const struct rl_loss_options *options, const real *log_prob,
-                              const real *rollout, const real *advantages, real *d_log_prob,
-                              struct rl_loss_result *out, struct rl_metrics *metrics,
-                              struct rl_workspace *ws, struct rl_error *err)
+                              const struct rl_correction_options *correction, const struct rl_loss_options *options,
+                              const real *log_prob, const real *rollout, const real *advantages, real *d_log_prob,
+                              struct rl_loss_result *out, struct rl_metrics *metrics, struct rl_workspace *ws,
+                              struct rl_error *err)
 {
-    if (RL_NEED(err, {"batch", batch}, {"correction options", correction}, {"options", options},
-                {"out", out}) != RL_OK)
+    if (RL_NEED(err, {"batch", batch}, {"correction options", correction}, {"options", options}, {"out", out}) != RL_OK)
         return RL_EINVAL;
     struct corrected c;
     struct rl_grid grid;
@@ -66,33 +61,27 @@ enum rl_status rl_bypass_loss(const struct rl_batch *batch, enum rl_bypass_kind 
     if (status != RL_OK)
         return status;
     const struct rl_layout given = rl_grid_layout(&grid, NULL, NULL, grid.bf16 & 3);
-    status = rl_rollout_correction(&given.batch, correction, log_prob, rollout, c.weights, c.mask, metrics,
-                                   &c.rest, err);
+    status = rl_rollout_correction(&given.batch, correction, log_prob, rollout, c.weights, c.mask, metrics, &c.rest, err);
     if (status != RL_OK)
         return status;
-    struct rl_loss_input in = {
-        .log_prob = log_prob, .old_log_prob = rollout, .advantages = advantages};
+    struct rl_loss_input in = {.log_prob = log_prob, .old_log_prob = rollout, .advantages = advantages};
     /*
      * PPO already contains the ratio to the sampler; weights would apply it twice. REINFORCE has no
      * ratio and needs them.
      */
     if (kind == RL_BYPASS_REINFORCE && correction->is != RL_IS_NONE)
         in.weights = c.weights;
-    return kind == RL_BYPASS_REINFORCE
-               ? rl_reinforce_loss(&c.batch.batch, &in, options, d_log_prob, out, &c.rest, err)
-               : rl_ppo_loss(&c.batch.batch, &in, options, d_log_prob, out, &c.rest, err);
+    return kind == RL_BYPASS_REINFORCE ? rl_reinforce_loss(&c.batch.batch, &in, options, d_log_prob, out, &c.rest, err)
+                                       : rl_ppo_loss(&c.batch.batch, &in, options, d_log_prob, out, &c.rest, err);
 }
 
-enum rl_status rl_decoupled_loss(const struct rl_batch *batch,
-                                 const struct rl_correction_options *correction,
-                                 const struct rl_loss_options *options, const real *log_prob,
-                                 const real *proximal, const real *rollout, const real *advantages,
-                                 real *weights, uint8_t *modified_mask, real *d_log_prob,
-                                 struct rl_loss_result *out, struct rl_metrics *metrics,
+enum rl_status rl_decoupled_loss(const struct rl_batch *batch, const struct rl_correction_options *correction,
+                                 const struct rl_loss_options *options, const real *log_prob, const real *proximal,
+                                 const real *rollout, const real *advantages, real *weights, uint8_t *modified_mask,
+                                 real *d_log_prob, struct rl_loss_result *out, struct rl_metrics *metrics,
                                  struct rl_workspace *ws, struct rl_error *err)
 {
-    if (RL_NEED(err, {"batch", batch}, {"correction options", correction}, {"options", options},
-                {"out", out}) != RL_OK)
+    if (RL_NEED(err, {"batch", batch}, {"correction options", correction}, {"options", options}, {"out", out}) != RL_OK)
         return RL_EINVAL;
     struct rl_grid grid;
     struct rl_scratch s = rl_scratch_begin(ws);
@@ -109,8 +98,7 @@ enum rl_status rl_decoupled_loss(const struct rl_batch *batch,
     rl_scratch_take(&s, inner_bytes(&grid), 1);
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, err);
-    status = rl_rollout_correction(&given.batch, correction, proximal, rollout, weights, modified_mask,
-                                   metrics, ws, err);
+    status = rl_rollout_correction(&given.batch, correction, proximal, rollout, weights, modified_mask, metrics, ws, err);
     if (status != RL_OK)
         return status;
     struct rl_loss_input in = {.log_prob = log_prob,

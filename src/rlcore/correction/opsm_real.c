@@ -30,18 +30,15 @@ static enum rl_status check(const struct masking *m, struct rl_error *err)
     const struct rl_opsm_options *o = m->options;
     enum rl_status status = RL_OK;
     if (!(o->lower >= 0 && o->lower <= o->upper))
-        status = rl_fail(err, RL_EINVAL, "opsm bounds %g..%g are invalid: use 0 <= lower <= upper",
-                         o->lower, o->upper);
+        status = rl_fail(err, RL_EINVAL, "opsm bounds %g..%g are invalid: use 0 <= lower <= upper", o->lower, o->upper);
     if (status == RL_OK)
         status = rl_grid_check_reals("train_log_prob", &m->batch, TRAIN, m->train, false, err);
     if (status == RL_OK)
-        status =
-            rl_grid_check_reals("rollout_log_prob", &m->batch, ROLLOUT, m->rollout, false, err);
+        status = rl_grid_check_reals("rollout_log_prob", &m->batch, ROLLOUT, m->rollout, false, err);
     if (status == RL_OK && m->batch.n_rows && m->batch.n_tokens)
         status = RL_NEED(err, {"modified_mask", m->keep});
     if (status == RL_OK && o->negative_only)
-        status =
-            rl_grid_check_reals("advantages", &m->batch, ADVANTAGES, m->advantages, false, err);
+        status = rl_grid_check_reals("advantages", &m->batch, ADVANTAGES, m->advantages, false, err);
     return status;
 }
 
@@ -60,12 +57,9 @@ static struct unit add_up(const struct masking *m, size_t begin, size_t end)
     for (size_t i = begin; i < end; i++) {
         if (!rl_on(&m->batch, i))
             continue;
-        double l = (double)rl_real_at(&m->batch, TRAIN, m->train, i) -
-                   (double)rl_real_at(&m->batch, ROLLOUT, m->rollout, i);
+        double l = (double)rl_real_at(&m->batch, TRAIN, m->train, i) - (double)rl_real_at(&m->batch, ROLLOUT, m->rollout, i);
         u.l += fmin(fmax(l, -RL_LOG_RATIO_LIMIT), RL_LOG_RATIO_LIMIT);
-        u.advantage += m->options->negative_only
-                           ? (double)rl_real_at(&m->batch, ADVANTAGES, m->advantages, i)
-                           : -1;
+        u.advantage += m->options->negative_only ? (double)rl_real_at(&m->batch, ADVANTAGES, m->advantages, i) : -1;
         u.n++;
     }
     return u;
@@ -117,28 +111,21 @@ static struct rl_opsm_result judge_row(const struct masking *m, size_t row)
     return result;
 }
 
-enum rl_status rl_opsm(const struct rl_batch *batch, const struct rl_opsm_options *options,
-                       const real *train, const real *rollout, const real *advantages,
-                       uint8_t *modified_mask, real *ratio, struct rl_opsm_result *result,
-                       struct rl_error *err)
+enum rl_status rl_opsm(const struct rl_batch *batch, const struct rl_opsm_options *options, const real *train,
+                       const real *rollout, const real *advantages, uint8_t *modified_mask, real *ratio,
+                       struct rl_opsm_result *result, struct rl_error *err)
 {
     if (RL_NEED(err, {"batch", batch}, {"options", options}, {"result", result}) != RL_OK)
         return RL_EINVAL;
-    struct masking m = {.options = options,
-                        .train = train,
-                        .rollout = rollout,
-                        .advantages = advantages,
-                        .keep = modified_mask,
-                        .ratio = ratio};
-    enum rl_status status = rl_grid_of(
-        &m.batch, batch, options->unit == RL_OPSM_TURN ? RL_NEEDS_TURNS : RL_NEEDS_MASK, err);
+    struct masking m = {
+        .options = options, .train = train, .rollout = rollout, .advantages = advantages, .keep = modified_mask, .ratio = ratio};
+    enum rl_status status = rl_grid_of(&m.batch, batch, options->unit == RL_OPSM_TURN ? RL_NEEDS_TURNS : RL_NEEDS_MASK, err);
     if (status == RL_OK)
         status = check(&m, err);
     if (status != RL_OK)
         return status;
     uint64_t units = 0, dropped = 0, tokens = 0;
-#pragma omp parallel for schedule(static) reduction(+ : units, dropped, tokens) \
-    if (rl_grid_parallel(&m.batch))
+#pragma omp parallel for schedule(static) reduction(+ : units, dropped, tokens) if (rl_grid_parallel(&m.batch))
     for (size_t row = 0; row < m.batch.n_rows; row++) {
         struct rl_opsm_result r = judge_row(&m, row);
         units += r.n_units;

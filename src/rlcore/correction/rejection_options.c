@@ -43,19 +43,16 @@ static size_t next_item(const char **text, const char **item)
  * A repeated option is used once; otherwise it would count the same rejected tokens twice. Names
  * point into the table, so two of them can be compared as pointers.
  */
-static enum rl_status parse_names(const char *rs, struct rl_rejection *out, size_t *n,
-                                  struct rl_error *err)
+static enum rl_status parse_names(const char *rs, struct rl_rejection *out, size_t *n, struct rl_error *err)
 {
     const char *item;
     *n = 0;
     while (rs) {
         size_t length = next_item(&rs, &item), i = 0, seen = 0;
-        while (i < RL_REJECTIONS_MAX &&
-               (strlen(known[i].name) != length || strncmp(known[i].name, item, length) != 0))
+        while (i < RL_REJECTIONS_MAX && (strlen(known[i].name) != length || strncmp(known[i].name, item, length) != 0))
             i++;
         if (i == RL_REJECTIONS_MAX)
-            return rl_fail(err, RL_EINVAL, "rollout_rs: no option '%.*s'",
-                           (int)(length < 40 ? length : 40), item);
+            return rl_fail(err, RL_EINVAL, "rollout_rs: no option '%.*s'", (int)(length < 40 ? length : 40), item);
         while (seen < *n && out[seen].name != known[i].name)
             seen++;
         if (seen == *n)
@@ -87,27 +84,24 @@ static bool parse_bound(const char *item, size_t length, double *bound)
  * single number stands for itself and its reciprocal. The bounds of k2 and k3 are used without
  * conversion.
  */
-static enum rl_status set_bounds(struct rl_rejection *option, const char *item, size_t length,
-                                 struct rl_error *err)
+static enum rl_status set_bounds(struct rl_rejection *option, const char *item, size_t length, struct rl_error *err)
 {
     const char *bar = memchr(item, '_', length);
     size_t low = bar ? (size_t)(bar - item) : 0;
     double lower = 0, upper = 0;
-    bool ok = bar ? option->k == 1 && parse_bound(item, low, &lower) &&
-                        parse_bound(bar + 1, length - low - 1, &upper)
+    bool ok = bar ? option->k == 1 && parse_bound(item, low, &lower) && parse_bound(bar + 1, length - low - 1, &upper)
                   : parse_bound(item, length, &upper);
     if (!ok || (bar && lower > upper))
         return rl_fail(err, RL_EINVAL, "rollout_rs_threshold '%.*s' is not a bound for %s: use %s",
                        (int)(length < 40 ? length : 40), item, option->name,
-                       option->k == 1 ? "lower_upper or one number, above 0"
-                                      : "one number above 0");
+                       option->k == 1 ? "lower_upper or one number, above 0" : "one number above 0");
     option->upper = option->k == 1 ? log(upper) : upper;
     option->lower = option->k == 1 ? (bar ? log(lower) : -log(upper)) : 0;
     return RL_OK;
 }
 
-enum rl_status rl_rejections_parse(const char *rs, const char *thresholds, struct rl_rejection *out,
-                                   size_t *n, struct rl_error *err)
+enum rl_status rl_rejections_parse(const char *rs, const char *thresholds, struct rl_rejection *out, size_t *n,
+                                   struct rl_error *err)
 {
     const char *items[RL_REJECTIONS_MAX];
     size_t lengths[RL_REJECTIONS_MAX], n_items = 0;
@@ -128,10 +122,8 @@ enum rl_status rl_rejections_parse(const char *rs, const char *thresholds, struc
      * threshold belongs to which option.
      */
     if (status == RL_OK && n_items != 1 && n_items != *n)
-        status = rl_fail(err, RL_EINVAL, "rollout_rs_threshold: %zu thresholds for %zu options",
-                         n_items, *n);
+        status = rl_fail(err, RL_EINVAL, "rollout_rs_threshold: %zu thresholds for %zu options", n_items, *n);
     for (size_t i = 0; status == RL_OK && i < *n; i++)
-        status =
-            set_bounds(&out[i], items[n_items == 1 ? 0 : i], lengths[n_items == 1 ? 0 : i], err);
+        status = set_bounds(&out[i], items[n_items == 1 ? 0 : i], lengths[n_items == 1 ? 0 : i], err);
     return status;
 }

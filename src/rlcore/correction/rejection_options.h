@@ -18,7 +18,7 @@ struct rl_rejection {
 #define RL_REJECTIONS_MAX 11
 
 /* Parse the options in `rs` with their thresholds; *n receives their number. */
-enum rl_status rl_rejections_parse(const char *rs, const char *thresholds, struct rl_rejection *out,
-                                   size_t *n, struct rl_error *err);
+enum rl_status rl_rejections_parse(const char *rs, const char *thresholds, struct rl_rejection *out, size_t *n,
+                                   struct rl_error *err);
 
 #endif

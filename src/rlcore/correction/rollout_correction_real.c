@@ -7,9 +7,8 @@
 #include "correction/correction_internal.h"
 #include "support/real.h"
 
-enum rl_status rl_offpolicy_metrics(const struct rl_batch *batch, const real *train,
-                                    const real *rollout, struct rl_metrics *metrics,
-                                    struct rl_error *err)
+enum rl_status rl_offpolicy_metrics(const struct rl_batch *batch, const real *train, const real *rollout,
+                                    struct rl_metrics *metrics, struct rl_error *err)
 {
     struct rl_two_policies p;
     struct rl_distance d;
@@ -21,11 +20,9 @@ enum rl_status rl_offpolicy_metrics(const struct rl_batch *batch, const real *tr
     return status;
 }
 
-enum rl_status rl_rollout_correction(const struct rl_batch *batch,
-                                     const struct rl_correction_options *options, const real *train,
-                                     const real *rollout, real *weights, uint8_t *modified_mask,
-                                     struct rl_metrics *metrics, struct rl_workspace *ws,
-                                     struct rl_error *err)
+enum rl_status rl_rollout_correction(const struct rl_batch *batch, const struct rl_correction_options *options, const real *train,
+                                     const real *rollout, real *weights, uint8_t *modified_mask, struct rl_metrics *metrics,
+                                     struct rl_workspace *ws, struct rl_error *err)
 {
     if (RL_NEED(err, {"options", options}) != RL_OK)
         return RL_EINVAL;
@@ -33,10 +30,7 @@ enum rl_status rl_rollout_correction(const struct rl_batch *batch,
     enum rl_status status = rl_two_policies_of(&p, batch, train, rollout, err);
     if (status != RL_OK)
         return status;
-    struct rl_correcting c = {.p = &p,
-                              .options = options,
-                              .sink = rl_weight_sink_of(weights),
-                              .keep = modified_mask,
-                              .metrics = metrics};
+    struct rl_correcting c = {
+        .p = &p, .options = options, .sink = rl_weight_sink_of(weights), .keep = modified_mask, .metrics = metrics};
     return rl_correction_run(&c, ws, err);
 }

@@ -8,8 +8,8 @@
 
 #include "support/scratch.h"
 
-enum rl_status rl_staleness_admit(int64_t generated, int64_t batch_size, int64_t policy_version,
-                                  int64_t max_staleness, bool *admit, struct rl_error *err)
+enum rl_status rl_staleness_admit(int64_t generated, int64_t batch_size, int64_t policy_version, int64_t max_staleness,
+                                  bool *admit, struct rl_error *err)
 {
     if (RL_NEED(err, {"admit", admit}) != RL_OK)
         return RL_EINVAL;
@@ -17,8 +17,7 @@ enum rl_status rl_staleness_admit(int64_t generated, int64_t batch_size, int64_t
     if (batch_size < 1)
         return rl_fail(err, RL_EINVAL, "batch_size is %lld, not at least 1", (long long)batch_size);
     if (generated < 0 || policy_version < 0 || max_staleness < 0)
-        return rl_fail(err, RL_EINVAL,
-                       "generated, policy_version and max_staleness must not be negative");
+        return rl_fail(err, RL_EINVAL, "generated, policy_version and max_staleness must not be negative");
     if (__builtin_add_overflow(policy_version, max_staleness, &limit))
         limit = INT64_MAX;
     /* C rounds towards zero: floor((0 - 1) / B) is -1 for every B */

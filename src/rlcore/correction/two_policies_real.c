@@ -14,8 +14,7 @@
  * not be vectorised. Values at mask 0 are replaced and not multiplied by 0, because they may be
  * NaN.
  */
-HOT_VOID(load, (const struct rl_two_policies *p, size_t from, size_t n, struct rl_ratio_chunk *out),
-         (p, from, n, out))
+HOT_VOID(load, (const struct rl_two_policies *p, size_t from, size_t n, struct rl_ratio_chunk *out), (p, from, n, out))
 {
     real floats[2][RL_CHUNK];
     double a[RL_CHUNK], b[RL_CHUNK], count = 0, *restrict l = out->l;
@@ -40,18 +39,14 @@ HOT_VOID(load, (const struct rl_two_policies *p, size_t from, size_t n, struct r
 
 static enum rl_status explain(const struct rl_two_policies *p, struct rl_error *err)
 {
-    enum rl_status status =
-        rl_grid_check_reals("train_log_prob", &p->batch, 0, p->train, false, err);
-    return status == RL_OK
-               ? rl_grid_check_reals("rollout_log_prob", &p->batch, 1, p->rollout, false, err)
-               : status;
+    enum rl_status status = rl_grid_check_reals("train_log_prob", &p->batch, 0, p->train, false, err);
+    return status == RL_OK ? rl_grid_check_reals("rollout_log_prob", &p->batch, 1, p->rollout, false, err) : status;
 }
 
-enum rl_status rl_two_policies_of(struct rl_two_policies *p, const struct rl_batch *batch,
-                                  const real *train, const real *rollout, struct rl_error *err)
+enum rl_status rl_two_policies_of(struct rl_two_policies *p, const struct rl_batch *batch, const real *train, const real *rollout,
+                                  struct rl_error *err)
 {
-    *p = (struct rl_two_policies){
-        .train = train, .rollout = rollout, .load = load, .explain = explain};
+    *p = (struct rl_two_policies){.train = train, .rollout = rollout, .load = load, .explain = explain};
     enum rl_status status = rl_grid_of(&p->batch, batch, RL_NEEDS_MASK, err);
     if (status == RL_OK && !p->batch.n_rows)
         status = rl_fail(err, RL_EINVAL, "the batch has no rows");
@@ -61,8 +56,8 @@ enum rl_status rl_two_policies_of(struct rl_two_policies *p, const struct rl_bat
 }
 
 /* Ratios are limited to exp(20) and therefore finite, so 0 times a ratio is 0. */
-HOT_VOID(store, (const struct rl_weight_sink *to, size_t from, const struct rl_ratio_chunk *chunk,
-                 const double *ratio, double cap),
+HOT_VOID(store,
+         (const struct rl_weight_sink *to, size_t from, const struct rl_ratio_chunk *chunk, const double *ratio, double cap),
          (to, from, chunk, ratio, cap))
 {
     real *restrict weights = (real *)to->weights + from;
@@ -70,8 +65,7 @@ HOT_VOID(store, (const struct rl_weight_sink *to, size_t from, const struct rl_r
         weights[t] = (real)(chunk->on[t] * (ratio[t] > cap ? cap : ratio[t]));
 }
 
-HOT_VOID(fill, (const struct rl_weight_sink *to, size_t from, size_t n, const struct rl_grid *mask,
-                double value),
+HOT_VOID(fill, (const struct rl_weight_sink *to, size_t from, size_t n, const struct rl_grid *mask, double value),
          (to, from, n, mask, value))
 {
     real *weights = (real *)to->weights + from, single = (real)value;
@@ -92,8 +86,7 @@ HOT(double, sum, (const struct rl_weight_sink *to, size_t from, size_t n), (to, 
     return total;
 }
 
-HOT_VOID(divide, (const struct rl_weight_sink *to, size_t from, size_t n, double by),
-         (to, from, n, by))
+HOT_VOID(divide, (const struct rl_weight_sink *to, size_t from, size_t n, double by), (to, from, n, by))
 {
     real *weights = (real *)to->weights + from;
     for (size_t t = 0; t < n; t++)

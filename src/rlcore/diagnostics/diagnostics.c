@@ -23,8 +23,7 @@ static size_t gather(const struct rl_two_policies *p, double *out)
     size_t count = 0;
     struct rl_ratio_chunk chunk;
     for (size_t row = 0; row < p->batch.n_rows; row++)
-        for (size_t i = rl_row_at(&p->batch, row), end = rl_row_end(&p->batch, row); i < end;
-             i += chunk.n) {
+        for (size_t i = rl_row_at(&p->batch, row), end = rl_row_end(&p->batch, row); i < end; i += chunk.n) {
             p->load(p, i, end - i < RL_CHUNK ? end - i : RL_CHUNK, &chunk);
             for (size_t t = 0; t < chunk.n; t++) {
                 out[count] = chunk.l[t];
@@ -44,8 +43,7 @@ struct moments {
  * The effective sample size uses limited ratios, the mean unlimited ones: a single exp(30) would
  * make the size 1 for any batch, but should show in the mean and the maximum.
  */
-HOT(struct moments, add_chunk, (const double *l, size_t n, double least, double most),
-    (l, n, least, most))
+HOT(struct moments, add_chunk, (const double *l, size_t n, double least, double most), (l, n, least, most))
 {
     double sum[RL_CHUNK], limited[RL_CHUNK], square[RL_CHUNK];
     rl_int low = 0, high = 0, clamped = 0;
@@ -64,9 +62,8 @@ HOT(struct moments, add_chunk, (const double *l, size_t n, double least, double 
         high -= rl_below(most, sum[i]);
         clamped -= rl_below(RL_LOG_RATIO_LIMIT, fabs(l[i]));
     }
-    return (struct moments){rl_sum_wide(sum, n),    rl_sum_wide(limited, n),
-                            rl_sum_wide(square, n), (double)low,
-                            (double)high,           (double)clamped};
+    return (struct moments){rl_sum_wide(sum, n), rl_sum_wide(limited, n), rl_sum_wide(square, n), (double)low,
+                            (double)high,        (double)clamped};
 }
 
 static struct moments add_up(const double *l, size_t n, double least, double most)
@@ -96,8 +93,7 @@ static double quantile(const double *sorted, size_t n, double share)
     return low + (rank - below) * (high - low);
 }
 
-static void fill(struct rl_diagnostics *out, const double *sorted, size_t n,
-                 const struct moments *m)
+static void fill(struct rl_diagnostics *out, const double *sorted, size_t n, const struct moments *m)
 {
     double count = (double)n;
     for (int p = 1; p <= RL_PERCENTILES; p++)
@@ -112,9 +108,8 @@ static void fill(struct rl_diagnostics *out, const double *sorted, size_t n,
     out->n_clamped = (uint64_t)m->clamped;
 }
 
-enum rl_status rl_diagnose_policies(const struct rl_two_policies *p, double clip_low,
-                                    double clip_high, struct rl_diagnostics *out,
-                                    struct rl_workspace *ws, struct rl_error *err)
+enum rl_status rl_diagnose_policies(const struct rl_two_policies *p, double clip_low, double clip_high,
+                                    struct rl_diagnostics *out, struct rl_workspace *ws, struct rl_error *err)
 {
     if (RL_NEED(err, {"out", out}) != RL_OK)
         return RL_EINVAL;

@@ -6,8 +6,7 @@
 
 #include "correction/correction_internal.h"
 
-enum rl_status rl_diagnose_policies(const struct rl_two_policies *p, double clip_low,
-                                    double clip_high, struct rl_diagnostics *out,
-                                    struct rl_workspace *ws, struct rl_error *err);
+enum rl_status rl_diagnose_policies(const struct rl_two_policies *p, double clip_low, double clip_high,
+                                    struct rl_diagnostics *out, struct rl_workspace *ws, struct rl_error *err);
 
 #endif

@@ -5,9 +5,8 @@
 #include "diagnostics/diagnostics_internal.h"
 #include "support/real.h"
 
-enum rl_status rl_diagnose(const struct rl_batch *batch, const real *train, const real *rollout,
-                           double clip_low, double clip_high, struct rl_diagnostics *out,
-                           struct rl_workspace *ws, struct rl_error *err)
+enum rl_status rl_diagnose(const struct rl_batch *batch, const real *train, const real *rollout, double clip_low,
+                           double clip_high, struct rl_diagnostics *out, struct rl_workspace *ws, struct rl_error *err)
 {
     struct rl_two_policies p;
     enum rl_status status = rl_two_policies_of(&p, batch, train, rollout, err);

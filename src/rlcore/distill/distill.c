@@ -16,25 +16,19 @@ static const char *text(const char *fingerprint)
     return fingerprint ? fingerprint : "";
 }
 
-static enum rl_status compare(const char *what, const char *student, const char *teacher,
-                              struct rl_error *err)
+static enum rl_status compare(const char *what, const char *student, const char *teacher, struct rl_error *err)
 {
     if (!*text(student) || !*text(teacher))
-        return rl_fail(err, RL_EINVAL, "%s: the %s has no fingerprint", what,
-                       !*text(student) ? "student" : "teacher");
+        return rl_fail(err, RL_EINVAL, "%s: the %s has no fingerprint", what, !*text(student) ? "student" : "teacher");
     if (strcmp(student, teacher) != 0)
-        return rl_fail(err, RL_EINVAL, "%ss differ: student '%.50s', teacher '%.50s'", what,
-                       student, teacher);
+        return rl_fail(err, RL_EINVAL, "%ss differ: student '%.50s', teacher '%.50s'", what, student, teacher);
     return RL_OK;
 }
 
-enum rl_status rl_distill_check(const struct rl_fingerprint *student,
-                                const struct rl_fingerprint *teacher, struct rl_error *err)
+enum rl_status rl_distill_check(const struct rl_fingerprint *student, const struct rl_fingerprint *teacher, struct rl_error *err)
 {
     if (RL_NEED(err, {"student", student}, {"teacher", teacher}) != RL_OK)
         return RL_EINVAL;
     enum rl_status status = compare("tokenizer", student->tokenizer, teacher->tokenizer, err);
-    return status == RL_OK
-               ? compare("chat template", student->chat_template, teacher->chat_template, err)
-               : status;
+    return status == RL_OK ? compare("chat template", student->chat_template, teacher->chat_template, err) : status;
 }

@@ -26,8 +26,8 @@ struct distilling {
  * The pass rate is that of the prompt's own group; with the pass rate of the whole batch, easy
  * prompts would decide about hard prompts.
  */
-static void find_eligible(const struct rl_groups *groups, const double *rewards,
-                          const struct rl_distill_options *options, double *pass_rate, uint8_t *eligible)
+static void find_eligible(const struct rl_groups *groups, const double *rewards, const struct rl_distill_options *options,
+                          double *pass_rate, uint8_t *eligible)
 {
     const double *given = options->pass_rate;
     for (size_t g = 0; g < groups->n; g++) {
@@ -69,8 +69,7 @@ struct gaps {
 
 static double gap_at(const struct distilling *d, size_t i)
 {
-    return (double)rl_real_at(&d->batch, TEACHER, d->t, i) -
-           (double)rl_real_at(&d->batch, LOG_PROB, d->s, i);
+    return (double)rl_real_at(&d->batch, TEACHER, d->t, i) - (double)rl_real_at(&d->batch, LOG_PROB, d->s, i);
 }
 
 static struct gaps measure(const struct distilling *d)
@@ -100,34 +99,28 @@ static struct gaps measure(const struct distilling *d)
 }
 
 /* Rows without a teacher keep their own advantages. */
-static void write_row(const struct distilling *d, size_t row, const real *rl_advantages,
-                      const struct gaps *gaps, real *advantages, real *d_log_prob)
+static void write_row(const struct distilling *d, size_t row, const real *rl_advantages, const struct gaps *gaps,
+                      real *advantages, real *d_log_prob)
 {
     const struct rl_grid *batch = &d->batch;
     size_t end = selected_end(d, row);
     for (size_t i = rl_row_at(batch, row); i < rl_row_end(batch, row); i++) {
         bool on = rl_on(batch, i), selected = on && i < end;
-        advantages[i] = selected ? (real)((gap_at(d, i) - gaps->mean) / gaps->scale)
-                        : d->eligible[row] || !on
-                            ? 0
-                            : rl_real_at(batch, RL_ADVANTAGE, rl_advantages, i);
+        advantages[i] = selected                  ? (real)((gap_at(d, i) - gaps->mean) / gaps->scale)
+                        : d->eligible[row] || !on ? 0
+                                                  : rl_real_at(batch, RL_ADVANTAGE, rl_advantages, i);
         if (d_log_prob)
-            d_log_prob[i] =
-                selected
-                    ? (real)(gaps->weight * (0 - gap_at(d, i)))
-                    : 0;
+            d_log_prob[i] = selected ? (real)(gaps->weight * (0 - gap_at(d, i))) : 0;
     }
 }
 
-static enum rl_status check(const struct distilling *d, const real *rl_advantages,
-                            const double *rewards, const double *pass_rate, const real *advantages,
-                            struct rl_error *err)
+static enum rl_status check(const struct distilling *d, const real *rl_advantages, const double *rewards, const double *pass_rate,
+                            const real *advantages, struct rl_error *err)
 {
     const struct rl_grid *batch = &d->batch;
     enum rl_status status = RL_OK;
     if (batch->n_rows)
-        status =
-            RL_NEED(err, {"rewards", rewards}, {"pass_rate", pass_rate}, {"eligible", d->eligible});
+        status = RL_NEED(err, {"rewards", rewards}, {"pass_rate", pass_rate}, {"eligible", d->eligible});
     if (status == RL_OK && batch->n_rows && batch->n_tokens)
         status = RL_NEED(err, {"advantages", advantages});
     if (status == RL_OK)
@@ -135,19 +128,14 @@ static enum rl_status check(const struct distilling *d, const real *rl_advantage
     if (status == RL_OK)
         status = rl_grid_check_reals("teacher_log_prob", batch, TEACHER, d->t, false, err);
     if (status == RL_OK)
-        status = rl_grid_check_reals("rl_advantages", batch, RL_ADVANTAGE, rl_advantages, false,
-                                     err);
+        status = rl_grid_check_reals("rl_advantages", batch, RL_ADVANTAGE, rl_advantages, false, err);
     for (size_t i = 0; status == RL_OK && i < batch->n_rows; i++)
         if (!isfinite(rewards[i]))
-            status =
-                rl_fail(err, RL_EVALUE, "rewards[%zu] is %g, not a finite number", i, rewards[i]);
-    if (status == RL_OK &&
-        !(d->options->pass_rate_threshold >= 0 && d->options->pass_rate_threshold <= 1))
-        status = rl_fail(err, RL_EINVAL, "pass_rate_threshold is %g, not in 0..1",
-                         d->options->pass_rate_threshold);
+            status = rl_fail(err, RL_EVALUE, "rewards[%zu] is %g, not a finite number", i, rewards[i]);
+    if (status == RL_OK && !(d->options->pass_rate_threshold >= 0 && d->options->pass_rate_threshold <= 1))
+        status = rl_fail(err, RL_EINVAL, "pass_rate_threshold is %g, not in 0..1", d->options->pass_rate_threshold);
     if (status == RL_OK && !(d->options->kd_coef >= 0 && isfinite(d->options->kd_coef)))
-        status =
-            rl_fail(err, RL_EINVAL, "kd_coef is %g, negative or not finite", d->options->kd_coef);
+        status = rl_fail(err, RL_EINVAL, "kd_coef is %g, negative or not finite", d->options->kd_coef);
     return status;
 }
 
@@ -185,16 +173,14 @@ static enum rl_status weigh(const struct rl_distill_options *o, struct gaps *gap
     return RL_OK;
 }
 
-enum rl_status rl_distill(const struct rl_batch *batch, const struct rl_distill_options *options,
-                          const real *log_prob, const real *teacher, const real *rl_advantages,
-                          const double *rewards, real *advantages, real *d_log_prob,
-                          double *pass_rate, uint8_t *eligible, struct rl_distill_result *result,
+enum rl_status rl_distill(const struct rl_batch *batch, const struct rl_distill_options *options, const real *log_prob,
+                          const real *teacher, const real *rl_advantages, const double *rewards, real *advantages,
+                          real *d_log_prob, double *pass_rate, uint8_t *eligible, struct rl_distill_result *result,
                           struct rl_workspace *ws, struct rl_error *err)
 {
     if (RL_NEED(err, {"batch", batch}, {"options", options}, {"result", result}) != RL_OK)
         return RL_EINVAL;
-    struct distilling d = {
-        .options = options, .s = log_prob, .t = teacher, .eligible = eligible};
+    struct distilling d = {.options = options, .s = log_prob, .t = teacher, .eligible = eligible};
     enum rl_status status = rl_grid_of(&d.batch, batch, RL_NEEDS_GROUPS, err);
     if (status == RL_OK)
         status = check(&d, rl_advantages, rewards, pass_rate, advantages, err);

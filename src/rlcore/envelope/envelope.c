@@ -13,9 +13,8 @@
 
 const char *rl_envelope_part_name(enum rl_envelope_part part)
 {
-    static const char *const names[RL_ENVELOPE_PARTS] = {"weights",      "lora",        "gradients",
-                                                         "optimizer",    "activations", "kv_cache",
-                                                         "gain_forward", "retriever"};
+    static const char *const names[RL_ENVELOPE_PARTS] = {"weights",     "lora",     "gradients",    "optimizer",
+                                                         "activations", "kv_cache", "gain_forward", "retriever"};
     return (unsigned)part < RL_ENVELOPE_PARTS ? names[part] : "unknown";
 }
 
@@ -25,11 +24,8 @@ const char *rl_envelope_part_name(enum rl_envelope_part part)
  */
 void rl_envelope_lora(struct rl_envelope_run *run, double parameters)
 {
-    *run = (struct rl_envelope_run){.parameters = parameters,
-                                    .bytes_per_parameter = 2,
-                                    .training = RL_TRAIN_LORA,
-                                    .lora_factor = 1.5,
-                                    .kv_bytes = 2};
+    *run = (struct rl_envelope_run){
+        .parameters = parameters, .bytes_per_parameter = 2, .training = RL_TRAIN_LORA, .lora_factor = 1.5, .kv_bytes = 2};
 }
 
 /* Two states: the moments of AdamW, in float like the weights. */
@@ -63,8 +59,7 @@ static enum rl_status check_run(const struct rl_envelope_run *r, struct rl_error
                   {"retriever_bytes", r->retriever_bytes}};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (!(fields[i].value >= 0) || isinf(fields[i].value))
-            return rl_fail(err, RL_EINVAL, "%s is %g, negative or not finite", fields[i].name,
-                           fields[i].value);
+            return rl_fail(err, RL_EINVAL, "%s is %g, negative or not finite", fields[i].name, fields[i].value);
     if ((unsigned)r->training > RL_TRAIN_ALL)
         return rl_fail(err, RL_EINVAL, "training %d is unknown", (int)r->training);
     return RL_OK;
@@ -80,8 +75,7 @@ static enum rl_status check_bytes(const double *bytes, struct rl_error *err)
     return RL_OK;
 }
 
-enum rl_status rl_envelope_measure(const struct rl_envelope_run *run, double *bytes,
-                                   struct rl_error *err)
+enum rl_status rl_envelope_measure(const struct rl_envelope_run *run, double *bytes, struct rl_error *err)
 {
     if (RL_NEED(err, {"run", run}, {"bytes", bytes}) != RL_OK)
         return RL_EINVAL;
@@ -94,8 +88,7 @@ enum rl_status rl_envelope_measure(const struct rl_envelope_run *run, double *by
     bytes[RL_ENVELOPE_WEIGHTS] = weights;
     bytes[RL_ENVELOPE_LORA] = lora ? run->lora_factor * weights : 0;
     bytes[RL_ENVELOPE_GRADIENTS] = all ? weights : 0;
-    bytes[RL_ENVELOPE_OPTIMIZER] =
-        all ? run->parameters * run->optimizer_states * run->optimizer_bytes : 0;
+    bytes[RL_ENVELOPE_OPTIMIZER] = all ? run->parameters * run->optimizer_states * run->optimizer_bytes : 0;
     bytes[RL_ENVELOPE_ACTIVATIONS] = run->activation_bytes;
     bytes[RL_ENVELOPE_KV_CACHE] =
         /* Factor 2: keys and values. */
@@ -117,8 +110,7 @@ static struct unit unit_for(double capacity)
     return capacity >= 1e9 ? (struct unit){1e9, "GB"} : (struct unit){1e6, "MB"};
 }
 
-enum rl_status rl_envelope_judge(const double *bytes, double capacity, struct rl_envelope *out,
-                                 struct rl_error *err)
+enum rl_status rl_envelope_judge(const double *bytes, double capacity, struct rl_envelope *out, struct rl_error *err)
 {
     if (RL_NEED(err, {"bytes", bytes}, {"out", out}) != RL_OK)
         return RL_EINVAL;
@@ -135,10 +127,8 @@ enum rl_status rl_envelope_judge(const double *bytes, double capacity, struct rl
         out->largest = bytes[i] > bytes[out->largest] ? (enum rl_envelope_part)i : out->largest;
     }
     out->fits = out->total <= capacity;
-    snprintf(out->text, sizeof out->text,
-             "%s: %.1f of %.1f %s; the largest part is %s with %.1f %s",
-             out->fits ? "fits" : "does not fit", out->total / unit.bytes, capacity / unit.bytes,
-             unit.name, rl_envelope_part_name(out->largest), bytes[out->largest] / unit.bytes,
-             unit.name);
+    snprintf(out->text, sizeof out->text, "%s: %.1f of %.1f %s; the largest part is %s with %.1f %s",
+             out->fits ? "fits" : "does not fit", out->total / unit.bytes, capacity / unit.bytes, unit.name,
+             rl_envelope_part_name(out->largest), bytes[out->largest] / unit.bytes, unit.name);
     return RL_OK;
 }

@@ -11,18 +11,15 @@
 
 #include "support/groups.h"
 
-static enum rl_status check_rows(size_t n, const double *rewards, const double *lengths,
-                                 struct rl_error *err)
+static enum rl_status check_rows(size_t n, const double *rewards, const double *lengths, struct rl_error *err)
 {
     if (n && (!rewards || !lengths))
         return rl_fail(err, RL_EINVAL, "rewards or lengths are missing");
     for (size_t i = 0; i < n; i++) {
         if (!isfinite(rewards[i]))
-            return rl_fail(err, RL_EVALUE, "rewards[%zu] is %g, not a finite number", i,
-                           rewards[i]);
+            return rl_fail(err, RL_EVALUE, "rewards[%zu] is %g, not a finite number", i, rewards[i]);
         if (!(lengths[i] >= 0) || isinf(lengths[i]))
-            return rl_fail(err, RL_EVALUE, "lengths[%zu] is %g, not a number of tokens", i,
-                           lengths[i]);
+            return rl_fail(err, RL_EVALUE, "lengths[%zu] is %g, not a number of tokens", i, lengths[i]);
     }
     return RL_OK;
 }
@@ -39,8 +36,7 @@ static enum rl_status check_anchors(const struct rl_length_input *in, struct rl_
         return rl_fail(err, RL_EINVAL, "anchor is missing");
     for (size_t i = 0; i < in->n; i++)
         if (in->anchor[i] <= 0 || isinf(in->anchor[i]))
-            return rl_fail(err, RL_EVALUE, "anchor[%zu] is %g, not a positive length", i,
-                           in->anchor[i]);
+            return rl_fail(err, RL_EVALUE, "anchor[%zu] is %g, not a positive length", i, in->anchor[i]);
     return RL_OK;
 }
 
@@ -51,8 +47,7 @@ static enum rl_status check_anchors(const struct rl_length_input *in, struct rl_
 static void stepped(double coef, const struct rl_length_input *in, double *out)
 {
     for (size_t i = 0; i < in->n; i++)
-        out[i] = in->rewards[i] +
-                 (in->rewards[i] > 0 && in->lengths[i] <= in->anchor[i] ? coef : 0);
+        out[i] = in->rewards[i] + (in->rewards[i] > 0 && in->lengths[i] <= in->anchor[i] ? coef : 0);
 }
 
 /*
@@ -63,8 +58,7 @@ static void stepped(double coef, const struct rl_length_input *in, double *out)
 static void anchored(double coef, const struct rl_length_input *in, double *out)
 {
     for (size_t i = 0; i < in->n; i++) {
-        double excess =
-            (in->lengths[i] - in->anchor[i]) / in->anchor[i]; /* NaN without an anchor */
+        double excess = (in->lengths[i] - in->anchor[i]) / in->anchor[i]; /* NaN without an anchor */
         out[i] = in->rewards[i] - (excess > 0 ? coef * excess : 0);
     }
 }
@@ -73,8 +67,7 @@ static void anchored(double coef, const struct rl_length_input *in, double *out)
  * Kimi k1.5: the shortest response of a group gets +0.5, the longest -0.5. A failure can lose but
  * never gain, because a short wrong answer has no value.
  */
-static void penalise_group(double coef, const struct rl_length_input *in, const size_t *rows,
-                           size_t n, double *out)
+static void penalise_group(double coef, const struct rl_length_input *in, const size_t *rows, size_t n, double *out)
 {
     double least = INFINITY, most = -INFINITY;
     for (size_t j = 0; j < n; j++) {
@@ -88,8 +81,8 @@ static void penalise_group(double coef, const struct rl_length_input *in, const 
     }
 }
 
-static enum rl_status grouped(double coef, const struct rl_length_input *in, double *out,
-                              struct rl_workspace *ws, struct rl_error *err)
+static enum rl_status grouped(double coef, const struct rl_length_input *in, double *out, struct rl_workspace *ws,
+                              struct rl_error *err)
 {
     if (in->n && !in->group)
         return rl_fail(err, RL_EINVAL, "group labels are missing");
@@ -110,8 +103,7 @@ double rl_length_coef(enum rl_length_penalty kind)
     return coefs[kind];
 }
 
-enum rl_status rl_length_penalty(enum rl_length_penalty kind, double coef,
-                                 const struct rl_length_input *in, double *out,
+enum rl_status rl_length_penalty(enum rl_length_penalty kind, double coef, const struct rl_length_input *in, double *out,
                                  struct rl_workspace *ws, struct rl_error *err)
 {
     if (!in || (in->n && !out))
@@ -132,8 +124,7 @@ enum rl_status rl_length_penalty(enum rl_length_penalty kind, double coef,
     return rl_fail(err, RL_EINVAL, "length penalty %d is unknown", (int)kind);
 }
 
-enum rl_status rl_length_anchor(size_t n, const double *rewards, const double *lengths,
-                                double *anchor, struct rl_error *err)
+enum rl_status rl_length_anchor(size_t n, const double *rewards, const double *lengths, double *anchor, struct rl_error *err)
 {
     if (RL_NEED(err, {"anchor", anchor}) != RL_OK)
         return RL_EINVAL;

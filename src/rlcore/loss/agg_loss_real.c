@@ -14,8 +14,7 @@ struct agg_call {
     real *d_losses; /* or NULL */
 };
 
-HOT(double, agg_chunk, (const struct agg_call *call, size_t i, size_t n, real row_weight),
-    (call, i, n, row_weight))
+HOT(double, agg_chunk, (const struct agg_call *call, size_t i, size_t n, real row_weight), (call, i, n, row_weight))
 {
     double term[RL_CHUNK];
     real buffer[RL_CHUNK];
@@ -43,9 +42,8 @@ static struct rl_row_sums agg_row(const struct agg_call *call, size_t row, real 
     return sums;
 }
 
-enum rl_status rl_agg_loss(const struct rl_batch *batch, const struct rl_agg *agg,
-                           const real *loss_mat, real *d_loss_mat, double *loss,
-                           struct rl_workspace *ws, struct rl_error *err)
+enum rl_status rl_agg_loss(const struct rl_batch *batch, const struct rl_agg *agg, const real *loss_mat, real *d_loss_mat,
+                           double *loss, struct rl_workspace *ws, struct rl_error *err)
 {
     struct rl_rows rows;
     struct agg_call call = {.losses = loss_mat, .d_losses = d_loss_mat};

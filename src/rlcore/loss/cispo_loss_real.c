@@ -6,8 +6,8 @@
  * gradient. That is the point of CISPO, whose authors found that PPO's clip drops the rare tokens
  * where a line of reasoning changes direction.
  */
-static RL_INLINE void cispo(struct rl_token_chunk *at, const struct rl_loss_options *options,
-                            real row_weight, bool weighted, bool scaled, struct rl_row_sums *sums)
+static RL_INLINE void cispo(struct rl_token_chunk *at, const struct rl_loss_options *options, real row_weight, bool weighted,
+                            bool scaled, struct rl_row_sums *sums)
 {
     const struct rl_clip clip = rl_clip_of(options);
     const real *log_prob = at->log_prob, *advantages = at->advantages;
@@ -31,16 +31,13 @@ static RL_INLINE void cispo(struct rl_token_chunk *at, const struct rl_loss_opti
     sums->clipped += (double)clipped;
 }
 
-HOT(struct rl_row_sums, cispo_row, (const struct rl_loss_call *call, size_t row, real row_weight),
-    (call, row, row_weight))
+HOT(struct rl_row_sums, cispo_row, (const struct rl_loss_call *call, size_t row, real row_weight), (call, row, row_weight))
 {
     return rl_token_row(call, row, row_weight, true, cispo);
 }
 
-enum rl_status rl_cispo_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                             const struct rl_loss_options *options, real *d_log_prob,
-                             struct rl_loss_result *out, struct rl_workspace *ws,
-                             struct rl_error *err)
+enum rl_status rl_cispo_loss(const struct rl_batch *batch, const struct rl_loss_input *in, const struct rl_loss_options *options,
+                             real *d_log_prob, struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err)
 {
     const struct rl_loss_rule rule = {.row = cispo_row, .weights = RL_WEIGHTS_AGG};
     return rl_loss_run(&rule, batch, in, options, d_log_prob, out, ws, err);

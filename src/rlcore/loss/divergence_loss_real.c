@@ -36,15 +36,15 @@ static RL_INLINE void dppo(struct rl_token_chunk *at, const struct rl_loss_optio
     sums->lower += (double)capped;
 }
 
-static RL_INLINE void dppo_tv(struct rl_token_chunk *at, const struct rl_loss_options *options, real row_weight,
-                              bool weighted, bool scaled, struct rl_row_sums *sums)
+static RL_INLINE void dppo_tv(struct rl_token_chunk *at, const struct rl_loss_options *options, real row_weight, bool weighted,
+                              bool scaled, struct rl_row_sums *sums)
 {
     (void)scaled;
     dppo(at, options, row_weight, weighted, false, sums);
 }
 
-static RL_INLINE void dppo_kl(struct rl_token_chunk *at, const struct rl_loss_options *options, real row_weight,
-                              bool weighted, bool scaled, struct rl_row_sums *sums)
+static RL_INLINE void dppo_kl(struct rl_token_chunk *at, const struct rl_loss_options *options, real row_weight, bool weighted,
+                              bool scaled, struct rl_row_sums *sums)
 {
     (void)scaled;
     dppo(at, options, row_weight, weighted, true, sums);
@@ -153,9 +153,8 @@ enum rl_status rl_dppo_kl_loss(const struct rl_batch *batch, const struct rl_los
     return rl_loss_run(&rule, batch, in, options, d_log_prob, out, ws, err);
 }
 
-enum rl_status rl_dro_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                           const struct rl_loss_options *options, real *d_log_prob, struct rl_loss_result *out,
-                           struct rl_workspace *ws, struct rl_error *err)
+enum rl_status rl_dro_loss(const struct rl_batch *batch, const struct rl_loss_input *in, const struct rl_loss_options *options,
+                           real *d_log_prob, struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err)
 {
     const struct rl_loss_rule rule = {.row = dro_row, .weights = RL_WEIGHTS_AGG, .unclipped = "dro"};
     if (options && !(options->dro_beta > 0 && isfinite(options->dro_beta)))
@@ -163,13 +162,13 @@ enum rl_status rl_dro_loss(const struct rl_batch *batch, const struct rl_loss_in
     return rl_loss_run(&rule, batch, in, options, d_log_prob, out, ws, err);
 }
 
-enum rl_status rl_vespo_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                             const struct rl_loss_options *options, real *d_log_prob, struct rl_loss_result *out,
-                             struct rl_workspace *ws, struct rl_error *err)
+enum rl_status rl_vespo_loss(const struct rl_batch *batch, const struct rl_loss_input *in, const struct rl_loss_options *options,
+                             real *d_log_prob, struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err)
 {
     const struct rl_loss_rule rule = {.row = vespo_row, .weights = RL_WEIGHTS_AGG, .unclipped = "vespo"};
     const struct rl_loss_options *o = options;
-    if (o && !(isfinite(o->vespo_k_pos) && isfinite(o->vespo_k_neg) && isfinite(o->vespo_lambda_pos) && isfinite(o->vespo_lambda_neg)))
+    if (o &&
+        !(isfinite(o->vespo_k_pos) && isfinite(o->vespo_k_neg) && isfinite(o->vespo_lambda_pos) && isfinite(o->vespo_lambda_neg)))
         return rl_fail(err, RL_EINVAL, "vespo's k or lambda is not a finite number");
     return rl_loss_run(&rule, batch, in, options, d_log_prob, out, ws, err);
 }

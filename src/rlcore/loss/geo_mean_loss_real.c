@@ -38,15 +38,13 @@ struct chunk {
     _Alignas(64) real ones[RL_CHUNK];      /* the clip scales if the caller has none */
 };
 
-static RL_INLINE void chunk_at(struct chunk *at, const struct rl_loss_call *call, size_t i,
-                               size_t end)
+static RL_INLINE void chunk_at(struct chunk *at, const struct rl_loss_call *call, size_t i, size_t end)
 {
     const struct rl_loss_input *in = call->in;
     size_t n = end - i < RL_CHUNK ? end - i : RL_CHUNK;
     at->n = n;
     at->log_prob = rl_reals_at(&call->batch, RL_LOG_PROB, in->log_prob, i, n, at->floats[0]);
-    at->old_log_prob =
-        rl_reals_at(&call->batch, RL_OLD_LOG_PROB, in->old_log_prob, i, n, at->floats[1]);
+    at->old_log_prob = rl_reals_at(&call->batch, RL_OLD_LOG_PROB, in->old_log_prob, i, n, at->floats[1]);
     at->advantages = rl_reals_at(&call->batch, RL_ADVANTAGES, in->advantages, i, n, at->floats[2]);
     at->clip_scale = rl_reals_at(&call->batch, RL_CLIP_SCALE, in->clip_scale, i, n, at->floats[3]);
     if (!at->clip_scale) {
@@ -61,9 +59,7 @@ struct row_means {
     double t, advantage; /* sums at first, then means over n_i + 1e-8 */
 };
 
-HOT_VOID(add_up,
-         (const struct rl_loss_call *call, size_t i, size_t end, struct row_means *means,
-          struct rl_row_sums *sums),
+HOT_VOID(add_up, (const struct rl_loss_call *call, size_t i, size_t end, struct row_means *means, struct rl_row_sums *sums),
          (call, i, end, means, sums))
 {
     struct chunk at;
@@ -87,8 +83,7 @@ HOT_VOID(add_up,
         kls[t] = p - q;
         above -= c.above;
         below -= c.below;
-        bad |= rl_not_finite(p) | rl_not_finite(q) | rl_not_finite(a) | rl_not_finite(s) |
-               rl_below(s, 0);
+        bad |= rl_not_finite(p) | rl_not_finite(q) | rl_not_finite(a) | rl_not_finite(s) | rl_below(s, 0);
     }
     /*
      * The sum of a chunk has the element type, because wide loops need it. The sum of a row is
@@ -122,8 +117,7 @@ static double sum_log_weights(const struct rl_loss_call *call, size_t row, struc
     return sum;
 }
 
-HOT_VOID(write_gradient, (const struct rl_loss_call *call, size_t i, size_t end, real slope),
-         (call, i, end, slope))
+HOT_VOID(write_gradient, (const struct rl_loss_call *call, size_t i, size_t end, real slope), (call, i, end, slope))
 {
     struct chunk at;
     const real low = (real)call->options->clip_low, high = (real)call->options->clip_high;
@@ -139,8 +133,7 @@ HOT_VOID(write_gradient, (const struct rl_loss_call *call, size_t i, size_t end,
     }
 }
 
-static struct rl_row_sums geo_mean_row(const struct rl_loss_call *call, size_t row,
-                                       size_t n_response, double weight)
+static struct rl_row_sums geo_mean_row(const struct rl_loss_call *call, size_t row, size_t n_response, double weight)
 {
     struct rl_row_sums sums = rl_row_sums_empty();
     struct row_means sum = {0};
@@ -170,15 +163,11 @@ static struct rl_row_sums geo_mean_row(const struct rl_loss_call *call, size_t r
 }
 
 enum rl_status rl_geo_mean_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                                const struct rl_loss_options *options, real *d_log_prob,
-                                struct rl_loss_result *out, struct rl_workspace *ws,
-                                struct rl_error *err)
+                                const struct rl_loss_options *options, real *d_log_prob, struct rl_loss_result *out,
+                                struct rl_workspace *ws, struct rl_error *err)
 {
-    struct rl_loss_call call = {.in = in,
-                                .options = options,
-                                .d_log_prob = d_log_prob,
-                                .out = out,
-                                .weights = RL_WEIGHTS_PER_ROW};
+    struct rl_loss_call call = {
+        .in = in, .options = options, .d_log_prob = d_log_prob, .out = out, .weights = RL_WEIGHTS_PER_ROW};
     struct rl_rows rows;
     enum rl_status status = rl_loss_begin(&call, batch, &rows, ws, err);
     if (status != RL_OK)

@@ -92,8 +92,7 @@ HOT(bool, k3, (const struct span *span), (span))
          * value and slope are computed before the first store, because gcc then makes one mask of
          * the two comparisons with 10.
          */
-        real value = k > 10 ? 10 : k, slope = k > 10 ? 0 : 1 - e,
-             inside = limited[i] == -x ? slope : 0;
+        real value = k > 10 ? 10 : k, slope = k > 10 ? 0 : 1 - e, inside = limited[i] == -x ? slope : 0;
         s.kl[i] = value;
         s.slope[i] = keep > 0 ? inside : x;
         bad |= rl_not_finite(x);
@@ -103,26 +102,20 @@ HOT(bool, k3, (const struct span *span), (span))
 
 static bool run(enum rl_kl kind, const struct span *span)
 {
-    return kind == RL_KL_K1    ? k1(span)
-           : kind == RL_KL_ABS ? absolute(span)
-           : kind == RL_KL_K2  ? k2(span)
-                               : k3(span);
+    return kind == RL_KL_K1 ? k1(span) : kind == RL_KL_ABS ? absolute(span) : kind == RL_KL_K2 ? k2(span) : k3(span);
 }
 
 /* Runs only after a bad sum, which shows that some value is not finite but not which value. */
-static enum rl_status explain(const real *log_prob, const real *ref_log_prob, size_t n,
-                              struct rl_error *err)
+static enum rl_status explain(const real *log_prob, const real *ref_log_prob, size_t n, struct rl_error *err)
 {
     for (size_t i = 0; i < n; i++)
         if (!isfinite(log_prob[i]) || !isfinite(ref_log_prob[i]))
-            return rl_fail(err, RL_EVALUE, "%slog_prob[%zu] is not a finite number",
-                           isfinite(log_prob[i]) ? "ref_" : "", i);
+            return rl_fail(err, RL_EVALUE, "%slog_prob[%zu] is not a finite number", isfinite(log_prob[i]) ? "ref_" : "", i);
     return rl_fail(err, RL_EVALUE, "log_prob - ref_log_prob overflows");
 }
 
-enum rl_status rl_kl_penalty(enum rl_kl kind, bool straight_through, size_t n, const real *log_prob,
-                             const real *ref_log_prob, real *kl, real *d_log_prob,
-                             struct rl_error *err)
+enum rl_status rl_kl_penalty(enum rl_kl kind, bool straight_through, size_t n, const real *log_prob, const real *ref_log_prob,
+                             real *kl, real *d_log_prob, struct rl_error *err)
 {
     if ((unsigned)kind > RL_KL_K3)
         return rl_fail(err, RL_EINVAL, "KL estimator %d is unknown", (int)kind);
@@ -138,9 +131,8 @@ enum rl_status rl_kl_penalty(enum rl_kl kind, bool straight_through, size_t n, c
          */
         real unwanted[RL_CHUNK];
         size_t i = c * RL_CHUNK;
-        const struct span span = {
-            n - i < RL_CHUNK ? n - i : RL_CHUNK,    log_prob + i,    ref_log_prob + i, kl + i,
-            d_log_prob ? d_log_prob + i : unwanted, straight_through};
+        const struct span span = {n - i < RL_CHUNK ? n - i : RL_CHUNK,    log_prob + i,    ref_log_prob + i, kl + i,
+                                  d_log_prob ? d_log_prob + i : unwanted, straight_through};
         poisoned = !run(kind, &span) || poisoned;
     }
     return poisoned ? explain(log_prob, ref_log_prob, n, err) : RL_OK;
@@ -173,8 +165,7 @@ static bool chunk_is_finite(const struct token_kl *k, size_t i, size_t n)
         rl_mask_bits(&k->batch, i, n, on);
     keep_all(on, rl_reals_at(&k->batch, 0, k->log_prob, i, n, floats[0]), n, p);
     keep_all(on, rl_reals_at(&k->batch, 1, k->ref_log_prob, i, n, floats[1]), n, q);
-    const struct span span = {
-        n, p, q, k->kl + i, k->d_log_prob ? k->d_log_prob + i : unwanted, k->straight_through};
+    const struct span span = {n, p, q, k->kl + i, k->d_log_prob ? k->d_log_prob + i : unwanted, k->straight_through};
     bool finite = run(k->kind, &span);
     keep_all(on, span.kl, n, span.kl);
     keep_all(on, span.slope, n, span.slope);
@@ -186,22 +177,18 @@ static enum rl_status run_tokens(const struct token_kl *k, struct rl_error *err)
     bool poisoned = false, everywhere = !k->batch.mask;
 #pragma omp parallel for schedule(static) reduction(|| : poisoned) if (rl_grid_parallel(&k->batch))
     for (size_t row = 0; row < k->batch.n_rows; row++)
-        for (size_t i = rl_row_at(&k->batch, row), end = rl_row_end(&k->batch, row); i < end;
-             i += RL_CHUNK)
+        for (size_t i = rl_row_at(&k->batch, row), end = rl_row_end(&k->batch, row); i < end; i += RL_CHUNK)
             poisoned = !chunk_is_finite(k, i, end - i < RL_CHUNK ? end - i : RL_CHUNK) || poisoned;
     if (!poisoned)
         return RL_OK;
-    enum rl_status status =
-        rl_grid_check_reals("log_prob", &k->batch, 0, k->log_prob, everywhere, err);
+    enum rl_status status = rl_grid_check_reals("log_prob", &k->batch, 0, k->log_prob, everywhere, err);
     if (status == RL_OK)
-        status =
-            rl_grid_check_reals("ref_log_prob", &k->batch, 1, k->ref_log_prob, everywhere, err);
+        status = rl_grid_check_reals("ref_log_prob", &k->batch, 1, k->ref_log_prob, everywhere, err);
     return status == RL_OK ? rl_fail(err, RL_EVALUE, "log_prob - ref_log_prob overflows") : status;
 }
 
-enum rl_status rl_token_kl(const struct rl_batch *batch, enum rl_kl kind, bool straight_through,
-                           const real *log_prob, const real *ref_log_prob, real *kl,
-                           real *d_log_prob, struct rl_error *err)
+enum rl_status rl_token_kl(const struct rl_batch *batch, enum rl_kl kind, bool straight_through, const real *log_prob,
+                           const real *ref_log_prob, real *kl, real *d_log_prob, struct rl_error *err)
 {
     struct token_kl k = {.kind = kind,
                          .straight_through = straight_through,
@@ -212,9 +199,8 @@ enum rl_status rl_token_kl(const struct rl_batch *batch, enum rl_kl kind, bool s
     unsigned needs = batch && batch->mask ? RL_NEEDS_MASK : RL_NEEDS_NO_MASK;
     if ((unsigned)kind > RL_KL_K3)
         return rl_fail(err, RL_EINVAL, "KL estimator %d is unknown", (int)kind);
-    enum rl_status status = needs == RL_NEEDS_MASK
-                                ? rl_grid_of(&k.batch, batch, needs, err)
-                                : rl_grid_view(&k.batch, batch, needs, sizeof(real) == 4, err);
+    enum rl_status status = needs == RL_NEEDS_MASK ? rl_grid_of(&k.batch, batch, needs, err)
+                                                   : rl_grid_view(&k.batch, batch, needs, sizeof(real) == 4, err);
     if (status == RL_OK && k.batch.n_rows && k.batch.n_tokens)
         status = RL_NEED(err, {"log_prob", log_prob}, {"ref_log_prob", ref_log_prob}, {"kl", kl});
     return status == RL_OK ? run_tokens(&k, err) : status;

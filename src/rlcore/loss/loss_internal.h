@@ -28,8 +28,7 @@ struct rl_loss_call {
 };
 
 /* The sums of one row; row_weight is the factor of its token losses in the aggregate. */
-typedef struct rl_row_sums rl_loss_row(const struct rl_loss_call *call, size_t row,
-                                       real row_weight);
+typedef struct rl_row_sums rl_loss_row(const struct rl_loss_call *call, size_t row, real row_weight);
 
 /* The differences between the losses whose rows need only their weight. */
 struct rl_loss_rule {
@@ -40,18 +39,16 @@ struct rl_loss_rule {
 };
 
 /* A whole policy loss: begin, all rows, end. The arguments are those of the public functions. */
-enum rl_status rl_loss_run(const struct rl_loss_rule *rule, const struct rl_batch *batch,
-                           const struct rl_loss_input *in, const struct rl_loss_options *options,
-                           real *d_log_prob, struct rl_loss_result *out, struct rl_workspace *ws,
-                           struct rl_error *err);
+enum rl_status rl_loss_run(const struct rl_loss_rule *rule, const struct rl_batch *batch, const struct rl_loss_input *in,
+                           const struct rl_loss_options *options, real *d_log_prob, struct rl_loss_result *out,
+                           struct rl_workspace *ws, struct rl_error *err);
 
 /* Check options and required arrays, read the batch into call->batch, and prepare the rows. */
-enum rl_status rl_loss_begin(struct rl_loss_call *call, const struct rl_batch *batch,
-                             struct rl_rows *rows, struct rl_workspace *ws, struct rl_error *err);
+enum rl_status rl_loss_begin(struct rl_loss_call *call, const struct rl_batch *batch, struct rl_rows *rows,
+                             struct rl_workspace *ws, struct rl_error *err);
 
 /* Add up the rows and fill *call->out. If a row met a value that is not allowed, the error names it. */
-enum rl_status rl_loss_end(const struct rl_loss_call *call, const struct rl_rows *rows,
-                           struct rl_error *err);
+enum rl_status rl_loss_end(const struct rl_loss_call *call, const struct rl_rows *rows, struct rl_error *err);
 
 /* Search the arrays for the value that is not allowed, and name it. RL_OK if none is found. */
 enum rl_status rl_loss_explain(const struct rl_loss_call *call, struct rl_error *err);
@@ -61,8 +58,7 @@ enum rl_status rl_loss_explain(const struct rl_loss_call *call, struct rl_error 
  * rl_loss_explain did not find, because an output (d_log_prob or `more`) has overwritten the array
  * that held the value.
  */
-enum rl_status rl_loss_overwritten(const struct rl_loss_call *call, const real *more,
-                                   struct rl_error *err);
+enum rl_status rl_loss_overwritten(const struct rl_loss_call *call, const real *more, struct rl_error *err);
 
 /*
  * Add the entropy statistics of a row to its sums; does nothing without entropies. Must run before the row's
@@ -71,7 +67,7 @@ enum rl_status rl_loss_overwritten(const struct rl_loss_call *call, const real *
 void rl_loss_entropy(const struct rl_loss_call *call, size_t row, struct rl_row_sums *sums);
 
 /* The result from the sums of all rows. RL_EVALUE if the loss overflowed; *out is then unchanged. */
-enum rl_status rl_loss_result_set(struct rl_loss_result *out, const struct rl_row_sums *total,
-                                  size_t n_tokens, struct rl_error *err);
+enum rl_status rl_loss_result_set(struct rl_loss_result *out, const struct rl_row_sums *total, size_t n_tokens,
+                                  struct rl_error *err);
 
 #endif

@@ -12,9 +12,15 @@
  */
 void rl_loss_options_init(struct rl_loss_options *options)
 {
-    *options = (struct rl_loss_options){
-        .clip_low = 0.2, .clip_high = 0.2, .clip_c = 3, .tau_pos = 1, .tau_neg = 1.05,
-        .vespo_k_pos = 2, .vespo_lambda_pos = 3, .vespo_k_neg = 3, .vespo_lambda_neg = 2};
+    *options = (struct rl_loss_options){.clip_low = 0.2,
+                                        .clip_high = 0.2,
+                                        .clip_c = 3,
+                                        .tau_pos = 1,
+                                        .tau_neg = 1.05,
+                                        .vespo_k_pos = 2,
+                                        .vespo_lambda_pos = 3,
+                                        .vespo_k_neg = 3,
+                                        .vespo_lambda_neg = 2};
 }
 
 void rl_turn_loss_options_init(struct rl_turn_loss_options *options)
@@ -22,8 +28,8 @@ void rl_turn_loss_options_init(struct rl_turn_loss_options *options)
     *options = (struct rl_turn_loss_options){RL_AGG_TOKEN_MEAN, 0.2, 0.2};
 }
 
-enum rl_status rl_loss_result_set(struct rl_loss_result *out, const struct rl_row_sums *total,
-                                  size_t n_tokens, struct rl_error *err)
+enum rl_status rl_loss_result_set(struct rl_loss_result *out, const struct rl_row_sums *total, size_t n_tokens,
+                                  struct rl_error *err)
 {
     /* All inputs are finite here, so the sum itself overflowed. The result is left unchanged. */
     if (!isfinite(total->loss))

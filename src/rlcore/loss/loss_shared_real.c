@@ -12,13 +12,11 @@
 static enum rl_status check_options(const struct rl_loss_options *o, struct rl_error *err)
 {
     if (!(o->clip_low >= 0) || !(o->clip_high >= 0) || isinf(o->clip_low) || isinf(o->clip_high))
-        return rl_fail(err, RL_EINVAL, "clip range [%g, %g] is negative or not finite", o->clip_low,
-                       o->clip_high);
+        return rl_fail(err, RL_EINVAL, "clip range [%g, %g] is negative or not finite", o->clip_low, o->clip_high);
     if (!(o->clip_c > 1))
         return rl_fail(err, RL_EINVAL, "clip_c is %g, not above 1", o->clip_c);
     if (!(o->tau_pos > 0) || !(o->tau_neg > 0) || isinf(o->tau_pos) || isinf(o->tau_neg))
-        return rl_fail(err, RL_EINVAL, "tau is %g (positive A), %g: not positive numbers",
-                       o->tau_pos, o->tau_neg);
+        return rl_fail(err, RL_EINVAL, "tau is %g (positive A), %g: not positive numbers", o->tau_pos, o->tau_neg);
     return RL_OK;
 }
 
@@ -37,13 +35,12 @@ static enum rl_status check_arrays(const struct rl_loss_call *call, struct rl_er
     if (!call->in->advantages)
         return rl_fail(err, RL_EINVAL, "advantages is missing");
     if (call->in->clip_scale && call->unclipped)
-        return rl_fail(err, RL_EINVAL, "%s has no clip range, so clip_scale cannot act on it",
-                       call->unclipped);
+        return rl_fail(err, RL_EINVAL, "%s has no clip range, so clip_scale cannot act on it", call->unclipped);
     return RL_OK;
 }
 
-enum rl_status rl_loss_begin(struct rl_loss_call *call, const struct rl_batch *batch,
-                             struct rl_rows *rows, struct rl_workspace *ws, struct rl_error *err)
+enum rl_status rl_loss_begin(struct rl_loss_call *call, const struct rl_batch *batch, struct rl_rows *rows,
+                             struct rl_workspace *ws, struct rl_error *err)
 {
     if (!batch || !call->in || !call->options || !call->out)
         return rl_fail(err, RL_EINVAL, "batch, loss input, options or result are missing");
@@ -68,8 +65,7 @@ static enum rl_status explain_scale(const struct rl_loss_call *call, struct rl_e
         for (size_t i = rl_row_at(batch, row), t = 0; t < rl_row_length(batch, row); t++) {
             double scale = (double)rl_real_at(batch, RL_CLIP_SCALE, call->in->clip_scale, i + t);
             if (rl_on(batch, i + t) && !(scale >= 0 && isfinite(scale)))
-                return rl_fail(err, RL_EVALUE, "clip_scale[%zu][%zu] is %g, negative or not finite",
-                               row, t, scale);
+                return rl_fail(err, RL_EVALUE, "clip_scale[%zu][%zu] is %g, negative or not finite", row, t, scale);
         }
     return RL_OK;
 }
@@ -104,25 +100,21 @@ enum rl_status rl_loss_explain(const struct rl_loss_call *call, struct rl_error 
     enum rl_status status = RL_OK;
     for (unsigned k = 0; status == RL_OK && k < sizeof arrays / sizeof *arrays; k++)
         if (arrays[k].values)
-            status =
-                rl_grid_check_reals(arrays[k].name, &call->batch, k, arrays[k].values, false, err);
+            status = rl_grid_check_reals(arrays[k].name, &call->batch, k, arrays[k].values, false, err);
     if (status == RL_OK && in->weights)
         status = explain_weights(call, err);
     return status == RL_OK && in->clip_scale ? explain_scale(call, err) : status;
 }
 
-enum rl_status rl_loss_overwritten(const struct rl_loss_call *call, const real *more,
-                                   struct rl_error *err)
+enum rl_status rl_loss_overwritten(const struct rl_loss_call *call, const real *more, struct rl_error *err)
 {
     const struct rl_loss_input *in = call->in;
-    const real *const inputs[] = {in->log_prob, in->old_log_prob, in->advantages,
-                                  in->weights,  in->entropy,      in->clip_scale};
+    const real *const inputs[] = {in->log_prob, in->old_log_prob, in->advantages, in->weights, in->entropy, in->clip_scale};
     for (size_t k = 0; k < sizeof inputs / sizeof *inputs; k++)
         if (inputs[k] && (inputs[k] == call->d_log_prob || inputs[k] == more))
-            return rl_fail(
-                err, RL_EVALUE,
-                "a value is not finite, or a weight or clip scale is negative; an output "
-                "has overwritten its array");
+            return rl_fail(err, RL_EVALUE,
+                           "a value is not finite, or a weight or clip scale is negative; an output "
+                           "has overwritten its array");
     return RL_OK;
 }
 
@@ -130,9 +122,7 @@ enum rl_status rl_loss_overwritten(const struct rl_loss_call *call, const real *
  * The entropies have a separate loop, because few callers pass them and the loops of the losses
  * have no registers to spare.
  */
-HOT_VOID(add_entropy,
-         (const struct rl_loss_call *call, size_t i, size_t n, struct rl_row_sums *sums),
-         (call, i, n, sums))
+HOT_VOID(add_entropy, (const struct rl_loss_call *call, size_t i, size_t n, struct rl_row_sums *sums), (call, i, n, sums))
 {
     real low, high, buffer[RL_CHUNK], seen[RL_CHUNK];
     double term[RL_CHUNK];
@@ -142,8 +132,7 @@ HOT_VOID(add_entropy,
     for (size_t t = 0; t < n; t++)
         term[t] = (double)rl_keep(on[t], entropy[t]);
     for (size_t t = 0; t < n; t++)
-        seen[t] = rl_real_of(rl_bits_in(entropy[t]) |
-                             ~on[t]); /* NaN at mask 0, which is never an extreme */
+        seen[t] = rl_real_of(rl_bits_in(entropy[t]) | ~on[t]); /* NaN at mask 0, which is never an extreme */
     rl_extremes(seen, n, &low, &high);
     double sum = rl_sum_wide(term, n);
     sums->entropy += sum;
@@ -163,8 +152,7 @@ void rl_loss_entropy(const struct rl_loss_call *call, size_t row, struct rl_row_
  * The result is written last and only on success, so that a caller that ignores the status finds
  * the old values instead of half of the new ones.
  */
-enum rl_status rl_loss_end(const struct rl_loss_call *call, const struct rl_rows *rows,
-                           struct rl_error *err)
+enum rl_status rl_loss_end(const struct rl_loss_call *call, const struct rl_rows *rows, struct rl_error *err)
 {
     const struct rl_row_sums total = rl_rows_total(rows);
     enum rl_status status = total.poisoned ? rl_loss_explain(call, err) : RL_OK;
@@ -173,8 +161,7 @@ enum rl_status rl_loss_end(const struct rl_loss_call *call, const struct rl_rows
     return status == RL_OK ? rl_loss_result_set(call->out, &total, rows->n_tokens, err) : status;
 }
 
-static struct rl_row_sums with_entropy(const struct rl_loss_call *call, size_t row,
-                                       rl_loss_row *run_row, real row_weight)
+static struct rl_row_sums with_entropy(const struct rl_loss_call *call, size_t row, rl_loss_row *run_row, real row_weight)
 {
     struct rl_row_sums first = rl_row_sums_empty();
     rl_loss_entropy(call, row, &first);
@@ -186,10 +173,9 @@ static struct rl_row_sums with_entropy(const struct rl_loss_call *call, size_t r
     return sums;
 }
 
-enum rl_status rl_loss_run(const struct rl_loss_rule *rule, const struct rl_batch *batch,
-                           const struct rl_loss_input *in, const struct rl_loss_options *options,
-                           real *d_log_prob, struct rl_loss_result *out, struct rl_workspace *ws,
-                           struct rl_error *err)
+enum rl_status rl_loss_run(const struct rl_loss_rule *rule, const struct rl_batch *batch, const struct rl_loss_input *in,
+                           const struct rl_loss_options *options, real *d_log_prob, struct rl_loss_result *out,
+                           struct rl_workspace *ws, struct rl_error *err)
 {
     struct rl_loss_call call = {.in = in,
                                 .options = options,

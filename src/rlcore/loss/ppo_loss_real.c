@@ -9,8 +9,8 @@
  * removes the gain of moving further. Where A < 0 a large ratio makes that loss unbounded, and the
  * dual clip bounds it at c. In both cases the loss is constant in the token's log-prob.
  */
-static RL_INLINE void ppo(struct rl_token_chunk *at, const struct rl_loss_options *options,
-                          real row_weight, bool weighted, bool scaled, struct rl_row_sums *sums)
+static RL_INLINE void ppo(struct rl_token_chunk *at, const struct rl_loss_options *options, real row_weight, bool weighted,
+                          bool scaled, struct rl_row_sums *sums)
 {
     const struct rl_clip clip = rl_clip_of(options);
     const real c = (real)options->clip_c, *advantages = at->advantages;
@@ -40,16 +40,13 @@ static RL_INLINE void ppo(struct rl_token_chunk *at, const struct rl_loss_option
     sums->lower += (double)lower;
 }
 
-HOT(struct rl_row_sums, ppo_row, (const struct rl_loss_call *call, size_t row, real row_weight),
-    (call, row, row_weight))
+HOT(struct rl_row_sums, ppo_row, (const struct rl_loss_call *call, size_t row, real row_weight), (call, row, row_weight))
 {
     return rl_token_row(call, row, row_weight, true, ppo);
 }
 
-enum rl_status rl_ppo_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                           const struct rl_loss_options *options, real *d_log_prob,
-                           struct rl_loss_result *out, struct rl_workspace *ws,
-                           struct rl_error *err)
+enum rl_status rl_ppo_loss(const struct rl_batch *batch, const struct rl_loss_input *in, const struct rl_loss_options *options,
+                           real *d_log_prob, struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err)
 {
     const struct rl_loss_rule rule = {.row = ppo_row, .weights = RL_WEIGHTS_AGG};
     return rl_loss_run(&rule, batch, in, options, d_log_prob, out, ws, err);

@@ -8,8 +8,8 @@
  * The ratio is reported but not used in the loss, so its limit neither counts tokens nor cuts
  * gradients. Without an old policy no ratio is reported.
  */
-static RL_INLINE void reinforce(struct rl_token_chunk *at, const struct rl_loss_options *options,
-                                real row_weight, bool weighted, bool scaled, struct rl_row_sums *sums)
+static RL_INLINE void reinforce(struct rl_token_chunk *at, const struct rl_loss_options *options, real row_weight, bool weighted,
+                                bool scaled, struct rl_row_sums *sums)
 {
     const real *log_prob = at->log_prob, *advantages = at->advantages;
     real *slope = at->slope;
@@ -24,9 +24,7 @@ static RL_INLINE void reinforce(struct rl_token_chunk *at, const struct rl_loss_
     }
 }
 
-HOT(struct rl_row_sums, reinforce_row, (const struct rl_loss_call *call, size_t row,
-                                        real row_weight),
-    (call, row, row_weight))
+HOT(struct rl_row_sums, reinforce_row, (const struct rl_loss_call *call, size_t row, real row_weight), (call, row, row_weight))
 {
     struct rl_row_sums sums = rl_token_row(call, row, row_weight, false, reinforce);
     sums.clamped = 0;
@@ -38,22 +36,16 @@ HOT(struct rl_row_sums, reinforce_row, (const struct rl_loss_call *call, size_t 
 }
 
 enum rl_status rl_reinforce_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                                 const struct rl_loss_options *options, real *d_log_prob,
-                                 struct rl_loss_result *out, struct rl_workspace *ws,
-                                 struct rl_error *err)
+                                 const struct rl_loss_options *options, real *d_log_prob, struct rl_loss_result *out,
+                                 struct rl_workspace *ws, struct rl_error *err)
 {
     const struct rl_loss_rule rule = {.row = reinforce_row, .weights = RL_WEIGHTS_AGG, .unclipped = "reinforce"};
     return rl_loss_run(&rule, batch, in, options, d_log_prob, out, ws, err);
 }
 
-enum rl_status rl_gpg_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                           const struct rl_loss_options *options, real *d_log_prob,
-                           struct rl_loss_result *out, struct rl_workspace *ws,
-                           struct rl_error *err)
+enum rl_status rl_gpg_loss(const struct rl_batch *batch, const struct rl_loss_input *in, const struct rl_loss_options *options,
+                           real *d_log_prob, struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err)
 {
-    const struct rl_loss_rule rule = {.row = reinforce_row,
-                                      .weights = RL_WEIGHTS_AGG,
-                                      .old_optional = true,
-                                      .unclipped = "gpg"};
+    const struct rl_loss_rule rule = {.row = reinforce_row, .weights = RL_WEIGHTS_AGG, .old_optional = true, .unclipped = "gpg"};
     return rl_loss_run(&rule, batch, in, options, d_log_prob, out, ws, err);
 }

@@ -16,8 +16,8 @@ static __attribute__((noinline)) real sigmoid_reach(void)
  * factor 4 / tau gives it slope 1 at ratio 1 for every temperature. The temperature is larger (the
  * gradient fades sooner) where A <= 0, because pushing one token down raises many others at random.
  */
-static RL_INLINE void sapo(struct rl_token_chunk *at, const struct rl_loss_options *options,
-                           real row_weight, bool weighted, bool scaled, struct rl_row_sums *sums)
+static RL_INLINE void sapo(struct rl_token_chunk *at, const struct rl_loss_options *options, real row_weight, bool weighted,
+                           bool scaled, struct rl_row_sums *sums)
 {
     const real tau_pos = (real)options->tau_pos, tau_neg = (real)options->tau_neg;
     const real scale_pos = (real)(4 / options->tau_pos), scale_neg = (real)(4 / options->tau_neg);
@@ -44,16 +44,13 @@ static RL_INLINE void sapo(struct rl_token_chunk *at, const struct rl_loss_optio
         rl_token_chunk_zero(at);
 }
 
-HOT(struct rl_row_sums, sapo_row, (const struct rl_loss_call *call, size_t row, real row_weight),
-    (call, row, row_weight))
+HOT(struct rl_row_sums, sapo_row, (const struct rl_loss_call *call, size_t row, real row_weight), (call, row, row_weight))
 {
     return rl_token_row(call, row, row_weight, true, sapo);
 }
 
-enum rl_status rl_sapo_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                            const struct rl_loss_options *options, real *d_log_prob,
-                            struct rl_loss_result *out, struct rl_workspace *ws,
-                            struct rl_error *err)
+enum rl_status rl_sapo_loss(const struct rl_batch *batch, const struct rl_loss_input *in, const struct rl_loss_options *options,
+                            real *d_log_prob, struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err)
 {
     const struct rl_loss_rule rule = {.row = sapo_row, .weights = RL_WEIGHTS_SEQ_MEAN, .unclipped = "sapo"};
     return rl_loss_run(&rule, batch, in, options, d_log_prob, out, ws, err);

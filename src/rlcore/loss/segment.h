@@ -24,8 +24,7 @@ struct rl_segment_mean {
     size_t count;
 };
 
-static RL_INLINE struct rl_segment_mean rl_segment_mean(const struct rl_segment *s,
-                                                        struct rl_row_sums *sums)
+static RL_INLINE struct rl_segment_mean rl_segment_mean(const struct rl_segment *s, struct rl_row_sums *sums)
 {
     const struct rl_grid *batch = &s->call->batch;
     const struct rl_loss_input *in = s->call->in;
@@ -35,8 +34,7 @@ static RL_INLINE struct rl_segment_mean rl_segment_mean(const struct rl_segment 
     for (size_t i = s->from, end = s->from + s->n; i < end; i += RL_CHUNK) {
         size_t n = end - i < RL_CHUNK ? end - i : RL_CHUNK;
         const real *log_prob = rl_reals_at(batch, RL_LOG_PROB, in->log_prob, i, n, floats[0]);
-        const real *old_log_prob =
-            rl_reals_at(batch, RL_OLD_LOG_PROB, in->old_log_prob, i, n, floats[1]);
+        const real *old_log_prob = rl_reals_at(batch, RL_OLD_LOG_PROB, in->old_log_prob, i, n, floats[1]);
         rl_int count = 0;
         rl_fetch_ahead(log_prob);
         rl_fetch_ahead(old_log_prob);
@@ -60,8 +58,8 @@ static RL_INLINE struct rl_segment_mean rl_segment_mean(const struct rl_segment 
  * segment has weights and clip scales; they are constants at every call, so that the loop has no
  * branch.
  */
-static RL_INLINE void rl_segment_tokens(const struct rl_segment *s, real ratio, real slope_weight,
-                                        bool weighted, bool scaled, struct rl_row_sums *sums)
+static RL_INLINE void rl_segment_tokens(const struct rl_segment *s, real ratio, real slope_weight, bool weighted, bool scaled,
+                                        struct rl_row_sums *sums)
 {
     const struct rl_grid *batch = &s->call->batch;
     const struct rl_loss_input *in = s->call->in;
@@ -71,10 +69,8 @@ static RL_INLINE void rl_segment_tokens(const struct rl_segment *s, real ratio, 
     for (size_t i = s->from, end = s->from + s->n; i < end; i += RL_CHUNK) {
         size_t n = end - i < RL_CHUNK ? end - i : RL_CHUNK;
         const real *advantages = rl_reals_at(batch, RL_ADVANTAGES, in->advantages, i, n, floats[0]);
-        const real *weights =
-            weighted ? rl_reals_at(batch, RL_WEIGHTS, in->weights, i, n, floats[1]) : NULL;
-        const real *clip_scale =
-            scaled ? rl_reals_at(batch, RL_CLIP_SCALE, in->clip_scale, i, n, floats[2]) : NULL;
+        const real *weights = weighted ? rl_reals_at(batch, RL_WEIGHTS, in->weights, i, n, floats[1]) : NULL;
+        const real *clip_scale = scaled ? rl_reals_at(batch, RL_CLIP_SCALE, in->clip_scale, i, n, floats[2]) : NULL;
         real *slope = s->call->d_log_prob ? s->call->d_log_prob + i : unwanted;
         rl_int clipped = 0, bad = 0;
         rl_fetch_ahead(slope);

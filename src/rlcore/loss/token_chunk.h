@@ -36,9 +36,8 @@ struct rl_token_chunk {
  * A loss's formula: it computes the terms and slopes of a chunk and its own metrics. weighted and
  * scaled are constants at every call, because a loop with a test of them would not be vectorised.
  */
-typedef void rl_token_formula(struct rl_token_chunk *at, const struct rl_loss_options *options,
-                              real row_weight, bool weighted, bool scaled,
-                              struct rl_row_sums *sums);
+typedef void rl_token_formula(struct rl_token_chunk *at, const struct rl_loss_options *options, real row_weight, bool weighted,
+                              bool scaled, struct rl_row_sums *sums);
 
 /* The limit of the log-ratios, beyond which the gradient is 0: verl's bound against overflow. */
 static const real rl_l_limit = 20;
@@ -50,15 +49,13 @@ void rl_token_chunk_limit(struct rl_token_chunk *at, struct rl_row_sums *sums);
 void rl_token_chunk_zero(const struct rl_token_chunk *at);
 
 /* Load the n tokens that begin at i. */
-static RL_INLINE void rl_token_chunk_at(struct rl_token_chunk *at, const struct rl_loss_call *call,
-                                        size_t i, size_t n)
+static RL_INLINE void rl_token_chunk_at(struct rl_token_chunk *at, const struct rl_loss_call *call, size_t i, size_t n)
 {
     const struct rl_loss_input *in = call->in;
     const struct rl_grid *batch = &call->batch;
     at->log_prob = rl_chunk_at(batch, RL_LOG_PROB, in->log_prob, i, n, at->copies[0]);
-    at->old_log_prob = in->old_log_prob ? rl_chunk_at(batch, RL_OLD_LOG_PROB, in->old_log_prob, i,
-                                                      n, at->copies[1])
-                                        : at->log_prob;
+    at->old_log_prob =
+        in->old_log_prob ? rl_chunk_at(batch, RL_OLD_LOG_PROB, in->old_log_prob, i, n, at->copies[1]) : at->log_prob;
     at->advantages = rl_chunk_at(batch, RL_ADVANTAGES, in->advantages, i, n, at->copies[2]);
     at->slope = call->d_log_prob && n == RL_CHUNK ? call->d_log_prob + i : at->unwanted;
     rl_mask_bits(batch, i, n, at->on);
@@ -74,8 +71,7 @@ static RL_INLINE void rl_token_chunk_at(struct rl_token_chunk *at, const struct 
  * ratio_min and ratio_max stay log-ratios until the end of the row, which needs one exp instead of
  * one per token.
  */
-static RL_INLINE void rl_token_chunk_ratios(struct rl_token_chunk *at, bool limited_kl,
-                                            struct rl_row_sums *sums)
+static RL_INLINE void rl_token_chunk_ratios(struct rl_token_chunk *at, bool limited_kl, struct rl_row_sums *sums)
 {
     const real *log_prob = at->log_prob, *old_log_prob = at->old_log_prob;
     real lowest = INFINITY, highest = -INFINITY;
@@ -138,35 +134,31 @@ struct rl_clip {
 
 static RL_INLINE struct rl_clip rl_clip_of(const struct rl_loss_options *options)
 {
-    return (struct rl_clip){(real)(1 - options->clip_low), (real)(1 + options->clip_high),
-                            (real)options->clip_low, (real)options->clip_high};
+    return (struct rl_clip){(real)(1 - options->clip_low), (real)(1 + options->clip_high), (real)options->clip_low,
+                            (real)options->clip_high};
 }
 
-static RL_INLINE real rl_clip_low(const struct rl_token_chunk *at, struct rl_clip clip, size_t t,
-                                  bool scaled)
+static RL_INLINE real rl_clip_low(const struct rl_token_chunk *at, struct rl_clip clip, size_t t, bool scaled)
 {
     return scaled ? 1 - clip.below * at->scale[t] : clip.low;
 }
 
-static RL_INLINE real rl_clip_high(const struct rl_token_chunk *at, struct rl_clip clip, size_t t,
-                                   bool scaled)
+static RL_INLINE real rl_clip_high(const struct rl_token_chunk *at, struct rl_clip clip, size_t t, bool scaled)
 {
     return scaled ? 1 + clip.above * at->scale[t] : clip.high;
 }
 
 /* Apply the formula to the n tokens that begin at i; weighted and scaled as in rl_token_formula. */
-static RL_INLINE void rl_token_chunk_run(struct rl_token_chunk *at, const struct rl_loss_call *call,
-                                         size_t i, size_t n, real row_weight, bool weighted,
-                                         bool scaled, rl_token_formula *formula,
+static RL_INLINE void rl_token_chunk_run(struct rl_token_chunk *at, const struct rl_loss_call *call, size_t i, size_t n,
+                                         real row_weight, bool weighted, bool scaled, rl_token_formula *formula,
                                          struct rl_row_sums *sums)
 {
     if (weighted)
-        sums->poisoned |= rl_token_chunk_weights(
-            at, rl_chunk_at(&call->batch, RL_WEIGHTS, call->in->weights, i, n, at->copies[3]));
+        sums->poisoned |=
+            rl_token_chunk_weights(at, rl_chunk_at(&call->batch, RL_WEIGHTS, call->in->weights, i, n, at->copies[3]));
     if (scaled)
         sums->poisoned |=
-            rl_token_chunk_scales(at, rl_chunk_at(&call->batch, RL_CLIP_SCALE, call->in->clip_scale,
-                                                  i, n, at->copies[4]));
+            rl_token_chunk_scales(at, rl_chunk_at(&call->batch, RL_CLIP_SCALE, call->in->clip_scale, i, n, at->copies[4]));
     formula(at, call->options, row_weight, weighted, scaled, sums);
     real sum = rl_sum(at->term, RL_CHUNK);
     sums->loss += (double)sum;
@@ -179,14 +171,12 @@ static RL_INLINE void rl_token_chunk_run(struct rl_token_chunk *at, const struct
  * One row of a loss. limited_kl: ppo_kl is computed from the limited log-ratios. The extreme ratios
  * are computed from the extreme log-ratios at the end.
  */
-static RL_INLINE struct rl_row_sums rl_token_row(const struct rl_loss_call *call, size_t row,
-                                                 real row_weight, bool limited_kl,
+static RL_INLINE struct rl_row_sums rl_token_row(const struct rl_loss_call *call, size_t row, real row_weight, bool limited_kl,
                                                  rl_token_formula *formula)
 {
     struct rl_row_sums sums = rl_row_sums_empty();
     struct rl_token_chunk at;
-    for (size_t i = rl_row_at(&call->batch, row), end = rl_row_end(&call->batch, row); i < end;
-         i += RL_CHUNK) {
+    for (size_t i = rl_row_at(&call->batch, row), end = rl_row_end(&call->batch, row); i < end; i += RL_CHUNK) {
         size_t n = end - i < RL_CHUNK ? end - i : RL_CHUNK;
         rl_token_chunk_at(&at, call, i, n);
         rl_token_chunk_ratios(&at, limited_kl, &sums);

@@ -20,8 +20,7 @@ enum { VPREDS, VALUES, RETURNS }; /* in the order of the arguments */
  * The loss is half the square, whose slope is the error itself. Where the clipped error is the
  * larger one the gradient is 0, because the bound does not move with the value.
  */
-HOT(struct rl_row_sums, value_row, (const struct value_call *call, size_t row, real row_weight),
-    (call, row, row_weight))
+HOT(struct rl_row_sums, value_row, (const struct value_call *call, size_t row, real row_weight), (call, row, row_weight))
 {
     const struct rl_grid *batch = &call->batch;
     const real cliprange = (real)call->cliprange;
@@ -65,39 +64,27 @@ static enum rl_status explain(const struct value_call *call, struct rl_error *er
     enum rl_status status = rl_grid_check_reals("vpreds", batch, VPREDS, call->vpreds, false, err);
     if (status == RL_OK)
         status = rl_grid_check_reals("values", batch, VALUES, call->values, false, err);
-    return status == RL_OK
-               ? rl_grid_check_reals("returns", batch, RETURNS, call->returns, false, err)
-               : status;
+    return status == RL_OK ? rl_grid_check_reals("returns", batch, RETURNS, call->returns, false, err) : status;
 }
 
 /* A clip range of 0 is allowed: it keeps the value at the old one, which is a legitimate use. */
-static enum rl_status check(const struct value_call *call, const struct rl_agg *agg,
-                            struct rl_error *err)
+static enum rl_status check(const struct value_call *call, const struct rl_agg *agg, struct rl_error *err)
 {
     if (!agg)
         return rl_fail(err, RL_EINVAL, "aggregation is missing");
     if (!(call->cliprange >= 0) || isinf(call->cliprange))
-        return rl_fail(err, RL_EINVAL, "value clip range is %g, negative or not finite",
-                       call->cliprange);
-    if (call->batch.n_rows > 0 && call->batch.n_tokens > 0 &&
-        (!call->vpreds || !call->values || !call->returns))
-        return rl_fail(err, RL_EINVAL, "%s is missing",
-                       !call->vpreds   ? "vpreds"
-                       : !call->values ? "values"
-                                       : "returns");
+        return rl_fail(err, RL_EINVAL, "value clip range is %g, negative or not finite", call->cliprange);
+    if (call->batch.n_rows > 0 && call->batch.n_tokens > 0 && (!call->vpreds || !call->values || !call->returns))
+        return rl_fail(err, RL_EINVAL, "%s is missing", !call->vpreds ? "vpreds" : !call->values ? "values" : "returns");
     return RL_OK;
 }
 
-enum rl_status rl_value_loss(const struct rl_batch *batch, const struct rl_agg *agg,
-                             double cliprange, const real *vpreds, const real *values,
-                             const real *returns, real *d_vpreds, struct rl_value_result *out,
+enum rl_status rl_value_loss(const struct rl_batch *batch, const struct rl_agg *agg, double cliprange, const real *vpreds,
+                             const real *values, const real *returns, real *d_vpreds, struct rl_value_result *out,
                              struct rl_workspace *ws, struct rl_error *err)
 {
-    struct value_call call = {.vpreds = vpreds,
-                              .values = values,
-                              .returns = returns,
-                              .d_vpreds = d_vpreds,
-                              .cliprange = cliprange};
+    struct value_call call = {
+        .vpreds = vpreds, .values = values, .returns = returns, .d_vpreds = d_vpreds, .cliprange = cliprange};
     struct rl_rows rows;
     enum rl_status status = RL_NEED(err, {"out", out});
     if (status == RL_OK)

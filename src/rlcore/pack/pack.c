@@ -37,26 +37,22 @@ static enum rl_status check_options(const struct rl_pack_options *o, struct rl_e
     if (RL_NEED(err, {"options", o}) != RL_OK)
         return RL_EINVAL;
     if (o->seq_len < 1 || o->n_workers < 1 || o->pad_multiple < 1)
-        return rl_fail(err, RL_EINVAL,
-                       "seq_len %zu, n_workers %zu and pad_multiple %zu must be positive",
-                       o->seq_len, o->n_workers, o->pad_multiple);
-    if (!(o->cost_linear >= 0 && o->cost_quadratic >= 0) ||
-        isinf(o->cost_linear + o->cost_quadratic))
-        return rl_fail(err, RL_EINVAL,
-                       "cost_linear %g and cost_quadratic %g must be finite, not negative",
-                       o->cost_linear, o->cost_quadratic);
+        return rl_fail(err, RL_EINVAL, "seq_len %zu, n_workers %zu and pad_multiple %zu must be positive", o->seq_len,
+                       o->n_workers, o->pad_multiple);
+    if (!(o->cost_linear >= 0 && o->cost_quadratic >= 0) || isinf(o->cost_linear + o->cost_quadratic))
+        return rl_fail(err, RL_EINVAL, "cost_linear %g and cost_quadratic %g must be finite, not negative", o->cost_linear,
+                       o->cost_quadratic);
     return RL_OK;
 }
 
-static enum rl_status check_stream(const double *values, const char *name, size_t sample, size_t n,
-                                   bool optional, struct rl_error *err)
+static enum rl_status check_stream(const double *values, const char *name, size_t sample, size_t n, bool optional,
+                                   struct rl_error *err)
 {
     if (!values && !optional)
         return rl_fail(err, RL_EINVAL, "sample %zu has no %s", sample, name);
     for (size_t t = 0; values && t < n; t++)
         if (!isfinite(values[t]))
-            return rl_fail(err, RL_EVALUE, "%s of sample %zu is %g at token %zu", name, sample,
-                           values[t], t);
+            return rl_fail(err, RL_EVALUE, "%s of sample %zu is %g at token %zu", name, sample, values[t], t);
     return RL_OK;
 }
 
@@ -68,11 +64,9 @@ static enum rl_status check_members(const struct rl_pack_sample *s, size_t i, st
 {
     for (size_t t = 0; t < s->n_tokens; t++) {
         if (s->mask[t] > 1)
-            return rl_fail(err, RL_EVALUE, "mask of sample %zu is %d at token %zu", i, s->mask[t],
-                           t);
+            return rl_fail(err, RL_EVALUE, "mask of sample %zu is %d at token %zu", i, s->mask[t], t);
         if (!s->advantages && s->mask[t] && (!s->rl_weights || s->rl_weights[t] != 0))
-            return rl_fail(err, RL_EINVAL,
-                           "sample %zu has no advantages, but token %zu trains with rl", i, t);
+            return rl_fail(err, RL_EINVAL, "sample %zu has no advantages, but token %zu trains with rl", i, t);
     }
     return RL_OK;
 }
@@ -82,12 +76,10 @@ static enum rl_status check_sample(const struct rl_pack_sample *s, size_t i, str
 {
     const double *streams[] = {s->logprobs,   s->temperatures, s->advantages,    s->ref_logprobs,
                                s->rl_weights, s->ce_weights,   s->ref_kl_weights};
-    static const char *const names[] = {"logprobs",      "temperatures", "advantages",
-                                        "ref_logprobs",  "rl_weights",   "ce_weights",
-                                        "ref_kl_weights"};
+    static const char *const names[] = {"logprobs",   "temperatures", "advantages",    "ref_logprobs",
+                                        "rl_weights", "ce_weights",   "ref_kl_weights"};
     if (s->n_tokens == 0 || !s->token_ids || !s->mask || !s->env_name)
-        return rl_fail(err, RL_EINVAL,
-                       "sample %zu has no tokens, token ids, mask or environment name", i);
+        return rl_fail(err, RL_EINVAL, "sample %zu has no tokens, token ids, mask or environment name", i);
     if (strcmp(s->env_name, "all") == 0)
         return rl_fail(err, RL_EINVAL, "sample %zu: the environment name 'all' is reserved", i);
     for (size_t k = 0; k < sizeof streams / sizeof *streams; k++)
@@ -96,8 +88,8 @@ static enum rl_status check_sample(const struct rl_pack_sample *s, size_t i, str
     return check_members(s, i, err);
 }
 
-enum rl_status rl_pack_check(const struct rl_pack_sample *samples, size_t n,
-                             const struct rl_pack_options *options, struct rl_error *err)
+enum rl_status rl_pack_check(const struct rl_pack_sample *samples, size_t n, const struct rl_pack_options *options,
+                             struct rl_error *err)
 {
     enum rl_status status = check_options(options, err);
     if (status == RL_OK && n)
@@ -108,8 +100,7 @@ enum rl_status rl_pack_check(const struct rl_pack_sample *samples, size_t n,
 }
 
 /* Compute count, tokens and cost of a bin, which must not be empty. */
-static void measure(struct bins *b, size_t bin, const size_t *lengths,
-                    const struct rl_pack_options *o)
+static void measure(struct bins *b, size_t bin, const size_t *lengths, const struct rl_pack_options *o)
 {
     double sum = 0, squares = 0;
     b->count[bin] = 0;
@@ -146,8 +137,7 @@ static size_t open_bin(struct bins *b)
  * is close to the optimum for usual lengths. The cost is quadratic in the number of bins, which is
  * small.
  */
-static void first_fit(struct bins *b, const size_t *lengths, size_t n,
-                      const struct rl_pack_options *o)
+static void first_fit(struct bins *b, const size_t *lengths, size_t n, const struct rl_pack_options *o)
 {
     for (size_t i = 0; i < n; i++) {
         b->items[i] = i;
@@ -185,8 +175,7 @@ static size_t bin_to_split(const struct bins *b)
  * The longest sample goes first, always to the lighter half, which never puts the two longest
  * together. On a tie the left half is used, as in the definition.
  */
-static void split(struct bins *b, size_t left, const size_t *lengths,
-                  const struct rl_pack_options *o)
+static void split(struct bins *b, size_t left, const size_t *lengths, const struct rl_pack_options *o)
 {
     size_t n = 0, right = open_bin(b);
     for (size_t i = b->head[left]; i != SIZE_MAX; i = b->next[i]) {
@@ -210,8 +199,7 @@ static void split(struct bins *b, size_t left, const size_t *lengths,
 }
 
 /* May stop below the target if all bins have one sample; rl_pack_plan then adds copies. */
-static void split_for_workers(struct bins *b, const size_t *lengths,
-                              const struct rl_pack_options *o)
+static void split_for_workers(struct bins *b, const size_t *lengths, const struct rl_pack_options *o)
 {
     size_t target = (b->n + o->n_workers - 1) / o->n_workers * o->n_workers;
     while (b->n < target) {
@@ -245,8 +233,7 @@ static size_t padding(size_t tokens, const struct rl_pack_options *o)
  * Cost of a bin, with the padding counted in its last sample. Padding is computed like tokens,
  * within the attention of the last sample, so a bin with much padding is not cheap.
  */
-static double padded_cost(size_t bin, const size_t *lengths, const struct rl_pack_options *o,
-                          const struct rl_pack_plan *plan)
+static double padded_cost(size_t bin, const size_t *lengths, const struct rl_pack_options *o, const struct rl_pack_plan *plan)
 {
     size_t tokens = 0;
     double sum = 0, squares = 0;
@@ -274,9 +261,8 @@ static struct bins take_bins(struct rl_scratch *s, size_t n)
     return b;
 }
 
-enum rl_status rl_pack_plan(const size_t *lengths, size_t n, const struct rl_pack_options *options,
-                            struct rl_pack_plan *plan, struct rl_workspace *ws,
-                            struct rl_error *err)
+enum rl_status rl_pack_plan(const size_t *lengths, size_t n, const struct rl_pack_options *options, struct rl_pack_plan *plan,
+                            struct rl_workspace *ws, struct rl_error *err)
 {
     if (RL_NEED(err, {"plan", plan}) != RL_OK)
         return RL_EINVAL;
@@ -286,8 +272,8 @@ enum rl_status rl_pack_plan(const size_t *lengths, size_t n, const struct rl_pac
     /* Refuses an n so large that a size computed from it below could overflow. */
     if (n == 0 || n > SIZE_MAX / 64 - options->n_workers)
         return rl_fail(err, RL_EINVAL, "%zu samples cannot be packed", n);
-    if (RL_NEED(err, {"lengths", lengths}, {"plan.order", plan->order},
-                {"plan.bin_start", plan->bin_start}, {"plan.slots", plan->slots}) != RL_OK)
+    if (RL_NEED(err, {"lengths", lengths}, {"plan.order", plan->order}, {"plan.bin_start", plan->bin_start},
+                {"plan.slots", plan->slots}) != RL_OK)
         return RL_EINVAL;
     for (size_t i = 0; i < n; i++)
         if (lengths[i] == 0)
@@ -321,8 +307,7 @@ static size_t bin_of(const struct rl_pack_plan *plan, size_t slot)
     return plan->slots[slot] < plan->n_bins ? plan->slots[slot] : 0;
 }
 
-size_t rl_pack_tokens(const size_t *lengths, const struct rl_pack_options *options,
-                      const struct rl_pack_plan *plan, size_t slot)
+size_t rl_pack_tokens(const size_t *lengths, const struct rl_pack_options *options, const struct rl_pack_plan *plan, size_t slot)
 {
     size_t tokens = 0, bin = bin_of(plan, slot);
     for (size_t k = plan->bin_start[bin]; k < plan->bin_start[bin + 1]; k++)
@@ -340,8 +325,7 @@ static void copy_stream(double *out, const double *values, double fill, size_t n
  * A copy has unchanged tokens, so that the forward pass is valid, but trains nothing: mask and
  * advantages are 0.
  */
-static void put_sample(const struct rl_pack_sample *s, size_t index, size_t n, bool trains,
-                       struct rl_pack_micro_batch *out)
+static void put_sample(const struct rl_pack_sample *s, size_t index, size_t n, bool trains, struct rl_pack_micro_batch *out)
 {
     size_t at = out->n_tokens;
     for (size_t t = 0; t < n; t++) {
@@ -393,8 +377,8 @@ static void put_padding(size_t n, struct rl_pack_micro_batch *out)
     out->n_tokens += n;
 }
 
-void rl_pack_fill(const struct rl_pack_sample *samples, const struct rl_pack_options *options,
-                  const struct rl_pack_plan *plan, size_t slot, struct rl_pack_micro_batch *out)
+void rl_pack_fill(const struct rl_pack_sample *samples, const struct rl_pack_options *options, const struct rl_pack_plan *plan,
+                  size_t slot, struct rl_pack_micro_batch *out)
 {
     size_t bin = bin_of(plan, slot);
     bool trains = plan->slots[slot] < plan->n_bins;
@@ -405,8 +389,7 @@ void rl_pack_fill(const struct rl_pack_sample *samples, const struct rl_pack_opt
      * A stream exists for the whole micro batch as soon as one sample has it, because tensors have
      * no holes. The other samples get the neutral value.
      */
-    out->has_ref_logprobs = out->has_rl_weights = out->has_ce_weights = out->has_ref_kl_weights =
-        false;
+    out->has_ref_logprobs = out->has_rl_weights = out->has_ce_weights = out->has_ref_kl_weights = false;
     for (const size_t *i = first; i < last; i++) {
         out->has_ref_logprobs |= samples[*i].ref_logprobs != NULL;
         out->has_rl_weights |= trains && samples[*i].rl_weights;

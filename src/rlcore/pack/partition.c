@@ -47,8 +47,7 @@ void rl_sort_by(size_t *items, size_t *spare, size_t n, const double *key, doubl
  * Compare by total, then by the sequence of items. No two sets hold the same items, so the
  * comparison is never equal, and heap sort, which is not stable, has a unique result.
  */
-static int compare_sets(const struct rl_partition *p, const struct rl_part_set *a,
-                        const struct rl_part_set *b)
+static int compare_sets(const struct rl_partition *p, const struct rl_part_set *a, const struct rl_part_set *b)
 {
     if (a->total != b->total)
         return a->total < b->total ? -1 : 1;
@@ -126,8 +125,7 @@ static void bring_widest_last(struct rl_partition *p, size_t n_states)
 }
 
 /* Join set i of first with set V - 1 - i of second; the result replaces second. */
-static void join_states(struct rl_partition *p, const struct rl_part_set *first,
-                        struct rl_part_set *second)
+static void join_states(struct rl_partition *p, const struct rl_part_set *first, struct rl_part_set *second)
 {
     for (size_t i = 0; i < p->n_parts; i++) {
         struct rl_part_set *other = &second[p->n_parts - 1 - i];
@@ -181,8 +179,7 @@ static void find_extremes(const struct rl_partition *p, double sign, size_t *ext
  * The most extreme load of all parts except two; minus or plus infinity if there are no other
  * parts.
  */
-static double extreme_but(const struct rl_partition *p, const size_t *extremes, double sign,
-                          size_t but, size_t nor)
+static double extreme_but(const struct rl_partition *p, const size_t *extremes, double sign, size_t but, size_t nor)
 {
     for (size_t k = 0; k < 3 && extremes[k] != NO_ITEM; k++)
         if (extremes[k] != but && extremes[k] != nor)
@@ -190,8 +187,8 @@ static double extreme_but(const struct rl_partition *p, const size_t *extremes, 
     return -sign * INFINITY;
 }
 
-static void best_swap_between(const struct rl_partition *p, const size_t *items, size_t left,
-                              size_t right, double low, double high, struct swap *best)
+static void best_swap_between(const struct rl_partition *p, const size_t *items, size_t left, size_t right, double low,
+                              double high, struct swap *best)
 {
     size_t per_part = p->n_items / p->n_parts;
     for (size_t i = left * per_part; i < (left + 1) * per_part; i++)
@@ -227,8 +224,7 @@ static bool improve(struct rl_partition *p, size_t *items)
     size_t per_part = p->n_items / p->n_parts, highest[3], lowest[3];
     find_extremes(p, 1, highest);
     find_extremes(p, -1, lowest);
-    struct swap best = {.largest = p->load[highest[0]],
-                        .range = p->load[highest[0]] - p->load[lowest[0]]};
+    struct swap best = {.largest = p->load[highest[0]], .range = p->load[highest[0]] - p->load[lowest[0]]};
     for (size_t left = 0; left < p->n_parts; left++)
         for (size_t right = left + 1; right < p->n_parts; right++)
             best_swap_between(p, items, left, right, extreme_but(p, lowest, -1, left, right),

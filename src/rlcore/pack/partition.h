@@ -22,8 +22,7 @@ struct rl_partition {
     double *load;            /* [n_parts] scratch */
 };
 
-void rl_partition_take(struct rl_partition *p, struct rl_scratch *s, size_t n_items,
-                       size_t n_parts);
+void rl_partition_take(struct rl_partition *p, struct rl_scratch *s, size_t n_items, size_t n_parts);
 
 /* Write items [n_items]: the parts one after another, n_items / n_parts items each. */
 void rl_partition_run(struct rl_partition *p, size_t *items);

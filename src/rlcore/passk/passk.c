@@ -5,18 +5,15 @@
 
 #include "support/scratch.h"
 
-static enum rl_status check_counts(size_t n_problems, const int64_t *n, const int64_t *c,
-                                   int64_t least, struct rl_error *err)
+static enum rl_status check_counts(size_t n_problems, const int64_t *n, const int64_t *c, int64_t least, struct rl_error *err)
 {
     if (n_problems && (!n || !c))
         return rl_fail(err, RL_EINVAL, "n or c is missing");
     for (size_t i = 0; i < n_problems; i++) {
         if (n[i] < least)
-            return rl_fail(err, RL_EVALUE, "n[%zu] is %lld, below %lld", i, (long long)n[i],
-                           (long long)least);
+            return rl_fail(err, RL_EVALUE, "n[%zu] is %lld, below %lld", i, (long long)n[i], (long long)least);
         if (c[i] < 0 || c[i] > n[i])
-            return rl_fail(err, RL_EVALUE, "c[%zu] is %lld, not in 0..%lld", i, (long long)c[i],
-                           (long long)n[i]);
+            return rl_fail(err, RL_EVALUE, "c[%zu] is %lld, not in 0..%lld", i, (long long)c[i], (long long)n[i]);
     }
     return RL_OK;
 }
@@ -59,22 +56,20 @@ static double bernoulli(int64_t n, int64_t c, int64_t k)
 }
 
 /* For k > n the unbiased estimator is undefined; the reference's 1 would be wrong. */
-static enum rl_status check_within(enum rl_passk estimator, size_t n_problems, const int64_t *n,
-                                   size_t n_k, const int64_t *k, struct rl_error *err)
+static enum rl_status check_within(enum rl_passk estimator, size_t n_problems, const int64_t *n, size_t n_k, const int64_t *k,
+                                   struct rl_error *err)
 {
     if ((unsigned)estimator > RL_PASSK_BERNOULLI)
         return rl_fail(err, RL_EINVAL, "pass@k estimator %d is unknown", (int)estimator);
     for (size_t i = 0; estimator == RL_PASSK_UNBIASED && i < n_problems; i++)
         for (size_t j = 0; j < n_k; j++)
             if (k[j] > n[i])
-                return rl_fail(err, RL_EVALUE, "k[%zu] is %lld, above n[%zu] = %lld", j,
-                               (long long)k[j], i, (long long)n[i]);
+                return rl_fail(err, RL_EVALUE, "k[%zu] is %lld, above n[%zu] = %lld", j, (long long)k[j], i, (long long)n[i]);
     return RL_OK;
 }
 
-enum rl_status rl_passk(enum rl_passk estimator, size_t n_problems, const int64_t *n,
-                        const int64_t *c, size_t n_k, const int64_t *k, double *per_problem,
-                        double *mean, struct rl_error *err)
+enum rl_status rl_passk(enum rl_passk estimator, size_t n_problems, const int64_t *n, const int64_t *c, size_t n_k,
+                        const int64_t *k, double *per_problem, double *mean, struct rl_error *err)
 {
     enum rl_status status = check_counts(n_problems, n, c, 1, err);
     if (status == RL_OK)
@@ -86,8 +81,7 @@ enum rl_status rl_passk(enum rl_passk estimator, size_t n_problems, const int64_
     for (size_t j = 0; status == RL_OK && j < n_k; j++) {
         double sum = 0;
         for (size_t i = 0; i < n_problems; i++) {
-            double value = estimator == RL_PASSK_UNBIASED ? unbiased(n[i], c[i], k[j])
-                                                          : bernoulli(n[i], c[i], k[j]);
+            double value = estimator == RL_PASSK_UNBIASED ? unbiased(n[i], c[i], k[j]) : bernoulli(n[i], c[i], k[j]);
             sum += value;
             if (per_problem)
                 per_problem[i * n_k + j] = value;
@@ -122,16 +116,13 @@ static double log_fail(double alpha, double beta, int64_t k)
         sum += log1p(-alpha / (alpha + beta + (double)i));
     if (summed == k)
         return sum;
-    return sum + log_gamma_ratio(beta + (double)summed, alpha) -
-           log_gamma_ratio(beta + (double)k, alpha);
+    return sum + log_gamma_ratio(beta + (double)summed, alpha) - log_gamma_ratio(beta + (double)k, alpha);
 }
 
-enum rl_status rl_passk_beta(double alpha, double beta, size_t n_k, const int64_t *k, double *passk,
-                             struct rl_error *err)
+enum rl_status rl_passk_beta(double alpha, double beta, size_t n_k, const int64_t *k, double *passk, struct rl_error *err)
 {
     if (!(alpha > 0 && isfinite(alpha) && beta > 0 && isfinite(beta)))
-        return rl_fail(err, RL_EINVAL, "alpha %g, beta %g: both must be positive and finite", alpha,
-                       beta);
+        return rl_fail(err, RL_EINVAL, "alpha %g, beta %g: both must be positive and finite", alpha, beta);
     enum rl_status status = check_ks(n_k, k, err);
     if (status == RL_OK && n_k)
         status = RL_NEED(err, {"passk", passk});
@@ -144,18 +135,15 @@ enum rl_status rl_passk_beta(double alpha, double beta, size_t n_k, const int64_
  * Each sample of a block gets the reward of the whole block: the policy is rewarded if one of k
  * samples is right.
  */
-enum rl_status rl_passk_reward(size_t n, const double *rewards, size_t k, double *out,
-                               struct rl_error *err)
+enum rl_status rl_passk_reward(size_t n, const double *rewards, size_t k, double *out, struct rl_error *err)
 {
     if (k < 1 || n % k != 0)
-        return rl_fail(err, RL_EINVAL, "%zu rewards cannot be divided into blocks of k = %zu", n,
-                       k);
+        return rl_fail(err, RL_EINVAL, "%zu rewards cannot be divided into blocks of k = %zu", n, k);
     if (n && (!rewards || !out))
         return rl_fail(err, RL_EINVAL, "rewards are missing");
     for (size_t i = 0; i < n; i++)
         if (!isfinite(rewards[i]))
-            return rl_fail(err, RL_EVALUE, "rewards[%zu] is %g, not a finite number", i,
-                           rewards[i]);
+            return rl_fail(err, RL_EVALUE, "rewards[%zu] is %g, not a finite number", i, rewards[i]);
     for (size_t block = 0; block < n; block += k) {
         double best = rewards[block];
         for (size_t i = block; i < block + k; i++)

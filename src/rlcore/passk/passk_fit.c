@@ -196,28 +196,25 @@ static enum rl_status start(const struct counts *data, double x[2], struct rl_er
         return rl_fail(err, RL_EINVAL, "n or c is missing");
     for (size_t i = 0; i < data->n_problems; i++) {
         if (data->n[i] < 0 || data->c[i] < 0 || data->c[i] > data->n[i])
-            return rl_fail(err, RL_EVALUE, "c[%zu] is %lld of n[%zu] = %lld", i,
-                           (long long)data->c[i], i, (long long)data->n[i]);
+            return rl_fail(err, RL_EVALUE, "c[%zu] is %lld of n[%zu] = %lld", i, (long long)data->c[i], i, (long long)data->n[i]);
         correct += (double)data->c[i];
         samples += (double)data->n[i];
         most = data->n[i] > most ? data->n[i] : most;
     }
     if (!(correct > 0 && correct < samples))
-        return rl_fail(err, RL_ENOMAX,
-                       "all samples %s: the likelihood of alpha, beta has no maximum",
+        return rl_fail(err, RL_ENOMAX, "all samples %s: the likelihood of alpha, beta has no maximum",
                        correct > 0 ? "are correct" : "are wrong or missing");
     if (most == 1)
-        return rl_fail(
-            err, RL_ENOMAX,
-            "one sample a problem shows the mean pass rate and no spread: the likelihood "
-            "of alpha, beta has no single maximum");
+        return rl_fail(err, RL_ENOMAX,
+                       "one sample a problem shows the mean pass rate and no spread: the likelihood "
+                       "of alpha, beta has no single maximum");
     x[0] = log(correct / samples);
     x[1] = log1p(-correct / samples);
     return RL_OK;
 }
 
-enum rl_status rl_passk_beta_fit(size_t n_problems, const int64_t *n, const int64_t *c,
-                                 struct rl_beta_fit *fit, struct rl_error *err)
+enum rl_status rl_passk_beta_fit(size_t n_problems, const int64_t *n, const int64_t *c, struct rl_beta_fit *fit,
+                                 struct rl_error *err)
 {
     if (RL_NEED(err, {"fit", fit}) != RL_OK)
         return RL_EINVAL;

@@ -17,15 +17,13 @@
  * The utility of an episode is the difference of the values before and after it, so the utilities
  * of all episodes add up to that of the whole response.
  */
-enum rl_status rl_marginal_utility(size_t n, const double *values, double *utilities,
-                                   struct rl_error *err)
+enum rl_status rl_marginal_utility(size_t n, const double *values, double *utilities, struct rl_error *err)
 {
     if (n == 0 || !values || (n > 1 && !utilities))
         return rl_fail(err, RL_EINVAL, "prefix_values is empty: it needs at least one prefix");
     for (size_t j = 0; j < n; j++)
         if (!isfinite(values[j]))
-            return rl_fail(err, RL_EVALUE, "prefix_values[%zu] is %g, not a finite number", j,
-                           values[j]);
+            return rl_fail(err, RL_EVALUE, "prefix_values[%zu] is %g, not a finite number", j, values[j]);
     for (size_t j = 0; j + 1 < n; j++)
         utilities[j] = values[j + 1] - values[j];
     return RL_OK;
@@ -33,8 +31,7 @@ enum rl_status rl_marginal_utility(size_t n, const double *values, double *utili
 
 void rl_episode_options_init(struct rl_episode_options *options)
 {
-    static const char *const markers[] = {"Wait,",   "Alternatively,", "Actually,", "Hmm,",
-                                          "Let me ", "I need to ",     "So ",       "But "};
+    static const char *const markers[] = {"Wait,", "Alternatively,", "Actually,", "Hmm,", "Let me ", "I need to ", "So ", "But "};
     *options = (struct rl_episode_options){markers, sizeof markers / sizeof *markers, 256};
 }
 
@@ -55,8 +52,7 @@ static bool marker_at(const struct response *r, size_t byte)
     size_t left = r->token[r->n_tokens] - byte;
     for (size_t i = 0; i < r->options->n_markers; i++) {
         size_t length = strlen(r->options->markers[i]);
-        if (length > 0 && length <= left &&
-            memcmp(r->text + byte, r->options->markers[i], length) == 0)
+        if (length > 0 && length <= left && memcmp(r->text + byte, r->options->markers[i], length) == 0)
             return true;
     }
     return false;
@@ -106,14 +102,12 @@ static enum rl_status check(const struct response *r, struct rl_error *err)
         return rl_fail(err, RL_EINVAL, "text, token offsets or starts are missing");
     for (size_t t = 0; t < r->n_tokens; t++)
         if (r->token[t + 1] < r->token[t])
-            return rl_fail(err, RL_EVALUE, "token[%zu] is %zu, before token[%zu] = %zu", t + 1,
-                           r->token[t + 1], t, r->token[t]);
+            return rl_fail(err, RL_EVALUE, "token[%zu] is %zu, before token[%zu] = %zu", t + 1, r->token[t + 1], t, r->token[t]);
     return RL_OK;
 }
 
-enum rl_status rl_episode_starts(const char *text, size_t n_tokens, const size_t *token,
-                                 const struct rl_episode_options *options, size_t *starts,
-                                 size_t *n_episodes, struct rl_error *err)
+enum rl_status rl_episode_starts(const char *text, size_t n_tokens, const size_t *token, const struct rl_episode_options *options,
+                                 size_t *starts, size_t *n_episodes, struct rl_error *err)
 {
     if (RL_NEED(err, {"n_episodes", n_episodes}) != RL_OK)
         return RL_EINVAL;

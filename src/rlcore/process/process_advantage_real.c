@@ -45,8 +45,7 @@ static double reward_at(const struct task *task, size_t i)
  * Sum the rewards of both kinds over a group; in the second pass sum the squared distances from the
  * mean.
  */
-static void gather(const struct task *task, const size_t *rows, size_t n, bool second_pass,
-                   struct set sets[3])
+static void gather(const struct task *task, const size_t *rows, size_t n, bool second_pass, struct set sets[3])
 {
     const struct rl_grid *batch = &task->batch;
     for (size_t j = 0; j < n; j++)
@@ -92,15 +91,13 @@ static enum rl_status check_row(const struct task *task, size_t row, struct rl_e
 {
     for (size_t i = rl_row_at(&task->batch, row), t = 0; t < rl_row_length(&task->batch, row); t++) {
         if (task->event[i + t] > RL_EVENT_OUTCOME)
-            return rl_fail(err, RL_EVALUE, "event[%zu][%zu] is %u, not 0, 1 or 2", row, t,
-                           task->event[i + t]);
+            return rl_fail(err, RL_EVALUE, "event[%zu][%zu] is %u, not 0, 1 or 2", row, t, task->event[i + t]);
         double raw = (double)rl_real_at(&task->batch, 0, task->rewards, i + t);
         if (!task->event[i + t] && (raw < 0 || raw > 0))
             return rl_fail(err, RL_EVALUE, "token_level_rewards[%zu][%zu] is %g, but event[%zu][%zu] is 0 and it would be lost",
                            row, t, raw, row, t);
         if (!isfinite(reward_at(task, i + t)))
-            return rl_fail(err, RL_EVALUE,
-                           "token_level_rewards[%zu][%zu] is %g, not a finite number", row, t,
+            return rl_fail(err, RL_EVALUE, "token_level_rewards[%zu][%zu] is %g, not a finite number", row, t,
                            reward_at(task, i + t));
     }
     return RL_OK;
@@ -109,17 +106,15 @@ static enum rl_status check_row(const struct task *task, size_t row, struct rl_e
 static enum rl_status check(const struct task *task, const real *advantages, struct rl_error *err)
 {
     enum rl_status status = RL_OK;
-    if (task->batch.n_rows && task->batch.n_tokens &&
-        (!task->event || !task->rewards || !advantages))
+    if (task->batch.n_rows && task->batch.n_tokens && (!task->event || !task->rewards || !advantages))
         return rl_fail(err, RL_EINVAL, "event, token_level_rewards or advantages is missing");
     for (size_t row = 0; status == RL_OK && row < task->batch.n_rows; row++)
         status = check_row(task, row, err);
     return status;
 }
 
-enum rl_status rl_process_advantage(const struct rl_batch *batch, const uint8_t *event,
-                                    const real *rewards, real *advantages, struct rl_workspace *ws,
-                                    struct rl_error *err)
+enum rl_status rl_process_advantage(const struct rl_batch *batch, const uint8_t *event, const real *rewards, real *advantages,
+                                    struct rl_workspace *ws, struct rl_error *err)
 {
     struct task task = {.event = event, .rewards = rewards};
     enum rl_status status = rl_grid_of(&task.batch, batch, RL_NEEDS_GROUPS, err);

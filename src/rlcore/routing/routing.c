@@ -14,16 +14,13 @@
 #include "support/scratch.h"
 #include "routing/routing_internal.h"
 
-static enum rl_status check_shape(const char *name, const struct rl_routes *routes,
-                                  size_t cells, struct rl_error *err)
+static enum rl_status check_shape(const char *name, const struct rl_routes *routes, size_t cells, struct rl_error *err)
 {
     size_t size = 0;
-    if (routes->n_layers == 0 || routes->top_k == 0 || routes->top_k > routes->n_experts ||
-        routes->n_experts > RL_NO_EXPERT)
-        return rl_fail(err, RL_EINVAL, "%s: %zu layers with %zu of %zu experts are invalid routes",
-                       name, routes->n_layers, routes->top_k, routes->n_experts);
-    if (__builtin_mul_overflow(routes->n_layers, routes->top_k, &size) ||
-        __builtin_mul_overflow(size, cells, &size))
+    if (routes->n_layers == 0 || routes->top_k == 0 || routes->top_k > routes->n_experts || routes->n_experts > RL_NO_EXPERT)
+        return rl_fail(err, RL_EINVAL, "%s: %zu layers with %zu of %zu experts are invalid routes", name, routes->n_layers,
+                       routes->top_k, routes->n_experts);
+    if (__builtin_mul_overflow(routes->n_layers, routes->top_k, &size) || __builtin_mul_overflow(size, cells, &size))
         return rl_fail(err, RL_EINVAL, "%s are too many", name);
     if (cells && !routes->experts)
         return rl_fail(err, RL_EINVAL, "%s are missing", name);
@@ -48,36 +45,33 @@ static size_t bad_expert(const uint16_t *place, size_t k, size_t n_experts)
 }
 
 /* Check token t of a row, whose index is i. */
-static enum rl_status check_token(const char *name, const struct rl_routes *routes, size_t row,
-                                  size_t t, size_t i, struct rl_error *err)
+static enum rl_status check_token(const char *name, const struct rl_routes *routes, size_t row, size_t t, size_t i,
+                                  struct rl_error *err)
 {
     size_t k = routes->top_k, layers = routes->n_layers;
     for (size_t layer = 0; layer < layers; layer++) {
         const uint16_t *place = routes->experts + (i * layers + layer) * k;
         size_t bad = bad_expert(place, k, routes->n_experts);
         if (bad < k)
-            return rl_fail(err, RL_EVALUE, "%s[%zu][%zu][%zu][%zu] is %u, %s", name, row, t, layer,
-                           bad, place[bad],
-                           place[bad] >= routes->n_experts ? "not an expert"
-                                                           : "an expert listed twice");
+            return rl_fail(err, RL_EVALUE, "%s[%zu][%zu][%zu][%zu] is %u, %s", name, row, t, layer, bad, place[bad],
+                           place[bad] >= routes->n_experts ? "not an expert" : "an expert listed twice");
     }
     return RL_OK;
 }
 
-static enum rl_status check_routes(const char *name, const struct rl_routes *routes,
-                                   const struct rl_grid *batch, struct rl_error *err)
+static enum rl_status check_routes(const char *name, const struct rl_routes *routes, const struct rl_grid *batch,
+                                   struct rl_error *err)
 {
     enum rl_status status = check_shape(name, routes, rl_grid_end(batch), err);
     for (size_t row = 0; status == RL_OK && row < batch->n_rows; row++)
-        for (size_t i = rl_row_at(batch, row), t = 0;
-             status == RL_OK && t < rl_row_length(batch, row); t++)
+        for (size_t i = rl_row_at(batch, row), t = 0; status == RL_OK && t < rl_row_length(batch, row); t++)
             if (rl_on(batch, i + t))
                 status = check_token(name, routes, row, t, i + t, err);
     return status;
 }
 
-enum rl_status rl_routes_check(const char *name, const struct rl_routes *routes,
-                               const struct rl_batch *batch, struct rl_error *err)
+enum rl_status rl_routes_check(const char *name, const struct rl_routes *routes, const struct rl_batch *batch,
+                               struct rl_error *err)
 {
     struct rl_grid grid;
     if (RL_NEED(err, {"name", name}, {"routes", routes}, {"batch", batch}) != RL_OK)
@@ -101,15 +95,15 @@ static size_t count_common(const uint16_t *a, const uint16_t *b, size_t k)
     return common;
 }
 
-static enum rl_status check_pair(const struct rl_grid *batch, const struct rl_routes *a,
-                                 const struct rl_routes *b, struct rl_error *err)
+static enum rl_status check_pair(const struct rl_grid *batch, const struct rl_routes *a, const struct rl_routes *b,
+                                 struct rl_error *err)
 {
     enum rl_status status = check_routes("routes a", a, batch, err);
     if (status == RL_OK)
         status = check_routes("routes b", b, batch, err);
     if (status == RL_OK && (a->n_layers != b->n_layers || a->top_k != b->top_k))
-        status = rl_fail(err, RL_EINVAL, "routes of %zu layers x %zu experts and of %zu x %zu",
-                         a->n_layers, a->top_k, b->n_layers, b->top_k);
+        status = rl_fail(err, RL_EINVAL, "routes of %zu layers x %zu experts and of %zu x %zu", a->n_layers, a->top_k,
+                         b->n_layers, b->top_k);
     return status;
 }
 
@@ -140,9 +134,8 @@ size_t rl_routes_bytes(size_t n_rows, size_t n_layers)
     return s.used;
 }
 
-static void compare_row(const struct rl_grid *batch, const struct rl_routes *a,
-                        const struct rl_routes *b, size_t row, const struct counts *counts,
-                        double *per_token)
+static void compare_row(const struct rl_grid *batch, const struct rl_routes *a, const struct rl_routes *b, size_t row,
+                        const struct counts *counts, double *per_token)
 {
     size_t layers = a->n_layers, k = a->top_k;
     for (size_t layer = 0; layer < layers; layer++)
@@ -163,8 +156,8 @@ static void compare_row(const struct rl_grid *batch, const struct rl_routes *a,
     }
 }
 
-static void add_up(const struct rl_grid *batch, const struct rl_routes *a,
-                   const struct counts *counts, double *per_layer, struct rl_route_agreement *out)
+static void add_up(const struct rl_grid *batch, const struct rl_routes *a, const struct counts *counts, double *per_layer,
+                   struct rl_route_agreement *out)
 {
     uint64_t tokens = 0, exact = 0, all = 0;
     for (size_t row = 0; row < batch->n_rows; row++) {
@@ -184,9 +177,8 @@ static void add_up(const struct rl_grid *batch, const struct rl_routes *a,
     out->exact = tokens ? (double)exact / (double)out->n_places : 1;
 }
 
-enum rl_status rl_routes_compare(const struct rl_batch *batch, const struct rl_routes *a,
-                                 const struct rl_routes *b, double *per_layer, double *per_token,
-                                 struct rl_route_agreement *out, struct rl_workspace *ws,
+enum rl_status rl_routes_compare(const struct rl_batch *batch, const struct rl_routes *a, const struct rl_routes *b,
+                                 double *per_layer, double *per_token, struct rl_route_agreement *out, struct rl_workspace *ws,
                                  struct rl_error *err)
 {
     if (RL_NEED(err, {"batch", batch}, {"routes a", a}, {"routes b", b}, {"out", out}) != RL_OK)
@@ -211,8 +203,7 @@ enum rl_status rl_routes_compare(const struct rl_batch *batch, const struct rl_r
     return RL_OK;
 }
 
-static enum rl_status check_replayed(const struct rl_routes *used,
-                                     const struct rl_routes *recorded, size_t row, size_t t,
+static enum rl_status check_replayed(const struct rl_routes *used, const struct rl_routes *recorded, size_t row, size_t t,
                                      size_t i, struct rl_error *err)
 {
     size_t layers = used->n_layers, k = used->top_k;
@@ -231,26 +222,23 @@ static enum rl_status check_replayed(const struct rl_routes *used,
  * A missing replay looks like a working run with a slightly worse ratio, so every place is checked
  * instead of a sample of them.
  */
-enum rl_status rl_routes_replayed(const struct rl_batch *batch, const struct rl_routes *used,
-                                  const struct rl_routes *recorded, struct rl_error *err)
+enum rl_status rl_routes_replayed(const struct rl_batch *batch, const struct rl_routes *used, const struct rl_routes *recorded,
+                                  struct rl_error *err)
 {
-    if (RL_NEED(err, {"batch", batch}, {"routes used", used}, {"routes recorded", recorded}) !=
-        RL_OK)
+    if (RL_NEED(err, {"batch", batch}, {"routes used", used}, {"routes recorded", recorded}) != RL_OK)
         return RL_EINVAL;
     struct rl_grid grid;
     enum rl_status status = rl_grid_open(&grid, batch, RL_NEEDS_MASK, true, err);
     if (status == RL_OK)
         status = check_pair(&grid, used, recorded, err);
     for (size_t row = 0; status == RL_OK && row < grid.n_rows; row++)
-        for (size_t i = rl_row_at(&grid, row), t = 0;
-             status == RL_OK && t < rl_row_length(&grid, row); t++)
+        for (size_t i = rl_row_at(&grid, row), t = 0; status == RL_OK && t < rl_row_length(&grid, row); t++)
             if (rl_on(&grid, i + t))
                 status = check_replayed(used, recorded, row, t, i + t, err);
     return status;
 }
 
-enum rl_status rl_routes_carry(const struct rl_routes *routes, size_t n_tokens,
-                               const size_t *source, size_t n_out, uint16_t *out,
+enum rl_status rl_routes_carry(const struct rl_routes *routes, size_t n_tokens, const size_t *source, size_t n_out, uint16_t *out,
                                struct rl_error *err)
 {
     if (RL_NEED(err, {"routes", routes}) != RL_OK)
@@ -269,8 +257,7 @@ enum rl_status rl_routes_carry(const struct rl_routes *routes, size_t n_tokens,
         else if (source[i] < n_tokens)
             memcpy(out + i * size, routes->experts + source[i] * size, size * sizeof *out);
         else
-            status =
-                rl_fail(err, RL_EINVAL, "source[%zu] is %zu of %zu tokens", i, source[i], n_tokens);
+            status = rl_fail(err, RL_EINVAL, "source[%zu] is %zu of %zu tokens", i, source[i], n_tokens);
     }
     return status;
 }
@@ -280,15 +267,14 @@ enum rl_status rl_routes_carry(const struct rl_routes *routes, size_t n_tokens,
  * three updates, the training engine's routes (R2) make the ratio depend on the weights only. For
  * more updates, only the routes of the inference engine (R3) do.
  */
-enum rl_status rl_replay_choose(double global_batch, double mini_batch, enum rl_replay *replay,
-                                double *off_policiness, struct rl_error *err)
+enum rl_status rl_replay_choose(double global_batch, double mini_batch, enum rl_replay *replay, double *off_policiness,
+                                struct rl_error *err)
 {
     if (RL_NEED(err, {"replay", replay}) != RL_OK)
         return RL_EINVAL;
     if (!(mini_batch > 0 && mini_batch <= global_batch) || !isfinite(global_batch))
-        return rl_fail(err, RL_EINVAL,
-                       "mini batch %g and global batch %g are invalid: use 0 < mini <= global",
-                       mini_batch, global_batch);
+        return rl_fail(err, RL_EINVAL, "mini batch %g and global batch %g are invalid: use 0 < mini <= global", mini_batch,
+                       global_batch);
     double n = global_batch / mini_batch;
     *replay = n <= 1 ? RL_REPLAY_NONE : n <= 3 ? RL_REPLAY_R2 : RL_REPLAY_R3;
     if (off_policiness)

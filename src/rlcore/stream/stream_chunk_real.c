@@ -4,8 +4,7 @@
 
 static const real widest_allowed = 40; /* largest |log-prob| for which rl_exp_near is used */
 #ifdef RL_SINGLE
-static const real nearest_allowed =
-    1e-5f; /* smallest distance of a difference from its threshold */
+static const real nearest_allowed = 1e-5f; /* smallest distance of a difference from its threshold */
 #else
 static const real nearest_allowed = 1e-13;
 #endif
@@ -89,8 +88,7 @@ static RL_INLINE real larger(real a, real b)
  * Compute ratios and differences; returns whether all log-probs are finite and at most widest_allowed.
  * exp(p) is computed as exp(q) ratio, because two exps are cheaper than three.
  */
-static RL_INLINE bool pair_pass(const struct chunk *chunk, const struct members *m,
-                                struct pairs *out)
+static RL_INLINE bool pair_pass(const struct chunk *chunk, const struct members *m, struct pairs *out)
 {
     const struct chunk at = *chunk;
     const real limit = widest_allowed;
@@ -130,9 +128,8 @@ struct terms {
  * The threshold is compared in rounded numbers. A chunk with a token nearer to it than nearest_allowed is left to the
  * exact path, so that both paths agree on every token.
  */
-static RL_INLINE struct chunk_sums rule_pass(const struct chunk *chunk, const struct members *m,
-                                             const struct pairs *pairs, const struct rule *rule,
-                                             bool dppo, bool ref, real *gradient)
+static RL_INLINE struct chunk_sums rule_pass(const struct chunk *chunk, const struct members *m, const struct pairs *pairs,
+                                             const struct rule *rule, bool dppo, bool ref, real *gradient)
 {
     const struct chunk at = *chunk;
     const struct rule k = *rule;
@@ -175,24 +172,21 @@ static RL_INLINE struct chunk_sums rule_pass(const struct chunk *chunk, const st
  * compiler makes three loops without conditions.
  */
 HOT(struct chunk_sums, dppo_pass,
-    (const struct chunk *at, const struct members *m, const struct pairs *pairs,
-     const struct rule *k, real *gradient),
+    (const struct chunk *at, const struct members *m, const struct pairs *pairs, const struct rule *k, real *gradient),
     (at, m, pairs, k, gradient))
 {
     return rule_pass(at, m, pairs, k, true, false, gradient);
 }
 
 HOT(struct chunk_sums, ipo_pass,
-    (const struct chunk *at, const struct members *m, const struct pairs *pairs,
-     const struct rule *k, real *gradient),
+    (const struct chunk *at, const struct members *m, const struct pairs *pairs, const struct rule *k, real *gradient),
     (at, m, pairs, k, gradient))
 {
     return rule_pass(at, m, pairs, k, false, false, gradient);
 }
 
 HOT(struct chunk_sums, ref_pass,
-    (const struct chunk *at, const struct members *m, const struct pairs *pairs,
-     const struct rule *k, real *gradient),
+    (const struct chunk *at, const struct members *m, const struct pairs *pairs, const struct rule *k, real *gradient),
     (at, m, pairs, k, gradient))
 {
     return rule_pass(at, m, pairs, k, false, true, gradient);
@@ -203,8 +197,7 @@ HOT_VOID(prepare, (const struct chunk *at, bool masked, struct members *m), (at,
     members_of(at, masked, m);
 }
 
-HOT(bool, prepare_pairs, (const struct chunk *at, const struct members *m, struct pairs *pairs),
-    (at, m, pairs))
+HOT(bool, prepare_pairs, (const struct chunk *at, const struct members *m, struct pairs *pairs), (at, m, pairs))
 {
     rl_fetch_ahead(at->trainer);
     rl_fetch_ahead(at->inference);
@@ -234,8 +227,8 @@ static void add_sums(struct rl_stream_sums *to, const struct chunk_sums *from)
 
 /* A chunk is refused before anything is added to the sums. */
 static bool run_pairs(const struct chunk *at, const struct members *m, const struct rule *k,
-                      struct chunk_sums (*pass)(const struct chunk *, const struct members *,
-                                                const struct pairs *, const struct rule *, real *),
+                      struct chunk_sums (*pass)(const struct chunk *, const struct members *, const struct pairs *,
+                                                const struct rule *, real *),
                       struct rl_stream_sums *sums, bool ref)
 {
     struct pairs pairs;
@@ -254,9 +247,7 @@ static bool run_pairs(const struct chunk *at, const struct members *m, const str
 }
 
 /* A chunk is refused before anything is added, as in run_pairs. */
-HOT(bool, run_ce,
-    (const struct chunk *chunk, const struct members *m, real per_scale,
-     struct rl_stream_sums *sums),
+HOT(bool, run_ce, (const struct chunk *chunk, const struct members *m, real per_scale, struct rl_stream_sums *sums),
     (chunk, m, per_scale, sums))
 {
     const struct chunk at = *chunk;
@@ -309,8 +300,8 @@ static const uint8_t *mask_at(const struct rl_grid *batch, size_t i, size_t n, u
     return copy;
 }
 
-static struct chunk chunk_at(const struct rl_streaming *s, enum rl_component component,
-                             const struct rl_stretch *stretch, struct copies *copies)
+static struct chunk chunk_at(const struct rl_streaming *s, enum rl_component component, const struct rl_stretch *stretch,
+                             struct copies *copies)
 {
     const struct rl_streams *in = s->streams;
     const struct rl_grid *batch = &s->batch;
@@ -322,16 +313,14 @@ static struct chunk chunk_at(const struct rl_streaming *s, enum rl_component com
         .mask = mask_at(batch, i, n, copies->mask),
         .trainer = rl_reals_at(batch, RL_TRAINER, in->trainer, i, n, copies->floats[0]),
         .inference = rl_reals_at(batch, RL_INFERENCE, in->inference, i, n, copies->floats[1]),
-        .other = rl_reals_at(batch, ref ? RL_REF : RL_STREAM_ADVANTAGES,
-                             ref ? in->ref : in->advantages, i, n, copies->floats[2]),
-        .weights = rl_reals_at(batch, RL_RL_WEIGHTS + (unsigned)component, weights[component], i, n,
-                               copies->floats[3]),
+        .other = rl_reals_at(batch, ref ? RL_REF : RL_STREAM_ADVANTAGES, ref ? in->ref : in->advantages, i, n, copies->floats[2]),
+        .weights = rl_reals_at(batch, RL_RL_WEIGHTS + (unsigned)component, weights[component], i, n, copies->floats[3]),
         .gradient = s->gradient ? s->gradient + i : NULL};
 }
 
 /* Returns false if the exact path must run, which also names a missing or bad value. */
-bool rl_stream_chunk(const struct rl_streaming *s, enum rl_component component,
-                     const struct rl_stretch *stretch, struct rl_stream_sums *sums)
+bool rl_stream_chunk(const struct rl_streaming *s, enum rl_component component, const struct rl_stretch *stretch,
+                     struct rl_stream_sums *sums)
 {
     const struct rl_stream_options *o = s->options;
     struct copies copies;
@@ -349,10 +338,8 @@ bool rl_stream_chunk(const struct rl_streaming *s, enum rl_component component,
         return false;
     if (component == RL_COMPONENT_RL) {
         const struct rule rule = rl_rule(o);
-        return run_pairs(&at, &m, &rule, o->kind == RL_STREAM_IPO ? ipo_pass : dppo_pass, sums,
-                         false);
+        return run_pairs(&at, &m, &rule, o->kind == RL_STREAM_IPO ? ipo_pass : dppo_pass, sums, false);
     }
-    const struct rule rule = {-(real)RL_REF_MASK_LOW, 0, 1, (real)RL_REF_KL_TAU,
-                              (real)(1 / o->ref_kl_scale)};
+    const struct rule rule = {-(real)RL_REF_MASK_LOW, 0, 1, (real)RL_REF_KL_TAU, (real)(1 / o->ref_kl_scale)};
     return run_pairs(&at, &m, &rule, ref_pass, sums, true);
 }

@@ -13,15 +13,7 @@
 #include "support/real.h"
 
 /* In the order of struct rl_streams. */
-enum {
-    RL_TRAINER,
-    RL_INFERENCE,
-    RL_STREAM_ADVANTAGES,
-    RL_REF,
-    RL_RL_WEIGHTS,
-    RL_CE_WEIGHTS,
-    RL_REF_KL_WEIGHTS
-};
+enum { RL_TRAINER, RL_INFERENCE, RL_STREAM_ADVANTAGES, RL_REF, RL_RL_WEIGHTS, RL_CE_WEIGHTS, RL_REF_KL_WEIGHTS };
 
 struct rl_streaming {
     struct rl_grid batch; /* a row is a sequence */
@@ -55,15 +47,14 @@ struct rl_stretch {
  * a very small probability, or a difference of probabilities too near to a threshold for rounded
  * numbers.
  */
-bool rl_stream_chunk(const struct rl_streaming *s, enum rl_component component,
-                     const struct rl_stretch *stretch, struct rl_stream_sums *sums);
+bool rl_stream_chunk(const struct rl_streaming *s, enum rl_component component, const struct rl_stretch *stretch,
+                     struct rl_stream_sums *sums);
 
 /*
  * Does the work of rl_stream_chunk token by token. All components add to the gradient. The error
  * names a value that is not allowed.
  */
-enum rl_status rl_stream_tokens(const struct rl_streaming *s, enum rl_component component,
-                                const struct rl_stretch *stretch, struct rl_stream_sums *sums,
-                                struct rl_error *err);
+enum rl_status rl_stream_tokens(const struct rl_streaming *s, enum rl_component component, const struct rl_stretch *stretch,
+                                struct rl_stream_sums *sums, struct rl_error *err);
 
 #endif

@@ -31,9 +31,8 @@ static void zero_gradient(const struct rl_streaming *s, const struct rl_stretch 
  * The wide loops are tried first. A chunk that they refuse has added nothing to the sums, but rl
  * may have written its gradient, to which the exact path adds; the gradient is therefore set to 0.
  */
-static enum rl_status run_component(const struct rl_streaming *s, enum rl_component component,
-                                    size_t sequence, struct rl_stream_sums *sums,
-                                    struct rl_error *err)
+static enum rl_status run_component(const struct rl_streaming *s, enum rl_component component, size_t sequence,
+                                    struct rl_stream_sums *sums, struct rl_error *err)
 {
     size_t n = rl_row_length(&s->batch, sequence);
     enum rl_status status = RL_OK;
@@ -101,8 +100,7 @@ enum { BLOCK = 64 }; /* sequences that run in parallel before they are added up 
 static void run_block(const struct rl_streaming *s, size_t first, size_t n, struct part *parts)
 {
     /* The number of tokens decides: for few tokens, starting threads costs more than the work. */
-    bool parallel = rl_row_end(&s->batch, first + n - 1) - rl_row_at(&s->batch, first) >=
-                    RL_PARALLEL_TOKENS;
+    bool parallel = rl_row_end(&s->batch, first + n - 1) - rl_row_at(&s->batch, first) >= RL_PARALLEL_TOKENS;
     (void)parallel; /* unused without OpenMP */
 #pragma omp parallel for schedule(static) if (parallel)
     for (size_t j = 0; j < n; j++)
@@ -113,8 +111,7 @@ static void run_block(const struct rl_streaming *s, size_t first, size_t n, stru
  * Parts are added in the order of sequences and the first error in that order is reported, so that
  * neither depends on threads.
  */
-static enum rl_status add_part(const struct part *part, struct rl_stream_result *total,
-                               double members[3], struct rl_error *err)
+static enum rl_status add_part(const struct part *part, struct rl_stream_result *total, double members[3], struct rl_error *err)
 {
     for (size_t k = 0; k < 3; k++)
         members[k] += part->members[k];
@@ -133,13 +130,13 @@ static enum rl_status check_scales(const struct rl_stream_options *o, const doub
     const double scales[] = {o->rl_scale, o->ce_scale, o->ref_kl_scale};
     for (size_t k = 0; k < 3; k++)
         if (scales[k] > 1 && scales[k] < members[k])
-            return rl_fail(err, RL_EINVAL, "%s is %g, but this part alone has %g members: it counts the whole batch",
-                           names[k], scales[k], members[k]);
+            return rl_fail(err, RL_EINVAL, "%s is %g, but this part alone has %g members: it counts the whole batch", names[k],
+                           scales[k], members[k]);
     return RL_OK;
 }
 
-static enum rl_status run_all(const struct rl_streaming *s, struct rl_stream_metrics *metrics,
-                              struct rl_stream_result *total, struct rl_error *err)
+static enum rl_status run_all(const struct rl_streaming *s, struct rl_stream_metrics *metrics, struct rl_stream_result *total,
+                              struct rl_error *err)
 {
     double members[3] = {0};
     /*
@@ -164,14 +161,13 @@ static enum rl_status run_all(const struct rl_streaming *s, struct rl_stream_met
     return status == RL_OK ? check_scales(s->options, members, err) : status;
 }
 
-static enum rl_status check(const struct rl_streams *streams, const struct rl_stream_options *o,
-                            struct rl_error *err)
+static enum rl_status check(const struct rl_streams *streams, const struct rl_stream_options *o, struct rl_error *err)
 {
     if (!streams || !o)
         return rl_fail(err, RL_EINVAL, "streams or options are missing");
     if (!(o->rl_scale >= 1) || !(o->ce_scale >= 1) || !(o->ref_kl_scale >= 1))
-        return rl_fail(err, RL_EINVAL, "scales are %g, %g, %g: token counts must be at least 1",
-                       o->rl_scale, o->ce_scale, o->ref_kl_scale);
+        return rl_fail(err, RL_EINVAL, "scales are %g, %g, %g: token counts must be at least 1", o->rl_scale, o->ce_scale,
+                       o->ref_kl_scale);
     if (o->kind != RL_STREAM_DPPO && o->kind != RL_STREAM_IPO)
         return rl_fail(err, RL_EINVAL, "kind of rl loss %d is unknown", (int)o->kind);
     return RL_OK;
@@ -181,19 +177,15 @@ static enum rl_status check(const struct rl_streams *streams, const struct rl_st
  * Masks of bytes are checked while they are read, when the token is known. Wider masks are checked
  * in advance, because only their lowest byte is read later.
  */
-static enum rl_status open_batch(struct rl_grid *grid, const struct rl_batch *batch,
-                                 struct rl_error *err)
+static enum rl_status open_batch(struct rl_grid *grid, const struct rl_batch *batch, struct rl_error *err)
 {
     bool single = sizeof(real) == sizeof(float);
     enum rl_status status = rl_grid_view(grid, batch, RL_NEEDS_MASK, single, err);
-    return status == RL_OK && grid->mask_step != 1
-               ? rl_grid_open(grid, batch, RL_NEEDS_MASK, single, err)
-               : status;
+    return status == RL_OK && grid->mask_step != 1 ? rl_grid_open(grid, batch, RL_NEEDS_MASK, single, err) : status;
 }
 
 enum rl_status rl_batch_stream_loss(const struct rl_batch *batch, const struct rl_streams *streams,
-                                    const struct rl_stream_options *options, real *d_trainer,
-                                    struct rl_stream_metrics *metrics,
+                                    const struct rl_stream_options *options, real *d_trainer, struct rl_stream_metrics *metrics,
                                     struct rl_stream_result *result, struct rl_error *err)
 {
     struct rl_streaming s = {.streams = streams, .options = options, .gradient = d_trainer};
@@ -223,18 +215,14 @@ enum rl_status rl_batch_stream_loss(const struct rl_batch *batch, const struct r
 /* Sequences are the rows of a ragged batch. */
 static struct rl_layout layout_of(const struct rl_sequences *sequences)
 {
-    return (struct rl_layout){.batch = {.n_rows = sequences->n,
-                                        .n_tokens = RL_LAYOUT,
-                                        .mask = sequences->loss_mask},
+    return (struct rl_layout){.batch = {.n_rows = sequences->n, .n_tokens = RL_LAYOUT, .mask = sequences->loss_mask},
                               .size = sizeof(struct rl_layout),
                               .start = sequences->start};
 }
 
-enum rl_status rl_stream_loss(const struct rl_sequences *sequences,
-                              const struct rl_streams *streams,
-                              const struct rl_stream_options *options, real *d_trainer,
-                              struct rl_stream_metrics *metrics, struct rl_stream_result *result,
-                              struct rl_error *err)
+enum rl_status rl_stream_loss(const struct rl_sequences *sequences, const struct rl_streams *streams,
+                              const struct rl_stream_options *options, real *d_trainer, struct rl_stream_metrics *metrics,
+                              struct rl_stream_result *result, struct rl_error *err)
 {
     if (RL_NEED(err, {"sequences", sequences}) != RL_OK)
         return RL_EINVAL;
@@ -251,11 +239,9 @@ static bool is_member(const struct rl_grid *batch, unsigned k, const real *weigh
     return w < 0 || w > 0;
 }
 
-static void count_token(const struct rl_grid *batch, const struct rl_streams *streams, size_t i,
-                        struct rl_stream_counts *counts)
+static void count_token(const struct rl_grid *batch, const struct rl_streams *streams, size_t i, struct rl_stream_counts *counts)
 {
-    counts->rl += rl_on(batch, i) && (!streams->rl_weights ||
-                                      is_member(batch, RL_RL_WEIGHTS, streams->rl_weights, i));
+    counts->rl += rl_on(batch, i) && (!streams->rl_weights || is_member(batch, RL_RL_WEIGHTS, streams->rl_weights, i));
     counts->ce += is_member(batch, RL_CE_WEIGHTS, streams->ce_weights, i);
     counts->ref_kl += is_member(batch, RL_REF_KL_WEIGHTS, streams->ref_kl_weights, i);
 }
@@ -277,8 +263,7 @@ enum rl_status rl_batch_stream_count(const struct rl_batch *batch, const struct 
 }
 
 /* Returns no status, because callers then run the loss on the same arrays, which reports errors. */
-void rl_stream_count(const struct rl_sequences *sequences, const struct rl_streams *streams,
-                     struct rl_stream_counts *counts)
+void rl_stream_count(const struct rl_sequences *sequences, const struct rl_streams *streams, struct rl_stream_counts *counts)
 {
     const struct rl_layout layout = layout_of(sequences);
     *counts = (struct rl_stream_counts){0};

@@ -23,8 +23,7 @@ struct place {
 
 static enum rl_status not_finite(const struct place *at, const char *name, double value)
 {
-    return rl_fail(at->err, RL_EVALUE, "%s[%zu][%zu] is %g, not a finite number", name,
-                   at->sequence, at->token, value);
+    return rl_fail(at->err, RL_EVALUE, "%s[%zu][%zu] is %g, not a finite number", name, at->sequence, at->token, value);
 }
 
 /* The k-th stream at the token. */
@@ -33,12 +32,11 @@ static double value_at(const struct place *at, unsigned k, const real *values)
     return (double)rl_real_at(&at->s->batch, k, values, at->i);
 }
 
-static enum rl_status check(const struct place *at, const char *name, unsigned k,
-                            const real *values)
+static enum rl_status check(const struct place *at, const char *name, unsigned k, const real *values)
 {
     if (!values)
-        return rl_fail(at->err, RL_EINVAL, "%s are missing for %s[%zu][%zu]", name,
-                       component_names[at->component], at->sequence, at->token);
+        return rl_fail(at->err, RL_EINVAL, "%s are missing for %s[%zu][%zu]", name, component_names[at->component], at->sequence,
+                       at->token);
     double value = value_at(at, k, values);
     return isfinite(value) ? RL_OK : not_finite(at, name, value);
 }
@@ -55,8 +53,7 @@ static enum rl_status check_pair(const struct place *at)
     enum rl_status status = check(at, "trainer_logprobs", RL_TRAINER, in->trainer);
     if (status == RL_OK)
         status = check(at, "inference_logprobs", RL_INFERENCE, in->inference);
-    real ratio =
-        status == RL_OK ? (real)exp(trainer_at(at) - value_at(at, RL_INFERENCE, in->inference)) : 1;
+    real ratio = status == RL_OK ? (real)exp(trainer_at(at) - value_at(at, RL_INFERENCE, in->inference)) : 1;
     return status == RL_OK && !isfinite(ratio) ? not_finite(at, "importance ratio", (double)ratio) : status;
 }
 
@@ -77,8 +74,7 @@ static struct pair pair_at(const struct place *at)
     return (struct pair){p - q, exp(p - q), exp(p) - exp(q)};
 }
 
-static void add_pair(const struct place *at, const struct pair *x, double weight, double pull,
-                     double kl_tau, double scale)
+static void add_pair(const struct place *at, const struct pair *x, double weight, double pull, double kl_tau, double scale)
 {
     at->sums->loss += weight * (kl_tau * x->l * x->l - pull);
     add_gradient(at, weight * (2 * kl_tau * x->l - pull) / scale);
@@ -165,11 +161,8 @@ static enum rl_status weigh(const struct place *at, double *weight)
     const real *const streams[] = {in->rl_weights, in->ce_weights, in->ref_kl_weights};
     uint8_t mask = rl_on(&at->s->batch, at->i);
     if (mask > 1)
-        return rl_fail(at->err, RL_EVALUE, "loss_mask[%zu][%zu] is %u, not 0 or 1", at->sequence,
-                       at->token, mask);
-    *weight = streams[at->component] ? value_at(at, RL_RL_WEIGHTS + (unsigned)at->component,
-                                                streams[at->component])
-                                     : 1;
+        return rl_fail(at->err, RL_EVALUE, "loss_mask[%zu][%zu] is %u, not 0 or 1", at->sequence, at->token, mask);
+    *weight = streams[at->component] ? value_at(at, RL_RL_WEIGHTS + (unsigned)at->component, streams[at->component]) : 1;
     if (!isfinite(*weight))
         return not_finite(at, component_names[at->component], *weight);
     if (at->component == RL_COMPONENT_RL && !mask)
@@ -177,12 +170,10 @@ static enum rl_status weigh(const struct place *at, double *weight)
     return RL_OK;
 }
 
-enum rl_status rl_stream_tokens(const struct rl_streaming *s, enum rl_component component,
-                                const struct rl_stretch *stretch, struct rl_stream_sums *sums,
-                                struct rl_error *err)
+enum rl_status rl_stream_tokens(const struct rl_streaming *s, enum rl_component component, const struct rl_stretch *stretch,
+                                struct rl_stream_sums *sums, struct rl_error *err)
 {
-    static enum rl_status (*const add[])(const struct place *, double) = {rl_token, ce_token,
-                                                                          ref_token};
+    static enum rl_status (*const add[])(const struct place *, double) = {rl_token, ce_token, ref_token};
     enum rl_status status = RL_OK;
     for (size_t j = 0; status == RL_OK && j < stretch->n; j++) {
         size_t token = stretch->from + j;

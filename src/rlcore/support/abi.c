@@ -26,10 +26,7 @@
 #include <rlcore/status.h>
 #include <rlcore/stream_loss.h>
 
-#define SIZE(name)                                                                                 \
-    {                                                                                              \
-#name, sizeof(struct name)                                                                 \
-    }
+#define SIZE(name) {#name, sizeof(struct name)}
 
 static const struct rl_abi_size sizes[] = {
     SIZE(rl_a2tgpo_options),

@@ -42,8 +42,7 @@ static enum rl_status check_mask_row(const struct rl_grid *grid, size_t row, str
     for (size_t t = 0; t < rl_row_length(grid, row); t++) {
         int64_t mask = mask_at(grid, begin + t);
         if (mask < 0 || mask > 1)
-            return rl_fail(err, RL_EVALUE, "response mask[%zu][%zu] is %lld, not 0 or 1", row, t,
-                           (long long)mask);
+            return rl_fail(err, RL_EVALUE, "response mask[%zu][%zu] is %lld, not 0 or 1", row, t, (long long)mask);
     }
     return RL_OK;
 }
@@ -56,13 +55,11 @@ static enum rl_status check_turn_row(const struct rl_grid *grid, size_t row, str
         long long turn = (long long)turn_at(grid, begin + t);
         if (!rl_on(grid, begin + t)) {
             if (turn != -1)
-                return rl_fail(err, RL_EVALUE, "turn id[%zu][%zu] is %lld at mask 0, not -1", row,
-                               t, turn);
+                return rl_fail(err, RL_EVALUE, "turn id[%zu][%zu] is %lld at mask 0, not -1", row, t, turn);
             continue;
         }
         if (turn != last && turn != last + 1)
-            return rl_fail(err, RL_EVALUE, "turn id[%zu][%zu] is %lld after turn %lld", row, t,
-                           turn, (long long)last);
+            return rl_fail(err, RL_EVALUE, "turn id[%zu][%zu] is %lld after turn %lld", row, t, turn, (long long)last);
         if (turn < 0)
             return rl_fail(err, RL_EVALUE, "turn id[%zu][%zu] is %lld at mask 1", row, t, turn);
         last = turn;
@@ -107,8 +104,7 @@ static bool mask_row_holds(const struct rl_grid *grid, size_t row)
 enum { NO_TURN = -2 }; /* an id that no token has, so that only mask 0 passes */
 
 /* Returns true if every position is -1 at mask 0 and `current` at mask 1. */
-HOT(bool, is_one_turn, (const uint8_t *mask, const int32_t *turn, size_t n, int32_t current),
-    (mask, turn, n, current))
+HOT(bool, is_one_turn, (const uint8_t *mask, const int32_t *turn, size_t n, int32_t current), (mask, turn, n, current))
 {
     int32_t wrong = 0;
     for (size_t t = 0; t < n; t++)
@@ -127,8 +123,7 @@ static bool turn_row_holds(const uint8_t *mask, const int32_t *turn, size_t n)
     bool holds = is_one_turn(mask, turn, begin, NO_TURN);
     for (int32_t current = 0; holds && begin < n; current++) {
         size_t end = rl_turn_next(ids, begin, n, current);
-        holds =
-            turn[begin] == current && is_one_turn(mask + begin, turn + begin, end - begin, current);
+        holds = turn[begin] == current && is_one_turn(mask + begin, turn + begin, end - begin, current);
         begin = end;
     }
     return holds;
@@ -142,8 +137,7 @@ static bool turns_hold(const struct rl_grid *grid, size_t row)
 {
     size_t begin = rl_row_at(grid, row);
     if (grid->mask_step == 1 && grid->turn.step == sizeof(int32_t))
-        return turn_row_holds(grid->from.batch.mask + begin, grid->from.batch.turn + begin,
-                              rl_row_length(grid, row));
+        return turn_row_holds(grid->from.batch.mask + begin, grid->from.batch.turn + begin, rl_row_length(grid, row));
     return check_turn_row(grid, row, NULL) == RL_OK;
 }
 
@@ -156,8 +150,7 @@ static bool rows_hold(const struct rl_grid *grid, bool turns)
     return !bad;
 }
 
-enum rl_status rl_grid_open(struct rl_grid *grid, const struct rl_batch *batch, unsigned needs,
-                            bool single, struct rl_error *err)
+enum rl_status rl_grid_open(struct rl_grid *grid, const struct rl_batch *batch, unsigned needs, bool single, struct rl_error *err)
 {
     enum rl_status status = rl_grid_view(grid, batch, needs, single, err);
     bool turns = needs & RL_NEEDS_TURNS;

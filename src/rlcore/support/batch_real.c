@@ -10,8 +10,7 @@
 #include "support/real.h"
 
 /* x - x is 0 only for a finite x. */
-HOT(bool, chunk_is_finite, (const struct rl_grid *grid, unsigned k, const real *array,
-                            bool everywhere, size_t i, size_t n),
+HOT(bool, chunk_is_finite, (const struct rl_grid *grid, unsigned k, const real *array, bool everywhere, size_t i, size_t n),
     (grid, k, array, everywhere, i, n))
 {
     real poison = 0, buffer[RL_CHUNK];
@@ -30,13 +29,11 @@ HOT(bool, chunk_is_finite, (const struct rl_grid *grid, unsigned k, const real *
     return poison == 0;
 }
 
-static bool row_is_finite(const struct rl_grid *grid, unsigned k, const real *array,
-                          bool everywhere, size_t row)
+static bool row_is_finite(const struct rl_grid *grid, unsigned k, const real *array, bool everywhere, size_t row)
 {
     bool finite = true;
     for (size_t i = rl_row_at(grid, row), end = rl_row_end(grid, row); i < end; i += RL_CHUNK)
-        finite &= chunk_is_finite(grid, k, array, everywhere, i,
-                                  end - i < RL_CHUNK ? end - i : RL_CHUNK);
+        finite &= chunk_is_finite(grid, k, array, everywhere, i, end - i < RL_CHUNK ? end - i : RL_CHUNK);
     return finite;
 }
 
@@ -53,8 +50,8 @@ static bool all_finite(const struct rl_grid *grid, unsigned k, const real *array
     return !bad;
 }
 
-enum rl_status rl_grid_check_reals(const char *name, const struct rl_grid *grid, unsigned k,
-                                   const real *values, bool everywhere, struct rl_error *err)
+enum rl_status rl_grid_check_reals(const char *name, const struct rl_grid *grid, unsigned k, const real *values, bool everywhere,
+                                   struct rl_error *err)
 {
     if (grid->n_rows && grid->n_tokens && !values)
         return rl_fail(err, RL_EINVAL, "%s is missing", name);
@@ -64,8 +61,7 @@ enum rl_status rl_grid_check_reals(const char *name, const struct rl_grid *grid,
         for (size_t i = rl_row_at(grid, row), t = 0; t < rl_row_length(grid, row); t++) {
             real x = rl_real_at(grid, k, values, i + t);
             if (!isfinite(x) && (everywhere || rl_on(grid, i + t)))
-                return rl_fail(err, RL_EVALUE, "%s[%zu][%zu] is %g, not a finite number", name, row,
-                               t, (double)x);
+                return rl_fail(err, RL_EVALUE, "%s[%zu][%zu] is %g, not a finite number", name, row, t, (double)x);
         }
     return RL_OK;
 }
@@ -93,11 +89,13 @@ enum rl_status rl_grid_check_rewards(const struct rl_grid *grid, const real *rew
             size_t n = end - i < RL_CHUNK ? end - i : RL_CHUNK;
             if (chunk_is_empty(grid, rewards, i, n))
                 continue;
-            while (rl_on(grid, i) || !((double)rl_real_at(grid, 0, rewards, i) < 0 || (double)rl_real_at(grid, 0, rewards, i) > 0))
+            while (rl_on(grid, i) ||
+                   !((double)rl_real_at(grid, 0, rewards, i) < 0 || (double)rl_real_at(grid, 0, rewards, i) > 0))
                 i++;
             return rl_fail(err, RL_EVALUE,
                            "token_level_rewards[%zu][%zu] is %g, but its mask is 0 and it would be lost: move it to the last "
-                           "response token before it", row, i - begin, (double)rl_real_at(grid, 0, rewards, i));
+                           "response token before it",
+                           row, i - begin, (double)rl_real_at(grid, 0, rewards, i));
         }
     return RL_OK;
 }
@@ -111,11 +109,9 @@ enum rl_status rl_batch_check_rewards(const real *rewards, const struct rl_batch
     return status == RL_OK ? rl_grid_check_rewards(&grid, rewards, err) : status;
 }
 
-enum rl_status rl_batch_check_reals(const char *name, const real *values,
-                                    const struct rl_batch *batch, struct rl_error *err)
+enum rl_status rl_batch_check_reals(const char *name, const real *values, const struct rl_batch *batch, struct rl_error *err)
 {
     struct rl_grid grid;
-    enum rl_status status =
-        rl_grid_view(&grid, batch, RL_NEEDS_NO_MASK, sizeof(real) == sizeof(float), err);
+    enum rl_status status = rl_grid_view(&grid, batch, RL_NEEDS_NO_MASK, sizeof(real) == sizeof(float), err);
     return status == RL_OK ? rl_grid_check_reals(name, &grid, 0, values, !grid.mask, err) : status;
 }

@@ -24,8 +24,8 @@ struct rl_needed {
  * {"out", out})
  */
 enum rl_status rl_need(struct rl_error *err, size_t n, const struct rl_needed *needed);
-#define RL_NEED(err, ...)                                                                          \
-    rl_need(err, sizeof((const struct rl_needed[]){__VA_ARGS__}) / sizeof(struct rl_needed),       \
+#define RL_NEED(err, ...)                                                                                                        \
+    rl_need(err, sizeof((const struct rl_needed[]){__VA_ARGS__}) / sizeof(struct rl_needed),                                     \
             (const struct rl_needed[]){__VA_ARGS__})
 
 #endif

@@ -2,8 +2,7 @@
 #include "support/grid.h"
 
 /* Convert a plain batch or a layout into a layout. */
-static enum rl_status layout_of(struct rl_layout *out, const struct rl_batch *batch,
-                                struct rl_error *err)
+static enum rl_status layout_of(struct rl_layout *out, const struct rl_batch *batch, struct rl_error *err)
 {
     *out = (struct rl_layout){.batch = *batch, .n_tokens = batch->n_tokens};
     if (batch->n_tokens != RL_LAYOUT)
@@ -13,8 +12,8 @@ static enum rl_status layout_of(struct rl_layout *out, const struct rl_batch *ba
         return rl_fail(err, RL_EINVAL, "size of the layout is %zu, not %zu", size, sizeof *out);
     memcpy(out, batch, sizeof *out);
     if ((unsigned)out->mask_type > RL_INTEGERS_64 || (unsigned)out->turn_type > RL_INTEGERS_64)
-        return rl_fail(err, RL_EINVAL, "mask_type %d or turn_type %d of the layout is unknown",
-                       (int)out->mask_type, (int)out->turn_type);
+        return rl_fail(err, RL_EINVAL, "mask_type %d or turn_type %d of the layout is unknown", (int)out->mask_type,
+                       (int)out->turn_type);
     return RL_OK;
 }
 
@@ -33,8 +32,7 @@ static enum rl_status check_starts(struct rl_layout *layout, struct rl_error *er
             return rl_fail(err, RL_EINVAL, "start[%zu] is %zu, after the next", row, start[row]);
         size_t n = start[row + 1] - start[row];
         if (layout->n_tokens && n > layout->n_tokens)
-            return rl_fail(err, RL_EINVAL, "row %zu has %zu tokens, n_tokens is %zu", row, n,
-                           layout->n_tokens);
+            return rl_fail(err, RL_EINVAL, "row %zu has %zu tokens, n_tokens is %zu", row, n, layout->n_tokens);
         longest = n > longest ? n : longest;
     }
     layout->n_tokens = layout->n_tokens ? layout->n_tokens : longest;
@@ -48,17 +46,14 @@ static enum rl_status check_shape(struct rl_layout *layout, struct rl_error *err
     if (layout->start && check_starts(layout, err) != RL_OK)
         return RL_EINVAL;
     if (layout->stride && layout->stride < layout->n_tokens)
-        return rl_fail(err, RL_EINVAL, "rows of %zu tokens begin only %zu apart", layout->n_tokens,
-                       layout->stride);
+        return rl_fail(err, RL_EINVAL, "rows of %zu tokens begin only %zu apart", layout->n_tokens, layout->stride);
     layout->stride = layout->stride ? layout->stride : layout->n_tokens;
     if (__builtin_mul_overflow(rows, layout->stride, &cells))
-        return rl_fail(err, RL_EINVAL, "batch of %zu rows x %zu tokens is too large", rows,
-                       layout->stride);
+        return rl_fail(err, RL_EINVAL, "batch of %zu rows x %zu tokens is too large", rows, layout->stride);
     return RL_OK;
 }
 
-static enum rl_status check_present(const struct rl_layout *layout, unsigned needs,
-                                    struct rl_error *err)
+static enum rl_status check_present(const struct rl_layout *layout, unsigned needs, struct rl_error *err)
 {
     const struct rl_batch *batch = &layout->batch;
     bool tokens = batch->n_rows && layout->n_tokens;
@@ -98,8 +93,7 @@ static struct rl_grid grid_of(const struct rl_layout *layout)
                             .bf16 = layout->bf16};
 }
 
-enum rl_status rl_grid_view(struct rl_grid *grid, const struct rl_batch *batch, unsigned needs,
-                            bool single, struct rl_error *err)
+enum rl_status rl_grid_view(struct rl_grid *grid, const struct rl_batch *batch, unsigned needs, bool single, struct rl_error *err)
 {
     struct rl_layout layout;
     if (!batch)
@@ -110,15 +104,13 @@ enum rl_status rl_grid_view(struct rl_grid *grid, const struct rl_batch *batch, 
     if (status == RL_OK)
         status = check_present(&layout, needs, err);
     if (status == RL_OK && layout.bf16 && !single)
-        status = rl_fail(err, RL_EINVAL,
-                         "the layout has bfloat16 arrays, which only functions with suffix f read");
+        status = rl_fail(err, RL_EINVAL, "the layout has bfloat16 arrays, which only functions with suffix f read");
     if (status == RL_OK)
         *grid = grid_of(&layout);
     return status;
 }
 
-struct rl_layout rl_grid_layout(const struct rl_grid *grid, const uint8_t *mask,
-                                const int32_t *turn, uint32_t bf16)
+struct rl_layout rl_grid_layout(const struct rl_grid *grid, const uint8_t *mask, const int32_t *turn, uint32_t bf16)
 {
     struct rl_layout layout = grid->from;
     layout.batch.n_tokens = RL_LAYOUT;

@@ -49,19 +49,18 @@ enum { RL_NEEDS_NO_MASK = 1 << 8 };
  * Check shape and arrays without reading elements, and fill *grid. single: the caller's reals are
  * float.
  */
-enum rl_status rl_grid_view(struct rl_grid *grid, const struct rl_batch *batch, unsigned needs,
-                            bool single, struct rl_error *err);
+enum rl_status rl_grid_view(struct rl_grid *grid, const struct rl_batch *batch, unsigned needs, bool single,
+                            struct rl_error *err);
 
 /* rl_grid_view, and check the elements of mask and turns as rl_batch_check does. */
-enum rl_status rl_grid_open(struct rl_grid *grid, const struct rl_batch *batch, unsigned needs,
-                            bool single, struct rl_error *err);
+enum rl_status rl_grid_open(struct rl_grid *grid, const struct rl_batch *batch, unsigned needs, bool single,
+                            struct rl_error *err);
 
 /*
  * The batch as a layout, for a kernel that calls another kernel. mask and turn, unless NULL,
  * replace those of the batch (bytes, 32 bits). bf16 describes the arrays that are passed on.
  */
-struct rl_layout rl_grid_layout(const struct rl_grid *grid, const uint8_t *mask,
-                                const int32_t *turn, uint32_t bf16);
+struct rl_layout rl_grid_layout(const struct rl_grid *grid, const uint8_t *mask, const int32_t *turn, uint32_t bf16);
 
 static inline size_t rl_row_at(const struct rl_grid *grid, size_t row)
 {
@@ -81,8 +80,7 @@ static inline size_t rl_row_end(const struct rl_grid *grid, size_t row)
 /* Number of positions of the batch, without those between rows. */
 static inline size_t rl_grid_tokens(const struct rl_grid *grid)
 {
-    return grid->start && grid->n_rows ? grid->start[grid->n_rows] - grid->start[0]
-                                       : grid->n_rows * grid->n_tokens;
+    return grid->start && grid->n_rows ? grid->start[grid->n_rows] - grid->start[0] : grid->n_rows * grid->n_tokens;
 }
 
 /* The end of the last row: the number of elements of an array that covers the batch. */

@@ -18,8 +18,7 @@ struct rl_groups rl_groups_take(struct rl_scratch *s, size_t n_rows)
 }
 
 /* Merge from[lo..mid) and from[mid..hi) into to[lo..hi). */
-static void merge(const int64_t *labels, const size_t *from, size_t *to, size_t lo, size_t mid,
-                  size_t hi)
+static void merge(const int64_t *labels, const size_t *from, size_t *to, size_t lo, size_t mid, size_t hi)
 {
     size_t left = lo, right = mid;
     for (size_t i = lo; i < hi; i++)

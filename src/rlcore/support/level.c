@@ -69,17 +69,15 @@ enum rl_status rl_level_check(struct rl_error *err)
     if (want == LEVELS)
         return rl_fail(err, RL_EVALUE, VARIABLE " is '%.40s'; use sse2, avx2 or avx512", text);
     if (want > (size_t)rl_level_highest())
-        return rl_fail(err, RL_EVALUE,
-                       VARIABLE " is %s, but the highest level of this processor and this build is %s",
-                       text, names[rl_level_highest()]);
+        return rl_fail(err, RL_EVALUE, VARIABLE " is %s, but the highest level of this processor and this build is %s", text,
+                       names[rl_level_highest()]);
     return RL_OK;
 }
 
 enum rl_status rl_level_use(enum rl_level level, struct rl_error *err)
 {
     if (!rl_level_name(level) || level > rl_level_highest())
-        return rl_fail(err, RL_EVALUE, "vector level %d: the highest level here is %s", (int)level,
-                       names[rl_level_highest()]);
+        return rl_fail(err, RL_EVALUE, "vector level %d: the highest level here is %s", (int)level, names[rl_level_highest()]);
     atomic_store_explicit(&in_use, 1 + (int)level, memory_order_relaxed);
     return RL_OK;
 }

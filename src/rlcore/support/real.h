@@ -31,8 +31,7 @@ typedef int64_t rl_int;
 #endif
 
 /* rl_grid_open for a kernel of this precision. */
-static inline enum rl_status rl_grid_of(struct rl_grid *grid, const struct rl_batch *batch,
-                                        unsigned needs, struct rl_error *err)
+static inline enum rl_status rl_grid_of(struct rl_grid *grid, const struct rl_batch *batch, unsigned needs, struct rl_error *err)
 {
     return rl_grid_open(grid, batch, needs, sizeof(real) == sizeof(float), err);
 }
@@ -280,8 +279,7 @@ static RL_INLINE const uint16_t *rl_halves(const real *array)
 }
 
 /* Element i of the k-th array of reals of a call. */
-static RL_INLINE real rl_real_at(const struct rl_grid *grid, unsigned k, const real *array,
-                                 size_t i)
+static RL_INLINE real rl_real_at(const struct rl_grid *grid, unsigned k, const real *array, size_t i)
 {
     return rl_is_bf16(grid, k) ? rl_from_bf16(rl_halves(array)[i]) : array[i];
 }
@@ -290,8 +288,8 @@ static RL_INLINE real rl_real_at(const struct rl_grid *grid, unsigned k, const r
  * n elements from i on: in place, or converted into the buffer if they are bfloat16. NULL stays
  * NULL.
  */
-static RL_INLINE const real *rl_reals_at(const struct rl_grid *grid, unsigned k, const real *array,
-                                         size_t i, size_t n, real *buffer)
+static RL_INLINE const real *rl_reals_at(const struct rl_grid *grid, unsigned k, const real *array, size_t i, size_t n,
+                                         real *buffer)
 {
     if (!array)
         return NULL;
@@ -307,8 +305,8 @@ static RL_INLINE const real *rl_reals_at(const struct rl_grid *grid, unsigned k,
  * rl_reals_at filled up to a whole chunk: at the end of a row the elements are copied to the
  * buffer, followed by 0.
  */
-static RL_INLINE const real *rl_chunk_at(const struct rl_grid *grid, unsigned k, const real *array,
-                                         size_t i, size_t n, real *buffer)
+static RL_INLINE const real *rl_chunk_at(const struct rl_grid *grid, unsigned k, const real *array, size_t i, size_t n,
+                                         real *buffer)
 {
     const real *at = rl_reals_at(grid, k, array, i, n, buffer);
     if (!at || n == RL_CHUNK)
@@ -322,8 +320,8 @@ static RL_INLINE const real *rl_chunk_at(const struct rl_grid *grid, unsigned k,
  * rl_batch_check_reals for the k-th array of a call: the elements at mask 1, or all elements, must
  * be finite.
  */
-enum rl_status rl_grid_check_reals(const char *name, const struct rl_grid *grid, unsigned k,
-                                   const real *values, bool everywhere, struct rl_error *err);
+enum rl_status rl_grid_check_reals(const char *name, const struct rl_grid *grid, unsigned k, const real *values, bool everywhere,
+                                   struct rl_error *err);
 
 /* rl_batch_check_rewards; accepts a batch without a mask. The rewards are the first array of the call. */
 enum rl_status rl_grid_check_rewards(const struct rl_grid *grid, const real *rewards, struct rl_error *err);

@@ -28,11 +28,10 @@ static enum rl_status check_agg(const struct rl_agg *agg, struct totals part, st
                  {"loss_scale_factor", agg->loss_scale_factor, 0}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         if (!(sizes[i].value >= 0) || isinf(sizes[i].value))
-            return rl_fail(err, RL_EINVAL, "%s is %g, not a positive number", sizes[i].name,
-                           sizes[i].value);
+            return rl_fail(err, RL_EINVAL, "%s is %g, not a positive number", sizes[i].name, sizes[i].value);
         if (sizes[i].value > 0 && sizes[i].value < (double)sizes[i].least)
-            return rl_fail(err, RL_EINVAL, "%s is %g, but this part alone has %zu: it counts the whole batch",
-                           sizes[i].name, sizes[i].value, sizes[i].least);
+            return rl_fail(err, RL_EINVAL, "%s is %g, but this part alone has %zu: it counts the whole batch", sizes[i].name,
+                           sizes[i].value, sizes[i].least);
     }
     if (agg->dp_size > floor(agg->dp_size))
         return rl_fail(err, RL_EINVAL, "dp_size is %g, not a number of ranks", agg->dp_size);
@@ -46,20 +45,17 @@ static enum rl_status check_agg(const struct rl_agg *agg, struct totals part, st
  * caller gave it, and the count of this batch. Gradients of several workers are averaged
  * afterwards, so a loss that divides by a global count is multiplied by their number.
  */
-static enum rl_status weigh_agg(const struct rl_agg *agg, const struct rl_grid *batch,
-                                struct totals totals, struct rl_rows *r, struct rl_error *err)
+static enum rl_status weigh_agg(const struct rl_agg *agg, const struct rl_grid *batch, struct totals totals, struct rl_rows *r,
+                                struct rl_error *err)
 {
-    static const char *const what[] = {"response tokens", "rows with response tokens",
-                                       "rows with response tokens", "token positions"};
-    const double given[] = {agg->batch_num_tokens, agg->global_batch_size, agg->global_batch_size,
-                            agg->loss_scale_factor};
+    static const char *const what[] = {"response tokens", "rows with response tokens", "rows with response tokens",
+                                       "token positions"};
+    const double given[] = {agg->batch_num_tokens, agg->global_batch_size, agg->global_batch_size, agg->loss_scale_factor};
     const size_t counted[] = {totals.tokens, totals.rows, totals.rows, batch->n_tokens};
     double denominator = given[agg->mode] > 0 ? given[agg->mode] : (double)counted[agg->mode];
     if (!(denominator > 0))
-        return rl_fail(err, RL_EINVAL, "the loss is a mean over %s, and the batch has none",
-                       what[agg->mode]);
-    double workers =
-        agg->dp_size > 0 && agg->mode != RL_AGG_SEQ_MEAN_TOKEN_SUM_NORM ? agg->dp_size : 1;
+        return rl_fail(err, RL_EINVAL, "the loss is a mean over %s, and the batch has none", what[agg->mode]);
+    double workers = agg->dp_size > 0 && agg->mode != RL_AGG_SEQ_MEAN_TOKEN_SUM_NORM ? agg->dp_size : 1;
     r->common = workers / denominator;
     r->by_length = agg->mode == RL_AGG_SEQ_MEAN_TOKEN_MEAN;
     r->epsilon = 1e-8;
@@ -70,13 +66,12 @@ static enum rl_status weigh_agg(const struct rl_agg *agg, const struct rl_grid *
  * The aggregation of the A2TGPO code: rows without a token count in its means, so a mean over the
  * tokens of such a row is undefined.
  */
-static enum rl_status weigh_older(enum rl_agg_mode mode, const struct rl_grid *batch,
-                                  struct totals totals, struct rl_rows *r, struct rl_error *err)
+static enum rl_status weigh_older(enum rl_agg_mode mode, const struct rl_grid *batch, struct totals totals, struct rl_rows *r,
+                                  struct rl_error *err)
 {
     bool by_length = mode == RL_AGG_SEQ_MEAN_TOKEN_MEAN;
     if (by_length && totals.rows < batch->n_rows)
-        return rl_fail(err, RL_EVALUE, "%zu rows have no response token: their mean is undefined",
-                       batch->n_rows - totals.rows);
+        return rl_fail(err, RL_EVALUE, "%zu rows have no response token: their mean is undefined", batch->n_rows - totals.rows);
     double denominator = mode == RL_AGG_TOKEN_MEAN                ? (double)totals.tokens + 1e-8
                          : mode == RL_AGG_SEQ_MEAN_TOKEN_SUM_NORM ? (double)batch->n_tokens
                                                                   : (double)batch->n_rows;
@@ -87,9 +82,8 @@ static enum rl_status weigh_older(enum rl_agg_mode mode, const struct rl_grid *b
     return RL_OK;
 }
 
-static enum rl_status weigh(enum rl_row_weights weights, const struct rl_agg *agg,
-                            const struct rl_grid *batch, struct totals totals, struct rl_rows *r,
-                            struct rl_error *err)
+static enum rl_status weigh(enum rl_row_weights weights, const struct rl_agg *agg, const struct rl_grid *batch,
+                            struct totals totals, struct rl_rows *r, struct rl_error *err)
 {
     struct rl_agg used = *agg;
     if (weights == RL_WEIGHTS_SEQ_MEAN)
@@ -155,9 +149,8 @@ size_t rl_rows_bytes(size_t n_rows)
     return s.used;
 }
 
-enum rl_status rl_rows_begin(struct rl_rows *rows, const struct rl_grid *batch,
-                             enum rl_row_weights weights, const struct rl_agg *agg,
-                             struct rl_workspace *ws, struct rl_error *err)
+enum rl_status rl_rows_begin(struct rl_rows *rows, const struct rl_grid *batch, enum rl_row_weights weights,
+                             const struct rl_agg *agg, struct rl_workspace *ws, struct rl_error *err)
 {
     struct rl_scratch s = rl_scratch_begin(ws);
     *rows = take_rows(&s, batch->n_rows);

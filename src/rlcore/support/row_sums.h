@@ -37,10 +37,7 @@ struct rl_row_sums {
 
 static inline struct rl_row_sums rl_row_sums_empty(void)
 {
-    return (struct rl_row_sums){.ratio_min = INFINITY,
-                                .ratio_max = -INFINITY,
-                                .entropy_min = INFINITY,
-                                .entropy_max = -INFINITY};
+    return (struct rl_row_sums){.ratio_min = INFINITY, .ratio_max = -INFINITY, .entropy_min = INFINITY, .entropy_max = -INFINITY};
 }
 
 /* The rule for the weight of a row. */
@@ -66,9 +63,8 @@ struct rl_rows {
  * RL_WEIGHTS_PER_ROW; its mode is not read with RL_WEIGHTS_SEQ_MEAN. Sizes of the whole batch that are
  * smaller than this batch's own are RL_EINVAL.
  */
-enum rl_status rl_rows_begin(struct rl_rows *rows, const struct rl_grid *batch,
-                             enum rl_row_weights weights, const struct rl_agg *agg,
-                             struct rl_workspace *ws, struct rl_error *err);
+enum rl_status rl_rows_begin(struct rl_rows *rows, const struct rl_grid *batch, enum rl_row_weights weights,
+                             const struct rl_agg *agg, struct rl_workspace *ws, struct rl_error *err);
 
 /* Weight of a row's token losses in the aggregate; 0 without response tokens. */
 static inline double rl_row_weight(const struct rl_rows *rows, size_t row)

@@ -43,14 +43,11 @@ bool rl_scratch_fits(const struct rl_scratch *s)
 enum rl_status rl_scratch_short(struct rl_scratch *s, struct rl_error *err)
 {
     if (s->overflow)
-        return rl_fail(err, RL_EINVAL,
-                       "batch too large: its scratch memory does not fit in size_t");
+        return rl_fail(err, RL_EINVAL, "batch too large: its scratch memory does not fit in size_t");
     /* A double that crosses a cache line is slow on some machines and faults on others. */
     if (s->misaligned)
-        return rl_fail(err, RL_EINVAL, "workspace data at %p is not aligned to 16 bytes",
-                       (void *)s->base);
+        return rl_fail(err, RL_EINVAL, "workspace data at %p is not aligned to 16 bytes", (void *)s->base);
     if (s->ws)
         s->ws->needed = s->used;
-    return rl_fail(err, RL_EWORKSPACE, "workspace of %zu bytes is too small: %zu needed", s->size,
-                   s->used);
+    return rl_fail(err, RL_EWORKSPACE, "workspace of %zu bytes is too small: %zu needed", s->size, s->used);
 }

@@ -12,8 +12,7 @@ enum { BLOCK = 64 };
  * Turn ids ascend, so a block without a larger id is skipped as a whole. step is a constant in both
  * calls.
  */
-static RL_INLINE size_t next_turn(struct rl_ids turn, size_t step, size_t from, size_t n,
-                                  int32_t current)
+static RL_INLINE size_t next_turn(struct rl_ids turn, size_t step, size_t from, size_t n, int32_t current)
 {
     const struct rl_ids ids = {turn.at, step};
     for (; n - from >= BLOCK; from += BLOCK) {
@@ -28,22 +27,19 @@ static RL_INLINE size_t next_turn(struct rl_ids turn, size_t step, size_t from, 
     return from;
 }
 
-HOT(size_t, next_narrow, (struct rl_ids turn, size_t from, size_t n, int32_t current),
-    (turn, from, n, current))
+HOT(size_t, next_narrow, (struct rl_ids turn, size_t from, size_t n, int32_t current), (turn, from, n, current))
 {
     return next_turn(turn, sizeof(int32_t), from, n, current);
 }
 
-HOT(size_t, next_wide, (struct rl_ids turn, size_t from, size_t n, int32_t current),
-    (turn, from, n, current))
+HOT(size_t, next_wide, (struct rl_ids turn, size_t from, size_t n, int32_t current), (turn, from, n, current))
 {
     return next_turn(turn, sizeof(int64_t), from, n, current);
 }
 
 size_t rl_turn_next(struct rl_ids turn, size_t from, size_t n, int32_t current)
 {
-    return turn.step == sizeof(int32_t) ? next_narrow(turn, from, n, current)
-                                        : next_wide(turn, from, n, current);
+    return turn.step == sizeof(int32_t) ? next_narrow(turn, from, n, current) : next_wide(turn, from, n, current);
 }
 
 /* The number of turns of a row: its last id + 1, because ids ascend. Padding at the end has none. */

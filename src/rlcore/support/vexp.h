@@ -18,21 +18,18 @@
 
 #ifdef RL_SINGLE
 typedef uint32_t rl_bits;
-#define RL_EXP_ROUND                                                                               \
-    0x1.8p23f /* adding it rounds to a whole number, which is then in the low bits */
+#define RL_EXP_ROUND 0x1.8p23f /* adding it rounds to a whole number, which is then in the low bits */
 #define RL_EXP_MANTISSA 23
 #define RL_EXP_BIAS 127u
 static const float rl_exp_lowest = -104.0f, rl_exp_highest = 89.0f;
-static const float rl_log2e = 0x1.715476p+0f, rl_ln2_high = 0x1.62e0p-1f,
-                   rl_ln2_low = 0x1.0bfbe8p-15f;
+static const float rl_log2e = 0x1.715476p+0f, rl_ln2_high = 0x1.62e0p-1f, rl_ln2_low = 0x1.0bfbe8p-15f;
 #else
 typedef uint64_t rl_bits;
 #define RL_EXP_ROUND 0x1.8p52
 #define RL_EXP_MANTISSA 52
 #define RL_EXP_BIAS 1023u
 static const double rl_exp_lowest = -746.0, rl_exp_highest = 710.0;
-static const double rl_log2e = 0x1.71547652b82fep+0, rl_ln2_high = 0x1.62e42feep-1,
-                    rl_ln2_low = 0x1.a39ef35793c76p-33;
+static const double rl_log2e = 0x1.71547652b82fep+0, rl_ln2_high = 0x1.62e42feep-1, rl_ln2_low = 0x1.a39ef35793c76p-33;
 #endif
 
 /*
@@ -89,8 +86,7 @@ static RL_INLINE real rl_exp(real x)
     real n = (x * rl_log2e + RL_EXP_ROUND) - RL_EXP_ROUND;
     real half_shifted = (real)0.5 * n + RL_EXP_ROUND;
     real half = half_shifted - RL_EXP_ROUND;
-    return rl_exp_rest(x, n) * rl_exp2_rounded(half_shifted) *
-           rl_exp2_rounded(n - half + RL_EXP_ROUND);
+    return rl_exp_rest(x, n) * rl_exp2_rounded(half_shifted) * rl_exp2_rounded(n - half + RL_EXP_ROUND);
 }
 
 /* rest times 2^n from n + RL_EXP_ROUND, for |n| so small that nothing overflows or underflows. */

@@ -103,8 +103,8 @@ static void copy_rest(int fd, uint64_t size, struct log *log, uint64_t end)
     struct buf piece = {0};
     for (bool good = true; good && size < end; size += piece.length) {
         buf_reset(&piece);
-        good = log_read(log, size, end - size < 1 << 20 ? (size_t)(end - size) : 1 << 20, &piece, NULL) == LINEAGE_OK && piece.length &&
-               fs_write_at(fd, piece.data, piece.length, size) == 0;
+        good = log_read(log, size, end - size < 1 << 20 ? (size_t)(end - size) : 1 << 20, &piece, NULL) == LINEAGE_OK &&
+               piece.length && fs_write_at(fd, piece.data, piece.length, size) == 0;
     }
     buf_release(&piece);
 }
@@ -219,8 +219,10 @@ void acknowledged_tell(struct lineage_store *store)
     struct buf ids = {0};
     size_t n = acknowledged_missing(store, NULL, &ids);
     if (n && ids.data)
-        store_notice(store, 0, "%s lacks %zu acknowledged row%s: %s; `lineage restore -C %s` brings them back, and new trials "
-                     "get other ids", store->log->place, n, n == 1 ? "" : "s", ids.data, store->dir);
+        store_notice(store, 0,
+                     "%s lacks %zu acknowledged row%s: %s; `lineage restore -C %s` brings them back, and new trials "
+                     "get other ids",
+                     store->log->place, n, n == 1 ? "" : "s", ids.data, store->dir);
     buf_release(&ids);
 }
 

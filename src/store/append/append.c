@@ -62,9 +62,9 @@ static enum lineage_status write_row(struct appending *a, struct lineage_error *
         return store_no_memory(err);
     append_tell(a->store, &a->trial);
     bool line_end_in_cell = memchr(bytes->data + row, '\n', bytes->length - row - 1) != NULL;
-    enum lineage_status status =
-        line_end_in_cell ? log_append_many(log, &a->end, bytes->data, bytes->length, !a->options->no_sync, err)
-                         : log_append(log, &a->end, bytes->data, bytes->length, !a->options->no_sync, err);
+    enum lineage_status status = line_end_in_cell
+                                     ? log_append_many(log, &a->end, bytes->data, bytes->length, !a->options->no_sync, err)
+                                     : log_append(log, &a->end, bytes->data, bytes->length, !a->options->no_sync, err);
     if (status == LINEAGE_OK && !log->found)
         append_note(a->store, &a->trial, &a->end);
     else /* found: our row was added before the connection broke; rows of others may follow */

@@ -24,8 +24,7 @@ enum lineage_status appending_copy_snapshot(struct appending *a, struct snapshot
         return LINEAGE_OK;
     *snapshot = (struct snapshot){0};
     a->snapshot = snapshot;
-    enum lineage_status status =
-        snapshot_copy(snapshot, a->store->dir_fd, a->options->snapshot_dir, !a->options->no_sync, err);
+    enum lineage_status status = snapshot_copy(snapshot, a->store->dir_fd, a->options->snapshot_dir, !a->options->no_sync, err);
     if (status == LINEAGE_OK)
         status = blobs_offer(a->store, snapshot->temporary, err);
     return status == LINEAGE_EAWAY ? LINEAGE_OK : status; /* the snapshot is sent when the row is delivered */
@@ -72,8 +71,8 @@ enum lineage_status appending_put_beside(struct appending *a, struct lineage_err
 {
     enum lineage_status status = a->request ? outbox_request_place(a, a->trial.exp_id, err) : LINEAGE_OK;
     if (status == LINEAGE_OK && a->options->telemetry) {
-        status = telemetry_write(a->store->dir_fd, a->trial.exp_id, a->options->telemetry,
-                                 a->options->telemetry_length, !a->options->no_sync, err);
+        status = telemetry_write(a->store->dir_fd, a->trial.exp_id, a->options->telemetry, a->options->telemetry_length,
+                                 !a->options->no_sync, err);
         a->wrote_telemetry = status == LINEAGE_OK;
     }
     if (status == LINEAGE_OK && a->snapshot && a->snapshot->copied && lineage_label_is_kept(a->trial.status))

@@ -68,10 +68,11 @@ enum lineage_status append_id_give(struct appending *a, struct lineage_error *er
         return give_next_id(a, err);
     enum lineage_status status = append_id_find(a, a->trial.exp_id, &there, err);
     if (status == LINEAGE_OK && !there && a->store->log->next_id && acknowledged_is_gone(a->store, a->trial.exp_id))
-        return store_fail(err, LINEAGE_EEXIST, "exp_id '%.80s' is that of an acknowledged row that is gone; see `lineage restore`",
-                          a->trial.exp_id);
+        return store_fail(err, LINEAGE_EEXIST,
+                          "exp_id '%.80s' is that of an acknowledged row that is gone; see `lineage restore`", a->trial.exp_id);
     if (status == LINEAGE_OK && !there && !a->request && has_files(a->store, a->trial.exp_id))
-        return store_fail(err, LINEAGE_EEXIST, "exp_id '%.80s' is that of a trial without a row, of which telemetry or provenance is there",
+        return store_fail(err, LINEAGE_EEXIST,
+                          "exp_id '%.80s' is that of a trial without a row, of which telemetry or provenance is there",
                           a->trial.exp_id);
     if (status != LINEAGE_OK || !there)
         return status;

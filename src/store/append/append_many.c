@@ -123,8 +123,7 @@ static enum lineage_status append_batch_locked(struct batch *batch, struct linea
         status = append_catch_up_and(a->store, &a->end, fill_in_batch, batch, err);
     }
     if (status == LINEAGE_OK)
-        status = log_append_many(a->store->log, &a->end, batch->out.data, batch->out.length, !batch->options->no_sync,
-                                 err);
+        status = log_append_many(a->store->log, &a->end, batch->out.data, batch->out.length, !batch->options->no_sync, err);
     struct append_state *state = a->store->append;
     if (status != LINEAGE_OK) {
         if (state)

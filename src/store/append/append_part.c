@@ -18,22 +18,19 @@ static bool is_simple(const struct appending *a)
 {
     const struct lineage_append_options *options = a->options;
     const struct lineage_trial *trial = &a->checked;
-    const struct lineage_config *config =
-        &a->store->config; /* a floor may have been measured since the open */
+    const struct lineage_config *config = &a->store->config; /* a floor may have been measured since the open */
     struct lineage_night_link night;
     if (config->noise_freedom || config->second[0])
         return false;
-    if (!is_empty(trial->exp_id) || options->allow_missing_parent || options->keep_against ||
-        options->unconfirmed || options->noise_freedom || lineage_is_void_row(trial, NULL))
+    if (!is_empty(trial->exp_id) || options->allow_missing_parent || options->keep_against || options->unconfirmed ||
+        options->noise_freedom || lineage_is_void_row(trial, NULL))
         return false;
-    return !lineage_night_link_parse(&night, trial->notes) ||
-           mirror_part_has_key(a->store->mirror, night.key);
+    return !lineage_night_link_parse(&night, trial->notes) || mirror_part_has_key(a->store->mirror, night.key);
 }
 
 /* Each step must find the row by the exact spelling of its id, because a row with another one may be among those that the part
  * lacks. */
-static enum lineage_status walk_up(struct mirror *mirror, const char *parent, bool *rooted,
-                                   struct lineage_error *err)
+static enum lineage_status walk_up(struct mirror *mirror, const char *parent, bool *rooted, struct lineage_error *err)
 {
     struct buf id = {0};
     enum lineage_status status = LINEAGE_OK;

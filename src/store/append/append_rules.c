@@ -29,8 +29,7 @@ static enum lineage_status check_layout(struct appending *a, struct lineage_erro
     if (!layout) {
         const char *metric = a->store->config.metric;
         if (metric[0] && lineage_column_find(metric) < 0)
-            return store_fail(err, LINEAGE_EINVAL, "a new %s has no column '%s' for the score", a->store->log->name,
-                              metric);
+            return store_fail(err, LINEAGE_EINVAL, "a new %s has no column '%s' for the score", a->store->log->name, metric);
         return LINEAGE_OK;
     }
     if (layout->identical)
@@ -43,8 +42,8 @@ static enum lineage_status check_layout(struct appending *a, struct lineage_erro
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++) {
         const char *text = lineage_trial_text(&a->trial, i);
         if (layout->column[i] < 0 && text && *text)
-            return store_fail(err, LINEAGE_EINVAL, "%s has no column %s; `lineage import` it first",
-                              a->store->log->place, lineage_column(i)->name);
+            return store_fail(err, LINEAGE_EINVAL, "%s has no column %s; `lineage import` it first", a->store->log->place,
+                              lineage_column(i)->name);
     }
     return LINEAGE_OK;
 }
@@ -71,8 +70,8 @@ static enum lineage_status check_cycle(struct appending *a, struct lineage_error
     if (status == LINEAGE_OK && awaited)
         status = mirror_descends(a->store->mirror, a->trial.parent_exp, a->trial.exp_id, &cycle, err);
     if (status == LINEAGE_OK && cycle)
-        status = store_fail(err, LINEAGE_EINVAL, "parent_exp '%.80s' descends from exp_id '%.80s': a cycle",
-                            a->trial.parent_exp, a->trial.exp_id);
+        status = store_fail(err, LINEAGE_EINVAL, "parent_exp '%.80s' descends from exp_id '%.80s': a cycle", a->trial.parent_exp,
+                            a->trial.exp_id);
     return status;
 }
 
@@ -86,12 +85,10 @@ static enum lineage_status check_parent(struct appending *a, struct lineage_erro
     enum lineage_status status = append_id_find(a, a->trial.parent_exp, &there, err);
     if (status == LINEAGE_OK && there)
         a->trial.parent_exp = there; /* spelled as in the store, so that every tool finds it */
-    if (status == LINEAGE_OK && !there &&
-        strcmp(id_bare(a->trial.parent_exp), id_bare(a->trial.exp_id)) == 0)
+    if (status == LINEAGE_OK && !there && strcmp(id_bare(a->trial.parent_exp), id_bare(a->trial.exp_id)) == 0)
         return store_fail(err, LINEAGE_EINVAL, "parent_exp is exp_id itself, '%.80s'", a->trial.exp_id);
     if (status == LINEAGE_OK && !there && !a->options->allow_missing_parent)
-        status = store_fail(err, LINEAGE_ENOTFOUND, "parent_exp '%.80s' is not in %s",
-                            a->trial.parent_exp, a->store->log->place);
+        status = store_fail(err, LINEAGE_ENOTFOUND, "parent_exp '%.80s' is not in %s", a->trial.parent_exp, a->store->log->place);
     if (status == LINEAGE_OK)
         status = check_cycle(a, err);
     if (status == LINEAGE_OK && !there && a->missing && !id_set_add(a->missing, id_bare(a->trial.parent_exp)))
@@ -152,8 +149,7 @@ static enum lineage_status note_reason(struct appending *a, const char *reason, 
     struct buf text = {0};
     buf_printf(&text, "%s; %s", notes, reason);
     enum lineage_status status = LINEAGE_OK;
-    if (text.failed || (text.length <= LINEAGE_CELL_MAX &&
-                        !(a->trial.notes = arena_text(a->arena, text.data, text.length))))
+    if (text.failed || (text.length <= LINEAGE_CELL_MAX && !(a->trial.notes = arena_text(a->arena, text.data, text.length))))
         status = store_no_memory(err);
     buf_release(&text);
     return status;
@@ -192,7 +188,7 @@ static enum lineage_status compare_with_best(struct appending *a, struct lineage
         bool keep = !state->has_best || better;
         bool for_both = !keep && two_scores_keep(&dominated_by, &state->scores, &a->store->config, &a->trial, most);
         keep = keep || for_both;
-        a->trial.status = !keep ? LINEAGE_DISCARD
+        a->trial.status = !keep                                               ? LINEAGE_DISCARD
                           : !state->has_best && a->options->first_is_baseline ? LINEAGE_BASELINE
                                                                               : LINEAGE_KEEP;
         if (!keep && a->options->unconfirmed && verdict_is_keep(difference, 0, higher))

@@ -76,8 +76,7 @@ void append_meet_mirror(struct lineage_store *store)
 
 /* The set of ids is searched before the mirror, because that needs no SQL statement and its ids are not in the mirror
  * yet. */
-enum lineage_status append_has_id(struct lineage_store *store, const char *id, bool *found,
-                                  struct lineage_error *err)
+enum lineage_status append_has_id(struct lineage_store *store, const char *id, bool *found, struct lineage_error *err)
 {
     int64_t seq;
     *found = id_set_has(&store->append->ids, id);

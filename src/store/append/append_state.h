@@ -55,8 +55,7 @@ enum lineage_status append_state_make(struct lineage_store *store, struct lineag
 void append_meet_mirror(struct lineage_store *store);
 
 /* Whether exactly this id is in the store. */
-enum lineage_status append_has_id(struct lineage_store *store, const char *id, bool *found,
-                                  struct lineage_error *err);
+enum lineage_status append_has_id(struct lineage_store *store, const char *id, bool *found, struct lineage_error *err);
 
 /* Whether some row, except harness_abort, records that trial of a night. */
 enum lineage_status append_has_night(struct lineage_store *store, const struct lineage_night_link *night, bool *found,

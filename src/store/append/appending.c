@@ -4,8 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum lineage_status appending_format_text(struct appending *a, const char **out, struct lineage_error *err,
-                                          const char *format, ...)
+enum lineage_status appending_format_text(struct appending *a, const char **out, struct lineage_error *err, const char *format,
+                                          ...)
 {
     char text[512];
     va_list args;

@@ -69,7 +69,7 @@ void appending_follow(struct lineage_store *store, const struct lineage_append_o
 enum lineage_status appending_give_row(struct lineage_trial *row, struct appending *a, struct lineage_error *err);
 
 /* Formats a short text (at most 511 bytes) into the arena. */
-enum lineage_status appending_format_text(struct appending *a, const char **out, struct lineage_error *err,
-                                          const char *format, ...) __attribute__((format(printf, 4, 5)));
+enum lineage_status appending_format_text(struct appending *a, const char **out, struct lineage_error *err, const char *format,
+                                          ...) __attribute__((format(printf, 4, 5)));
 
 #endif

@@ -140,8 +140,7 @@ static enum lineage_status read_state(struct lineage_store *store, const struct 
 /* A torn record is mended first; otherwise the new row would become part of it. The best trial is loaded before the
  * unread rows, because each of them is compared with it. Ids have at least three digits, so that the first thousand
  * sort as text. */
-static enum lineage_status know_end(struct lineage_store *store, struct log_state *end,
-                                    struct lineage_error *err)
+static enum lineage_status know_end(struct lineage_store *store, struct log_state *end, struct lineage_error *err)
 {
     enum lineage_status status = append_state_make(store, err);
     struct append_state *state = store->append;
@@ -180,8 +179,7 @@ static enum lineage_status know_end(struct lineage_store *store, struct log_stat
 }
 
 /* A server knows ids that it gave to rows which it has lost since; no later row gets one of them. */
-enum lineage_status append_catch_up(struct lineage_store *store, struct log_state *end,
-                                    struct lineage_error *err)
+enum lineage_status append_catch_up(struct lineage_store *store, struct log_state *end, struct lineage_error *err)
 {
     enum lineage_status status = know_end(store, end, err);
     struct append_state *state = store->append;
@@ -193,8 +191,7 @@ enum lineage_status append_catch_up(struct lineage_store *store, struct log_stat
     return status;
 }
 
-enum lineage_status append_catch_up_and(struct lineage_store *store, struct log_state *end,
-                                        append_decide_fn *then, void *context,
+enum lineage_status append_catch_up_and(struct lineage_store *store, struct log_state *end, append_decide_fn *then, void *context,
                                         struct lineage_error *err)
 {
     for (;;) {

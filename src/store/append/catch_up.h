@@ -19,7 +19,7 @@ enum lineage_status append_catch_up(struct lineage_store *store, struct log_stat
  * have been wrong.
  */
 typedef enum lineage_status append_decide_fn(void *context, struct lineage_error *err);
-enum lineage_status append_catch_up_and(struct lineage_store *store, struct log_state *end, append_decide_fn *then,
-                                        void *context, struct lineage_error *err);
+enum lineage_status append_catch_up_and(struct lineage_store *store, struct log_state *end, append_decide_fn *then, void *context,
+                                        struct lineage_error *err);
 
 #endif

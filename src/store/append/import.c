@@ -55,8 +55,7 @@ struct importing {
     void *context;
 };
 
-static void tell(struct importing *in, const char *kind, const struct tsv_record *record, const char *id,
-                 const char *text)
+static void tell(struct importing *in, const char *kind, const struct tsv_record *record, const char *id, const char *text)
 {
     struct lineage_finding finding = {kind, record->line, id, text};
     if (in->report && !in->repeats)
@@ -142,8 +141,8 @@ static enum lineage_status refuse_id(const struct tsv_record *record, const char
 /* A five-column log may contain a commit twice; later trials become COMMIT-2, COMMIT-3 ... Such a log has no parents,
  * so nothing refers to a commit and renaming loses nothing. In a file with exp_ids, renaming would cut off children,
  * so the import is refused. */
-static enum lineage_status make_unique(struct importing *in, struct lineage_trial *trial,
-                                       const struct tsv_record *record, struct lineage_error *err)
+static enum lineage_status make_unique(struct importing *in, struct lineage_trial *trial, const struct tsv_record *record,
+                                       struct lineage_error *err)
 {
     struct alternative a = {.in = in, .id = trial->exp_id, .err = err};
     const char *there = find_taken(in, trial->exp_id, &a.status, err);
@@ -235,11 +234,15 @@ static void report_columns(struct importing *in, const struct tsv_record *header
         if (!row_is_extra(&in->layout, i) || in->layout.score == (int)i || (is_carried(in, i) && target_has(in, name)))
             continue;
         if (is_carried(in, i) && is_metric_name(name))
-            snprintf(text, sizeof text, "column '%.80s' is not in the store's header: its numbers become metrics, its texts are "
-                                        "left out; import into a new store to keep all of it", name);
+            snprintf(text, sizeof text,
+                     "column '%.80s' is not in the store's header: its numbers become metrics, its texts are "
+                     "left out; import into a new store to keep all of it",
+                     name);
         else if (is_carried(in, i))
-            snprintf(text, sizeof text, "column '%.80s' is left out: the store has rows and no such column; import into a "
-                                        "new store to keep it", name);
+            snprintf(text, sizeof text,
+                     "column '%.80s' is left out: the store has rows and no such column; import into a "
+                     "new store to keep it",
+                     name);
         else
             snprintf(text, sizeof text, "column %zu is left out: %s", i + 1,
                      *name ? "its name is used before, or is not valid UTF-8" : "it has no name");
@@ -248,8 +251,8 @@ static void report_columns(struct importing *in, const struct tsv_record *header
 }
 
 /* Called with the source's header. Writes the header of a new log and decides which columns its rows have. */
-static enum lineage_status choose_target(struct importing *in, struct tsv_reader *reader,
-                                         const struct tsv_record *header, struct lineage_error *err)
+static enum lineage_status choose_target(struct importing *in, struct tsv_reader *reader, const struct tsv_record *header,
+                                         struct lineage_error *err)
 {
     struct tsv_scanner scanner;
     struct tsv_record record;
@@ -283,8 +286,7 @@ static enum lineage_status choose_target(struct importing *in, struct tsv_reader
 }
 
 /* Checks the cells that the row takes over unchanged. */
-static enum lineage_status check_extras(const struct importing *in, const struct lineage_trial *trial,
-                                        struct lineage_error *err)
+static enum lineage_status check_extras(const struct importing *in, const struct lineage_trial *trial, struct lineage_error *err)
 {
     for (size_t i = 0; i < trial->n_extras; i++) {
         const struct lineage_extra *extra = &trial->extras[i];
@@ -309,14 +311,16 @@ static enum lineage_status drop_endless_score(struct importing *in, struct linea
     if (!trial->score.present || isfinite(trial->score.value))
         return LINEAGE_OK;
     const bool measured = lineage_label_is_measured(trial->status);
-    snprintf(text, sizeof text, "%.60s is not finite, so the trial has no score%s", in->layout.metric, measured ? " and is a crash" : "");
+    snprintf(text, sizeof text, "%.60s is not finite, so the trial has no score%s", in->layout.metric,
+             measured ? " and is a crash" : "");
     tell(in, "score", record, trial->exp_id, text);
     trial->score.present = false;
     trial->val_bpb.present = trial->val_bpb.present && isfinite(trial->val_bpb.value);
     if (!measured)
         return LINEAGE_OK;
     trial->status = LINEAGE_CRASH;
-    buf_printf(&notes, "its score is not a finite number%s%s", trial->notes && *trial->notes ? "; " : "", trial->notes ? trial->notes : "");
+    buf_printf(&notes, "its score is not a finite number%s%s", trial->notes && *trial->notes ? "; " : "",
+               trial->notes ? trial->notes : "");
     trial->notes = notes.failed ? NULL : arena_text(&in->arena, notes.data, notes.length);
     buf_release(&notes);
     return trial->notes ? LINEAGE_OK : store_no_memory(err);
@@ -324,8 +328,8 @@ static enum lineage_status drop_endless_score(struct importing *in, struct linea
 
 /* The score moves to core_metric, the score column of a canonical file, whatever its column was called in the
  * source. */
-static enum lineage_status import_row(struct importing *in, struct lineage_trial *trial,
-                                      const struct tsv_record *record, struct lineage_error *err)
+static enum lineage_status import_row(struct importing *in, struct lineage_trial *trial, const struct tsv_record *record,
+                                      struct lineage_error *err)
 {
     struct lineage_error why = {0};
     enum lineage_status status = drop_endless_score(in, trial, record, err);
@@ -346,7 +350,8 @@ static enum lineage_status import_row(struct importing *in, struct lineage_trial
     int64_t moment;
     if (*trial->timestamp && !lineage_time_read(&moment, trial->timestamp)) {
         char text[160];
-        snprintf(text, sizeof text, "timestamp '%.60s' is not a date; --since and --until will not find the trial", trial->timestamp);
+        snprintf(text, sizeof text, "timestamp '%.60s' is not a date; --since and --until will not find the trial",
+                 trial->timestamp);
         tell(in, "time", record, trial->exp_id, text);
     }
     compare_with_best(in, trial);
@@ -370,18 +375,21 @@ static enum lineage_status import_row(struct importing *in, struct lineage_trial
 }
 
 /* The source is not results.tsv, and its user needs the names of its columns. */
-static enum lineage_status refuse_header(const struct tsv_cell *cells, size_t n, const char *what, const char *metric, struct lineage_error *err)
+static enum lineage_status refuse_header(const struct tsv_cell *cells, size_t n, const char *what, const char *metric,
+                                         struct lineage_error *err)
 {
     struct buf list = {0};
     for (size_t i = 0; i < n && list.length < 200; i++)
         buf_printf(&list, "%s%.40s", i ? ", " : "", cells[i].text);
     enum lineage_status status = list.failed ? store_no_memory(err)
-                                             : store_fail(err, LINEAGE_EINVAL, "no %s%s in the header; its columns are: %s", what, metric, list.data ? list.data : "");
+                                             : store_fail(err, LINEAGE_EINVAL, "no %s%s in the header; its columns are: %s", what,
+                                                          metric, list.data ? list.data : "");
     buf_release(&list);
     return status;
 }
 
-static enum lineage_status read_header(struct importing *in, const struct tsv_cell *cells, size_t n, const char *metric, struct lineage_error *err)
+static enum lineage_status read_header(struct importing *in, const struct tsv_cell *cells, size_t n, const char *metric,
+                                       struct lineage_error *err)
 {
     enum lineage_status status = row_layout_read(&in->layout, cells, n, metric, err);
     if (status == LINEAGE_ECORRUPT)
@@ -397,15 +405,16 @@ static enum lineage_status read_header(struct importing *in, const struct tsv_ce
 /* A log none of whose kept rows has a score is read by a wrong column. */
 static enum lineage_status check_scores(const struct importing *in, struct lineage_error *err)
 {
-    return !in->n_kept || in->n_scored ? LINEAGE_OK
-                                       : store_fail(err, LINEAGE_EINVAL, "none of the %zu kept rows has a number in %.80s; name the score's column by --metric",
-                                                    in->n_kept, in->layout.metric);
+    return !in->n_kept || in->n_scored
+               ? LINEAGE_OK
+               : store_fail(err, LINEAGE_EINVAL,
+                            "none of the %zu kept rows has a number in %.80s; name the score's column by --metric", in->n_kept,
+                            in->layout.metric);
 }
 
 /* A damaged record is reported and left out, so that all tools that share the canonical file can read every row. */
-static enum lineage_status import_record(struct importing *in, struct tsv_reader *reader,
-                                         const struct tsv_record *record, const char *metric,
-                                         struct lineage_error *err)
+static enum lineage_status import_record(struct importing *in, struct tsv_reader *reader, const struct tsv_record *record,
+                                         const char *metric, struct lineage_error *err)
 {
     struct lineage_trial trial;
     const struct tsv_cell *cells;
@@ -467,8 +476,7 @@ static enum lineage_status begin_rows(struct importing *in, struct log_state *en
     if (status != LINEAGE_OK)
         return status;
     if (end->size && layout && !has_all_columns(layout))
-        return store_fail(err, LINEAGE_EINVAL, "%s is not in the canonical form; import into a new store",
-                          in->store->log->place);
+        return store_fail(err, LINEAGE_EINVAL, "%s is not in the canonical form; import into a new store", in->store->log->place);
     in->is_new = end->size == 0;
     in->target = end->size ? layout : NULL;
     in->finish_line = in->store->append->finish_line;
@@ -565,8 +573,13 @@ static void begin_again(struct importing *in)
     id_set_clear(&in->taken);
     buf_release(&in->out);
     *in->stats = (struct lineage_import_stats){0};
-    *in = (struct importing){.store = in->store, .bytes = in->bytes, .metric = in->metric, .stats = in->stats,
-                             .report = in->report, .context = in->context, .repeats = in->repeats};
+    *in = (struct importing){.store = in->store,
+                             .bytes = in->bytes,
+                             .metric = in->metric,
+                             .stats = in->stats,
+                             .report = in->report,
+                             .context = in->context,
+                             .repeats = in->repeats};
 }
 
 /* Parses between two claims and writes under the second, if the rows are still right then. */
@@ -609,15 +622,18 @@ static enum lineage_status import_apart(struct importing *in, struct lineage_err
     }
     if (status != LINEAGE_OK || written)
         return status;
-    return store_fail(err, LINEAGE_ELOCKED, "%s: while the rows were parsed, others appended better trials or the same ids, %d "
-                      "times; import again when they pause", in->store->log->place, TIMES_TRIED);
+    return store_fail(err, LINEAGE_ELOCKED,
+                      "%s: while the rows were parsed, others appended better trials or the same ids, %d "
+                      "times; import again when they pause",
+                      in->store->log->place, TIMES_TRIED);
 }
 
 enum lineage_status import_bytes(struct lineage_store *store, const struct buf *bytes, const char *metric,
                                  struct lineage_import_stats *stats, lineage_finding_fn *report, void *context,
                                  struct lineage_error *err)
 {
-    struct importing in = {.store = store, .bytes = bytes, .metric = metric, .stats = stats, .report = report, .context = context};
+    struct importing in = {
+        .store = store, .bytes = bytes, .metric = metric, .stats = stats, .report = report, .context = context};
     enum lineage_status status = append_get_ready(store, false, err);
     if (status == LINEAGE_OK)
         status = log_has_requests(store->log) ? import_apart(&in, err) : import_under_claim(&in, err);

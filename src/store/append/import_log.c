@@ -42,12 +42,14 @@ struct converting {
 static const struct {
     const char *word;
     enum lineage_label label;
-} words[] = {{"kept", LINEAGE_KEEP},        {"accept", LINEAGE_KEEP},     {"accepted", LINEAGE_KEEP},
-             {"improved", LINEAGE_KEEP},    {"discarded", LINEAGE_DISCARD}, {"reject", LINEAGE_DISCARD},
-             {"rejected", LINEAGE_DISCARD}, {"revert", LINEAGE_DISCARD},  {"reverted", LINEAGE_DISCARD},
-             {"reset", LINEAGE_DISCARD},    {"crashed", LINEAGE_CRASH},   {"fail", LINEAGE_CRASH},
-             {"failed", LINEAGE_CRASH},     {"error", LINEAGE_CRASH},     {"oom", LINEAGE_CRASH},
-             {"timeout", LINEAGE_TRAIN_BUDGET_OVERRUN}};
+} words[] = {{"kept", LINEAGE_KEEP},         {"accept", LINEAGE_KEEP},
+             {"accepted", LINEAGE_KEEP},     {"improved", LINEAGE_KEEP},
+             {"discarded", LINEAGE_DISCARD}, {"reject", LINEAGE_DISCARD},
+             {"rejected", LINEAGE_DISCARD},  {"revert", LINEAGE_DISCARD},
+             {"reverted", LINEAGE_DISCARD},  {"reset", LINEAGE_DISCARD},
+             {"crashed", LINEAGE_CRASH},     {"fail", LINEAGE_CRASH},
+             {"failed", LINEAGE_CRASH},      {"error", LINEAGE_CRASH},
+             {"oom", LINEAGE_CRASH},         {"timeout", LINEAGE_TRAIN_BUDGET_OVERRUN}};
 
 static bool read_label(enum lineage_label *label, const struct tsv_cell *cell)
 {
@@ -90,8 +92,8 @@ static enum lineage_status rename_columns(struct converting *c, struct lineage_e
             return store_fail(err, LINEAGE_EINVAL, "column '%.60s=%.60s': the log has no column '%.60s'", given->theirs,
                               given->ours, given->theirs);
         if (taken >= 0 && taken != at)
-            return store_fail(err, LINEAGE_EINVAL, "column '%.60s=%.60s': the log has a column '%.60s' already",
-                              given->theirs, given->ours, given->ours);
+            return store_fail(err, LINEAGE_EINVAL, "column '%.60s=%.60s': the log has a column '%.60s' already", given->theirs,
+                              given->ours, given->ours);
         c->names[at] = given->ours;
     }
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -206,8 +208,8 @@ static enum lineage_label decide(struct converting *c, const struct tsv_cell *ce
         if ((size_t)c->status >= n || !read_label(&label, &cells[c->status]))
             label = LINEAGE_N_LABELS; /* import.c reports the cell */
     } else if (measured) {
-        bool better = !c->has_best ||
-                      verdict_is_keep(verdict_difference(score, c->best), 0, c->store->config.direction == LINEAGE_HIGHER);
+        bool better =
+            !c->has_best || verdict_is_keep(verdict_difference(score, c->best), 0, c->store->config.direction == LINEAGE_HIGHER);
         label = better ? LINEAGE_KEEP : LINEAGE_DISCARD;
         c->best = better ? score : c->best;
         c->has_best = true;

@@ -25,8 +25,7 @@ static enum lineage_status check(const struct lineage_insight *insight, struct l
         return store_fail(err, LINEAGE_EINVAL, "an insight needs a text");
     if (!insight->n_evidence)
         return store_fail(err, LINEAGE_EINVAL, "an insight needs evidence: the exp_id of at least one trial");
-    if (strlen(text) > LINEAGE_INSIGHT_MAX || strlen(author) > LINEAGE_NAME_MAX ||
-        insight->n_evidence > LINEAGE_EVIDENCE_MAX)
+    if (strlen(text) > LINEAGE_INSIGHT_MAX || strlen(author) > LINEAGE_NAME_MAX || insight->n_evidence > LINEAGE_EVIDENCE_MAX)
         return store_fail(err, LINEAGE_ELIMIT, "an insight has at most %d bytes, its author %d, and %d trials as evidence",
                           LINEAGE_INSIGHT_MAX, LINEAGE_NAME_MAX, LINEAGE_EVIDENCE_MAX);
     if (!lineage_text_is_utf8(text, strlen(text)) || !lineage_text_is_utf8(author, strlen(author)))
@@ -79,8 +78,8 @@ static enum lineage_status find_evidence(json_t *evidence, struct lineage_store 
     return LINEAGE_OK;
 }
 
-enum lineage_status lineage_insight_append(struct lineage_store *store, const struct lineage_insight *insight,
-                                           uint64_t *number, struct lineage_error *err)
+enum lineage_status lineage_insight_append(struct lineage_store *store, const struct lineage_insight *insight, uint64_t *number,
+                                           struct lineage_error *err)
 {
     static const struct lineage_query all = {0};
     char now[LINEAGE_TIME_MAX];
@@ -98,10 +97,10 @@ enum lineage_status lineage_insight_append(struct lineage_store *store, const st
         json_decref(evidence);
         return status;
     }
-    json_t *json = json_pack("{s:i, s:s, s:s, s:s, s:o, s:I, s:I}", "n", 0, "time",
-                             *given ? given : lineage_time_format(now, time(NULL)), "author", or_empty(insight->author),
-                             "text", insight->text, "evidence", evidence, "supersedes", (json_int_t)insight->supersedes,
-                             "rows", (json_int_t)rows);
+    json_t *json =
+        json_pack("{s:i, s:s, s:s, s:s, s:o, s:I, s:I}", "n", 0, "time", *given ? given : lineage_time_format(now, time(NULL)),
+                  "author", or_empty(insight->author), "text", insight->text, "evidence", evidence, "supersedes",
+                  (json_int_t)insight->supersedes, "rows", (json_int_t)rows);
     return json_lines_append(store, PLACE_INSIGHTS, json, "n", number, err);
 }
 
@@ -180,8 +179,7 @@ enum lineage_status lineage_insights_read(struct lineage_store *store,
                                           struct lineage_error *err)
 {
     struct kept_lines kept = {.list = json_array()};
-    enum lineage_status status = kept.list ? json_lines_read(store, PLACE_INSIGHTS, keep_line, &kept, err)
-                                           : store_no_memory(err);
+    enum lineage_status status = kept.list ? json_lines_read(store, PLACE_INSIGHTS, keep_line, &kept, err) : store_no_memory(err);
     if (status == LINEAGE_OK && kept.failed)
         status = store_no_memory(err);
     size_t lines = json_array_size(kept.list), n = 0;

@@ -31,8 +31,7 @@ static enum lineage_status read_objects(const struct buf *file, const char *plac
 }
 
 enum lineage_status json_lines_read(struct lineage_store *store, const char *place,
-                                    bool (*visit)(void *context, const json_t *object), void *context,
-                                    struct lineage_error *err)
+                                    bool (*visit)(void *context, const json_t *object), void *context, struct lineage_error *err)
 {
     struct buf file = {0};
     enum lineage_status status = fs_read_file(store->dir_fd, place, &file, err);
@@ -76,8 +75,8 @@ static enum lineage_status write_line(int fd, const char *place, const char *tex
 }
 
 /* Readers take no lock; they skip a line that is incomplete. */
-enum lineage_status json_lines_append(struct lineage_store *store, const char *place, json_t *object,
-                                      const char *number_key, uint64_t *number, struct lineage_error *err)
+enum lineage_status json_lines_append(struct lineage_store *store, const char *place, json_t *object, const char *number_key,
+                                      uint64_t *number, struct lineage_error *err)
 {
     struct largest_number largest = {.key = number_key};
     enum lineage_status status = LINEAGE_OK;

@@ -16,12 +16,11 @@
  * object gets the next number under that key (one more than the largest in the file, from 1), which is stored in
  * *number.
  */
-enum lineage_status json_lines_append(struct lineage_store *store, const char *place, json_t *object,
-                                      const char *number_key, uint64_t *number, struct lineage_error *err);
+enum lineage_status json_lines_append(struct lineage_store *store, const char *place, json_t *object, const char *number_key,
+                                      uint64_t *number, struct lineage_error *err);
 
 /* Calls visit for each object, oldest first, until visit returns false. A missing file counts as empty. */
 enum lineage_status json_lines_read(struct lineage_store *store, const char *place,
-                                    bool (*visit)(void *context, const json_t *object), void *context,
-                                    struct lineage_error *err);
+                                    bool (*visit)(void *context, const json_t *object), void *context, struct lineage_error *err);
 
 #endif

@@ -42,7 +42,8 @@ static bool is_by_rule(const struct lineage_trial *row, bool *unconfirmed)
 }
 
 /* Whether the trial that the row was compared with is not kept any more. */
-static enum lineage_status lost_its_baseline(struct walk *w, const struct lineage_trial *row, bool *lost, struct lineage_error *err)
+static enum lineage_status lost_its_baseline(struct walk *w, const struct lineage_trial *row, bool *lost,
+                                             struct lineage_error *err)
 {
     struct lineage_trial baseline = {0};
     int64_t seq;

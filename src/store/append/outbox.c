@@ -39,8 +39,8 @@ static void write_id(struct outbox_request *request)
     n[6] = (unsigned char)((n[6] & 0x0f) | 0x40);
     n[8] = (unsigned char)((n[8] & 0x3f) | 0x80);
     snprintf(request->id, sizeof request->id,
-             LINEAGE_OUTBOX "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", n[0], n[1], n[2], n[3],
-             n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12], n[13], n[14], n[15]);
+             LINEAGE_OUTBOX "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", n[0], n[1], n[2], n[3], n[4],
+             n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12], n[13], n[14], n[15]);
 }
 
 bool outbox_read_id(struct outbox_request *request, const char *id)
@@ -108,14 +108,14 @@ void outbox_read_options(struct lineage_append_options *options, const json_t *a
     options->telemetry_length = json_string_length(telemetry);
 }
 
-static json_t *write_about(const struct outbox_request *request, const struct outbox_rows *rows, size_t n, const bool *auto_status,
-                           const struct lineage_append_options *options, bool many)
+static json_t *write_about(const struct outbox_request *request, const struct outbox_rows *rows, size_t n,
+                           const bool *auto_status, const struct lineage_append_options *options, bool many)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++)
         json_array_append_new(list, json_boolean(auto_status ? auto_status[i] : options->auto_status));
-    json_t *about = json_pack("{s:s, s:b, s:s, s:o, s:o}", "request", request->id, "many", many, "rows", rows->records.data, "auto", list,
-                              "options", write_options(options));
+    json_t *about = json_pack("{s:s, s:b, s:s, s:o, s:o}", "request", request->id, "many", many, "rows", rows->records.data,
+                              "auto", list, "options", write_options(options));
     if (about && rows->header.length)
         json_object_set_new(about, "header", json_stringn(rows->header.data, rows->header.length));
     if (about && options->telemetry)
@@ -123,9 +123,9 @@ static json_t *write_about(const struct outbox_request *request, const struct ou
     return about;
 }
 
-enum lineage_status outbox_request_make(struct outbox_request *request, struct lineage_store *store, const struct outbox_rows *rows,
-                                        size_t n, const bool *auto_status, const struct lineage_append_options *options, bool many,
-                                        struct lineage_error *err)
+enum lineage_status outbox_request_make(struct outbox_request *request, struct lineage_store *store,
+                                        const struct outbox_rows *rows, size_t n, const bool *auto_status,
+                                        const struct lineage_append_options *options, bool many, struct lineage_error *err)
 {
     *request = (struct outbox_request){.file = &store->append->outbox};
     store->log->appending = true;
@@ -167,8 +167,8 @@ enum lineage_status outbox_request_keep(struct outbox_request *request, struct l
     enum lineage_status status = outbox_write(request->file, store->dir_fd, request->about, sync, err);
     if (status != LINEAGE_OK || request->delivered)
         return status;
-    store_notice(store, 0, "%s; the trial is kept as %s, and the next command that appends, or `lineage sync`, delivers it", why->text,
-                 request->id);
+    store_notice(store, 0, "%s; the trial is kept as %s, and the next command that appends, or `lineage sync`, delivers it",
+                 why->text, request->id);
     outbox_leave(request->file);
     store->append->outbox_waits = true;
     return LINEAGE_OK;
@@ -287,9 +287,9 @@ static enum lineage_status settle_files(struct appending *a, struct lineage_erro
     move_files(dir_fd, a->request->id, a->trial.exp_id);
     if (waiting && path && *path && !fs_is_dir(dir_fd, path))
         fs_rename(dir_fd, waiting, dir_fd, path);
-    return a->options->telemetry ? telemetry_write(dir_fd, a->trial.exp_id, a->options->telemetry, a->options->telemetry_length,
-                                                   true, err)
-                                 : LINEAGE_OK;
+    return a->options->telemetry
+               ? telemetry_write(dir_fd, a->trial.exp_id, a->options->telemetry, a->options->telemetry_length, true, err)
+               : LINEAGE_OK;
 }
 
 /* The mirror is rebuilt if the row has telemetry, because the mirror may have read the row before the telemetry was in

@@ -25,9 +25,9 @@ enum lineage_status outbox_append(struct appending *a, struct lineage_error *err
 /* The steps of outbox_append, for append_many: outbox_request_make writes the request to disk, _name gives its number
  * to the log, _again tells whether to try again after a failure, _keep keeps it with a notice to the user, and _end
  * finishes it. */
-enum lineage_status outbox_request_make(struct outbox_request *request, struct lineage_store *store, const struct outbox_rows *rows,
-                                        size_t n, const bool *auto_status, const struct lineage_append_options *options, bool many,
-                                        struct lineage_error *err);
+enum lineage_status outbox_request_make(struct outbox_request *request, struct lineage_store *store,
+                                        const struct outbox_rows *rows, size_t n, const bool *auto_status,
+                                        const struct lineage_append_options *options, bool many, struct lineage_error *err);
 void outbox_request_name(const struct outbox_request *request, struct log *log);
 bool outbox_request_again(struct outbox_request *request, const struct log *log, enum lineage_status status);
 bool outbox_is_away(const struct log *log, enum lineage_status status); /* a failure for which a request is kept */

@@ -48,8 +48,8 @@ static enum lineage_status make(struct outbox_file *file, int dir_fd, struct lin
         struct timespec now;
         struct stat st;
         clock_gettime(CLOCK_REALTIME, &now);
-        snprintf(file->name, sizeof file->name, PLACE_OUTBOX "/%010lld%09ld-%ld" ENDING,
-                 (long long)now.tv_sec, now.tv_nsec, (long)getpid());
+        snprintf(file->name, sizeof file->name, PLACE_OUTBOX "/%010lld%09ld-%ld" ENDING, (long long)now.tv_sec, now.tv_nsec,
+                 (long)getpid());
         file->fd = fs_open(dir_fd, file->name, O_RDWR | O_CREAT | O_EXCL, 0600);
         if (file->fd < 0 && errno != EEXIST)
             return failed("make", file->name, err);
@@ -65,8 +65,8 @@ static enum lineage_status make(struct outbox_file *file, int dir_fd, struct lin
 
 /* The request ends with a zero byte, so that it is found even if the length in the head is damaged, and the rest of a longer
  * earlier request is not taken for a part of it. */
-enum lineage_status outbox_write(struct outbox_file *file, int dir_fd, const json_t *request,
-                                 bool sync, struct lineage_error *err)
+enum lineage_status outbox_write(struct outbox_file *file, int dir_fd, const json_t *request, bool sync,
+                                 struct lineage_error *err)
 {
     enum lineage_status status = file->fd < 0 ? make(file, dir_fd, err) : LINEAGE_OK;
     char *text = json_dumps(request, JSON_COMPACT | JSON_REAL_PRECISION(17)), head[HEAD_LENGTH + 1];
@@ -83,8 +83,7 @@ enum lineage_status outbox_write(struct outbox_file *file, int dir_fd, const jso
     lineage_free(text);
     if (bytes.failed)
         status = store_no_memory(err);
-    else if (fs_write_at(file->fd, bytes.data, bytes.length, 0) != 0 ||
-             (sync && fs_sync_data(file->fd) != 0))
+    else if (fs_write_at(file->fd, bytes.data, bytes.length, 0) != 0 || (sync && fs_sync_data(file->fd) != 0))
         status = failed("write", file->name, err);
     buf_release(&bytes);
     return status;
@@ -112,8 +111,7 @@ void outbox_remove(struct outbox_file *file, int dir_fd)
 }
 
 /* Gives the file another ending, under which no delivery looks at it. */
-static void set_aside(struct outbox_file *file, int dir_fd, const char *ending,
-                      char name[OUTBOX_NAME_MAX])
+static void set_aside(struct outbox_file *file, int dir_fd, const char *ending, char name[OUTBOX_NAME_MAX])
 {
     int stem = (int)strlen(file->name) - (int)strlen(ENDING);
     snprintf(name, OUTBOX_NAME_MAX, "%.*s%s", stem, file->name, ending);
@@ -151,16 +149,13 @@ static enum request_state look_at(const char *bytes, size_t n, const char **text
     unsigned long long digest;
     size_t stated;
     if (n == 0 || (n >= sizeof ERASED - 1 && memcmp(bytes, ERASED, sizeof ERASED - 1) == 0) ||
-        (n >= sizeof erased_before - 1 &&
-         memcmp(bytes, erased_before, sizeof erased_before - 1) == 0))
+        (n >= sizeof erased_before - 1 && memcmp(bytes, erased_before, sizeof erased_before - 1) == 0))
         return REQUEST_NONE;
     if (n < HEAD_LENGTH)
-        return memcmp(bytes, name, n < sizeof name - 1 ? n : sizeof name - 1) == 0 ||
-                       end_is_missing(bytes, n, 0)
+        return memcmp(bytes, name, n < sizeof name - 1 ? n : sizeof name - 1) == 0 || end_is_missing(bytes, n, 0)
                    ? REQUEST_NONE
                    : REQUEST_DAMAGED;
-    if (memcmp(bytes, name, sizeof name - 1) != 0 ||
-        sscanf(bytes + sizeof name - 1, "%16llx %20zu\n", &digest, &stated) != 2)
+    if (memcmp(bytes, name, sizeof name - 1) != 0 || sscanf(bytes + sizeof name - 1, "%16llx %20zu\n", &digest, &stated) != 2)
         return end_is_missing(bytes, n, 0) ? REQUEST_NONE : REQUEST_DAMAGED;
     *text = bytes + HEAD_LENGTH;
     *length = strnlen(*text, n - HEAD_LENGTH);
@@ -173,8 +168,8 @@ static enum request_state look_at(const char *bytes, size_t n, const char **text
 }
 
 /* A failure means that the file cannot be read now. */
-static enum lineage_status read_request(const struct outbox_file *file, enum request_state *state,
-                                        json_t **request, struct lineage_error *err)
+static enum lineage_status read_request(const struct outbox_file *file, enum request_state *state, json_t **request,
+                                        struct lineage_error *err)
 {
     struct stat st;
     const char *text;
@@ -184,9 +179,7 @@ static enum lineage_status read_request(const struct outbox_file *file, enum req
         return failed("read", file->name, err);
     char *bytes = malloc((size_t)st.st_size + 1);
     ssize_t n = bytes ? fs_read_at(file->fd, bytes, (size_t)st.st_size, 0) : 0;
-    enum lineage_status status = !bytes  ? store_no_memory(err)
-                                 : n < 0 ? failed("read", file->name, err)
-                                         : LINEAGE_OK;
+    enum lineage_status status = !bytes ? store_no_memory(err) : n < 0 ? failed("read", file->name, err) : LINEAGE_OK;
     if (status == LINEAGE_OK && n >= 0) {
         bytes[n] = '\0';
         *state = look_at(bytes, (size_t)n, &text, &length);
@@ -266,8 +259,7 @@ struct walk {
 
 /* Another command may have delivered the request between the listing and the lock. Then the file has no name any more
  * and is skipped. */
-static enum lineage_status visit_locked(struct walk *walk, struct outbox_file *file,
-                                        struct lineage_error *err)
+static enum lineage_status visit_locked(struct walk *walk, struct outbox_file *file, struct lineage_error *err)
 {
     struct stat st;
     json_t *request;
@@ -291,8 +283,7 @@ static enum lineage_status visit_locked(struct walk *walk, struct outbox_file *f
     return LINEAGE_OK;
 }
 
-static enum lineage_status visit_file(struct walk *walk, const char *name,
-                                      struct lineage_error *err)
+static enum lineage_status visit_file(struct walk *walk, const char *name, struct lineage_error *err)
 {
     struct outbox_file file = {.fd = fs_open(walk->dir_fd, name, O_RDWR, 0)};
     enum lineage_status status = LINEAGE_OK;
@@ -307,8 +298,7 @@ static enum lineage_status visit_file(struct walk *walk, const char *name,
     return status;
 }
 
-enum lineage_status outbox_each(int dir_fd, outbox_visit_fn *visit, void *context, size_t *n_held,
-                                struct lineage_error *err)
+enum lineage_status outbox_each(int dir_fd, outbox_visit_fn *visit, void *context, size_t *n_held, struct lineage_error *err)
 {
     struct names names = {0};
     struct walk walk = {.dir_fd = dir_fd, .visit = visit, .context = context, .n_held = n_held};
@@ -327,8 +317,8 @@ enum lineage_status outbox_each(int dir_fd, outbox_visit_fn *visit, void *contex
     return status;
 }
 
-enum lineage_status outbox_check(int dir_fd, void (*report)(void *context, const char *name),
-                                 void *context, size_t *n_waiting, struct lineage_error *err)
+enum lineage_status outbox_check(int dir_fd, void (*report)(void *context, const char *name), void *context, size_t *n_waiting,
+                                 struct lineage_error *err)
 {
     struct names names = {0};
     enum lineage_status status = list(&names, dir_fd, err);

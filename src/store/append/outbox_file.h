@@ -24,7 +24,8 @@ struct outbox_file {
 
 /* Writes the request over the previous one. Creates and locks the file if there is none. With sync the request is
  * durable when the call returns. */
-enum lineage_status outbox_write(struct outbox_file *file, int dir_fd, const json_t *request, bool sync, struct lineage_error *err);
+enum lineage_status outbox_write(struct outbox_file *file, int dir_fd, const json_t *request, bool sync,
+                                 struct lineage_error *err);
 
 /* Erases the request of the file after it was delivered. */
 void outbox_strike(struct outbox_file *file);
@@ -46,8 +47,8 @@ enum lineage_status outbox_each(int dir_fd, outbox_visit_fn *visit, void *contex
 
 /* Reports the damaged files without changing anything. *n_waiting counts the files that hold a trial, and those that another
  * process holds. */
-enum lineage_status outbox_check(int dir_fd, void (*report)(void *context, const char *name), void *context,
-                                 size_t *n_waiting, struct lineage_error *err);
+enum lineage_status outbox_check(int dir_fd, void (*report)(void *context, const char *name), void *context, size_t *n_waiting,
+                                 struct lineage_error *err);
 
 /* Sets aside a request that can never be delivered, by changing the suffix of its file. name receives the new name. */
 void outbox_refuse(struct outbox_file *file, int dir_fd, char name[OUTBOX_NAME_MAX]);

@@ -110,8 +110,7 @@ enum lineage_status outbox_rows_read(const json_t *about, struct arena *arena, s
         buf_puts(&header, wider);
     else
         row_write_header(&header);
-    enum lineage_status status =
-        reader && *trials && !header.failed ? LINEAGE_OK : store_no_memory(err);
+    enum lineage_status status = reader && *trials && !header.failed ? LINEAGE_OK : store_no_memory(err);
     if (status == LINEAGE_OK)
         status = parse_header(&layout, reader, &header, err);
     if (status == LINEAGE_OK)

@@ -39,8 +39,8 @@ static enum lineage_status find_snapshot(struct syncing *s, struct snapshot *sna
     return LINEAGE_OK;
 }
 
-static enum lineage_status deliver(struct syncing *s, struct outbox_request *request,
-                                   char id[OUTBOX_ID_MAX], struct lineage_error *err)
+static enum lineage_status deliver(struct syncing *s, struct outbox_request *request, char id[OUTBOX_ID_MAX],
+                                   struct lineage_error *err)
 {
     struct arena arena = {0};
     struct lineage_append_options options;
@@ -66,21 +66,20 @@ static enum lineage_status deliver(struct syncing *s, struct outbox_request *req
 static bool is_over(const struct outbox_request *request, enum lineage_status status)
 {
     return status == LINEAGE_EEXIST &&
-           json_is_true(
-               json_object_get(json_object_get(request->about, "options"), "once_per_night"));
+           json_is_true(json_object_get(json_object_get(request->about, "options"), "once_per_night"));
 }
 
 /* Whether the failure is a refusal by the rules, which trying again later would not change. */
 static bool is_refusal(enum lineage_status status)
 {
-    return status == LINEAGE_EINVAL || status == LINEAGE_EEXIST || status == LINEAGE_ENOTFOUND ||
-           status == LINEAGE_ELIMIT || status == LINEAGE_ECORRUPT;
+    return status == LINEAGE_EINVAL || status == LINEAGE_EEXIST || status == LINEAGE_ENOTFOUND || status == LINEAGE_ELIMIT ||
+           status == LINEAGE_ECORRUPT;
 }
 
 /* Acts on the result of one delivery. Returns false and sets s->err if the server or this machine is at fault, because
  * then the other requests would fail too. */
-static bool judge(struct syncing *s, struct outbox_file *file, const struct outbox_request *request,
-                  enum lineage_status status, const char *id, const struct lineage_error *why)
+static bool judge(struct syncing *s, struct outbox_file *file, const struct outbox_request *request, enum lineage_status status,
+                  const char *id, const struct lineage_error *why)
 {
     char name[OUTBOX_NAME_MAX];
     if (status == LINEAGE_OK) {
@@ -93,8 +92,7 @@ static bool judge(struct syncing *s, struct outbox_file *file, const struct outb
     } else if (is_refusal(status)) {
         s->stats.n_refused++;
         outbox_refuse(file, s->store->dir_fd, name);
-        store_notice(s->store, 0, "%s is refused: %s; it is kept in %s/%s", request->id, why->text,
-                     s->store->dir, name);
+        store_notice(s->store, 0, "%s is refused: %s; it is kept in %s/%s", request->id, why->text, s->store->dir, name);
     } else {
         s->stats.n_waiting++;
         s->err = *why;
@@ -155,7 +153,8 @@ static enum lineage_status sync_outbox(struct lineage_store *store, bool foreign
     size_t n_held = 0, n_again = 0;
     enum lineage_status status = store_check_owner(store, err);
     store->log->appending = true;
-    if (status == LINEAGE_OK && log_has_requests(store->log)) /* before the others, so that ids and parents are the earlier ones */
+    if (status == LINEAGE_OK &&
+        log_has_requests(store->log)) /* before the others, so that ids and parents are the earlier ones */
         s.err.status = receipts_deliver(store, &n_again, &s.err);
     s.stats.n_delivered += n_again;
     if (status == LINEAGE_OK && log_has_requests(store->log))
@@ -170,8 +169,7 @@ static enum lineage_status sync_outbox(struct lineage_store *store, bool foreign
     }
     if (status == LINEAGE_OK && s.stats.n_damaged)
         status =
-            store_fail(err, LINEAGE_ECORRUPT, "%s/outbox: %zu damaged files that may hold trials",
-                       store->dir, s.stats.n_damaged);
+            store_fail(err, LINEAGE_ECORRUPT, "%s/outbox: %zu damaged files that may hold trials", store->dir, s.stats.n_damaged);
     return status;
 }
 

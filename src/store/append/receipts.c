@@ -43,12 +43,9 @@ static json_t *describe(const struct lineage_store *store, const struct log_ack 
     json_t *about =
         request.failed || records.failed
             ? NULL
-            : json_pack("{s:s, s:s, s:I, s:s, s:I, s:s}", "request", request.data, "log", identity,
-                        "seq", (json_int_t)ack->seq, "digest", ack->digest, "at",
-                        (json_int_t)time(NULL), beside ? "beside" : "records", records.data);
-    if (about && beside &&
-        !receipts_put_beside(store->dir_fd, request.data, ack->bytes, ack->length,
-                             BESIDE_BYTES_MAX)) {
+            : json_pack("{s:s, s:s, s:I, s:s, s:I, s:s}", "request", request.data, "log", identity, "seq", (json_int_t)ack->seq,
+                        "digest", ack->digest, "at", (json_int_t)time(NULL), beside ? "beside" : "records", records.data);
+    if (about && beside && !receipts_put_beside(store->dir_fd, request.data, ack->bytes, ack->length, BESIDE_BYTES_MAX)) {
         json_decref(about);
         about = NULL;
     }
@@ -79,8 +76,10 @@ void receipts_note(void *context, const struct log_ack *ack)
         text = json_dumps(about, JSON_COMPACT);
     }
     if (!text || write_line(store, text) != 0)
-        store_notice(store, 0, "the row is recorded, but %s/" PLACE_RECEIPTS " cannot be written, so the row is not delivered "
-                     "again if the server loses it", store->dir);
+        store_notice(store, 0,
+                     "the row is recorded, but %s/" PLACE_RECEIPTS " cannot be written, so the row is not delivered "
+                     "again if the server loses it",
+                     store->dir);
     lineage_free(text);
     json_decref(about);
 }
@@ -137,8 +136,7 @@ static enum lineage_status ask_last(struct lineage_store *store, const json_t *a
     const json_t *last = NULL, *one;
     size_t i;
     *there = *witnessed = false;
-    json_array_foreach(all, i, one)
-    {
+    json_array_foreach(all, i, one) {
         if (!last || number_of(one, "seq") > number_of(last, "seq"))
             last = one;
     }
@@ -155,8 +153,7 @@ static enum lineage_status ask_each(struct lineage_store *store, json_t *all, si
     json_t *one;
     size_t i;
     *n_missing = 0;
-    json_array_foreach(all, i, one)
-    {
+    json_array_foreach(all, i, one) {
         unsigned char request[16];
         char digest[LOG_DIGEST_TEXT];
         int64_t seq = 0;
@@ -179,8 +176,7 @@ static void protect_ids(struct lineage_store *store, const json_t *all)
     uint64_t given = 0;
     const json_t *one;
     size_t i;
-    json_array_foreach(all, i, one)
-    {
+    json_array_foreach(all, i, one) {
         if (!number_of(one, "seq"))
             receipts_note_ids(store, one, &given);
     }
@@ -219,8 +215,7 @@ static void write_receipts(struct lineage_store *store, const json_t *all, size_
         receipts_digest(&found, now.data ? now.data : "", length);
     if (found.length != digest->length || !found.length || memcmp(found.data, digest->data, found.length) != 0)
         goto done;
-    json_array_foreach(all, i, one)
-    {
+    json_array_foreach(all, i, one) {
         if (json_object_get(one, GONE))
             continue;
         json_t *copy = json_deep_copy(one);
@@ -306,16 +301,18 @@ static void thin_out(struct lineage_store *store, bool witnessed, size_t n, cons
 {
     drop_first(store, witnessed ? n : n / 2, n, end);
     if (!witnessed)
-        store_notice(store, 0, "%s/" PLACE_RECEIPTS " has reached %zu MiB, because no standby has the rows; its older half is removed, "
-                     "so those rows are not delivered again if the server loses them", store->dir, FILE_BYTES_MAX >> 20);
+        store_notice(store, 0,
+                     "%s/" PLACE_RECEIPTS " has reached %zu MiB, because no standby has the rows; its older half is removed, "
+                     "so those rows are not delivered again if the server loses them",
+                     store->dir, FILE_BYTES_MAX >> 20);
 }
 
 /* What was found in the file and on the server. Release it with forget. */
 struct look {
-    json_t *all;        /* the receipts; what the caller may deliver if n_missing is above 0 */
+    json_t *all; /* the receipts; what the caller may deliver if n_missing is above 0 */
     size_t n_missing;
-    size_t read_until;  /* they were in the first bytes of the file; SIZE_MAX before that is known */
-    struct buf digest;  /* of these bytes; only if each receipt was asked about */
+    size_t read_until; /* they were in the first bytes of the file; SIZE_MAX before that is known */
+    struct buf digest; /* of these bytes; only if each receipt was asked about */
 };
 
 static void forget(struct look *look)
@@ -368,8 +365,10 @@ static bool is_unreadable(struct lineage_store *store, json_t *about)
     if (receipts_count(store, about))
         return false;
     json_object_set_new(about, GONE, json_true());
-    store_notice(store, 0, "%s no longer has an append of this machine, which cannot be delivered again: its file in %s/" PLACE_OUTBOX
-                 " is gone or damaged", store->log->place, store->dir);
+    store_notice(store, 0,
+                 "%s no longer has an append of this machine, which cannot be delivered again: its file in %s/" PLACE_OUTBOX
+                 " is gone or damaged",
+                 store->log->place, store->dir);
     return true;
 }
 
@@ -384,8 +383,7 @@ static enum lineage_status send_missing(struct lineage_store *store, json_t *all
     json_t *one;
     size_t i;
     store->log->acknowledged = NULL;
-    json_array_foreach(all, i, one)
-    {
+    json_array_foreach(all, i, one) {
         unsigned char request[16];
         if (status != LINEAGE_OK || number_of(one, "seq") || !read_request(request, one) || is_unreadable(store, one))
             continue;

@@ -17,8 +17,7 @@ enum { REQUEST_DIGITS = 32 };
 
 static bool is_request(const char *text)
 {
-    return text && strlen(text) == REQUEST_DIGITS &&
-           strspn(text, "0123456789abcdef") == REQUEST_DIGITS;
+    return text && strlen(text) == REQUEST_DIGITS && strspn(text, "0123456789abcdef") == REQUEST_DIGITS;
 }
 
 static void make_path(char path[PLACE_MAX], const char *name)
@@ -48,16 +47,14 @@ static bool look_at_files(int dir_fd, uint64_t *bytes, char oldest[PLACE_MAX])
     while (dir && (name = fs_next(dir))) {
         struct stat st;
         char path[PLACE_MAX];
-        if (strncmp(name, BEGINNING, sizeof BEGINNING - 1) != 0 ||
-            !is_request(name + sizeof BEGINNING - 1))
+        if (strncmp(name, BEGINNING, sizeof BEGINNING - 1) != 0 || !is_request(name + sizeof BEGINNING - 1))
             continue;
         make_path(path, name);
         if (fs_stat(dir_fd, path, AT_SYMLINK_NOFOLLOW, &st) != 0)
             continue;
         *bytes += (uint64_t)st.st_size;
         const struct timespec at = st.st_mtim;
-        if (!any || at.tv_sec < first.tv_sec ||
-            (at.tv_sec == first.tv_sec && at.tv_nsec < first.tv_nsec)) {
+        if (!any || at.tv_sec < first.tv_sec || (at.tv_sec == first.tv_sec && at.tv_nsec < first.tv_nsec)) {
             first = at;
             strcpy(oldest, path);
         }

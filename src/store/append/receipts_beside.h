@@ -16,8 +16,7 @@ void receipts_digest(struct buf *out, const char *bytes, size_t length);
 
 /* Writes the file; request is its number in hexadecimal digits. If all such files would have more than max_bytes, the oldest are
  * removed. Returns false if the file cannot be written, or is too long itself. */
-bool receipts_put_beside(int dir_fd, const char *request, const char *bytes, size_t length,
-                         uint64_t max_bytes);
+bool receipts_put_beside(int dir_fd, const char *request, const char *bytes, size_t length, uint64_t max_bytes);
 
 /* Reads the file; false if it is missing or has another digest. request may be NULL. */
 bool receipts_read_beside(struct buf *out, int dir_fd, const char *request, const char *digest);

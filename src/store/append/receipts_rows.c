@@ -47,8 +47,7 @@ static bool read_bytes(struct buf *out, const struct lineage_store *store, const
     const json_t *records = json_object_get(about, "records");
     const char *beside = json_string_value(json_object_get(about, "beside"));
     if (beside)
-        return receipts_read_beside(out, store->dir_fd,
-                                    json_string_value(json_object_get(about, "request")), beside);
+        return receipts_read_beside(out, store->dir_fd, json_string_value(json_object_get(about, "request")), beside);
     const size_t n = json_string_length(records) / 2;
     if (!json_is_string(records) || !buf_reserve(out, n + 1) ||
         !receipts_read_hex((unsigned char *)out->data, json_string_value(records), n))
@@ -184,8 +183,10 @@ static enum lineage_status add_records(struct sending *s, const struct buf *byte
 static void tell(const struct sending *s)
 {
     if (s->had[0])
-        store_notice(s->store, 0, "%s had acknowledged %s and no longer had it; another trial has that id now, so it is delivered "
-                     "again as %s", s->store->log->place, s->had, s->has);
+        store_notice(s->store, 0,
+                     "%s had acknowledged %s and no longer had it; another trial has that id now, so it is delivered "
+                     "again as %s",
+                     s->store->log->place, s->had, s->has);
     else
         store_notice(s->store, 0, "%s had acknowledged a row and no longer had it; it is delivered again", s->store->log->place);
 }
@@ -209,9 +210,8 @@ enum lineage_status receipts_send(struct lineage_store *store, json_t *about, co
     struct sending s = {.store = store, .renamed = renamed, .reader = tsv_reader_new()};
     struct buf bytes = {0};
     struct log_state end;
-    enum lineage_status status = s.reader && read_bytes(&bytes, store, about)
-                                     ? append_get_ready(store, false, err)
-                                     : store_no_memory(err);
+    enum lineage_status status =
+        s.reader && read_bytes(&bytes, store, about) ? append_get_ready(store, false, err) : store_no_memory(err);
     if (status != LINEAGE_OK)
         goto done;
     memcpy(store->log->request, request, sizeof store->log->request);

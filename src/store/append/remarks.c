@@ -54,8 +54,8 @@ enum lineage_status lineage_remark_append(struct lineage_store *store, const str
         return status;
     /* An empty time is replaced by the current time in the format of row timestamps, so that remarks and rows can be
      * sorted together. */
-    json_t *json = json_pack("{s:s, s:s, s:s, s:s}", "time", *given ? given : lineage_time_format(now, time(NULL)),
-                             "exp_id", trial.exp_id, "author", or_empty(remark->author), "text", remark->text);
+    json_t *json = json_pack("{s:s, s:s, s:s, s:s}", "time", *given ? given : lineage_time_format(now, time(NULL)), "exp_id",
+                             trial.exp_id, "author", or_empty(remark->author), "text", remark->text);
     status = json_lines_append(store, PLACE_REMARKS, json, NULL, NULL, err);
     lineage_trial_release(&trial);
     return status;
@@ -82,8 +82,8 @@ static bool visit_remark(void *context, const json_t *json)
 }
 
 enum lineage_status lineage_remarks_read(struct lineage_store *store, const char *exp_id,
-                                         bool (*visit)(void *context, const struct lineage_remark *remark),
-                                         void *context, struct lineage_error *err)
+                                         bool (*visit)(void *context, const struct lineage_remark *remark), void *context,
+                                         struct lineage_error *err)
 {
     struct reading reading = {exp_id, visit, context};
     return json_lines_read(store, PLACE_REMARKS, visit_remark, &reading, err);

@@ -18,8 +18,8 @@
 
 /* A record is put back unchanged, because the person vouches for it. Its id must be unused, because the trial may have
  * been run again with the same id since the crash. */
-static enum lineage_status check_record(struct lineage_store *store, struct tsv_reader *reader,
-                                        const struct tsv_record *record, struct arena *arena, struct lineage_error *err)
+static enum lineage_status check_record(struct lineage_store *store, struct tsv_reader *reader, const struct tsv_record *record,
+                                        struct arena *arena, struct lineage_error *err)
 {
     struct lineage_trial trial;
     const struct tsv_cell *cells;
@@ -70,8 +70,8 @@ static enum lineage_status collect(struct lineage_store *store, const struct buf
 }
 
 /* Call it under the claim. */
-static enum lineage_status put_back(struct lineage_store *store, const struct buf *bytes, struct log_state *end,
-                                    size_t *n_rows, struct lineage_error *err)
+static enum lineage_status put_back(struct lineage_store *store, const struct buf *bytes, struct log_state *end, size_t *n_rows,
+                                    struct lineage_error *err)
 {
     struct buf out = {0};
     enum lineage_status status = append_catch_up_and(store, end, NULL, NULL, err);
@@ -121,8 +121,8 @@ enum lineage_status lineage_restore(struct lineage_store *store, const char *nam
     if (status == LINEAGE_OK && !name)
         return restore_gone(store, n_rows, err);
     if (status == LINEAGE_OK && !place_is_torn(name))
-        status = store_fail(err, LINEAGE_EINVAL, "'%.80s' is not the name of a file that a record was moved to (" PLACE_RESULTS
-                                                 ".torn-N)", name);
+        status = store_fail(err, LINEAGE_EINVAL,
+                            "'%.80s' is not the name of a file that a record was moved to (" PLACE_RESULTS ".torn-N)", name);
     if (status == LINEAGE_OK)
         status = fs_read_file(store->dir_fd, name, &bytes, err);
     if (status == LINEAGE_OK)

@@ -32,8 +32,7 @@ bool tail_next(struct tsv_scanner *scanner, struct tsv_record *record)
     return true;
 }
 
-enum lineage_status tail_read(struct tail *tail, const struct tsv_record *record, struct tail_row *out,
-                                       struct lineage_error *err)
+enum lineage_status tail_read(struct tail *tail, const struct tsv_record *record, struct tail_row *out, struct lineage_error *err)
 {
     const struct row_layout *layout = mirror_layout(tail->store->mirror);
     const struct tsv_cell *cells;

@@ -114,8 +114,7 @@ static bool find_open_record(struct tail *tail, uint64_t *line, struct tsv_recor
 }
 
 /* Whether a row behind a torn record is a row of its own depends on the ids of all rows. */
-static enum lineage_status need_all_rows(struct lineage_store *store, uint64_t *from,
-                                         uint64_t *line, struct lineage_error *err)
+static enum lineage_status need_all_rows(struct lineage_store *store, uint64_t *from, uint64_t *line, struct lineage_error *err)
 {
     enum lineage_status status = mirror_complete(store->mirror, err);
     if (status == LINEAGE_OK)

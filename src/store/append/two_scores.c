@@ -61,9 +61,8 @@ bool two_scores_note(struct two_scores *scores, const struct lineage_config *con
 bool two_scores_keep(const char **dominated_by, const struct two_scores *scores, const struct lineage_config *config,
                      const struct lineage_trial *trial, double threshold)
 {
-    const struct lineage_config of_second = {.noise_std = config->second_noise_std,
-                                             .noise_seeds = config->noise_seeds,
-                                             .night_trials = config->night_trials};
+    const struct lineage_config of_second = {
+        .noise_std = config->second_noise_std, .noise_seeds = config->noise_seeds, .night_trials = config->night_trials};
     const double other = lineage_threshold(&of_second, NULL);
     struct lineage_number second;
     *dominated_by = NULL;
@@ -71,7 +70,8 @@ bool two_scores_keep(const char **dominated_by, const struct two_scores *scores,
         return false;
     for (size_t i = 0; i < scores->n; i++) {
         const struct two_scores_kept *kept = &scores->kept[i];
-        if (verdict_is_keep(verdict_difference(trial->score.value, kept->score), threshold, config->direction == LINEAGE_HIGHER) ||
+        if (verdict_is_keep(verdict_difference(trial->score.value, kept->score), threshold,
+                            config->direction == LINEAGE_HIGHER) ||
             verdict_is_keep(verdict_difference(second.value, kept->second), other, config->second_direction == LINEAGE_HIGHER))
             continue;
         *dominated_by = kept->exp_id;

@@ -73,7 +73,7 @@ enum lineage_status unread_rows_note(struct lineage_store *store, const struct l
 }
 
 enum lineage_status unread_rows_note_from(struct lineage_store *store, uint64_t from, const struct log_state *end,
-                                   struct lineage_error *err)
+                                          struct lineage_error *err)
 {
     return read_from(store, from, 1, end, err);
 }

@@ -94,8 +94,8 @@ static enum lineage_status send_chunk(struct carrier *c, size_t n, json_t *chunk
     char digest[DIGEST_MAX];
     const char *params[] = {c->number, digest_of(digest, c->chunk, n), NULL};
     struct pg_result result = {0};
-    enum lineage_status status = pg_run(c->pg, &result, PG_PATIENCE, "SELECT lineage.has_chunk($1::integer, $2::bytea)", 2,
-                                        params, c->err);
+    enum lineage_status status =
+        pg_run(c->pg, &result, PG_PATIENCE, "SELECT lineage.has_chunk($1::integer, $2::bytea)", 2, params, c->err);
     bool there = status == LINEAGE_OK && strcmp(pg_text(&result, 0, 0, NULL), "t") == 0;
     pg_clear(&result);
     if (status == LINEAGE_OK && !there) {
@@ -104,8 +104,8 @@ static enum lineage_status send_chunk(struct carrier *c, size_t n, json_t *chunk
         buf_add_hex(&c->hex, c->chunk, n);
         params[2] = c->hex.data;
         status = c->hex.failed ? no_memory(c)
-                               : pg_run(c->pg, NULL, PG_PATIENCE,
-                                        "SELECT lineage.put_chunk($1::integer, $2::bytea, $3::bytea)", 3, params, c->err);
+                               : pg_run(c->pg, NULL, PG_PATIENCE, "SELECT lineage.put_chunk($1::integer, $2::bytea, $3::bytea)",
+                                        3, params, c->err);
     }
     return status == LINEAGE_OK && json_array_append_new(chunks, json_string(digest + 2)) != 0 ? no_memory(c) : status;
 }
@@ -224,9 +224,9 @@ static enum lineage_status bring_chunk(struct carrier *c, const char *digest, in
     size_t length = 0;
     snprintf(name, sizeof name, "\\x%s", digest);
     const char *const params[] = {c->number, name};
-    enum lineage_status status = pg_run(c->pg, &result, PG_PATIENCE,
-                                        "SELECT bytes FROM lineage.chunk WHERE store = $1::integer AND digest = $2::bytea", 2,
-                                        params, c->err);
+    enum lineage_status status =
+        pg_run(c->pg, &result, PG_PATIENCE, "SELECT bytes FROM lineage.chunk WHERE store = $1::integer AND digest = $2::bytea", 2,
+               params, c->err);
     const char *text = status == LINEAGE_OK && pg_rows(&result) ? pg_text(&result, 0, 0, &length) : "";
     size_t n = length > 2 && length / 2 - 1 <= CHUNK ? length / 2 - 1 : 0;
     for (size_t i = 0; i < n; i++)
@@ -270,7 +270,8 @@ static bool is_safe(const char *path)
 static enum lineage_status bring_entry(struct carrier *c, const char *temporary, const json_t *entry)
 {
     char place[PATH_MAX];
-    const char *path = json_string_value(json_object_get(entry, "path")), *link = json_string_value(json_object_get(entry, "link"));
+    const char *path = json_string_value(json_object_get(entry, "path")),
+               *link = json_string_value(json_object_get(entry, "link"));
     const json_t *chunks = json_object_get(entry, "chunks");
     const mode_t mode = (mode_t)json_integer_value(json_object_get(entry, "mode")) & 0777;
     int dir = c->store->dir_fd;
@@ -299,9 +300,9 @@ static enum lineage_status read_manifest(struct carrier *c, const char *name, js
 {
     struct pg_result result = {0};
     const char *const params[] = {c->number, name};
-    enum lineage_status status = pg_run(c->pg, &result, PG_PATIENCE,
-                                        "SELECT manifest FROM lineage.blob WHERE store = $1::integer AND name = $2", 2, params,
-                                        c->err);
+    enum lineage_status status =
+        pg_run(c->pg, &result, PG_PATIENCE, "SELECT manifest FROM lineage.blob WHERE store = $1::integer AND name = $2", 2,
+               params, c->err);
     if (status == LINEAGE_OK && !pg_rows(&result))
         status = LINEAGE_ENOTFOUND;
     if (status == LINEAGE_OK && !(*entries = json_loads(pg_text(&result, 0, 0, NULL), 0, NULL)))

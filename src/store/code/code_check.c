@@ -126,8 +126,8 @@ static void check_place(struct checking *c)
     const char *name;
     int fd = fs_open(c->store->dir_fd, PLACE_CODE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     if (fd < 0 && errno != ENOENT)
-        found(c, NULL, errno == ENOTDIR || errno == ELOOP ? PLACE_CODE " is not a directory of this store"
-                                                          : PLACE_CODE " cannot be read");
+        found(c, NULL,
+              errno == ENOTDIR || errno == ELOOP ? PLACE_CODE " is not a directory of this store" : PLACE_CODE " cannot be read");
     DIR *list = fd >= 0 ? fs_list(fd) : NULL;
     while (list && c->status == LINEAGE_OK && (name = fs_next(list)))
         check_entry(c, name);
@@ -136,8 +136,7 @@ static void check_place(struct checking *c)
 }
 
 /* Rows come first, so that a damaged object is reported with the first trial that needs it. */
-enum lineage_status code_check(struct lineage_store *store, lineage_finding_fn *report, void *context,
-                               struct lineage_error *err)
+enum lineage_status code_check(struct lineage_store *store, lineage_finding_fn *report, void *context, struct lineage_error *err)
 {
     struct checking c = {.store = store, .report = report, .context = context, .err = err};
     enum lineage_status status = mirror_each_note(store->mirror, "code ", check_row, &c, err);

@@ -11,7 +11,6 @@
  * sound objects. Objects that no row names are not reported, because a trial may be running. Writes nothing and fetches
  * nothing. Returns an error only if the check could not be done.
  */
-enum lineage_status code_check(struct lineage_store *store, lineage_finding_fn *report, void *context,
-                               struct lineage_error *err);
+enum lineage_status code_check(struct lineage_store *store, lineage_finding_fn *report, void *context, struct lineage_error *err);
 
 #endif

@@ -130,8 +130,9 @@ static enum lineage_status note_gone(struct keeping *k, const struct lineage_cod
             gone[kept++] = gone[i];
     k->code.gone = gone;
     k->code.n_gone = kept;
-    return kept <= LINEAGE_CODE_FILES_MAX ? LINEAGE_OK
-                                          : store_fail(k->err, LINEAGE_ELIMIT, "code: more than %d files", LINEAGE_CODE_FILES_MAX);
+    return kept <= LINEAGE_CODE_FILES_MAX
+               ? LINEAGE_OK
+               : store_fail(k->err, LINEAGE_ELIMIT, "code: more than %d files", LINEAGE_CODE_FILES_MAX);
 }
 
 static enum lineage_status keep_diffs(struct keeping *k, const struct lineage_code_source *source)

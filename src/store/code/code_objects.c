@@ -56,8 +56,8 @@ static enum lineage_status read_file(struct buf *out, const struct lineage_store
     if (fs_stat_open(fd, &st) != 0)
         status = store_fail_errno(err, LINEAGE_EIO, "cannot look at " PLACE_CODE "/%s", digest);
     else if (!S_ISREG(st.st_mode) || st.st_size < 0 || (uint64_t)st.st_size > CODE_OBJECT_BYTES)
-        status = store_fail(err, LINEAGE_ECORRUPT, PLACE_CODE "/%s is not a file of at most %zu bytes", digest,
-                            CODE_OBJECT_BYTES);
+        status =
+            store_fail(err, LINEAGE_ECORRUPT, PLACE_CODE "/%s is not a file of at most %zu bytes", digest, CODE_OBJECT_BYTES);
     else if (!buf_reserve(out, (size_t)st.st_size + 1))
         status = store_no_memory(err);
     if (status == LINEAGE_OK) {
@@ -71,8 +71,7 @@ static enum lineage_status read_file(struct buf *out, const struct lineage_store
     if (status == LINEAGE_OK) {
         code_digest(found, out->data + before, out->length - before);
         if (strcmp(found, digest) != 0 && !is_redacted(store, digest, out->data + before, out->length - before))
-            status = store_fail(err, LINEAGE_ECORRUPT, PLACE_CODE "/%s is damaged: its bytes have the digest %s", digest,
-                                found);
+            status = store_fail(err, LINEAGE_ECORRUPT, PLACE_CODE "/%s is damaged: its bytes have the digest %s", digest, found);
     }
     if (status != LINEAGE_OK && out->data)
         buf_truncate(out, before);
@@ -92,8 +91,7 @@ enum lineage_status code_object_here(struct buf *out, const struct lineage_store
     return status;
 }
 
-enum lineage_status code_object_get(struct buf *out, struct lineage_store *store, const char *digest,
-                                    struct lineage_error *err)
+enum lineage_status code_object_get(struct buf *out, struct lineage_store *store, const char *digest, struct lineage_error *err)
 {
     char name[PLACE_MAX];
     if (!code_is_digest(digest))

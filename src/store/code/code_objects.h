@@ -28,7 +28,6 @@ enum lineage_status code_object_here(struct buf *out, const struct lineage_store
                                      struct lineage_error *err);
 
 /* Like code_object_here. Fetches an object that is missing here from the server. */
-enum lineage_status code_object_get(struct buf *out, struct lineage_store *store, const char *digest,
-                                    struct lineage_error *err);
+enum lineage_status code_object_get(struct buf *out, struct lineage_store *store, const char *digest, struct lineage_error *err);
 
 #endif

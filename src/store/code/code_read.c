@@ -12,8 +12,8 @@ struct owned {
     struct buf text;
 };
 
-enum lineage_status lineage_code_load(struct lineage_code *code, struct lineage_store *store,
-                                      const struct lineage_trial *trial, struct lineage_error *err)
+enum lineage_status lineage_code_load(struct lineage_code *code, struct lineage_store *store, const struct lineage_trial *trial,
+                                      struct lineage_error *err)
 {
     struct lineage_code_note note;
     *code = (struct lineage_code){0};
@@ -34,8 +34,8 @@ enum lineage_status lineage_code_load(struct lineage_code *code, struct lineage_
     if (status == LINEAGE_OK)
         status = code_list_parse(code, &owned->arena, owned->text.data, err);
     if (status == LINEAGE_OK && code->changed && !code->n_diffs)
-        status = store_fail(err, LINEAGE_ECORRUPT, "the list of code %s names no diff, and trial '%.80s' made one",
-                            code->digest, trial->exp_id ? trial->exp_id : "");
+        status = store_fail(err, LINEAGE_ECORRUPT, "the list of code %s names no diff, and trial '%.80s' made one", code->digest,
+                            trial->exp_id ? trial->exp_id : "");
     if (status != LINEAGE_OK)
         lineage_code_release(code);
     return status;
@@ -71,8 +71,8 @@ enum lineage_status lineage_code_read(char **text, size_t *length, struct lineag
     return LINEAGE_OK;
 }
 
-enum lineage_status lineage_code_diff(char **text, size_t *length, struct lineage_store *store,
-                                      const struct lineage_trial *trial, struct lineage_error *err)
+enum lineage_status lineage_code_diff(char **text, size_t *length, struct lineage_store *store, const struct lineage_trial *trial,
+                                      struct lineage_error *err)
 {
     struct lineage_code code;
     *text = NULL;

@@ -82,9 +82,8 @@ static void end_run(struct parsing *p)
     struct code_run *run = p->removed.length || p->added.length ? arena_alloc(p->factor->arena, 1, sizeof *run) : NULL;
     p->failed = p->failed || (!run && (p->removed.length || p->added.length));
     if (run && !p->failed && p->n < RUNS_MAX) {
-        *run = (struct code_run){.file = p->file,
-                                 .key = key_of(p->file, &p->removed, &p->added),
-                                 .opposite = key_of(p->file, &p->added, &p->removed)};
+        *run = (struct code_run){
+            .file = p->file, .key = key_of(p->file, &p->removed, &p->added), .opposite = key_of(p->file, &p->added, &p->removed)};
         run->removed = keep(p, &p->removed);
         run->added = keep(p, &p->added);
         *p->end = run;
@@ -500,7 +499,8 @@ enum lineage_status code_factor_open(struct code_factor *factor, struct lineage_
     bool found = false, hex = length >= 8 && length < LINEAGE_CODE_DIGEST_MAX && strspn(text, "0123456789abcdef") == length;
     *factor = (struct code_factor){.store = store, .arena = arena};
     if (!length)
-        return store_fail(err, LINEAGE_EINVAL, "name a change of code: a trial's id, the digest of a diff, or a text in the files");
+        return store_fail(err, LINEAGE_EINVAL,
+                          "name a change of code: a trial's id, the digest of a diff, or a text in the files");
     enum lineage_status status = find_trial(factor, text, &found, err);
     if (status == LINEAGE_OK && !found && hex) {
         status = find_digest(factor, text, err);

@@ -112,8 +112,7 @@ static bool is_listed(const char *const *names, size_t n, const char *name)
 /* If two variants also differ in a second setting, the numbers are right, but the reader must know that the second
  * setting could also have caused the difference. Settings that name the variants or pair the trials differ on purpose,
  * so they are not listed. */
-static enum lineage_status list_confounded(const struct comparing *c, struct lineage_comparison *out,
-                                           struct lineage_error *err)
+static enum lineage_status list_confounded(const struct comparing *c, struct lineage_comparison *out, struct lineage_error *err)
 {
     size_t most = 0, n = 0;
     for (size_t i = 0; i < c->n; i++)

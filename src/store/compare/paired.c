@@ -20,8 +20,7 @@ void paired_moments(const double *values, size_t n, struct lineage_number *mean,
 }
 
 /* Ends of the interval for a two-sided error probability alpha. */
-static void interval(const struct lineage_variant *v, double alpha, struct lineage_number *low,
-                     struct lineage_number *high)
+static void interval(const struct lineage_variant *v, double alpha, struct lineage_number *low, struct lineage_number *high)
 {
     double half = student_quantile(alpha, v->freedom.value) * v->error.value;
     *low = (struct lineage_number){true, v->difference.value - half};
@@ -80,8 +79,7 @@ static void adjust_holm(struct lineage_variant *variants, size_t n, size_t tests
     for (size_t left = tests; left; left--) {
         struct lineage_variant *next = NULL;
         for (size_t i = 0; i < n; i++)
-            if (variants[i].p.present && !variants[i].p_holm.present &&
-                (!next || variants[i].p.value < next->p.value))
+            if (variants[i].p.present && !variants[i].p_holm.present && (!next || variants[i].p.value < next->p.value))
                 next = &variants[i];
         highest = fmax(highest, fmin(1, (double)left * next->p.value));
         next->p_holm = (struct lineage_number){true, highest};
@@ -97,8 +95,7 @@ size_t paired_adjust(struct lineage_variant *variants, size_t n, double confiden
         tests += variants[i].p.present;
     for (size_t i = 0; i < n; i++)
         if (variants[i].p.present)
-            interval(&variants[i], (1 - confidence) / (double)tests, &variants[i].family_low,
-                     &variants[i].family_high);
+            interval(&variants[i], (1 - confidence) / (double)tests, &variants[i].family_low, &variants[i].family_high);
     adjust_holm(variants, n, tests);
     return tests;
 }

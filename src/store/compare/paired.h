@@ -11,8 +11,7 @@ void paired_moments(const double *values, size_t n, struct lineage_number *mean,
 
 /* Sets the variant's difference, interval and p from differences[0..n); scale is the largest score that they were
  * computed from. */
-void paired_test(struct lineage_variant *variant, const double *differences, size_t n, double scale,
-                 double confidence);
+void paired_test(struct lineage_variant *variant, const double *differences, size_t n, double scale, double confidence);
 
 /* Sets the variant's difference to the baseline, interval and p from their means and deviations, which are those of
  * independent trials. */

@@ -28,8 +28,7 @@ enum { MAX_CONDITIONS = 64, NAME_SIZE = 128 + LINEAGE_PARAM_QUOTED_MAX };
  * Neither score shows what the setting achieves. */
 static bool is_scored(const struct lineage_trial *trial)
 {
-    return lineage_label_is_measured(trial->status) && trial->score.present &&
-           isfinite(trial->score.value);
+    return lineage_label_is_measured(trial->status) && trial->score.present && isfinite(trial->score.value);
 }
 
 /*
@@ -77,8 +76,8 @@ static struct lineage_variant_setting *new_setting(struct comparing *c, struct g
         g->settings_capacity = capacity;
     }
     memmove(settings + at + 1, settings + at, (g->variant.n_settings++ - at) * sizeof *settings);
-    settings[at] = (struct lineage_variant_setting){.name = arena_text(c->arena, name, strlen(name)),
-                                                    .low = INFINITY, .high = -INFINITY};
+    settings[at] =
+        (struct lineage_variant_setting){.name = arena_text(c->arena, name, strlen(name)), .low = INFINITY, .high = -INFINITY};
     return settings[at].name ? &settings[at] : NULL;
 }
 
@@ -99,8 +98,7 @@ static bool note_settings(struct comparing *c, struct group *g, const struct lin
         const struct lineage_param *param = &trial->params[i];
         while (at < g->variant.n_settings && strcmp(g->variant.settings[at].name, param->name) < 0)
             at++;
-        struct lineage_variant_setting *setting =
-            (struct lineage_variant_setting *)(uintptr_t)g->variant.settings + at;
+        struct lineage_variant_setting *setting = (struct lineage_variant_setting *)(uintptr_t)g->variant.settings + at;
         if (at == g->variant.n_settings || strcmp(setting->name, param->name) != 0)
             setting = new_setting(c, g, at, param->name);
         if (!setting)
@@ -205,8 +203,7 @@ static struct group *new_group(struct comparing *c, const char *name, struct lin
         return NULL;
     }
     if (c->n == LINEAGE_COMPARE_MAX_VARIANTS) {
-        (void)store_fail(err, LINEAGE_ELIMIT, "more than %d variants; name those to compare",
-                         LINEAGE_COMPARE_MAX_VARIANTS);
+        (void)store_fail(err, LINEAGE_ELIMIT, "more than %d variants; name those to compare", LINEAGE_COMPARE_MAX_VARIANTS);
         return NULL;
     }
     c->groups[c->n] = (struct group){.variant = {.name = copy}};
@@ -228,8 +225,7 @@ static struct group *group_by_value(struct comparing *c, const char *by, const s
             return &c->groups[i];
     }
     snprintf(name, sizeof name, "%.80s=%s", by,
-             param->text ? lineage_param_text_format(quoted, param->text)
-                         : lineage_number_format(number, param->value));
+             param->text ? lineage_param_text_format(quoted, param->text) : lineage_number_format(number, param->value));
     struct group *g = new_group(c, name, err);
     if (!g)
         return NULL;
@@ -241,8 +237,7 @@ static struct group *group_by_value(struct comparing *c, const char *by, const s
 }
 
 /* A trial without a specialist belongs to no group, because there cannot be a variant with an empty name. */
-static struct group *group_by_specialist(struct comparing *c, const struct lineage_trial *trial,
-                                         struct lineage_error *err)
+static struct group *group_by_specialist(struct comparing *c, const struct lineage_trial *trial, struct lineage_error *err)
 {
     if (!trial->specialist || !*trial->specialist)
         return NULL;
@@ -253,8 +248,8 @@ static struct group *group_by_specialist(struct comparing *c, const struct linea
 }
 
 /* Adds every trial of the cursor to `fixed`, or to the group of its value of `by`. */
-static enum lineage_status add_found(struct comparing *c, const struct lineage_query *query, struct group *fixed,
-                                     const char *by, struct lineage_error *err)
+static enum lineage_status add_found(struct comparing *c, const struct lineage_query *query, struct group *fixed, const char *by,
+                                     struct lineage_error *err)
 {
     struct lineage_cursor *cursor;
     struct lineage_trial trial;
@@ -264,9 +259,7 @@ static enum lineage_status add_found(struct comparing *c, const struct lineage_q
         return status;
     cursor_load_outcomes(cursor);
     while (status == LINEAGE_OK && (status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK) {
-        struct group *g = fixed ? fixed
-                          : by  ? group_by_value(c, by, &trial, &why)
-                                : group_by_specialist(c, &trial, &why);
+        struct group *g = fixed ? fixed : by ? group_by_value(c, by, &trial, &why) : group_by_specialist(c, &trial, &why);
         if (g)
             status = add_trial(c, g, &trial, err);
         else if (why.status != LINEAGE_OK)
@@ -380,8 +373,7 @@ static enum lineage_status take_text(struct comparing *c, struct lineage_conditi
     double number;
     bool is_number = lineage_number_parse(&number, value, strlen(value));
     if (is_number || !lineage_param_text_next(own, &rest) || *rest)
-        return store_fail(err, LINEAGE_EINVAL, "variant '%.80s': '%.40s' is not a number, nor text of a parameter", text,
-                          value);
+        return store_fail(err, LINEAGE_EINVAL, "variant '%.80s': '%.40s' is not a number, nor text of a parameter", text, value);
     const char **texts = arena_alloc(c->arena, 1, sizeof *texts);
     if (!texts || !(texts[0] = arena_text(c->arena, own, strlen(own))))
         return store_no_memory(err);
@@ -405,9 +397,8 @@ static char *next_piece(char **rest)
 
 /* Reads NAME=VALUE as a condition; a piece without `=` is a specialist. `named` remembers what distinguishes the
  * variants, so that it is not listed as confounded later. */
-static enum lineage_status take_piece(struct comparing *c, struct lineage_query *query,
-                                      struct lineage_condition *condition, char *piece, const char *text,
-                                      struct lineage_error *err)
+static enum lineage_status take_piece(struct comparing *c, struct lineage_query *query, struct lineage_condition *condition,
+                                      char *piece, const char *text, struct lineage_error *err)
 {
     char *equals = strchr(piece, '=');
     double value;
@@ -455,9 +446,8 @@ static enum lineage_status add_matching(struct comparing *c, struct group *g, co
 static enum lineage_status collect_text(struct comparing *c, const char *text, struct lineage_error *err)
 {
     bool specialist = false;
-    struct lineage_query query = {.specialist = text,
-                                  .conditions = c->options->conditions,
-                                  .n_conditions = c->options->n_conditions};
+    struct lineage_query query = {
+        .specialist = text, .conditions = c->options->conditions, .n_conditions = c->options->n_conditions};
     char *pieces = arena_text(c->arena, text, strlen(text));
     for (size_t i = 0; i < c->n; i++)
         if (strcmp(c->groups[i].variant.name, text) == 0)
@@ -470,9 +460,9 @@ static enum lineage_status collect_text(struct comparing *c, const char *text, s
     enum lineage_status status = is_specialist(c, text, &specialist, err);
     if (status != LINEAGE_OK)
         return status;
-    status = specialist            ? add_found(c, &query, g, NULL, err)
-             : strchr(text, '=')   ? add_matching(c, g, text, pieces, err)
-                                   : add_ids(c, g, text, pieces, err);
+    status = specialist          ? add_found(c, &query, g, NULL, err)
+             : strchr(text, '=') ? add_matching(c, g, text, pieces, err)
+                                 : add_ids(c, g, text, pieces, err);
     bool none = !g->variant.n_trials && !g->variant.failed && !g->variant.aborted && !g->variant.without_seed;
     return status == LINEAGE_OK && none && !specialist ? unknown_variant(text, err) : status;
 }
@@ -489,13 +479,11 @@ static enum lineage_status split_over(struct comparing *c, struct lineage_error 
         return store_no_memory(err);
     for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
         if (c->n_over == LINEAGE_COMPARE_MAX_OVER)
-            return store_fail(err, LINEAGE_ELIMIT, "trials are paired by at most %d parameters",
-                              LINEAGE_COMPARE_MAX_OVER);
+            return store_fail(err, LINEAGE_ELIMIT, "trials are paired by at most %d parameters", LINEAGE_COMPARE_MAX_OVER);
         c->over[c->n_over++] = lineage_param_canonical(name);
         c->named[c->n_named++] = c->over[c->n_over - 1];
     }
-    return c->n_over ? LINEAGE_OK
-                     : store_fail(err, LINEAGE_EINVAL, "name at least one parameter that pairs the trials");
+    return c->n_over ? LINEAGE_OK : store_fail(err, LINEAGE_EINVAL, "name at least one parameter that pairs the trials");
 }
 
 /* Finds the baseline by its name, or by its value alone ("0.3" for "alpha=0.3"), and moves it to the front, because
@@ -508,8 +496,7 @@ static enum lineage_status place_baseline(struct comparing *c, struct lineage_er
     size_t i = 0;
     while (wanted && i < c->n && strcmp(c->groups[i].variant.name, wanted) != 0 &&
            !(c->options->by && strcmp(c->options->by, "specialist") != 0 &&
-             ((number && c->groups[i].value == value) ||
-              (c->groups[i].text && strcmp(c->groups[i].text, wanted) == 0))))
+             ((number && c->groups[i].value == value) || (c->groups[i].text && strcmp(c->groups[i].text, wanted) == 0))))
         i++;
     if (i == c->n)
         return store_fail(err, LINEAGE_EINVAL, "baseline '%.80s' is none of the variants", wanted);
@@ -548,8 +535,8 @@ enum lineage_status variants_collect(struct comparing *c, struct lineage_error *
     if (status == LINEAGE_OK)
         status = c->factor ? collect_by_code(c, err) : o->n_variants ? collect_given(c, err) : collect_by(c, err);
     if (status == LINEAGE_OK && c->n < 2)
-        status = store_fail(err, LINEAGE_EINVAL, "nothing to compare: %s",
-                            c->n ? "there is only one variant" : "no trial matches");
+        status =
+            store_fail(err, LINEAGE_EINVAL, "nothing to compare: %s", c->n ? "there is only one variant" : "no trial matches");
     if (status == LINEAGE_OK)
         status = place_baseline(c, err);
     for (size_t i = 0; status == LINEAGE_OK && i < c->n; i++)

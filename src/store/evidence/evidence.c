@@ -185,7 +185,8 @@ static bool add_trial(struct collection *c, const struct lineage_trial *row)
     c->trials = trials;
     if (!grown || !add_id(c, row->exp_id, c->n))
         return false;
-    c->trials[c->n++] = (struct lineage_evidence_trial){.exp_id = c->ids[c->n_ids - 1].exp_id, .seq = row->seq, .status = row->status};
+    c->trials[c->n++] =
+        (struct lineage_evidence_trial){.exp_id = c->ids[c->n_ids - 1].exp_id, .seq = row->seq, .status = row->status};
     return true;
 }
 
@@ -254,7 +255,8 @@ static bool take_row(struct collection *c, const struct lineage_trial *row)
     const bool fresh = trial->seq != row->seq;
     trial->again += fresh;
     trial->failed += fresh && !scored;
-    if (lineage_label_is_kept(row->status) && (again || !trial->kept_id)) /* of seeds that were kept the first, not the luckiest */
+    if (lineage_label_is_kept(row->status) &&
+        (again || !trial->kept_id)) /* of seeds that were kept the first, not the luckiest */
         trial->kept_id = c->ids[c->n_ids - 1].exp_id;
     return !scored || add_run(c, i, replicate.score.present ? replicate.score.value : row->score.value, row->notes, fresh);
 }
@@ -289,8 +291,8 @@ static enum lineage_status estimate_from_replicas(struct lineage_noise *noise, s
     if (status == LINEAGE_OK)
         status = lineage_replicas_find(&replicas, ideas, err);
     if (status == LINEAGE_OK && replicas.freedom && replicas.noise > 0) {
-        *noise = (struct lineage_noise){.std = replicas.noise, .freedom = (double)replicas.freedom, .runs = replicas.scored,
-                                        .estimated = true};
+        *noise = (struct lineage_noise){
+            .std = replicas.noise, .freedom = (double)replicas.freedom, .runs = replicas.scored, .estimated = true};
         lineage_noise_interval(noise);
     }
     lineage_replicas_release(&replicas);
@@ -500,7 +502,8 @@ enum lineage_status lineage_noise_measure(struct lineage_store *store, bool clea
     if (!pooled)
         return store_no_memory(err);
     const bool known = noise.std > 0 && noise.freedom >= 1;
-    if ((!known && !clear) || (known ? shorten(noise.std) == config->noise_std && noise.freedom == config->noise_freedom : !config->noise_freedom))
+    if ((!known && !clear) ||
+        (known ? shorten(noise.std) == config->noise_std && noise.freedom == config->noise_freedom : !config->noise_freedom))
         return LINEAGE_OK;
     status = lineage_store_measure_noise(store, known ? shorten(noise.std) : 0, known ? (unsigned)noise.freedom : 0,
                                          known ? (unsigned)noise.runs : 0, err);

@@ -59,7 +59,8 @@ static double noise_variance(const struct lineage_evidence *evidence, double spr
     const struct lineage_noise *noise = &evidence->noise;
     if (isinf(noise->freedom))
         return noise->std * noise->std;
-    return (PRIOR_FREEDOM * PRIOR_SHARE * spread * spread + noise->freedom * noise->std * noise->std) / (PRIOR_FREEDOM + noise->freedom);
+    return (PRIOR_FREEDOM * PRIOR_SHARE * spread * spread + noise->freedom * noise->std * noise->std) /
+           (PRIOR_FREEDOM + noise->freedom);
 }
 
 /* What the noise most likely is: unlike the mean of variances, the mean of logarithms soon forgets a guess that is too large. */
@@ -264,7 +265,9 @@ static double improvement(const struct lineage_evidence *evidence, size_t i, dou
     size_t rival = i == evidence->answer ? evidence->second : evidence->answer;
     double variance = trial->doubt * trial->doubt, step = variance / sqrt(variance + noise);
     double z = step > 0 ? fabs(evidence->trials[rival].expected - trial->expected) / step : INFINITY;
-    return isinf(z) || is_far_behind(evidence, i, far) ? 0 : step * (exp(-z * z / 2) / sqrt(2 * 3.14159265358979323846) - z * normal_above(z));
+    return isinf(z) || is_far_behind(evidence, i, far)
+               ? 0
+               : step * (exp(-z * z / 2) / sqrt(2 * 3.14159265358979323846) - z * normal_above(z));
 }
 
 /* The answer is certain, but whether it is better than the kept trials is another claim, for which both run again. The kept one does
@@ -278,7 +281,9 @@ static size_t next_of_claim(const struct lineage_evidence *evidence, const bool 
         return best;
     if (best == evidence->n || answer == best || evidence->trials[answer].judgement.state != LINEAGE_EVIDENCE_OPEN)
         return SIZE_MAX;
-    size_t next = evidence->trials[answer].runs.n > CLAIM_RUNS * evidence->best_runs.n && !is_far_behind(evidence, best, far) ? best : answer;
+    size_t next = evidence->trials[answer].runs.n > CLAIM_RUNS * evidence->best_runs.n && !is_far_behind(evidence, best, far)
+                      ? best
+                      : answer;
     return skip[next] ? SIZE_MAX : next;
 }
 

@@ -74,8 +74,8 @@ static bool note_blocked(struct lineage_facts *facts, const struct lineage_trial
         for (size_t k = 0; k < n_largest && !blocked.column; k++) {
             double value;
             const char *text = trial->extras[i].text;
-            if (strcmp(largest[k].name, trial->extras[i].column) != 0 ||
-                !lineage_number_parse(&value, text, strlen(text)) || !(value > largest[k].value))
+            if (strcmp(largest[k].name, trial->extras[i].column) != 0 || !lineage_number_parse(&value, text, strlen(text)) ||
+                !(value > largest[k].value))
                 continue;
             blocked.column = strdup(largest[k].name);
             blocked.value = value;
@@ -91,8 +91,7 @@ static enum lineage_status find_blocked(struct lineage_facts *facts, struct line
                                         const struct lineage_report *report, struct lineage_error *err)
 {
     const struct lineage_query query = {.labels = 1u << LINEAGE_SIZE_BLOCKED | 1u << LINEAGE_TRAIN_BUDGET_OVERRUN |
-                                                  1u << LINEAGE_EVAL_BUDGET_OVERRUN | 1u << LINEAGE_KEEP |
-                                                  1u << LINEAGE_BASELINE,
+                                                  1u << LINEAGE_EVAL_BUDGET_OVERRUN | 1u << LINEAGE_KEEP | 1u << LINEAGE_BASELINE,
                                         .after = facts->unread};
     enum lineage_status status = LINEAGE_OK;
     struct largest largest[EXTRAS_MAX];

@@ -435,8 +435,7 @@ static int make_like(int fd, const struct stat *like)
 
 /* Uses O_EXCL with O_NOFOLLOW, because a link under the temporary name would redirect the write. If the mode is copied
  * from another file, nobody else may read the new file until its mode is set. */
-static int write_file(int dir_fd, const char *name, const void *data, size_t length, bool sync,
-                      const struct stat *like)
+static int write_file(int dir_fd, const char *name, const void *data, size_t length, bool sync, const struct stat *like)
 {
     int fd = fs_open(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, like ? 0600 : 0666);
     if (fd < 0)
@@ -457,8 +456,8 @@ static int write_file(int dir_fd, const char *name, const void *data, size_t len
 /* The file is synced before the rename, because a file system may write names earlier than data, and a crash would then
  * leave an empty file under the final name. rename is atomic: readers see the old bytes or the new ones, and a kill
  * leaves a temporary file that nobody reads. */
-static enum lineage_status replace_through(const char *temporary, int dir_fd, const char *name, const void *data,
-                                           size_t length, bool sync, struct lineage_error *err)
+static enum lineage_status replace_through(const char *temporary, int dir_fd, const char *name, const void *data, size_t length,
+                                           bool sync, struct lineage_error *err)
 {
     struct stat there;
     bool is_file = fs_stat(dir_fd, name, AT_SYMLINK_NOFOLLOW, &there) == 0 && S_ISREG(there.st_mode);

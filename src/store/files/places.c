@@ -31,8 +31,7 @@ bool place_telemetry(char path[PLACE_MAX], const char *exp_id)
 bool place_telemetry_id(char id[PLACE_MAX], const char *name)
 {
     size_t length = strlen(name), extension = sizeof JSON - 1;
-    if (length <= extension || length >= PLACE_MAX || name[0] == '.' ||
-        strcmp(name + length - extension, JSON) != 0)
+    if (length <= extension || length >= PLACE_MAX || name[0] == '.' || strcmp(name + length - extension, JSON) != 0)
         return false;
     snprintf(id, PLACE_MAX, "%.*s", (int)(length - extension), name);
     return true;
@@ -83,8 +82,9 @@ bool place_is_own(const char *name)
 {
     static const char *const names[] = {PLACE_CONFIG,    PLACE_MIRROR "-wal", PLACE_MIRROR "-shm", PLACE_MIRROR "-journal",
                                         PLACE_MIRROR,    PLACE_TELEMETRY,     PLACE_SNAPSHOTS,     PLACE_CHECKPOINTS,
-                                        PLACE_KNOWLEDGE, PLACE_RENDERED,      PLACE_REMARKS,      PLACE_INSIGHTS,     PLACE_LOGS,
-                                        PLACE_PROVENANCE, PLACE_SERVER,       PLACE_OUTBOX,       PLACE_CODE};
+                                        PLACE_KNOWLEDGE, PLACE_RENDERED,      PLACE_REMARKS,       PLACE_INSIGHTS,
+                                        PLACE_LOGS,      PLACE_PROVENANCE,    PLACE_SERVER,        PLACE_OUTBOX,
+                                        PLACE_CODE};
     /* The parentheses around a joined literal show that it is one string, and that no comma was forgotten. */
     static const char *const beginnings[] = {PLACE_RESULTS, PLACE_TRIAL, ("." PLACE_RESULTS), ("." PLACE_DIGESTS)};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)

@@ -186,8 +186,7 @@ static enum lineage_status make_copy_dir(struct copying *c, struct snapshot *sna
     }
     if (made) {
         snapshot->lock_fd = fs_open(dir_fd, snapshot->temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-        made = snapshot->lock_fd >= 0 && fs_try_lock(snapshot->lock_fd) == 0 &&
-               fs_stat_open(snapshot->lock_fd, &c->copy) == 0;
+        made = snapshot->lock_fd >= 0 && fs_try_lock(snapshot->lock_fd) == 0 && fs_stat_open(snapshot->lock_fd, &c->copy) == 0;
         snapshot->locked = snapshot->lock_fd >= 0;
     }
     enum lineage_status status = made ? LINEAGE_OK : failed(c, "make a directory in", PLACE_SNAPSHOTS);
@@ -196,8 +195,7 @@ static enum lineage_status make_copy_dir(struct copying *c, struct snapshot *sna
     return status;
 }
 
-enum lineage_status snapshot_copy(struct snapshot *snapshot, int dir_fd, const char *source, bool sync,
-                                  struct lineage_error *err)
+enum lineage_status snapshot_copy(struct snapshot *snapshot, int dir_fd, const char *source, bool sync, struct lineage_error *err)
 {
     struct copying c = {.sync = sync, .err = err};
     enum lineage_status status = LINEAGE_OK;

@@ -22,8 +22,7 @@ enum lineage_status state_dir_make_parents(char *path, struct lineage_error *err
     for (char *slash = path; (slash = strchr(slash + 1, '/'));) {
         *slash = '\0';
         struct stat st;
-        bool there = fs_stat(AT_FDCWD, path, 0, &st) == 0 || fs_mkdir_new(AT_FDCWD, path, 0700) == 0 ||
-                     fs_is_dir(AT_FDCWD, path);
+        bool there = fs_stat(AT_FDCWD, path, 0, &st) == 0 || fs_mkdir_new(AT_FDCWD, path, 0700) == 0 || fs_is_dir(AT_FDCWD, path);
         if (!there)
             store_fail_errno(err, LINEAGE_EIO, "cannot make the directory %s", path);
         *slash = '/';

@@ -19,7 +19,8 @@ enum trust {
 
 /* Whether the directory is trusted with this server. *other receives the trusted server for TRUST_OTHER and is otherwise NULL;
  * the caller frees it. Returns LINEAGE_EINVAL without a state directory, LINEAGE_EIO if the record cannot be read. */
-enum lineage_status trust_record_check(int dir_fd, const char *server, enum trust *trust, char **other, struct lineage_error *err);
+enum lineage_status trust_record_check(int dir_fd, const char *server, enum trust *trust, char **other,
+                                       struct lineage_error *err);
 
 /* Trusts the directory, under this path, with this server. A record of the directory is replaced. */
 enum lineage_status trust_record_write(int dir_fd, const char *path, const char *server, struct lineage_error *err);

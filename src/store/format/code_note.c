@@ -23,8 +23,7 @@ const char *lineage_code_note_format(char out[LINEAGE_CODE_NOTE_MAX], const stru
 
 const char *lineage_commit_note_format(char out[LINEAGE_CODE_NOTE_MAX], const struct lineage_commit_note *note)
 {
-    snprintf(out, LINEAGE_CODE_NOTE_MAX, "%s%.12s%s%s", commit.begin, note->commit, note->change[0] ? ", " : "",
-             note->change);
+    snprintf(out, LINEAGE_CODE_NOTE_MAX, "%s%.12s%s%s", commit.begin, note->commit, note->change[0] ? ", " : "", note->change);
     return out;
 }
 
@@ -34,8 +33,7 @@ static bool parse_piece(char *digits, char change[LINEAGE_DIFFSTAT_MAX], const s
 {
     const size_t begin = strlen(form->begin), head = begin + form->digits;
     size_t length = (size_t)(end - piece);
-    if (length < head || memcmp(piece, form->begin, begin) != 0 ||
-        strspn(piece + begin, "0123456789abcdef") != form->digits)
+    if (length < head || memcmp(piece, form->begin, begin) != 0 || strspn(piece + begin, "0123456789abcdef") != form->digits)
         return false;
     if (length > head && (length < head + 3 || memcmp(piece + head, ", ", 2) != 0))
         return false;

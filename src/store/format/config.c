@@ -15,10 +15,10 @@
 #include "../fail.h"
 #include "json_text.h"
 
-static const char *const keys[] = {"direction",   "metric",    "metric_label", "min_delta",
-                                   "noise_std",   "noise_seeds", "noise_freedom", "noise_runs",
-                                   "night_trials", "second", "second_direction", "second_noise_std",
-                                   "knobs", "secret_files", "harmless_names", "score", "log", NULL};
+static const char *const keys[] = {
+    "direction",    "metric", "metric_label",     "min_delta",        "noise_std", "noise_seeds",  "noise_freedom",  "noise_runs",
+    "night_trials", "second", "second_direction", "second_noise_std", "knobs",     "secret_files", "harmless_names", "score",
+    "log",          NULL};
 
 static bool is_known(const char *key)
 {
@@ -49,8 +49,7 @@ static enum lineage_status read_direction(enum lineage_direction *out, const cha
 
 /* A name that is too long is refused instead of cut: a column name cut at 63 bytes would name another column, or
  * none. */
-static enum lineage_status read_name(char out[LINEAGE_NAME_MAX], const char *key, const json_t *value,
-                                     struct lineage_error *err)
+static enum lineage_status read_name(char out[LINEAGE_NAME_MAX], const char *key, const json_t *value, struct lineage_error *err)
 {
     const char *text = json_string_value(value);
     if (!text || strlen(text) >= LINEAGE_NAME_MAX)
@@ -60,8 +59,7 @@ static enum lineage_status read_name(char out[LINEAGE_NAME_MAX], const char *key
 }
 
 /* A negative number is always a mistake, because neither a standard deviation nor a minimum gain can be below 0. */
-static enum lineage_status read_positive(double *out, const char *key, const json_t *value,
-                                         struct lineage_error *err)
+static enum lineage_status read_positive(double *out, const char *key, const json_t *value, struct lineage_error *err)
 {
     *out = json_number_value(value);
     return json_is_number(value) && *out >= 0 ? LINEAGE_OK : wrong(key, "a number from 0 on", err);
@@ -210,8 +208,7 @@ static bool is_more(const char *key)
 }
 
 /* The keys whose values are not in struct lineage_config. */
-static enum lineage_status read_more(struct config_more *more, const char *key, json_t *value,
-                                     struct lineage_error *err)
+static enum lineage_status read_more(struct config_more *more, const char *key, json_t *value, struct lineage_error *err)
 {
     if (strcmp(key, "knobs") == 0)
         return read_knobs(more, value, err);
@@ -269,8 +266,9 @@ enum lineage_status config_parse(struct lineage_config *config, struct config_mo
     }
     /* Machines that share a log must agree on which scores are better, so such a file has no settings of its own. */
     if (status == LINEAGE_OK && json_object_get(root, "log") && json_object_size(root) > 1)
-        status = store_fail(err, LINEAGE_ECORRUPT, "lineage.json: beside \"log\" there is nothing else, for the settings of a "
-                                                   "log on a server are kept there");
+        status = store_fail(err, LINEAGE_ECORRUPT,
+                            "lineage.json: beside \"log\" there is nothing else, for the settings of a "
+                            "log on a server are kept there");
     if (status == LINEAGE_OK && config->second[0] && !config->second_direction)
         config->second_direction = LINEAGE_LOWER;
     if (status == LINEAGE_OK && !config->second[0] && (config->second_direction || config->second_noise_std > 0))

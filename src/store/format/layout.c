@@ -126,8 +126,8 @@ static enum lineage_status choose_metric(struct row_layout *layout, const char *
     return layout->metric ? LINEAGE_OK : store_no_memory(err);
 }
 
-enum lineage_status row_layout_read(struct row_layout *layout, const struct tsv_cell *cells, size_t n,
-                                    const char *metric, struct lineage_error *err)
+enum lineage_status row_layout_read(struct row_layout *layout, const struct tsv_cell *cells, size_t n, const char *metric,
+                                    struct lineage_error *err)
 {
     enum lineage_status status;
     *layout = (struct row_layout){.score = -1};

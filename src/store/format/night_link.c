@@ -50,14 +50,13 @@ static void clean_name(char *out, size_t size, const char *name)
 
 /* Names are cut to the length that the parser accepts, because a trial whose link cannot be parsed would run again each
  * night. */
-const char *lineage_night_link_format(char out[LINEAGE_NIGHT_LINK_MAX], const char *sweep, const char *trial,
-                                      uint64_t key)
+const char *lineage_night_link_format(char out[LINEAGE_NIGHT_LINK_MAX], const char *sweep, const char *trial, uint64_t key)
 {
     char sweep_name[LINEAGE_NIGHT_SWEEP_MAX], trial_name[LINEAGE_NIGHT_TRIAL_MAX];
     clean_name(sweep_name, sizeof sweep_name, sweep);
     clean_name(trial_name, sizeof trial_name, trial);
-    snprintf(out, LINEAGE_NIGHT_LINK_MAX, "%s%s%s%s%s%0*" PRIx64, begin, sweep_name, between, trial_name,
-             before_key, (int)KEY_DIGITS, key);
+    snprintf(out, LINEAGE_NIGHT_LINK_MAX, "%s%s%s%s%s%0*" PRIx64, begin, sweep_name, between, trial_name, before_key,
+             (int)KEY_DIGITS, key);
     return out;
 }
 
@@ -82,8 +81,8 @@ static bool parse_piece(struct lineage_night_link *link, const char *piece, cons
     if ((size_t)(end - piece) < strlen(begin) + strlen(between) + tail || strncmp(piece, begin, strlen(begin)) != 0)
         return false;
     const char *sweep = piece + strlen(begin), *key = end - KEY_DIGITS, *middle = strstr(sweep, between);
-    if (strspn(key, "0123456789abcdef") < KEY_DIGITS || strncmp(end - tail, before_key, strlen(before_key)) != 0 ||
-        !middle || middle + strlen(between) > end - tail)
+    if (strspn(key, "0123456789abcdef") < KEY_DIGITS || strncmp(end - tail, before_key, strlen(before_key)) != 0 || !middle ||
+        middle + strlen(between) > end - tail)
         return false;
     link->key = strtoull(key, NULL, 16);
     return take_name(link->sweep, sizeof link->sweep, sweep, middle) &&

@@ -446,8 +446,8 @@ static int by_turn(const void *a, const void *b)
 }
 
 /* Keeps the last parameter, or metric, of each name, sorted by name. */
-static bool keep_last(struct notes_builder *b, struct found_param *found, size_t n_found,
-                      const struct lineage_param **params, size_t *n_params)
+static bool keep_last(struct notes_builder *b, struct found_param *found, size_t n_found, const struct lineage_param **params,
+                      size_t *n_params)
 {
     struct lineage_param *kept = arena_alloc(b->arena, n_found, sizeof *kept);
     size_t n = 0;
@@ -516,8 +516,7 @@ bool notes_have_infinity(const char *notes, char name[LINEAGE_NAME_MAX])
 
 /* Counting `=` and `;` gives upper bounds for both arrays, so each is allocated once. Most rows of other tools contain
  * neither character and cost only the search. */
-enum lineage_status notes_parse(struct lineage_trial *trial, const char *notes, struct arena *arena,
-                                struct lineage_error *err)
+enum lineage_status notes_parse(struct lineage_trial *trial, const char *notes, struct arena *arena, struct lineage_error *err)
 {
     trial->ig_clip_scale_mean = trial->ig_clip_scale_std = (struct lineage_number){0};
     trial->n_params = trial->n_turns = trial->n_metrics = 0;
@@ -648,8 +647,7 @@ const char *notes_remark(const char *notes, struct arena *arena)
     return remark;
 }
 
-enum lineage_status lineage_notes_parse(struct lineage_trial *trial, const char *notes,
-                                        struct lineage_error *err)
+enum lineage_status lineage_notes_parse(struct lineage_trial *trial, const char *notes, struct lineage_error *err)
 {
     struct arena *arena = trial_memory(trial);
     if (!arena)

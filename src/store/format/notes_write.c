@@ -111,8 +111,8 @@ static const char *add_metrics(struct buf *out, const struct lineage_trial *tria
 /* Settings are written before the text of the caller, because only the beginning of a piece can set anything, and prose
  * may lack the semicolon that would end it. Two values for one setting are refused, because only the caller knows which
  * value the trial used. */
-static enum lineage_status compose(struct buf *out, const struct lineage_trial *trial,
-                                   const struct lineage_trial *said, struct lineage_error *err)
+static enum lineage_status compose(struct buf *out, const struct lineage_trial *trial, const struct lineage_trial *said,
+                                   struct lineage_error *err)
 {
     if (!add_clip_scale(out, trial, said))
         return store_fail(err, LINEAGE_EINVAL, "notes: ig_clip_scale is set to another value than the trial's");

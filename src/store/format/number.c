@@ -324,8 +324,7 @@ static double convert(const char *text, size_t length)
  * Nearly all cells are such numbers, and reading a large log is mostly reading numbers. */
 static bool convert_short(double *value, const char *text, size_t length)
 {
-    static const double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                    1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+    static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
     long long whole = 0;
     size_t i = text[0] == '+' || text[0] == '-', point = length;
     if (length - i > 16)

@@ -11,9 +11,9 @@ enum { N_GREEK = 8, GREEK = 2 };
 static const struct {
     const char *alias, *name;
 } aliases[] = {
-    {"α", "alpha"},   {"β", "beta"},   {"γ", "gamma"}, {"δ", "delta"},
-    {"ε", "epsilon"}, {"λ", "lambda"}, {"η", "eta"},   {"τ", "tau"},
-    {"adv_rescale_alpha", "alpha"},
+    {"α", "alpha"}, {"β", "beta"},    {"γ", "gamma"},
+    {"δ", "delta"}, {"ε", "epsilon"}, {"λ", "lambda"},
+    {"η", "eta"},   {"τ", "tau"},     {"adv_rescale_alpha", "alpha"},
 };
 
 /* Only canonical names are stored; otherwise a query for alpha would miss the rows of an agent that wrote α. */

@@ -22,8 +22,7 @@ static bool parse_end(struct lineage_number *end, const char *text, size_t lengt
     return end->present && !isnan(end->value);
 }
 
-enum lineage_status lineage_range_parse(struct lineage_range *range, const char *text,
-                                        struct lineage_error *err)
+enum lineage_status lineage_range_parse(struct lineage_range *range, const char *text, struct lineage_error *err)
 {
     const char *colon = strchr(text, ':');
     size_t length = strlen(text), low = colon ? (size_t)(colon - text) : length;
@@ -34,10 +33,8 @@ enum lineage_status lineage_range_parse(struct lineage_range *range, const char 
     else
         range->high = range->low;
     if (!ok)
-        return store_fail(err, LINEAGE_EINVAL,
-                          "'%.60s' is not a range: write LOW:HIGH, LOW:, :HIGH or one number", text);
+        return store_fail(err, LINEAGE_EINVAL, "'%.60s' is not a range: write LOW:HIGH, LOW:, :HIGH or one number", text);
     if (range->low.present && range->high.present && range->low.value > range->high.value)
-        return store_fail(err, LINEAGE_EINVAL,
-                          "range '%.60s' is empty: its low end is above its high end", text);
+        return store_fail(err, LINEAGE_EINVAL, "range '%.60s' is empty: its low end is above its high end", text);
     return LINEAGE_OK;
 }

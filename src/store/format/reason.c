@@ -4,12 +4,26 @@
 #include <string.h>
 
 /* The beginnings of the reasons that cli/trial/trial_label.c writes. */
-static const char *const beginnings[] = {
-    "failed: ",         "failed after step ",     "killed by signal ",     "training took more than ", "training was ended by ",
-    "the final evaluation took ", "the final evaluation was ", "it held ",     "out of memory",         "it said nothing for ",
-    "exit 0 without a score",     "the preflight ", "the evaluation ",     "the protected file ",
-    "its score is not a finite ", "the process that watched it ", "interrupted by the user",
-    "requires ",                  "pruned at step ", NULL};
+static const char *const beginnings[] = {"failed: ",
+                                         "failed after step ",
+                                         "killed by signal ",
+                                         "training took more than ",
+                                         "training was ended by ",
+                                         "the final evaluation took ",
+                                         "the final evaluation was ",
+                                         "it held ",
+                                         "out of memory",
+                                         "it said nothing for ",
+                                         "exit 0 without a score",
+                                         "the preflight ",
+                                         "the evaluation ",
+                                         "the protected file ",
+                                         "its score is not a finite ",
+                                         "the process that watched it ",
+                                         "interrupted by the user",
+                                         "requires ",
+                                         "pruned at step ",
+                                         NULL};
 
 /* Pieces such as "f has 2 bytes, 1 are allowed" and "loss is not a finite number, stopped" begin with a name. */
 static const char *const parts[] = {" are allowed", " is not a finite number", NULL};
@@ -31,7 +45,8 @@ const char *lineage_notes_reason(const char *notes)
     return "";
 }
 
-static const char *const causes[LINEAGE_N_CAUSES] = {"", "memory", "time", "disk", "divergence", "interrupt", "missing module", "arguments", "code"};
+static const char *const causes[LINEAGE_N_CAUSES] = {"",          "memory",         "time",      "disk", "divergence",
+                                                     "interrupt", "missing module", "arguments", "code"};
 
 const char *lineage_cause_name(enum lineage_cause cause)
 {

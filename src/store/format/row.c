@@ -53,8 +53,7 @@ static char *encode_nuls(struct arena *arena, const struct tsv_cell *cell)
 
 const char *row_cell_text(struct arena *arena, const struct tsv_cell *cell)
 {
-    return memchr(cell->text, 0, cell->length) ? encode_nuls(arena, cell)
-                                               : arena_text(arena, cell->text, cell->length);
+    return memchr(cell->text, 0, cell->length) ? encode_nuls(arena, cell) : arena_text(arena, cell->text, cell->length);
 }
 
 static const char *keep(struct reading *r, const struct tsv_cell *cell)
@@ -111,8 +110,7 @@ static bool read_status(struct reading *r)
     snprintf(text, sizeof text, "%s", cell->text);
     if (r->layout->shape == ROW_AUTORESEARCH)
         lower(text);
-    return strlen(cell->text) == cell->length && cell->length < sizeof text &&
-           lineage_label_parse(&r->trial->status, text);
+    return strlen(cell->text) == cell->length && cell->length < sizeof text && lineage_label_parse(&r->trial->status, text);
 }
 
 /* Nan and infinities are numbers here, because other tools write them: the row survives, and the rules that compare
@@ -137,8 +135,7 @@ static bool read_columns(struct reading *r)
         int index = r->layout->column[i];
         if (column->kind == LINEAGE_COLUMN_TEXT)
             *trial_text_member(r->trial, i) = keep(r, cell_at(r, index));
-        else if (column->kind == LINEAGE_COLUMN_NUMBER &&
-                 !read_number(r, trial_number_member(r->trial, i), index, column->name))
+        else if (column->kind == LINEAGE_COLUMN_NUMBER && !read_number(r, trial_number_member(r->trial, i), index, column->name))
             return false;
     }
     return true;
@@ -222,9 +219,8 @@ static enum row_fault read_trial(struct reading *r)
     return ROW_SOUND;
 }
 
-bool row_read(struct lineage_trial *trial, const struct row_layout *layout, const struct tsv_cell *cells,
-              size_t n, struct arena *arena, enum row_fault *fault, char reason[REASON_MAX],
-              enum lineage_status *status)
+bool row_read(struct lineage_trial *trial, const struct row_layout *layout, const struct tsv_cell *cells, size_t n,
+              struct arena *arena, enum row_fault *fault, char reason[REASON_MAX], enum lineage_status *status)
 {
     struct reading r = {.trial = trial, .layout = layout, .cells = cells, .n = n, .arena = arena};
     char why[REASON_MAX] = "";

@@ -27,8 +27,8 @@ struct row_layout {
 /* Reads the header record (a byte order mark is dropped). metric names the score column; for "" or NULL it is
  * core_metric, else val_bpb. LINEAGE_ECORRUPT without an exp_id (or commit) column; LINEAGE_EINVAL if metric is
  * not a column. */
-enum lineage_status row_layout_read(struct row_layout *layout, const struct tsv_cell *cells, size_t n,
-                                    const char *metric, struct lineage_error *err);
+enum lineage_status row_layout_read(struct row_layout *layout, const struct tsv_cell *cells, size_t n, const char *metric,
+                                    struct lineage_error *err);
 void row_layout_release(struct row_layout *layout);
 
 /* Whether the cell at that index is outside the 17 columns. */
@@ -51,9 +51,8 @@ enum row_fault { ROW_SOUND, ROW_LONG, ROW_SHORT, ROW_BAD_STATUS, ROW_NOT_UTF8, R
  * reported (ROW_BAD_NUMBER) and read as absent, and the row counts. notes are parsed (params, clip scale, turns).
  * Only a lack of memory sets *status.
  */
-bool row_read(struct lineage_trial *trial, const struct row_layout *layout, const struct tsv_cell *cells,
-              size_t n, struct arena *arena, enum row_fault *fault, char reason[160],
-              enum lineage_status *status);
+bool row_read(struct lineage_trial *trial, const struct row_layout *layout, const struct tsv_cell *cells, size_t n,
+              struct arena *arena, enum row_fault *fault, char reason[160], enum lineage_status *status);
 
 /* Writes a row's record in the canonical 17-column form, or in the layout of an existing file. */
 void row_write(struct buf *out, const struct lineage_trial *trial, const struct row_layout *layout);
@@ -105,8 +104,7 @@ const char *notes_remark(const char *notes, struct arena *arena);
 bool notes_have_infinity(const char *notes, char name[LINEAGE_NAME_MAX]);
 
 /* Like lineage_notes_parse, with the arrays in the given arena. */
-enum lineage_status notes_parse(struct lineage_trial *trial, const char *notes, struct arena *arena,
-                                struct lineage_error *err);
+enum lineage_status notes_parse(struct lineage_trial *trial, const char *notes, struct arena *arena, struct lineage_error *err);
 
 /* The extra columns `params` and `metrics` repeat the settings and metrics of the notes as JSON, for tools that read
  * tables. A store has them if its header does. */
@@ -130,7 +128,6 @@ bool json_columns_read(struct lineage_trial *trial, struct arena *arena);
 bool json_params_read(struct lineage_trial *trial, const char *text, struct arena *arena);
 
 /* Deep copy into memory owned by the copy (lineage_trial_release). */
-enum lineage_status trial_copy(struct lineage_trial *out, const struct lineage_trial *in,
-                               struct lineage_error *err);
+enum lineage_status trial_copy(struct lineage_trial *out, const struct lineage_trial *in, struct lineage_error *err);
 
 #endif

@@ -65,8 +65,8 @@ static void write_json(struct buf *out, const struct lineage_trial *trial, const
 
 /* Writes a cell outside the 17 columns: the trial's own extra, or the score if that is another column. Extra columns
  * without a value become empty cells; otherwise the row would be too short and would be reported for ever. */
-static void write_other(struct buf *out, const struct lineage_trial *trial, const struct row_layout *layout,
-                        size_t cell, const struct lineage_extra *extra)
+static void write_other(struct buf *out, const struct lineage_trial *trial, const struct row_layout *layout, size_t cell,
+                        const struct lineage_extra *extra)
 {
     if (extra)
         tsv_write_cell(out, extra->text, strlen(extra->text));
@@ -86,8 +86,7 @@ static void write_canonical(struct buf *out, const struct lineage_trial *trial)
 }
 
 /* Finds the extra of each cell; the first of two extras with one name counts. */
-static void place_extras(const struct lineage_extra **of_cell, const struct lineage_trial *trial,
-                         const struct row_layout *layout)
+static void place_extras(const struct lineage_extra **of_cell, const struct lineage_trial *trial, const struct row_layout *layout)
 {
     for (size_t i = trial->n_extras; i--;)
         for (size_t at = row_layout_place(layout, trial->extras[i].column);
@@ -139,8 +138,7 @@ static enum lineage_status check_text(const char *name, const char *text, struct
 {
     size_t length = text ? strlen(text) : 0;
     if (length > LINEAGE_CELL_MAX)
-        return store_fail(err, LINEAGE_ELIMIT, "%s is %zu bytes long, %d are allowed", name, length,
-                          LINEAGE_CELL_MAX);
+        return store_fail(err, LINEAGE_ELIMIT, "%s is %zu bytes long, %d are allowed", name, length, LINEAGE_CELL_MAX);
     if (!lineage_text_is_utf8(text, length))
         return store_fail(err, LINEAGE_EINVAL, "%s is not valid UTF-8", name);
     return LINEAGE_OK;
@@ -153,8 +151,8 @@ static enum lineage_status check_number(const char *name, struct lineage_number 
     char text[LINEAGE_NUMBER_MAX];
     if (!number.present || isfinite(number.value))
         return LINEAGE_OK;
-    return store_fail(err, LINEAGE_EINVAL, "%s is %s; only finite numbers are recorded, leave it empty instead",
-                      name, lineage_number_format(text, number.value));
+    return store_fail(err, LINEAGE_EINVAL, "%s is %s; only finite numbers are recorded, leave it empty instead", name,
+                      lineage_number_format(text, number.value));
 }
 
 enum lineage_status row_check_cells(const struct lineage_trial *trial, const struct lineage_trial *checked,
@@ -187,7 +185,8 @@ static enum lineage_status check_param(const struct lineage_param *param, struct
     if (strncmp(param->name, "ig_clip_scale_", 14) == 0 || !lineage_param_text_ok(param->text))
         return store_fail(err, LINEAGE_EINVAL,
                           "parameter %s: its text must be 1 to %d bytes of UTF-8 without semicolons and control "
-                          "characters", param->name, LINEAGE_PARAM_TEXT_MAX);
+                          "characters",
+                          param->name, LINEAGE_PARAM_TEXT_MAX);
     return LINEAGE_OK;
 }
 
@@ -195,8 +194,7 @@ static enum lineage_status check_param(const struct lineage_param *param, struct
 static enum lineage_status check_metric(const struct lineage_param *metric, struct lineage_error *err)
 {
     if (!metric->name || !lineage_param_name_ok(metric->name) || lineage_param_canonical(metric->name) != metric->name)
-        return store_fail(err, LINEAGE_EINVAL,
-                          "metric name '%s' is not letters, digits, `_`, `.`, `-` beginning with a letter",
+        return store_fail(err, LINEAGE_EINVAL, "metric name '%s' is not letters, digits, `_`, `.`, `-` beginning with a letter",
                           metric->name ? metric->name : "");
     return check_number(metric->name, (struct lineage_number){true, metric->value}, err);
 }

@@ -26,7 +26,8 @@ static uint64_t mix_piece(uint64_t digest, const char *notes, const char *word)
 bool setting_digest(struct setting_digest *digest, const struct lineage_trial *row)
 {
     char number[LINEAGE_NUMBER_MAX];
-    uint64_t setting = mix_piece(mix_piece(mix(mix(0, row->specialist), row->hypothesis), row->notes, "program "), row->notes, "commit ");
+    uint64_t setting =
+        mix_piece(mix_piece(mix(mix(0, row->specialist), row->hypothesis), row->notes, "program "), row->notes, "commit ");
     uint64_t seeds = 0;
     bool seeded = false, other = false;
     for (size_t i = 0; i < row->n_params; i++) {

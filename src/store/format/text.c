@@ -130,8 +130,8 @@ static bool continues(int32_t point)
     if (point < 0x300)
         return false;
     utf8proc_category_t category = utf8proc_category(point);
-    return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_ME ||
-           category == UTF8PROC_CATEGORY_MC || point == 0x200d || (point >= 0x1f3fb && point <= 0x1f3ff);
+    return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_ME || category == UTF8PROC_CATEGORY_MC ||
+           point == 0x200d || (point >= 0x1f3fb && point <= 0x1f3ff);
 }
 
 /* Number of bytes to keep of a text that is cut to n code points including the final mark: n - 1 code points, without a

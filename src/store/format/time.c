@@ -250,9 +250,8 @@ static int64_t unit_of(const char *word, size_t n)
     static const struct {
         const char *name;
         int64_t size;
-    } units[] = {{"s", 1},         {"sec", 1},      {"second", 1},  {"min", 60},   {"minute", 60},
-                 {"h", 3600},      {"hour", 3600},  {"d", DAY},     {"day", DAY},  {"w", 7 * DAY},
-                 {"week", 7 * DAY}, {"month", -1},  {"y", -12},     {"year", -12}};
+    } units[] = {{"s", 1},   {"sec", 1},   {"second", 1},  {"min", 60},       {"minute", 60}, {"h", 3600}, {"hour", 3600},
+                 {"d", DAY}, {"day", DAY}, {"w", 7 * DAY}, {"week", 7 * DAY}, {"month", -1},  {"y", -12},  {"year", -12}};
     bool plural = n > 2 && (word[n - 1] == 's' || word[n - 1] == 'S');
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         size_t length = strlen(units[i].name);
@@ -339,8 +338,8 @@ static enum lineage_status refuse(const char *text, struct lineage_error *err)
     int n[3];
     bool year_last = is_ambiguous(text, n) && n[2] > 31;
     if (year_last && n[0] <= 12 && n[1] <= 12 && n[0] != n[1])
-        return store_fail(err, LINEAGE_EINVAL, "'%.40s' can be read as %04d-%02d-%02d or %04d-%02d-%02d; write it so",
-                          text, n[2], n[1], n[0], n[2], n[0], n[1]);
+        return store_fail(err, LINEAGE_EINVAL, "'%.40s' can be read as %04d-%02d-%02d or %04d-%02d-%02d; write it so", text, n[2],
+                          n[1], n[0], n[2], n[0], n[1]);
     if (year_last && n[0] <= 31 && n[1] <= 31 && (n[0] <= 12 || n[1] <= 12))
         return store_fail(err, LINEAGE_EINVAL, "'%.40s' is not a date here; write %04d-%02d-%02d", text, n[2],
                           n[1] <= 12 ? n[1] : n[0], n[1] <= 12 ? n[0] : n[1]);

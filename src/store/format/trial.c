@@ -21,23 +21,12 @@
 #define NUMBER(member) {#member, LINEAGE_COLUMN_NUMBER, offsetof(struct lineage_trial, member)}
 
 const struct lineage_column trial_columns[LINEAGE_N_COLUMNS] = {
-    TEXT(exp_id),
-    TEXT(timestamp),
-    TEXT(specialist),
-    TEXT(parent_exp),
-    TEXT(baseline_exp),
-    TEXT(domain),
-    TEXT(hypothesis),
-    TEXT(expected_delta),
-    {"status", LINEAGE_COLUMN_LABEL, offsetof(struct lineage_trial, status)},
-    NUMBER(core_metric),
-    NUMBER(val_bpb),
-    NUMBER(delta_vs_best),
-    NUMBER(train_s),
-    NUMBER(total_s),
-    TEXT(job_name),
-    TEXT(snapshot_path),
-    TEXT(notes),
+    TEXT(exp_id),        TEXT(timestamp),      TEXT(specialist),
+    TEXT(parent_exp),    TEXT(baseline_exp),   TEXT(domain),
+    TEXT(hypothesis),    TEXT(expected_delta), {"status", LINEAGE_COLUMN_LABEL, offsetof(struct lineage_trial, status)},
+    NUMBER(core_metric), NUMBER(val_bpb),      NUMBER(delta_vs_best),
+    NUMBER(train_s),     NUMBER(total_s),      TEXT(job_name),
+    TEXT(snapshot_path), TEXT(notes),
 };
 
 const struct lineage_column *lineage_column(size_t i)
@@ -158,13 +147,12 @@ static void copy_arrays(struct lineage_trial *out, const struct lineage_trial *i
         return;
     }
     for (size_t i = 0; i < in->n_params; i++)
-        params[i] = (struct lineage_param){copy(arena, in->params[i].name, ok), in->params[i].value,
-                                           copy(arena, in->params[i].text, ok)};
+        params[i] =
+            (struct lineage_param){copy(arena, in->params[i].name, ok), in->params[i].value, copy(arena, in->params[i].text, ok)};
     for (size_t i = 0; i < in->n_turns; i++)
         turns[i] = in->turns[i];
     for (size_t i = 0; i < in->n_extras; i++)
-        extras[i] = (struct lineage_extra){copy(arena, in->extras[i].column, ok),
-                                           copy(arena, in->extras[i].text, ok)};
+        extras[i] = (struct lineage_extra){copy(arena, in->extras[i].column, ok), copy(arena, in->extras[i].text, ok)};
     for (size_t i = 0; i < in->n_metrics; i++)
         metrics[i] = (struct lineage_param){copy(arena, in->metrics[i].name, ok), in->metrics[i].value, NULL};
     out->metrics = metrics;
@@ -175,8 +163,7 @@ static void copy_arrays(struct lineage_trial *out, const struct lineage_trial *i
 
 /* The row returned by an append must outlive the caller's strings, the handle and the append's arena, which owns the
  * row's strings before this copy. */
-enum lineage_status trial_copy(struct lineage_trial *out, const struct lineage_trial *in,
-                               struct lineage_error *err)
+enum lineage_status trial_copy(struct lineage_trial *out, const struct lineage_trial *in, struct lineage_error *err)
 {
     bool ok = true;
     *out = *in;

@@ -33,8 +33,7 @@ struct tsv_reader {
     bool failed;
 };
 
-void tsv_scanner_init(struct tsv_scanner *scanner, const char *data, size_t length, uint64_t offset,
-                      uint64_t line)
+void tsv_scanner_init(struct tsv_scanner *scanner, const char *data, size_t length, uint64_t offset, uint64_t line)
 {
     *scanner = (struct tsv_scanner){data, length, 0, offset, line, '\t'};
 }
@@ -256,8 +255,8 @@ static void split_plain(struct tsv_reader *reader, const char *bytes, size_t len
     add_cell(reader, bytes, (size_t)(end - bytes));
 }
 
-enum lineage_status tsv_parse(struct tsv_reader *reader, const struct tsv_record *record,
-                              const struct tsv_cell **cells, size_t *n_cells, struct lineage_error *err)
+enum lineage_status tsv_parse(struct tsv_reader *reader, const struct tsv_record *record, const struct tsv_cell **cells,
+                              size_t *n_cells, struct lineage_error *err)
 {
     const char *bytes = record->bytes;
     size_t length = record->content;
@@ -306,8 +305,8 @@ static bool copy_plain(char *to, const char *text, size_t length)
             eight ^= ones * 2;
             suspect |= (eight - ones * 0x21) & ~eight;
         }
-    return !(suspect & high) || !(memchr(text, '\t', length) || memchr(text, '\n', length) ||
-                                  memchr(text, '\r', length) || memchr(text, '"', length));
+    return !(suspect & high) ||
+           !(memchr(text, '\t', length) || memchr(text, '\n', length) || memchr(text, '\r', length) || memchr(text, '"', length));
 }
 
 /* Quotes a cell only if it could be misread without quotes, as CPython's QUOTE_MINIMAL does: a row written here and one

@@ -30,8 +30,7 @@ struct tsv_scanner {
     uint64_t line;   /* line number of the next record */
     char delimiter;  /* between cells, where a quote counts; set to TAB by init */
 };
-void tsv_scanner_init(struct tsv_scanner *scanner, const char *data, size_t length, uint64_t offset,
-                      uint64_t line);
+void tsv_scanner_init(struct tsv_scanner *scanner, const char *data, size_t length, uint64_t offset, uint64_t line);
 /* False at the end of the buffer. A CR at the very end of the buffer ends the record. */
 bool tsv_scan(struct tsv_scanner *scanner, struct tsv_record *record);
 
@@ -44,8 +43,8 @@ struct tsv_reader;
 struct tsv_reader *tsv_reader_new(void); /* NULL when out of memory */
 void tsv_reader_free(struct tsv_reader *reader);
 void tsv_reader_set_delimiter(struct tsv_reader *reader, char delimiter); /* TAB without this call */
-enum lineage_status tsv_parse(struct tsv_reader *reader, const struct tsv_record *record,
-                              const struct tsv_cell **cells, size_t *n_cells, struct lineage_error *err);
+enum lineage_status tsv_parse(struct tsv_reader *reader, const struct tsv_record *record, const struct tsv_cell **cells,
+                              size_t *n_cells, struct lineage_error *err);
 
 /* Appends a record of n cells and LF to out. Quotes cells with TAB, LF, CR or a double quote. */
 void tsv_write(struct buf *out, const struct tsv_cell *cells, size_t n);

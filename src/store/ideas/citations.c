@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#define BEFORE_ID                                                                                                   \
-    " exp exps experiment experiments trial trials run runs retry rerun resubmit resubmission top of on from parent " \
+#define BEFORE_ID                                                                                                                \
+    " exp exps experiment experiments trial trials run runs retry rerun resubmit resubmission top of on from parent "            \
     "base baseline best ids id job jobs "
 
 struct visitor {
@@ -32,8 +32,8 @@ static size_t list_behind(const struct visitor *v, size_t i)
     const struct tokens *t = v->t;
     for (;;) {
         size_t next = i + 1, separators = 0;
-        while (next < t->n && separators < 2 && (token_in(t, next, " and or ") ||
-               (t->items[next].kind == TOKEN_MARK && strchr(",/&+#", t->items[next].mark))))
+        while (next < t->n && separators < 2 &&
+               (token_in(t, next, " and or ") || (t->items[next].kind == TOKEN_MARK && strchr(",/&+#", t->items[next].mark))))
             next++, separators++;
         /* In "exp_091, 0.5" the second number is not an id: further ids are as long as the first one or have a # before
          * them. */
@@ -86,7 +86,8 @@ void citations_each(const struct tokens *t, void (*visit)(void *context, const c
             while (i + 2 < t->n && t->items[i + 1].kind == TOKEN_ARROW && is_plain_integer(t, i + 2))
                 visit(context, t->text + t->items[i + 2].at, t->items[i + 2].length), i += 2;
             i = list_behind(&v, i);
-        } else if (token_is_mark(t, i, '#') && is_plain_integer(t, i + 1) && t->items[i + 1].glued && !(i && token_in(t, i - 1, " pr prs pull issue issues "))) {
+        } else if (token_is_mark(t, i, '#') && is_plain_integer(t, i + 1) && t->items[i + 1].glued &&
+                   !(i && token_in(t, i - 1, " pr prs pull issue issues "))) {
             visit(context, t->text + t->items[i + 1].at, t->items[i + 1].length);
             i = list_behind(&v, i + 1);
         } else if (token_in(t, i, BEFORE_ID)) {
@@ -96,8 +97,8 @@ void citations_each(const struct tokens *t, void (*visit)(void *context, const c
             /* Ids are padded, or they follow "exp", "trial" and the like; "of 4 layers" is not a citation. */
             bool strong = token_in(t, i, " exp exps experiment experiments trial trials retry rerun resubmit ") ||
                           (i && token_in(t, i - 1, " retry rerun resubmit resubmission "));
-            bool bare = is_plain_integer(t, next) && t->items[next].length >= 3 &&
-                        !token_is_kind(t, next + 1, TOKEN_WORD) && !token_is_kind(t, next + 1, TOKEN_ARROW);
+            bool bare = is_plain_integer(t, next) && t->items[next].length >= 3 && !token_is_kind(t, next + 1, TOKEN_WORD) &&
+                        !token_is_kind(t, next + 1, TOKEN_ARROW);
             if (is_plain_integer(t, next) && (strong || bare)) {
                 visit(context, t->text + t->items[next].at, t->items[next].length);
                 i = list_behind(&v, next);

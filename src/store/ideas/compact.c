@@ -187,8 +187,14 @@ bool row_reading(struct reading *r, struct lineage_ideas *ideas, const struct id
     uint32_t front[7];
     for (size_t i = 0; i < sizeof front / sizeof *front; i++)
         front[i] = unpack_number(&at);
-    *r = (struct reading){.n_head = front[0], .n_hypothesis = front[1], .n_searched = front[2], .n_notes = front[3],
-                          .n_words = front[4], .n_cites = front[5], .n_cites_hypothesis = front[6], .again = row->again};
+    *r = (struct reading){.n_head = front[0],
+                          .n_hypothesis = front[1],
+                          .n_searched = front[2],
+                          .n_notes = front[3],
+                          .n_words = front[4],
+                          .n_cites = front[5],
+                          .n_cites_hypothesis = front[6],
+                          .again = row->again};
     size_t n = (size_t)r->n_words + r->n_cites;
     if (n > ideas->unpacked_capacity || !ideas->unpacked) {
         uint32_t *larger = realloc(ideas->unpacked, (2 * n + 64) * sizeof *larger);

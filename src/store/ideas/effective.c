@@ -104,8 +104,8 @@ static bool add_changes(struct finder *f, const struct lineage_ideas *ideas, siz
     struct lineage_change c;
     for (size_t i = 0; lineage_ideas_change_at(&c, ideas, trial, i); i++) {
         struct place *place = NULL;
-        const struct lineage_effective_setting setting = {.name = c.name, .knob = c.knob, .value = c.to, .number = c.to_value,
-                                                          .source = c.source, .set_by = trial};
+        const struct lineage_effective_setting setting = {
+            .name = c.name, .knob = c.knob, .value = c.to, .number = c.to_value, .source = c.source, .set_by = trial};
         if (!add(f, &setting, &place))
             return false;
     }

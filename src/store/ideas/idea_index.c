@@ -147,8 +147,8 @@ bool ideas_prepare_search(struct lineage_ideas *ideas)
     ideas->setting_terms = malloc(SETTING_TERMS * sizeof *ideas->setting_terms);
     if (ideas->setting_terms)
         memset(ideas->setting_terms, 0xff, SETTING_TERMS * sizeof *ideas->setting_terms); /* no name */
-    ideas->searchable = ideas->setting_terms && ideas->lengths && ideas->scores && ideas->found && count_terms(&c) &&
-                        fill_postings(&c);
+    ideas->searchable =
+        ideas->setting_terms && ideas->lengths && ideas->scores && ideas->found && count_terms(&c) && fill_postings(&c);
     free(ideas->setting_terms);
     ideas->setting_terms = NULL;
     free(c.list.items);

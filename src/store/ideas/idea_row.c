@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WEAK_WORDS                                                                                                   \
-    " the a an and or of to in on at for with by from as is are be was were it its this that these those which into "  \
-    "than then so but not no we our their they can may will would should could has have had do does did only also "    \
-    "more most less each per every all any both while where when if because via using use used between under over "   \
+#define WEAK_WORDS                                                                                                               \
+    " the a an and or of to in on at for with by from as is are be was were it its this that these those which into "            \
+    "than then so but not no we our their they can may will would should could has have had do does did only also "              \
+    "more most less each per every all any both while where when if because via using use used between under over "              \
     "after before during instead same other such s t "
 
 /* Weights of the parts of a row's text. */
@@ -24,8 +24,9 @@ bool row_is_weak(const char *word, size_t length)
 
 bool row_is_metric(void *context, const char *name, size_t length)
 {
-    static const char *const names[] = {"core_metric", "val_bpb", "delta_vs_best", "bpb", "delta", "Δ", "score",
-                                        "accuracy", "acc", "loss", "val_loss", "mean_acc", "artifact_bytes"};
+    static const char *const names[] = {"core_metric", "val_bpb",  "delta_vs_best", "bpb", "delta",
+                                        "Δ",           "score",    "accuracy",      "acc", "loss",
+                                        "val_loss",    "mean_acc", "artifact_bytes"};
     const struct lineage_ideas *ideas = context;
     for (size_t i = 0; i < ideas->n_columns; i++)
         if (strlen(ideas->columns[i]) == length && memcmp(ideas->columns[i], name, length) == 0)
@@ -117,11 +118,11 @@ bool row_read_query(struct lineage_ideas *ideas, struct idea_row *row, struct ar
     for (uint32_t i = 0; i < r.n_changes; i++) {
         const struct read_change *c = &r.changes[i];
         search->changes[i] = (struct lineage_change){.name = c->name,
-                                                  .from = c->from,
-                                                  .to = c->to,
-                                                  .from_value = c->from_value,
-                                                  .to_value = c->to_value,
-                                                  .source = LINEAGE_CHANGE_STATED};
+                                                     .from = c->from,
+                                                     .to = c->to,
+                                                     .from_value = c->from_value,
+                                                     .to_value = c->to_value,
+                                                     .source = LINEAGE_CHANGE_STATED};
         search->keys[i].budget = c->budget;
         if (!row_name_knob(ideas, &search->changes[i], &search->keys[i], NULL, arena, false))
             return false;

@@ -112,7 +112,8 @@ double weights_cosine(const struct terms *terms, const struct weights *a, const 
     double dot = 0, norm;
     for (size_t i = 0, j = 0; i < a->n && j < b->n;) {
         if (a->items[i].term == b->items[j].term)
-            dot += terms_idf(terms, a->items[i].term) * terms_idf(terms, a->items[i].term) * (double)sqrtf(a->items[i].weight * b->items[j].weight);
+            dot += terms_idf(terms, a->items[i].term) * terms_idf(terms, a->items[i].term) *
+                   (double)sqrtf(a->items[i].weight * b->items[j].weight);
         uint32_t x = a->items[i].term, y = b->items[j].term;
         i += x <= y;
         j += y <= x;

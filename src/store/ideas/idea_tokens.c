@@ -79,8 +79,8 @@ static bool is_letter(uint32_t c)
 
 static bool is_arrow(uint32_t c)
 {
-    return c == 0x2192 || c == 0x27F6 || c == 0x21D2 || c == 0x279C || c == 0x2794 || c == 0x21A6 || c == 0x27A1 ||
-           c == 0x279D || c == 0x27F9;
+    return c == 0x2192 || c == 0x27F6 || c == 0x21D2 || c == 0x279C || c == 0x2794 || c == 0x21A6 || c == 0x27A1 || c == 0x279D ||
+           c == 0x27F9;
 }
 
 static uint32_t peek(const struct reader *r, size_t at)
@@ -260,7 +260,8 @@ static bool number(struct reader *r, size_t at, bool minus)
         token.has_value = ratio;
         token.value /= second;
     } else if ((next = range_dash(r, end))) {
-        while ((next = range_dash(r, end)) || (end + 1 < r->length && r->text[end] == '.' && is_digit(peek(r, end + 1)) && (next = 1)))
+        while ((next = range_dash(r, end)) ||
+               (end + 1 < r->length && r->text[end] == '.' && is_digit(peek(r, end + 1)) && (next = 1)))
             end = decimal(r, end + next, &ignored, &unit);
         token.has_value = false;
     } else if (end + 1 < r->length && r->text[end] == '.' && is_digit(peek(r, end + 1))) {
@@ -286,8 +287,8 @@ static bool digits_begin_word(const struct reader *r, size_t at)
         return is_letter(next) && next < 0x80;
     if (end + 1 >= r->length || is_letter(peek(r, end + 2)))
         return false;
-    return (c == 's' && next == 't') || (c == 'n' && next == 'd') || (c == 'r' && next == 'd') ||
-           (c == 't' && next == 'h') || ((c == 'D' || c == 'd') && !is_letter(next));
+    return (c == 's' && next == 't') || (c == 'n' && next == 'd') || (c == 'r' && next == 'd') || (c == 't' && next == 'h') ||
+           ((c == 'D' || c == 'd') && !is_letter(next));
 }
 
 static size_t word_end(const struct reader *r, size_t at)

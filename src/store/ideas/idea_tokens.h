@@ -77,7 +77,6 @@ bool units_agree(double *ratio, const char *a, size_t a_length, const char *b, s
 /* ---- citations.c ---- */
 
 /* Calls visit for the ids of other trials that a text mentions, in the order of the text. */
-void citations_each(const struct tokens *tokens, void (*visit)(void *context, const char *id, size_t length),
-                    void *context);
+void citations_each(const struct tokens *tokens, void (*visit)(void *context, const char *id, size_t length), void *context);
 
 #endif

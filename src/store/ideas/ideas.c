@@ -417,8 +417,8 @@ bool lineage_ideas_change_at(struct lineage_change *change, const struct lineage
     return true;
 }
 
-enum lineage_status lineage_ideas_changes(struct lineage_change_list *list, struct lineage_ideas *ideas,
-                                          const char *text, struct lineage_error *err)
+enum lineage_status lineage_ideas_changes(struct lineage_change_list *list, struct lineage_ideas *ideas, const char *text,
+                                          struct lineage_error *err)
 {
     struct arena *arena = calloc(1, sizeof *arena);
     struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .is_text = true};

@@ -317,28 +317,28 @@ double changes_same_knob(const struct lineage_ideas *ideas, const struct change_
 bool changes_same_value(const struct lineage_change *a, const struct lineage_change *b);
 
 enum similar_feature {
-    SIMILAR_SCORE,      /* BM25 score, divided by the score of the text against itself */
-    SIMILAR_HEAD_OF,    /* share of the candidate's first clause that the query's text has */
-    SIMILAR_COSINE,     /* cosine of the whole hypotheses */
-    SIMILAR_CONFLICT,   /* the candidate gave one of the knobs another value */
-    SIMILAR_TECHNIQUE,  /* cosine if the query states no changes, else 0 */
+    SIMILAR_SCORE, /* BM25 score, divided by the score of the text against itself */
+    SIMILAR_HEAD_OF, /* share of the candidate's first clause that the query's text has */
+    SIMILAR_COSINE, /* cosine of the whole hypotheses */
+    SIMILAR_CONFLICT, /* the candidate gave one of the knobs another value */
+    SIMILAR_TECHNIQUE, /* cosine if the query states no changes, else 0 */
     SIMILAR_CITES,
-    SIMILAR_SOFT,       /* share of the query's changes with the value and most of the name in the candidate's text */
-    SIMILAR_ALL_SOFT,   /* all of them */
-    SIMILAR_NUMBERS,    /* share of the numbers of the query's first clause that the candidate's text has */
-    SIMILAR_FAILED,     /* the candidate has no outcome: crash, overrun */
+    SIMILAR_SOFT, /* share of the query's changes with the value and most of the name in the candidate's text */
+    SIMILAR_ALL_SOFT, /* all of them */
+    SIMILAR_NUMBERS, /* share of the numbers of the query's first clause that the candidate's text has */
+    SIMILAR_FAILED, /* the candidate has no outcome: crash, overrun */
     SIMILAR_SPECIALIST, /* by the same specialist */
-    SIMILAR_KNOB,       /* lowest similarity of the names of changes that both made */
-    SIMILAR_FIRST,      /* nearest by BM25 */
-    SIMILAR_OUTSTANDING,/* BM25 score compared with that of the tenth nearest: 0 to 1 */
-    SIMILAR_CONFLICTS,  /* share of the query's changes whose knob the candidate gave another value */
-    SIMILAR_OTHER_WAY,  /* the candidate moved one of the knobs in the other direction */
-    SIMILAR_TITLE_IN,   /* share of the query's first words that the candidate's text has */
-    SIMILAR_TITLES,     /* how alike the first words of both are */
-    SIMILAR_UNCOVERED,  /* all changes covered, times the share of the first words that the candidate's text lacks */
-    SIMILAR_CITED_AGAIN,/* "retry of", "apply", "fix" near the mention of the candidate */
+    SIMILAR_KNOB, /* lowest similarity of the names of changes that both made */
+    SIMILAR_FIRST, /* nearest by BM25 */
+    SIMILAR_OUTSTANDING, /* BM25 score compared with that of the tenth nearest: 0 to 1 */
+    SIMILAR_CONFLICTS, /* share of the query's changes whose knob the candidate gave another value */
+    SIMILAR_OTHER_WAY, /* the candidate moved one of the knobs in the other direction */
+    SIMILAR_TITLE_IN, /* share of the query's first words that the candidate's text has */
+    SIMILAR_TITLES, /* how alike the first words of both are */
+    SIMILAR_UNCOVERED, /* all changes covered, times the share of the first words that the candidate's text lacks */
+    SIMILAR_CITED_AGAIN, /* "retry of", "apply", "fix" near the mention of the candidate */
     SIMILAR_CITED_BASE, /* "on", "on top of" before the mention */
-    SIMILAR_SIBLING,    /* both have the same parent */
+    SIMILAR_SIBLING, /* both have the same parent */
     SIMILAR_FAILED_SIBLING,
     N_SIMILAR_FEATURES
 };
@@ -400,7 +400,7 @@ enum lineage_status reading_cache_read(struct lineage_ideas *ideas, struct linea
 
 /* Whether lineage.db has the readings of all trials of the store, made by this version of the reader for the columns of
  * the set, which holds a trial of the store. Call it right after that trial was added. */
-enum lineage_status reading_cache_is_complete(bool *complete, const struct lineage_ideas *ideas,
-                                              struct lineage_store *store, struct lineage_error *err);
+enum lineage_status reading_cache_is_complete(bool *complete, const struct lineage_ideas *ideas, struct lineage_store *store,
+                                              struct lineage_error *err);
 
 #endif

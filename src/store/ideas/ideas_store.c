@@ -165,14 +165,12 @@ enum lineage_status lineage_ideas_add_query(struct lineage_ideas *ideas, struct 
     return status == LINEAGE_OK ? add_measured(ideas, store, first, err) : status;
 }
 
-enum lineage_status lineage_ideas_add_store(struct lineage_ideas *ideas, struct lineage_store *store,
-                                            struct lineage_error *err)
+enum lineage_status lineage_ideas_add_store(struct lineage_ideas *ideas, struct lineage_store *store, struct lineage_error *err)
 {
     return lineage_ideas_add_query(ideas, store, NULL, err);
 }
 
-enum lineage_status lineage_ideas_load(struct lineage_ideas **ideas, struct lineage_store *store,
-                                       struct lineage_error *err)
+enum lineage_status lineage_ideas_load(struct lineage_ideas **ideas, struct lineage_store *store, struct lineage_error *err)
 {
     enum lineage_status status = lineage_ideas_new(ideas, err);
     if (status == LINEAGE_OK)

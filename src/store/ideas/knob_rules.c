@@ -83,8 +83,7 @@ static enum lineage_status join(struct lineage_ideas *ideas, const struct lineag
     return first ? LINEAGE_OK : store_no_memory(err);
 }
 
-static enum lineage_status separate(struct lineage_ideas *ideas, const struct lineage_knob_rule *rule,
-                                    struct lineage_error *err)
+static enum lineage_status separate(struct lineage_ideas *ideas, const struct lineage_knob_rule *rule, struct lineage_error *err)
 {
     const uint64_t bit = (uint64_t)1 << ideas->n_apart++;
     for (size_t i = 0; i < rule->n; i++) {

@@ -8,10 +8,10 @@
 static const struct {
     uint32_t letter;
     const char *name;
-} greek[] = {{0x3B1, "alpha"}, {0x3B2, "beta"}, {0x3B3, "gamma"},   {0x3B4, "delta"}, {0x3B5, "eps"},   {0x3F5, "eps"},
-             {0x3B6, "zeta"},  {0x3B7, "eta"},  {0x3B8, "theta"},   {0x3BA, "kappa"}, {0x3BB, "lambda"}, {0x3BC, "mu"},
-             {0xB5, "mu"},     {0x3BD, "nu"},   {0x3BE, "xi"},      {0x3C0, "pi"},    {0x3C1, "rho"},   {0x3C3, "sigma"},
-             {0x3C4, "tau"},   {0x3C6, "phi"},  {0x3D5, "phi"},     {0x3C8, "psi"},   {0x3C9, "omega"}};
+} greek[] = {{0x3B1, "alpha"}, {0x3B2, "beta"}, {0x3B3, "gamma"}, {0x3B4, "delta"}, {0x3B5, "eps"},    {0x3F5, "eps"},
+             {0x3B6, "zeta"},  {0x3B7, "eta"},  {0x3B8, "theta"}, {0x3BA, "kappa"}, {0x3BB, "lambda"}, {0x3BC, "mu"},
+             {0xB5, "mu"},     {0x3BD, "nu"},   {0x3BE, "xi"},    {0x3C0, "pi"},    {0x3C1, "rho"},    {0x3C3, "sigma"},
+             {0x3C4, "tau"},   {0x3C6, "phi"},  {0x3D5, "phi"},   {0x3C8, "psi"},   {0x3C9, "omega"}};
 
 /* Words that say nothing about which knob is meant. */
 #define EMPTY_WORDS " the a an of for to in on at and or by with its per new old our this that from value values "
@@ -115,11 +115,13 @@ void knob_words_split(struct knob_words *words, const char *name, size_t length)
         }
     for (size_t at = 0, size; at < length; at += size) {
         uint32_t c = code_point(name, at, length, &size);
-        bool upper = is_upper(c), word = is_lower(c) || upper || is_digit(c) || (c >= 0x80 && c != 0xFFFD &&
-                     !(c >= 0x2000 && c < 0x2C00 && !(c >= 0x2080 && c <= 0x2089)) && c != 0xD7);
+        bool upper = is_upper(c),
+             word = is_lower(c) || upper || is_digit(c) ||
+                    (c >= 0x80 && c != 0xFFFD && !(c >= 0x2000 && c < 0x2C00 && !(c >= 0x2080 && c <= 0x2089)) && c != 0xD7);
         /* camelCase, and the last capital of HTTPServer; but AdamW is one word. */
         uint32_t next = at + size < length ? (unsigned char)name[at + size] : 0;
-        if (!word || (upper && ((is_lower(last) && (is_lower(next) || is_upper(next))) || (is_upper(last) && is_lower(next) && s.length > 1))))
+        if (!word || (upper && ((is_lower(last) && (is_lower(next) || is_upper(next))) ||
+                                (is_upper(last) && is_lower(next) && s.length > 1))))
             finish_word(&s);
         if (word)
             one(&s, c, name + at, size);

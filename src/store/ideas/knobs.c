@@ -288,8 +288,8 @@ static bool begin(struct gathering *g, const struct lineage_ideas *ideas, size_t
     return g->memory->tried != NULL;
 }
 
-enum lineage_status lineage_knobs_find(struct lineage_knobs *knobs, const struct lineage_ideas *ideas, size_t best,
-                                       size_t newest, struct lineage_error *err)
+enum lineage_status lineage_knobs_find(struct lineage_knobs *knobs, const struct lineage_ideas *ideas, size_t best, size_t newest,
+                                       struct lineage_error *err)
 {
     struct gathering g;
     *knobs = (struct lineage_knobs){0};
@@ -339,8 +339,8 @@ static bool is_among(size_t trial, const size_t *trials, size_t n)
     return false;
 }
 
-size_t lineage_knobs_against(size_t *found, size_t capacity, const struct lineage_knobs *knobs,
-                             const struct lineage_ideas *ideas, const char *const *evidence, size_t n_evidence, uint64_t after)
+size_t lineage_knobs_against(size_t *found, size_t capacity, const struct lineage_knobs *knobs, const struct lineage_ideas *ideas,
+                             const char *const *evidence, size_t n_evidence, uint64_t after)
 {
     enum { EVIDENCE_MAX = 64 };
     size_t trials[EVIDENCE_MAX], n_trials = 0, kept = 0, finished = 0, n = 0;

@@ -7,21 +7,22 @@
 enum { PAIRS_MAX = 64, CLAIM_BYTES = 240, COUNTERS_MAX = 32 };
 
 /* General English words for having been tried. */
-#define TRIED                                                                                                       \
-    " tried tested varied changed touched explored attempted combined moved swept tuned probed isolated modified "  \
+#define TRIED                                                                                                                    \
+    " tried tested varied changed touched explored attempted combined moved swept tuned probed isolated modified "               \
     "investigated examined ablated measured adjusted studied evaluated experimented "
-#define UNTRIED                                                                                                    \
-    " untouched untested untried unexplored untuned unvaried unswept unprobed never-tried never-tested never-touched " \
+#define UNTRIED                                                                                                                  \
+    " untouched untested untried unexplored untuned unvaried unswept unprobed never-tried never-tested never-touched "           \
     "never-varied never-explored not-yet-tried unattempted uninvestigated "
-#define TRIALS                                                                                                     \
-    " trial trials experiment experiments run runs attempt attempts exp exps submission submissions lineage tree "   \
+#define TRIALS                                                                                                                   \
+    " trial trials experiment experiments run runs attempt attempts exp exps submission submissions lineage tree "               \
     "history log search swarm campaign session "
-#define COMBINED " combination combinations combined combining combine stack stacked stacking together composing composed jointly "
+#define COMBINED                                                                                                                 \
+    " combination combinations combined combining combine stack stacked stacking together composing composed jointly "
 #define ALONE " alone individually separately isolation "
 #define DIRECTION " direction side bracket upward downward upwards downwards "
 
-#define BEFORE_UNTOUCHED                                                                                          \
-    " a an the only entirely previously fully completely genuinely largely still yet otherwise truly remains axis axes "  \
+#define BEFORE_UNTOUCHED                                                                                                         \
+    " a an the only entirely previously fully completely genuinely largely still yet otherwise truly remains axis axes "         \
     "knob knobs hyperparameter parameter setting lever surface "
 #define BEHIND_UNTOUCHED " axis axes knob knobs surface lever in across among vs by on meta scalar setting dial since so "
 
@@ -64,12 +65,14 @@ static bool claims_novelty(const struct tokens *t, size_t i)
         return within(t, i, 4, TRIED) && within(t, i, 3, " been previously yet ever ") && i &&
                token_in(t, i - 1, " has have was were had combination technique approach idea yet ");
     if (token_in(t, i, " no zero none "))
-        return within(t, i, 3, TRIALS) && within(t, i, 9, TRIED) && within(t, i, 4, " prior previous earlier trial trials experiment experiments ");
+        return within(t, i, 3, TRIALS) && within(t, i, 9, TRIED) &&
+               within(t, i, 4, " prior previous earlier trial trials experiment experiments ");
     if (token_is(t, i, "neither"))
         return within(t, i, 6, TRIED " set ");
     if (token_is(t, i, "first"))
         return within(t, i, 1, " time trial experiment attempt exploration test try probe ") ||
-               (token_is(t, i + 1, "to") && within(t, i + 1, 1, " touch try test vary explore change attempt move modify target ")) ||
+               (token_is(t, i + 1, "to") &&
+                within(t, i + 1, 1, " touch try test vary explore change attempt move modify target ")) ||
                (within(t, i, 6, " in ") && within(t, i, 8, TRIALS) && token_in(t, i ? i - 1 : 0, " the genuinely is : "));
     if (token_is(t, i, "novel"))
         return within(t, i, 2, " in to combination technique direction approach mechanism axis axes knob idea ") ||
@@ -151,8 +154,8 @@ static int sign(const struct lineage_change *c)
     return (c->to_value.value > c->from_value.value) - (c->to_value.value < c->from_value.value);
 }
 
-static bool contradicts(const struct claims *claims, const struct idea_row *row, uint64_t which,
-                        const struct similar_pair *pair, enum claim_scope scope)
+static bool contradicts(const struct claims *claims, const struct idea_row *row, uint64_t which, const struct similar_pair *pair,
+                        enum claim_scope scope)
 {
     const struct lineage_ideas *ideas = claims->ideas;
     const struct idea_row *other = &ideas->rows[pair->row];
@@ -165,7 +168,8 @@ static bool contradicts(const struct claims *claims, const struct idea_row *row,
     for (size_t i = 0; i < row->idea.n_changes; i++)
         for (size_t k = 0; which >> i & 1 && k < other->idea.n_changes; k++)
             if (changes_same_knob(ideas, &row->search->keys[i], &other->search->keys[k]) > SURELY_ONE_KNOB &&
-                (scope != CLAIM_DIRECTION || (sign(&row->search->changes[i]) && sign(&row->search->changes[i]) == sign(&other->search->changes[k]))))
+                (scope != CLAIM_DIRECTION ||
+                 (sign(&row->search->changes[i]) && sign(&row->search->changes[i]) == sign(&other->search->changes[k]))))
                 return true;
     return false;
 }
@@ -268,21 +272,23 @@ enum lineage_status lineage_ideas_claims(struct lineage_novelty_list *list, stru
     *list = (struct lineage_novelty_list){0};
     if (status != LINEAGE_OK)
         return status;
-    struct claims claims = {.ideas = ideas, .arena = calloc(1, sizeof *claims.arena), .pairs = calloc(PAIRS_MAX, sizeof *claims.pairs)};
+    struct claims claims = {
+        .ideas = ideas, .arena = calloc(1, sizeof *claims.arena), .pairs = calloc(PAIRS_MAX, sizeof *claims.pairs)};
     bool ok = claims.arena && claims.pairs && ideas->settled;
     for (size_t i = 0; ok && i < ideas->n; i++)
         ok = read_claims(&claims, i, &ideas->rows[i], i, i);
     return finish(list, &claims, ok, err);
 }
 
-enum lineage_status lineage_ideas_claims_text(struct lineage_novelty_list *list, struct lineage_ideas *ideas,
-                                              const char *text, struct lineage_error *err)
+enum lineage_status lineage_ideas_claims_text(struct lineage_novelty_list *list, struct lineage_ideas *ideas, const char *text,
+                                              struct lineage_error *err)
 {
     enum lineage_status status = ideas_need_texts(ideas, err);
     *list = (struct lineage_novelty_list){0};
     if (status != LINEAGE_OK)
         return status;
-    struct claims claims = {.ideas = ideas, .arena = calloc(1, sizeof *claims.arena), .pairs = calloc(PAIRS_MAX, sizeof *claims.pairs)};
+    struct claims claims = {
+        .ideas = ideas, .arena = calloc(1, sizeof *claims.arena), .pairs = calloc(PAIRS_MAX, sizeof *claims.pairs)};
     struct arena arena = {0};
     struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .is_text = true};
     bool ok = claims.arena && claims.pairs && ideas->settled && ideas_prepare_search(ideas) &&

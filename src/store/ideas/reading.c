@@ -30,9 +30,10 @@ static const char *name_of(struct arena *arena, const char *text, const struct s
 static bool again_words(const struct tokens *t)
 {
     for (size_t i = 0; i < t->n && i < 60; i++)
-        if (token_in(t, i, " retry retried retrying rerun re-run resubmit resubmitted resubmission re-submit re-submission "
-                           "fix fixed fixes fixing v2 v3 again restore restores restored reapply re-apply repeat "
-                           "re-test retest crash crashed "))
+        if (token_in(t, i,
+                     " retry retried retrying rerun re-run resubmit resubmitted resubmission re-submit re-submission "
+                     "fix fixed fixes fixing v2 v3 again restore restores restored reapply re-apply repeat "
+                     "re-test retest crash crashed "))
             return true;
     return false;
 }
@@ -94,8 +95,7 @@ static struct span with_unit(struct span *unit, const struct tokens *t, struct s
 }
 
 /* Reads the changes. *clause receives the clause of the first one, UINT32_MAX if there is none. */
-static bool read_changes(struct reading *reading, uint32_t *clause, struct reader *r, const struct tokens *t,
-                         struct arena *arena)
+static bool read_changes(struct reading *reading, uint32_t *clause, struct reader *r, const struct tokens *t, struct arena *arena)
 {
     const struct stated *chosen[LINEAGE_IDEAS_CHANGES];
     size_t found = stated_candidates(r->found, t, r->is_metric, r->context), n = 0;
@@ -251,8 +251,7 @@ static const uint32_t *keep(struct arena *arena, const uint32_t *numbers, size_t
     return kept;
 }
 
-bool reading_make(struct reading *reading, struct reader *r, const char *hypothesis, const char *notes,
-                  struct arena *arena)
+bool reading_make(struct reading *reading, struct reader *r, const char *hypothesis, const char *notes, struct arena *arena)
 {
     *reading = (struct reading){0};
     r->n_words = r->n_cites = 0;

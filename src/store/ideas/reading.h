@@ -52,8 +52,7 @@ struct reader {
 };
 
 /* Reads a trial's texts. The arena owns the reading. Returns false when out of memory. */
-bool reading_make(struct reading *reading, struct reader *reader, const char *hypothesis, const char *notes,
-                  struct arena *arena);
+bool reading_make(struct reading *reading, struct reader *reader, const char *hypothesis, const char *notes, struct arena *arena);
 void reader_release(struct reader *reader);
 
 #endif

@@ -107,9 +107,15 @@ static bool unpack_words(struct reading *r, bool *usable, struct cache *c, const
     *usable = false;
     for (size_t i = 0; !in.bad && i < NUMBERS_IN_FRONT; i++)
         front[i] = take_number(&in);
-    *r = (struct reading){.n_head = front[0], .n_hypothesis = front[1], .n_searched = front[2], .n_notes = front[3],
-                          .n_words = front[4], .n_changes = front[5], .n_cites = front[6],
-                          .n_cites_hypothesis = front[7], .again = front[8] != 0};
+    *r = (struct reading){.n_head = front[0],
+                          .n_hypothesis = front[1],
+                          .n_searched = front[2],
+                          .n_notes = front[3],
+                          .n_words = front[4],
+                          .n_changes = front[5],
+                          .n_cites = front[6],
+                          .n_cites_hypothesis = front[7],
+                          .again = front[8] != 0};
     if (in.bad || r->n_head > r->n_hypothesis || r->n_hypothesis > r->n_searched || r->n_searched > r->n_notes ||
         r->n_notes > r->n_words || r->n_words > (size_t)(in.end - in.at) || r->n_changes > LINEAGE_IDEAS_CHANGES ||
         r->n_cites > LINEAGE_IDEAS_CITES || r->n_cites_hypothesis > r->n_cites)
@@ -426,8 +432,10 @@ static enum lineage_status count_readings(void *question, struct lineage_error *
     struct completeness *q = question;
     struct cache c = {.mirror = q->store->mirror};
     sqlite3_stmt *stmt;
-    enum lineage_status status = prepare(&c, &stmt, "SELECT (SELECT count(*) FROM readings WHERE reader = ?)"
-                                                    " = (SELECT count(*) FROM trials)", err);
+    enum lineage_status status = prepare(&c, &stmt,
+                                         "SELECT (SELECT count(*) FROM readings WHERE reader = ?)"
+                                         " = (SELECT count(*) FROM trials)",
+                                         err);
     if (status == LINEAGE_OK) {
         sqlite3_bind_int64(stmt, 1, (int64_t)q->seed);
         status = mirror_step(c.mirror, stmt, err);
@@ -437,8 +445,8 @@ static enum lineage_status count_readings(void *question, struct lineage_error *
     return status;
 }
 
-enum lineage_status reading_cache_is_complete(bool *complete, const struct lineage_ideas *ideas,
-                                              struct lineage_store *store, struct lineage_error *err)
+enum lineage_status reading_cache_is_complete(bool *complete, const struct lineage_ideas *ideas, struct lineage_store *store,
+                                              struct lineage_error *err)
 {
     struct completeness q = {store, ideas_seed(ideas), false};
     enum lineage_status status = mirror_ask(store->mirror, count_readings, &q, err);

@@ -49,8 +49,8 @@ static bool declare(struct ordered *list, struct lineage_ideas *ideas, const str
             continue;
         if (!value_write(ideas, mine->value) || !value_write(ideas, its->value))
             return false;
-        put(list, &(struct row_change){
-                      .name = mine->name, .from = its->value, .to = mine->value, .source = LINEAGE_CHANGE_DECLARED});
+        put(list,
+            &(struct row_change){.name = mine->name, .from = its->value, .to = mine->value, .source = LINEAGE_CHANGE_DECLARED});
     }
     return true;
 }
@@ -129,8 +129,8 @@ static struct lineage_number number_of(struct lineage_number number, const char 
     return number;
 }
 
-enum lineage_status lineage_ideas_add_change(struct lineage_ideas *ideas, size_t trial,
-                                             const struct lineage_change *change, struct lineage_error *err)
+enum lineage_status lineage_ideas_add_change(struct lineage_ideas *ideas, size_t trial, const struct lineage_change *change,
+                                             struct lineage_error *err)
 {
     if (ideas->settled || trial >= ideas->n)
         return store_fail(err, LINEAGE_EINVAL, "a change cannot be added to trial %zu of %zu%s", trial, ideas->n,

@@ -128,8 +128,8 @@ static bool add_given(struct settings_memory *m, const struct lineage_change *ch
 }
 
 /* Adds the values that one trial gives to a name, each value once. */
-static bool add_own(struct settings_memory *m, struct lineage_setting_name *name, const struct lineage_ideas *ideas,
-                    size_t trial, size_t at, const char *knob)
+static bool add_own(struct settings_memory *m, struct lineage_setting_name *name, const struct lineage_ideas *ideas, size_t trial,
+                    size_t at, const char *knob)
 {
     const struct lineage_idea *idea = lineage_ideas_get(ideas, trial);
     struct lineage_change change;

@@ -33,8 +33,7 @@ static size_t score_rows(struct lineage_ideas *ideas, const struct idea_row *que
         uint32_t term = query->search->terms.items[i].term;
         if (term >= ideas->terms.n)
             continue;
-        double idf = terms_idf(&ideas->terms, term) *
-                     (double)fminf(3, query->search->terms.items[i].weight);
+        double idf = terms_idf(&ideas->terms, term) * (double)fminf(3, query->search->terms.items[i].weight);
         for (struct postings p = postings_of(ideas, term); postings_next(&p, ideas);) {
             if (p.row == self || (p.row >= before && !ideas->rows[p.row].idea.running))
                 continue;
@@ -50,7 +49,8 @@ static double score_itself(const struct lineage_ideas *ideas, const struct idea_
 {
     double sum = 0;
     for (size_t i = 0; i < query->search->terms.n; i++)
-        sum += terms_idf(&ideas->terms, query->search->terms.items[i].term) * (double)fminf(3, query->search->terms.items[i].weight) *
+        sum += terms_idf(&ideas->terms, query->search->terms.items[i].term) *
+               (double)fminf(3, query->search->terms.items[i].weight) *
                saturated((double)query->search->terms.items[i].weight, query->search->length, ideas->mean_length);
     return sum > 0 ? sum : 1;
 }
@@ -82,8 +82,8 @@ static size_t take_best(struct similar_pair *pairs, size_t max, struct lineage_i
     return n;
 }
 
-bool similar_pairs(struct similar_pair *pairs, size_t *found, size_t max, struct lineage_ideas *ideas,
-                   struct idea_row *query, size_t before, size_t self)
+bool similar_pairs(struct similar_pair *pairs, size_t *found, size_t max, struct lineage_ideas *ideas, struct idea_row *query,
+                   size_t before, size_t self)
 {
     *found = 0;
     if (!row_read_terms(ideas, query))
@@ -275,8 +275,7 @@ static const char *reason(struct arena *arena, const struct similar_pair *pair)
         if (changes_same_value(pair->knob, pair->query_knob))
             buf_printf(&out, "same value %s", pair->knob->to);
         else if (a && b)
-            buf_printf(&out, "%s direction: %s instead of %s", a == b ? "same" : "other", pair->knob->to,
-                       pair->query_knob->to);
+            buf_printf(&out, "%s direction: %s instead of %s", a == b ? "same" : "other", pair->knob->to, pair->query_knob->to);
         else
             buf_printf(&out, "another value: %s instead of %s", pair->knob->to, pair->query_knob->to);
     } else
@@ -290,9 +289,8 @@ static const char *reason(struct arena *arena, const struct similar_pair *pair)
     return text;
 }
 
-static enum lineage_status answer(struct lineage_similar_list *list, struct lineage_ideas *ideas,
-                                  struct idea_row *query, uint32_t first_word, size_t before, size_t self, size_t limit,
-                                  struct lineage_error *err)
+static enum lineage_status answer(struct lineage_similar_list *list, struct lineage_ideas *ideas, struct idea_row *query,
+                                  uint32_t first_word, size_t before, size_t self, size_t limit, struct lineage_error *err)
 {
     struct similar_pair *pairs = malloc(PAIRS_MAX * sizeof *pairs);
     struct arena *arena = calloc(1, sizeof *arena);
@@ -318,10 +316,8 @@ static enum lineage_status answer(struct lineage_similar_list *list, struct line
         ok = list->items != NULL;
     }
     for (size_t i = 0; ok && i < n; i++) {
-        list->items[i] = (struct lineage_similar){.trial = pairs[i].row,
-                                                  .score = pairs[i].bm25,
-                                                  .same = pairs[i].verdict > 0,
-                                                  .why = reason(arena, &pairs[i])};
+        list->items[i] = (struct lineage_similar){
+            .trial = pairs[i].row, .score = pairs[i].bm25, .same = pairs[i].verdict > 0, .why = reason(arena, &pairs[i])};
         ok = list->items[i].why != NULL;
         list->n = i + 1;
     }
@@ -349,8 +345,8 @@ enum lineage_status lineage_ideas_set_strictness(struct lineage_ideas *ideas, do
     return LINEAGE_OK;
 }
 
-enum lineage_status lineage_ideas_similar(struct lineage_similar_list *list, struct lineage_ideas *ideas, size_t trial,
-                                          bool all, size_t limit, struct lineage_error *err)
+enum lineage_status lineage_ideas_similar(struct lineage_similar_list *list, struct lineage_ideas *ideas, size_t trial, bool all,
+                                          size_t limit, struct lineage_error *err)
 {
     *list = (struct lineage_similar_list){0};
     if (trial >= ideas->n || !ideas->settled)
@@ -363,8 +359,8 @@ enum lineage_status lineage_ideas_similar(struct lineage_similar_list *list, str
     return answer(list, ideas, &ideas->rows[trial], ideas->book.n, all ? ideas->n : trial, trial, limit, err);
 }
 
-enum lineage_status lineage_ideas_similar_text(struct lineage_similar_list *list, struct lineage_ideas *ideas,
-                                               const char *text, size_t limit, struct lineage_error *err)
+enum lineage_status lineage_ideas_similar_text(struct lineage_similar_list *list, struct lineage_ideas *ideas, const char *text,
+                                               size_t limit, struct lineage_error *err)
 {
     struct arena arena = {0};
     struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .is_text = true};

@@ -14,9 +14,9 @@
 enum { MENTIONS_MAX = 64 }; /* mentions of trials in a query whose context is examined */
 
 /* General English words around the mention of a trial. */
-#define AGAIN_WORDS                                                                                                  \
-    " retry retried retrying rerun re-run resubmit resubmitted resubmission re-submit re-submission fix fixed fixes "   \
-    "fixing restore restores restoring reapply re-apply apply applying repeat re-test retest combine combining compose "  \
+#define AGAIN_WORDS                                                                                                              \
+    " retry retried retrying rerun re-run resubmit resubmitted resubmission re-submit re-submission fix fixed fixes "            \
+    "fixing restore restores restoring reapply re-apply apply applying repeat re-test retest combine combining compose "         \
     "composing revive reviving port porting reintroduce re-introduce crash crashed overran failure overrun "
 #define BASE_WORDS " on top onto over atop from base baseline since "
 
@@ -71,7 +71,8 @@ static const struct lineage_change *counterpart(double *alike, bool *value, cons
 int change_direction(const struct lineage_change *c)
 {
     return !c->from_value.present || !c->to_value.present || c->from_value.value == c->to_value.value ? 0
-           : c->to_value.value > c->from_value.value ? 1 : -1;
+           : c->to_value.value > c->from_value.value                                                  ? 1
+                                                                                                      : -1;
 }
 
 static void compare_changes(struct similar_pair *pair, const struct lineage_ideas *ideas, const struct idea_row *query,
@@ -83,7 +84,8 @@ static void compare_changes(struct similar_pair *pair, const struct lineage_idea
     for (size_t i = 0; i < query->idea.n_changes; i++) {
         double alike;
         bool value;
-        const struct lineage_change *other = counterpart(&alike, &value, ideas, &query->search->changes[i], &query->search->keys[i], row);
+        const struct lineage_change *other =
+            counterpart(&alike, &value, ideas, &query->search->changes[i], &query->search->keys[i], row);
         if (other && (!pair->knob || value)) {
             pair->knob = other;
             pair->query_knob = &query->search->changes[i];
@@ -171,7 +173,8 @@ static void compare_texts(struct similar_pair *pair, struct lineage_ideas *ideas
     f[SIMILAR_TECHNIQUE] = wanted ? 0 : f[SIMILAR_COSINE];
     f[SIMILAR_NUMBERS] = share_of_numbers(&query->search->head_numbers, &row->search->text);
     f[SIMILAR_TITLE_IN] = (float)weights_share(terms, &query->search->title, &row->search->text);
-    f[SIMILAR_TITLES] = (float)(weights_share(terms, &query->search->title, &row->search->title) * weights_share(terms, &row->search->title, &query->search->title));
+    f[SIMILAR_TITLES] = (float)(weights_share(terms, &query->search->title, &row->search->title) *
+                                weights_share(terms, &row->search->title, &query->search->title));
     f[SIMILAR_UNCOVERED] = wanted && covered == wanted ? 1 - f[SIMILAR_TITLE_IN] : 0;
     pair->head_in = (float)weights_share(terms, &query->search->head, &row->search->text);
 }
@@ -190,7 +193,8 @@ static void compare_places(struct similar_pair *pair, const struct lineage_ideas
         }
     pair->again = pair->cited && query->again;
     f[SIMILAR_FAILED] = !has_outcome(row);
-    f[SIMILAR_SPECIALIST] = query->idea.specialist && *query->idea.specialist && strcmp(query->idea.specialist, row->idea.specialist) == 0;
+    f[SIMILAR_SPECIALIST] =
+        query->idea.specialist && *query->idea.specialist && strcmp(query->idea.specialist, row->idea.specialist) == 0;
     f[SIMILAR_SIBLING] = query->parent != TRIAL_NONE && query->parent == row->parent;
     f[SIMILAR_FAILED_SIBLING] = f[SIMILAR_SIBLING] * f[SIMILAR_FAILED];
 }
@@ -278,29 +282,14 @@ double similar_verdict(const struct similar_pair *pair)
 {
     static const float weights[N_SIMILAR_FEATURES] = {
         /* fitted by ideas_fit.py */
-        [SIMILAR_SCORE] = 1.69f,
-        [SIMILAR_HEAD_OF] = 1.82f,
-        [SIMILAR_COSINE] = 1.46f,
-        [SIMILAR_CONFLICT] = -1.08f,
-        [SIMILAR_TECHNIQUE] = 1.82f,
-        [SIMILAR_CITES] = -0.83f,
-        [SIMILAR_SOFT] = 0.82f,
-        [SIMILAR_ALL_SOFT] = 1.35f,
-        [SIMILAR_NUMBERS] = 1.10f,
-        [SIMILAR_FAILED] = 0.38f,
-        [SIMILAR_SPECIALIST] = 0.83f,
-        [SIMILAR_KNOB] = 0.89f,
-        [SIMILAR_FIRST] = -0.23f,
-        [SIMILAR_OUTSTANDING] = 2.26f,
-        [SIMILAR_CONFLICTS] = -1.07f,
-        [SIMILAR_OTHER_WAY] = -0.31f,
-        [SIMILAR_TITLE_IN] = 1.83f,
-        [SIMILAR_TITLES] = 1.06f,
-        [SIMILAR_UNCOVERED] = -1.10f,
-        [SIMILAR_CITED_AGAIN] = 1.04f,
-        [SIMILAR_CITED_BASE] = 0.75f,
-        [SIMILAR_SIBLING] = -0.42f,
-        [SIMILAR_FAILED_SIBLING] = 0.95f,
+        [SIMILAR_SCORE] = 1.69f,      [SIMILAR_HEAD_OF] = 1.82f,        [SIMILAR_COSINE] = 1.46f,
+        [SIMILAR_CONFLICT] = -1.08f,  [SIMILAR_TECHNIQUE] = 1.82f,      [SIMILAR_CITES] = -0.83f,
+        [SIMILAR_SOFT] = 0.82f,       [SIMILAR_ALL_SOFT] = 1.35f,       [SIMILAR_NUMBERS] = 1.10f,
+        [SIMILAR_FAILED] = 0.38f,     [SIMILAR_SPECIALIST] = 0.83f,     [SIMILAR_KNOB] = 0.89f,
+        [SIMILAR_FIRST] = -0.23f,     [SIMILAR_OUTSTANDING] = 2.26f,    [SIMILAR_CONFLICTS] = -1.07f,
+        [SIMILAR_OTHER_WAY] = -0.31f, [SIMILAR_TITLE_IN] = 1.83f,       [SIMILAR_TITLES] = 1.06f,
+        [SIMILAR_UNCOVERED] = -1.10f, [SIMILAR_CITED_AGAIN] = 1.04f,    [SIMILAR_CITED_BASE] = 0.75f,
+        [SIMILAR_SIBLING] = -0.42f,   [SIMILAR_FAILED_SIBLING] = 0.95f,
     };
     double sum = -8.04;
     /* end of the table */

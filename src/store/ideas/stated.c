@@ -12,7 +12,8 @@ enum {
 };
 
 #define COMPARED_WORDS " vs versus than like instead over unlike not from was "
-#define SKIPPED_WORDS " from of to at by is as be up down only fixed only just about approximately value further again slightly even "   \
+#define SKIPPED_WORDS                                                                                                            \
+    " from of to at by is as be up down only fixed only just about approximately value further again slightly even "             \
     "halved doubled tripled reduced raised lowered increased decreased extended shortened dropped cut bumped changed set "
 
 static struct span span_of(const struct tokens *t, size_t first, size_t end)
@@ -91,8 +92,8 @@ size_t stated_value(const struct tokens *t, size_t i, bool words, struct span *s
         return start;
     if (token_is(t, i, "sqrt") && token_is_mark(t, i + 1, '(') && token_is_kind(t, i + 2, TOKEN_NUMBER) &&
         token_is_mark(t, i + 3, ')')) {
-        *value = (struct lineage_number){t->items[i + 2].has_value && t->items[i + 2].value >= 0,
-                                         sqrt(fabs(t->items[i + 2].value))};
+        *value =
+            (struct lineage_number){t->items[i + 2].has_value && t->items[i + 2].value >= 0, sqrt(fabs(t->items[i + 2].value))};
         *span = span_of(t, i, i + 4);
         return i + 4;
     }
@@ -147,15 +148,16 @@ static void words_before(const struct tokens *t, size_t i, bool numbered, size_t
             continue;
         }
         /* "blocks 3-5", "phase 1": a number belongs to the noun before it. */
-        if (t->items[at].kind == TOKEN_NUMBER && at > 0 && t->items[at - 1].kind == TOKEN_WORD && (words ? !t->items[at].has_value : numbered) &&
-            !stated_is_stop(t, at - 1) && !stated_is_verb(t, at - 1)) {
+        if (t->items[at].kind == TOKEN_NUMBER && at > 0 && t->items[at - 1].kind == TOKEN_WORD &&
+            (words ? !t->items[at].has_value : numbered) && !stated_is_stop(t, at - 1) && !stated_is_verb(t, at - 1)) {
             if (!words)
                 *end = k;
             k = at;
             numbered = false;
             continue;
         }
-        if (t->items[at].kind != TOKEN_WORD || stated_is_citation(t, at) || stated_is_stop(t, at) || (stated_is_verb(t, at) && !has_byte(t, at, '_')))
+        if (t->items[at].kind != TOKEN_WORD || stated_is_citation(t, at) || stated_is_stop(t, at) ||
+            (stated_is_verb(t, at) && !has_byte(t, at, '_')))
             break;
         if (!words && *end == i)
             *end = k;
@@ -203,8 +205,8 @@ static bool find_name(const struct tokens *t, size_t i, struct stated *c)
     /* ε in "label smoothing (ε=0.1)" belongs to the label smoothing. */
     if (end - first == 1 && !has_byte(t, first, '_') && !token_has_digit(t, first) && first > 0) {
         size_t before = first, p_first, p_end;
-        for (size_t look = 0; look < LOOK_BACK && before > 0 && t->items[first].depth &&
-             t->items[before].depth >= t->items[first].depth; look++)
+        for (size_t look = 0;
+             look < LOOK_BACK && before > 0 && t->items[first].depth && t->items[before].depth >= t->items[first].depth; look++)
             before--;
         if (token_is_mark(t, before, '(') || token_is_mark(t, before, '[')) {
             words_before(t, before, true, &p_first, &p_end);
@@ -249,7 +251,8 @@ static void look_at_name(struct stated *c, const struct tokens *t)
         lower[i] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] | 0x20) : name[i];
     lower[n] = '\0';
     const char *init = strstr(lower, "init");
-    c->features[STATED_INITIAL] = init && (init == lower || init[-1] == ' ' || init[-1] == '-') && (init[4] == '\0' || init[4] == 'i');
+    c->features[STATED_INITIAL] =
+        init && (init == lower || init[-1] == ' ' || init[-1] == '-') && (init[4] == '\0' || init[4] == 'i');
 }
 
 struct finder {
@@ -281,7 +284,8 @@ static void keep(struct finder *f, const struct stated *c, size_t name_value, si
 static bool wordy(const struct tokens *t, struct span span)
 {
     char c = t->text[span.at];
-    return !(span.length > 4 && memcmp(t->text + span.at, "sqrt", 4) == 0) && !((c >= '0' && c <= '9') || strchr("([{-.", c)) && c > 0;
+    return !(span.length > 4 && memcmp(t->text + span.at, "sqrt", 4) == 0) && !((c >= '0' && c <= '9') || strchr("([{-.", c)) &&
+           c > 0;
 }
 
 /* A → B, where A or B may be words. */
@@ -353,8 +357,9 @@ static bool try_to(struct finder *f, size_t i)
 static size_t expression_before(const struct tokens *t, size_t i)
 {
     size_t k = open_of(t, i - 1, BRACKET_TOKENS);
-    while (k > 0 && t->items[k].glued && (t->items[k - 1].kind == TOKEN_NUMBER || t->items[k - 1].kind == TOKEN_WORD ||
-                                          (t->items[k - 1].kind == TOKEN_MARK && strchr("/*+-x", t->items[k - 1].mark))))
+    while (k > 0 && t->items[k].glued &&
+           (t->items[k - 1].kind == TOKEN_NUMBER || t->items[k - 1].kind == TOKEN_WORD ||
+            (t->items[k - 1].kind == TOKEN_MARK && strchr("/*+-x", t->items[k - 1].mark))))
         k--;
     return k;
 }
@@ -399,7 +404,8 @@ static bool try_call(struct finder *f, size_t open)
     const struct tokens *t = f->t;
     struct stated c = {.form = FORM_CALL};
     size_t end = stated_value(t, open, false, &c.to, &c.to_value), value = open;
-    if (end == open || open == 0 || t->items[open - 1].kind != TOKEN_WORD || stated_is_stop(t, open - 1) || !find_name(t, open, &c))
+    if (end == open || open == 0 || t->items[open - 1].kind != TOKEN_WORD || stated_is_stop(t, open - 1) ||
+        !find_name(t, open, &c))
         return false;
     if (end + 2 < t->n && (token_is(t, end, "to") || t->items[end].kind == TOKEN_ARROW)) {
         size_t next = end + 1 + (t->items[end + 1].kind == TOKEN_WORD);
@@ -495,7 +501,8 @@ static bool try_bare(struct finder *f, size_t i)
         return false;
     bool preposition = i > 0 && token_in(t, i - 1, " of at to by with ");
     bool opens = i > 0 && token_is_mark(t, i - 1, '(');
-    bool named = token_is_kind(t, end, TOKEN_WORD) && !stated_is_stop(t, end) && !token_in(t, end, COMPARED_WORDS) && same_clause(t, end, i);
+    bool named = token_is_kind(t, end, TOKEN_WORD) && !stated_is_stop(t, end) && !token_in(t, end, COMPARED_WORDS) &&
+                 same_clause(t, end, i);
     if (preposition) {
         size_t behind = words_behind(t, end, 3);
         c.form = FORM_PREPOSITION;
@@ -509,7 +516,8 @@ static bool try_bare(struct finder *f, size_t i)
             keep(f, &c, first, i, end, end);
             return true;
         }
-    } else if (i == 0 || (opens ? named : t->items[i - 1].kind != TOKEN_WORD) || stated_is_stop(t, i - 1) || stated_is_verb(t, i - 1))
+    } else if (i == 0 || (opens ? named : t->items[i - 1].kind != TOKEN_WORD) || stated_is_stop(t, i - 1) ||
+               stated_is_verb(t, i - 1))
         return try_count(f, i);
     if (!find_name(t, i, &c))
         return false;
@@ -549,4 +557,3 @@ size_t stated_candidates(struct stated *candidates, const struct tokens *t, stat
         candidates[i].score = stated_score(&candidates[i]);
     return f.n;
 }
-

@@ -90,16 +90,15 @@ enum { STATED_MAX = 256 }; /* candidates of one text */
 typedef bool stated_is_metric(void *context, const char *name, size_t length);
 
 /* Finds the candidates of a text, in its order, and fills the caller's array of STATED_MAX. Returns their number. */
-size_t stated_candidates(struct stated *candidates, const struct tokens *tokens, stated_is_metric *is_metric,
-                         void *context);
+size_t stated_candidates(struct stated *candidates, const struct tokens *tokens, stated_is_metric *is_metric, void *context);
 
 /* Adds features[i] * weights[i] of all n to sum, in their order. */
 double weighted_sum(double sum, const float *weights, const float *features, size_t n);
 
 /* Sets the features of candidate n of the list: name or value begin at token `first`, the value is in tokens [value,
  * value_end), and the whole ends before token `end`. */
-void stated_look(struct stated *list, size_t n, const struct tokens *tokens, size_t first, size_t value,
-                 size_t value_end, size_t end);
+void stated_look(struct stated *list, size_t n, const struct tokens *tokens, size_t first, size_t value, size_t value_end,
+                 size_t end);
 
 /* Whether the value is never a new one, because it is replaced or stays: "replace NAME=B with", "keep NAME=B". The
  * candidate is in tokens [first, end), its value begins at token `value`. */
@@ -118,8 +117,7 @@ bool stated_is_citation(const struct tokens *tokens, size_t i); /* exp_014, #14 
 
 /* Reads a value that begins with token i, such as 0.1, (0.9, 0.95), sqrt(2), True. Returns its last token + 1, or i if
  * there is no value. */
-size_t stated_value(const struct tokens *tokens, size_t i, bool words, struct span *span,
-                    struct lineage_number *value);
+size_t stated_value(const struct tokens *tokens, size_t i, bool words, struct span *span, struct lineage_number *value);
 
 /* Whether a word is a verb of change: raise, lowering, set. */
 bool stated_verb_word(const char *word, size_t length);

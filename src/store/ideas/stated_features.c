@@ -15,35 +15,36 @@ enum {
     EARLIER = 16    /* number of earlier candidates that are compared with it */
 };
 
-#define CHANGE_VERBS                                                                                              \
-    " raise raising raised lower lowering lowered reduce reducing reduced increase increasing increased decrease "   \
-    "decreasing decreased set setting change changing changed switch switching switched halve halving double doubling " \
-    "triple tripling quadruple extend extending extended shorten shortening shortened move moving moved bump bumping " \
-    "bumped drop dropping cut cutting tighten tightening widen widening widened loosen loosening shrink shrinking "  \
-    "expand expanding push pushing add adding use using replace replacing restore restoring restored revert "        \
-    "reverting split splitting adopt apply applying introduce introducing delay delaying scale scaling enable "      \
-    "enabling disable disabling remove removing tune try trying test testing grow deepen slow accelerate boost "     \
-    "boosting relax relaxing soften strengthen weaken sharpen trim limit cap combine bring give put swap make turn "  \
+#define CHANGE_VERBS                                                                                                             \
+    " raise raising raised lower lowering lowered reduce reducing reduced increase increasing increased decrease "               \
+    "decreasing decreased set setting change changing changed switch switching switched halve halving double doubling "          \
+    "triple tripling quadruple extend extending extended shorten shortening shortened move moving moved bump bumping "           \
+    "bumped drop dropping cut cutting tighten tightening widen widening widened loosen loosening shrink shrinking "              \
+    "expand expanding push pushing add adding use using replace replacing restore restoring restored revert "                    \
+    "reverting split splitting adopt apply applying introduce introducing delay delaying scale scaling enable "                  \
+    "enabling disable disabling remove removing tune try trying test testing grow deepen slow accelerate boost "                 \
+    "boosting relax relaxing soften strengthen weaken sharpen trim limit cap combine bring give put swap make turn "             \
     "adjust step go rescale rescaling reset resetting defaulting tweak upgrade downgrade quarter "
-#define UNCHANGED_WORDS                                                                                            \
-    " keep keeps keeping kept stay stays staying remain remains remaining unchanged preserve preserves preserved "  \
-    "preserving existing current currently already same identical default defaults still inherit inherits inherited " \
+#define UNCHANGED_WORDS                                                                                                          \
+    " keep keeps keeping kept stay stays staying remain remains remaining unchanged preserve preserves preserved "               \
+    "preserving existing current currently already same identical default defaults still inherit inherits inherited "            \
     "baseline retains retain retaining originally was were had fixed holds constant "
-#define REASON_WORDS                                                                                               \
-    " because since as so which where giving motivated enabling whereas although though while hence thus given "    \
-    "means meaning implying following analogous why that matching matches causing caused yielding yields saving "  \
+#define REASON_WORDS                                                                                                             \
+    " because since as so which where giving motivated enabling whereas although though while hence thus given "                 \
+    "means meaning implying following analogous why that matching matches causing caused yielding yields saving "                \
     "saves compared "
 #define COMPARED_WORDS " vs versus than like instead over unlike not from was "
-#define DERIVED_VERBS                                                                                              \
-    " extends extending gives giving makes making yields yielding drops shifts lets reaches saves saving doubles "  \
-    "doubling halves halving reduces increases raises lowers widens narrows shortens shortening adds keeps moves "   \
+#define DERIVED_VERBS                                                                                                            \
+    " extends extending gives giving makes making yields yielding drops shifts lets reaches saves saving doubles "               \
+    "doubling halves halving reduces increases raises lowers widens narrows shortens shortening adds keeps moves "               \
     "cuts cutting grows growing changes goes shrinks "
-#define STOP_WORDS                                                                                                  \
-    " the a an its their our this that these those to and or with by for in on of from at as is are be was were "    \
-    "into onto but than then via when while if so each every all any both only just per up down now still it we i "  \
-    "also plus further again slightly even under over within during after before until between across using which where not no "   \
+#define STOP_WORDS                                                                                                               \
+    " the a an its their our this that these those to and or with by for in on of from at as is are be was were "                \
+    "into onto but than then via when while if so each every all any both only just per up down now still it we i "              \
+    "also plus further again slightly even under over within during after before until between across using which where not no " \
     "instead rather stays stay keeps keep kept remains remain get gets measured showed gave "
-#define REMOVE_VERBS " remove removes removing removed drop dropping dropped disable disabling disabled without no delete deleting "
+#define REMOVE_VERBS                                                                                                             \
+    " remove removes removing removed drop dropping dropped disable disabling disabled without no delete deleting "
 #define KEPT_BEFORE " same keep keeps keeping preserve preserves preserving retain retains retaining unchanged "
 #define KEPT_BEHIND " unchanged untouched preserved retained intact "
 #define REPLACE_VERBS " replace replacing replaces swap swapping "
@@ -153,7 +154,8 @@ static bool look_back(struct stated *c, const struct tokens *t, size_t first, si
             f[STATED_REASON] = 1;
         if (stated_is_citation(t, k))
             /* Text in brackets after a trial's id describes that trial. */
-            f[STATED_PAST] = fmaxf(f[STATED_PAST], t->items[k].depth < t->items[value].depth && opens_behind(t, k, first) ? 2 : 1);
+            f[STATED_PAST] =
+                fmaxf(f[STATED_PAST], t->items[k].depth < t->items[value].depth && opens_behind(t, k, first) ? 2 : 1);
         if (steps < 4 && token_in(t, k, DERIVED_VERBS))
             f[STATED_DERIVED] = 1;
         if (steps < 2 && c->form >= FORM_EQUALS && token_in(t, k, COMPARED_WORDS))
@@ -203,7 +205,8 @@ static void look_at_value(struct stated *c, const struct tokens *t, size_t value
     const struct token *last = &t->items[value_end - 1];
     bool number = last->kind == TOKEN_NUMBER;
     f[STATED_SHAPE] = t->items[value].depth > 0 && in_square_brackets(t, value);
-    f[STATED_ENDS] = end >= t->n || !same_clause(t, end, value) || (t->items[end].kind == TOKEN_MARK && strchr(").,;:|]+", t->items[end].mark));
+    f[STATED_ENDS] = end >= t->n || !same_clause(t, end, value) ||
+                     (t->items[end].kind == TOKEN_MARK && strchr(").,;:|]+", t->items[end].mark));
     if (token_is_kind(t, end, TOKEN_WORD) && !stated_is_stop(t, end) && same_clause(t, end, value))
         f[STATED_UNIT] = 1;
     f[STATED_OPENS] = value > 0 && token_is_mark(t, value - 1, '(');
@@ -212,8 +215,9 @@ static void look_at_value(struct stated *c, const struct tokens *t, size_t value
     f[STATED_WORD] = !c->to_value.present && last->kind == TOKEN_WORD;
     f[STATED_WHOLE] = c->to_value.present && c->to_value.value == floor(c->to_value.value) && f[STATED_PERCENT] == 0;
     f[STATED_BY] = value > 0 && token_is(t, value - 1, "by");
-    f[STATED_ABOUT] = token_is_mark(t, value, '~') || (value > 0 && (token_is_mark(t, value - 1, '~') ||
-                                                                     token_in(t, value - 1, " about approximately roughly ")));
+    f[STATED_ABOUT] =
+        token_is_mark(t, value, '~') ||
+        (value > 0 && (token_is_mark(t, value - 1, '~') || token_in(t, value - 1, " about approximately roughly ")));
     char sign = t->text[c->to.at];
     f[STATED_SIGNED] = sign == '-' || sign == '+' || (c->to.at > 0 && t->text[c->to.at - 1] == '+');
 }
@@ -242,8 +246,7 @@ static void look_at_others(struct stated *list, size_t n, const struct tokens *t
     f[STATED_TITLED] = titled && t->items[value].clause == 1;
 }
 
-void stated_look(struct stated *list, size_t n, const struct tokens *t, size_t first, size_t value, size_t value_end,
-                 size_t end)
+void stated_look(struct stated *list, size_t n, const struct tokens *t, size_t first, size_t value, size_t value_end, size_t end)
 {
     struct stated *c = &list[n];
     float *f = c->features;

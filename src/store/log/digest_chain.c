@@ -17,8 +17,7 @@ void digest_chain_add(struct digest_chain *chain, const struct tsv_record *recor
 }
 
 /* Records that end in a lone CR are covered as soon as a later record ends in LF. */
-enum lineage_status digest_chain_follow(struct digest_chain *chain, struct log *log, uint64_t end,
-                                        struct lineage_error *err)
+enum lineage_status digest_chain_follow(struct digest_chain *chain, struct log *log, uint64_t end, struct lineage_error *err)
 {
     struct record_walk walk = {0};
     struct tsv_record record;

@@ -12,8 +12,7 @@
 void digest_chain_add(struct digest_chain *chain, const struct tsv_record *record);
 
 /* Extends the chain over the following records of the log, up to `end`. */
-enum lineage_status digest_chain_follow(struct digest_chain *chain, struct log *log, uint64_t end,
-                                        struct lineage_error *err);
+enum lineage_status digest_chain_follow(struct digest_chain *chain, struct log *log, uint64_t end, struct lineage_error *err);
 
 /* digest_write writes a digest as 64 hexadecimal digits in lower case. digest_read parses such a text and returns false
  * for any other text. */

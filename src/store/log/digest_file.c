@@ -51,8 +51,8 @@ static bool read_number(uint64_t *number, const char **text)
 
 static bool read_line(struct digest_chain *chain, const char *text)
 {
-    return read_number(&chain->records, &text) && read_number(&chain->position, &text) &&
-           strlen(text) == DIGEST_TEXT - 1 && digest_read(chain->digest, text);
+    return read_number(&chain->records, &text) && read_number(&chain->position, &text) && strlen(text) == DIGEST_TEXT - 1 &&
+           digest_read(chain->digest, text);
 }
 
 static bool is_met(const struct digest_chain *a, const struct digest_chain *b)
@@ -330,8 +330,7 @@ static bool next_line(struct checking *c)
     return false;
 }
 
-static enum lineage_status count_lines(struct checking *c, uint64_t from, uint64_t to, uint64_t *lines,
-                                       struct lineage_error *err)
+static enum lineage_status count_lines(struct checking *c, uint64_t from, uint64_t to, uint64_t *lines, struct lineage_error *err)
 {
     struct buf bytes = {0};
     enum lineage_status status = LINEAGE_OK;
@@ -377,8 +376,10 @@ static void keep_whole(struct checking *c)
 static void say_cut_off(struct checking *c)
 {
     char text[200];
-    snprintf(text, sizeof text, "it ends at byte %" PRIu64 ", and " PLACE_DIGESTS " speaks of %" PRIu64
-             " records in %" PRIu64 " bytes: its end was cut off", c->end, c->next.records, c->next.position);
+    snprintf(text, sizeof text,
+             "it ends at byte %" PRIu64 ", and " PLACE_DIGESTS " speaks of %" PRIu64 " records in %" PRIu64
+             " bytes: its end was cut off",
+             c->end, c->next.records, c->next.position);
     broken(c, 0, text);
 }
 
@@ -387,15 +388,19 @@ static void check_note(struct checking *c, uint64_t records)
 {
     char text[320];
     if (!c->note_met && records < c->note.records)
-        snprintf(text, sizeof text, "it has %" PRIu64 " records, and its attribute " NOTE " speaks of %" PRIu64 " in %" PRIu64
-                 " bytes: its end was cut off, and that of " PLACE_DIGESTS, records, c->note.records, c->note.position);
+        snprintf(text, sizeof text,
+                 "it has %" PRIu64 " records, and its attribute " NOTE " speaks of %" PRIu64 " in %" PRIu64
+                 " bytes: its end was cut off, and that of " PLACE_DIGESTS,
+                 records, c->note.records, c->note.position);
     else if (!c->note_met)
         snprintf(text, sizeof text, "records 1 to %" PRIu64 ": not the bytes that the attribute " NOTE " has the digest of",
                  c->note.records);
     else if (c->last.records < c->note.records)
-        snprintf(text, sizeof text, PLACE_DIGESTS ": the digests of records %" PRIu64 " to %" PRIu64 " are missing: a crash of the "
-                 "machine or somebody removed them; the records themselves have the digest in the attribute " NOTE
-                 ", and 'lineage rebuild --digests' completes the file", c->last.records + 1, c->note.records);
+        snprintf(text, sizeof text,
+                 PLACE_DIGESTS ": the digests of records %" PRIu64 " to %" PRIu64 " are missing: a crash of the "
+                               "machine or somebody removed them; the records themselves have the digest in the attribute " NOTE
+                               ", and 'lineage rebuild --digests' completes the file",
+                 c->last.records + 1, c->note.records);
     if (!c->note_met || c->last.records < c->note.records)
         broken(c, 0, text);
 }
@@ -457,8 +462,8 @@ static void open_lines(struct checking *c, const struct digest_file *file)
     broken(c, 0, PLACE_DIGESTS " cannot be read");
 }
 
-enum lineage_status digest_file_check(struct digest_file *file, struct log *log, struct log_digests *digests,
-                                      struct buf *whole, struct lineage_error *err)
+enum lineage_status digest_file_check(struct digest_file *file, struct log *log, struct log_digests *digests, struct buf *whole,
+                                      struct lineage_error *err)
 {
     struct log_state state;
     struct checking c = {.log = log, .digests = digests, .whole = whole, .last_line = 1};

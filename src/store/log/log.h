@@ -93,26 +93,23 @@ struct log_past {
 };
 
 /* Receives the records of a history in their order; the bytes are valid during the call. */
-typedef enum lineage_status log_past_fn(void *context, const struct log_past *past,
-                                        struct lineage_error *err);
+typedef enum lineage_status log_past_fn(void *context, const struct log_past *past, struct lineage_error *err);
 
 /* The functions of one kind of log. The comments of the functions log_NAME further down say what each member does. */
 struct log;
 struct log_kind {
     enum lineage_status (*look)(struct log *, struct log_state *, struct lineage_error *);
     enum lineage_status (*was)(struct log *, const struct log_state *, bool *, struct lineage_error *); /* NULL: always true */
-    enum lineage_status (*read)(struct log *, uint64_t from, size_t length, struct buf *,
-                                struct lineage_error *);
+    enum lineage_status (*read)(struct log *, uint64_t from, size_t length, struct buf *, struct lineage_error *);
     enum lineage_status (*claim)(struct log *, struct log_state *, struct lineage_error *);
     bool (*claim_unchanged)(struct log *, struct log_state *);
-    enum lineage_status (*append)(struct log *, struct log_state *, const char *bytes, size_t length,
-                                  bool sync, struct lineage_error *);
+    enum lineage_status (*append)(struct log *, struct log_state *, const char *bytes, size_t length, bool sync,
+                                  struct lineage_error *);
     enum lineage_status (*append_next)(struct log *, struct log_state *, const char *rest, size_t length, bool kept,
                                        char id[LOG_ID_MAX], struct lineage_error *); /* NULL: a log that needs a claim */
     enum lineage_status (*append_many)(struct log *, struct log_state *, const char *bytes, size_t length, bool sync,
                                        struct lineage_error *);
-    enum lineage_status (*set_aside)(struct log *, struct log_state *, uint64_t from, char name[64],
-                                     struct lineage_error *);
+    enum lineage_status (*set_aside)(struct log *, struct log_state *, uint64_t from, char name[64], struct lineage_error *);
     enum lineage_status (*blank)(struct log *, struct log_state *, uint64_t from, uint64_t to, char name[64],
                                  struct lineage_error *);
     enum lineage_status (*overwrite)(struct log *, uint64_t from, const char *bytes, size_t length,
@@ -145,11 +142,11 @@ struct log {
     /* A look and a claim of a log on a server set it: smaller ids were given, perhaps to rows that it has lost; 0: none known. */
     uint64_t next_id;
     size_t id_width; /* digits of that id */
-    bool found;      /* set by a claim or an append: the request is in the log already, and other rows may follow */
-    bool lost;       /* set by a failed append: the claim had been lost, so claim and append again */
-    bool only_grew;  /* set by a claim: since the last look, records were added and nothing else changed */
-    bool read_only;  /* at open the user was not allowed to append; that may have changed */
-    bool appending;  /* set by a caller that is about to append: it waits longer for standbys than one that reads */
+    bool found; /* set by a claim or an append: the request is in the log already, and other rows may follow */
+    bool lost; /* set by a failed append: the claim had been lost, so claim and append again */
+    bool only_grew; /* set by a claim: since the last look, records were added and nothing else changed */
+    bool read_only; /* at open the user was not allowed to append; that may have changed */
+    bool appending; /* set by a caller that is about to append: it waits longer for standbys than one that reads */
     bool may_assume; /* log_claim_unchanged may leave it to the append to detect other writers */
     /* Called with notices for the user, for example that a claim has waited for a second and for which process, or that
      * digests cannot be stored. May be NULL. */
@@ -161,8 +158,7 @@ struct log {
 
 /* Returns the current state of the log. On a server all of it is durable, except for records that a claim of this
  * handle has just shown. */
-static inline enum lineage_status log_look(struct log *log, struct log_state *state,
-                                           struct lineage_error *err)
+static inline enum lineage_status log_look(struct log *log, struct log_state *state, struct lineage_error *err)
 {
     return log->kind->look(log, state, err);
 }
@@ -177,8 +173,8 @@ static inline enum lineage_status log_was(struct log *log, const struct log_stat
 }
 
 /* Appends bytes [from, from + length) to out; fewer if the log ends. */
-static inline enum lineage_status log_read(struct log *log, uint64_t from, size_t length,
-                                           struct buf *out, struct lineage_error *err)
+static inline enum lineage_status log_read(struct log *log, uint64_t from, size_t length, struct buf *out,
+                                           struct lineage_error *err)
 {
     return log->kind->read(log, from, length, out, err);
 }
@@ -186,8 +182,7 @@ static inline enum lineage_status log_read(struct log *log, uint64_t from, size_
 /* Makes the caller the only writer; waits while another writer holds the claim. *state describes the log at that
  * moment, and the calls under the claim keep it current. Returns LINEAGE_ELOCKED if the claim is not granted. A claim
  * allows one append and ends with log_release. */
-static inline enum lineage_status log_claim(struct log *log, struct log_state *state,
-                                            struct lineage_error *err)
+static inline enum lineage_status log_claim(struct log *log, struct log_state *state, struct lineage_error *err)
 {
     return log->kind->claim(log, state, err);
 }
@@ -200,9 +195,8 @@ static inline bool log_claim_unchanged(struct log *log, struct log_state *state)
 }
 
 /* Call it under the claim. Adds complete records; if the log is empty, the first of them is the header. */
-static inline enum lineage_status log_append(struct log *log, struct log_state *state,
-                                             const char *bytes, size_t length, bool sync,
-                                             struct lineage_error *err)
+static inline enum lineage_status log_append(struct log *log, struct log_state *state, const char *bytes, size_t length,
+                                             bool sync, struct lineage_error *err)
 {
     return log->kind->append(log, state, bytes, length, sync, err);
 }
@@ -229,8 +223,8 @@ static inline enum lineage_status log_append_next(struct log *log, struct log_st
 /* Like log_append, for any number of records, or for a record that could be cut at a line end inside a cell. Even after
  * a kill, the next claim finds either all of the records in the log or none. Until that claim, readers may see some
  * records of an unfinished append. */
-static inline enum lineage_status log_append_many(struct log *log, struct log_state *state, const char *bytes,
-                                                  size_t length, bool sync, struct lineage_error *err)
+static inline enum lineage_status log_append_many(struct log *log, struct log_state *state, const char *bytes, size_t length,
+                                                  bool sync, struct lineage_error *err)
 {
     return log->kind->append_many(log, state, bytes, length, sync, err);
 }
@@ -238,8 +232,7 @@ static inline enum lineage_status log_append_many(struct log *log, struct log_st
 /* Call it under the claim for torn bytes: those from `from`, where the last terminated record ends, to the end of the
  * log. Saves them durably to a file in the store's directory and then removes them from the log. name receives the
  * file's name. */
-static inline enum lineage_status log_set_aside(struct log *log, struct log_state *state,
-                                                uint64_t from, char name[64],
+static inline enum lineage_status log_set_aside(struct log *log, struct log_state *state, uint64_t from, char name[64],
                                                 struct lineage_error *err)
 {
     return log->kind->set_aside(log, state, from, name, err);
@@ -247,8 +240,8 @@ static inline enum lineage_status log_set_aside(struct log *log, struct log_stat
 
 /* Like log_set_aside, for bytes [from, to) that are followed by records. The bytes are overwritten with line ends,
  * which every reader skips, so the records after them stay in place. */
-static inline enum lineage_status log_blank(struct log *log, struct log_state *state, uint64_t from, uint64_t to,
-                                            char name[64], struct lineage_error *err)
+static inline enum lineage_status log_blank(struct log *log, struct log_state *state, uint64_t from, uint64_t to, char name[64],
+                                            struct lineage_error *err)
 {
     return log->kind->blank(log, state, from, to, name, err);
 }
@@ -322,24 +315,21 @@ static inline bool log_has_history(const struct log *log)
  * as one of them, or as one behind `upto`, in either spelling. Returns LINEAGE_EREFUSED if the log cannot promise that. Do
  * not call it under a claim.
  */
-static inline enum lineage_status log_history(struct log *log, const uint64_t *keys, size_t n,
-                                              uint64_t upto, log_past_fn *each, void *context,
-                                              struct lineage_error *err)
+static inline enum lineage_status log_history(struct log *log, const uint64_t *keys, size_t n, uint64_t upto, log_past_fn *each,
+                                              void *context, struct lineage_error *err)
 {
     return log->kind->history(log, keys, n, upto, each, context, err);
 }
 
 /* Compares the records with their digests (digest.h). Writes nothing and does not wait for writers. */
-static inline enum lineage_status log_check_digests(struct log *log, struct log_digests *digests,
-                                                    struct lineage_error *err)
+static inline enum lineage_status log_check_digests(struct log *log, struct log_digests *digests, struct lineage_error *err)
 {
     return log->kind->check_digests(log, digests, err);
 }
 
 /* Call it under the claim. Compares like log_check_digests and replaces the digests that do not match. It is for an
  * owner who knows why they differ. */
-static inline enum lineage_status log_rebuild_digests(struct log *log, struct log_digests *digests,
-                                                      struct lineage_error *err)
+static inline enum lineage_status log_rebuild_digests(struct log *log, struct log_digests *digests, struct lineage_error *err)
 {
     return log->kind->rebuild_digests(log, digests, err);
 }

@@ -123,8 +123,7 @@ static enum lineage_status open_for_reading(struct log_file *file, struct lineag
 
 /* Reading fewer bytes than requested is not a failure, because the file may have been truncated since its size was
  * looked up. The caller decides what that means. */
-static enum lineage_status file_read(struct log *log, uint64_t from, size_t length, struct buf *out,
-                                     struct lineage_error *err)
+static enum lineage_status file_read(struct log *log, uint64_t from, size_t length, struct buf *out, struct lineage_error *err)
 {
     struct log_file *file = file_of(log);
     enum lineage_status status = open_for_reading(file, err);
@@ -241,8 +240,8 @@ static bool file_claim_unchanged(struct log *log, struct log_state *state)
     if (unchanged)
         *state = to_state(&st);
     unchanged = unchanged && log_is_same(state, &file->write_state) && log_is_same(state, &expected) &&
-                state->size == expected.size &&
-                fs_stat(file->dir_fd, PLACE_IMPORT, AT_SYMLINK_NOFOLLOW, &staged) != 0 && errno == ENOENT;
+                state->size == expected.size && fs_stat(file->dir_fd, PLACE_IMPORT, AT_SYMLINK_NOFOLLOW, &staged) != 0 &&
+                errno == ENOENT;
     file->created = file->empty = false;
     if (!unchanged)
         fs_unlock(file->write_fd);
@@ -330,8 +329,8 @@ static void acknowledge(struct log_file *file, const struct log_state *state, bo
 
 /* Rows that any program wrote without a sync get their digests together with the next synced row, because a sync covers
  * the whole file. */
-static enum lineage_status file_append(struct log *log, struct log_state *state, const char *bytes, size_t length,
-                                       bool sync, struct lineage_error *err)
+static enum lineage_status file_append(struct log *log, struct log_state *state, const char *bytes, size_t length, bool sync,
+                                       struct lineage_error *err)
 {
     struct log_file *file = file_of(log);
     enum lineage_status status = add(file, state, bytes, length, sync, err);
@@ -426,8 +425,8 @@ static enum lineage_status file_overwrite(struct log *log, uint64_t from, const 
     return end_overwriting(file, fd, fd >= 0 && fs_write_at(fd, bytes, length, from) == 0, err);
 }
 
-static enum lineage_status file_blank(struct log *log, struct log_state *state, uint64_t from, uint64_t to,
-                                      char name[64], struct lineage_error *err)
+static enum lineage_status file_blank(struct log *log, struct log_state *state, uint64_t from, uint64_t to, char name[64],
+                                      struct lineage_error *err)
 {
     struct log_file *file = file_of(log);
     enum lineage_status status = keep_aside(file, state, from, to, name, err);
@@ -451,8 +450,7 @@ static enum lineage_status forget_staged(struct log_file *file, bool sync, struc
 {
     if (fs_unlink(file->dir_fd, PLACE_IMPORT) != 0)
         return errno == ENOENT ? LINEAGE_OK : failed(&file->log, "end the import into", err);
-    return !sync || fs_sync_dir(file->dir_fd) == 0 ? LINEAGE_OK
-                                                   : failed(&file->log, "sync the directory of", err);
+    return !sync || fs_sync_dir(file->dir_fd) == 0 ? LINEAGE_OK : failed(&file->log, "sync the directory of", err);
 }
 
 static enum lineage_status stage(struct log_file *file, uint64_t size, const char *bytes, size_t length, bool sync,
@@ -471,8 +469,8 @@ static enum lineage_status stage(struct log_file *file, uint64_t size, const cha
 /* The order of steps makes the append all or nothing. The staged file is complete before the first byte goes into the
  * log, and is removed after the last byte is in it (with sync, each step is durable before the next). If the next claim
  * finds a staged file, the log contains a prefix of its bytes: none, some or all of them. */
-static enum lineage_status file_append_many(struct log *log, struct log_state *state, const char *bytes, size_t length,
-                                            bool sync, struct lineage_error *err)
+static enum lineage_status file_append_many(struct log *log, struct log_state *state, const char *bytes, size_t length, bool sync,
+                                            struct lineage_error *err)
 {
     struct log_file *file = file_of(log);
     struct lineage_error ignored;
@@ -524,8 +522,8 @@ static enum lineage_status find_line_end(struct log_file *file, const struct log
  * of a cut line is then part of the other tool's first line. A complete header stays, because the other tool's rows
  * need it. A cut line with an open quote is removed too, because the quote would swallow the lines after it.
  */
-static enum lineage_status take_back(struct log_file *file, struct log_state *state, uint64_t from, const char *bytes,
-                                     size_t n, struct lineage_error *err)
+static enum lineage_status take_back(struct log_file *file, struct log_state *state, uint64_t from, const char *bytes, size_t n,
+                                     struct lineage_error *err)
 {
     size_t whole = n;
     enum lineage_status status = LINEAGE_OK;
@@ -587,7 +585,7 @@ static enum lineage_status file_settle(struct log *log, struct lineage_error *er
 {
     struct log_file *file = file_of(log);
     return fs_unlink(file->dir_fd, PLACE_UNDONE) == 0 || errno == ENOENT ? LINEAGE_OK
-                                                                        : failed(log, "settle what was taken back of", err);
+                                                                         : failed(log, "settle what was taken back of", err);
 }
 
 /* The digests are opened before the size of the log is looked up, so the log contains everything that they cover. */
@@ -599,8 +597,7 @@ static enum lineage_status file_check_digests(struct log *log, struct log_digest
 static enum lineage_status file_rebuild_digests(struct log *log, struct log_digests *digests, struct lineage_error *err)
 {
     struct log_file *file = file_of(log);
-    return fs_sync_data(file->write_fd) == 0 ? digest_file_rebuild(&file->digests, log, digests, err)
-                                             : failed(log, "sync", err);
+    return fs_sync_data(file->write_fd) == 0 ? digest_file_rebuild(&file->digests, log, digests, err) : failed(log, "sync", err);
 }
 
 static enum lineage_status file_wait(struct log *log, int milliseconds, bool *news, struct lineage_error *err)

@@ -28,8 +28,7 @@ static enum lineage_status read_on(struct record_walk *walk, struct lineage_erro
     return status;
 }
 
-enum lineage_status record_walk_next(struct record_walk *walk, struct tsv_record *record, bool *there,
-                                     struct lineage_error *err)
+enum lineage_status record_walk_next(struct record_walk *walk, struct tsv_record *record, bool *there, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
     while (status == LINEAGE_OK) {

@@ -21,8 +21,7 @@ void record_walk_start(struct record_walk *walk, struct log *log, uint64_t posit
 
 /* *there is false after the last record. *record is valid until the next call. A CR at the very end of the log does not
  * end a record, because it may be half of CR LF. */
-enum lineage_status record_walk_next(struct record_walk *walk, struct tsv_record *record, bool *there,
-                                     struct lineage_error *err);
+enum lineage_status record_walk_next(struct record_walk *walk, struct tsv_record *record, bool *there, struct lineage_error *err);
 void record_walk_release(struct record_walk *walk);
 
 #endif

@@ -61,7 +61,8 @@ static bool parse_row(struct redaction *r, char *line)
     char original[DIGEST_TEXT + 1], redacted[DIGEST_TEXT + 1];
     int n = 0;
     if (sscanf(line, "row %20" SCNu64 " %20" SCNu64 " %20" SCNu64 " %65s %65s %n", &r->record, &r->offset, &r->length, original,
-               redacted, &n) != 5 || !n)
+               redacted, &n) != 5 ||
+        !n)
         return false;
     r->ranges = line + n;
     return r->record > 0 && digest_read(r->original, original) && digest_read(r->redacted, redacted) && ranges_fit(r);

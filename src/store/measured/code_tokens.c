@@ -175,8 +175,8 @@ static void read_operator(struct splitter *s)
  * the text is a part of a file, so it counts as closed. */
 static bool begins_statement(const char *word, size_t length)
 {
-    static const char *const words[] = {"def", "class", "import", "return", "while", "with", "try", "except", "finally",
-                                        "raise", "assert", "del", "global", "pass", "break", "continue", "elif"};
+    static const char *const words[] = {"def",   "class",  "import", "return", "while", "with",  "try",      "except", "finally",
+                                        "raise", "assert", "del",    "global", "pass",  "break", "continue", "elif"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strlen(words[i]) == length && memcmp(words[i], word, length) == 0)
             return true;

@@ -53,10 +53,10 @@ void collect_code(struct collecting *c, const char *file, const char *heading, s
     c->code = code;
     bool same_file = c->n_code && strcmp(c->code[c->n_code - 1].file, file) == 0;
     c->code[c->n_code] = (struct lineage_measured_lines){.file = same_file ? c->code[c->n_code - 1].file : copy(c, file),
-                                                      .heading = copy(c, heading),
-                                                      .added = added,
-                                                      .removed = removed,
-                                                      .kind = kind};
+                                                         .heading = copy(c, heading),
+                                                         .added = added,
+                                                         .removed = removed,
+                                                         .kind = kind};
     c->n_code += !c->failed; /* an entry without its texts does not count */
 }
 

@@ -138,8 +138,7 @@ static double read_factor(struct sum *s)
     } else if (take(s, "(")) {
         x = read_sum(s);
         s->failed = s->failed || !take(s, ")");
-    } else if (s->at < s->to && s->tokens->items[s->at].kind == CODE_NUMBER &&
-               constant_of_token(&value, s->tokens, s->at)) {
+    } else if (s->at < s->to && s->tokens->items[s->at].kind == CODE_NUMBER && constant_of_token(&value, s->tokens, s->at)) {
         x = value.number.value;
         s->at++;
     } else
@@ -214,8 +213,7 @@ static bool read_arithmetic(struct constant *value, const struct code_tokens *to
         length = (size_t)snprintf(value->text, sizeof value->text, "%s%.80s", x < 0 || code_op(tokens, from, '-') ? "-" : "",
                                   number.text);
         value->length = length;
-    } else if (keep ? !set_text(value, written, length)
-                    : !set_text(value, text, strlen(text)))
+    } else if (keep ? !set_text(value, written, length) : !set_text(value, text, strlen(text)))
         return false;
     value->number = (struct lineage_number){true, x};
     return true;
@@ -265,8 +263,7 @@ static size_t find_close(const struct code_tokens *tokens, size_t open, size_t t
 
 static bool read(struct constant *value, const struct code_tokens *tokens, size_t from, size_t to, unsigned depth);
 
-static bool read_list(struct constant *value, const struct code_tokens *tokens, size_t from, size_t to, char open,
-                      unsigned depth)
+static bool read_list(struct constant *value, const struct code_tokens *tokens, size_t from, size_t to, char open, unsigned depth)
 {
     char text[LITERAL_VALUE_MAX];
     size_t length = 0, n = 0;

@@ -109,8 +109,7 @@ static bool name_of(char name[LITERAL_NAME_MAX], struct walk *w, const struct fr
         if (w->target->length)
             n = snprintf(name, LITERAL_NAME_MAX, "%.*s", (int)w->target->length, w->target->name);
         else if (f->last_name)
-            n = snprintf(name, LITERAL_NAME_MAX, "%.*s", (int)r->tokens.items[f->last_name].length,
-                         text_at(r, f->last_name));
+            n = snprintf(name, LITERAL_NAME_MAX, "%.*s", (int)r->tokens.items[f->last_name].length, text_at(r, f->last_name));
     }
     return n > 0 && n < LITERAL_NAME_MAX;
 }
@@ -139,8 +138,7 @@ static void dot_name(char *name)
     *to = '\0';
 }
 
-static void record(struct walk *w, struct frame *f, size_t token, const struct constant *value, uint64_t context,
-                   bool setting)
+static void record(struct walk *w, struct frame *f, size_t token, const struct constant *value, uint64_t context, bool setting)
 {
     char name[LITERAL_NAME_MAX];
     if (!name_of(name, w, f))
@@ -187,8 +185,8 @@ static void note_argument(struct walk *w, struct frame *f, size_t end, const str
         f->option = f->value + 1;
     else if (!f->name && f->position == 0 && length)
         f->option = f->value + 1;
-    bool is_default = f->name ? f->name_length == 7 && memcmp(f->name, "default", 7) == 0
-                              : f->position == 1 && !option && f->option;
+    bool is_default =
+        f->name ? f->name_length == 7 && memcmp(f->name, "default", 7) == 0 : f->position == 1 && !option && f->option;
     if (is_default && whole) {
         f->preset = *value;
         f->has_preset = true;
@@ -240,8 +238,8 @@ static void finish_call(struct walk *w)
         return;
     const char *text = code_string(&r->tokens, name, &length);
     bool option = code_among(&r->tokens, f->callee,
-                              " add_argument add_option add_flag option Option DEFINE_float DEFINE_integer DEFINE_string "
-                              "DEFINE_bool DEFINE_boolean DEFINE_enum ");
+                             " add_argument add_option add_flag option Option DEFINE_float DEFINE_integer DEFINE_string "
+                             "DEFINE_bool DEFINE_boolean DEFINE_enum ");
     bool environment = code_among(&r->tokens, f->callee, " getenv setdefault environ ") ||
                        (code_is(&r->tokens, f->callee, "get") && f->callee >= 2 &&
                         (code_is(&r->tokens, f->callee - 2, "environ") || code_is(&r->tokens, f->callee - 2, "env")));
@@ -265,8 +263,9 @@ static void finish_call(struct walk *w)
 static bool is_keyword(const struct reading *r, size_t at)
 {
     return r->tokens.items[at].length <= LONGEST_KEYWORD &&
-           code_among(&r->tokens, at, " and or not in is if else elif for while return yield lambda await assert raise print "
-                                       "sizeof switch case ");
+           code_among(&r->tokens, at,
+                      " and or not in is if else elif for while return yield lambda await assert raise print "
+                      "sizeof switch case ");
 }
 
 static bool open_frame(struct walk *w, size_t at, size_t from, bool parameters)
@@ -281,11 +280,11 @@ static bool open_frame(struct walk *w, size_t at, size_t from, bool parameters)
     char c = *text_at(r, at);
     struct frame *f = &w->frames[w->n++];
     memset(f, 0, sizeof *f);
-    f->kind = c == '{'                       ? FRAME_BRACES
-              : !after_value || parameters   ? FRAME_GROUP
-              : c == '['                     ? FRAME_INDEX
-              : before->kind == CODE_NAME    ? FRAME_CALL
-                                             : FRAME_GROUP;
+    f->kind = c == '{'                     ? FRAME_BRACES
+              : !after_value || parameters ? FRAME_GROUP
+              : c == '['                   ? FRAME_INDEX
+              : before->kind == CODE_NAME  ? FRAME_CALL
+                                           : FRAME_GROUP;
     f->callee = at ? at - 1 : 0;
     f->first_record = r->set->n;
     f->context = mix(item_context(w, outer), f->kind);
@@ -350,9 +349,9 @@ static void take_token(struct walk *w, size_t at)
     struct frame *f = top(w);
     struct reading *r = w->r;
     const struct code_token *t = &r->tokens.items[at];
-    bool literal = t->kind == CODE_NUMBER || t->kind == CODE_STRING ||
-                   (t->kind == CODE_NAME && (t->length == 4 || t->length == 5) &&
-                    code_among(&r->tokens, at, " True False true false "));
+    bool literal =
+        t->kind == CODE_NUMBER || t->kind == CODE_STRING ||
+        (t->kind == CODE_NAME && (t->length == 4 || t->length == 5) && code_among(&r->tokens, at, " True False true false "));
     if (literal) {
         r->pending[r->n_pending++] = (uint32_t)at;
         f->shape = mix(f->shape, 3);

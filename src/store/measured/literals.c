@@ -227,8 +227,7 @@ static void take_new(struct comparing *c, const struct literal *after)
     c->found[c->n++] = (struct difference){n_moved == 1 ? moved : NULL, after};
 }
 
-static void compare_group(struct comparing *c, const struct literal *from, size_t n_from, const struct literal *to,
-                          size_t n_to)
+static void compare_group(struct comparing *c, const struct literal *from, size_t n_from, const struct literal *to, size_t n_to)
 {
     while (n_from && n_to && literal_equal(from, to)) {
         from++, to++;
@@ -244,8 +243,7 @@ static void compare_group(struct comparing *c, const struct literal *from, size_
 }
 
 bool literals_compare(struct literal_set *from, struct literal_set *to,
-                      void (*found)(void *context, const struct literal *before, const struct literal *after),
-                      void *context)
+                      void (*found)(void *context, const struct literal *before, const struct literal *after), void *context)
 {
     struct comparing c = {.from = from, .to = to};
     if (from->n)

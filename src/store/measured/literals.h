@@ -94,8 +94,7 @@ const char *literals_scope_of(const struct literal_set *set, uint32_t line);
  * in order if both sides have equally many, else left out.
  */
 bool literals_compare(struct literal_set *from, struct literal_set *to,
-                      void (*found)(void *context, const struct literal *before, const struct literal *after),
-                      void *context);
+                      void (*found)(void *context, const struct literal *before, const struct literal *after), void *context);
 
 /* ---- reading ---- */
 

@@ -94,8 +94,8 @@ static enum lineage_status ask(void *context, struct lineage_error *err)
     return status == LINEAGE_OK ? finished : status;
 }
 
-enum lineage_status measure_trial_at(struct lineage_measured *measured, bool *settled, struct lineage_store *store,
-                                     uint64_t seq, struct lineage_error *err)
+enum lineage_status measure_trial_at(struct lineage_measured *measured, bool *settled, struct lineage_store *store, uint64_t seq,
+                                     struct lineage_error *err)
 {
     struct question q = {.store = store, .seq = seq, .measured = measured};
     *measured = (struct lineage_measured){.against = "", .command_against = ""};
@@ -140,8 +140,8 @@ enum lineage_status lineage_measure_pair_by(struct lineage_measured *measured, s
         return status;
     if (nothing)
         return store_fail(err, LINEAGE_ENOTFOUND,
-                          "trials '%.80s' and '%.80s' have no code or command in this store that could be compared",
-                          from->exp_id, to->exp_id);
+                          "trials '%.80s' and '%.80s' have no code or command in this store that could be compared", from->exp_id,
+                          to->exp_id);
     if (finished == LINEAGE_OK) {
         measured->against = code ? against : "";
         measured->command_against = command ? against : "";

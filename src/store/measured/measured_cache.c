@@ -82,7 +82,9 @@ static bool has_provenance(const struct cache *c, const char *exp_id)
     char path[sizeof PLACE_PROVENANCE "/" + LINEAGE_NAME_MAX];
     struct stat st;
     if (!c->listed) {
-        int n = !*exp_id || *exp_id == '.' || strchr(exp_id, '/') ? -1 : snprintf(path, sizeof path, "%s/%s", PLACE_PROVENANCE, exp_id);
+        int n = !*exp_id || *exp_id == '.' || strchr(exp_id, '/')
+                    ? -1
+                    : snprintf(path, sizeof path, "%s/%s", PLACE_PROVENANCE, exp_id);
         return n > 0 && (size_t)n < sizeof path && fs_stat(c->store->dir_fd, path, AT_SYMLINK_NOFOLLOW, &st) == 0;
     }
     return c->provenance.n && bsearch(&exp_id, c->provenance.items, c->provenance.n, sizeof *c->provenance.items, by_name);
@@ -223,22 +225,20 @@ static enum lineage_status load_parts(struct cache *c, sqlite3_stmt *stmt, struc
                 m->changes = more;
         }
         if (lines)
-            m->lines[n] = (struct lineage_measured_lines){
-                .file = no_null(text_at(arena, stmt, 0, &ok)),
-                .heading = text_at(arena, stmt, 1, &ok),
-                .added = (size_t)sqlite3_column_int64(stmt, 2),
-                .removed = (size_t)sqlite3_column_int64(stmt, 3),
-                .kind = (enum lineage_lines_kind)sqlite3_column_int(stmt, 4)};
+            m->lines[n] = (struct lineage_measured_lines){.file = no_null(text_at(arena, stmt, 0, &ok)),
+                                                          .heading = text_at(arena, stmt, 1, &ok),
+                                                          .added = (size_t)sqlite3_column_int64(stmt, 2),
+                                                          .removed = (size_t)sqlite3_column_int64(stmt, 3),
+                                                          .kind = (enum lineage_lines_kind)sqlite3_column_int(stmt, 4)};
         else
-            m->changes[n] = (struct lineage_measured_change){
-                .file = no_null(text_at(arena, stmt, 0, &ok)),
-                .scope = no_null(text_at(arena, stmt, 1, &ok)),
-                .name = no_null(text_at(arena, stmt, 2, &ok)),
-                .from = text_at(arena, stmt, 3, &ok),
-                .to = no_null(text_at(arena, stmt, 4, &ok)),
-                .from_value = number_at(stmt, 5),
-                .to_value = number_at(stmt, 6),
-                .line = (uint32_t)sqlite3_column_int64(stmt, 7)};
+            m->changes[n] = (struct lineage_measured_change){.file = no_null(text_at(arena, stmt, 0, &ok)),
+                                                             .scope = no_null(text_at(arena, stmt, 1, &ok)),
+                                                             .name = no_null(text_at(arena, stmt, 2, &ok)),
+                                                             .from = text_at(arena, stmt, 3, &ok),
+                                                             .to = no_null(text_at(arena, stmt, 4, &ok)),
+                                                             .from_value = number_at(stmt, 5),
+                                                             .to_value = number_at(stmt, 6),
+                                                             .line = (uint32_t)sqlite3_column_int64(stmt, 7)};
         n++;
     }
     m->n_lines = lines ? n : m->n_lines;

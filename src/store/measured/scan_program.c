@@ -138,8 +138,8 @@ static void read_simple(struct program *p, size_t from, size_t to)
     size_t equals = find_outside(t, from, to, "=", true);
     if (equals == to) {
         for (size_t i = from; i < to && equals == to; i++)
-            if (t->items[i].kind == CODE_OP && t->items[i].length >= 2 && t->text[t->items[i].at + t->items[i].length - 1] == '=' &&
-                !strchr("=<>!:", t->text[t->items[i].at]))
+            if (t->items[i].kind == CODE_OP && t->items[i].length >= 2 &&
+                t->text[t->items[i].at + t->items[i].length - 1] == '=' && !strchr("=<>!:", t->text[t->items[i].at]))
                 equals = i;
         bool entry = equals == to && to > from + 2 && t->items[from].kind == CODE_STRING && code_op(t, from + 1, ':');
         if (entry) {

@@ -37,12 +37,8 @@ static void add(struct literal_set *set, uint64_t context, const char *name, siz
                 size_t value_length, uint32_t line)
 {
     struct constant constant;
-    struct literal_place place = {.context = context,
-                                  .scope = "",
-                                  .name = name,
-                                  .name_length = name_length,
-                                  .line = line,
-                                  .setting = true};
+    struct literal_place place = {
+        .context = context, .scope = "", .name = name, .name_length = name_length, .line = line, .setting = true};
     if (constant_of_word(&constant, value, value_length))
         literals_add(set, &place, &constant);
 }
@@ -126,8 +122,8 @@ static void read_script(struct literal_set *set, const char *text, size_t length
 
 static void read_simple_command(struct literal_set *set, const struct word *words, size_t n, unsigned nested)
 {
-    static const char *const before[] = {"export", "local", "readonly", "declare", "typeset", "env", "exec", "time", "nohup",
-                                         "command", "then", "do", "else", "if", "while", "!", "{"};
+    static const char *const before[] = {"export",  "local", "readonly", "declare", "typeset", "env",   "exec", "time", "nohup",
+                                         "command", "then",  "do",       "else",    "if",      "while", "!",    "{"};
     size_t at = 0;
     for (bool more = true; more && at < n;) {
         more = read_assignment(set, &words[at], true);

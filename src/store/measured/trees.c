@@ -64,8 +64,8 @@ static void list_directory(struct trees *t, int dir_fd, struct listing *list)
     struct stat st;
     t->c->incomplete = t->c->incomplete || !dir;
     while (dir && !t->c->failed && (name = fs_next(dir))) {
-        if (name[0] == '.' || strcmp(name, "__pycache__") == 0 ||
-            fs_stat(dir_fd, name, AT_SYMLINK_NOFOLLOW, &st) != 0 || !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+        if (name[0] == '.' || strcmp(name, "__pycache__") == 0 || fs_stat(dir_fd, name, AT_SYMLINK_NOFOLLOW, &st) != 0 ||
+            !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
             continue;
         if (list->n == NAMES_MAX) {
             t->c->incomplete = true;
@@ -97,8 +97,8 @@ static char *read_text(struct trees *t, int side, int dir_fd, const char *name, 
     int fd = fs_open(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
     *length = 0;
     bool good = fd >= 0 && fs_stat_open(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size <= LINEAGE_MEASURED_FILE;
-    bool within = good && t->files[side] < LINEAGE_MEASURED_FILES &&
-                  (size_t)st.st_size <= LINEAGE_MEASURED_BYTES - t->bytes[side];
+    bool within =
+        good && t->files[side] < LINEAGE_MEASURED_FILES && (size_t)st.st_size <= LINEAGE_MEASURED_BYTES - t->bytes[side];
     if (within) {
         text = malloc((size_t)st.st_size + 1);
         t->c->failed = t->c->failed || !text;
@@ -157,7 +157,7 @@ static void compare_both(struct trees *t, int from_fd, int to_fd, const struct e
     char *old = read_text(t, FROM, from_fd, from->name, &a.length), *new = read_text(t, TO, to_fd, to->name, &b.length);
     a.text = old;
     b.text = new;
-    bool same = old && new && a.length == b.length && memcmp(old, new, a.length) == 0;
+    bool same = old && new && a.length == b.length &&memcmp(old, new, a.length) == 0;
     if (old && new && !same)
         collect_file(t->c, path, &a, &b);
     free(old);

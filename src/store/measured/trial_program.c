@@ -90,8 +90,9 @@ void program_open(struct program *program, struct lineage_store *store, const st
     program->provenance_fd = fs_open(places, trial->exp_id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     fs_close(places);
     if (program->provenance_fd >= 0 && read_file(&text, program->provenance_fd, "run.json", RUN_MAX))
-        program->failed = json_text_parse(&program->run, "run.json", LINEAGE_EINVAL, text.data, text.length, 0, &ignored) ==
-                              LINEAGE_ENOMEM || program->failed;
+        program->failed =
+            json_text_parse(&program->run, "run.json", LINEAGE_EINVAL, text.data, text.length, 0, &ignored) == LINEAGE_ENOMEM ||
+            program->failed;
     if (program->run && !json_is_object(program->run)) {
         json_decref(program->run);
         program->run = NULL;
@@ -138,8 +139,7 @@ static const char **words_of(const struct program *program, struct arena *arena,
     *failed = *failed || !words;
     if (!words)
         return NULL;
-    json_object_foreach(env, name, value)
-    {
+    json_object_foreach(env, name, value) {
         const char *text = json_string_value(value);
         char *word = text ? arena_alloc(arena, strlen(name) + strlen(text) + 2, 1) : NULL;
         if (word) {

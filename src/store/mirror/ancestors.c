@@ -33,8 +33,7 @@ struct places {
     size_t n, capacity;
     bool stretch; /* items[i] has seq first + i */
     uint32_t first;
-    uint32_t
-        *slots; /* otherwise: open addressing, index + 1, 0 is empty; [n_slots], a power of two */
+    uint32_t *slots; /* otherwise: open addressing, index + 1, 0 is empty; [n_slots], a power of two */
     size_t n_slots;
     bool no_parents; /* no row of the log names a parent */
     uint32_t *way;   /* scratch memory of the walk: indices of items */
@@ -42,17 +41,17 @@ struct places {
 };
 
 /* The seq of the row that t.parent_exp names, in the order of mirror_find. */
-#define PARENT                                                                                     \
-    "coalesce((SELECT max(seq) FROM trials WHERE exp_id = t.parent_exp),"                          \
-    " CASE WHEN substr(t.parent_exp, 1, 4) = 'exp_' THEN"                                          \
-    " (SELECT max(seq) FROM trials WHERE exp_id = substr(t.parent_exp, 5)) END,"                   \
+#define PARENT                                                                                                                   \
+    "coalesce((SELECT max(seq) FROM trials WHERE exp_id = t.parent_exp),"                                                        \
+    " CASE WHEN substr(t.parent_exp, 1, 4) = 'exp_' THEN"                                                                        \
+    " (SELECT max(seq) FROM trials WHERE exp_id = substr(t.parent_exp, 5)) END,"                                                 \
     " (SELECT max(seq) FROM trials WHERE exp_id = 'exp_' || t.parent_exp), 0)"
 
 /* ---- moved rows ---- */
 
 /* Rows that name the trial in another spelling may mean another row; they are computed again in vain. */
-enum lineage_status ancestors_add_children(struct mirror_seqs *rows, struct mirror *mirror,
-                                           int64_t seq, struct lineage_error *err)
+enum lineage_status ancestors_add_children(struct mirror_seqs *rows, struct mirror *mirror, int64_t seq,
+                                           struct lineage_error *err)
 {
     static const char sql[] = "SELECT c.seq FROM trials t CROSS JOIN trials c INDEXED BY "
                               "trials_by_parent ON c.parent_exp IN (t.exp_id,"
@@ -67,13 +66,11 @@ enum lineage_status ancestors_add_children(struct mirror_seqs *rows, struct mirr
     return mirror_list_seqs(rows, mirror, stmt, err);
 }
 
-enum lineage_status ancestors_add_voids(struct mirror_seqs *rows, struct mirror *mirror,
-                                        struct lineage_error *err)
+enum lineage_status ancestors_add_voids(struct mirror_seqs *rows, struct mirror *mirror, struct lineage_error *err)
 {
-    static const char sql[] =
-        "SELECT v.seq FROM void_changes v CROSS JOIN ancestors a ON a.seq = v.seq CROSS JOIN "
-        "trials t"
-        " ON t.seq = v.seq WHERE a.kept <> (t.status IN ('keep', 'baseline'))";
+    static const char sql[] = "SELECT v.seq FROM void_changes v CROSS JOIN ancestors a ON a.seq = v.seq CROSS JOIN "
+                              "trials t"
+                              " ON t.seq = v.seq WHERE a.kept <> (t.status IN ('keep', 'baseline'))";
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
     return status == LINEAGE_OK ? mirror_list_seqs(rows, mirror, stmt, err) : status;
@@ -84,9 +81,7 @@ enum lineage_status ancestors_add_voids(struct mirror_seqs *rows, struct mirror 
 static struct place *find(const struct places *places, uint32_t seq)
 {
     if (places->stretch)
-        return seq >= places->first && seq - places->first < places->n
-                   ? &places->items[seq - places->first]
-                   : NULL;
+        return seq >= places->first && seq - places->first < places->n ? &places->items[seq - places->first] : NULL;
     size_t slot = (size_t)((uint64_t)seq * 0x9e3779b97f4a7c15u >> 20) & (places->n_slots - 1);
     for (; places->n_slots && places->slots[slot]; slot = (slot + 1) & (places->n_slots - 1))
         if (places->items[places->slots[slot] - 1].seq == seq)
@@ -110,8 +105,7 @@ static bool enter(struct places *places)
         from = 0;
     }
     for (size_t i = from; i < places->n; i++) {
-        size_t slot = (size_t)((uint64_t)places->items[i].seq * 0x9e3779b97f4a7c15u >> 20) &
-                      (places->n_slots - 1);
+        size_t slot = (size_t)((uint64_t)places->items[i].seq * 0x9e3779b97f4a7c15u >> 20) & (places->n_slots - 1);
         while (places->slots[slot])
             slot = (slot + 1) & (places->n_slots - 1);
         places->slots[slot] = (uint32_t)i + 1;
@@ -136,8 +130,7 @@ static bool add(struct places *places, uint32_t seq)
 }
 
 /* Adds the rows that descend from those in the set. Stops, with *too_many set, when the set has more than `most` rows. */
-static enum lineage_status add_descendants(struct places *places, size_t most, bool *too_many,
-                                           struct lineage_error *err)
+static enum lineage_status add_descendants(struct places *places, size_t most, bool *too_many, struct lineage_error *err)
 {
     struct mirror_seqs children = {0};
     enum lineage_status status = LINEAGE_OK;
@@ -176,9 +169,8 @@ static bool take_stretch(struct places *places, uint32_t first, uint32_t last)
 /* Reads the status and the parent of each row by itself: there are few. */
 static enum lineage_status read_each(struct places *places, struct lineage_error *err)
 {
-    static const char sql[] =
-        "SELECT t.status IN ('keep', 'baseline'), CASE WHEN t.parent_exp <> '' THEN " PARENT
-        " ELSE 0 END FROM trials t WHERE t.seq = ?1";
+    static const char sql[] = "SELECT t.status IN ('keep', 'baseline'), CASE WHEN t.parent_exp <> '' THEN " PARENT
+                              " ELSE 0 END FROM trials t WHERE t.seq = ?1";
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(places->mirror, &stmt, sql, err);
     for (size_t i = 0; status == LINEAGE_OK && i < places->n; i++) {
@@ -197,23 +189,18 @@ static enum lineage_status read_each(struct places *places, struct lineage_error
 /* Reads both from indexes that contain all that is needed, because the rows of a whole log are wide. */
 static enum lineage_status read_stretch(struct places *places, struct lineage_error *err)
 {
-    static const char kept[] =
-        "SELECT seq FROM trials INDEXED BY kept_by_score WHERE status IN ('keep', 'baseline')";
-    static const char parents[] =
-        "SELECT t.seq, " PARENT
-        " FROM trials t INDEXED BY trials_by_parent WHERE t.parent_exp <> ''";
+    static const char kept[] = "SELECT seq FROM trials INDEXED BY kept_by_score WHERE status IN ('keep', 'baseline')";
+    static const char parents[] = "SELECT t.seq, " PARENT " FROM trials t INDEXED BY trials_by_parent WHERE t.parent_exp <> ''";
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(places->mirror, &stmt, kept, err);
-    while (status == LINEAGE_OK &&
-           (status = mirror_step(places->mirror, stmt, err)) == LINEAGE_OK) {
+    while (status == LINEAGE_OK && (status = mirror_step(places->mirror, stmt, err)) == LINEAGE_OK) {
         struct place *place = find(places, (uint32_t)sqlite3_column_int64(stmt, 0));
         if (place)
             place->kept = 1;
     }
     if (status == LINEAGE_ENOTFOUND)
         status = mirror_prepare(places->mirror, &stmt, parents, err);
-    while (status == LINEAGE_OK &&
-           (status = mirror_step(places->mirror, stmt, err)) == LINEAGE_OK) {
+    while (status == LINEAGE_OK && (status = mirror_step(places->mirror, stmt, err)) == LINEAGE_OK) {
         struct place *place = find(places, (uint32_t)sqlite3_column_int64(stmt, 0));
         if (place)
             place->parent = (uint32_t)sqlite3_column_int64(stmt, 1);
@@ -222,8 +209,7 @@ static enum lineage_status read_stretch(struct places *places, struct lineage_er
 }
 
 /* Reads a row of the table, which is zeroed if it is not there. */
-static enum lineage_status read_place(struct place *place, struct mirror *mirror, uint32_t seq,
-                                      struct lineage_error *err)
+static enum lineage_status read_place(struct place *place, struct mirror *mirror, uint32_t seq, struct lineage_error *err)
 {
     static const char sql[] = "SELECT parent, kept, above, passed_over, depth, jump, top, kind "
                               "FROM ancestors WHERE seq = ?1";
@@ -247,8 +233,7 @@ static enum lineage_status read_place(struct place *place, struct mirror *mirror
     return mirror_end_rows(stmt, status);
 }
 
-static enum lineage_status look(struct place *place, const struct places *places, uint32_t seq,
-                                struct lineage_error *err)
+static enum lineage_status look(struct place *place, const struct places *places, uint32_t seq, struct lineage_error *err)
 {
     const struct place *there = find(places, seq);
     if (!there)
@@ -261,25 +246,22 @@ static enum lineage_status look(struct place *place, const struct places *places
 
 /* The jump of a trial whose nearest kept ancestor is `above`: as far as two jumps of that ancestor if both are equally long,
  * otherwise only to the ancestor. */
-static enum lineage_status find_jump(uint32_t *jump, const struct places *places,
-                                     const struct place *above, struct lineage_error *err)
+static enum lineage_status find_jump(uint32_t *jump, const struct places *places, const struct place *above,
+                                     struct lineage_error *err)
 {
     struct place one, two;
     enum lineage_status status = look(&one, places, above->jump, err);
     if (status == LINEAGE_OK)
         status = look(&two, places, one.jump, err);
-    *jump = status == LINEAGE_OK && above->depth - one.depth == one.depth - two.depth ? one.jump
-                                                                                      : above->seq;
+    *jump = status == LINEAGE_OK && above->depth - one.depth == one.depth - two.depth ? one.jump : above->seq;
     return status;
 }
 
 /* Computes a row whose parent is computed. */
-static enum lineage_status compute(const struct places *places, struct place *place,
-                                   struct lineage_error *err)
+static enum lineage_status compute(const struct places *places, struct place *place, struct lineage_error *err)
 {
     struct place parent = {0};
-    enum lineage_status status =
-        place->parent ? look(&parent, places, place->parent, err) : LINEAGE_OK;
+    enum lineage_status status = place->parent ? look(&parent, places, place->parent, err) : LINEAGE_OK;
     place->state = COMPUTED;
     if (status != LINEAGE_OK)
         return status;
@@ -321,8 +303,7 @@ static bool go_on(struct places *places, struct place *place)
 
 /* Walks up from a row until a row is known, and computes all rows on the way back. If the walk meets itself, all of them lead
  * into a cycle. */
-static enum lineage_status compute_from(struct places *places, struct place *place,
-                                        struct lineage_error *err)
+static enum lineage_status compute_from(struct places *places, struct place *place, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
     places->n_way = 0;
@@ -345,8 +326,7 @@ static enum lineage_status compute_from(struct places *places, struct place *pla
 /* Takes the last kept trial before each row for its parent. The set is a stretch, up to the end of the log. */
 static enum lineage_status follow_keeps(struct places *places, struct lineage_error *err)
 {
-    static const char sql[] =
-        "SELECT CASE WHEN kept THEN seq ELSE above END FROM ancestors WHERE seq = ?1";
+    static const char sql[] = "SELECT CASE WHEN kept THEN seq ELSE above END FROM ancestors WHERE seq = ?1";
     sqlite3_stmt *stmt;
     uint32_t last = 0;
     enum lineage_status status = mirror_prepare(places->mirror, &stmt, sql, err);
@@ -371,18 +351,16 @@ enum { N_VALUES = 9 };
 static void row_values(int64_t values[N_VALUES], const struct places *places, const struct place *p)
 {
     const bool none = places->no_parents;
-    const int64_t row[N_VALUES] = {
-        p->seq,   none ? 0 : p->parent,   p->kept,
-        p->above, p->passed_over,         p->depth,
-        p->jump,  none ? p->seq : p->top, none ? ANCESTORS_NO_PARENTS : p->kind};
+    const int64_t row[N_VALUES] = {p->seq,   none ? 0 : p->parent,   p->kept,
+                                   p->above, p->passed_over,         p->depth,
+                                   p->jump,  none ? p->seq : p->top, none ? ANCESTORS_NO_PARENTS : p->kind};
     memcpy(values, row, sizeof row);
 }
 
 static enum lineage_status write_all(const struct places *places, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(
-        places->mirror, &stmt, "REPLACE INTO ancestors VALUES (?,?,?,?,?,?,?,?,?)", err);
+    enum lineage_status status = mirror_prepare(places->mirror, &stmt, "REPLACE INTO ancestors VALUES (?,?,?,?,?,?,?,?,?)", err);
     for (size_t i = 0; status == LINEAGE_OK && i < places->n; i++) {
         int64_t values[N_VALUES];
         row_values(values, places, &places->items[i]);
@@ -394,16 +372,13 @@ static enum lineage_status write_all(const struct places *places, struct lineage
 }
 
 /* *same is whether the table has exactly these rows. */
-static enum lineage_status compare_all(const struct places *places, bool *same,
-                                       struct lineage_error *err)
+static enum lineage_status compare_all(const struct places *places, bool *same, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     size_t i = 0;
-    enum lineage_status status = mirror_prepare(
-        places->mirror, &stmt, "SELECT * FROM ancestors ORDER BY seq", err);
+    enum lineage_status status = mirror_prepare(places->mirror, &stmt, "SELECT * FROM ancestors ORDER BY seq", err);
     *same = true;
-    while (status == LINEAGE_OK && *same &&
-           (status = mirror_step(places->mirror, stmt, err)) == LINEAGE_OK) {
+    while (status == LINEAGE_OK && *same && (status = mirror_step(places->mirror, stmt, err)) == LINEAGE_OK) {
         int64_t values[N_VALUES];
         *same = i < places->n;
         if (*same)
@@ -417,8 +392,7 @@ static enum lineage_status compare_all(const struct places *places, bool *same,
 
 static enum lineage_status compute_all(struct places *places, struct lineage_error *err)
 {
-    enum lineage_status status =
-        places->stretch ? read_stretch(places, err) : read_each(places, err);
+    enum lineage_status status = places->stretch ? read_stretch(places, err) : read_each(places, err);
     if (status == LINEAGE_OK && places->no_parents)
         status = follow_keeps(places, err);
     for (size_t i = 0; status == LINEAGE_OK && i < places->n; i++)
@@ -435,8 +409,7 @@ struct extent {
     bool had_parents; /* and some row did when the table was last written */
 };
 
-static enum lineage_status look_at_extent(struct extent *extent, struct mirror *mirror,
-                                          struct lineage_error *err)
+static enum lineage_status look_at_extent(struct extent *extent, struct mirror *mirror, struct lineage_error *err)
 {
     static const char sql[] = "SELECT (SELECT coalesce(max(seq), 0) FROM trials), (SELECT "
                               "coalesce(max(seq), 0) FROM ancestors),"
@@ -458,8 +431,7 @@ static enum lineage_status look_at_extent(struct extent *extent, struct mirror *
 }
 
 /* Rows from the first new or moved one on. */
-static bool take_rest(struct places *places, const struct extent *extent,
-                      const struct mirror_seqs *moved)
+static bool take_rest(struct places *places, const struct extent *extent, const struct mirror_seqs *moved)
 {
     uint32_t first = extent->there + 1;
     for (size_t i = 0; i < moved->n; i++)
@@ -469,8 +441,8 @@ static bool take_rest(struct places *places, const struct extent *extent,
 }
 
 /* Chooses the rows to compute. Above a quarter of the log, computing everything costs less than looking for descendants. */
-static enum lineage_status choose(struct places *places, const struct extent *extent,
-                                  const struct mirror_seqs *moved, struct lineage_error *err)
+static enum lineage_status choose(struct places *places, const struct extent *extent, const struct mirror_seqs *moved,
+                                  struct lineage_error *err)
 {
     enum { FEW = 1000 };
     const size_t most = extent->rows / 4 > FEW ? extent->rows / 4 : FEW;
@@ -497,8 +469,7 @@ static void release(struct places *places)
     free(places->way);
 }
 
-enum lineage_status ancestors_update(struct mirror *mirror, const struct mirror_seqs *moved,
-                                     struct lineage_error *err)
+enum lineage_status ancestors_update(struct mirror *mirror, const struct mirror_seqs *moved, struct lineage_error *err)
 {
     struct places places = {.mirror = mirror};
     struct extent extent;

@@ -16,20 +16,18 @@ enum ancestors_kind {
  * A row has moved if its place may have changed although it is not new. This adds the rows that name the row `seq` as their
  * parent. Call it before that row is removed.
  */
-enum lineage_status ancestors_add_children(struct mirror_seqs *rows, struct mirror *mirror,
-                                           int64_t seq, struct lineage_error *err);
+enum lineage_status ancestors_add_children(struct mirror_seqs *rows, struct mirror *mirror, int64_t seq,
+                                           struct lineage_error *err);
 
 /* Adds the trials of void_changes that became kept, or are not kept any more. */
-enum lineage_status ancestors_add_voids(struct mirror_seqs *rows, struct mirror *mirror,
-                                        struct lineage_error *err);
+enum lineage_status ancestors_add_voids(struct mirror_seqs *rows, struct mirror *mirror, struct lineage_error *err);
 
 /*
  * Computes the rows of `ancestors` that are missing or that depend on a moved row, so that the table is the one that a mirror
  * built at once would have. Needs the indexes. One new row with a known parent takes a few look-ups; a moved row costs as
  * much as it has descendants.
  */
-enum lineage_status ancestors_update(struct mirror *mirror, const struct mirror_seqs *moved,
-                                     struct lineage_error *err);
+enum lineage_status ancestors_update(struct mirror *mirror, const struct mirror_seqs *moved, struct lineage_error *err);
 
 /* Computes all rows anew from trials and its indexes. *same is whether the table has exactly these rows. Writes nothing. */
 enum lineage_status ancestors_check(struct mirror *mirror, bool *same, struct lineage_error *err);

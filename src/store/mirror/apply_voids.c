@@ -58,7 +58,8 @@ static enum lineage_status find_target(struct mirror *mirror, int64_t by, int64_
 {
     static const char sql[] =
         "SELECT t.seq, v.job_name = '" LINEAGE_UNVOID_JOB "' FROM trials v JOIN trials t ON t.seq < v.seq AND t.exp_id IN"
-        " (v.parent_exp, 'exp_' || v.parent_exp, CASE WHEN v.parent_exp LIKE 'exp\\_%' ESCAPE '\\' THEN substr(v.parent_exp, 5) END)"
+        " (v.parent_exp, 'exp_' || v.parent_exp, CASE WHEN v.parent_exp LIKE 'exp\\_%' ESCAPE '\\' THEN substr(v.parent_exp, 5) "
+        "END)"
         " WHERE v.seq = ?1 AND t.job_name NOT IN ('" LINEAGE_VOID_JOB "', '" LINEAGE_UNVOID_JOB "')"
         " ORDER BY t.exp_id = v.parent_exp DESC, t.seq DESC LIMIT 1";
     sqlite3_stmt *stmt;
@@ -77,11 +78,16 @@ static enum lineage_status find_target(struct mirror *mirror, int64_t by, int64_
 
 static enum lineage_status make_void(struct mirror *mirror, int64_t seq, int64_t by, struct lineage_error *err)
 {
-    enum lineage_status status = run(mirror,
-        "INSERT OR IGNORE INTO voided SELECT seq, exp_id, ?2, status, score, special, delta_vs_best FROM trials WHERE seq = ?1", seq, by, err);
+    enum lineage_status status = run(
+        mirror,
+        "INSERT OR IGNORE INTO voided SELECT seq, exp_id, ?2, status, score, special, delta_vs_best FROM trials WHERE seq = ?1",
+        seq, by, err);
     if (status == LINEAGE_OK)
-        status = run(mirror, "UPDATE trials SET status = 'harness_abort', score = NULL, delta_vs_best = NULL, special = special & ~" SCORE_BITS
-                     " WHERE seq = ?1", seq, 0, err);
+        status =
+            run(mirror,
+                "UPDATE trials SET status = 'harness_abort', score = NULL, delta_vs_best = NULL, special = special & ~" SCORE_BITS
+                " WHERE seq = ?1",
+                seq, 0, err);
     return status == LINEAGE_OK ? run(mirror, "DELETE FROM night_rows WHERE seq = ?1", seq, 0, err) : status;
 }
 
@@ -90,8 +96,7 @@ static enum lineage_status restore_night(struct mirror *mirror, int64_t seq, str
 {
     sqlite3_stmt *stmt;
     struct lineage_trial trial = {.seq = (uint64_t)seq};
-    enum lineage_status status =
-        mirror_prepare(mirror, &stmt, "SELECT status, exp_id, notes FROM trials WHERE seq = ?1", err);
+    enum lineage_status status = mirror_prepare(mirror, &stmt, "SELECT status, exp_id, notes FROM trials WHERE seq = ?1", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_int64(stmt, 1, seq);
@@ -109,8 +114,10 @@ static enum lineage_status restore_night(struct mirror *mirror, int64_t seq, str
 static enum lineage_status take_back(struct mirror *mirror, int64_t seq, struct lineage_error *err)
 {
     enum lineage_status status = run(mirror,
-        "UPDATE trials SET (status, score, special, delta_vs_best) = (SELECT status, score, special, delta_vs_best FROM voided WHERE seq = ?1)"
-        " WHERE seq = ?1 AND EXISTS (SELECT 1 FROM voided WHERE seq = ?1)", seq, 0, err);
+                                     "UPDATE trials SET (status, score, special, delta_vs_best) = (SELECT status, score, "
+                                     "special, delta_vs_best FROM voided WHERE seq = ?1)"
+                                     " WHERE seq = ?1 AND EXISTS (SELECT 1 FROM voided WHERE seq = ?1)",
+                                     seq, 0, err);
     if (status == LINEAGE_OK)
         status = run(mirror, "DELETE FROM voided WHERE seq = ?1", seq, 0, err);
     return status == LINEAGE_OK ? restore_night(mirror, seq, err) : status;
@@ -127,8 +134,10 @@ static enum lineage_status apply_row(struct mirror *mirror, int64_t by, struct l
         status = back ? take_back(mirror, seq, err) : make_void(mirror, seq, by, err);
     if (status == LINEAGE_OK)
         status = run(mirror, "INSERT OR IGNORE INTO void_changes VALUES (?1)", seq, 0, err);
-    return status == LINEAGE_OK ? run(mirror, "INSERT INTO judged_with VALUES (0, ?1, ?2, 0) ON CONFLICT DO UPDATE"
-                                      " SET first = min(first, excluded.first), last = max(last, excluded.last)", seq, by, err)
+    return status == LINEAGE_OK ? run(mirror,
+                                      "INSERT INTO judged_with VALUES (0, ?1, ?2, 0) ON CONFLICT DO UPDATE"
+                                      " SET first = min(first, excluded.first), last = max(last, excluded.last)",
+                                      seq, by, err)
                                 : status;
 }
 
@@ -137,8 +146,8 @@ static enum lineage_status apply_row(struct mirror *mirror, int64_t by, struct l
 int64_t void_rows_settings(const struct mirror *mirror)
 {
     const struct lineage_config *c = &mirror->store->config;
-    const double values[] = {c->direction, c->min_delta, c->noise_std, c->noise_freedom, c->noise_seeds, c->night_trials,
-                             c->second_noise_std, c->second_direction};
+    const double values[] = {c->direction,   c->min_delta,    c->noise_std,        c->noise_freedom,
+                             c->noise_seeds, c->night_trials, c->second_noise_std, c->second_direction};
     XXH64_hash_t digest = XXH3_64bits_withSeed(values, sizeof values, XXH3_64bits(c->second, strlen(c->second)));
     return digest ? (int64_t)digest : 1;
 }
@@ -147,14 +156,16 @@ enum lineage_status mirror_judge_row(struct mirror *mirror, const struct lineage
 {
     const int64_t seq = (int64_t)trial->seq;
     sqlite3_stmt *stmt;
-    enum lineage_status status =
-        run(mirror, "INSERT INTO judged SELECT seq, exp_id, status, delta_vs_best, baseline_exp, special FROM trials WHERE seq = ?1",
-            seq, 0, err);
+    enum lineage_status status = run(
+        mirror, "INSERT INTO judged SELECT seq, exp_id, status, delta_vs_best, baseline_exp, special FROM trials WHERE seq = ?1",
+        seq, 0, err);
     if (status == LINEAGE_OK)
         status = run(mirror, "INSERT OR IGNORE INTO void_changes VALUES (?1)", seq, 0, err);
     if (status == LINEAGE_OK)
-        status = mirror_prepare(mirror, &stmt, "UPDATE trials SET status = ?2, delta_vs_best = ?3, baseline_exp = ?4,"
-                                " special = special & ~(4 | 4 * 256) WHERE seq = ?1", err);
+        status = mirror_prepare(mirror, &stmt,
+                                "UPDATE trials SET status = ?2, delta_vs_best = ?3, baseline_exp = ?4,"
+                                " special = special & ~(4 | 4 * 256) WHERE seq = ?1",
+                                err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_int64(stmt, 1, seq);
@@ -167,7 +178,8 @@ enum lineage_status mirror_judge_row(struct mirror *mirror, const struct lineage
     return mirror_run(mirror, stmt, err);
 }
 
-static enum lineage_status exists(struct mirror *mirror, const char *sql, const char *text, bool *found, struct lineage_error *err)
+static enum lineage_status exists(struct mirror *mirror, const char *sql, const char *text, bool *found,
+                                  struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
@@ -183,10 +195,9 @@ static enum lineage_status exists(struct mirror *mirror, const char *sql, const 
 
 enum lineage_status mirror_is_moved(struct mirror *mirror, const char *exp_id, bool *moved, struct lineage_error *err)
 {
-    static const char sql[] =
-        "SELECT 1 FROM trials t CROSS JOIN judged j ON j.seq = t.seq WHERE t.exp_id IN (?1, 'exp_' || ?1)"
-        " UNION ALL SELECT 1 FROM trials WHERE parent_exp IN (?1, 'exp_' || ?1) AND parent_exp <> ''"
-        " AND job_name IN ('" LINEAGE_VOID_JOB "', '" LINEAGE_UNVOID_JOB "') LIMIT 1";
+    static const char sql[] = "SELECT 1 FROM trials t CROSS JOIN judged j ON j.seq = t.seq WHERE t.exp_id IN (?1, 'exp_' || ?1)"
+                              " UNION ALL SELECT 1 FROM trials WHERE parent_exp IN (?1, 'exp_' || ?1) AND parent_exp <> ''"
+                              " AND job_name IN ('" LINEAGE_VOID_JOB "', '" LINEAGE_UNVOID_JOB "') LIMIT 1";
     return exists(mirror, sql, exp_id, moved, err);
 }
 
@@ -199,11 +210,12 @@ enum lineage_status mirror_has_void_baseline(struct mirror *mirror, bool *found,
 static enum lineage_status restore_judged(struct mirror *mirror, struct lineage_error *err)
 {
     return mirror_exec(mirror,
-        "INSERT OR IGNORE INTO void_changes SELECT seq FROM judged;"
-        "UPDATE trials SET (status, delta_vs_best, baseline_exp, special) ="
-        " (SELECT status, delta_vs_best, baseline_exp, special FROM judged j WHERE j.seq = trials.seq)"
-        " WHERE seq IN (SELECT seq FROM judged);"
-        "DELETE FROM judged", err);
+                       "INSERT OR IGNORE INTO void_changes SELECT seq FROM judged;"
+                       "UPDATE trials SET (status, delta_vs_best, baseline_exp, special) ="
+                       " (SELECT status, delta_vs_best, baseline_exp, special FROM judged j WHERE j.seq = trials.seq)"
+                       " WHERE seq IN (SELECT seq FROM judged);"
+                       "DELETE FROM judged",
+                       err);
 }
 
 static enum lineage_status judge(struct mirror *mirror, struct lineage_error *err)
@@ -242,17 +254,22 @@ static enum lineage_status count_specialists(struct mirror *mirror, struct linea
     struct specialist_sums *sums = specialist_sums_new(mirror, true, false);
     enum lineage_status status = sums ? LINEAGE_OK : store_no_memory(err);
     if (status == LINEAGE_OK)
-        status = mirror_exec(mirror, "DELETE FROM label_counts WHERE specialist IN " CHANGED_SPECIALISTS
-                             "; DELETE FROM calibration WHERE specialist IN " CHANGED_SPECIALISTS, err);
+        status = mirror_exec(mirror,
+                             "DELETE FROM label_counts WHERE specialist IN " CHANGED_SPECIALISTS
+                             "; DELETE FROM calibration WHERE specialist IN " CHANGED_SPECIALISTS,
+                             err);
     if (status == LINEAGE_OK)
-        status = mirror_prepare(mirror, &stmt, "SELECT status, specialist, delta_vs_best, expected_delta FROM trials"
-                                " WHERE specialist IN " CHANGED_SPECIALISTS " ORDER BY seq", err);
+        status = mirror_prepare(mirror, &stmt,
+                                "SELECT status, specialist, delta_vs_best, expected_delta FROM trials"
+                                " WHERE specialist IN " CHANGED_SPECIALISTS " ORDER BY seq",
+                                err);
     if (status != LINEAGE_OK)
         goto done;
     while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
-        struct lineage_trial trial = {.specialist = mirror_text(stmt, 1),
-                                      .delta_vs_best = {sqlite3_column_type(stmt, 2) != SQLITE_NULL, sqlite3_column_double(stmt, 2)},
-                                      .expected_delta = mirror_text(stmt, 3)};
+        struct lineage_trial trial = {
+            .specialist = mirror_text(stmt, 1),
+            .delta_vs_best = {sqlite3_column_type(stmt, 2) != SQLITE_NULL, sqlite3_column_double(stmt, 2)},
+            .expected_delta = mirror_text(stmt, 3)};
         status = mirror_label(mirror, stmt, 0, &trial.status, err);
         if (status == LINEAGE_OK)
             status = specialist_sums_add(sums, &trial, err);
@@ -271,14 +288,15 @@ done:
 static enum lineage_status count_params(struct mirror *mirror, struct lineage_error *err)
 {
     return mirror_exec(mirror,
-        "DELETE FROM param_values WHERE (key, value) IN"
-        " (SELECT key, value FROM param_rows WHERE seq IN (SELECT seq FROM void_changes));"
-        "INSERT INTO param_values SELECT p.key, p.value, t.status, count(*),"
-        " min(CASE WHEN t.score > -9e999 AND t.score < 9e999 THEN t.score END),"
-        " max(CASE WHEN t.score > -9e999 AND t.score < 9e999 THEN t.score END)"
-        " FROM (SELECT DISTINCT key, value FROM param_rows WHERE seq IN (SELECT seq FROM void_changes)) d"
-        " CROSS JOIN param_rows p ON p.key = d.key AND p.value = d.value CROSS JOIN trials t ON t.seq = p.seq"
-        " GROUP BY p.key, p.value, t.status", err);
+                       "DELETE FROM param_values WHERE (key, value) IN"
+                       " (SELECT key, value FROM param_rows WHERE seq IN (SELECT seq FROM void_changes));"
+                       "INSERT INTO param_values SELECT p.key, p.value, t.status, count(*),"
+                       " min(CASE WHEN t.score > -9e999 AND t.score < 9e999 THEN t.score END),"
+                       " max(CASE WHEN t.score > -9e999 AND t.score < 9e999 THEN t.score END)"
+                       " FROM (SELECT DISTINCT key, value FROM param_rows WHERE seq IN (SELECT seq FROM void_changes)) d"
+                       " CROSS JOIN param_rows p ON p.key = d.key AND p.value = d.value CROSS JOIN trials t ON t.seq = p.seq"
+                       " GROUP BY p.key, p.value, t.status",
+                       err);
 }
 
 enum lineage_status void_rows_apply(struct void_rows *rows, struct mirror *mirror, struct mirror_seqs *moved,

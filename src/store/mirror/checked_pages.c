@@ -248,17 +248,38 @@ static int shm_unmap(sqlite3_file *file, int remove)
 
 /* Version 2 has no memory maps. Version 3 would add xFetch, which reads pages from a mapped file without checking
  * them. */
-static const sqlite3_io_methods methods = {.iVersion = 2, .xClose = close_file, .xRead = read_file,
-    .xWrite = write_file, .xTruncate = truncate_file, .xSync = sync_file, .xFileSize = file_size, .xLock = lock_file,
-    .xUnlock = unlock_file, .xCheckReservedLock = check_reserved, .xFileControl = control,
-    .xSectorSize = sector_size, .xDeviceCharacteristics = characteristics, .xShmMap = shm_map, .xShmLock = shm_lock,
-    .xShmBarrier = shm_barrier, .xShmUnmap = shm_unmap};
+static const sqlite3_io_methods methods = {.iVersion = 2,
+                                           .xClose = close_file,
+                                           .xRead = read_file,
+                                           .xWrite = write_file,
+                                           .xTruncate = truncate_file,
+                                           .xSync = sync_file,
+                                           .xFileSize = file_size,
+                                           .xLock = lock_file,
+                                           .xUnlock = unlock_file,
+                                           .xCheckReservedLock = check_reserved,
+                                           .xFileControl = control,
+                                           .xSectorSize = sector_size,
+                                           .xDeviceCharacteristics = characteristics,
+                                           .xShmMap = shm_map,
+                                           .xShmLock = shm_lock,
+                                           .xShmBarrier = shm_barrier,
+                                           .xShmUnmap = shm_unmap};
 
 /* For journals and write-ahead logs. */
-static const sqlite3_io_methods side_methods = {.iVersion = 1, .xClose = close_file, .xRead = read_side,
-    .xWrite = write_side, .xTruncate = truncate_file, .xSync = sync_file, .xFileSize = file_size, .xLock = lock_file,
-    .xUnlock = unlock_file, .xCheckReservedLock = check_reserved, .xFileControl = control,
-    .xSectorSize = sector_size, .xDeviceCharacteristics = characteristics};
+static const sqlite3_io_methods side_methods = {.iVersion = 1,
+                                                .xClose = close_file,
+                                                .xRead = read_side,
+                                                .xWrite = write_side,
+                                                .xTruncate = truncate_file,
+                                                .xSync = sync_file,
+                                                .xFileSize = file_size,
+                                                .xLock = lock_file,
+                                                .xUnlock = unlock_file,
+                                                .xCheckReservedLock = check_reserved,
+                                                .xFileControl = control,
+                                                .xSectorSize = sector_size,
+                                                .xDeviceCharacteristics = characteristics};
 
 /* `name` lives as long as the connection. sqlite3_database_file_object finds the database that a side file belongs to. */
 static int open_side(sqlite3_vfs *real, const char *name, sqlite3_file *out, int flags, int *out_flags)

@@ -52,12 +52,10 @@ void mirror_disconnect(struct mirror *mirror)
 }
 
 /* This is also the first read of the file, so damage to the file's header is found here. */
-static enum lineage_status read_version(struct mirror *mirror, int *version,
-                                        struct lineage_error *err)
+static enum lineage_status read_version(struct mirror *mirror, int *version, struct lineage_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    if (sqlite3_prepare_v2(mirror->db, "PRAGMA user_version", -1, &stmt, NULL) != SQLITE_OK ||
-        sqlite3_step(stmt) != SQLITE_ROW) {
+    if (sqlite3_prepare_v2(mirror->db, "PRAGMA user_version", -1, &stmt, NULL) != SQLITE_OK || sqlite3_step(stmt) != SQLITE_ROW) {
         sqlite3_finalize(stmt);
         return mirror_fail(mirror, "cannot open", err);
     }
@@ -68,15 +66,13 @@ static enum lineage_status read_version(struct mirror *mirror, int *version,
 
 /* The version is set in the same transaction as the tables, so a file with that version has them. The application_id
  * distinguishes mirrors from other databases, also for file(1). */
-static enum lineage_status apply_migrations(struct mirror *mirror, int version,
-                                            struct lineage_error *err)
+static enum lineage_status apply_migrations(struct mirror *mirror, int version, struct lineage_error *err)
 {
     char pragma[96];
     enum lineage_status status = LINEAGE_OK;
     for (int i = version; status == LINEAGE_OK && i < N_MIGRATIONS; i++)
         status = mirror_exec(mirror, schema_migrations[i], err);
-    snprintf(pragma, sizeof pragma, "PRAGMA application_id = %d; PRAGMA user_version = %d", MIRROR_APPLICATION_ID,
-             N_MIGRATIONS);
+    snprintf(pragma, sizeof pragma, "PRAGMA application_id = %d; PRAGMA user_version = %d", MIRROR_APPLICATION_ID, N_MIGRATIONS);
     return status == LINEAGE_OK ? mirror_exec(mirror, pragma, err) : status;
 }
 
@@ -161,8 +157,7 @@ static enum lineage_status check_frozen(struct mirror *mirror, enum mirror_file 
         return store_fail(err, LINEAGE_EDB, "%s/lineage.db %s, and cannot be made here", mirror->place.path.data,
                           file == MIRROR_FILE_NEW ? "is not there" : "is of no use");
     if (!becomes_settled(mirror))
-        return store_fail(err, LINEAGE_EDB, "%s/lineage.db is being written, and cannot be shared here",
-                          mirror->place.path.data);
+        return store_fail(err, LINEAGE_EDB, "%s/lineage.db is being written, and cannot be shared here", mirror->place.path.data);
     mirror->frozen = true;
     struct buf first = {0}; /* a user who may not read the log must not learn its contents */
     enum lineage_status status = log_read(mirror->store->log, 0, 1, &first, err);
@@ -202,8 +197,8 @@ static enum lineage_status open_on_disk(struct mirror *mirror, enum mirror_file 
     if (status == LINEAGE_OK && (!path || !vfs))
         status = store_no_memory(err);
     if (status == LINEAGE_OK)
-        status = open_connection(mirror, path,
-                                 mirror->frozen ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI : SQLITE_OPEN_READWRITE, vfs, err);
+        status = open_connection(mirror, path, mirror->frozen ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI : SQLITE_OPEN_READWRITE,
+                                 vfs, err);
     sqlite3_free(path);
     if (status == LINEAGE_OK && mirror->frozen && !mirror_file_is_same(mirror)) /* checked_pages.c took its state at the open */
         status = store_fail(err, LINEAGE_EDB, "%s/lineage.db is being written", mirror->place.path.data);
@@ -219,8 +214,7 @@ static enum lineage_status open_file(struct mirror *mirror, bool on_disk, enum m
 {
     *file = MIRROR_FILE_NEW;
     return on_disk ? open_on_disk(mirror, file, err)
-                   : open_connection(mirror, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, checked_pages_vfs(),
-                                     err);
+                   : open_connection(mirror, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, checked_pages_vfs(), err);
 }
 
 /* If the server cannot be reached, the mirror is still opened, to answer with the rows that were read before. */
@@ -323,7 +317,8 @@ static bool is_complete(int n_tables)
  * table that was changed would answer something else. Tables of SQLite itself have no effect. */
 static enum lineage_status check_schema(struct mirror *mirror, struct lineage_error *err)
 {
-    static const char sql[] = "SELECT type, sql, name FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
+    static const char sql[] =
+        "SELECT type, sql, name FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
     sqlite3_stmt *stmt = NULL;
     struct schema_place place = {0, NULL};
     enum lineage_status status = LINEAGE_OK;
@@ -496,14 +491,12 @@ enum lineage_status mirror_make_indexes(struct mirror *mirror, struct lineage_er
 
 /* Runs the statements that `generator` makes from the names in sqlite_schema. The names are read from the file instead
  * of a list, so this also works for a mirror of an earlier or later version. */
-static enum lineage_status exec_generated(struct mirror *mirror, const char *generator,
-                                          struct lineage_error *err)
+static enum lineage_status exec_generated(struct mirror *mirror, const char *generator, struct lineage_error *err)
 {
     sqlite3_stmt *stmt = NULL;
     enum lineage_status status = LINEAGE_OK;
     struct buf sql = {0};
-    if (sqlite3_prepare_v2(mirror->db, generator, -1, &stmt, NULL) != SQLITE_OK ||
-        sqlite3_step(stmt) != SQLITE_ROW)
+    if (sqlite3_prepare_v2(mirror->db, generator, -1, &stmt, NULL) != SQLITE_OK || sqlite3_step(stmt) != SQLITE_ROW)
         status = mirror_fail(mirror, "cannot list what is there", err);
     else if (sqlite3_column_text(stmt, 0))
         buf_puts(&sql, (const char *)sqlite3_column_text(stmt, 0));
@@ -527,10 +520,10 @@ enum lineage_status mirror_drop_indexes(struct mirror *mirror, struct lineage_er
  * commit, and a kill in between leaves the old mirror. */
 enum lineage_status mirror_start_anew(struct mirror *mirror, struct lineage_error *err)
 {
-    enum lineage_status status = exec_generated(
-        mirror,
-        "SELECT group_concat('DROP ' || type || ' \"' || name || '\"', ';') FROM sqlite_schema"
-        " WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite%'",
-        err);
+    enum lineage_status status =
+        exec_generated(mirror,
+                       "SELECT group_concat('DROP ' || type || ' \"' || name || '\"', ';') FROM sqlite_schema"
+                       " WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite%'",
+                       err);
     return status == LINEAGE_OK ? apply_migrations(mirror, 0, err) : status;
 }

@@ -80,8 +80,7 @@ static enum lineage_status apply_voids(struct ingest *in, struct lineage_error *
 /* Adds the row of a record without a line end. The row counts everywhere except in `rows`, and it can be removed again.
  * The rows before it are written already. The sums that it changes are copied after its parameters were inserted,
  * because the sums are found by them, and before anything is added to the sums. */
-static enum lineage_status add_provisional(struct ingest *in, const struct lineage_trial *trial,
-                                           struct lineage_error *err)
+static enum lineage_status add_provisional(struct ingest *in, const struct lineage_trial *trial, struct lineage_error *err)
 {
     struct mirror *mirror = in->mirror;
     enum lineage_status status = param_batch_rows(in->params, mirror, err);
@@ -169,11 +168,8 @@ static enum lineage_status add_row(struct ingest *in, struct parsed_record *pars
         status = store_no_memory(err);
     const uint64_t before = mirror->meta.at.next_id;
     row_note_id(trial->exp_id, &mirror->meta.at.next_id, &mirror->meta.at.id_width);
-    if (status == LINEAGE_OK && mirror->part && mirror->meta.at.log.size &&
-        mirror->meta.at.next_id == before)
-        status =
-            store_fail(err, LINEAGE_EREFUSED,
-                       "the id '%.80s' may be that of a row which is not mirrored", trial->exp_id);
+    if (status == LINEAGE_OK && mirror->part && mirror->meta.at.log.size && mirror->meta.at.next_id == before)
+        status = store_fail(err, LINEAGE_EREFUSED, "the id '%.80s' may be that of a row which is not mirrored", trial->exp_id);
     return status;
 }
 
@@ -211,8 +207,7 @@ static enum lineage_status take_record(struct ingest *in, struct parsed_record *
 static enum lineage_status start_parser(struct ingest *in, const struct tsv_record *header, struct lineage_error *err)
 {
     struct mirror *mirror = in->mirror;
-    enum lineage_status status =
-        header ? mirror_set_header(mirror, header->bytes, header->length, err) : LINEAGE_OK;
+    enum lineage_status status = header ? mirror_set_header(mirror, header->bytes, header->length, err) : LINEAGE_OK;
     if (status != LINEAGE_OK || !mirror->has_layout)
         return status;
     in->parser = row_parser_new(&mirror->layout, mirror->reader, in->much);
@@ -306,8 +301,7 @@ static enum lineage_status drop_provisional(struct ingest *in, struct lineage_er
     if (meta->provisional && status == LINEAGE_OK)
         status = provisional_undo(mirror, meta->provisional, err);
     if (status == LINEAGE_OK)
-        status = mirror_exec(
-            mirror, "DELETE FROM findings WHERE offset >= (SELECT watermark FROM meta)", err);
+        status = mirror_exec(mirror, "DELETE FROM findings WHERE offset >= (SELECT watermark FROM meta)", err);
     meta->provisional = 0;
     meta->at.next_id = meta->next_id;
     meta->at.id_width = meta->id_width;
@@ -318,17 +312,15 @@ static enum lineage_status drop_provisional(struct ingest *in, struct lineage_er
 
 /* ---- the history of a night ---- */
 
-static enum lineage_status not_apart(const struct ingest *in, const struct log_past *past,
-                                     struct lineage_error *err)
+static enum lineage_status not_apart(const struct ingest *in, const struct log_past *past, struct lineage_error *err)
 {
-    return store_fail(err, LINEAGE_EREFUSED,
-                      "record %llu of %s cannot be read without those before it",
+    return store_fail(err, LINEAGE_EREFUSED, "record %llu of %s cannot be read without those before it",
                       (unsigned long long)past->seq, in->mirror->store->log->place);
 }
 
 /* Cuts the record out of its bytes. Only a canonical header says which cells the server has looked at. */
-static enum lineage_status cut_past(struct ingest *in, const struct log_past *past,
-                                    struct row_batch *batch, struct lineage_error *err)
+static enum lineage_status cut_past(struct ingest *in, const struct log_past *past, struct row_batch *batch,
+                                    struct lineage_error *err)
 {
     struct tsv_scanner scanner;
     struct tsv_record record;
@@ -339,8 +331,7 @@ static enum lineage_status cut_past(struct ingest *in, const struct log_past *pa
     if (batch->bytes.failed)
         return store_no_memory(err);
     tsv_scanner_init(&scanner, batch->bytes.data, batch->bytes.length, past->position, past->seq);
-    if (!tsv_scan(&scanner, &record) || !record.terminated || record.length != past->length ||
-        (is_header && !record.content))
+    if (!tsv_scan(&scanner, &record) || !record.terminated || record.length != past->length || (is_header && !record.content))
         return not_apart(in, past, err);
     enum lineage_status status = is_header ? start_parser(in, &record, err) : LINEAGE_OK;
     if (status == LINEAGE_OK && (!in->parser || !in->mirror->layout.identical))
@@ -351,15 +342,13 @@ static enum lineage_status cut_past(struct ingest *in, const struct log_past *pa
 }
 
 /* The seq is the one that the row would have if every record but the header were a row, so later rows have larger seqs. */
-static enum lineage_status take_past(void *context, const struct log_past *past,
-                                     struct lineage_error *err)
+static enum lineage_status take_past(void *context, const struct log_past *past, struct lineage_error *err)
 {
     struct ingest *in = context;
     struct row_batch *batch = &in->batches[0];
     struct mirror_position *at = &in->mirror->meta.at;
     if (++in->n_past > MIRROR_PART_MAX)
-        return store_fail(err, LINEAGE_EREFUSED, "%s has too many rows that matter",
-                          in->mirror->store->log->place);
+        return store_fail(err, LINEAGE_EREFUSED, "%s has too many rows that matter", in->mirror->store->log->place);
     enum lineage_status status = cut_past(in, past, batch, err);
     if (status != LINEAGE_OK)
         return status;
@@ -378,8 +367,7 @@ static enum lineage_status take_past(void *context, const struct log_past *past,
 }
 
 /* Reads the history up to the last MIRROR_PART_TAIL records. The other records follow as in every sync. */
-static enum lineage_status ingest_history(struct ingest *in, uint64_t records,
-                                          struct lineage_error *err)
+static enum lineage_status ingest_history(struct ingest *in, uint64_t records, struct lineage_error *err)
 {
     struct mirror *mirror = in->mirror;
     const struct mirror_part *part = mirror->part;
@@ -387,14 +375,13 @@ static enum lineage_status ingest_history(struct ingest *in, uint64_t records,
         return LINEAGE_OK;
     if (records <= MIRROR_PART_TAIL)
         return store_fail(err, LINEAGE_EREFUSED, "%s has few records", mirror->store->log->place);
-    enum lineage_status status = log_history(mirror->store->log, part->keys, part->n,
-                                             records - MIRROR_PART_TAIL, take_past, in, err);
+    enum lineage_status status =
+        log_history(mirror->store->log, part->keys, part->n, records - MIRROR_PART_TAIL, take_past, in, err);
     row_batch_clear(&in->batches[0]);
     return status;
 }
 
-static enum lineage_status ingest_bytes(struct ingest *in, uint64_t records,
-                                        struct lineage_error *err)
+static enum lineage_status ingest_bytes(struct ingest *in, uint64_t records, struct lineage_error *err)
 {
     enum lineage_status status = drop_provisional(in, err);
     if (status == LINEAGE_OK)
@@ -449,8 +436,12 @@ enum lineage_status mirror_ingest_parts(struct mirror *mirror, const struct log_
 {
     struct mirror_meta *meta = &mirror->meta;
     const uint64_t there = meta->at.watermark, coming = log->size - there;
-    struct ingest in = {.mirror = mirror, .size = log->size, .row = row, .context = context,
-                        .first = meta->at.rows + 1, .much = coming > (row ? CHUNK : MUCH) && !mirror->part};
+    struct ingest in = {.mirror = mirror,
+                        .size = log->size,
+                        .row = row,
+                        .context = context,
+                        .first = meta->at.rows + 1,
+                        .much = coming > (row ? CHUNK : MUCH) && !mirror->part};
     enum lineage_status status = LINEAGE_OK;
     struct stat st;
     in.in_bulk = there == 0 || (in.much && coming > there);

@@ -19,8 +19,7 @@
 #include "statement.h"
 
 /* The values are in the order of the table of columns in trial.c. */
-static const char insert_trial_sql[] =
-    "INSERT INTO trials VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+static const char insert_trial_sql[] = "INSERT INTO trials VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 
 /* STATIC, because the row's arena keeps the texts until the statement has run, so that SQLite need not copy them. */
 static void bind_text(sqlite3_stmt *stmt, int at, const char *text)
@@ -97,8 +96,8 @@ static void bind_value(sqlite3_stmt *stmt, int at, const struct mirror_value *va
         bind_text(stmt, at, value->as.text);
 }
 
-static enum lineage_status insert_row(struct mirror *mirror, const struct lineage_trial *trial,
-                                      const struct tsv_record *record, int64_t digest, struct lineage_error *err)
+static enum lineage_status insert_row(struct mirror *mirror, const struct lineage_trial *trial, const struct tsv_record *record,
+                                      int64_t digest, struct lineage_error *err)
 {
     struct mirror_value values[MIRROR_TRIAL_VALUES];
     sqlite3_stmt *stmt;
@@ -114,8 +113,7 @@ static enum lineage_status insert_row(struct mirror *mirror, const struct lineag
 /* Binds the first two columns of every side table. exp_id is in each of them, so that people can query them without a
  * join. */
 static enum lineage_status prepare_part(struct mirror *mirror, sqlite3_stmt **stmt, const char *sql,
-                                        const struct lineage_trial *trial,
-                                        struct lineage_error *err)
+                                        const struct lineage_trial *trial, struct lineage_error *err)
 {
     enum lineage_status status = mirror_prepare(mirror, stmt, sql, err);
     if (status == LINEAGE_OK) {
@@ -126,14 +124,12 @@ static enum lineage_status prepare_part(struct mirror *mirror, sqlite3_stmt **st
 }
 
 /* Each turn is a row of its own, so that one turn can be queried over all trials. */
-static enum lineage_status insert_turns(struct mirror *mirror, const struct lineage_trial *trial,
-                                        struct lineage_error *err)
+static enum lineage_status insert_turns(struct mirror *mirror, const struct lineage_trial *trial, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = LINEAGE_OK;
     for (size_t i = 0; status == LINEAGE_OK && i < trial->n_turns; i++) {
-        status =
-            prepare_part(mirror, &stmt, "REPLACE INTO turn_stats VALUES (?,?,?,?,?,?)", trial, err);
+        status = prepare_part(mirror, &stmt, "REPLACE INTO turn_stats VALUES (?,?,?,?,?,?)", trial, err);
         if (status != LINEAGE_OK)
             break;
         sqlite3_bind_int64(stmt, 3, trial->turns[i].turn);
@@ -147,8 +143,7 @@ static enum lineage_status insert_turns(struct mirror *mirror, const struct line
 
 /* An extra cell is stored as text and, if possible, as a number too: queries compare the number, printers show the
  * text. */
-static enum lineage_status insert_extras(struct mirror *mirror, const struct lineage_trial *trial,
-                                         struct lineage_error *err)
+static enum lineage_status insert_extras(struct mirror *mirror, const struct lineage_trial *trial, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     double value;
@@ -167,8 +162,7 @@ static enum lineage_status insert_extras(struct mirror *mirror, const struct lin
     return status;
 }
 
-static enum lineage_status insert_metrics(struct mirror *mirror, const struct lineage_trial *trial,
-                                          struct lineage_error *err)
+static enum lineage_status insert_metrics(struct mirror *mirror, const struct lineage_trial *trial, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = LINEAGE_OK;
@@ -237,9 +231,8 @@ enum lineage_status mirror_insert_parts(struct mirror *mirror, const struct line
 }
 
 /* The row of the trial is inserted first, because the rows of the other tables refer to it. */
-enum lineage_status mirror_insert(struct mirror *mirror, const struct lineage_trial *trial,
-                                  const struct tsv_record *record, int64_t digest, struct param_batch *params,
-                                  struct lineage_error *err)
+enum lineage_status mirror_insert(struct mirror *mirror, const struct lineage_trial *trial, const struct tsv_record *record,
+                                  int64_t digest, struct param_batch *params, struct lineage_error *err)
 {
     enum lineage_status status = insert_row(mirror, trial, record, digest, err);
     if (status == LINEAGE_OK)
@@ -248,17 +241,15 @@ enum lineage_status mirror_insert(struct mirror *mirror, const struct lineage_tr
 }
 
 /* Names of the kinds of fault as listed in FORMAT.md; `verify` prints these names. */
-static const char *const fault_kinds[] = {[ROW_LONG] = "long",         [ROW_SHORT] = "short",
-                                          [ROW_BAD_STATUS] = "status", [ROW_NOT_UTF8] = "utf8",
-                                          [ROW_HEADER_AGAIN] = "header", [ROW_BAD_NUMBER] = "number"};
+static const char *const fault_kinds[] = {[ROW_LONG] = "long",     [ROW_SHORT] = "short",         [ROW_BAD_STATUS] = "status",
+                                          [ROW_NOT_UTF8] = "utf8", [ROW_HEADER_AGAIN] = "header", [ROW_BAD_NUMBER] = "number"};
 
-enum lineage_status mirror_insert_finding(struct mirror *mirror, const struct tsv_record *record,
-                                          int64_t digest, enum row_fault fault, bool is_row, const char *exp_id,
-                                          const char *text, struct lineage_error *err)
+enum lineage_status mirror_insert_finding(struct mirror *mirror, const struct tsv_record *record, int64_t digest,
+                                          enum row_fault fault, bool is_row, const char *exp_id, const char *text,
+                                          struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status =
-        mirror_prepare(mirror, &stmt, "REPLACE INTO findings VALUES (?,?,?,?,?,?,?,?)", err);
+    enum lineage_status status = mirror_prepare(mirror, &stmt, "REPLACE INTO findings VALUES (?,?,?,?,?,?,?,?)", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_int64(stmt, 1, (int64_t)record->offset);

@@ -31,16 +31,15 @@ struct window {
 
 /* Returns bytes [offset, offset+length), or fewer if the file ends. Records are requested in the order of the file, so
  * nearly all of them are in the stretch that was read last. */
-static enum lineage_status look(struct window *window, uint64_t offset, size_t length,
-                                const char **bytes, size_t *n, struct lineage_error *err)
+static enum lineage_status look(struct window *window, uint64_t offset, size_t length, const char **bytes, size_t *n,
+                                struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
     uint64_t at = offset - window->offset; /* wraps to a huge value if offset is before the window */
     if (at > window->bytes.length || length > window->bytes.length - at) {
         window->offset = offset;
         window->bytes.length = 0;
-        status =
-            log_read(window->log, offset, length > window->ahead ? length : window->ahead, &window->bytes, err);
+        status = log_read(window->log, offset, length > window->ahead ? length : window->ahead, &window->bytes, err);
         at = 0;
     }
     size_t there = window->bytes.length - (size_t)at;
@@ -49,8 +48,8 @@ static enum lineage_status look(struct window *window, uint64_t offset, size_t l
     return status;
 }
 
-static enum lineage_status is_same(struct window *window, uint64_t offset, size_t length,
-                                   int64_t digest, bool *same, struct lineage_error *err)
+static enum lineage_status is_same(struct window *window, uint64_t offset, size_t length, int64_t digest, bool *same,
+                                   struct lineage_error *err)
 {
     const char *bytes;
     size_t n;
@@ -61,16 +60,14 @@ static enum lineage_status is_same(struct window *window, uint64_t offset, size_
 
 /* Whether there are only line ends from offset to end. If log_blank or an editor turned a record into line ends, no row
  * was changed. */
-static enum lineage_status is_blank(struct window *window, uint64_t offset, uint64_t end,
-                                    bool *blank, struct lineage_error *err)
+static enum lineage_status is_blank(struct window *window, uint64_t offset, uint64_t end, bool *blank, struct lineage_error *err)
 {
     const char *bytes;
     size_t n;
     enum lineage_status status = LINEAGE_OK;
     *blank = true;
     while (status == LINEAGE_OK && *blank && offset < end) {
-        status = look(window, offset, end - offset < WINDOW ? (size_t)(end - offset) : WINDOW,
-                      &bytes, &n, err);
+        status = look(window, offset, end - offset < WINDOW ? (size_t)(end - offset) : WINDOW, &bytes, &n, err);
         for (size_t i = 0; i < n; i++)
             *blank = *blank && (bytes[i] == '\n' || bytes[i] == '\r');
         *blank = *blank && n;
@@ -81,8 +78,8 @@ static enum lineage_status is_blank(struct window *window, uint64_t offset, uint
 
 /* The header is the first record that is not empty; *end is where it ends. It is compared byte by byte instead of by
  * a digest, because it decides how every row is read. */
-static enum lineage_status check_header(struct mirror *mirror, struct window *window, uint64_t *end,
-                                        bool *same, struct lineage_error *err)
+static enum lineage_status check_header(struct mirror *mirror, struct window *window, uint64_t *end, bool *same,
+                                        struct lineage_error *err)
 {
     const char *bytes;
     size_t n, blank = 0;
@@ -113,8 +110,7 @@ static bool looks_touched(const struct mirror *mirror, const struct log_state *l
 /* The last record reaches up to the watermark, except for empty lines after the record. If another tool rewrote the
  * file with a row more or less before that record, other bytes are at its place. This is the cheapest test that notices
  * most changes. */
-static enum lineage_status check_last(struct mirror *mirror, struct window *window, bool *same,
-                                      struct lineage_error *err)
+static enum lineage_status check_last(struct mirror *mirror, struct window *window, bool *same, struct lineage_error *err)
 {
     const struct mirror_meta *meta = &mirror->meta;
     struct tsv_scanner scanner;
@@ -124,11 +120,10 @@ static enum lineage_status check_last(struct mirror *mirror, struct window *wind
     if (!meta->last_offset)
         return LINEAGE_OK;
     enum lineage_status status =
-        look(window, meta->last_offset, (size_t)(meta->at.watermark - meta->last_offset), &bytes,
-             &n, err);
+        look(window, meta->last_offset, (size_t)(meta->at.watermark - meta->last_offset), &bytes, &n, err);
     tsv_scanner_init(&scanner, bytes, n, meta->last_offset, 1);
-    *same = status == LINEAGE_OK && tsv_scan(&scanner, &record) &&
-            record_digest(record.bytes, record.length) == meta->last_digest;
+    *same =
+        status == LINEAGE_OK && tsv_scan(&scanner, &record) && record_digest(record.bytes, record.length) == meta->last_digest;
     return status;
 }
 
@@ -143,8 +138,7 @@ enum lineage_status mirror_ends_in_log(struct mirror *mirror, bool *ends, struct
 
 /* The tests are ordered by cost: the size, the header, the last record, and all bytes only if the file looks
  * touched. */
-enum lineage_status mirror_check_ends(struct mirror *mirror, const struct log_state *log,
-                                      bool *same, struct lineage_error *err)
+enum lineage_status mirror_check_ends(struct mirror *mirror, const struct log_state *log, bool *same, struct lineage_error *err)
 {
     struct window window = {.log = mirror->store->log};
     const struct mirror_meta *meta = &mirror->meta;
@@ -181,12 +175,10 @@ static enum lineage_status advance(struct records *records, int i, struct lineag
 /* The row of a last record without a line end is left out, because that record is allowed to change. */
 static enum lineage_status start(struct records *records, struct lineage_error *err)
 {
-    static const char rows[] =
-        "SELECT offset, length, digest, line FROM trials WHERE seq <= (SELECT rows FROM meta)"
-        " ORDER BY seq";
-    static const char damaged[] =
-        "SELECT offset, length, digest, line FROM findings WHERE NOT is_row"
-        " AND offset < (SELECT watermark FROM meta) ORDER BY offset";
+    static const char rows[] = "SELECT offset, length, digest, line FROM trials WHERE seq <= (SELECT rows FROM meta)"
+                               " ORDER BY seq";
+    static const char damaged[] = "SELECT offset, length, digest, line FROM findings WHERE NOT is_row"
+                                  " AND offset < (SELECT watermark FROM meta) ORDER BY offset";
     enum lineage_status status = mirror_prepare(records->mirror, &records->stmt[0], rows, err);
     if (status == LINEAGE_OK)
         status = mirror_prepare(records->mirror, &records->stmt[1], damaged, err);
@@ -200,15 +192,14 @@ static enum lineage_status start(struct records *records, struct lineage_error *
 static int next(const struct records *records)
 {
     if (records->has[0] && records->has[1])
-        return sqlite3_column_int64(records->stmt[1], 0) <
-               sqlite3_column_int64(records->stmt[0], 0);
+        return sqlite3_column_int64(records->stmt[1], 0) < sqlite3_column_int64(records->stmt[0], 0);
     return records->has[0] ? 0 : records->has[1] ? 1 : -1;
 }
 
 /* Compares everything after the header; *line becomes the line of the first changed record. Between two records there
  * must only be line ends; otherwise a row that was inserted there would be missed. */
-static enum lineage_status compare(struct records *records, struct window *window, uint64_t end,
-                                   uint64_t *line, struct lineage_error *err)
+static enum lineage_status compare(struct records *records, struct window *window, uint64_t end, uint64_t *line,
+                                   struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
     bool same = true;
@@ -218,8 +209,7 @@ static enum lineage_status compare(struct records *records, struct window *windo
         *line = (uint64_t)sqlite3_column_int64(records->stmt[i], 3);
         status = is_blank(window, end, offset, &same, err);
         if (status == LINEAGE_OK && same)
-            status = is_same(window, offset, length, sqlite3_column_int64(records->stmt[i], 2),
-                             &same, err);
+            status = is_same(window, offset, length, sqlite3_column_int64(records->stmt[i], 2), &same, err);
         end = offset + length;
         if (status == LINEAGE_OK && same)
             status = advance(records, i, err);
@@ -234,8 +224,7 @@ static enum lineage_status compare(struct records *records, struct window *windo
 }
 
 /* The header is line 1 in messages, even if empty lines come before it. */
-enum lineage_status mirror_first_change(struct mirror *mirror, uint64_t *line,
-                                        struct lineage_error *err)
+enum lineage_status mirror_first_change(struct mirror *mirror, uint64_t *line, struct lineage_error *err)
 {
     struct window window = {.log = mirror->store->log, .ahead = WINDOW};
     struct records records = {.mirror = mirror};

@@ -28,8 +28,7 @@ void mirror_forget_header(struct mirror *mirror)
 }
 
 /* The header is parsed from a copy, because the scanner's bytes are gone when the next chunk is read. */
-enum lineage_status mirror_set_header(struct mirror *mirror, const char *bytes, size_t length,
-                                      struct lineage_error *err)
+enum lineage_status mirror_set_header(struct mirror *mirror, const char *bytes, size_t length, struct lineage_error *err)
 {
     struct tsv_scanner scanner;
     struct tsv_record record = {0};
@@ -80,8 +79,7 @@ static void read_meta(struct mirror *mirror, sqlite3_stmt *stmt)
 /* The caller compares the metric, because the mirror must be rebuilt if the scores in its tables come from another
  * column. The header is parsed only if it differs from the current one, because this runs at every sync that finds
  * something new. */
-enum lineage_status mirror_load_meta(struct mirror *mirror, char metric[LINEAGE_NAME_MAX],
-                                     struct lineage_error *err)
+enum lineage_status mirror_load_meta(struct mirror *mirror, char metric[LINEAGE_NAME_MAX], struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(
@@ -132,13 +130,11 @@ enum lineage_status mirror_save_meta(struct mirror *mirror, struct lineage_error
                               (int64_t)meta->id_width,
                               meta->provisional,
                               meta->at.names};
-    enum lineage_status status = mirror_prepare(
-        mirror, &stmt, "REPLACE INTO meta VALUES (0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
+    enum lineage_status status = mirror_prepare(mirror, &stmt, "REPLACE INTO meta VALUES (0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, mirror->store->config.metric, -1, SQLITE_STATIC);
-    sqlite3_bind_blob(stmt, 2, mirror->header.length ? mirror->header.data : "",
-                      (int)mirror->header.length, SQLITE_STATIC);
+    sqlite3_bind_blob(stmt, 2, mirror->header.length ? mirror->header.data : "", (int)mirror->header.length, SQLITE_STATIC);
     for (int i = 0; i < (int)(sizeof values / sizeof *values); i++)
         sqlite3_bind_int64(stmt, 3 + i, values[i]);
     return mirror_run(mirror, stmt, err);

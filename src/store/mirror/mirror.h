@@ -34,8 +34,8 @@ struct mirror;
  * they are kept. The rules of verdicts are above the mirror, so its owner passes this function.
  */
 struct mirror_seqs;
-typedef enum lineage_status mirror_judge_fn(struct lineage_store *store, const struct mirror_seqs *seqs, int64_t first, int64_t last,
-                                            struct lineage_error *err);
+typedef enum lineage_status mirror_judge_fn(struct lineage_store *store, const struct mirror_seqs *seqs, int64_t first,
+                                            int64_t last, struct lineage_error *err);
 
 /* Opens the mirror of a store whose log is open. The store must outlive the mirror. This does not read the log yet. */
 enum lineage_status mirror_open(struct mirror **mirror, struct lineage_store *store, mirror_judge_fn *judge,
@@ -116,8 +116,7 @@ void mirror_forget_damage(struct mirror *mirror);
  * this user's mirror is nearly up to date.
  */
 enum { MIRROR_PART_TAIL = 1000, MIRROR_PART_MIN = 10000, MIRROR_PART_MAX = 100000 };
-enum lineage_status mirror_follow_night(struct mirror *mirror, const uint64_t *keys, size_t n,
-                                        struct lineage_error *err);
+enum lineage_status mirror_follow_night(struct mirror *mirror, const uint64_t *keys, size_t n, struct lineage_error *err);
 
 bool mirror_is_part(const struct mirror *mirror);
 bool mirror_part_has_key(const struct mirror *mirror, uint64_t key);
@@ -147,12 +146,12 @@ const struct lineage_error *mirror_fallback(const struct mirror *mirror);
 /* How far the mirror has read. */
 struct mirror_position {
     struct log_state log; /* at the last sync */
-    uint64_t watermark;   /* end of the last terminated record that was read */
-    uint64_t line;        /* number of the line that begins there */
-    uint64_t rows;        /* number of rows, without the provisional one */
-    uint64_t next_id;     /* largest numeric exp_id + 1 */
-    size_t id_width;      /* digits of the widest numeric exp_id */
-    int64_t names;        /* of the parameters of the trials: as in schema/011_names.sql */
+    uint64_t watermark; /* end of the last terminated record that was read */
+    uint64_t line; /* number of the line that begins there */
+    uint64_t rows; /* number of rows, without the provisional one */
+    uint64_t next_id; /* largest numeric exp_id + 1 */
+    size_t id_width; /* digits of the widest numeric exp_id */
+    int64_t names; /* of the parameters of the trials: as in schema/011_names.sql */
 };
 const struct mirror_position *mirror_position(const struct mirror *mirror);
 

@@ -29,8 +29,7 @@ static uint32_t number_at(const unsigned char *header, size_t at)
  * nothing that could be lost. */
 static bool has_our_tables(const struct mirror *mirror)
 {
-    static const char sql[] =
-        "SELECT count(*) = 0 OR sum(name IN ('trials', 'param_rows', 'meta')) = 3 FROM sqlite_schema";
+    static const char sql[] = "SELECT count(*) = 0 OR sum(name IN ('trials', 'param_rows', 'meta')) = 3 FROM sqlite_schema";
     char *path = mirror_file_path(mirror, false);
     sqlite3 *db = NULL;
     sqlite3_stmt *stmt = NULL;

@@ -171,7 +171,8 @@ static enum lineage_status use_private(struct mirror *mirror, bool tell, struct 
         status = store_fail_errno(err, LINEAGE_EDB, "cannot open %s", path.data);
     if (made && tell)
         store_notice(mirror->store, 0,
-                     "%s/" PLACE_MIRROR " or a journal beside it was not made by this user's commands, so it is not used; the mirror "
+                     "%s/" PLACE_MIRROR
+                     " or a journal beside it was not made by this user's commands, so it is not used; the mirror "
                      "is in %s. `lineage rebuild` replaces the file beside the log",
                      mirror->store->dir, path.data);
     if (status == LINEAGE_OK)

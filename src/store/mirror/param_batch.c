@@ -105,12 +105,14 @@ static const char *intern(struct param_batch *batch, const char *name)
 
 static bool add_one(struct param_batch *batch, const struct lineage_param *param, const struct lineage_trial *trial)
 {
-    if (batch->n == batch->capacity &&
-        !grow((void **)(void *)&batch->rows, &batch->capacity, sizeof *batch->rows))
+    if (batch->n == batch->capacity && !grow((void **)(void *)&batch->rows, &batch->capacity, sizeof *batch->rows))
         return false;
     bool scored = trial->score.present && isfinite(trial->score.value);
-    struct param_row row = {.key = intern(batch, param->name), .score = scored ? trial->score.value : NAN,
-                            .seq = trial->seq & MAX_SEQ, .label = trial->status, .is_text = param->text != NULL};
+    struct param_row row = {.key = intern(batch, param->name),
+                            .score = scored ? trial->score.value : NAN,
+                            .seq = trial->seq & MAX_SEQ,
+                            .label = trial->status,
+                            .is_text = param->text != NULL};
     if (param->text)
         row.value.text = arena_text(&batch->keys, param->text, strlen(param->text));
     else
@@ -124,8 +126,8 @@ static bool add_one(struct param_batch *batch, const struct lineage_param *param
 
 /* A full batch is flushed before the trial is added and not after, so that the last trial, too, waits in the batch as a
  * whole. A parameter with the value nan is left out, because it has no place on an axis. */
-enum lineage_status param_batch_add(struct param_batch *batch, struct mirror *mirror,
-                                    const struct lineage_trial *trial, struct lineage_error *err)
+enum lineage_status param_batch_add(struct param_batch *batch, struct mirror *mirror, const struct lineage_trial *trial,
+                                    struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
     if (batch->n >= BATCH)
@@ -175,12 +177,10 @@ static void bind_setting(sqlite3_stmt *stmt, int at, const struct param_row *row
         sqlite3_bind_double(stmt, at + 1, row->value.number);
 }
 
-static enum lineage_status insert_rows(struct mirror *mirror, const struct param_row *rows,
-                                       size_t n, struct lineage_error *err)
+static enum lineage_status insert_rows(struct mirror *mirror, const struct param_row *rows, size_t n, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status =
-        mirror_prepare(mirror, &stmt, n == GROUP ? insert_group : insert_one, err);
+    enum lineage_status status = mirror_prepare(mirror, &stmt, n == GROUP ? insert_group : insert_one, err);
     if (status != LINEAGE_OK)
         return status;
     for (size_t i = 0; i < n; i++) {
@@ -226,17 +226,15 @@ struct sums {
 
 /* The rows are updated in place, because counts and smallest and largest scores do not depend on how the trials were
  * divided among syncs. coalesce is needed because min of NULL and a number is NULL. */
-#define ADD_TO_SUMS                                                                                                    \
-    " ON CONFLICT (key, value, status) DO UPDATE SET n = n + excluded.n,"                                              \
-    " low = coalesce(min(low, excluded.low), low, excluded.low),"                                                      \
+#define ADD_TO_SUMS                                                                                                              \
+    " ON CONFLICT (key, value, status) DO UPDATE SET n = n + excluded.n,"                                                        \
+    " low = coalesce(min(low, excluded.low), low, excluded.low),"                                                                \
     " high = coalesce(max(high, excluded.high), high, excluded.high)"
 
 static const char sum_one[] = "INSERT OR FAIL INTO param_values VALUES (?,?,?,?,?,?)" ADD_TO_SUMS;
-static const char sum_group[] =
-    "INSERT OR FAIL INTO param_values VALUES " TIMES_63("(?,?,?,?,?,?),") "(?,?,?,?,?,?)" ADD_TO_SUMS;
+static const char sum_group[] = "INSERT OR FAIL INTO param_values VALUES " TIMES_63("(?,?,?,?,?,?),") "(?,?,?,?,?,?)" ADD_TO_SUMS;
 
-static enum lineage_status write_sums(struct mirror *mirror, const struct sum *sums, size_t n,
-                                      struct lineage_error *err)
+static enum lineage_status write_sums(struct mirror *mirror, const struct sum *sums, size_t n, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(mirror, &stmt, n == GROUP ? sum_group : sum_one, err);
@@ -304,8 +302,7 @@ enum lineage_status param_batch_sums(struct param_batch *batch, struct mirror *m
     return status;
 }
 
-enum lineage_status param_batch_flush(struct param_batch *batch, struct mirror *mirror,
-                                      struct lineage_error *err)
+enum lineage_status param_batch_flush(struct param_batch *batch, struct mirror *mirror, struct lineage_error *err)
 {
     enum lineage_status status = param_batch_rows(batch, mirror, err);
     return status == LINEAGE_OK ? param_batch_sums(batch, mirror, err) : status;

@@ -51,7 +51,7 @@ enum lineage_status param_function_register(struct mirror *mirror, struct lineag
     int code = sqlite3_create_function_v2(mirror->db, "moment", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, find_moment, NULL,
                                           NULL, NULL);
     for (int n = 2; code == SQLITE_OK && n <= 3; n++)
-        code = sqlite3_create_function_v2(mirror->db, "param", n, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
-                                          &mirror->notes_arena, find_param, NULL, NULL, NULL);
+        code = sqlite3_create_function_v2(mirror->db, "param", n, SQLITE_UTF8 | SQLITE_DETERMINISTIC, &mirror->notes_arena,
+                                          find_param, NULL, NULL, NULL);
     return code == SQLITE_OK ? LINEAGE_OK : mirror_fail(mirror, "cannot add a function", err);
 }

@@ -46,23 +46,19 @@ static bool is_nearly_up_to_date(struct mirror *mirror, const struct log_state *
 {
     char metric[LINEAGE_NAME_MAX];
     const struct mirror_position *at = &mirror->meta.at;
-    bool read = mirror_recover(mirror, NULL) == LINEAGE_OK &&
-                mirror_load_meta(mirror, metric, NULL) == LINEAGE_OK;
-    return read && strcmp(metric, mirror->store->config.metric) == 0 &&
-           log_is_same(&at->log, log) && at->watermark && at->watermark <= log->size &&
-           log->size - at->watermark <= MIRROR_PART_MIN * (log->size / log->records);
+    bool read = mirror_recover(mirror, NULL) == LINEAGE_OK && mirror_load_meta(mirror, metric, NULL) == LINEAGE_OK;
+    return read && strcmp(metric, mirror->store->config.metric) == 0 && log_is_same(&at->log, log) && at->watermark &&
+           at->watermark <= log->size && log->size - at->watermark <= MIRROR_PART_MIN * (log->size / log->records);
 }
 
 /* A second score and a measured noise floor depend on rows that are not kept. */
-enum lineage_status mirror_follow_night(struct mirror *mirror, const uint64_t *keys, size_t n,
-                                        struct lineage_error *err)
+enum lineage_status mirror_follow_night(struct mirror *mirror, const uint64_t *keys, size_t n, struct lineage_error *err)
 {
     struct log_state now;
     const struct lineage_store *store = mirror->store;
     const bool depends = store->config.noise_freedom || store->config.second[0];
-    if (mirror->part || depends || !log_has_history(store->log) ||
-        log_look(store->log, &now, NULL) != LINEAGE_OK || now.records <= MIRROR_PART_MIN ||
-        is_nearly_up_to_date(mirror, &now))
+    if (mirror->part || depends || !log_has_history(store->log) || log_look(store->log, &now, NULL) != LINEAGE_OK ||
+        now.records <= MIRROR_PART_MIN || is_nearly_up_to_date(mirror, &now))
         return LINEAGE_OK;
     mirror->part = part_new(keys, n);
     if (!mirror->part)

@@ -8,8 +8,7 @@
 
 /* Runs a script with seq bound in each of its statements, which sqlite3_exec cannot do. The scripts are files in
  * schema/, beside the definitions of the tables that they change. */
-static enum lineage_status run_script(struct mirror *mirror, const char *sql, int64_t seq,
-                                      struct lineage_error *err)
+static enum lineage_status run_script(struct mirror *mirror, const char *sql, int64_t seq, struct lineage_error *err)
 {
     for (;;) {
         sqlite3_stmt *stmt = NULL;
@@ -26,8 +25,7 @@ static enum lineage_status run_script(struct mirror *mirror, const char *sql, in
     }
 }
 
-enum lineage_status provisional_keep_sums(struct mirror *mirror, int64_t seq,
-                                          struct lineage_error *err)
+enum lineage_status provisional_keep_sums(struct mirror *mirror, int64_t seq, struct lineage_error *err)
 {
     return run_script(mirror, schema_before, seq, err);
 }

@@ -81,8 +81,7 @@ static enum lineage_status parse_record(struct row_parser *parser, struct row_ba
     enum lineage_status status = tsv_parse(parser->reader, &parsed->record, &cells, &n, &batch->err);
     if (status != LINEAGE_OK)
         return status;
-    parsed->is_row =
-        row_read(&parsed->trial, parser->layout, cells, n, &batch->arena, &parsed->fault, reason, &status);
+    parsed->is_row = row_read(&parsed->trial, parser->layout, cells, n, &batch->arena, &parsed->fault, reason, &status);
     if (status == LINEAGE_OK && parsed->fault != ROW_SOUND)
         status = keep_fault(batch, parsed, reason, cells, n, parser->layout->column[0]);
     return status == LINEAGE_OK ? status : store_no_memory(&batch->err);

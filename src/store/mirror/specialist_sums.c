@@ -71,8 +71,7 @@ static enum lineage_status load_labels(struct specialist_sums *sums, sqlite3_stm
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-static enum lineage_status load_calibration(struct specialist_sums *sums, struct entry *entry,
-                                            struct lineage_error *err)
+static enum lineage_status load_calibration(struct specialist_sums *sums, struct entry *entry, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(sums->mirror, &stmt,
@@ -93,12 +92,11 @@ static enum lineage_status load_calibration(struct specialist_sums *sums, struct
     return mirror_end_rows(stmt, status);
 }
 
-static enum lineage_status load_entry(struct specialist_sums *sums, struct entry *entry,
-                                      struct lineage_error *err)
+static enum lineage_status load_entry(struct specialist_sums *sums, struct entry *entry, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(
-        sums->mirror, &stmt, "SELECT status, n FROM label_counts WHERE specialist = ?", err);
+    enum lineage_status status =
+        mirror_prepare(sums->mirror, &stmt, "SELECT status, n FROM label_counts WHERE specialist = ?", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, entry->name, -1, SQLITE_STATIC);
@@ -143,9 +141,8 @@ static enum lineage_status find_entry(struct specialist_sums *sums, const char *
 static void calibrate(struct entry *entry, const struct lineage_trial *trial)
 {
     double expected, actual = trial->delta_vs_best.value;
-    if ((trial->status != LINEAGE_KEEP && trial->status != LINEAGE_DISCARD) ||
-        !trial->delta_vs_best.present || !isfinite(actual) ||
-        !expected_number(&expected, trial->expected_delta) || !isfinite(expected))
+    if ((trial->status != LINEAGE_KEEP && trial->status != LINEAGE_DISCARD) || !trial->delta_vs_best.present ||
+        !isfinite(actual) || !expected_number(&expected, trial->expected_delta) || !isfinite(expected))
         return;
     entry->n++;
     entry->same_sign += (expected > 0 && actual > 0) || (expected < 0 && actual < 0);
@@ -156,7 +153,7 @@ static void calibrate(struct entry *entry, const struct lineage_trial *trial)
 
 /* Flushed when there are as many entries as buckets, which bounds the memory and keeps the chains short. */
 enum lineage_status specialist_sums_add(struct specialist_sums *sums, const struct lineage_trial *trial,
-                              struct lineage_error *err)
+                                        struct lineage_error *err)
 {
     struct entry *entry;
     enum lineage_status status = sums->n >= sums->capacity ? specialist_sums_flush(sums, err) : LINEAGE_OK;
@@ -169,12 +166,11 @@ enum lineage_status specialist_sums_add(struct specialist_sums *sums, const stru
     return LINEAGE_OK;
 }
 
-static enum lineage_status write_label(struct specialist_sums *sums, const struct entry *entry,
-                                       enum lineage_label label, struct lineage_error *err)
+static enum lineage_status write_label(struct specialist_sums *sums, const struct entry *entry, enum lineage_label label,
+                                       struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status =
-        mirror_prepare(sums->mirror, &stmt, "REPLACE INTO label_counts VALUES (?, ?, ?)", err);
+    enum lineage_status status = mirror_prepare(sums->mirror, &stmt, "REPLACE INTO label_counts VALUES (?, ?, ?)", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, entry->name, -1, SQLITE_STATIC);
@@ -183,12 +179,10 @@ static enum lineage_status write_label(struct specialist_sums *sums, const struc
     return mirror_run(sums->mirror, stmt, err);
 }
 
-static enum lineage_status write_calibration(struct specialist_sums *sums, const struct entry *entry,
-                                             struct lineage_error *err)
+static enum lineage_status write_calibration(struct specialist_sums *sums, const struct entry *entry, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status =
-        mirror_prepare(sums->mirror, &stmt, "REPLACE INTO calibration VALUES (?,?,?,?,?,?)", err);
+    enum lineage_status status = mirror_prepare(sums->mirror, &stmt, "REPLACE INTO calibration VALUES (?,?,?,?,?,?)", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, entry->name, -1, SQLITE_STATIC);
@@ -201,8 +195,7 @@ static enum lineage_status write_calibration(struct specialist_sums *sums, const
 }
 
 /* Labels without trials get no row. */
-static enum lineage_status write_entry(struct specialist_sums *sums, const struct entry *entry,
-                                       struct lineage_error *err)
+static enum lineage_status write_entry(struct specialist_sums *sums, const struct entry *entry, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
     for (int i = 0; status == LINEAGE_OK && i < LINEAGE_N_LABELS; i++)

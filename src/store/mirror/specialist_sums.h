@@ -13,7 +13,7 @@ void specialist_sums_free(struct specialist_sums *sums);
 
 /* Counts a trial. Call it in the order of the log. */
 enum lineage_status specialist_sums_add(struct specialist_sums *sums, const struct lineage_trial *trial,
-                              struct lineage_error *err);
+                                        struct lineage_error *err);
 
 /* Writes the sums into their tables. */
 enum lineage_status specialist_sums_flush(struct specialist_sums *sums, struct lineage_error *err);

@@ -49,7 +49,8 @@ enum lineage_status mirror_fail(struct mirror *mirror, const char *doing, struct
         code = SQLITE_CORRUPT;
     else if (code == SQLITE_INTERRUPT)
         return store_fail(err, LINEAGE_ECANCELLED, "cancelled");
-    mirror->damaged = mirror->damaged || (mirror->on_disk && (code == SQLITE_CORRUPT || code == SQLITE_NOTADB || is_other_schema(mirror, code)));
+    mirror->damaged = mirror->damaged ||
+                      (mirror->on_disk && (code == SQLITE_CORRUPT || code == SQLITE_NOTADB || is_other_schema(mirror, code)));
     mirror->unusable = mirror->unusable || (mirror->on_disk && is_disk_failure(code));
     if (mirror->endless)
         return store_fail(err, status, "lineage.db: %s: a statement does not end", doing);
@@ -59,15 +60,12 @@ enum lineage_status mirror_fail(struct mirror *mirror, const char *doing, struct
 enum lineage_status mirror_exec(struct mirror *mirror, const char *sql, struct lineage_error *err)
 {
     mirror->looks = 0;
-    return sqlite3_exec(mirror->db, sql, NULL, NULL, NULL) == SQLITE_OK
-               ? LINEAGE_OK
-               : mirror_fail(mirror, "cannot run", err);
+    return sqlite3_exec(mirror->db, sql, NULL, NULL, NULL) == SQLITE_OK ? LINEAGE_OK : mirror_fail(mirror, "cannot run", err);
 }
 
 bool mirror_begin_reading(struct mirror *mirror)
 {
-    return mirror->db && sqlite3_get_autocommit(mirror->db) &&
-           sqlite3_exec(mirror->db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK;
+    return mirror->db && sqlite3_get_autocommit(mirror->db) && sqlite3_exec(mirror->db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK;
 }
 
 /* COMMIT instead of ROLLBACK, because ROLLBACK would end the statements that a caller still reads. */
@@ -80,8 +78,7 @@ void mirror_end_reading(struct mirror *mirror, bool began)
 /* Statements are looked up by the address of their text, because each text is a constant, and comparing sixty pointers
  * is faster than hashing a text. A statement is reset before use, because a caller that returned early may have left it
  * in the middle. PERSISTENT tells SQLite not to use the small memory pool for short-lived statements. */
-enum lineage_status mirror_prepare(struct mirror *mirror, sqlite3_stmt **stmt, const char *sql,
-                                   struct lineage_error *err)
+enum lineage_status mirror_prepare(struct mirror *mirror, sqlite3_stmt **stmt, const char *sql, struct lineage_error *err)
 {
     mirror->looks = 0;
     for (size_t i = 0; i < mirror->n_statements; i++)
@@ -102,8 +99,7 @@ enum lineage_status mirror_prepare(struct mirror *mirror, sqlite3_stmt **stmt, c
 }
 
 /* A statement that failed is reset at once, because otherwise it would keep its read transaction open. */
-enum lineage_status mirror_step(struct mirror *mirror, sqlite3_stmt *stmt,
-                                struct lineage_error *err)
+enum lineage_status mirror_step(struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
 {
     int code = sqlite3_step(stmt);
     if (code == SQLITE_ROW)
@@ -121,7 +117,8 @@ enum lineage_status mirror_end_rows(sqlite3_stmt *stmt, enum lineage_status stat
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-enum lineage_status mirror_list_seqs(struct mirror_seqs *seqs, struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
+enum lineage_status mirror_list_seqs(struct mirror_seqs *seqs, struct mirror *mirror, sqlite3_stmt *stmt,
+                                     struct lineage_error *err)
 {
     enum lineage_status status;
     while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)

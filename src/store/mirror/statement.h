@@ -36,7 +36,8 @@ enum lineage_status mirror_end_rows(sqlite3_stmt *stmt, enum lineage_status stat
 
 /* Adds the seqs in the first column of all rows of a statement, and resets it. Bind its values before the call. After a failure the list
  * has some of them. */
-enum lineage_status mirror_list_seqs(struct mirror_seqs *seqs, struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err);
+enum lineage_status mirror_list_seqs(struct mirror_seqs *seqs, struct mirror *mirror, sqlite3_stmt *stmt,
+                                     struct lineage_error *err);
 
 /* Fills err from SQLite's last failure: LINEAGE_ELOCKED if the file is busy, LINEAGE_ENOMEM, LINEAGE_ECANCELLED, else
  * LINEAGE_EDB. Damage is recorded for mirror_mended. */

@@ -13,13 +13,11 @@
 #include "mirror_internal.h"
 #include "statement.h"
 
-static enum lineage_status insert_step(struct mirror *mirror, const struct lineage_trial *trial,
-                                       json_int_t step, const char *key, double value,
-                                       struct lineage_error *err)
+static enum lineage_status insert_step(struct mirror *mirror, const struct lineage_trial *trial, json_int_t step, const char *key,
+                                       double value, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status =
-        mirror_prepare(mirror, &stmt, "REPLACE INTO step_metrics VALUES (?,?,?,?,?)", err);
+    enum lineage_status status = mirror_prepare(mirror, &stmt, "REPLACE INTO step_metrics VALUES (?,?,?,?,?)", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_int64(stmt, 1, (int64_t)trial->seq);
@@ -31,8 +29,8 @@ static enum lineage_status insert_step(struct mirror *mirror, const struct linea
 }
 
 /* Files written by this library contain only numbers. A file of another writer is used up to its first error. */
-static enum lineage_status insert_steps(struct mirror *mirror, const struct lineage_trial *trial,
-                                        const json_t *steps, struct lineage_error *err)
+static enum lineage_status insert_steps(struct mirror *mirror, const struct lineage_trial *trial, const json_t *steps,
+                                        struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
     for (size_t i = 0; status == LINEAGE_OK && i < json_array_size(steps); i++) {
@@ -51,15 +49,13 @@ static enum lineage_status insert_steps(struct mirror *mirror, const struct line
 static bool is_permanent(const struct lineage_error *why)
 {
     return why->status == LINEAGE_ENOTFOUND || why->status == LINEAGE_EINVAL || why->status == LINEAGE_ELIMIT ||
-           why->os_errno == EACCES || why->os_errno == EPERM ||
-           why->os_errno == EISDIR || why->os_errno == ENOTDIR || why->os_errno == ELOOP;
+           why->os_errno == EACCES || why->os_errno == EPERM || why->os_errno == EISDIR || why->os_errno == ENOTDIR ||
+           why->os_errno == ELOOP;
 }
 
 /* The file is read when its row is inserted, because append writes the file before the row, and the file does not
  * change later. */
-enum lineage_status mirror_insert_telemetry(struct mirror *mirror,
-                                            const struct lineage_trial *trial,
-                                            struct lineage_error *err)
+enum lineage_status mirror_insert_telemetry(struct mirror *mirror, const struct lineage_trial *trial, struct lineage_error *err)
 {
     struct buf text = {0};
     struct lineage_error why = {0};

@@ -4,7 +4,6 @@
 
 #include "mirror.h"
 
-enum lineage_status mirror_insert_telemetry(struct mirror *mirror, const struct lineage_trial *trial,
-                                            struct lineage_error *err);
+enum lineage_status mirror_insert_telemetry(struct mirror *mirror, const struct lineage_trial *trial, struct lineage_error *err);
 
 #endif

@@ -72,8 +72,7 @@ const struct lineage_error *mirror_fallback(const struct mirror *mirror)
 
 /* The state of the failing file is recorded, so that this handle tries the file again only when it has changed, and not
  * at every question. */
-static enum lineage_status use_memory(struct mirror *mirror, const struct lineage_error *why,
-                                      struct lineage_error *err)
+static enum lineage_status use_memory(struct mirror *mirror, const struct lineage_error *why, struct lineage_error *err)
 {
     mirror->fallback = *why;
     mirror->file = mirror_file_state(mirror);
@@ -87,8 +86,8 @@ static enum lineage_status use_memory(struct mirror *mirror, const struct lineag
 static bool is_current(struct mirror *mirror, const struct log_state *log)
 {
     struct mirror_meta *meta = &mirror->meta;
-    bool current = log->size == meta->at.log.size && log_is_same(log, &meta->at.log) &&
-           log->revision == meta->at.log.revision && (!meta->judged || meta->judged == void_rows_settings(mirror));
+    bool current = log->size == meta->at.log.size && log_is_same(log, &meta->at.log) && log->revision == meta->at.log.revision &&
+                   (!meta->judged || meta->judged == void_rows_settings(mirror));
     if (current)
         meta->at.log.session = log->session;
     return current;
@@ -100,8 +99,7 @@ static enum lineage_status load_meta(struct mirror *mirror, struct lineage_error
 {
     char metric[LINEAGE_NAME_MAX];
     enum lineage_status status = mirror_load_meta(mirror, metric, err);
-    mirror->other_metric =
-        status == LINEAGE_OK && strcmp(metric, mirror->store->config.metric) != 0;
+    mirror->other_metric = status == LINEAGE_OK && strcmp(metric, mirror->store->config.metric) != 0;
     if (mirror->other_metric)
         status = store_fail(err, LINEAGE_ECORRUPT, "lineage.db was made for the score column '%s'",
                             metric[0] ? metric : "core_metric or val_bpb");
@@ -125,8 +123,7 @@ static enum lineage_status report_change(struct mirror *mirror, struct lineage_e
 
 /* Checks whether the server has lost rows, for example in a crash. Such a loss is not an edit, so the mirror is rebuilt
  * from the log. */
-static enum lineage_status check_past(struct mirror *mirror, const struct log_state *log,
-                                      struct lineage_error *err)
+static enum lineage_status check_past(struct mirror *mirror, const struct log_state *log, struct lineage_error *err)
 {
     bool was;
     enum lineage_status status = log_was(mirror->store->log, &mirror->meta.at.log, &was, err);
@@ -137,8 +134,7 @@ static enum lineage_status check_past(struct mirror *mirror, const struct log_st
      * another user does it. */
     if (log_is_same(log, &mirror->meta.at.log))
         (void)log_skip_ids(mirror->store->log, mirror->meta.at.next_id, NULL);
-    return store_fail(err, LINEAGE_ECORRUPT, "%s has lost rows that lineage.db has read",
-                      mirror->store->log->place);
+    return store_fail(err, LINEAGE_ECORRUPT, "%s has lost rows that lineage.db has read", mirror->store->log->place);
 }
 
 /* This runs inside the transaction, because another process may have brought the mirror up to date meanwhile. The log's
@@ -248,9 +244,8 @@ static enum lineage_status sync_connection(struct mirror *mirror, struct lineage
  * recognised by its message, because a damaged mirror returns the same status. */
 static bool memory_would_help(const struct mirror *mirror, const struct lineage_error *why)
 {
-    return mirror->on_disk &&
-           (why->status == LINEAGE_EDB || why->status == LINEAGE_ELOCKED ||
-            (why->status == LINEAGE_ECORRUPT && strncmp(why->text, "results.tsv:1: no", 17) != 0));
+    return mirror->on_disk && (why->status == LINEAGE_EDB || why->status == LINEAGE_ELOCKED ||
+                               (why->status == LINEAGE_ECORRUPT && strncmp(why->text, "results.tsv:1: no", 17) != 0));
 }
 
 /* Connects to lineage.db, or to memory if the file cannot be used. */
@@ -465,8 +460,7 @@ enum lineage_status mirror_complete(struct mirror *mirror, struct lineage_error 
     const bool has_layout = mirror->has_layout;
     if (!mirror->part)
         return LINEAGE_OK;
-    store_notice(mirror->store, 0, "this worker needs all rows of %s now; it reads them once",
-                 mirror->store->log->place);
+    store_notice(mirror->store, 0, "this worker needs all rows of %s now; it reads them once", mirror->store->log->place);
     mirror_part_free(mirror);
     mirror->set_back = false; /* found out again for the new mirror */
     mirror->generation++;
@@ -521,8 +515,7 @@ static enum lineage_status sync_with_server(struct mirror *mirror, struct lineag
  * every caller if something is wrong with the part: the log was set back, its bytes changed, or its history cannot be read
  * in part. The mirror may be complete afterwards, and then it must be synced.
  */
-static enum lineage_status sync_part(struct mirror *mirror, bool may_be_old,
-                                     struct lineage_error *err)
+static enum lineage_status sync_part(struct mirror *mirror, bool may_be_old, struct lineage_error *err)
 {
     struct lineage_error why = {0};
     if (!mirror_part_answers(mirror))
@@ -589,8 +582,9 @@ enum lineage_status mirror_catch_up(struct mirror *mirror, struct lineage_error 
 static bool lags_little(const struct mirror *mirror, const struct log_state *log)
 {
     const struct mirror_position *at = &mirror->meta.at;
-    return !mirror->part && !log_has_requests(mirror->store->log) && at->log.size == at->watermark && at->watermark <= log->size &&
-           log->size - at->watermark <= MIRROR_LAG && (log_is_same(&at->log, log) || !at->watermark);
+    return !mirror->part && !log_has_requests(mirror->store->log) && at->log.size == at->watermark &&
+           at->watermark <= log->size && log->size - at->watermark <= MIRROR_LAG &&
+           (log_is_same(&at->log, log) || !at->watermark);
 }
 
 /* A measured noise floor depends on the scores of all rows. Only a file that is read without locks is sure to be as meta says. */
@@ -619,10 +613,8 @@ void mirror_follow(struct mirror *mirror)
     mirror_wait_no_more(mirror, true);
     enum lineage_status status = sync_connection(mirror, &why);
     mirror_wait_no_more(mirror, false);
-    if (status != LINEAGE_OK && status != LINEAGE_ELOCKED &&
-        !mirror->part) /* a part is completed by the next sync */
-        store_notice(mirror->store, why.line,
-                     "the row is safe in results.tsv, but not yet in the mirror: %s", why.text);
+    if (status != LINEAGE_OK && status != LINEAGE_ELOCKED && !mirror->part) /* a part is completed by the next sync */
+        store_notice(mirror->store, why.line, "the row is safe in results.tsv, but not yet in the mirror: %s", why.text);
 }
 
 /* After a failure the handle answers from memory, and tries the file again when the file has changed. */

@@ -16,8 +16,7 @@
 
 /* The size is looked up once, so rows that are added meanwhile are left to the next export and never included by
  * half. */
-enum lineage_status lineage_export(struct lineage_store *store, lineage_export_fn *give, void *context,
-                                   struct lineage_error *err)
+enum lineage_status lineage_export(struct lineage_store *store, lineage_export_fn *give, void *context, struct lineage_error *err)
 {
     struct log_state state;
     struct buf bytes = {0};

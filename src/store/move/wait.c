@@ -13,7 +13,6 @@ enum lineage_status lineage_store_wait(struct lineage_store *store, double secon
     double milliseconds = seconds < 0 ? -1 : ceil(seconds * 1000);
     *news = false;
     enum lineage_status status = store_check_owner(store, err);
-    return status == LINEAGE_OK
-               ? log_wait(store->log, milliseconds < LONGEST_MS ? (int)milliseconds : LONGEST_MS, news, err)
-               : status;
+    return status == LINEAGE_OK ? log_wait(store->log, milliseconds < LONGEST_MS ? (int)milliseconds : LONGEST_MS, news, err)
+                                : status;
 }

@@ -53,8 +53,7 @@ void connect_first_line(char *out, size_t size, const char *text)
  * prepared statement that a pooler lost or confused. */
 bool connect_is_passing(const char *sqlstate)
 {
-    static const char *const beginnings[] = {"08", "53", "57P", "25P03", "25006", "40", "58", "XX",
-                                             "26000", "42P05"};
+    static const char *const beginnings[] = {"08", "53", "57P", "25P03", "25006", "40", "58", "XX", "26000", "42P05"};
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
         if (strncmp(sqlstate, beginnings[i], strlen(beginnings[i])) == 0)
             return true;
@@ -96,13 +95,21 @@ static const char *behind_sqlstate(const char *text)
 
 static enum verdict judge_words(const char *text)
 {
-    static const char *const lost[] = {"SSL SYSCALL", "unexpected eof", "closed unexpectedly", "closed the connection unexpectedly",
-                                       "could not receive data", "could not send data", "response to SSL negotiation",
-                                       "during SSL exchange", "expected authentication request", NULL};
+    static const char *const lost[] = {"SSL SYSCALL",
+                                       "unexpected eof",
+                                       "closed unexpectedly",
+                                       "closed the connection unexpectedly",
+                                       "could not receive data",
+                                       "could not send data",
+                                       "response to SSL negotiation",
+                                       "during SSL exchange",
+                                       "expected authentication request",
+                                       NULL};
     static const char *const not_reached[] = {"could not translate", NULL};
-    static const char *const refused[] = {"SSL", "certificate", "private key", "password supplied", "authentication", "channel binding",
-                                          "SCRAM", "GSSAPI", "requirepeer", "invalid port number", "invalid integer value",
-                                          "is too long", NULL};
+    static const char *const refused[] = {
+        "SSL",   "certificate", "private key", "password supplied",   "authentication",        "channel binding",
+        "SCRAM", "GSSAPI",      "requirepeer", "invalid port number", "invalid integer value", "is too long",
+        NULL};
     if (has_one_of(text, lost))
         return LOST;
     return !has_one_of(text, not_reached) && has_one_of(text, refused) ? REFUSED : NOT_REACHED;
@@ -158,7 +165,8 @@ static void try_again_verbosely(const struct libpq *pq, PGconn *connection)
     pq->setErrorVerbosity(connection, PQERRORS_DEFAULT);
 }
 
-static void explain(const struct libpq *pq, const PGconn *connection, const char *uri, const char *shown, struct lineage_error *why)
+static void explain(const struct libpq *pq, const PGconn *connection, const char *uri, const char *shown,
+                    struct lineage_error *why)
 {
     const struct keywords k = make_keywords(pq, uri);
     const char *text = pq->errorMessage(connection);

@@ -12,6 +12,7 @@
 
 #include "../fail.h"
 
+/* clang-format off */
 #define LIBPQ_FUNCTIONS(X)                                                                                   \
     X(connectdbParams) X(pingParams) X(reset) X(setErrorVerbosity) X(serverVersion) X(status) X(errorMessage) \
     X(finish) X(setnonblocking) X(setNoticeProcessor)                                                        \
@@ -19,6 +20,7 @@
     X(resultStatus) X(resultErrorField) X(resultErrorMessage) X(clear) X(ntuples) X(getvalue) X(getlength)   \
     X(getisnull) X(transactionStatus) X(notifies) X(freemem) X(enterPipelineMode) X(exitPipelineMode)        \
     X(pipelineSync) X(sendPrepare) X(sendQueryPrepared) X(libVersion)
+/* clang-format on */
 
 /* pq.status is PQstatus. */
 struct libpq {

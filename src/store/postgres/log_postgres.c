@@ -45,8 +45,8 @@ enum lineage_status postgres_explain(struct log_postgres *p, enum lineage_status
 {
     const char *state = pg_sqlstate(p->pg);
     if (status == LINEAGE_EIO && (strcmp(state, "42P01") == 0 || strcmp(state, "3F000") == 0))
-        return store_fail(err, LINEAGE_EREFUSED, "%s: this database has no lineage; `lineage init %s` makes it",
-                          p->name.shown, p->name.shown);
+        return store_fail(err, LINEAGE_EREFUSED, "%s: this database has no lineage; `lineage init %s` makes it", p->name.shown,
+                          p->name.shown);
     return status;
 }
 
@@ -87,14 +87,13 @@ double postgres_flush_seconds(struct log_postgres *p)
     return pg_flush_seconds(p->pg, p->log.appending);
 }
 
-static enum lineage_status ask(struct log_postgres *p, struct pg_result *result, double seconds,
-                               const char *sql, struct lineage_error *err)
+static enum lineage_status ask(struct log_postgres *p, struct pg_result *result, double seconds, const char *sql,
+                               struct lineage_error *err)
 {
     bool was_connected = pg_is_connected(p->pg);
     *result = (struct pg_result){0};
     if (p->claim == CLAIMED && !was_connected)
-        return store_fail(err, LINEAGE_EAWAY, "%s is away: the connection was lost under the claim",
-                          p->name.shown);
+        return store_fail(err, LINEAGE_EAWAY, "%s is away: the connection was lost under the claim", p->name.shown);
     enum lineage_status status = pg_query(p->pg, result, seconds, sql, err);
     if (status == LINEAGE_EAWAY && was_connected && p->claim != CLAIMED)
         status = pg_query(p->pg, result, seconds, sql, err);
@@ -103,17 +102,17 @@ static enum lineage_status ask(struct log_postgres *p, struct pg_result *result,
 
 enum { STATEMENT_MAX = 512 };
 
-__attribute__((format(printf, 5, 0)))
-static enum lineage_status ask_formatted(struct log_postgres *p, struct pg_result *result, double seconds,
-                                         struct lineage_error *err, const char *format, va_list args)
+__attribute__((format(printf, 5, 0))) static enum lineage_status ask_formatted(struct log_postgres *p, struct pg_result *result,
+                                                                               double seconds, struct lineage_error *err,
+                                                                               const char *format, va_list args)
 {
     char sql[STATEMENT_MAX];
     vsnprintf(sql, sizeof sql, format, args);
     return ask(p, result, seconds, sql, err);
 }
 
-enum lineage_status postgres_ask(struct log_postgres *p, struct pg_result *result,
-                                 struct lineage_error *err, const char *format, ...)
+enum lineage_status postgres_ask(struct log_postgres *p, struct pg_result *result, struct lineage_error *err, const char *format,
+                                 ...)
 {
     va_list args;
     va_start(args, format);
@@ -122,8 +121,8 @@ enum lineage_status postgres_ask(struct log_postgres *p, struct pg_result *resul
     return status;
 }
 
-enum lineage_status postgres_ask_flushed(struct log_postgres *p, struct pg_result *result,
-                                         struct lineage_error *err, const char *format, ...)
+enum lineage_status postgres_ask_flushed(struct log_postgres *p, struct pg_result *result, struct lineage_error *err,
+                                         const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -181,8 +180,8 @@ enum lineage_status postgres_take_state(struct log_postgres *p, struct log_state
     return LINEAGE_OK;
 }
 
-enum lineage_status postgres_take_ids(struct log_postgres *p, const struct pg_result *result,
-                                      size_t column, struct lineage_error *err)
+enum lineage_status postgres_take_ids(struct log_postgres *p, const struct pg_result *result, size_t column,
+                                      struct lineage_error *err)
 {
     int64_t next_id, width;
     if (!read_number(result, column, &next_id) || !read_number(result, column + 1, &width) || next_id < 0 || width < 0)
@@ -209,9 +208,7 @@ enum lineage_status postgres_look(struct log *log, struct log_state *state, stru
     enum lineage_status status = postgres_find_store(p, err);
     if (status == LINEAGE_OK)
         status = postgres_ask_flushed(
-            p, &result, err,
-            "SELECT " POSTGRES_HEAD
-            ", s.uuid, s.next_id, s.id_width%s FROM lineage.store s WHERE s.id = %lld",
+            p, &result, err, "SELECT " POSTGRES_HEAD ", s.uuid, s.next_id, s.id_width%s FROM lineage.store s WHERE s.id = %lld",
             p->claim == CLAIMED ? "" : ", lineage.flush()", (long long)p->store);
     if (status == LINEAGE_OK && !pg_rows(&result))
         status = store_fail(err, LINEAGE_EREFUSED, "%s: the store is gone", p->name.shown);
@@ -294,14 +291,12 @@ static enum lineage_status read_standby_wait(double *seconds, struct lineage_err
     if (!*end && *seconds >= WAIT_MIN && *seconds <= WAIT_MAX)
         return LINEAGE_OK;
     return store_fail(err, LINEAGE_EINVAL,
-                      STANDBY_WAIT
-                      "=%.40s: the seconds that an append waits for a standby are a number from %d"
-                      " to %d",
+                      STANDBY_WAIT "=%.40s: the seconds that an append waits for a standby are a number from %d"
+                                   " to %d",
                       text, WAIT_MIN, WAIT_MAX);
 }
 
-enum lineage_status log_postgres_open(struct log **log, int dir_fd, const char *name,
-                                      struct lineage_error *err)
+enum lineage_status log_postgres_open(struct log **log, int dir_fd, const char *name, struct lineage_error *err)
 {
     struct log_postgres *p = calloc(1, sizeof *p);
     *log = NULL;

@@ -72,7 +72,8 @@ static void end_call(struct appending *a, bool last)
         buf_add_hex(&a->sql, a->joined.data + a->scanner.position, a->joined.length - a->scanner.position);
     buf_puts(&a->sql, "'::bytea");
     if (last && after->next_id && after->next_id < INT64_MAX)
-        buf_printf(&a->sql, ", %llu, %zu, %s", (unsigned long long)after->next_id, after->id_width, after->kept ? "true" : "false");
+        buf_printf(&a->sql, ", %llu, %zu, %s", (unsigned long long)after->next_id, after->id_width,
+                   after->kept ? "true" : "false");
     buf_puts(&a->sql, ")");
 }
 
@@ -81,10 +82,8 @@ static const struct pg_part commit = {.sql = "COMMIT", .ends = true};
 static struct pg_part flush_part(struct log_postgres *p)
 {
     p->log.appending = true;
-    return (struct pg_part){.sql = "SELECT lineage.flush()",
-                            .name = "lineage_flush",
-                            .ends = true,
-                            .seconds = postgres_flush_seconds(p)};
+    return (struct pg_part){
+        .sql = "SELECT lineage.flush()", .name = "lineage_flush", .ends = true, .seconds = postgres_flush_seconds(p)};
 }
 
 /* Without a transaction, this call is a transaction of its own. */
@@ -151,8 +150,7 @@ static enum lineage_status find_out(struct log_postgres *p, struct log_state *st
         postgres_end(p, "ROLLBACK");
     memcpy(p->log.request, request, sizeof request);
     p->log.lost = !found;
-    return found ? LINEAGE_OK
-                 : store_fail(err, LINEAGE_EAWAY, "%s: the connection was lost before the append", p->name.shown);
+    return found ? LINEAGE_OK : store_fail(err, LINEAGE_EAWAY, "%s: the connection was lost before the append", p->name.shown);
 }
 
 /* LN001: other writers appended first, so the assumed claim was wrong. LN002, and 23505 for a row without a claim: this
@@ -233,9 +231,8 @@ static enum lineage_status send_next(struct appending *a, struct pg_result *resu
     static const char sql[] = "SELECT * FROM lineage.append_next($1, $2, $3, $4, $5)";
     char store[LOG_POSTGRES_STORE], known[LOG_POSTGRES_STORE];
     const char *const params[] = {store, known, a->joined.data, a->sql.data, kept ? "t" : "f"};
-    const struct pg_part parts[] = {
-        {.sql = sql, .name = "lineage_next", .n = 5, .params = params, .ends = true},
-        flush_part(a->p)};
+    const struct pg_part parts[] = {{.sql = sql, .name = "lineage_next", .n = 5, .params = params, .ends = true},
+                                    flush_part(a->p)};
     size_t done;
     snprintf(store, sizeof store, "%lld", (long long)a->p->store);
     snprintf(known, sizeof known, "%llu", (unsigned long long)state->records);

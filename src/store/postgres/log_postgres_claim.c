@@ -77,8 +77,7 @@ static void take_newer(struct log_postgres *p, const struct pg_result *result)
 /* A request that is already in the log adds nothing, but this may be reported only when its row is on disk. */
 static enum lineage_status give_up_found(struct log_postgres *p, struct lineage_error *err)
 {
-    enum lineage_status status =
-        pg_query(p->pg, NULL, postgres_flush_seconds(p), "ROLLBACK; SELECT lineage.flush()", err);
+    enum lineage_status status = pg_query(p->pg, NULL, postgres_flush_seconds(p), "ROLLBACK; SELECT lineage.flush()", err);
     p->claim = NO_CLAIM;
     return status == LINEAGE_OK ? status : LINEAGE_EAWAY;
 }
@@ -120,9 +119,8 @@ enum lineage_status postgres_skip_ids(struct log *log, uint64_t given, struct li
     struct pg_result result = {0};
     enum lineage_status status = postgres_find_store(p, err);
     if (status == LINEAGE_OK && !log->read_only && given <= INT64_MAX)
-        status = postgres_ask(p, &result, err,
-                              "SELECT next_id, id_width FROM lineage.skip_ids(%lld, %llu)",
-                              (long long)p->store, (unsigned long long)given);
+        status = postgres_ask(p, &result, err, "SELECT next_id, id_width FROM lineage.skip_ids(%lld, %llu)", (long long)p->store,
+                              (unsigned long long)given);
     if (status == LINEAGE_OK && pg_rows(&result))
         status = postgres_take_ids(p, &result, 0, err);
     pg_clear(&result);

@@ -43,13 +43,11 @@ static void compare_record(struct comparing *c, const struct pg_result *result, 
     const bool follows = position == c->chain.position;
     digest_chain_add(&c->chain, &record);
     c->chain.position = position + record.length;
-    if (!digest_read(kept, pg_digits(result, row, 2)) || !follows ||
-        memcmp(kept, c->chain.digest, DIGEST_BYTES) != 0) {
+    if (!digest_read(kept, pg_digits(result, row, 2)) || !follows || memcmp(kept, c->chain.digest, DIGEST_BYTES) != 0) {
         say_broken(c,
                    "record %llu (bytes %llu to %llu): not the bytes that its digest on the server "
                    "was made of",
-                   (unsigned long long)c->chain.records, (unsigned long long)position,
-                   (unsigned long long)c->chain.position);
+                   (unsigned long long)c->chain.records, (unsigned long long)position, (unsigned long long)c->chain.position);
         memcpy(c->chain.digest, kept, DIGEST_BYTES);
     }
     if (c->digests->passed)
@@ -97,6 +95,5 @@ enum lineage_status postgres_check_digests(struct log *log, struct log_digests *
 enum lineage_status postgres_rebuild_digests(struct log *log, struct log_digests *digests, struct lineage_error *err)
 {
     (void)digests;
-    return store_fail(err, LINEAGE_EINVAL, "%s: digests on a server are made with their records, and never again",
-                      log->place);
+    return store_fail(err, LINEAGE_EINVAL, "%s: digests on a server are made with their records, and never again", log->place);
 }

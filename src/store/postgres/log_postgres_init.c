@@ -39,8 +39,7 @@ enum lineage_status log_postgres_settings(struct log *log, struct buf *out, stru
     return status == LINEAGE_OK && out->failed ? store_no_memory(err) : status;
 }
 
-enum lineage_status log_postgres_set_settings(struct log *log, const char *before, const char *after,
-                                              struct lineage_error *err)
+enum lineage_status log_postgres_set_settings(struct log *log, const char *before, const char *after, struct lineage_error *err)
 {
     struct log_postgres *p = postgres_of(log);
     struct pg_result result = {0};
@@ -63,8 +62,7 @@ static enum lineage_status read_version(struct pg *pg, int *version, struct line
 {
     struct pg_result result = {0};
     *version = 0;
-    enum lineage_status status =
-        pg_query(pg, &result, PG_PATIENCE, "SELECT to_regclass('lineage.version') IS NOT NULL", err);
+    enum lineage_status status = pg_query(pg, &result, PG_PATIENCE, "SELECT to_regclass('lineage.version') IS NOT NULL", err);
     bool there = status == LINEAGE_OK && strcmp(pg_text(&result, 0, 0, NULL), "t") == 0;
     pg_clear(&result);
     if (there)
@@ -80,8 +78,7 @@ static enum lineage_status migrate(struct pg *pg, struct lineage_error *err)
 {
     int version = 0;
     struct buf sql = {0};
-    enum lineage_status status =
-        pg_query(pg, NULL, PG_PATIENCE, "BEGIN; SELECT pg_advisory_xact_lock(hashtext('lineage'))", err);
+    enum lineage_status status = pg_query(pg, NULL, PG_PATIENCE, "BEGIN; SELECT pg_advisory_xact_lock(hashtext('lineage'))", err);
     if (status == LINEAGE_OK)
         status = read_version(pg, &version, err);
     for (int i = version; status == LINEAGE_OK && i < N_MIGRATIONS; i++) {

@@ -49,8 +49,8 @@ enum lineage_status postgres_find_store(struct log_postgres *p, struct lineage_e
 
 /* Runs the statement built from `format`. Without a claim, a connection that broke since the last statement is
  * re-established once, because the server may have restarted. Under a claim nothing can be repeated. */
-enum lineage_status postgres_ask(struct log_postgres *p, struct pg_result *result, struct lineage_error *err,
-                                 const char *format, ...) __attribute__((format(printf, 4, 5)));
+enum lineage_status postgres_ask(struct log_postgres *p, struct pg_result *result, struct lineage_error *err, const char *format,
+                                 ...) __attribute__((format(printf, 4, 5)));
 
 /* Does the same for a statement that calls lineage.flush(), within the time that a flush may take. */
 enum lineage_status postgres_ask_flushed(struct log_postgres *p, struct pg_result *result, struct lineage_error *err,

@@ -21,8 +21,8 @@ static bool take_records(const struct pg_result *result, uint64_t from, uint64_t
 }
 
 /* Uses one statement, so that records and open end are from the same moment. */
-static enum lineage_status read_piece(struct log_postgres *p, uint64_t from, uint64_t to, struct buf *out,
-                                      struct buf *record, struct lineage_error *err)
+static enum lineage_status read_piece(struct log_postgres *p, uint64_t from, uint64_t to, struct buf *out, struct buf *record,
+                                      struct lineage_error *err)
 {
     struct pg_result result;
     long long store = (long long)p->store, first = (long long)from, last = (long long)to;
@@ -76,8 +76,7 @@ enum lineage_status postgres_find(struct log *log, struct buf *bytes, struct lin
                    " AND r.seq >= f.seq WHERE f.part = 0 AND f.request = ");
     postgres_add_request(&sql, log);
     buf_puts(&sql, " ORDER BY r.seq");
-    enum lineage_status status =
-        sql.failed ? store_no_memory(err) : pg_query(p->pg, &result, PG_PATIENCE, sql.data, err);
+    enum lineage_status status = sql.failed ? store_no_memory(err) : pg_query(p->pg, &result, PG_PATIENCE, sql.data, err);
     for (size_t i = 0; status == LINEAGE_OK && i < pg_rows(&result); i++) {
         size_t length;
         const char *text = pg_text(&result, i, 0, &length);
@@ -101,11 +100,10 @@ enum lineage_status postgres_confirm(struct log *log, int64_t seq, const char *d
     *there = *witnessed = false;
     if (status != LINEAGE_OK || strspn(digest, "0123456789abcdef") != LOG_DIGEST_TEXT - 1 || digest[LOG_DIGEST_TEXT - 1])
         return status;
-    status =
-        postgres_ask_flushed(p, &result, err,
-                             "SELECT digest = '\\x%s'::bytea, lineage.is_copied(), lineage.flush()"
-                             " FROM lineage.record WHERE store = %lld AND seq = %lld",
-                             digest, (long long)p->store, (long long)seq);
+    status = postgres_ask_flushed(p, &result, err,
+                                  "SELECT digest = '\\x%s'::bytea, lineage.is_copied(), lineage.flush()"
+                                  " FROM lineage.record WHERE store = %lld AND seq = %lld",
+                                  digest, (long long)p->store, (long long)seq);
     if (status == LINEAGE_OK && pg_rows(&result)) {
         *there = pg_text(&result, 0, 0, NULL)[0] == 't';
         *witnessed = *there && pg_text(&result, 0, 1, NULL)[0] == 't';

@@ -126,7 +126,8 @@ static void say_nothing(void *context, const char *text)
  * disconnected, and a statement is cancelled if its client is gone. Only some platforms support the last setting. */
 static const char session[] =
     "SET search_path = pg_catalog; SET lock_timeout = '15s'; SET idle_in_transaction_session_timeout = '10s';"
-    "SET default_transaction_isolation = 'read committed'; SET bytea_output = hex; SET DateStyle = ISO; SET statement_timeout = 0;"
+    "SET default_transaction_isolation = 'read committed'; SET bytea_output = hex; SET DateStyle = ISO; SET statement_timeout = "
+    "0;"
     "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';"
     "DO $$ BEGIN SET client_connection_check_interval = '5s'; EXCEPTION WHEN OTHERS THEN NULL; END $$;"
     "SELECT current_setting('synchronous_standby_names') <> ''";
@@ -319,7 +320,7 @@ static bool send_part(struct pg *pg, const struct pg_part *part, bool prepare)
     if (prepare && !pg->pq.sendPrepare(pg->connection, part->name, part->sql, n, NULL))
         return false;
     if (part->name && !pg->unprepared ? !pg->pq.sendQueryPrepared(pg->connection, part->name, n, part->params, NULL, NULL, 0)
-                   : !pg->pq.sendQueryParams(pg->connection, part->sql, n, NULL, part->params, NULL, NULL, 0))
+                                      : !pg->pq.sendQueryParams(pg->connection, part->sql, n, NULL, part->params, NULL, NULL, 0))
         return false;
     return !part->ends || pg->pq.pipelineSync(pg->connection);
 }

@@ -62,10 +62,10 @@ enum lineage_status pg_run(struct pg *pg, struct pg_result *out, double seconds,
 struct pg_part {
     const char *sql;
     const char *name; /* name under which it is prepared at its first use; NULL: not prepared */
-    size_t n;         /* parameters, as for pg_run */
+    size_t n; /* parameters, as for pg_run */
     const char *const *params;
     double seconds; /* limit for its answer, behind the answer before it; 0: that of the call */
-    bool ends;      /* the last part of its transaction: later parts are tried even if it fails */
+    bool ends; /* the last part of its transaction: later parts are tried even if it fails */
 };
 
 enum { PG_PARTS_MAX = 4 };

@@ -63,8 +63,7 @@ static bool is_keyword(const char *pair, size_t length, const char *keyword)
 }
 
 /* All keywords except the store are passed to libpq. */
-static enum lineage_status take_keywords(struct server_name *name, const char *query, struct buf *uri,
-                                         struct lineage_error *err)
+static enum lineage_status take_keywords(struct server_name *name, const char *query, struct buf *uri, struct lineage_error *err)
 {
     char between = '?';
     while (*query) {
@@ -188,8 +187,7 @@ static enum lineage_status write_settings(const char *dir, const char *text, str
         return store_fail_errno(err, LINEAGE_EIO, "cannot open %s", dir);
     if (fs_stat(fd, PLACE_CONFIG, 0, &st) != 0) {
         server_name_settings(&settings, text);
-        status = settings.failed ? store_no_memory(err)
-                                 : fs_replace(fd, PLACE_CONFIG, settings.data, settings.length, true, err);
+        status = settings.failed ? store_no_memory(err) : fs_replace(fd, PLACE_CONFIG, settings.data, settings.length, true, err);
         if (status == LINEAGE_OK)
             status = trust_record_write(fd, dir, text, err);
     }

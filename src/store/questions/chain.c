@@ -86,8 +86,7 @@ static enum lineage_status damaged(struct mirror *mirror, int64_t seq, struct li
     return store_fail(err, LINEAGE_EDB, "lineage.db: the ancestors of row %lld are wrong", (long long)seq);
 }
 
-static enum lineage_status read_ancestor(struct ancestor *ancestor, struct mirror *mirror, int64_t seq,
-                                         struct lineage_error *err)
+static enum lineage_status read_ancestor(struct ancestor *ancestor, struct mirror *mirror, int64_t seq, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(
@@ -225,13 +224,11 @@ struct step {
 };
 
 /* Reads three columns instead of the whole row, because a deep chain looks at every trial but shows few. */
-static enum lineage_status read_step(struct mirror *mirror, int64_t seq, struct step *step,
-                                     struct lineage_error *err)
+static enum lineage_status read_step(struct mirror *mirror, int64_t seq, struct step *step, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(
-        mirror, &stmt,
-        "SELECT parent_exp, status IN ('keep', 'baseline'), exp_id FROM trials WHERE seq = ?", err);
+    enum lineage_status status =
+        mirror_prepare(mirror, &stmt, "SELECT parent_exp, status IN ('keep', 'baseline'), exp_id FROM trials WHERE seq = ?", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_int64(stmt, 1, seq);
@@ -249,8 +246,7 @@ static enum lineage_status read_step(struct mirror *mirror, int64_t seq, struct 
 
 /* Adds the trial to the walk, or counts it as passed over. The trial at which the walk starts is always added, kept or
  * not. */
-static enum lineage_status take(struct found_chain *found, int64_t seq, bool kept,
-                                struct lineage_error *err)
+static enum lineage_status take(struct found_chain *found, int64_t seq, bool kept, struct lineage_error *err)
 {
     if (!kept && found->n && found->rule == MIRROR_CHAIN_KEPT) {
         found->links[found->n - 1].passed_over++;
@@ -273,16 +269,14 @@ static enum lineage_status end_in_cycle(struct found_chain *found, int64_t seq, 
 
 /* *seq becomes the seq of the parent, or 0 at the end of the walk. The two chain rules differ only in this look-up:
  * fieldkit compares ids as text, so a chain for its printer must not find exp_014 for 014. */
-static enum lineage_status go_up(struct found_chain *found, const char *name, int64_t *seq,
-                                 struct lineage_error *err)
+static enum lineage_status go_up(struct found_chain *found, const char *name, int64_t *seq, struct lineage_error *err)
 {
     bool again;
     *seq = 0;
     if (!name[0])
         return end_at(found, LINEAGE_CHAIN_ROOT, "", err);
-    enum lineage_status status = found->rule == MIRROR_CHAIN_KEPT
-                                     ? mirror_find(found->mirror, name, seq, err)
-                                     : mirror_find_exact(found->mirror, name, seq, err);
+    enum lineage_status status = found->rule == MIRROR_CHAIN_KEPT ? mirror_find(found->mirror, name, seq, err)
+                                                                  : mirror_find_exact(found->mirror, name, seq, err);
     if (status == LINEAGE_ENOTFOUND)
         return end_at(found, LINEAGE_CHAIN_MISSING, name, err);
     if (status != LINEAGE_OK || visit(found, *seq, &again))
@@ -307,8 +301,7 @@ static enum lineage_status climb(struct found_chain *found, int64_t *seq, struct
 
 /* Collects the links from the trial up to the end of the walk, and leaves the middle out. The first row is marked as visited
  * too; otherwise a cycle that leads back to it would be walked twice. */
-static enum lineage_status walk_up(struct found_chain *found, int64_t seq, size_t first, size_t last,
-                                   struct lineage_error *err)
+static enum lineage_status walk_up(struct found_chain *found, int64_t seq, size_t first, size_t last, struct lineage_error *err)
 {
     bool again;
     enum lineage_status status = LINEAGE_OK;
@@ -373,8 +366,8 @@ static enum lineage_status load_links(const struct found_chain *found, struct li
     return status;
 }
 
-enum lineage_status mirror_descends(struct mirror *mirror, const char *from, const char *ancestor,
-                                    bool *descends, struct lineage_error *err)
+enum lineage_status mirror_descends(struct mirror *mirror, const char *from, const char *ancestor, bool *descends,
+                                    struct lineage_error *err)
 {
     struct found_chain found = {.mirror = mirror, .rule = MIRROR_CHAIN_KEPT};
     int64_t seq;
@@ -387,10 +380,9 @@ enum lineage_status mirror_descends(struct mirror *mirror, const char *from, con
     /* The new row is not in the log yet, so the walk cannot reach it. If an ancestor names the new row as its parent, in
      * either spelling, the chain ends with that name. */
     if (status == LINEAGE_OK && found.end == LINEAGE_CHAIN_MISSING)
-        *descends =
-            strcmp(found.end_id, ancestor) == 0 ||
-            (strncmp(found.end_id, "exp_", 4) == 0 && strcmp(found.end_id + 4, ancestor) == 0) ||
-            (strncmp(ancestor, "exp_", 4) == 0 && strcmp(ancestor + 4, found.end_id) == 0);
+        *descends = strcmp(found.end_id, ancestor) == 0 ||
+                    (strncmp(found.end_id, "exp_", 4) == 0 && strcmp(found.end_id + 4, ancestor) == 0) ||
+                    (strncmp(ancestor, "exp_", 4) == 0 && strcmp(ancestor + 4, found.end_id) == 0);
     release(&found);
     return status;
 }
@@ -425,15 +417,14 @@ enum lineage_status mirror_chain(struct mirror *mirror, int64_t seq, size_t last
     return status;
 }
 
-enum lineage_status mirror_chain_ends(struct mirror *mirror, int64_t seq, enum mirror_chain_rule rule, size_t first,
-                                      size_t last, struct mirror_chain_ends *ends, struct arena *arena,
-                                      struct lineage_error *err)
+enum lineage_status mirror_chain_ends(struct mirror *mirror, int64_t seq, enum mirror_chain_rule rule, size_t first, size_t last,
+                                      struct mirror_chain_ends *ends, struct arena *arena, struct lineage_error *err)
 {
     struct found_chain found = {.mirror = mirror, .rule = rule, .by_keeps = rule == MIRROR_CHAIN_KEPT};
     enum lineage_status status = find_chain(&found, seq, first, last, err);
     if (status == LINEAGE_OK) {
-        *ends = (struct mirror_chain_ends){.n = found.n, .total = found.total, .first = found.first, .end = found.end,
-                                           .by_keeps = found.by_keeps};
+        *ends = (struct mirror_chain_ends){
+            .n = found.n, .total = found.total, .first = found.first, .end = found.end, .by_keeps = found.by_keeps};
         ends->trials = arena_alloc(arena, ends->n, sizeof *ends->trials);
         ends->passed_over = arena_alloc(arena, ends->n, sizeof *ends->passed_over);
         ends->end_id = arena_text(arena, found.end_id, strlen(found.end_id));
@@ -447,12 +438,10 @@ enum lineage_status mirror_chain_ends(struct mirror *mirror, int64_t seq, enum m
 }
 
 /* The statement is not reset if `each` fails; the next mirror_prepare does that. */
-enum lineage_status mirror_each_parent(struct mirror *mirror, mirror_parent_fn *each, void *context,
-                                       struct lineage_error *err)
+enum lineage_status mirror_each_parent(struct mirror *mirror, mirror_parent_fn *each, void *context, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status =
-        mirror_prepare(mirror, &stmt, "SELECT seq, parent_exp FROM trials ORDER BY seq", err);
+    enum lineage_status status = mirror_prepare(mirror, &stmt, "SELECT seq, parent_exp FROM trials ORDER BY seq", err);
     while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
         status = each(context, sqlite3_column_int64(stmt, 0), mirror_text(stmt, 1), err);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;

@@ -92,8 +92,7 @@ enum lineage_status lineage_new_trials(struct lineage_cursor **cursor, struct li
 }
 
 /* A part has all rows of the night and all voids. */
-enum lineage_status lineage_night_trials(struct lineage_cursor **cursor,
-                                         struct lineage_store *store, uint64_t after,
+enum lineage_status lineage_night_trials(struct lineage_cursor **cursor, struct lineage_store *store, uint64_t after,
                                          struct lineage_error *err)
 {
     struct mirror_seqs found;
@@ -108,23 +107,20 @@ static enum lineage_status load_batch(struct lineage_cursor *cursor, struct line
 {
     size_t left = cursor->found.n - cursor->next;
     if (cursor->generation != mirror_generation(cursor->mirror))
-        return store_fail(err, LINEAGE_EDB,
-                          "%s was read anew while its rows were listed; list them again",
+        return store_fail(err, LINEAGE_EDB, "%s was read anew while its rows were listed; list them again",
                           mirror_store(cursor->mirror)->log->place);
     cursor->batch = cursor->batch ? cursor->batch * 2 : 1;
     if (cursor->batch > MIRROR_ROWS)
         cursor->batch = MIRROR_ROWS;
     cursor->shown = 0;
-    enum lineage_status status =
-        mirror_borrow_rows(cursor->mirror, cursor->found.items + cursor->next, left < cursor->batch ? left : cursor->batch,
-                           &cursor->rows, err);
+    enum lineage_status status = mirror_borrow_rows(cursor->mirror, cursor->found.items + cursor->next,
+                                                    left < cursor->batch ? left : cursor->batch, &cursor->rows, err);
     cursor->next += cursor->rows.n;
     return status;
 }
 
 /* The memory of a batch is reused for the next, so a trial is valid only until the next call. */
-enum lineage_status lineage_cursor_next(struct lineage_cursor *cursor, struct lineage_trial *trial,
-                                        struct lineage_error *err)
+enum lineage_status lineage_cursor_next(struct lineage_cursor *cursor, struct lineage_trial *trial, struct lineage_error *err)
 {
     *trial = (struct lineage_trial){0};
     while (cursor->shown < cursor->rows.n || cursor->next < cursor->found.n) {
@@ -143,15 +139,13 @@ enum lineage_status lineage_cursor_next(struct lineage_cursor *cursor, struct li
 }
 
 /* A batch of which lineage_cursor_next has returned a part is finished first. A batch without trials is not the end. */
-enum lineage_status lineage_cursor_rows(struct lineage_cursor *cursor, struct lineage_rows *rows,
-                                        struct lineage_error *err)
+enum lineage_status lineage_cursor_rows(struct lineage_cursor *cursor, struct lineage_rows *rows, struct lineage_error *err)
 {
     size_t n = 0;
     flat_rows_reset(&cursor->flat);
     while (n == 0 && (cursor->shown < cursor->rows.n || cursor->next < cursor->found.n)) {
         cursor->batch = MIRROR_ROWS;
-        enum lineage_status status =
-            cursor->shown == cursor->rows.n ? load_batch(cursor, err) : LINEAGE_OK;
+        enum lineage_status status = cursor->shown == cursor->rows.n ? load_batch(cursor, err) : LINEAGE_OK;
         if (status != LINEAGE_OK)
             return status;
         for (; cursor->shown < cursor->rows.n; cursor->shown++)

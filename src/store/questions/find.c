@@ -14,13 +14,12 @@
 
 /* Finds the last row with that id, because a file of another tool may contain an id twice and the later row is more
  * recent. SQLite adds the prefix, so an id of any length needs no buffer. */
-static enum lineage_status find_exact(struct mirror *mirror, const char *id, size_t length,
-                                      const char *prefix, int64_t *seq, struct lineage_error *err)
+static enum lineage_status find_exact(struct mirror *mirror, const char *id, size_t length, const char *prefix, int64_t *seq,
+                                      struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(
-        mirror, &stmt, "SELECT seq FROM trials WHERE exp_id = ?1 || ?2 ORDER BY seq DESC LIMIT 1",
-        err);
+    enum lineage_status status =
+        mirror_prepare(mirror, &stmt, "SELECT seq FROM trials WHERE exp_id = ?1 || ?2 ORDER BY seq DESC LIMIT 1", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, prefix, -1, SQLITE_STATIC);
@@ -32,8 +31,7 @@ static enum lineage_status find_exact(struct mirror *mirror, const char *id, siz
     return status;
 }
 
-enum lineage_status mirror_find_exact(struct mirror *mirror, const char *id, int64_t *seq,
-                                      struct lineage_error *err)
+enum lineage_status mirror_find_exact(struct mirror *mirror, const char *id, int64_t *seq, struct lineage_error *err)
 {
     return find_exact(mirror, id, strlen(id), "", seq, err);
 }
@@ -43,8 +41,8 @@ enum lineage_status mirror_find_damaged(struct mirror *mirror, const char *id, u
 {
     sqlite3_stmt *stmt;
     const char *bare = id_bare(id);
-    enum lineage_status status = mirror_prepare(
-        mirror, &stmt, "SELECT line FROM findings WHERE is_row = 0 AND exp_id IN (?1, 'exp_' || ?1) LIMIT 1", err);
+    enum lineage_status status =
+        mirror_prepare(mirror, &stmt, "SELECT line FROM findings WHERE is_row = 0 AND exp_id IN (?1, 'exp_' || ?1) LIMIT 1", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, bare, -1, SQLITE_STATIC);
@@ -60,8 +58,8 @@ enum lineage_status mirror_find_night(struct mirror *mirror, const struct lineag
                                       struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(
-        mirror, &stmt, "SELECT seq FROM night_rows WHERE key = ?1 AND sweep = ?2 ORDER BY seq LIMIT 1", err);
+    enum lineage_status status =
+        mirror_prepare(mirror, &stmt, "SELECT seq FROM night_rows WHERE key = ?1 AND sweep = ?2 ORDER BY seq LIMIT 1", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_int64(stmt, 1, (int64_t)night->key);
@@ -75,8 +73,7 @@ enum lineage_status mirror_find_night(struct mirror *mirror, const struct lineag
 
 /* Looks for the id unchanged, then without the prefix, then with it. append_id_find uses the same order, because append
  * must not accept an id that readers resolve to another row. */
-enum lineage_status mirror_find(struct mirror *mirror, const char *id, int64_t *seq,
-                                struct lineage_error *err)
+enum lineage_status mirror_find(struct mirror *mirror, const char *id, int64_t *seq, struct lineage_error *err)
 {
     enum lineage_status status = find_exact(mirror, id, strlen(id), "", seq, err);
     if (status == LINEAGE_ENOTFOUND && strncmp(id, "exp_", 4) == 0)
@@ -96,8 +93,7 @@ enum lineage_status mirror_find_number(struct mirror *mirror, const char *id, in
         return LINEAGE_ENOTFOUND;
     for (int width = 1; width <= 6; width++) {
         int length = snprintf(padded, sizeof padded, "%0*lld", width, strtoll(id, NULL, 10));
-        enum lineage_status status =
-            length == width || width == 1 ? mirror_find(mirror, padded, seq, err) : LINEAGE_ENOTFOUND;
+        enum lineage_status status = length == width || width == 1 ? mirror_find(mirror, padded, seq, err) : LINEAGE_ENOTFOUND;
         if (status != LINEAGE_OK && status != LINEAGE_ENOTFOUND)
             return status;
         found += status == LINEAGE_OK;
@@ -128,14 +124,12 @@ enum lineage_status mirror_near_ids(char *near, size_t size, struct mirror *mirr
 /* The bounds exclude infinities and NULL in a form that an index on score can answer. The condition IN ('keep',
  * 'baseline'), written exactly as in schema/indexes.sql, makes SQLite use the partial index, whose first entry is the
  * answer. The earlier of two rows with the same score is the best, because the later one did not improve on it. */
-enum lineage_status mirror_best(struct mirror *mirror, int64_t *seq, double *score,
-                                struct lineage_error *err)
+enum lineage_status mirror_best(struct mirror *mirror, int64_t *seq, double *score, struct lineage_error *err)
 {
     static const char lower[] = "SELECT seq, score FROM trials WHERE status IN ('keep', 'baseline')"
                                 " AND score > -9e999 AND score < 9e999 ORDER BY score, seq LIMIT 1";
-    static const char higher[] =
-        "SELECT seq, score FROM trials WHERE status IN ('keep', 'baseline')"
-        " AND score > -9e999 AND score < 9e999 ORDER BY score DESC, seq LIMIT 1";
+    static const char higher[] = "SELECT seq, score FROM trials WHERE status IN ('keep', 'baseline')"
+                                 " AND score > -9e999 AND score < 9e999 ORDER BY score DESC, seq LIMIT 1";
     sqlite3_stmt *stmt;
     bool up = mirror_store(mirror)->config.direction == LINEAGE_HIGHER;
     enum lineage_status status = mirror_prepare(mirror, &stmt, up ? higher : lower, err);
@@ -169,15 +163,12 @@ enum lineage_status mirror_scatter(struct mirror *mirror, int64_t before, struct
 }
 
 /* The last condition is that of the partial index, without which SQLite would not use the index. */
-enum lineage_status mirror_is_parent(struct mirror *mirror, const char *id, bool *found,
-                                     struct lineage_error *err)
+enum lineage_status mirror_is_parent(struct mirror *mirror, const char *id, bool *found, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     *found = false;
     enum lineage_status status = mirror_prepare(
-        mirror, &stmt,
-        "SELECT 1 FROM trials WHERE parent_exp IN (?1, 'exp_' || ?1) AND parent_exp <> '' LIMIT 1",
-        err);
+        mirror, &stmt, "SELECT 1 FROM trials WHERE parent_exp IN (?1, 'exp_' || ?1) AND parent_exp <> '' LIMIT 1", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, id_bare(id), -1, SQLITE_STATIC);
@@ -186,13 +177,11 @@ enum lineage_status mirror_is_parent(struct mirror *mirror, const char *id, bool
     return mirror_end_rows(stmt, status);
 }
 
-enum lineage_status mirror_parent_of(struct mirror *mirror, struct buf *id,
-                                     struct lineage_error *err)
+enum lineage_status mirror_parent_of(struct mirror *mirror, struct buf *id, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(
-        mirror, &stmt, "SELECT parent_exp FROM trials WHERE exp_id = ? ORDER BY seq DESC LIMIT 1",
-        err);
+    enum lineage_status status =
+        mirror_prepare(mirror, &stmt, "SELECT parent_exp FROM trials WHERE exp_id = ? ORDER BY seq DESC LIMIT 1", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, id->data, (int)id->length, SQLITE_TRANSIENT);
@@ -205,8 +194,7 @@ enum lineage_status mirror_parent_of(struct mirror *mirror, struct buf *id,
     return status;
 }
 
-enum lineage_status mirror_each_snapshot(struct mirror *mirror,
-                                         void (*visit)(void *context, const struct lineage_trial *trial),
+enum lineage_status mirror_each_snapshot(struct mirror *mirror, void (*visit)(void *context, const struct lineage_trial *trial),
                                          void *context, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
@@ -226,14 +214,13 @@ enum lineage_status mirror_each_note(struct mirror *mirror, const char *text,
                                      struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(
-        mirror, &stmt, "SELECT line, exp_id, notes FROM trials WHERE instr(notes, ?) > 0 ORDER BY seq", err);
+    enum lineage_status status =
+        mirror_prepare(mirror, &stmt, "SELECT line, exp_id, notes FROM trials WHERE instr(notes, ?) > 0 ORDER BY seq", err);
     if (status == LINEAGE_OK)
         sqlite3_bind_text(stmt, 1, text, -1, SQLITE_STATIC);
     while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
-        const struct lineage_trial trial = {.line = (uint64_t)sqlite3_column_int64(stmt, 0),
-                                            .exp_id = mirror_text(stmt, 1),
-                                            .notes = mirror_text(stmt, 2)};
+        const struct lineage_trial trial = {
+            .line = (uint64_t)sqlite3_column_int64(stmt, 0), .exp_id = mirror_text(stmt, 1), .notes = mirror_text(stmt, 2)};
         visit(context, &trial);
     }
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
@@ -244,8 +231,7 @@ enum lineage_status mirror_each_note(struct mirror *mirror, const char *text,
 enum lineage_status mirror_is_snapshot(struct mirror *mirror, const char *path, bool *found, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status =
-        mirror_prepare(mirror, &stmt, "SELECT 1 FROM trials WHERE snapshot_path = ? LIMIT 1", err);
+    enum lineage_status status = mirror_prepare(mirror, &stmt, "SELECT 1 FROM trials WHERE snapshot_path = ? LIMIT 1", err);
     if (status == LINEAGE_OK) {
         sqlite3_bind_text(stmt, 1, path, -1, SQLITE_STATIC);
         status = mirror_step(mirror, stmt, err);

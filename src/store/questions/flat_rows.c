@@ -67,14 +67,12 @@ static void add_named(struct flat_values *flat, const struct lineage_param *item
 static void add_columns(struct flat_rows *flat, const struct lineage_trial *trial)
 {
     const char *const texts[LINEAGE_ROW_TEXTS] = {
-        trial->exp_id,       trial->timestamp,     trial->specialist, trial->parent_exp,
-        trial->baseline_exp, trial->domain,        trial->hypothesis, trial->expected_delta,
-        trial->job_name,     trial->snapshot_path, trial->notes,
+        trial->exp_id,     trial->timestamp,      trial->specialist, trial->parent_exp,    trial->baseline_exp, trial->domain,
+        trial->hypothesis, trial->expected_delta, trial->job_name,   trial->snapshot_path, trial->notes,
     };
     const struct lineage_number numbers[LINEAGE_ROW_NUMBERS] = {
-        trial->core_metric,       trial->val_bpb, trial->delta_vs_best,
-        trial->train_s,           trial->total_s, trial->ig_clip_scale_mean,
-        trial->ig_clip_scale_std, trial->score,
+        trial->core_metric,        trial->val_bpb,           trial->delta_vs_best, trial->train_s, trial->total_s,
+        trial->ig_clip_scale_mean, trial->ig_clip_scale_std, trial->score,
     };
     const uint8_t label = (uint8_t)trial->status;
     for (size_t i = 0; i < LINEAGE_ROW_TEXTS; i++)
@@ -94,8 +92,7 @@ void flat_rows_add(struct flat_rows *flat, const struct lineage_trial *trial)
     add_named(&flat->params, trial->params, trial->n_params);
     add_named(&flat->metrics, trial->metrics, trial->n_metrics);
     for (size_t i = 0; i < trial->n_extras; i++)
-        add_value(&flat->extras, trial->extras[i].column,
-                  trial->extras[i].text ? trial->extras[i].text : "", (double)NAN);
+        add_value(&flat->extras, trial->extras[i].column, trial->extras[i].text ? trial->extras[i].text : "", (double)NAN);
     end_row(&flat->extras);
     if (trial->n_turns)
         buf_add(&flat->turns, trial->turns, trial->n_turns * sizeof *trial->turns);

@@ -26,7 +26,8 @@ enum lineage_status mirror_two_scores(struct mirror *mirror, struct lineage_fron
         struct lineage_trial trial = {0};
         status = mirror_load(mirror, found.items[i], &trial, err);
         struct lineage_number other = status == LINEAGE_OK ? lineage_requirement_value(&trial, second) : trial.score;
-        if (status == LINEAGE_OK && trial.score.present && isfinite(trial.score.value) && other.present && isfinite(other.value)) {
+        if (status == LINEAGE_OK && trial.score.present && isfinite(trial.score.value) && other.present &&
+            isfinite(other.value)) {
             const char *id = arena_text(arena, trial.exp_id, strlen(trial.exp_id));
             (*points)[(*n)++] = (struct lineage_front_point){id, trial.score.value, other.value};
             status = id ? LINEAGE_OK : store_no_memory(err);

@@ -38,8 +38,7 @@ static struct lineage_number number_at(sqlite3_stmt *stmt, int at, int special)
 
 /* Loads everything except the label. The bits of `special` are in the order of the number columns, so they are
  * shifted along. */
-static void load_columns(sqlite3_stmt *stmt, struct lineage_trial *trial, struct arena *arena,
-                         bool *ok)
+static void load_columns(sqlite3_stmt *stmt, struct lineage_trial *trial, struct arena *arena, bool *ok)
 {
     int special = sqlite3_column_int(stmt, N_TRIAL_COLUMNS - 1), at = 2;
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++, at++) {
@@ -80,8 +79,7 @@ static size_t extra_at(const struct row_layout *layout, size_t cell)
 }
 
 /* Two extra columns with the same name share one row of the table, so both get its text. */
-static bool fill_extra(struct lineage_extra *extras, const struct row_layout *layout, sqlite3_stmt *stmt,
-                       struct arena *arena)
+static bool fill_extra(struct lineage_extra *extras, const struct row_layout *layout, sqlite3_stmt *stmt, struct arena *arena)
 {
     bool ok = true;
     const char *name = mirror_text(stmt, 0), *text = text_at(stmt, 1, arena, &ok);
@@ -96,8 +94,8 @@ static bool fill_extra(struct lineage_extra *extras, const struct row_layout *la
 }
 
 /* Most stores have no extra columns, and this costs them nothing. */
-static enum lineage_status load_extras(struct mirror *mirror, struct lineage_trial *trial,
-                                       struct arena *arena, struct lineage_error *err)
+static enum lineage_status load_extras(struct mirror *mirror, struct lineage_trial *trial, struct arena *arena,
+                                       struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     const struct row_layout *layout = mirror_layout(mirror);
@@ -105,8 +103,7 @@ static enum lineage_status load_extras(struct mirror *mirror, struct lineage_tri
         return LINEAGE_OK;
     struct lineage_extra *extras = name_extras(layout, arena);
     bool ok = extras != NULL;
-    enum lineage_status status =
-        mirror_prepare(mirror, &stmt, "SELECT name, value FROM extras WHERE seq = ?", err);
+    enum lineage_status status = mirror_prepare(mirror, &stmt, "SELECT name, value FROM extras WHERE seq = ?", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_int64(stmt, 1, (int64_t)trial->seq);
@@ -121,7 +118,8 @@ static enum lineage_status load_extras(struct mirror *mirror, struct lineage_tri
 }
 
 /* What the notes and extra columns of a trial say. Needs its seq and notes. */
-static enum lineage_status load_notes(struct mirror *mirror, struct lineage_trial *trial, struct arena *arena, struct lineage_error *err)
+static enum lineage_status load_notes(struct mirror *mirror, struct lineage_trial *trial, struct arena *arena,
+                                      struct lineage_error *err)
 {
     enum lineage_status status = notes_parse(trial, trial->notes, arena, err);
     if (status == LINEAGE_OK)
@@ -130,9 +128,8 @@ static enum lineage_status load_notes(struct mirror *mirror, struct lineage_tria
 }
 
 /* `memory` is kept when the trial is zeroed, because the trial may own the arena that is being filled. */
-enum lineage_status load_trial(struct mirror *mirror, sqlite3_stmt *stmt,
-                                 struct lineage_trial *trial, struct arena *arena,
-                                 struct lineage_error *err)
+enum lineage_status load_trial(struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_trial *trial, struct arena *arena,
+                               struct lineage_error *err)
 {
     void *memory = trial->memory;
     bool ok = true;
@@ -147,12 +144,11 @@ enum lineage_status load_trial(struct mirror *mirror, sqlite3_stmt *stmt,
 }
 
 /* Allocates from the caller's arena, so that all rows of a list share its blocks. */
-enum lineage_status mirror_borrow(struct mirror *mirror, int64_t seq, struct lineage_trial *trial,
-                                  struct arena *arena, struct lineage_error *err)
+enum lineage_status mirror_borrow(struct mirror *mirror, int64_t seq, struct lineage_trial *trial, struct arena *arena,
+                                  struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(
-        mirror, &stmt, "SELECT " TRIAL_COLUMNS " FROM trials t WHERE t.seq = ?", err);
+    enum lineage_status status = mirror_prepare(mirror, &stmt, "SELECT " TRIAL_COLUMNS " FROM trials t WHERE t.seq = ?", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_int64(stmt, 1, seq);
@@ -165,8 +161,7 @@ enum lineage_status mirror_borrow(struct mirror *mirror, int64_t seq, struct lin
 
 /* The seq came from this handle's mirror, so if its row is missing, it was the provisional row and has been read
  * again. */
-enum lineage_status mirror_load(struct mirror *mirror, int64_t seq, struct lineage_trial *trial,
-                                struct lineage_error *err)
+enum lineage_status mirror_load(struct mirror *mirror, int64_t seq, struct lineage_trial *trial, struct lineage_error *err)
 {
     *trial = (struct lineage_trial){0};
     struct arena *arena = trial_memory(trial);
@@ -185,8 +180,8 @@ static const char outcomes_sql[] = "SELECT t.seq, t.specialist, t.status, t.note
 enum { SCORE_SPECIAL = 5 }; /* position of the score's bit in `special` */
 
 /* Fills a trial from a row of outcomes_sql. Its other members stay empty. */
-static enum lineage_status load_outcome(struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_trial *trial, struct arena *arena,
-                                        struct lineage_error *err)
+static enum lineage_status load_outcome(struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_trial *trial,
+                                        struct arena *arena, struct lineage_error *err)
 {
     static const char *const none = "";
     bool ok = true;

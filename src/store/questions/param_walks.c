@@ -6,8 +6,8 @@
 
 /* The values of trials, and whether one of the trials failed. The sums are in the order of their key, so no value behind the last
  * one that is wanted is read. */
-#define VALUES \
-    "SELECT value, max(status NOT IN ('keep', 'discard', 'baseline', 'harness_abort')) FROM param_values" \
+#define VALUES                                                                                                                   \
+    "SELECT value, max(status NOT IN ('keep', 'discard', 'baseline', 'harness_abort')) FROM param_values"                        \
     " WHERE key = ?1 AND value BETWEEN ?2 AND ?3 GROUP BY value"
 static const char values_sql[] = VALUES, informative_sql[] = VALUES " HAVING max(status <> 'harness_abort')";
 static const char rows_sql[] = "SELECT seq FROM param_rows WHERE key = ?1 AND value BETWEEN ?2 AND ?3";

@@ -79,14 +79,14 @@ static void name_number(struct mirror *mirror, char out[PARAM_SQL_MAX], const st
     else if (named->kind == NAME_SETTING)
         snprintf(out, PARAM_SQL_MAX, "(SELECT min(value) FROM temp.setting_rows WHERE seq = %s.seq AND key = ?)", row);
     else
-        snprintf(out, PARAM_SQL_MAX, "(SELECT number FROM %s WHERE seq = %s.seq AND name = ?)", name_table(named->kind)->table, row);
+        snprintf(out, PARAM_SQL_MAX, "(SELECT number FROM %s WHERE seq = %s.seq AND name = ?)", name_table(named->kind)->table,
+                 row);
 }
 
 /* If the leading condition is on the sort key, the value comes from its index and is not parsed from notes again. */
 static void name_values(struct mirror *mirror, struct order *order, const struct lead *lead)
 {
-    bool led = lead->found && lead->named.kind == order->by.kind &&
-               strcmp(lead->named.name, order->by.name) == 0;
+    bool led = lead->found && lead->named.kind == order->by.kind && strcmp(lead->named.name, order->by.name) == 0;
     name_number(mirror, order->after, &order->by, "a");
     order->after_bound = true;
     order->bound = !led;
@@ -134,8 +134,10 @@ static enum lineage_status read_time(int64_t *seconds, char day[LINEAGE_TIME_MAX
 /* Whether timestamps are seconds since 1970, which do not sort among dates as texts. */
 static bool has_seconds(struct mirror *mirror, enum lineage_status *status, struct lineage_error *err)
 {
-    return name_exists(mirror, "SELECT 1 FROM trials INDEXED BY trials_by_timestamp WHERE timestamp >= '1' AND timestamp < ?1"
-                               " AND timestamp GLOB '1[0-9][0-9][0-9][0-9]*' LIMIT 1", "2", status, err);
+    return name_exists(mirror,
+                       "SELECT 1 FROM trials INDEXED BY trials_by_timestamp WHERE timestamp >= '1' AND timestamp < ?1"
+                       " AND timestamp GLOB '1[0-9][0-9][0-9][0-9]*' LIMIT 1",
+                       "2", status, err);
 }
 
 /* Times are compared as instants, because timestamps of other tools may have a time zone, or a blank instead of T. A
@@ -203,8 +205,8 @@ static void add_limit(struct builder *b, size_t limit)
         buf_printf(&b->sql, " LIMIT %zu", limit > INT64_MAX ? (size_t)INT64_MAX : limit);
 }
 
-static enum lineage_status resolve_sort(struct mirror *mirror, const char *sort,
-                                        struct named *named, bool *down, struct lineage_error *err)
+static enum lineage_status resolve_sort(struct mirror *mirror, const char *sort, struct named *named, bool *down,
+                                        struct lineage_error *err)
 {
     enum mirror_name kind = MIRROR_NAME_COLUMN;
     enum lineage_status known = LINEAGE_OK;
@@ -219,9 +221,8 @@ static enum lineage_status resolve_sort(struct mirror *mirror, const char *sort,
 }
 
 /* If no condition leads and the sort key is a parameter, the index of that parameter gives the order. */
-static enum lineage_status find_lead(struct builder *b, const struct lineage_query *query,
-                                     const struct named *sort, struct lead *lead,
-                                     struct lineage_error *err)
+static enum lineage_status find_lead(struct builder *b, const struct lineage_query *query, const struct named *sort,
+                                     struct lead *lead, struct lineage_error *err)
 {
     struct named named;
     enum lineage_status status = LINEAGE_OK;
@@ -426,8 +427,8 @@ static bool is_alone(const struct plan *plan, const struct lineage_query *query)
 {
     const struct order *order = &plan->order;
     size_t led = plan->lead.at != SIZE_MAX;
-    return plan->lead.found && query->n_conditions == led && !query->labels && !query->specialist && !query->since && !query->until &&
-           (order->by_seq || strncmp(order->value, "l.", 2) == 0);
+    return plan->lead.found && query->n_conditions == led && !query->labels && !query->specialist && !query->since &&
+           !query->until && (order->by_seq || strncmp(order->value, "l.", 2) == 0);
 }
 
 /* Whether the seqs of a list come in the order of several values and would be sorted by SQLite, which takes several times as
@@ -540,8 +541,7 @@ enum lineage_status mirror_query(struct mirror *mirror, const struct lineage_que
     return status;
 }
 
-enum lineage_status mirror_count(struct mirror *mirror, const struct lineage_query *query, size_t *n,
-                                 struct lineage_error *err)
+enum lineage_status mirror_count(struct mirror *mirror, const struct lineage_query *query, size_t *n, struct lineage_error *err)
 {
     struct builder b = {.mirror = mirror};
     struct plan count = {.what = COUNT, .lead.limit = LIMIT_OF_COUNT};
@@ -599,8 +599,8 @@ static enum lineage_status build_tried(struct builder *b, const struct lineage_c
     return status;
 }
 
-enum lineage_status mirror_tried(struct mirror *mirror, const struct lineage_param *wanted, size_t n_wanted,
-                                 double tolerance, struct mirror_seqs *found, struct lineage_error *err)
+enum lineage_status mirror_tried(struct mirror *mirror, const struct lineage_param *wanted, size_t n_wanted, double tolerance,
+                                 struct mirror_seqs *found, struct lineage_error *err)
 {
     struct builder b = {.mirror = mirror};
     struct lineage_condition *conditions = calloc(n_wanted, sizeof *conditions);

@@ -23,8 +23,8 @@ static bool is_any(const struct lineage_condition *condition)
 }
 
 /* Refuses a condition on a parameter whose trials all have the other kind of value, because no trial could match. */
-static enum lineage_status check_kind(struct mirror *mirror, const struct named *named,
-                                      const struct lineage_condition *condition, struct lineage_error *err)
+static enum lineage_status check_kind(struct mirror *mirror, const struct named *named, const struct lineage_condition *condition,
+                                      struct lineage_error *err)
 {
     static const char param_numbers[] = "SELECT 1 FROM param_rows WHERE key = ?1 AND value < '' LIMIT 1";
     static const char param_texts[] = "SELECT 1 FROM param_rows WHERE key = ?1 AND value >= '' LIMIT 1";
@@ -51,15 +51,13 @@ void query_as_declared(struct named *named, const struct lineage_condition *cond
         *named = (struct named){NAME_PARAM, named->name, false};
 }
 
-enum lineage_status query_resolve_condition(struct mirror *mirror,
-                                            const struct lineage_condition *condition,
-                                            struct named *named, struct lineage_error *err)
+enum lineage_status query_resolve_condition(struct mirror *mirror, const struct lineage_condition *condition, struct named *named,
+                                            struct lineage_error *err)
 {
     enum lineage_status status = name_resolve(mirror, condition->name, named, err);
     query_as_declared(named, condition);
     if (status == LINEAGE_OK && named->kind == NAME_TEXT_COLUMN && !condition->n_texts)
-        return store_fail(err, LINEAGE_EINVAL, "column '%s' holds text; a range needs numbers",
-                          named->name);
+        return store_fail(err, LINEAGE_EINVAL, "column '%s' holds text; a range needs numbers", named->name);
     if (status == LINEAGE_OK && named->kind == NAME_METRIC && condition->n_texts)
         return store_fail(err, LINEAGE_EINVAL, "metric '%s' holds numbers; '%.60s' is not a number", named->name,
                           condition->texts[0]);
@@ -107,9 +105,9 @@ static void add_text_condition(struct builder *b, const struct named *named, con
     if (named->kind == NAME_TEXT_COLUMN) {
         buf_printf(&b->sql, " AND t.%s", named->name);
     } else {
-        buf_printf(&b->sql, " AND %s", named->kind == NAME_PARAM
-                                           ? name_param_sql(b->mirror, param, "t")
-                                           : "(SELECT value FROM extras WHERE seq = t.seq AND name = ?)");
+        buf_printf(&b->sql, " AND %s",
+                   named->kind == NAME_PARAM ? name_param_sql(b->mirror, param, "t")
+                                             : "(SELECT value FROM extras WHERE seq = t.seq AND name = ?)");
         builder_bind_text(b, named->name);
     }
     add_texts(b, condition);
@@ -141,8 +139,7 @@ static void add_condition(struct builder *b, const struct named *named, const st
         return;
     }
     if (named->kind != NAME_PARAM) {
-        snprintf(of_row, sizeof of_row, "(SELECT number FROM %s WHERE seq = t.seq AND name = ?)",
-                 name_table(named->kind)->table);
+        snprintf(of_row, sizeof of_row, "(SELECT number FROM %s WHERE seq = t.seq AND name = ?)", name_table(named->kind)->table);
         value = of_row;
     }
     buf_printf(&b->sql, " AND %s BETWEEN ? AND ?", value);
@@ -170,15 +167,12 @@ static enum lineage_status count_range(struct mirror *mirror, const struct named
                                        struct lineage_error *err)
 {
     const struct lineage_range *range = &condition->range;
-    static const char params[] =
-        "SELECT count(*) FROM (SELECT 1 FROM param_rows WHERE key = ?1 AND value"
-        " BETWEEN ?2 AND ?3 LIMIT ?4)";
-    static const char metrics[] =
-        "SELECT count(*) FROM (SELECT 1 FROM metric_rows WHERE name = ?1 AND number"
-        " BETWEEN ?2 AND ?3 LIMIT ?4)";
-    static const char extras[] =
-        "SELECT count(*) FROM (SELECT 1 FROM extras WHERE name = ?1 AND number"
-        " BETWEEN ?2 AND ?3 LIMIT ?4)";
+    static const char params[] = "SELECT count(*) FROM (SELECT 1 FROM param_rows WHERE key = ?1 AND value"
+                                 " BETWEEN ?2 AND ?3 LIMIT ?4)";
+    static const char metrics[] = "SELECT count(*) FROM (SELECT 1 FROM metric_rows WHERE name = ?1 AND number"
+                                  " BETWEEN ?2 AND ?3 LIMIT ?4)";
+    static const char extras[] = "SELECT count(*) FROM (SELECT 1 FROM extras WHERE name = ?1 AND number"
+                                 " BETWEEN ?2 AND ?3 LIMIT ?4)";
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(mirror, &stmt,
                                                 named->kind == NAME_PARAM    ? params
@@ -200,9 +194,8 @@ static enum lineage_status count_range(struct mirror *mirror, const struct named
     return status;
 }
 
-static enum lineage_status count_texts(struct mirror *mirror, const char *name,
-                                       const struct lineage_condition *condition, int64_t limit, int64_t *n,
-                                       struct lineage_error *err)
+static enum lineage_status count_texts(struct mirror *mirror, const char *name, const struct lineage_condition *condition,
+                                       int64_t limit, int64_t *n, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = LINEAGE_OK;
@@ -210,7 +203,8 @@ static enum lineage_status count_texts(struct mirror *mirror, const char *name,
     for (size_t i = 0; status == LINEAGE_OK && i < condition->n_texts; i++) {
         status = mirror_prepare(mirror, &stmt,
                                 "SELECT count(*) FROM (SELECT 1 FROM param_rows WHERE key = ?1 AND value = ?2"
-                                " LIMIT ?3)", err);
+                                " LIMIT ?3)",
+                                err);
         if (status != LINEAGE_OK)
             return status;
         sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
@@ -223,9 +217,8 @@ static enum lineage_status count_texts(struct mirror *mirror, const char *name,
     return status;
 }
 
-enum lineage_status query_count_rows(struct mirror *mirror, const struct named *named,
-                                     const struct lineage_condition *condition, int64_t limit, int64_t *n,
-                                     struct lineage_error *err)
+enum lineage_status query_count_rows(struct mirror *mirror, const struct named *named, const struct lineage_condition *condition,
+                                     int64_t limit, int64_t *n, struct lineage_error *err)
 {
     return condition->n_texts ? count_texts(mirror, named->name, condition, limit, n, err)
                               : count_range(mirror, named, condition, limit, n, err);
@@ -233,8 +226,7 @@ enum lineage_status query_count_rows(struct mirror *mirror, const struct named *
 
 /* A text in an extra column has no index (extras_by_number is on numbers), so it cannot lead. */
 enum lineage_status lead_consider(struct builder *b, struct lead *lead, const struct named *named,
-                                  const struct lineage_condition *condition, size_t at,
-                                  struct lineage_error *err)
+                                  const struct lineage_condition *condition, size_t at, struct lineage_error *err)
 {
     int64_t n;
     if (!name_table(named->kind) || (named->kind == NAME_EXTRA && condition->n_texts))

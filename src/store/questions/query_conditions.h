@@ -16,8 +16,8 @@ enum { FEW = 1000, LIMIT_OF_COUNT = 10000 };
 
 /* Finds the column or parameter that a condition tests. A condition that no row could meet is refused (LINEAGE_EINVAL),
  * because an agent would take an empty answer for "never tried". */
-enum lineage_status query_resolve_condition(struct mirror *mirror, const struct lineage_condition *condition,
-                                            struct named *named, struct lineage_error *err);
+enum lineage_status query_resolve_condition(struct mirror *mirror, const struct lineage_condition *condition, struct named *named,
+                                            struct lineage_error *err);
 
 /* query_add_condition adds " AND .." with a condition that is tested on each row of trials t. query_add_range does so
  * with a range of the SQL expression `value`. */

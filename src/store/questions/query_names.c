@@ -18,8 +18,7 @@
 /* The list includes some columns of the mirror outside the 17 that are useful in queries. */
 static bool is_number_column(const char *name)
 {
-    static const char *const more[] = {
-        "score", "ig_clip_scale_mean", "ig_clip_scale_std", "seq", "line", NULL};
+    static const char *const more[] = {"score", "ig_clip_scale_mean", "ig_clip_scale_std", "seq", "line", NULL};
     int i = lineage_column_find(name);
     for (size_t j = 0; more[j]; j++)
         if (strcmp(more[j], name) == 0)
@@ -27,8 +26,7 @@ static bool is_number_column(const char *name)
     return i >= 0 && lineage_column((size_t)i)->kind == LINEAGE_COLUMN_NUMBER;
 }
 
-bool name_exists(struct mirror *mirror, const char *sql, const char *name, enum lineage_status *status,
-                 struct lineage_error *err)
+bool name_exists(struct mirror *mirror, const char *sql, const char *name, enum lineage_status *status, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     if (*status != LINEAGE_OK || (*status = mirror_prepare(mirror, &stmt, sql, err)) != LINEAGE_OK)
@@ -54,18 +52,17 @@ static bool is_extra(struct mirror *mirror, const char *name)
 
 /* Lists at most 40 names, because a message is one line of a terminal or of a model's context. Distinct keys are read
  * from param_values, which has one row per value, while param_rows has one per trial. */
-static enum lineage_status list_known(struct mirror *mirror, struct buf *out,
-                                      struct lineage_error *err)
+static enum lineage_status list_known(struct mirror *mirror, struct buf *out, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
         buf_printf(out, " %s", lineage_column(i)->name);
     buf_puts(out, " score ig_clip_scale_mean ig_clip_scale_std");
-    enum lineage_status status = mirror_prepare(
-        mirror, &stmt,
-        "SELECT DISTINCT key FROM param_values UNION SELECT DISTINCT name FROM metric_rows UNION"
-        " SELECT DISTINCT name FROM extras LIMIT 40",
-        err);
+    enum lineage_status status =
+        mirror_prepare(mirror, &stmt,
+                       "SELECT DISTINCT key FROM param_values UNION SELECT DISTINCT name FROM metric_rows UNION"
+                       " SELECT DISTINCT name FROM extras LIMIT 40",
+                       err);
     while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
         buf_printf(out, " %s", mirror_text(stmt, 0));
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
@@ -90,8 +87,7 @@ static size_t nearest(const char **found, const char *known, const char *name)
 }
 
 /* The list costs two index scans, which only happen after a mistake. */
-static enum lineage_status unknown_name(struct mirror *mirror, const char *name,
-                                        struct lineage_error *err)
+static enum lineage_status unknown_name(struct mirror *mirror, const char *name, struct lineage_error *err)
 {
     struct buf known = {0};
     const char *near = "";
@@ -128,8 +124,7 @@ static const char environment_sql[] =
     "SELECT 1 FROM param_values WHERE key > 'env' AND key < 'enw' AND key GLOB 'env[0-9]*.' || ? LIMIT 1";
 static const char param_sql[] = "SELECT 1 FROM param_rows WHERE key = ? LIMIT 1";
 
-static bool is_param(struct mirror *mirror, const char *param, enum lineage_status *status,
-                     struct lineage_error *err)
+static bool is_param(struct mirror *mirror, const char *param, enum lineage_status *status, struct lineage_error *err)
 {
     return is_usual(param) || name_exists(mirror, param_sql, param, status, err) ||
            (!strchr(param, '.') && name_exists(mirror, environment_sql, param, status, err));
@@ -201,8 +196,7 @@ enum lineage_status name_find_param(struct mirror *mirror, const char *name, str
     return status;
 }
 
-enum lineage_status name_resolve(struct mirror *mirror, const char *name, struct named *out,
-                                 struct lineage_error *err)
+enum lineage_status name_resolve(struct mirror *mirror, const char *name, struct named *out, struct lineage_error *err)
 {
     enum lineage_status status = find_name(mirror, name, out, err);
     return status == LINEAGE_OK && out->kind == NAME_UNKNOWN ? unknown_name(mirror, name, err) : status;
@@ -227,8 +221,8 @@ enum lineage_status mirror_is_in_words(struct mirror *mirror, bool *in_words, st
         return status;
     status = mirror_step(mirror, stmt, err);
     if (status == LINEAGE_OK)
-        *in_words = sqlite3_column_int64(stmt, 0) < 200 &&
-                    2 * (uint64_t)sqlite3_column_int64(stmt, 1) < mirror_position(mirror)->rows;
+        *in_words =
+            sqlite3_column_int64(stmt, 0) < 200 && 2 * (uint64_t)sqlite3_column_int64(stmt, 1) < mirror_position(mirror)->rows;
     return mirror_end_rows(stmt, status);
 }
 
@@ -242,8 +236,10 @@ static bool value_sql(char sql[160], const struct named *named)
     else if (named->kind == NAME_EXTRA)
         snprintf(sql, 160, "SELECT DISTINCT value FROM extras WHERE name = ?1");
     else if (named->kind == NAME_TEXT_COLUMN)
-        snprintf(sql, 160, "SELECT %s FROM trials WHERE ?1 <> '' UNION SELECT value FROM param_values WHERE key = ?1 AND typeof(value) = 'text'",
-                 named->name);
+        snprintf(
+            sql, 160,
+            "SELECT %s FROM trials WHERE ?1 <> '' UNION SELECT value FROM param_values WHERE key = ?1 AND typeof(value) = 'text'",
+            named->name);
     else
         return false;
     return true;

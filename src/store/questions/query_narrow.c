@@ -15,7 +15,7 @@
 
 /* Counts the trials with a timestamp in [since, until), up to LIMIT_OF_COUNT; NULL: without that bound. */
 static enum lineage_status count_time(size_t *n, struct mirror *mirror, const char *since, const char *until,
-                                         struct lineage_error *err)
+                                      struct lineage_error *err)
 {
     static const char sql[] = "SELECT count(*) FROM (SELECT 1 FROM trials INDEXED BY trials_by_timestamp"
                               " WHERE timestamp >= ?1 AND timestamp < ?2 LIMIT ?3)";

@@ -8,7 +8,8 @@
 
 /* A few trials, among them all that a query's labels, specialist and times allow. */
 struct narrow {
-    const char *source; /* beginning of a statement, up to its first condition, that reads them from an index; NULL: they are many */
+    const char
+        *source; /* beginning of a statement, up to its first condition, that reads them from an index; NULL: they are many */
     size_t n;           /* their number */
 };
 

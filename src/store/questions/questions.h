@@ -66,8 +66,7 @@ enum lineage_status mirror_borrow(struct mirror *mirror, int64_t seq, struct lin
                                   struct lineage_error *err);
 
 /* Like mirror_borrow, but the trial owns its memory (lineage_trial_release). */
-enum lineage_status mirror_load(struct mirror *mirror, int64_t seq, struct lineage_trial *trial,
-                                struct lineage_error *err);
+enum lineage_status mirror_load(struct mirror *mirror, int64_t seq, struct lineage_trial *trial, struct lineage_error *err);
 
 /* ---- parents ---- */
 
@@ -76,8 +75,7 @@ enum lineage_status mirror_is_parent(struct mirror *mirror, const char *id, bool
 
 /* Replaces the id of a trial, in exactly this spelling, by that of its parent as written ("" without one);
  * LINEAGE_ENOTFOUND without message. */
-enum lineage_status mirror_parent_of(struct mirror *mirror, struct buf *id,
-                                     struct lineage_error *err);
+enum lineage_status mirror_parent_of(struct mirror *mirror, struct buf *id, struct lineage_error *err);
 
 /* Whether walking up from the trial `from` reaches the id `ancestor`, which need not be in the log yet. */
 enum lineage_status mirror_descends(struct mirror *mirror, const char *from, const char *ancestor, bool *descends,
@@ -85,7 +83,7 @@ enum lineage_status mirror_descends(struct mirror *mirror, const char *from, con
 
 enum mirror_chain_rule {
     MIRROR_CHAIN_KEPT, /* kept and baseline ancestors, parents in either spelling: the native rule */
-    MIRROR_CHAIN_ALL   /* every ancestor, parents by exact id: the rule of the tools that share the file */
+    MIRROR_CHAIN_ALL /* every ancestor, parents by exact id: the rule of the tools that share the file */
 };
 
 /* The chain of the trial with that seq by the native rule, without all but its `last` last trials; release it with
@@ -96,7 +94,7 @@ enum lineage_status mirror_chain(struct mirror *mirror, int64_t seq, size_t last
 /* The first and last trials of a chain, in an arena. */
 struct mirror_chain_ends {
     struct lineage_trial *trials; /* [n], root first */
-    size_t *passed_over;          /* [n] as in lineage_chain */
+    size_t *passed_over; /* [n] as in lineage_chain */
     size_t n, total;
     size_t first; /* number of trials before the gap, in which total - n trials are left out */
     enum lineage_chain_end end;
@@ -107,15 +105,13 @@ struct mirror_chain_ends {
 /* Like mirror_chain, but loads the `first` first and the `last` last trials. A shorter chain is complete. By the native rule, a
  * chain of any length costs about as much as these trials, and a log without any parent is taken for one whose keeps go on from
  * each other. */
-enum lineage_status mirror_chain_ends(struct mirror *mirror, int64_t seq, enum mirror_chain_rule rule, size_t first,
-                                      size_t last, struct mirror_chain_ends *ends, struct arena *arena,
-                                      struct lineage_error *err);
+enum lineage_status mirror_chain_ends(struct mirror *mirror, int64_t seq, enum mirror_chain_rule rule, size_t first, size_t last,
+                                      struct mirror_chain_ends *ends, struct arena *arena, struct lineage_error *err);
 
 /* Calls `each` for every trial, in the order of the log, with its parent_exp as written ("" without a parent). `each`
  * may ask the mirror. */
 typedef enum lineage_status mirror_parent_fn(void *context, int64_t seq, const char *parent, struct lineage_error *err);
-enum lineage_status mirror_each_parent(struct mirror *mirror, mirror_parent_fn *each, void *context,
-                                       struct lineage_error *err);
+enum lineage_status mirror_each_parent(struct mirror *mirror, mirror_parent_fn *each, void *context, struct lineage_error *err);
 
 /* ---- many trials ---- */
 
@@ -126,7 +122,8 @@ struct mirror_rows {
     struct lineage_trial trials[MIRROR_ROWS];
     bool found[MIRROR_ROWS]; /* false: the row was the provisional one and has been read again since */
     size_t n;
-    bool outcomes; /* set by the caller: of trials load only seq, specialist, status, score, and what notes and extra columns say */
+    bool
+        outcomes; /* set by the caller: of trials load only seq, specialist, status, score, and what notes and extra columns say */
     struct arena arena;
 };
 
@@ -153,12 +150,11 @@ void cursor_load_outcomes(struct lineage_cursor *cursor);
  * LINEAGE_EINVAL, and the message lists the known names. */
 enum lineage_status mirror_query(struct mirror *mirror, const struct lineage_query *query, struct mirror_seqs *found,
                                  struct lineage_error *err);
-enum lineage_status mirror_count(struct mirror *mirror, const struct lineage_query *query, size_t *n,
-                                 struct lineage_error *err);
+enum lineage_status mirror_count(struct mirror *mirror, const struct lineage_query *query, size_t *n, struct lineage_error *err);
 
 /* Finds the trials near the wanted values (lineage_tried). */
-enum lineage_status mirror_tried(struct mirror *mirror, const struct lineage_param *wanted, size_t n_wanted,
-                                 double tolerance, struct mirror_seqs *found, struct lineage_error *err);
+enum lineage_status mirror_tried(struct mirror *mirror, const struct lineage_param *wanted, size_t n_wanted, double tolerance,
+                                 struct mirror_seqs *found, struct lineage_error *err);
 
 /* Finds the trials that meet most of the conditions, nearest first (lineage_nearest). The caller frees found, also after a
  * failure. */
@@ -201,12 +197,11 @@ enum lineage_status mirror_each_note(struct mirror *mirror, const char *text,
                                      struct lineage_error *err);
 
 /* Syncs, then runs the statement, again if lineage.db was damaged. It is lineage_sql without the tables of ideas. */
-enum lineage_status mirror_ask_sql(struct lineage_store *store, const char *statement, lineage_sql_typed_row *row,
-                                   void *context, struct lineage_error *err);
+enum lineage_status mirror_ask_sql(struct lineage_store *store, const char *statement, lineage_sql_typed_row *row, void *context,
+                                   struct lineage_error *err);
 
 /* Visits the trials with a snapshot in the order of the log; only line, exp_id and snapshot_path are filled in. */
-enum lineage_status mirror_each_snapshot(struct mirror *mirror,
-                                         void (*visit)(void *context, const struct lineage_trial *trial),
+enum lineage_status mirror_each_snapshot(struct mirror *mirror, void (*visit)(void *context, const struct lineage_trial *trial),
                                          void *context, struct lineage_error *err);
 
 /* Whether some row names that snapshot. Reads all rows. */
@@ -221,21 +216,20 @@ enum lineage_status mirror_each_void(struct mirror *mirror, int64_t seq, int64_t
 /* ---- the parts of a report; everything that is found goes into the arena ---- */
 
 enum mirror_order {
-    MIRROR_BEST_KEPT,   /* keep with a finite score, best first; ties in the order of the log */
+    MIRROR_BEST_KEPT, /* keep with a finite score, best first; ties in the order of the log */
     MIRROR_BEST_KEPT_UNSCORED_INFINITE, /* keep, best first; a missing score counts as +inf, nan is left out */
     MIRROR_BEST_SCORED, /* any label but harness_abort, with a score, best first; ties in the order of the log */
     MIRROR_FIRST_SCORED, /* the trials of MIRROR_BEST_SCORED and those with score nan, in the order of the log */
-    MIRROR_FIRST,        /* all trials, in the order of the log */
-    MIRROR_NEWEST,       /* all trials, newest first */
+    MIRROR_FIRST, /* all trials, in the order of the log */
+    MIRROR_NEWEST, /* all trials, newest first */
     MIRROR_NEWEST_INFORMATIVE /* all trials except harness_abort, newest first */
 };
 
 #define MIRROR_ALL ((size_t)-1)
 
 /* Lists at most `limit` trials in that order. */
-enum lineage_status mirror_list(struct mirror *mirror, enum mirror_order order, size_t limit,
-                                struct lineage_trial **trials, size_t *n, struct arena *arena,
-                                struct lineage_error *err);
+enum lineage_status mirror_list(struct mirror *mirror, enum mirror_order order, size_t limit, struct lineage_trial **trials,
+                                size_t *n, struct arena *arena, struct lineage_error *err);
 
 /* Lists the newest `limit` trials with a label that is a failure (see lineage_report_failure). */
 enum lineage_status mirror_newest_failed(struct mirror *mirror, enum lineage_label label, size_t limit,
@@ -257,15 +251,15 @@ struct mirror_label_count {
     enum lineage_label label;
     uint64_t n;
 };
-enum lineage_status mirror_label_counts(struct mirror *mirror, struct mirror_label_count **counts, size_t *n,
-                                        struct arena *arena, struct lineage_error *err);
+enum lineage_status mirror_label_counts(struct mirror *mirror, struct mirror_label_count **counts, size_t *n, struct arena *arena,
+                                        struct lineage_error *err);
 
 /* Counts the records that could not be read in full. */
 enum lineage_status mirror_count_findings(struct mirror *mirror, uint64_t *n, struct lineage_error *err);
 
 /* Lists the first LINEAGE_REPORT_PARAMS parameter names (alpha, beta, gamma, then by name); *more counts the others. */
-enum lineage_status mirror_param_names(struct mirror *mirror, const char ***names, size_t *n, size_t *more,
-                                       struct arena *arena, struct lineage_error *err);
+enum lineage_status mirror_param_names(struct mirror *mirror, const char ***names, size_t *n, size_t *more, struct arena *arena,
+                                       struct lineage_error *err);
 
 /* Lists the values of one parameter, ascending, at most LINEAGE_REPORT_VALUES. Does not fill in `constant`. */
 enum lineage_status mirror_param_values(struct mirror *mirror, const char *name, struct lineage_report_param *param,
@@ -279,8 +273,8 @@ enum lineage_status mirror_pair_tried(struct mirror *mirror, const struct lineag
                                       enum mirror_cell *cell, struct lineage_error *err);
 
 /* Compares expected with actual improvements, for at most `limit` specialists, those with the most trials first. */
-enum lineage_status mirror_calibration(struct mirror *mirror, size_t limit, struct lineage_report_calibration **list,
-                                       size_t *n, struct arena *arena, struct lineage_error *err);
+enum lineage_status mirror_calibration(struct mirror *mirror, size_t limit, struct lineage_report_calibration **list, size_t *n,
+                                       struct arena *arena, struct lineage_error *err);
 
 /* Adds the sums against the parents' scores to each of the n items. Reads the newest 1,000 rows. */
 enum lineage_status mirror_calibration_on_parents(struct mirror *mirror, struct lineage_report_calibration *items, size_t n,

@@ -42,7 +42,7 @@ static enum lineage_status resolve(struct lineage_store *store, const char *id, 
         status = mirror_near_ids(near, sizeof near, store->mirror, id, err);
     return status != LINEAGE_OK ? status
            : *near              ? store_fail(err, LINEAGE_ENOTFOUND, "no trial '%.80s' in %s; there is %s", id, store->dir, near)
-                                : store_fail(err, LINEAGE_ENOTFOUND, "no trial '%.80s' in %s, which has no trial yet", id, store->dir);
+                   : store_fail(err, LINEAGE_ENOTFOUND, "no trial '%.80s' in %s, which has no trial yet", id, store->dir);
 }
 
 static enum lineage_status ask_find(void *question, struct lineage_error *err)
@@ -66,8 +66,8 @@ static enum lineage_status ask_find_in_part(void *question, struct lineage_error
 }
 
 /* LINEAGE_ENOTFOUND without a message if the mirror is not a part, too. */
-static enum lineage_status find_in_part(struct lineage_store *store, const char *id,
-                                        struct lineage_trial *trial, struct lineage_error *err)
+static enum lineage_status find_in_part(struct lineage_store *store, const char *id, struct lineage_trial *trial,
+                                        struct lineage_error *err)
 {
     struct question question = {.store = store, .id = id, .trial = trial};
     *trial = (struct lineage_trial){0};
@@ -79,20 +79,19 @@ static enum lineage_status find_in_part(struct lineage_store *store, const char 
     return status;
 }
 
-enum lineage_status lineage_night_find(struct lineage_store *store, const char *id,
-                                       struct lineage_trial *trial, struct lineage_error *err)
+enum lineage_status lineage_night_find(struct lineage_store *store, const char *id, struct lineage_trial *trial,
+                                       struct lineage_error *err)
 {
     enum lineage_status status = find_in_part(store, id, trial, err);
     if (status != LINEAGE_ENOTFOUND)
         return status;
     if (!mirror_is_part(store->mirror))
         return lineage_find(store, id, trial, err);
-    return store_fail(err, LINEAGE_ENOTFOUND, "no trial '%.80s' of this night in %s", id,
-                      store->dir);
+    return store_fail(err, LINEAGE_ENOTFOUND, "no trial '%.80s' of this night in %s", id, store->dir);
 }
 
-enum lineage_status lineage_find(struct lineage_store *store, const char *id,
-                                 struct lineage_trial *trial, struct lineage_error *err)
+enum lineage_status lineage_find(struct lineage_store *store, const char *id, struct lineage_trial *trial,
+                                 struct lineage_error *err)
 {
     enum lineage_status status = find_in_part(store, id, trial, err);
     if (status != LINEAGE_ENOTFOUND)
@@ -141,8 +140,7 @@ enum lineage_status mirror_ask_top(struct lineage_store *store, struct lineage_t
 {
     *trial = (struct lineage_trial){0};
     mirror_part_begin(store->mirror); /* it has all trials that may be kept, and all voids */
-    enum lineage_status status =
-        mirror_ask(store->mirror, ask_best, &(struct question){.store = store, .trial = trial}, err);
+    enum lineage_status status = mirror_ask(store->mirror, ask_best, &(struct question){.store = store, .trial = trial}, err);
     mirror_part_end(store->mirror);
     if (status == LINEAGE_ENOTFOUND)
         store_fail(err, LINEAGE_ENOTFOUND, "%s has no kept or baseline trial with a finite %s", store->dir,
@@ -165,15 +163,15 @@ static enum lineage_status ask_chain(void *question, struct lineage_error *err)
 }
 
 /* Uses the native rule: the chain contains the kept ancestors, and exp_014 and 014 are the same id. */
-enum lineage_status lineage_chain_load_last(struct lineage_store *store, const char *id, size_t last,
-                                            struct lineage_chain *chain, struct lineage_error *err)
+enum lineage_status lineage_chain_load_last(struct lineage_store *store, const char *id, size_t last, struct lineage_chain *chain,
+                                            struct lineage_error *err)
 {
     struct question question = {.store = store, .id = id, .chain = chain, .last = last ? last : 1};
     return mirror_ask(store->mirror, ask_chain, &question, err);
 }
 
-enum lineage_status lineage_chain_load(struct lineage_store *store, const char *id,
-                                       struct lineage_chain *chain, struct lineage_error *err)
+enum lineage_status lineage_chain_load(struct lineage_store *store, const char *id, struct lineage_chain *chain,
+                                       struct lineage_error *err)
 {
     return lineage_chain_load_last(store, id, SIZE_MAX, chain, err);
 }
@@ -209,8 +207,8 @@ static enum lineage_status ask_sql(void *question, struct lineage_error *err)
     return q->status;
 }
 
-enum lineage_status mirror_ask_sql(struct lineage_store *store, const char *statement, lineage_sql_typed_row *row,
-                                   void *context, struct lineage_error *err)
+enum lineage_status mirror_ask_sql(struct lineage_store *store, const char *statement, lineage_sql_typed_row *row, void *context,
+                                   struct lineage_error *err)
 {
     struct sql_question question = {.store = store, .statement = statement, .row = row, .context = context};
     return mirror_ask(store->mirror, ask_sql, &question, err);

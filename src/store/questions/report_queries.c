@@ -24,12 +24,13 @@ static const struct {
     const char *lower, *higher;
 } statements[] = {
     [MIRROR_BEST_KEPT] = {TRIALS KEPT " AND t.score > -9e999 AND t.score < 9e999 ORDER BY t.score, t.seq LIMIT ?1",
-                         TRIALS KEPT " AND t.score > -9e999 AND t.score < 9e999"
-                                     " ORDER BY t.score DESC, t.seq LIMIT ?1"},
+                          TRIALS KEPT " AND t.score > -9e999 AND t.score < 9e999"
+                                      " ORDER BY t.score DESC, t.seq LIMIT ?1"},
     [MIRROR_BEST_SCORED] = {TRIALS SCORED "ORDER BY t.score, t.seq LIMIT ?1",
-                           TRIALS SCORED "ORDER BY t.score DESC, t.seq LIMIT ?1"},
+                            TRIALS SCORED "ORDER BY t.score DESC, t.seq LIMIT ?1"},
     [MIRROR_FIRST_SCORED] = {TRIALS "WHERE (t.score IS NOT NULL OR t.special & 32)"
-                                   " AND t.status <> 'harness_abort' ORDER BY t.seq LIMIT ?1", NULL},
+                                    " AND t.status <> 'harness_abort' ORDER BY t.seq LIMIT ?1",
+                             NULL},
     [MIRROR_FIRST] = {TRIALS "ORDER BY t.seq LIMIT ?1", NULL},
     [MIRROR_NEWEST] = {TRIALS "ORDER BY t.seq DESC LIMIT ?1", NULL},
     [MIRROR_NEWEST_INFORMATIVE] = {TRIALS "WHERE t.status <> 'harness_abort' ORDER BY t.seq DESC LIMIT ?1", NULL},
@@ -65,8 +66,7 @@ static bool grow(struct growing *list)
 
 /* The statement is reset on every path. Otherwise it would keep a read transaction open, and the write-ahead log could
  * not be emptied. */
-static enum lineage_status add_rows(struct growing *list, struct mirror *mirror, sqlite3_stmt *stmt,
-                                    struct lineage_error *err)
+static enum lineage_status add_rows(struct growing *list, struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
 {
     enum lineage_status status;
     while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
@@ -96,8 +96,8 @@ static enum lineage_status add_list(struct growing *list, struct mirror *mirror,
 }
 
 /* Copies the list into the arena once at the end, so that the arena contains no outgrown copies of it. */
-static enum lineage_status keep_list(struct growing *list, enum lineage_status status, struct lineage_trial **trials,
-                                     size_t *n, struct lineage_error *err)
+static enum lineage_status keep_list(struct growing *list, enum lineage_status status, struct lineage_trial **trials, size_t *n,
+                                     struct lineage_error *err)
 {
     *n = 0;
     *trials = NULL;
@@ -119,15 +119,13 @@ static enum lineage_status add_unscored_infinite(struct growing *list, struct mi
 {
     enum lineage_status status = add_list(list, mirror, up ? kept_unscored : kept_lower, limit, err);
     if (status == LINEAGE_OK && list->n < limit)
-        status = add_list(list, mirror, up ? kept_higher : kept_unscored,
-                          limit == MIRROR_ALL ? limit : limit - list->n, err);
+        status = add_list(list, mirror, up ? kept_higher : kept_unscored, limit == MIRROR_ALL ? limit : limit - list->n, err);
     return status;
 }
 
 /* Callers name the order, and this function chooses the statements for it. */
-enum lineage_status mirror_list(struct mirror *mirror, enum mirror_order order, size_t limit,
-                                struct lineage_trial **trials, size_t *n, struct arena *arena,
-                                struct lineage_error *err)
+enum lineage_status mirror_list(struct mirror *mirror, enum mirror_order order, size_t limit, struct lineage_trial **trials,
+                                size_t *n, struct arena *arena, struct lineage_error *err)
 {
     struct growing list = {.arena = arena};
     bool up = mirror_store(mirror)->config.direction == LINEAGE_HIGHER;
@@ -135,15 +133,13 @@ enum lineage_status mirror_list(struct mirror *mirror, enum mirror_order order, 
     if (order == MIRROR_BEST_KEPT_UNSCORED_INFINITE)
         status = add_unscored_infinite(&list, mirror, up, limit, err);
     else
-        status = add_list(&list, mirror,
-                          up && statements[order].higher ? statements[order].higher : statements[order].lower, limit,
-                          err);
+        status = add_list(&list, mirror, up && statements[order].higher ? statements[order].higher : statements[order].lower,
+                          limit, err);
     return keep_list(&list, status, trials, n, err);
 }
 
 enum lineage_status mirror_newest_failed(struct mirror *mirror, enum lineage_label label, size_t limit,
-                                         struct lineage_trial **trials, size_t *n, struct arena *arena,
-                                         struct lineage_error *err)
+                                         struct lineage_trial **trials, size_t *n, struct arena *arena, struct lineage_error *err)
 {
     /* The conditions after the first are written exactly as in the index; otherwise SQLite would not use it. The NOT IN
      * list is the condition of indexes made by earlier versions. */
@@ -225,8 +221,8 @@ enum lineage_status mirror_wall_measure(struct mirror *mirror, enum lineage_labe
 }
 
 /* The counts are sorted here and not by each printer, so that all printers use the same order. */
-enum lineage_status mirror_label_counts(struct mirror *mirror, struct mirror_label_count **counts, size_t *n,
-                                        struct arena *arena, struct lineage_error *err)
+enum lineage_status mirror_label_counts(struct mirror *mirror, struct mirror_label_count **counts, size_t *n, struct arena *arena,
+                                        struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     size_t there = 0;
@@ -235,8 +231,7 @@ enum lineage_status mirror_label_counts(struct mirror *mirror, struct mirror_lab
     if (status == LINEAGE_OK && !(*counts = arena_alloc(arena, there, sizeof **counts)))
         status = store_no_memory(err);
     if (status == LINEAGE_OK)
-        status = mirror_prepare(mirror, &stmt,
-                                "SELECT specialist, status, n FROM label_counts ORDER BY specialist, status", err);
+        status = mirror_prepare(mirror, &stmt, "SELECT specialist, status, n FROM label_counts ORDER BY specialist, status", err);
     if (status != LINEAGE_OK)
         return status;
     while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK && *n < there) {
@@ -261,8 +256,8 @@ static const char names_sql[] =
     " SELECT key FROM k WHERE key IS NOT NULL"
     " ORDER BY CASE key WHEN 'alpha' THEN 0 WHEN 'beta' THEN 1 WHEN 'gamma' THEN 2 ELSE 3 END, key";
 
-enum lineage_status mirror_param_names(struct mirror *mirror, const char ***names, size_t *n, size_t *more,
-                                       struct arena *arena, struct lineage_error *err)
+enum lineage_status mirror_param_names(struct mirror *mirror, const char ***names, size_t *n, size_t *more, struct arena *arena,
+                                       struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     *n = *more = 0;
@@ -314,8 +309,7 @@ static bool is_of(const struct lineage_report_value *value, sqlite3_stmt *stmt, 
 
 /* Reads one value more than is listed, to know whether there are more. */
 static enum lineage_status read_values(struct mirror *mirror, struct lineage_report_param *param,
-                                       struct lineage_report_value *values, struct arena *arena,
-                                       struct lineage_error *err)
+                                       struct lineage_report_value *values, struct arena *arena, struct lineage_error *err)
 {
     static const char sql[] = "SELECT value, status, n, low, high FROM param_values"
                               " WHERE key = ?1 AND status <> 'harness_abort' ORDER BY value, status";
@@ -368,8 +362,7 @@ enum lineage_status mirror_param_values(struct mirror *mirror, const char *name,
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
-    if ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK &&
-        !read_value(&param->high, &param->high_text, stmt, 0, arena))
+    if ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK && !read_value(&param->high, &param->high_text, stmt, 0, arena))
         status = store_no_memory(err);
     sqlite3_reset(stmt);
     return status;
@@ -385,13 +378,11 @@ static void bind_value(sqlite3_stmt *stmt, int at, const struct lineage_param *p
 
 /* Finds the first trial from `seq` on that has the parameter at that value, or returns LINEAGE_ENOTFOUND. This is one
  * look-up in the primary key of param_rows, which is ordered by seq within a value. */
-static enum lineage_status leap(struct mirror *mirror, const struct lineage_param *param, int64_t *seq,
-                                struct lineage_error *err)
+static enum lineage_status leap(struct mirror *mirror, const struct lineage_param *param, int64_t *seq, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(
-        mirror, &stmt,
-        "SELECT seq FROM param_rows WHERE key = ?1 AND value = ?2 AND seq >= ?3 ORDER BY seq LIMIT 1", err);
+        mirror, &stmt, "SELECT seq FROM param_rows WHERE key = ?1 AND value = ?2 AND seq >= ?3 ORDER BY seq LIMIT 1", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, param->name, -1, SQLITE_STATIC);
@@ -423,10 +414,9 @@ static enum lineage_status is_informational(struct mirror *mirror, int64_t seq, 
 static enum lineage_status first_trials_tried(struct mirror *mirror, const struct lineage_param pair[2], bool *tried,
                                               struct lineage_error *err)
 {
-    static const char sql[] =
-        "SELECT 1 FROM (SELECT seq FROM param_rows WHERE key = ?1 AND value = ?2 LIMIT 16) a"
-        " CROSS JOIN param_rows b CROSS JOIN trials t WHERE b.key = ?3 AND b.value = ?4 AND b.seq = a.seq"
-        " AND t.seq = a.seq AND t.status <> 'harness_abort' LIMIT 1";
+    static const char sql[] = "SELECT 1 FROM (SELECT seq FROM param_rows WHERE key = ?1 AND value = ?2 LIMIT 16) a"
+                              " CROSS JOIN param_rows b CROSS JOIN trials t WHERE b.key = ?3 AND b.value = ?4 AND b.seq = a.seq"
+                              " AND t.seq = a.seq AND t.status <> 'harness_abort' LIMIT 1";
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
     if (status != LINEAGE_OK)
@@ -475,8 +465,8 @@ enum lineage_status mirror_pair_tried(struct mirror *mirror, const struct lineag
 }
 
 /* The sync adds up sums in the order of the log, so after a rebuild a mean is the same to the last digit. */
-enum lineage_status mirror_calibration(struct mirror *mirror, size_t limit, struct lineage_report_calibration **list,
-                                       size_t *n, struct arena *arena, struct lineage_error *err)
+enum lineage_status mirror_calibration(struct mirror *mirror, size_t limit, struct lineage_report_calibration **list, size_t *n,
+                                       struct arena *arena, struct lineage_error *err)
 {
     static const char sql[] = "SELECT specialist, n, same_sign, expected_sum / n, actual_sum / n, error_sum / n"
                               " FROM calibration WHERE n > 0 ORDER BY n DESC, specialist LIMIT ?1";
@@ -489,10 +479,12 @@ enum lineage_status mirror_calibration(struct mirror *mirror, size_t limit, stru
     sqlite3_bind_int64(stmt, 1, (int64_t)limit);
     while (*n < limit && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
         struct lineage_report_calibration *item = &(*list)[(*n)++];
-        *item = (struct lineage_report_calibration){
-            .specialist = text_of(stmt, 0, arena), .n = (uint64_t)sqlite3_column_int64(stmt, 1),
-            .same_sign = (uint64_t)sqlite3_column_int64(stmt, 2), .expected = sqlite3_column_double(stmt, 3),
-            .happened = sqlite3_column_double(stmt, 4), .error = sqlite3_column_double(stmt, 5)};
+        *item = (struct lineage_report_calibration){.specialist = text_of(stmt, 0, arena),
+                                                    .n = (uint64_t)sqlite3_column_int64(stmt, 1),
+                                                    .same_sign = (uint64_t)sqlite3_column_int64(stmt, 2),
+                                                    .expected = sqlite3_column_double(stmt, 3),
+                                                    .happened = sqlite3_column_double(stmt, 4),
+                                                    .error = sqlite3_column_double(stmt, 5)};
         if (!item->specialist) {
             status = store_no_memory(err);
             break;
@@ -510,7 +502,8 @@ enum lineage_status mirror_calibration(struct mirror *mirror, size_t limit, stru
 static const char on_parents_sql[] =
     "WITH told AS MATERIALIZED (SELECT t.specialist, t.expected, t.score, " PARENT " AS parent FROM trials t "
     "WHERE " NEWEST "AND t.status IN ('keep', 'discard') AND abs(t.expected) < 9e999), "
-    "compared AS (SELECT told.specialist, told.expected, told.score - p.score AS delta FROM told JOIN trials p ON p.seq = parent) "
+    "compared AS (SELECT told.specialist, told.expected, told.score - p.score AS delta FROM told JOIN trials p ON p.seq = "
+    "parent) "
     "SELECT specialist, count(*), sum(expected * delta > 0), avg(expected), avg(delta), avg(abs(expected - delta)) "
     "FROM compared WHERE abs(delta) < 9e999 GROUP BY specialist";
 
@@ -547,7 +540,8 @@ enum lineage_status mirror_calibration_verdicts(struct mirror *mirror, double ma
     if (status != LINEAGE_OK)
         return status;
     while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
-        struct lineage_hypothesis h = lineage_hypothesis_judge(sqlite3_column_double(stmt, 1), sqlite3_column_double(stmt, 2), margin);
+        struct lineage_hypothesis h =
+            lineage_hypothesis_judge(sqlite3_column_double(stmt, 1), sqlite3_column_double(stmt, 2), margin);
         size_t i = 0;
         while (i < n && strcmp(items[i].specialist, mirror_text(stmt, 0)) != 0)
             i++;
@@ -587,7 +581,8 @@ enum lineage_status mirror_near_misses(struct mirror *mirror, double best, doubl
     sqlite3_bind_int64(stmt, 4, (int64_t)limit);
     while (*n < limit && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
         seqs[*n] = sqlite3_column_int64(stmt, 0);
-        (*list)[(*n)++].delta_vs_parent = (struct lineage_number){sqlite3_column_type(stmt, 1) == SQLITE_FLOAT, sqlite3_column_double(stmt, 1)};
+        (*list)[(*n)++].delta_vs_parent =
+            (struct lineage_number){sqlite3_column_type(stmt, 1) == SQLITE_FLOAT, sqlite3_column_double(stmt, 1)};
     }
     status = mirror_end_rows(stmt, status);
     /* The trials are read after the walk, because mirror_borrow runs a statement of its own. */

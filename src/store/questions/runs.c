@@ -21,8 +21,9 @@ static enum lineage_status ask_again(void *question, struct lineage_error *err)
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_sync(q->store->mirror, err);
     if (status == LINEAGE_OK)
-        status = mirror_prepare(q->store->mirror, &stmt, q->id ? "SELECT 1 FROM again_rows WHERE trial = ? LIMIT 1"
-                                                               : "SELECT 1 FROM again_rows LIMIT 1", err);
+        status =
+            mirror_prepare(q->store->mirror, &stmt,
+                           q->id ? "SELECT 1 FROM again_rows WHERE trial = ? LIMIT 1" : "SELECT 1 FROM again_rows LIMIT 1", err);
     if (status != LINEAGE_OK)
         return status;
     if (q->id)
@@ -67,7 +68,8 @@ struct runs_question {
 static enum lineage_status list_rows(struct runs_question *q, struct lineage_error *err)
 {
     static const char sql[] =
-        "WITH again(row, trial) AS (SELECT seq, trial FROM again_rows WHERE trial > '' UNION ALL SELECT seq, trial FROM again_rows"
+        "WITH again(row, trial) AS (SELECT seq, trial FROM again_rows WHERE trial > '' UNION ALL SELECT seq, trial FROM "
+        "again_rows"
         "  WHERE trial IS NULL), named(id) AS (SELECT ?1 UNION SELECT trial FROM again),"
         " chosen(seq) AS (SELECT row FROM again"
         " UNION SELECT seq FROM named CROSS JOIN trials ON exp_id = id"

@@ -37,26 +37,143 @@ enum { N_NARROW = sizeof narrow / sizeof *narrow };
 
 /* The allowed functions, sorted. They only compute from values; functions that access files, pointers, the process or
  * the connection are missing. */
-static const char *const functions[] = {
-    "->", "->>", "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "avg", "cause", "ceil", "ceiling", 
-    "char", "coalesce", "cos", "cosh", "count", "cume_dist", "current_date", "current_time", "current_timestamp", "date",
-    "datetime", "degrees", "dense_rank", "exp", "first_value", "floor", "format", "glob", "group_concat", "hex",
-    "hypothesis_verdict", "ifnull", "iif", "instr", "json", "json_array", "json_array_length", "json_extract", "json_group_array",
-    "json_group_object", "json_object", "json_quote", "json_type", "json_valid", "julianday", "lag",
-    "last_value", "lead", "length", "like", "likelihood", "likely", "ln", "log", "log10", "log2", "lower", "ltrim",
-    "max", "min", "mod", "nth_value", "ntile", "nullif", "param", "percent_rank", "pi", "pow", "power", "printf",
-    "quote", "radians", "random", "rank", "replace", "round", "row_number", "rtrim", "sign", "sin", "sinh", "sqrt",
-    "strftime", "substr", "substring", "sum", "tan", "tanh", "time", "total", "trim", "trunc", "typeof", "unicode",
-    "unixepoch", "unlikely", "upper"};
+static const char *const functions[] = {"->",
+                                        "->>",
+                                        "abs",
+                                        "acos",
+                                        "acosh",
+                                        "asin",
+                                        "asinh",
+                                        "atan",
+                                        "atan2",
+                                        "atanh",
+                                        "avg",
+                                        "cause",
+                                        "ceil",
+                                        "ceiling",
+                                        "char",
+                                        "coalesce",
+                                        "cos",
+                                        "cosh",
+                                        "count",
+                                        "cume_dist",
+                                        "current_date",
+                                        "current_time",
+                                        "current_timestamp",
+                                        "date",
+                                        "datetime",
+                                        "degrees",
+                                        "dense_rank",
+                                        "exp",
+                                        "first_value",
+                                        "floor",
+                                        "format",
+                                        "glob",
+                                        "group_concat",
+                                        "hex",
+                                        "hypothesis_verdict",
+                                        "ifnull",
+                                        "iif",
+                                        "instr",
+                                        "json",
+                                        "json_array",
+                                        "json_array_length",
+                                        "json_extract",
+                                        "json_group_array",
+                                        "json_group_object",
+                                        "json_object",
+                                        "json_quote",
+                                        "json_type",
+                                        "json_valid",
+                                        "julianday",
+                                        "lag",
+                                        "last_value",
+                                        "lead",
+                                        "length",
+                                        "like",
+                                        "likelihood",
+                                        "likely",
+                                        "ln",
+                                        "log",
+                                        "log10",
+                                        "log2",
+                                        "lower",
+                                        "ltrim",
+                                        "max",
+                                        "min",
+                                        "mod",
+                                        "nth_value",
+                                        "ntile",
+                                        "nullif",
+                                        "param",
+                                        "percent_rank",
+                                        "pi",
+                                        "pow",
+                                        "power",
+                                        "printf",
+                                        "quote",
+                                        "radians",
+                                        "random",
+                                        "rank",
+                                        "replace",
+                                        "round",
+                                        "row_number",
+                                        "rtrim",
+                                        "sign",
+                                        "sin",
+                                        "sinh",
+                                        "sqrt",
+                                        "strftime",
+                                        "substr",
+                                        "substring",
+                                        "sum",
+                                        "tan",
+                                        "tanh",
+                                        "time",
+                                        "total",
+                                        "trim",
+                                        "trunc",
+                                        "typeof",
+                                        "unicode",
+                                        "unixepoch",
+                                        "unlikely",
+                                        "upper"};
 
 /* The readable tables, sorted: those of the schema. Other things that SQLite can read (pragma_*, other virtual tables)
  * reveal facts about the machine, or about more than the store. */
-static const char *const readable[] = {
-    "calibration", "calibration_before", "change_rows", "changes", "citation_rows", "citations", "extras", "findings", "judged", "judged_with", "label_counts",
-    "label_counts_before", "measured_changes", "measured_lines", "measured_rows", "meta", "metric_rows", "metrics", "night_rows",
-    "param_rows", "param_values", "param_values_before", "params",
-    "reading_words", "readings", "sqlite_master", "sqlite_schema", "step_metrics", "text_params", "trials", "turn_stats",
-    "void_changes", "voided"};
+static const char *const readable[] = {"calibration",
+                                       "calibration_before",
+                                       "change_rows",
+                                       "changes",
+                                       "citation_rows",
+                                       "citations",
+                                       "extras",
+                                       "findings",
+                                       "judged",
+                                       "judged_with",
+                                       "label_counts",
+                                       "label_counts_before",
+                                       "measured_changes",
+                                       "measured_lines",
+                                       "measured_rows",
+                                       "meta",
+                                       "metric_rows",
+                                       "metrics",
+                                       "night_rows",
+                                       "param_rows",
+                                       "param_values",
+                                       "param_values_before",
+                                       "params",
+                                       "reading_words",
+                                       "readings",
+                                       "sqlite_master",
+                                       "sqlite_schema",
+                                       "step_metrics",
+                                       "text_params",
+                                       "trials",
+                                       "turn_stats",
+                                       "void_changes",
+                                       "voided"};
 
 /* A running statement. Limits are checked in callbacks that cannot return a message, so the reason for ending is
  * noted here. */
@@ -163,8 +280,7 @@ static void end(struct asking *asking)
 }
 
 /* SQLite reports "interrupted" for every limit. The message names the limit, which the user can raise. */
-static enum lineage_status say_why_ended(const struct asking *asking, enum lineage_status status,
-                                         struct lineage_error *err)
+static enum lineage_status say_why_ended(const struct asking *asking, enum lineage_status status, struct lineage_error *err)
 {
     switch (asking->ended) {
     case TOO_LONG:
@@ -183,8 +299,7 @@ static enum lineage_status say_why_ended(const struct asking *asking, enum linea
     /* Only a limit that the user can raise is LINEAGE_ELIMIT. */
     if (asking->limits.bytes >= LONGEST_VALUE)
         return store_fail(err, LINEAGE_EINVAL, "sql: a value of more than %zu bytes; select a part of it", LONGEST_VALUE);
-    return store_fail(err, LINEAGE_ELIMIT, "sql: a value of more than %zu bytes (limit: memory)",
-                      longest_value(&asking->limits));
+    return store_fail(err, LINEAGE_ELIMIT, "sql: a value of more than %zu bytes (limit: memory)", longest_value(&asking->limits));
 }
 
 static bool is_only_blank(const char *text)
@@ -194,8 +309,7 @@ static bool is_only_blank(const char *text)
 
 /* The statement is tested for being read-only although the authorizer has accepted it. Each of the two checks should be
  * enough, but either may have a gap. */
-static enum lineage_status prepare(struct asking *asking, sqlite3_stmt **stmt, const char *statement,
-                                   struct lineage_error *err)
+static enum lineage_status prepare(struct asking *asking, sqlite3_stmt **stmt, const char *statement, struct lineage_error *err)
 {
     const char *rest = "";
     struct mirror *mirror = asking->mirror;

@@ -69,8 +69,7 @@ static unsigned first_character(const unsigned char *text)
 
 /* Prints one value. `spec` is the conversion with `*` for both sizes, so that a computed and a written size are one
  * case. */
-static void print_value(sqlite3_str *out, const char *spec, char conversion, int width, int precision,
-                        sqlite3_value *value)
+static void print_value(sqlite3_str *out, const char *spec, char conversion, int width, int precision, sqlite3_value *value)
 {
     if (strchr("diurxXop", conversion))
         sqlite3_str_appendf(out, spec, width, precision, value ? sqlite3_value_int64(value) : (sqlite3_int64)0);
@@ -120,8 +119,8 @@ static const char *print_conversion(sqlite3_str *out, const char *at, struct arg
         return at + 1;
     char conversion = *at == 'z' ? 's' : *at;
     size_t n = strlen(spec);
-    sqlite3_snprintf((int)(sizeof spec - n), spec + n, "*%s%s%c", precise ? ".*" : "",
-                     strchr("diurxXo", conversion) ? "ll" : "", conversion);
+    sqlite3_snprintf((int)(sizeof spec - n), spec + n, "*%s%s%c", precise ? ".*" : "", strchr("diurxXo", conversion) ? "ll" : "",
+                     conversion);
     sqlite3_value *value = conversion == '%' ? NULL : next_argument(arguments);
     if (precise)
         print_value(out, spec, conversion, width, precision, value);
@@ -281,15 +280,15 @@ int sql_bound_functions(sqlite3 *db)
         int n;
         void (*call)(sqlite3_context *, int, sqlite3_value **);
         intptr_t data; /* sides of trim; whether a pattern is one of GLOB */
-    } functions[] = {{"printf", -1, bounded_printf, 0}, {"format", -1, bounded_printf, 0},
-                     {"instr", 2, bounded_instr, 0}, {"replace", 3, bounded_replace, 0},
+    } functions[] = {{"printf", -1, bounded_printf, 0},       {"format", -1, bounded_printf, 0},
+                     {"instr", 2, bounded_instr, 0},          {"replace", 3, bounded_replace, 0},
                      {"trim", 2, bounded_trim, LEFT | RIGHT}, {"ltrim", 2, bounded_trim, LEFT},
-                     {"rtrim", 2, bounded_trim, RIGHT}, {"like", 2, sql_match_pattern, 0},
-                     {"like", 3, sql_match_pattern, 0}, {"glob", 2, sql_match_pattern, 1}};
+                     {"rtrim", 2, bounded_trim, RIGHT},       {"like", 2, sql_match_pattern, 0},
+                     {"like", 3, sql_match_pattern, 0},       {"glob", 2, sql_match_pattern, 1}};
     int code = SQLITE_OK;
     for (size_t i = 0; code == SQLITE_OK && i < sizeof functions / sizeof *functions; i++)
         code = sqlite3_create_function_v2(db, functions[i].name, functions[i].n,
-                                          SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
-                                          (void *)functions[i].data, functions[i].call, NULL, NULL, NULL);
+                                          SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, (void *)functions[i].data,
+                                          functions[i].call, NULL, NULL, NULL);
     return code;
 }

@@ -30,6 +30,7 @@ static void name_cause(sqlite3_context *context, int n, sqlite3_value **values)
 int sql_add_verdict(sqlite3 *db, const struct lineage_config *config)
 {
     int code = sqlite3_create_function_v2(db, "cause", 1, SQLITE_UTF8 | SQLITE_INNOCUOUS, NULL, name_cause, NULL, NULL, NULL);
-    return code != SQLITE_OK ? code : sqlite3_create_function_v2(db, "hypothesis_verdict", 2, SQLITE_UTF8 | SQLITE_INNOCUOUS, (void *)(uintptr_t)config, judge,
-                                      NULL, NULL, NULL);
+    return code != SQLITE_OK ? code
+                             : sqlite3_create_function_v2(db, "hypothesis_verdict", 2, SQLITE_UTF8 | SQLITE_INNOCUOUS,
+                                                          (void *)(uintptr_t)config, judge, NULL, NULL, NULL);
 }

@@ -59,15 +59,14 @@ static const char outcomes_sql[] = "SELECT seq, status, score FROM trials WHERE 
 static const char id_sql[] = "SELECT exp_id FROM trials WHERE seq = ?1";
 /* If the first parameter has few rows, the second is read from the notes of these rows (param_function.c), because
  * reading its whole index for a handful of rows would cost more. */
-static const char few_sql[] =
-    "SELECT p.value AS x, param(t.notes, ?2) AS y, t.status, t.score, t.exp_id FROM param_rows p"
-    " JOIN trials t ON t.seq = p.seq WHERE p.key = ?1 AND y IS NOT NULL ORDER BY x, y, p.seq";
+static const char few_sql[] = "SELECT p.value AS x, param(t.notes, ?2) AS y, t.status, t.score, t.exp_id FROM param_rows p"
+                              " JOIN trials t ON t.seq = p.seq WHERE p.key = ?1 AND y IS NOT NULL ORDER BY x, y, p.seq";
 enum { FEW_ROWS = 2000 };
 
 /* Settings in words have no sums and no place in the notes. Each statement joins what it needs. */
 #define SETTINGS "temp.setting_rows"
-#define TWO(a, b) \
-    "SELECT p.value AS x, q.value AS y, t.status, t.score, t.exp_id FROM " a " p JOIN " b " q ON q.seq = p.seq AND q.key = ?2" \
+#define TWO(a, b)                                                                                                                \
+    "SELECT p.value AS x, q.value AS y, t.status, t.score, t.exp_id FROM " a " p JOIN " b " q ON q.seq = p.seq AND q.key = ?2"   \
     " JOIN trials t ON t.seq = p.seq WHERE p.key = ?1 ORDER BY x, y, p.seq"
 static const char setting_sql[] = "SELECT p.value, 0.0, t.status, t.score, t.exp_id FROM " SETTINGS " p"
                                   " JOIN trials t ON t.seq = p.seq WHERE p.key = ?1 ORDER BY p.value, p.seq";
@@ -237,8 +236,7 @@ static enum lineage_status load_rows(struct sweeping *s, struct mirror *mirror, 
     sqlite3_bind_text(stmt, 1, x, -1, SQLITE_STATIC);
     if (y)
         sqlite3_bind_text(stmt, 2, y, -1, SQLITE_STATIC);
-    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK &&
-           (status = add_trial(s, mirror, stmt, err)) == LINEAGE_OK)
+    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK && (status = add_trial(s, mirror, stmt, err)) == LINEAGE_OK)
         ++*n;
     return mirror_end_rows(stmt, status);
 }
@@ -281,7 +279,8 @@ static enum lineage_status add_sum(struct sweeping *s, struct mirror *mirror, sq
     cell->count += n;
     cell->labels[label] += n;
     double best = sqlite3_column_double(stmt, best_at);
-    if (sqlite3_column_type(stmt, best_at) != SQLITE_NULL && lineage_label_is_measured(label) && is_better(&cell->best, best, s->higher))
+    if (sqlite3_column_type(stmt, best_at) != SQLITE_NULL && lineage_label_is_measured(label) &&
+        is_better(&cell->best, best, s->higher))
         cell->best = (struct lineage_number){true, best};
     return LINEAGE_OK;
 }
@@ -330,8 +329,7 @@ static enum lineage_status read_sums(struct sweeping *s, struct mirror *mirror, 
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, x, -1, SQLITE_STATIC);
-    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK &&
-           (status = add_sum(s, mirror, stmt, err)) == LINEAGE_OK)
+    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK && (status = add_sum(s, mirror, stmt, err)) == LINEAGE_OK)
         *n += (size_t)sqlite3_column_int64(stmt, 2);
     return mirror_end_rows(stmt, status);
 }
@@ -628,8 +626,8 @@ static bool has_params_column(struct mirror *mirror)
     return strcmp(name_param_sql(mirror, sql, "t"), "param(t.notes, ?)") != 0;
 }
 
-static enum lineage_status load_two(struct sweeping *s, struct mirror *mirror, const struct named *x, const struct named *y, size_t *n,
-                                    struct lineage_error *err)
+static enum lineage_status load_two(struct sweeping *s, struct mirror *mirror, const struct named *x, const struct named *y,
+                                    size_t *n, struct lineage_error *err)
 {
     /* Seqs are counted from 1, and the provisional row may add one more. */
     struct pairing p = {.n_by_seq = (size_t)mirror_position(mirror)->rows + 2};
@@ -669,8 +667,8 @@ static enum lineage_status load(struct sweeping *s, struct mirror *mirror, const
 /* All reads are in one transaction, because another process may remove the provisional row in between, and a sum or a
  * parameter would then refer to a missing row. It ends with COMMIT instead of ROLLBACK, because a cursor of the handle
  * may be open. */
-static enum lineage_status load_at_once(struct sweeping *s, struct mirror *mirror, const struct named *x,
-                                        const struct named *y, struct lineage_error *err)
+static enum lineage_status load_at_once(struct sweeping *s, struct mirror *mirror, const struct named *x, const struct named *y,
+                                        struct lineage_error *err)
 {
     enum lineage_status status = mirror_exec(mirror, "BEGIN", err);
     if (status != LINEAGE_OK)
@@ -698,8 +696,10 @@ enum lineage_status mirror_sweep(struct mirror *mirror, const char *x, const cha
         bool words = axes[0].kind == NAME_SETTING || (y && axes[1].kind == NAME_SETTING);
         sweep->measured = is_measured(&axes[0]) || (y && is_measured(&axes[1]));
         if (words && sweep->measured)
-            status = store_fail(err, LINEAGE_EINVAL, "one of '%.60s' and '%.60s' is a setting in words, the other was measured; "
-                                                     "only settings and parameters can be crossed", x, y);
+            status = store_fail(err, LINEAGE_EINVAL,
+                                "one of '%.60s' and '%.60s' is a setting in words, the other was measured; "
+                                "only settings and parameters can be crossed",
+                                x, y);
     }
     if (status == LINEAGE_OK)
         status = load_at_once(&s, mirror, &axes[0], y ? &axes[1] : NULL, err);

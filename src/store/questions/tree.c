@@ -141,8 +141,8 @@ static enum lineage_status link_all(void *question, struct lineage_error *err)
 }
 
 enum lineage_status lineage_tree_walk(struct lineage_store *store,
-                                      bool (*visit)(void *context, const struct lineage_tree_node *node),
-                                      void *context, struct lineage_error *err)
+                                      bool (*visit)(void *context, const struct lineage_tree_node *node), void *context,
+                                      struct lineage_error *err)
 {
     struct tree tree = {.store = store, .visit = visit, .context = context};
     tree.waiting = calloc(1, sizeof *tree.waiting);

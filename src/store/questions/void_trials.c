@@ -10,10 +10,11 @@ enum lineage_status mirror_each_void(struct mirror *mirror, int64_t seq, int64_t
 {
     sqlite3_stmt *stmt;
     bool more = true;
-    enum lineage_status status = mirror_prepare(
-        mirror, &stmt,
-        "SELECT v.status, v.exp_id, b.exp_id, b.timestamp, b.hypothesis, v.score, v.seq FROM voided v JOIN trials b ON b.seq = v.void_seq"
-        " WHERE ?1 IN (0, v.seq) AND v.seq > ?2 ORDER BY v.seq", err);
+    enum lineage_status status = mirror_prepare(mirror, &stmt,
+                                                "SELECT v.status, v.exp_id, b.exp_id, b.timestamp, b.hypothesis, v.score, v.seq "
+                                                "FROM voided v JOIN trials b ON b.seq = v.void_seq"
+                                                " WHERE ?1 IN (0, v.seq) AND v.seq > ?2 ORDER BY v.seq",
+                                                err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_int64(stmt, 1, seq);

@@ -59,8 +59,7 @@ static struct queue_files *files_of(struct lineage_queue *queue)
 
 static enum lineage_status failed(const struct queue_files *files, const char *doing, struct lineage_error *err)
 {
-    return store_fail_errno(err, LINEAGE_EIO, "cannot %s the claims in %s/" PLACE_CHECKPOINTS, doing,
-                            files->queue.store->dir);
+    return store_fail_errno(err, LINEAGE_EIO, "cannot %s the claims in %s/" PLACE_CHECKPOINTS, doing, files->queue.store->dir);
 }
 
 /* ---- the short lock ---- */
@@ -134,18 +133,20 @@ static void read_claim(const struct queue_files *files, int fd, struct lineage_c
     json_decref(object);
 }
 
-static enum lineage_status write_claim(const struct queue_files *files, int fd, const struct lineage_claim *claim,
-                                       double lease, struct lineage_error *err)
+static enum lineage_status write_claim(const struct queue_files *files, int fd, const struct lineage_claim *claim, double lease,
+                                       struct lineage_error *err)
 {
-    json_t *object = json_pack("{s:s, s:s, s:I, s:s, s:f, s:s}", "worker", claim->worker, "night", claim->night, "attempt",
-                               (json_int_t)claim->attempt, "boot", files->boot, "until", clock_now() + lease, "about",
-                               claim->about);
+    json_t *object =
+        json_pack("{s:s, s:s, s:I, s:s, s:f, s:s}", "worker", claim->worker, "night", claim->night, "attempt",
+                  (json_int_t)claim->attempt, "boot", files->boot, "until", clock_now() + lease, "about", claim->about);
     char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
     size_t length = text ? strlen(text) : 0;
     json_decref(object);
     if (!text)
-        return store_fail(err, LINEAGE_EINVAL, "a claim of the night '%.60s' cannot be written: no memory, or a text that "
-                          "is not UTF-8", claim->night);
+        return store_fail(err, LINEAGE_EINVAL,
+                          "a claim of the night '%.60s' cannot be written: no memory, or a text that "
+                          "is not UTF-8",
+                          claim->night);
     text[length] = '\n'; /* replaces the NUL; readers stop at the line end */
     int written = fs_write_at(fd, text, length + 1, 0);
     free(text);
@@ -302,8 +303,8 @@ static void end_listening(struct queue_files *files)
     files->listening = false;
 }
 
-static enum lineage_status files_claim(struct lineage_queue *queue, const struct lineage_claim_request *request,
-                                       size_t *which, struct lineage_claim *claim, struct lineage_error *err)
+static enum lineage_status files_claim(struct lineage_queue *queue, const struct lineage_claim_request *request, size_t *which,
+                                       struct lineage_claim *claim, struct lineage_error *err)
 {
     struct queue_files *files = files_of(queue);
     enum lineage_status status = enter(files, err);
@@ -318,8 +319,8 @@ static enum lineage_status files_claim(struct lineage_queue *queue, const struct
     return status;
 }
 
-static enum lineage_status files_renew(struct lineage_queue *queue, struct lineage_claim *claim, double lease,
-                                       const char *about, struct lineage_error *err)
+static enum lineage_status files_renew(struct lineage_queue *queue, struct lineage_claim *claim, double lease, const char *about,
+                                       struct lineage_error *err)
 {
     struct queue_files *files = files_of(queue);
     enum lineage_status status = enter(files, err);
@@ -453,15 +454,14 @@ static void files_close(struct lineage_queue *queue)
 }
 
 static const struct queue_backend kind = {files_claim,  files_renew, files_release,    files_each,
-                                      files_listen, files_hear,  files_descriptor, files_close};
+                                          files_listen, files_hear,  files_descriptor, files_close};
 
 enum lineage_status queue_files_open(struct lineage_queue **queue, struct lineage_store *store, struct lineage_error *err)
 {
     struct queue_files *files = calloc(1, sizeof *files);
     if (!files)
         return store_no_memory(err);
-    *files = (struct queue_files){.queue = {.kind = &kind, .store = store}, .dir = -1, .lock = -1,
-                                  .watch = -1, .log = -1};
+    *files = (struct queue_files){.queue = {.kind = &kind, .store = store}, .dir = -1, .lock = -1, .watch = -1, .log = -1};
     (void)fs_boot(files->boot);
     *queue = &files->queue;
     return LINEAGE_OK;

@@ -60,11 +60,11 @@ static void write_keys(struct buf *out, const uint64_t *keys, size_t n)
     buf_puts(out, "}");
 }
 
-static void take_claim(struct lineage_claim *claim, const struct lineage_claim_request *request, size_t which,
-                       int64_t attempt, const char *worker)
+static void take_claim(struct lineage_claim *claim, const struct lineage_claim_request *request, size_t which, int64_t attempt,
+                       const char *worker)
 {
-    *claim = (struct lineage_claim){.key = request->keys[which], .attempt = (uint64_t)attempt, .left = request->lease,
-                                    .hold = -1};
+    *claim =
+        (struct lineage_claim){.key = request->keys[which], .attempt = (uint64_t)attempt, .left = request->lease, .hold = -1};
     snprintf(claim->worker, sizeof claim->worker, "%s", worker);
     snprintf(claim->night, sizeof claim->night, "%s", request->night);
 }
@@ -84,7 +84,8 @@ static enum lineage_status claim_among(struct lineage_queue *queue, const struct
     if (status == LINEAGE_OK)
         status = ask(queue, &result, PG_PATIENCE,
                      "SELECT which, of_attempt FROM lineage.claim_trial($1::integer, $2, $3::bigint[], $4,"
-                     " $5::double precision, $6::bigint)", 6, params, err);
+                     " $5::double precision, $6::bigint)",
+                     6, params, err);
     if (status == LINEAGE_OK && !pg_rows(&result))
         status = LINEAGE_ENOTFOUND;
     if (status == LINEAGE_OK) {
@@ -99,8 +100,8 @@ static enum lineage_status claim_among(struct lineage_queue *queue, const struct
 /* Keys that other workers hold are at the beginning of the list, because trials that have rows are not in the list. So
  * it is enough to try a window of keys, and then a larger window after it if there are more workers than keys in the
  * first. */
-static enum lineage_status postgres_claim(struct lineage_queue *queue, const struct lineage_claim_request *request,
-                                          size_t *which, struct lineage_claim *claim, struct lineage_error *err)
+static enum lineage_status postgres_claim(struct lineage_queue *queue, const struct lineage_claim_request *request, size_t *which,
+                                          struct lineage_claim *claim, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_ENOTFOUND;
     size_t from = 0, n;
@@ -150,18 +151,19 @@ static enum lineage_status postgres_renew(struct lineage_queue *queue, struct li
     return LINEAGE_OK;
 }
 
-static enum lineage_status postgres_release(struct lineage_queue *queue, struct lineage_claim *claim,
-                                            enum lineage_release why, struct lineage_error *err)
+static enum lineage_status postgres_release(struct lineage_queue *queue, struct lineage_claim *claim, enum lineage_release why,
+                                            struct lineage_error *err)
 {
     struct name name;
     struct pg_result result = {0};
     enum lineage_status status = name_claim(&name, queue, claim, err);
-    const char *const params[] = {name.store, name.key, name.attempt, claim->worker, why == LINEAGE_CLAIM_DONE ? "t" : "f",
-                                  claim->free ? "t" : "f"};
+    const char *const params[] = {
+        name.store, name.key, name.attempt, claim->worker, why == LINEAGE_CLAIM_DONE ? "t" : "f", claim->free ? "t" : "f"};
     if (status == LINEAGE_OK)
         status = ask(queue, &result, PG_PATIENCE,
                      "SELECT lineage.release_trial($1::integer, $2::bigint, $3::bigint, $4, $5::boolean, $6::boolean),"
-                     " pg_notify('lineage_claims_' || $1::text, $2::text)", 6, params, err);
+                     " pg_notify('lineage_claims_' || $1::text, $2::text)",
+                     6, params, err);
     pg_clear(&result);
     return status;
 }
@@ -189,7 +191,8 @@ static enum lineage_status postgres_each(struct lineage_queue *queue, bool (*vis
     if (status == LINEAGE_OK)
         status = ask(queue, &result, PG_PATIENCE,
                      "SELECT key, night, worker, attempt, extract(epoch FROM until - clock_timestamp()), about"
-                     " FROM lineage.trial_claim WHERE store = $1::integer AND attempt > 0 ORDER BY key", 1, params, err);
+                     " FROM lineage.trial_claim WHERE store = $1::integer AND attempt > 0 ORDER BY key",
+                     1, params, err);
     for (size_t row = 0; status == LINEAGE_OK && row < pg_rows(&result); row++) {
         read_claim(&claim, &result, row);
         if (!visit(context, &claim))
@@ -248,7 +251,8 @@ static enum lineage_status postgres_hear(struct lineage_queue *queue, bool *news
     if (status == LINEAGE_OK)
         status = pg_run(pg, &result, PG_PATIENCE,
                         "SELECT extract(epoch FROM min(until) - clock_timestamp()) FROM lineage.trial_claim"
-                        " WHERE store = $1::integer AND until > clock_timestamp()", 1, params, err);
+                        " WHERE store = $1::integer AND until > clock_timestamp()",
+                        1, params, err);
     if (status == LINEAGE_OK && pg_rows(&result) && !pg_is_null(&result, 0, 0))
         *lease = strtod(pg_text(&result, 0, 0, NULL), NULL);
     pg_clear(&result);
@@ -268,7 +272,7 @@ static void postgres_close(struct lineage_queue *queue)
 }
 
 static const struct queue_backend kind = {postgres_claim,  postgres_renew, postgres_release,    postgres_each,
-                                      postgres_listen, postgres_hear,  postgres_descriptor, postgres_close};
+                                          postgres_listen, postgres_hear,  postgres_descriptor, postgres_close};
 
 enum lineage_status queue_postgres_open(struct lineage_queue **queue, struct lineage_store *store, struct lineage_error *err)
 {

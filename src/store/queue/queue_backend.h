@@ -15,8 +15,7 @@ struct queue_backend {
                                  struct lineage_claim *, struct lineage_error *);
     enum lineage_status (*renew)(struct lineage_queue *, struct lineage_claim *, double lease, const char *about,
                                  struct lineage_error *);
-    enum lineage_status (*release)(struct lineage_queue *, struct lineage_claim *, enum lineage_release,
-                                   struct lineage_error *);
+    enum lineage_status (*release)(struct lineage_queue *, struct lineage_claim *, enum lineage_release, struct lineage_error *);
     enum lineage_status (*each)(struct lineage_queue *, bool (*visit)(void *, const struct lineage_claim *), void *,
                                 struct lineage_error *);
     enum lineage_status (*listen)(struct lineage_queue *, bool *news, struct lineage_error *);

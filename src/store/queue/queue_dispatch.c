@@ -48,8 +48,8 @@ static enum lineage_status check(const struct lineage_queue *queue, double lease
     return store_check_owner(queue->store, err);
 }
 
-enum lineage_status lineage_queue_claim(struct lineage_queue *queue, const struct lineage_claim_request *request,
-                                        size_t *which, struct lineage_claim *claim, struct lineage_error *err)
+enum lineage_status lineage_queue_claim(struct lineage_queue *queue, const struct lineage_claim_request *request, size_t *which,
+                                        struct lineage_claim *claim, struct lineage_error *err)
 {
     *claim = (struct lineage_claim){.hold = -1};
     enum lineage_status status = check(queue, request->lease, err);
@@ -58,18 +58,17 @@ enum lineage_status lineage_queue_claim(struct lineage_queue *queue, const struc
     return status == LINEAGE_OK ? queue->kind->claim(queue, request, which, claim, err) : status;
 }
 
-enum lineage_status lineage_queue_renew(struct lineage_queue *queue, struct lineage_claim *claim, double lease,
-                                        const char *about, struct lineage_error *err)
+enum lineage_status lineage_queue_renew(struct lineage_queue *queue, struct lineage_claim *claim, double lease, const char *about,
+                                        struct lineage_error *err)
 {
     enum lineage_status status = check(queue, lease, err);
     if (status == LINEAGE_OK && about && strlen(about) >= sizeof claim->about)
-        status = store_fail(err, LINEAGE_EINVAL, "the text about a claim has more than %zu bytes",
-                            sizeof claim->about - 1);
+        status = store_fail(err, LINEAGE_EINVAL, "the text about a claim has more than %zu bytes", sizeof claim->about - 1);
     return status == LINEAGE_OK ? queue->kind->renew(queue, claim, lease, about, err) : status;
 }
 
-enum lineage_status lineage_queue_release(struct lineage_queue *queue, struct lineage_claim *claim,
-                                          enum lineage_release why, struct lineage_error *err)
+enum lineage_status lineage_queue_release(struct lineage_queue *queue, struct lineage_claim *claim, enum lineage_release why,
+                                          struct lineage_error *err)
 {
     enum lineage_status status = store_check_owner(queue->store, err);
     return status == LINEAGE_OK ? queue->kind->release(queue, claim, why, err) : status;

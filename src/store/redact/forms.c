@@ -117,9 +117,8 @@ enum lineage_status forms_make(struct forms *forms, const char *secret, size_t l
         if ((unsigned char)secret[i] < 0x20 || secret[i] == 0x7f)
             return store_fail(err, LINEAGE_EINVAL, "the secret contains a control character");
     if (length < LINEAGE_SECRET_MIN || length > LINEAGE_SECRET_MAX || !lineage_text_is_utf8(secret, length))
-        return store_fail(err, LINEAGE_EINVAL,
-                          "a secret has %d to %d bytes of UTF-8; shorter texts are found in other words", LINEAGE_SECRET_MIN,
-                          LINEAGE_SECRET_MAX);
+        return store_fail(err, LINEAGE_EINVAL, "a secret has %d to %d bytes of UTF-8; shorter texts are found in other words",
+                          LINEAGE_SECRET_MIN, LINEAGE_SECRET_MAX);
     buf_add(&raw, secret, length);
     add_with_cell(forms, &raw);
     for (enum form way = 0; way < N_FORMS; way++) {

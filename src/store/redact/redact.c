@@ -29,9 +29,8 @@ static enum lineage_status remove_mirror(struct lineage_store *store, struct lin
     return LINEAGE_OK;
 }
 
-enum lineage_status lineage_redact(struct lineage_store *store, const char *secret, size_t length,
-                                   struct lineage_redaction *done, lineage_redact_fn *report, void *context,
-                                   struct lineage_error *err)
+enum lineage_status lineage_redact(struct lineage_store *store, const char *secret, size_t length, struct lineage_redaction *done,
+                                   lineage_redact_fn *report, void *context, struct lineage_error *err)
 {
     struct forms forms = {.n = 0};
     size_t finished = 0;
@@ -58,8 +57,8 @@ enum lineage_status lineage_redact(struct lineage_store *store, const char *secr
     return status;
 }
 
-enum lineage_status lineage_redactions_read(const struct lineage_store *store, uint64_t at_most,
-                                            struct lineage_redactions *out, struct lineage_error *err)
+enum lineage_status lineage_redactions_read(const struct lineage_store *store, uint64_t at_most, struct lineage_redactions *out,
+                                            struct lineage_error *err)
 {
     struct redactions r = {.n = 0};
     *out = (struct lineage_redactions){.rows = 0};

@@ -197,8 +197,8 @@ enum lineage_status redact_files(struct lineage_store *store, const struct forms
                                  struct lineage_redaction *done, lineage_redact_fn *report, void *context,
                                  struct lineage_error *err)
 {
-    struct cleaning c = {.store = store, .forms = forms, .only_look = only_look, .done = done, .report = report,
-                         .context = context, .err = err};
+    struct cleaning c = {
+        .store = store, .forms = forms, .only_look = only_look, .done = done, .report = report, .context = context, .err = err};
     clean_dir(&c, store->dir_fd, ".", 0);
     bool failed = c.piece.failed;
     buf_release(&c.piece);

@@ -108,8 +108,9 @@ enum lineage_status redact_rows_finish(struct lineage_store *store, size_t *rows
 /* Other rows, files and programs refer to these cells. */
 static bool is_fixed(const char *name)
 {
-    static const char *const names[] = {"exp_id", "commit", "timestamp", "parent_exp", "baseline_exp", "status", "snapshot_path",
-                                        "core_metric", "val_bpb", "delta_vs_best", "train_s", "total_s", "memory_gb", NULL};
+    static const char *const names[] = {"exp_id",  "commit",        "timestamp",   "parent_exp", "baseline_exp",
+                                        "status",  "snapshot_path", "core_metric", "val_bpb",    "delta_vs_best",
+                                        "train_s", "total_s",       "memory_gb",   NULL};
     for (size_t i = 0; names[i]; i++)
         if (strcmp(names[i], name) == 0)
             return true;
@@ -131,8 +132,12 @@ static enum lineage_status read_names(struct redacting *r, const struct tsv_reco
 /* Compares the cells before and after. */
 static enum lineage_status check_cells(struct redacting *r, const struct tsv_record *before)
 {
-    const struct tsv_record after = {.bytes = r->record.data, .length = before->length, .content = before->content,
-                                     .offset = before->offset, .line = before->line, .terminated = before->terminated};
+    const struct tsv_record after = {.bytes = r->record.data,
+                                     .length = before->length,
+                                     .content = before->content,
+                                     .offset = before->offset,
+                                     .line = before->line,
+                                     .terminated = before->terminated};
     const struct tsv_cell *a, *b;
     size_t n_a, n_b;
     enum lineage_status status = tsv_parse(r->cells, before, &a, &n_a, r->err);
@@ -144,8 +149,10 @@ static enum lineage_status check_cells(struct redacting *r, const struct tsv_rec
     for (size_t i = 0; status == LINEAGE_OK && i < n_a; i++)
         if (i < r->n_names && is_fixed(r->names[i]) &&
             (a[i].length != b[i].length || memcmp(a[i].text, b[i].text, a[i].length) != 0))
-            return store_fail(r->err, LINEAGE_EINVAL, "results.tsv:%" PRIu64 ": the secret is in the column %s, which cannot be "
-                              "redacted, because rows, files and programs refer to it", before->line, r->names[i]);
+            return store_fail(r->err, LINEAGE_EINVAL,
+                              "results.tsv:%" PRIu64 ": the secret is in the column %s, which cannot be "
+                              "redacted, because rows, files and programs refer to it",
+                              before->line, r->names[i]);
     return status;
 }
 

@@ -11,8 +11,8 @@
 
 /* Opens output_dir/name and, if old is given, reads it. The file is opened by its path, so that a link is followed
  * wherever it leads. The directory was created before. */
-static enum lineage_status open_output(struct out_file *file, const char *output_dir, const char *name,
-                                       struct buf *old, struct lineage_error *err)
+static enum lineage_status open_output(struct out_file *file, const char *output_dir, const char *name, struct buf *old,
+                                       struct lineage_error *err)
 {
     struct buf path = {0};
     buf_printf(&path, "%s/%s", output_dir, name);
@@ -34,15 +34,13 @@ static enum lineage_status write_output(const struct out_file *file, const struc
         add_raw(&raw, text->data);
         buf_add(&raw, tail && tail->length ? tail->data : "", tail ? tail->length : 0);
     }
-    enum lineage_status status = nothing || raw.failed || (tail && tail->failed)
-                                     ? store_no_memory(err)
-                                     : out_file_write(file, raw.data, raw.length, err);
+    enum lineage_status status =
+        nothing || raw.failed || (tail && tail->failed) ? store_no_memory(err) : out_file_write(file, raw.data, raw.length, err);
     buf_release(&raw);
     return status;
 }
 
-static enum lineage_status write_leaderboard(const char *output_dir, const struct blackboard *bb,
-                                             struct lineage_error *err)
+static enum lineage_status write_leaderboard(const char *output_dir, const struct blackboard *bb, struct lineage_error *err)
 {
     struct out_file file = {.dir_fd = -1};
     struct buf out = {0};
@@ -69,8 +67,7 @@ static enum lineage_status write_tree(const char *output_dir, const struct black
 }
 
 /* The old file is read through links, just as it is written, so that a linked KNOWLEDGE.md keeps its insights. */
-static enum lineage_status write_knowledge(const char *output_dir, const struct blackboard *bb,
-                                           struct lineage_error *err)
+static enum lineage_status write_knowledge(const char *output_dir, const struct blackboard *bb, struct lineage_error *err)
 {
     struct out_file file = {.dir_fd = -1};
     struct buf out = {0}, old = {0}, insights = {0};
@@ -138,8 +135,7 @@ static const char *short_label(const char *metric)
 }
 
 enum lineage_status lineage_render_blackboard(struct lineage_store *store, const char *output_dir,
-                                              const struct lineage_blackboard_options *options,
-                                              struct lineage_error *err)
+                                              const struct lineage_blackboard_options *options, struct lineage_error *err)
 {
     static const struct lineage_blackboard_options defaults;
     struct lineage_report_options what;

@@ -30,8 +30,8 @@ void block_begin(struct block *block, const char *name, bool asked)
         block->failed = true;
         return;
     }
-    block->parts[block->n_parts++] = (struct budget_part){
-        .name = name, .asked = asked, .first = block->n_rows, .head = {.at = block->text.length}};
+    block->parts[block->n_parts++] =
+        (struct budget_part){.name = name, .asked = asked, .first = block->n_rows, .head = {.at = block->text.length}};
 }
 
 void block_head_end(struct block *block)

@@ -90,8 +90,10 @@ static void add_chain(struct buf *out, const struct lineage_report_chain *chain)
 static void add_recent(struct buf *out, const struct lineage_report *report)
 {
     char number[NUMBER_TEXT_MAX];
-    buf_printf(out, "## Recent Activity (last %zu)\n\n| exp | specialist | status | core_metric | hypothesis |\n"
-                    "|-----|------------|--------|-------------|------------|\n", report->n_recent);
+    buf_printf(out,
+               "## Recent Activity (last %zu)\n\n| exp | specialist | status | core_metric | hypothesis |\n"
+               "|-----|------------|--------|-------------|------------|\n",
+               report->n_recent);
     for (size_t i = 0; i < report->n_recent; i++) {
         const struct lineage_trial *trial = &report->recent[i];
         buf_puts(out, "| ");
@@ -125,13 +127,11 @@ static void add_full(struct buf *out, const struct lineage_report *report)
 }
 
 /* For an empty store, fieldkit prints a single line instead of the block. */
-enum lineage_status render_fieldkit(struct buf *out, struct lineage_store *store,
-                                    const struct lineage_render_options *options, struct lineage_error *err)
+enum lineage_status render_fieldkit(struct buf *out, struct lineage_store *store, const struct lineage_render_options *options,
+                                    struct lineage_error *err)
 {
-    const struct lineage_report_options what = {.rules = LINEAGE_RULES_FIELDKIT,
-                                                .leaders = options->top_k,
-                                                .recent = options->recent,
-                                                .full = options->full};
+    const struct lineage_report_options what = {
+        .rules = LINEAGE_RULES_FIELDKIT, .leaders = options->top_k, .recent = options->recent, .full = options->full};
     struct lineage_report *report;
     enum lineage_status status = lineage_report_load(&report, store, &what, err);
     if (status != LINEAGE_OK)

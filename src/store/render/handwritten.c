@@ -77,8 +77,7 @@ static bool is_as_noted(const char *old, size_t length, const char *note, struct
 {
     char *end;
     unsigned long long noted = strtoull(note, &end, 10);
-    if (end == note || *end != ' ' || noted > length ||
-        strtoull(end + 1, NULL, 16) != (uint64_t)XXH3_64bits(old, (size_t)noted))
+    if (end == note || *end != ' ' || noted > length || strtoull(end + 1, NULL, 16) != (uint64_t)XXH3_64bits(old, (size_t)noted))
         return false;
     *keep = (struct handwritten){.start = (size_t)noted};
     return true;
@@ -109,8 +108,7 @@ static bool is_insights(const char *line, size_t length)
     size_t i = 0;
     while (i < length && (line[i] == ' ' || line[i] == '#'))
         i++;
-    return i && memchr(line, '#', i) && length - i >= sizeof words - 1 &&
-           strncasecmp(line + i, words, sizeof words - 1) == 0;
+    return i && memchr(line, '#', i) && length - i >= sizeof words - 1 && strncasecmp(line + i, words, sizeof words - 1) == 0;
 }
 
 /* Headings count inside and outside a code fence, because an unclosed fence must not hide text that a person wrote

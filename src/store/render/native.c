@@ -52,7 +52,8 @@ const char *const *lineage_render_sections(void)
 static enum lineage_status unknown_section(const char *name, size_t length, struct lineage_error *err)
 {
     return store_fail(err, LINEAGE_EINVAL,
-                      "no section '%.*s'; known are best, standing, claims, leaderboard, chain, made_of, recent, full, near_misses, sweep, knobs, "
+                      "no section '%.*s'; known are best, standing, claims, leaderboard, chain, made_of, recent, full, "
+                      "near_misses, sweep, knobs, "
                       "elsewhere, walls, again, failures, calibration, info_gain, other_ideas, insights",
                       (int)(length < 60 ? length : 60), name);
 }
@@ -119,7 +120,8 @@ static void add_why_none(struct buf *out, const struct lineage_report *report)
     const char *between = ": ";
     for (int i = 0; i < LINEAGE_N_LABELS; i++)
         if (report->labels[i]) {
-            buf_printf(out, "%s%llu %s", between, (unsigned long long)report->labels[i], lineage_label_name((enum lineage_label)i));
+            buf_printf(out, "%s%llu %s", between, (unsigned long long)report->labels[i],
+                       lineage_label_name((enum lineage_label)i));
             between = ", ";
         }
     const struct lineage_trial *newest = report->n_recent ? &report->recent[0] : NULL;
@@ -293,8 +295,8 @@ static void add_sections(struct block *block, const struct native *n, unsigned c
 /* Reading hypotheses takes longer than all other sections together, so it is done only for the sections that need it. */
 static bool asks_ideas(unsigned chosen)
 {
-    static section_fn *const of_ideas[] = {section_standing, section_claims,  section_made_of, section_knobs,      section_elsewhere,
-                                           section_walls,    section_again,   section_other_ideas};
+    static section_fn *const of_ideas[] = {section_standing,  section_claims, section_made_of, section_knobs,
+                                           section_elsewhere, section_walls,  section_again,   section_other_ideas};
     for (size_t i = 0; i < N_SECTIONS; i++)
         for (size_t k = 0; k < sizeof of_ideas / sizeof *of_ideas; k++)
             if ((chosen & 1u << i) && sections[i].add == of_ideas[k])
@@ -329,8 +331,8 @@ static const char *common_specialist(const struct lineage_report *report)
 }
 
 /* One report for all lengths: shortening the block never asks the store again. */
-enum lineage_status render_native(struct buf *out, struct lineage_store *store,
-                                  const struct lineage_render_options *options, struct lineage_error *err)
+enum lineage_status render_native(struct buf *out, struct lineage_store *store, const struct lineage_render_options *options,
+                                  struct lineage_error *err)
 {
     struct lineage_report_options what;
     struct lineage_report *report;

@@ -24,7 +24,8 @@ struct native {
 
 /* Writes one section: its rows and the worth of each. */
 typedef void section_fn(struct block *block, const struct native *n);
-section_fn section_best, section_leaderboard, section_chain, section_recent, section_full, section_near_misses; /* native_trials.c */
+section_fn section_best, section_leaderboard, section_chain, section_recent, section_full,
+    section_near_misses; /* native_trials.c */
 section_fn section_sweep, section_failures, section_calibration, section_info_gain;        /* native_sums.c */
 
 section_fn section_standing, section_made_of, section_claims, section_knobs, section_elsewhere, section_walls, section_again,

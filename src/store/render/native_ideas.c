@@ -145,9 +145,8 @@ void section_standing(struct block *block, const struct native *n)
     buf_puts(out, "\n");
     block_row_end(block, 60, true);
     if (n->ideas->noise > 0) {
-        buf_puts(out, n->ideas->noise_estimated
-                          ? "- noise, an estimate: scores of equal trials have a standard deviation of "
-                          : "- noise: scores of equal trials have a standard deviation of ");
+        buf_puts(out, n->ideas->noise_estimated ? "- noise, an estimate: scores of equal trials have a standard deviation of "
+                                                : "- noise: scores of equal trials have a standard deviation of ");
         add_about(out, n->ideas->noise, false);
         if (n->ideas->noise_estimated)
             buf_printf(out, ", from %zu replicas (%zu degree%s of freedom)", n->ideas->n_replicas, n->ideas->freedom,
@@ -286,8 +285,8 @@ static void add_insight(struct insight_rows *rows, const struct lineage_insight 
     }
     buf_puts(out, insight->n_evidence ? ")" : "");
     if (has_ideas(n))
-        m = lineage_knobs_against(against, sizeof against / sizeof *against, &n->ideas->knobs, n->ideas->ideas,
-                                  insight->evidence, insight->n_evidence, insight->rows);
+        m = lineage_knobs_against(against, sizeof against / sizeof *against, &n->ideas->knobs, n->ideas->ideas, insight->evidence,
+                                  insight->n_evidence, insight->rows);
     for (size_t i = 0; i < m; i++) {
         buf_puts(out, i ? ", " : " — later trials contradict it: ");
         add_bare_id(out, idea_at(n, against[i])->exp_id);

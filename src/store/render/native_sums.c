@@ -18,8 +18,7 @@ static void add_outcomes(struct buf *out, const struct lineage_report_value *val
     add_setting(out, value->value, value->text);
     for (int i = 0; i < LINEAGE_N_LABELS; i++)
         if (value->labels[i]) {
-            buf_printf(out, "%s%llu %s", comma, (unsigned long long)value->labels[i],
-                       lineage_label_name((enum lineage_label)i));
+            buf_printf(out, "%s%llu %s", comma, (unsigned long long)value->labels[i], lineage_label_name((enum lineage_label)i));
             comma = ", ";
         }
     if (value->best.present) {

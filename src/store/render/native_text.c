@@ -45,8 +45,8 @@ static bool is_plain(const char *text)
 {
     static const char rest[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-:+";
     size_t length = strspn(text, rest);
-    return length && length <= 60 && !text[length] && strchr(rest, text[0]) < rest + 62 &&
-           text[length - 1] != '_' && strncasecmp(text, "www.", 4) != 0;
+    return length && length <= 60 && !text[length] && strchr(rest, text[0]) < rest + 62 && text[length - 1] != '_' &&
+           strncasecmp(text, "www.", 4) != 0;
 }
 
 /* Most names are plain, and quoting each would cost two bytes of the budget per cell. */
@@ -180,7 +180,8 @@ static void add_shortfall(struct buf *out, const struct lineage_report *report, 
  * differences of the same two scores look different, hence the tolerance. */
 static void add_against_parent(struct buf *out, const struct native *n, const struct lineage_trial *trial, double delta)
 {
-    const char *id = strncmp(trial->parent_exp, "exp_", 4) == 0 && trial->parent_exp[4] ? trial->parent_exp + 4 : trial->parent_exp;
+    const char *id =
+        strncmp(trial->parent_exp, "exp_", 4) == 0 && trial->parent_exp[4] ? trial->parent_exp + 4 : trial->parent_exp;
     double gain = n->report->direction == LINEAGE_HIGHER ? delta : -delta;
     if (fabs(delta - trial->delta_vs_best.value) <= 1e-9 * (fabs(trial->score.value) + fabs(delta)))
         return;

@@ -59,8 +59,7 @@ static void add_clip_scale(struct block *block, const struct lineage_trial *best
 }
 
 /* Adds a cell in two lengths: the planner needs the first words of a hypothesis, and the rest if there is room. */
-static void add_field(struct block *block, const char *name, const char *text, size_t brief, size_t full, double value,
-                      bool core)
+static void add_field(struct block *block, const char *name, const char *text, size_t brief, size_t full, double value, bool core)
 {
     if (!text[0])
         return;
@@ -204,7 +203,8 @@ void section_leaderboard(struct block *block, const struct native *n)
     if (report->n_leaders) {
         buf_puts(out, "| exp | ");
         add_name(out, report->metric);
-        buf_puts(out, n->by ? " | Δ | hypothesis |\n|---|---|---|---|\n" : " | Δ | specialist | hypothesis |\n|---|---|---|---|---|\n");
+        buf_puts(out, n->by ? " | Δ | hypothesis |\n|---|---|---|---|\n"
+                            : " | Δ | specialist | hypothesis |\n|---|---|---|---|---|\n");
     }
     block_head_end(block);
     for (size_t i = 0; i < report->n_leaders; i++) {
@@ -291,8 +291,10 @@ static void add_link(struct buf *out, const struct native *n, size_t i, size_t w
 {
     const struct lineage_report_chain *chain = &n->report->chain;
     if (i == chain->first && chain->n < chain->total)
-        buf_printf(out, chain->by_keeps ? " … %zu keeps between: `lineage query --status keep`\n"
-                                        : " … %zu kept ancestors between: `lineage chain`\n", chain->total - chain->n);
+        buf_printf(out,
+                   chain->by_keeps ? " … %zu keeps between: `lineage query --status keep`\n"
+                                   : " … %zu kept ancestors between: `lineage chain`\n",
+                   chain->total - chain->n);
     if (chain->passed_over[i])
         buf_printf(out, "    (%zu passed over)\n", chain->passed_over[i]);
     buf_puts(out, i ? " └─ " : "");

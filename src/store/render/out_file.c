@@ -140,8 +140,7 @@ static enum lineage_status write_stream(const char *path, const char *data, size
 }
 
 /* fs_replace keeps mode and owner of the file that it replaces. */
-enum lineage_status out_file_write(const struct out_file *file, const char *data, size_t length,
-                                   struct lineage_error *err)
+enum lineage_status out_file_write(const struct out_file *file, const char *data, size_t length, struct lineage_error *err)
 {
     return file->stream ? write_stream(file->path, data, length, err)
                         : fs_replace(file->dir_fd, file->name, data, length, true, err);

@@ -31,7 +31,6 @@ enum lineage_status out_file_read(struct out_file *file, struct buf *bytes, stru
 /* Whether the file is unchanged since it was read. */
 bool out_file_same(const struct out_file *file);
 
-enum lineage_status out_file_write(const struct out_file *file, const char *data, size_t length,
-                                   struct lineage_error *err);
+enum lineage_status out_file_write(const struct out_file *file, const char *data, size_t length, struct lineage_error *err);
 
 #endif

@@ -16,9 +16,8 @@ enum lineage_status lineage_render(char **text, size_t *length, struct lineage_s
     lineage_render_options_init(&defaults);
     if (!options)
         options = &defaults;
-    enum lineage_status status = options->style == LINEAGE_STYLE_FIELDKIT
-                                     ? render_fieldkit(&out, store, options, err)
-                                     : render_native(&out, store, options, err);
+    enum lineage_status status = options->style == LINEAGE_STYLE_FIELDKIT ? render_fieldkit(&out, store, options, err)
+                                                                          : render_native(&out, store, options, err);
     /* Printers do not check each addition, because after a failure all later ones do nothing. */
     if (status == LINEAGE_OK && out.failed)
         status = store_no_memory(err);

@@ -96,8 +96,7 @@ enum lineage_status lineage_render_insights(char **text, const char *path, struc
 static enum lineage_status refuse_strangers(const struct rendering *r, struct lineage_error *err)
 {
     if (r->file.linked && r->keep.foreign)
-        return store_fail(err, LINEAGE_EINVAL, "a link leads to %s, which was not rendered: it is left alone",
-                          r->file.path);
+        return store_fail(err, LINEAGE_EINVAL, "a link leads to %s, which was not rendered: it is left alone", r->file.path);
     return LINEAGE_OK;
 }
 
@@ -148,14 +147,13 @@ static enum lineage_status put_aside(const struct rendering *r, struct lineage_e
     for (unsigned n = 1; n <= MOST_ASIDE; n++) {
         struct buf name = {0}, there = {0};
         buf_printf(&name, "%s.before-%u", r->file.name, n);
-        enum lineage_status status =
-            name.failed ? store_no_memory(err)
-                        : fs_create(r->file.dir_fd, name.data, r->old.data, r->old.length, &r->file.before, err);
+        enum lineage_status status = name.failed
+                                         ? store_no_memory(err)
+                                         : fs_create(r->file.dir_fd, name.data, r->old.data, r->old.length, &r->file.before, err);
         bool same = status == LINEAGE_EEXIST && fs_read_file(r->file.dir_fd, name.data, &there, NULL) == LINEAGE_OK &&
                     there.length == r->old.length && memcmp(there.data, r->old.data, there.length) == 0;
         if (status == LINEAGE_OK)
-            store_notice(r->store, 0, "%s was not as lineage wrote it; what it was is in %s beside it", r->file.path,
-                         name.data);
+            store_notice(r->store, 0, "%s was not as lineage wrote it; what it was is in %s beside it", r->file.path, name.data);
         buf_release(&name);
         buf_release(&there);
         if (status != LINEAGE_EEXIST || same)
@@ -186,8 +184,8 @@ static enum lineage_status put_in_place(const struct rendering *r, struct lineag
         status = out_file_write(&r->file, r->text.data, r->text.length, err);
     if (status == LINEAGE_OK && r->options->max_bytes && r->options->max_bytes != LINEAGE_RENDER_BYTES &&
         r->text.length > r->options->max_bytes)
-        store_notice(r->store, 0, "%s has %zu bytes, more than the %zu asked for: what a person wrote is not cut",
-                     r->file.path, r->text.length, r->options->max_bytes);
+        store_notice(r->store, 0, "%s has %zu bytes, more than the %zu asked for: what a person wrote is not cut", r->file.path,
+                     r->text.length, r->options->max_bytes);
     return status;
 }
 

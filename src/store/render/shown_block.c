@@ -18,8 +18,8 @@
 static void add_file_name(struct buf *out, const char *text)
 {
     for (; *text; text++) {
-        bool plain = (*text >= '0' && *text <= '9') || (*text >= 'A' && *text <= 'Z') ||
-                     (*text >= 'a' && *text <= 'z') || strchr("-_.", *text);
+        bool plain = (*text >= '0' && *text <= '9') || (*text >= 'A' && *text <= 'Z') || (*text >= 'a' && *text <= 'z') ||
+                     strchr("-_.", *text);
         buf_add(out, plain ? text : "_", 1);
     }
 }
@@ -36,8 +36,7 @@ static bool holds(int dir_fd, const char *name, const char *text, size_t length)
 
 /* TIME_NAME.md, then TIME_NAME-2.md and so on; *file becomes the name that was used. The file is created exclusively,
  * so that, if two processes save at once, one of them gets the next number. */
-static enum lineage_status save(struct buf *file, int dir_fd, const char *text, size_t length,
-                                struct lineage_error *err)
+static enum lineage_status save(struct buf *file, int dir_fd, const char *text, size_t length, struct lineage_error *err)
 {
     size_t stem = file->length;
     for (unsigned n = 1; n <= MOST_OF_A_NAME; n++) {
@@ -45,8 +44,7 @@ static enum lineage_status save(struct buf *file, int dir_fd, const char *text, 
         if (n > 1)
             buf_printf(file, "-%u", n);
         buf_puts(file, ".md");
-        enum lineage_status status = file->failed ? store_no_memory(err)
-                                                  : fs_create(dir_fd, file->data, text, length, NULL, err);
+        enum lineage_status status = file->failed ? store_no_memory(err) : fs_create(dir_fd, file->data, text, length, NULL, err);
         if (status != LINEAGE_EEXIST)
             return status;
         if (holds(dir_fd, file->data, text, length))

@@ -188,7 +188,8 @@ static enum lineage_status read_best(struct report_load *load, struct lineage_bo
     if (status == LINEAGE_ENOTFOUND && !path)
         status = LINEAGE_OK;
     json_t *root = NULL;
-    if (status == LINEAGE_OK && json_text_parse(&root, "best.json", LINEAGE_ECORRUPT, text.data, text.length, 0, &why) == LINEAGE_ENOMEM)
+    if (status == LINEAGE_OK &&
+        json_text_parse(&root, "best.json", LINEAGE_ECORRUPT, text.data, text.length, 0, &why) == LINEAGE_ENOMEM)
         status = store_give(err, &why);
     if (json_is_object(root) && json_object_size(root) && !take_best(load, board, root))
         status = store_no_memory(err);

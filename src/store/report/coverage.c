@@ -42,8 +42,7 @@ static enum lineage_status load_params(struct report_load *load, struct lineage_
     struct lineage_report_param *params = NULL;
     const char **names;
     size_t n;
-    enum lineage_status status =
-        mirror_param_names(load->store->mirror, &names, &n, &report->more_params, &load->arena, err);
+    enum lineage_status status = mirror_param_names(load->store->mirror, &names, &n, &report->more_params, &load->arena, err);
     if (status == LINEAGE_OK)
         status = report_alloc(load, n, sizeof *params, &params, err);
     uint64_t all = measured(report->labels);
@@ -89,8 +88,8 @@ static struct lineage_param param_of(const struct lineage_report_param *param, s
 
 /* Looks up all cells of two parameters. If the limit of steps is reached, *settled is false and the pair is dropped,
  * because half of a grid would look like all of it. */
-static enum lineage_status look_up(struct report_load *load, struct lineage_report_grid *grid, bool *tried,
-                                   size_t (*untried)[2], size_t *steps, bool *settled, struct lineage_error *err)
+static enum lineage_status look_up(struct report_load *load, struct lineage_report_grid *grid, bool *tried, size_t (*untried)[2],
+                                   size_t *steps, bool *settled, struct lineage_error *err)
 {
     size_t ny = grid->y->n_values;
     *settled = true;
@@ -113,8 +112,8 @@ static enum lineage_status look_up(struct report_load *load, struct lineage_repo
 
 /* Allocates room for all cells at once, because the arena is freed with the report. */
 static enum lineage_status cross(struct report_load *load, const struct lineage_report_param *x,
-                                 const struct lineage_report_param *y, struct lineage_report_grid *grids,
-                                 size_t *steps, struct lineage_error *err)
+                                 const struct lineage_report_param *y, struct lineage_report_grid *grids, size_t *steps,
+                                 struct lineage_error *err)
 {
     bool tried[GRID_VALUES * GRID_VALUES] = {false}, settled;
     size_t(*untried)[2];

@@ -133,16 +133,15 @@ enum lineage_status report_add_inherited(struct report_load *load, struct lineag
  * Both lists are sorted by name, so one pass over both is enough. A trial has from its parent what it does not declare,
  * so nothing of that changed, and the old value of what only the trial declares may be that of an ancestor.
  */
-static enum lineage_status compare(struct report_load *load, struct lineage_report_full *full, struct lineage_report_change *changes,
-                                   const struct lineage_trial *before, bool is_parent, struct lineage_error *err)
+static enum lineage_status compare(struct report_load *load, struct lineage_report_full *full,
+                                   struct lineage_report_change *changes, const struct lineage_trial *before, bool is_parent,
+                                   struct lineage_error *err)
 {
     const struct lineage_trial *after = &full->trial;
     size_t i = 0, j = 0;
     enum lineage_status status = LINEAGE_OK;
     while (status == LINEAGE_OK && (i < before->n_params || j < after->n_params)) {
-        int order = i == before->n_params  ? 1
-                    : j == after->n_params ? -1
-                                           : strcmp(before->params[i].name, after->params[j].name);
+        int order = i == before->n_params ? 1 : j == after->n_params ? -1 : strcmp(before->params[i].name, after->params[j].name);
         struct lineage_report_change change = {.name = order <= 0 ? before->params[i].name : after->params[j].name};
         if (order <= 0)
             set_before(&change, &before->params[i++]);
@@ -153,7 +152,8 @@ static enum lineage_status compare(struct report_load *load, struct lineage_repo
             status = find_inherited(load, before, change.name, &was, err);
         if (was && order > 0)
             set_before(&change, was);
-        if ((order < 0 && is_parent && lineage_param_is_inherited(change.name)) || (was && same_value(was, &after->params[j - 1])))
+        if ((order < 0 && is_parent && lineage_param_is_inherited(change.name)) ||
+            (was && same_value(was, &after->params[j - 1])))
             continue;
         changes[full->n_changes++] = change;
     }
@@ -292,9 +292,8 @@ enum lineage_status report_full(struct report_load *load, struct lineage_error *
     struct lineage_trial *newest = NULL;
     struct lineage_report_full *full;
     size_t n = 0, limit = load->options->full;
-    enum lineage_status status = limit ? mirror_list(load->store->mirror, MIRROR_NEWEST_INFORMATIVE, limit, &newest, &n,
-                                                     &load->arena, err)
-                                       : LINEAGE_OK;
+    enum lineage_status status =
+        limit ? mirror_list(load->store->mirror, MIRROR_NEWEST_INFORMATIVE, limit, &newest, &n, &load->arena, err) : LINEAGE_OK;
     if (status == LINEAGE_OK)
         status = report_alloc(load, n, sizeof *full, &full, err);
     for (size_t i = 0; status == LINEAGE_OK && i < n; i++) {

@@ -40,8 +40,7 @@ static enum lineage_status count_specialists(struct report_load *load, struct li
     enum lineage_status status = report_alloc(load, load->n_counts, sizeof *specialists, &specialists, err);
     for (size_t i = 0; status == LINEAGE_OK && i < load->n_counts; i++)
         if (load->counts[i].label == failure->label)
-            specialists[failure->n_specialists++] =
-                (struct lineage_report_count){load->counts[i].specialist, load->counts[i].n};
+            specialists[failure->n_specialists++] = (struct lineage_report_count){load->counts[i].specialist, load->counts[i].n};
     if (status == LINEAGE_OK)
         qsort(specialists, failure->n_specialists, sizeof *specialists, by_count);
     failure->specialists = specialists;
@@ -161,7 +160,8 @@ static enum lineage_status find_reasons(struct report_load *load, struct lineage
         while (at < failure->n_reasons && strcmp(reasons[at].text, text) != 0)
             at++;
         if (at == failure->n_reasons)
-            reasons[failure->n_reasons++] = (struct lineage_report_reason){text, trials[i].exp_id, 0, lineage_notes_cause(trials[i].notes)};
+            reasons[failure->n_reasons++] =
+                (struct lineage_report_reason){text, trials[i].exp_id, 0, lineage_notes_cause(trials[i].notes)};
         reasons[at].n++;
         put_in_order(reasons, at);
     }

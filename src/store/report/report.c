@@ -24,8 +24,7 @@ void lineage_report_options_init(struct lineage_report_options *options)
 }
 
 /* Writes through memcpy, because C forbids writing through a pointer to another pointer type. */
-enum lineage_status report_alloc(struct report_load *load, size_t n, size_t size, void *out,
-                                 struct lineage_error *err)
+enum lineage_status report_alloc(struct report_load *load, size_t n, size_t size, void *out, struct lineage_error *err)
 {
     void *items = arena_alloc(&load->arena, n, size);
     memcpy(out, &items, sizeof items);
@@ -75,19 +74,22 @@ static enum lineage_status list(struct report_load *load, enum mirror_order orde
 }
 
 /* A quarter of the room goes to the root's end, because the recent part of a chain is worth more. */
-static enum lineage_status load_chain(struct report_load *load, int64_t seq, enum mirror_chain_rule rule,
-                                      size_t first, size_t last, struct lineage_error *err)
+static enum lineage_status load_chain(struct report_load *load, int64_t seq, enum mirror_chain_rule rule, size_t first,
+                                      size_t last, struct lineage_error *err)
 {
     struct mirror_chain_ends ends;
-    enum lineage_status status =
-        mirror_chain_ends(load->store->mirror, seq, rule, first, last, &ends, &load->arena, err);
+    enum lineage_status status = mirror_chain_ends(load->store->mirror, seq, rule, first, last, &ends, &load->arena, err);
     if (status == LINEAGE_OK && rule == MIRROR_CHAIN_KEPT)
         status = report_describe(load, ends.trials, ends.n, err);
     if (status == LINEAGE_OK)
-        load->report.chain = (struct lineage_report_chain){
-            .trials = ends.trials, .passed_over = ends.passed_over, .n = ends.n, .total = ends.total,
-            .first = ends.first, .end = ends.end, .end_id = ends.end_id,
-            .by_keeps = ends.by_keeps};
+        load->report.chain = (struct lineage_report_chain){.trials = ends.trials,
+                                                           .passed_over = ends.passed_over,
+                                                           .n = ends.n,
+                                                           .total = ends.total,
+                                                           .first = ends.first,
+                                                           .end = ends.end,
+                                                           .end_id = ends.end_id,
+                                                           .by_keeps = ends.by_keeps};
     return status;
 }
 
@@ -95,7 +97,8 @@ static enum lineage_status load_chain(struct report_load *load, int64_t seq, enu
 
 enum { SETTINGS = 5 };
 
-static enum lineage_status take_ranking(struct report_load *load, const struct lineage_evidence *evidence, struct lineage_error *err)
+static enum lineage_status take_ranking(struct report_load *load, const struct lineage_evidence *evidence,
+                                        struct lineage_error *err)
 {
     struct lineage_report *report = &load->report;
     struct lineage_report_setting *list;
@@ -208,8 +211,7 @@ static enum lineage_status load_native(struct report_load *load, struct lineage_
     if (status == LINEAGE_OK)
         status = mirror_median_seconds(load->store->mirror, &report->median_seconds, err);
     if (status == LINEAGE_OK && !(o->without & LINEAGE_REPORT_CALIBRATION))
-        status = mirror_calibration(load->store->mirror, CALIBRATED, &calibration, &report->n_calibration, &load->arena,
-                                    err);
+        status = mirror_calibration(load->store->mirror, CALIBRATED, &calibration, &report->n_calibration, &load->arena, err);
     if (status == LINEAGE_OK)
         status = mirror_calibration_on_parents(load->store->mirror, calibration, report->n_calibration, err);
     if (status == LINEAGE_OK)

@@ -11,8 +11,7 @@
 
 static bool selects_all(const struct lineage_query *q)
 {
-    return !q->labels && !q->specialist && !q->since && !q->until && !q->n_conditions && !q->sort &&
-           !q->after;
+    return !q->labels && !q->specialist && !q->since && !q->until && !q->n_conditions && !q->sort && !q->after;
 }
 
 struct search_question {
@@ -49,8 +48,8 @@ static enum lineage_status find(void *question, struct lineage_error *err)
     if (status == LINEAGE_OK && !all)
         status = mirror_query(mirror, &query, &counted, err);
     if (status == LINEAGE_OK && !q->filter->sort) {
-        status = search_index_find(mirror, q->store, q->expression, all ? NULL : &counted, true,
-                                   q->filter->limit, &q->found, err);
+        status =
+            search_index_find(mirror, q->store, q->expression, all ? NULL : &counted, true, q->filter->limit, &q->found, err);
     } else if (status == LINEAGE_OK) {
         status = search_index_find(mirror, q->store, q->expression, NULL, false, 0, &matches, err);
         mirror_seqs_sort(&matches);
@@ -65,16 +64,14 @@ static enum lineage_status find(void *question, struct lineage_error *err)
     return status;
 }
 
-enum lineage_status lineage_search(struct lineage_cursor **cursor, struct lineage_store *store,
-                                   const char *words, const struct lineage_query *filter,
-                                   struct lineage_error *err)
+enum lineage_status lineage_search(struct lineage_cursor **cursor, struct lineage_store *store, const char *words,
+                                   const struct lineage_query *filter, struct lineage_error *err)
 {
     static const struct lineage_query all = {0};
     struct search_words parsed;
     *cursor = NULL;
     enum lineage_status status = search_words_parse(&parsed, words, err);
-    struct search_question q = {
-        .store = store, .expression = parsed.expression.data, .filter = filter ? filter : &all};
+    struct search_question q = {.store = store, .expression = parsed.expression.data, .filter = filter ? filter : &all};
     if (status == LINEAGE_OK)
         status = ask_settings_of_query(store, q.filter, find, &q, err);
     search_words_release(&parsed);

@@ -19,13 +19,12 @@
 #include "../format/arena.h"
 #include "search_words.h"
 
-#define COLUMNS                                                                                    \
-    "(exp_id, specialist, hypothesis, notes, remarks, content='', tokenize='unicode61 "            \
+#define COLUMNS                                                                                                                  \
+    "(exp_id, specialist, hypothesis, notes, remarks, content='', tokenize='unicode61 "                                          \
     "remove_diacritics 2')"
 
 static const char table_sql[] = "CREATE VIRTUAL TABLE search USING fts5" COLUMNS;
-#define ROWS                                                                                       \
-    "SELECT seq, exp_id, specialist, hypothesis, notes FROM trials WHERE seq > ?1 AND seq <= ?2"
+#define ROWS "SELECT seq, exp_id, specialist, hypothesis, notes FROM trials WHERE seq > ?1 AND seq <= ?2"
 
 static const char temp_sql[] = "CREATE VIRTUAL TABLE temp.search_now USING fts5" COLUMNS;
 
@@ -35,18 +34,15 @@ struct indexing {
     struct buf text;
 };
 
-static enum lineage_status prepare(struct mirror *mirror, sqlite3_stmt **stmt, const char *sql,
-                                   struct lineage_error *err)
+static enum lineage_status prepare(struct mirror *mirror, sqlite3_stmt **stmt, const char *sql, struct lineage_error *err)
 {
     *stmt = NULL;
-    return sqlite3_prepare_v2(mirror_db(mirror), sql, -1, stmt, NULL) == SQLITE_OK
-               ? LINEAGE_OK
-               : mirror_fail(mirror, "cannot search", err);
+    return sqlite3_prepare_v2(mirror_db(mirror), sql, -1, stmt, NULL) == SQLITE_OK ? LINEAGE_OK
+                                                                                   : mirror_fail(mirror, "cannot search", err);
 }
 
 /* Returns the number in the first column of the first row; 0 if there is no row. */
-static enum lineage_status ask_number(struct mirror *mirror, const char *sql, int64_t *number,
-                                      struct lineage_error *err)
+static enum lineage_status ask_number(struct mirror *mirror, const char *sql, int64_t *number, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = prepare(mirror, &stmt, sql, err);
@@ -59,21 +55,18 @@ static enum lineage_status ask_number(struct mirror *mirror, const char *sql, in
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-static enum lineage_status add_text(struct indexing *in, int column, const char *text,
-                                    struct lineage_error *err)
+static enum lineage_status add_text(struct indexing *in, int column, const char *text, struct lineage_error *err)
 {
     buf_reset(&in->text);
     search_text(&in->text, text);
     if (in->text.failed)
         return store_no_memory(err);
-    sqlite3_bind_text(in->insert, column, in->text.length ? in->text.data : "",
-                      (int)in->text.length, SQLITE_TRANSIENT);
+    sqlite3_bind_text(in->insert, column, in->text.length ? in->text.data : "", (int)in->text.length, SQLITE_TRANSIENT);
     return LINEAGE_OK;
 }
 
 /* Adds the current row of `SELECT seq, exp_id, specialist, hypothesis, notes`. */
-static enum lineage_status add_row(struct indexing *in, sqlite3_stmt *row, const char *remarks,
-                                   struct lineage_error *err)
+static enum lineage_status add_row(struct indexing *in, sqlite3_stmt *row, const char *remarks, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
     sqlite3_bind_int64(in->insert, 1, sqlite3_column_int64(row, 0));
@@ -85,8 +78,8 @@ static enum lineage_status add_row(struct indexing *in, sqlite3_stmt *row, const
 }
 
 /* Adds the rows that `select` finds with from < seq <= to to the table that `insert` names. */
-static enum lineage_status add_rows(struct mirror *mirror, const char *insert, const char *select,
-                                    int64_t from, int64_t to, struct lineage_error *err)
+static enum lineage_status add_rows(struct mirror *mirror, const char *insert, const char *select, int64_t from, int64_t to,
+                                    struct lineage_error *err)
 {
     struct indexing in = {.mirror = mirror};
     sqlite3_stmt *rows = NULL;
@@ -110,8 +103,7 @@ static enum lineage_status make_table(struct mirror *mirror, struct lineage_erro
 {
     sqlite3_stmt *stmt;
     bool there = false, ours = false;
-    enum lineage_status status =
-        prepare(mirror, &stmt, "SELECT sql = ? FROM main.sqlite_schema WHERE name = 'search'", err);
+    enum lineage_status status = prepare(mirror, &stmt, "SELECT sql = ? FROM main.sqlite_schema WHERE name = 'search'", err);
     if (status == LINEAGE_OK) {
         sqlite3_bind_text(stmt, 1, table_sql, -1, SQLITE_STATIC);
         status = mirror_step(mirror, stmt, err);
@@ -160,8 +152,7 @@ enum lineage_status search_index_make_ready(struct mirror *mirror, struct lineag
 
 /* Brings the table up to date with the terminated rows. *unwritable becomes true if this failed because lineage.db
  * cannot be written. */
-static enum lineage_status catch_up(struct mirror *mirror, int64_t rows, bool *unwritable,
-                                    struct lineage_error *err)
+static enum lineage_status catch_up(struct mirror *mirror, int64_t rows, bool *unwritable, struct lineage_error *err)
 {
     int64_t indexed;
     enum lineage_status status = count_indexed(mirror, &indexed, err);
@@ -181,11 +172,10 @@ static enum lineage_status catch_up(struct mirror *mirror, int64_t rows, bool *u
         indexed = 0;
     }
     if (status == LINEAGE_OK)
-        status = add_rows(
-            mirror,
-            "INSERT INTO main.search(rowid, exp_id, specialist, hypothesis, notes, remarks)"
-            " VALUES (?,?,?,?,?,?)",
-            ROWS " ORDER BY seq", indexed, rows, err);
+        status = add_rows(mirror,
+                          "INSERT INTO main.search(rowid, exp_id, specialist, hypothesis, notes, remarks)"
+                          " VALUES (?,?,?,?,?,?)",
+                          ROWS " ORDER BY seq", indexed, rows, err);
     if (status == LINEAGE_OK)
         status = mirror_exec(mirror, "COMMIT", err);
     *unwritable = status != LINEAGE_OK && cannot_write(mirror);
@@ -200,7 +190,7 @@ struct remarked {
     struct remarked_trial {
         int64_t seq;
         struct buf text;
-    } * trials;
+    } *trials;
     size_t n, room;
     struct mirror *mirror;
     enum lineage_status status;
@@ -238,18 +228,14 @@ static bool take_remark(void *context, const struct lineage_remark *remark)
     return r->status == LINEAGE_OK;
 }
 
-static enum lineage_status add_remarked(struct mirror *mirror, const char *insert,
-                                        const struct remarked_trial *trial,
+static enum lineage_status add_remarked(struct mirror *mirror, const char *insert, const struct remarked_trial *trial,
                                         struct lineage_error *err)
 {
     struct indexing in = {.mirror = mirror};
     sqlite3_stmt *row = NULL;
-    enum lineage_status status =
-        trial->text.failed ? store_no_memory(err) : prepare(mirror, &in.insert, insert, err);
+    enum lineage_status status = trial->text.failed ? store_no_memory(err) : prepare(mirror, &in.insert, insert, err);
     if (status == LINEAGE_OK)
-        status = prepare(
-            mirror, &row,
-            "SELECT seq, exp_id, specialist, hypothesis, notes FROM trials WHERE seq = ?", err);
+        status = prepare(mirror, &row, "SELECT seq, exp_id, specialist, hypothesis, notes FROM trials WHERE seq = ?", err);
     if (status == LINEAGE_OK) {
         sqlite3_bind_int64(row, 1, trial->seq);
         status = mirror_step(mirror, row, err);
@@ -271,12 +257,11 @@ static void remarked_release(struct remarked *r)
 
 /* Fills the temporary table, or leaves it out if it would be empty. Trials with remarks come first, because the rows added
  * after them skip what the table has. indexed: rows that the table of lineage.db has. */
-static enum lineage_status make_temp(struct mirror *mirror, struct lineage_store *store,
-                                     int64_t indexed, bool *made, struct lineage_error *err)
+static enum lineage_status make_temp(struct mirror *mirror, struct lineage_store *store, int64_t indexed, bool *made,
+                                     struct lineage_error *err)
 {
-    static const char insert[] =
-        "INSERT INTO temp.search_now(rowid, exp_id, specialist, hypothesis, notes, remarks)"
-        " VALUES (?,?,?,?,?,?)";
+    static const char insert[] = "INSERT INTO temp.search_now(rowid, exp_id, specialist, hypothesis, notes, remarks)"
+                                 " VALUES (?,?,?,?,?,?)";
     struct remarked r = {.mirror = mirror, .status = LINEAGE_OK, .err = err};
     int64_t last = 0;
     enum lineage_status status = lineage_remarks_read(store, NULL, take_remark, &r, err);
@@ -292,10 +277,8 @@ static enum lineage_status make_temp(struct mirror *mirror, struct lineage_store
     for (size_t i = 0; i < r.n && status == LINEAGE_OK; i++)
         status = add_remarked(mirror, insert, &r.trials[i], err);
     if (status == LINEAGE_OK && *made)
-        status =
-            add_rows(mirror, insert,
-                     ROWS " AND seq NOT IN (SELECT id FROM temp.search_now_docsize) ORDER BY seq",
-                     indexed, last, err);
+        status = add_rows(mirror, insert, ROWS " AND seq NOT IN (SELECT id FROM temp.search_now_docsize) ORDER BY seq", indexed,
+                          last, err);
     remarked_release(&r);
     return status;
 }
@@ -310,9 +293,8 @@ static void counted(sqlite3_context *context, int n_values, sqlite3_value **valu
     sqlite3_result_int(context, !among || mirror_seqs_has(among, sqlite3_value_int64(values[0])));
 }
 
-static enum lineage_status collect(struct mirror *mirror, const char *sql, const char *expression,
-                                   size_t limit, struct mirror_seqs *found,
-                                   struct lineage_error *err)
+static enum lineage_status collect(struct mirror *mirror, const char *sql, const char *expression, size_t limit,
+                                   struct mirror_seqs *found, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = prepare(mirror, &stmt, sql, err);
@@ -320,10 +302,7 @@ static enum lineage_status collect(struct mirror *mirror, const char *sql, const
         const bool limited = limit && limit < INT64_MAX;
         sqlite3_bind_text(stmt, 1, expression, -1, SQLITE_STATIC);
         sqlite3_bind_int64(stmt, 2, limited ? (int64_t)limit : -1);
-        sqlite3_bind_int64(stmt, 3,
-                           !limited                ? -1
-                           : limit > SEARCH_RANKED ? (int64_t)limit
-                                                   : SEARCH_RANKED);
+        sqlite3_bind_int64(stmt, 3, !limited ? -1 : limit > SEARCH_RANKED ? (int64_t)limit : SEARCH_RANKED);
         status = mirror_list_seqs(found, mirror, stmt, err);
     }
     sqlite3_finalize(stmt);
@@ -332,32 +311,27 @@ static enum lineage_status collect(struct mirror *mirror, const char *sql, const
 
 /* Weights of the columns: a word of the hypothesis says more than one of the notes, which hold what machines wrote.
  * Ranking a row takes a microsecond and more, walking past it a tenth of that: so only the newest matches are ranked. */
-#define MATCHES(schema, table, rank)                                                               \
-    "SELECT rowid AS seq, " rank " AS rank FROM " schema "." table " WHERE " table                 \
-    " MATCH ?1 AND counted(rowid)"
-#define RANKED(schema, table)                                                                      \
-    "SELECT seq, rank FROM (" MATCHES(                                                             \
-        schema, table, "bm25(" table ", 1, 1, 4, 1, 2)") " ORDER BY seq DESC LIMIT ?3)"
+#define MATCHES(schema, table, rank)                                                                                             \
+    "SELECT rowid AS seq, " rank " AS rank FROM " schema "." table " WHERE " table " MATCH ?1 AND counted(rowid)"
+#define RANKED(schema, table)                                                                                                    \
+    "SELECT seq, rank FROM (" MATCHES(schema, table, "bm25(" table ", 1, 1, 4, 1, 2)") " ORDER BY seq DESC LIMIT ?3)"
 
 /* Asks the table of lineage.db, the temporary one, or both: a trial with a remark is in both. */
 static const char *question(bool on_file, bool in_temp, bool ranked)
 {
     if (!on_file)
-        return ranked ? "SELECT seq FROM (" RANKED("temp",
-                                                   "search_now") ") ORDER BY rank, seq LIMIT ?2"
+        return ranked ? "SELECT seq FROM (" RANKED("temp", "search_now") ") ORDER BY rank, seq LIMIT ?2"
                       : MATCHES("temp", "search_now", "0");
     if (!in_temp)
         return ranked ? "SELECT seq FROM (" RANKED("main", "search") ") ORDER BY rank, seq LIMIT ?2"
                       : MATCHES("main", "search", "0");
-    return ranked ? "SELECT seq FROM (SELECT * FROM (" RANKED(
-                        "main",
-                        "search") ") UNION ALL SELECT * FROM (" RANKED("temp",
-                                                                       "search_now") ")) GROUP BY "
-                                                                                     "seq ORDER BY "
-                                                                                     "min(rank), "
-                                                                                     "seq LIMIT ?2"
-                  : "SELECT seq FROM (" MATCHES("main", "search", "0") " UNION ALL " MATCHES(
-                        "temp", "search_now", "0") ") GROUP BY seq";
+    return ranked ? "SELECT seq FROM (SELECT * FROM (" RANKED("main", "search") ") UNION ALL SELECT * FROM (" RANKED(
+                        "temp", "search_now") ")) GROUP BY "
+                                              "seq ORDER BY "
+                                              "min(rank), "
+                                              "seq LIMIT ?2"
+                  : "SELECT seq FROM (" MATCHES("main", "search", "0") " UNION ALL " MATCHES("temp", "search_now",
+                                                                                             "0") ") GROUP BY seq";
 }
 
 /* Brings the table up to date with the rows of the log. *on_file: whether the table of lineage.db can be asked. */
@@ -376,9 +350,8 @@ static enum lineage_status bring_up(struct mirror *mirror, int64_t rows, bool *o
     return status != LINEAGE_OK && !unwritable ? store_give(err, &why) : LINEAGE_OK;
 }
 
-enum lineage_status search_index_find(struct mirror *mirror, struct lineage_store *store,
-                                      const char *expression, struct mirror_seqs *among,
-                                      bool ranked, size_t limit, struct mirror_seqs *found,
+enum lineage_status search_index_find(struct mirror *mirror, struct lineage_store *store, const char *expression,
+                                      struct mirror_seqs *among, bool ranked, size_t limit, struct mirror_seqs *found,
                                       struct lineage_error *err)
 {
     int64_t rows = (int64_t)mirror_position(mirror)->rows;
@@ -388,8 +361,8 @@ enum lineage_status search_index_find(struct mirror *mirror, struct lineage_stor
         return status;
     if (among)
         mirror_seqs_sort(among);
-    if (sqlite3_create_function(mirror_db(mirror), "counted", 1, SQLITE_UTF8 | SQLITE_DIRECTONLY,
-                                among, counted, NULL, NULL) != SQLITE_OK)
+    if (sqlite3_create_function(mirror_db(mirror), "counted", 1, SQLITE_UTF8 | SQLITE_DIRECTONLY, among, counted, NULL, NULL) !=
+        SQLITE_OK)
         return mirror_fail(mirror, "cannot search", err);
     status = make_temp(mirror, store, on_file ? rows : 0, &in_temp, err);
     if (status == LINEAGE_OK && (on_file || in_temp))
@@ -438,8 +411,7 @@ static size_t list_words(struct alike_word words[ALIKE_WORDS], const char *text)
  * its end. */
 static enum lineage_status count_rows(struct mirror *mirror, struct alike_word *words, size_t n, struct lineage_error *err)
 {
-    static const char sql[] =
-        "SELECT count(*) FROM (SELECT 1 FROM main.search WHERE search MATCH '\"' || ?1 || '\"' LIMIT ?2)";
+    static const char sql[] = "SELECT count(*) FROM (SELECT 1 FROM main.search WHERE search MATCH '\"' || ?1 || '\"' LIMIT ?2)";
     sqlite3_stmt *stmt;
     enum lineage_status status = prepare(mirror, &stmt, sql, err);
     for (size_t i = 0; i < n && status == LINEAGE_OK; i++) {

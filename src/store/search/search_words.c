@@ -258,7 +258,7 @@ static enum lineage_status parse_and(struct parser *p)
 {
     struct buf *out = &p->words->expression;
     bool any = false, pending = false, was_negated = p->negated;
-    const char *operator = NULL;
+    const char *operator= NULL;
     buf_put(out, '(');
     for (skip_blanks(p); *p->at && *p->at != ')' && !at_operator(p, "OR"); skip_blanks(p)) {
         const char *start = p->at;
@@ -267,13 +267,13 @@ static enum lineage_status parse_and(struct parser *p)
             if (!any || pending)
                 return mistake(p, start, "a word is missing before this operator");
             p->at += 3;
-            operator = start;
+            operator= start;
             pending = true;
             p->negated = was_negated || is_not;
             continue;
         }
         size_t before = out->length;
-        bool found, negate = operator && *operator == 'N';
+        bool found, negate = operator&& * operator== 'N';
         if (any)
             buf_puts(out, negate ? " NOT " : " AND ");
         enum lineage_status status = parse_unit(p, &found);
@@ -285,7 +285,7 @@ static enum lineage_status parse_and(struct parser *p)
         }
         any = true;
         pending = false;
-        operator = NULL;
+        operator= NULL;
         p->negated = was_negated;
     }
     if (pending)

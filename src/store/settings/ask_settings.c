@@ -233,8 +233,8 @@ enum lineage_status ask_settings(struct lineage_store *store, const struct named
     return answer;
 }
 
-enum lineage_status ask_settings_of_query(struct lineage_store *store, const struct lineage_query *query,
-                                          mirror_question_fn *ask, void *question, struct lineage_error *err)
+enum lineage_status ask_settings_of_query(struct lineage_store *store, const struct lineage_query *query, mirror_question_fn *ask,
+                                          void *question, struct lineage_error *err)
 {
     struct named_question named = {.ask = ask, .question = question};
     const char **names = calloc(query->n_conditions + 1, sizeof *names);

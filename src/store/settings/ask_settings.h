@@ -23,8 +23,8 @@ struct named_question {
 enum lineage_status ask_settings(struct lineage_store *store, const struct named_question *named, struct lineage_error *err);
 
 /* Like ask_settings, with the names of a query. */
-enum lineage_status ask_settings_of_query(struct lineage_store *store, const struct lineage_query *query,
-                                          mirror_question_fn *ask, void *question, struct lineage_error *err);
+enum lineage_status ask_settings_of_query(struct lineage_store *store, const struct lineage_query *query, mirror_question_fn *ask,
+                                          void *question, struct lineage_error *err);
 
 /*
  * Settings in words for one question: fill puts the values into a temporary table, where the questions of questions.h

@@ -145,7 +145,8 @@ static enum lineage_status ask_environment(struct question *q, size_t environmen
     char texts[TRIED_MAX][LINEAGE_NAME_MAX];
     struct lineage_param own[TRIED_MAX];
     for (size_t i = 0; i < q->n_wanted; i++) {
-        if (strchr(wanted[i].name, '.') || snprintf(texts[i], sizeof texts[i], "env%zu.%s", environment, wanted[i].name) >= LINEAGE_NAME_MAX)
+        if (strchr(wanted[i].name, '.') ||
+            snprintf(texts[i], sizeof texts[i], "env%zu.%s", environment, wanted[i].name) >= LINEAGE_NAME_MAX)
             return LINEAGE_OK;
         own[i] = wanted[i];
         own[i].name = texts[i];
@@ -156,17 +157,15 @@ static enum lineage_status ask_environment(struct question *q, size_t environmen
     return status;
 }
 
-enum lineage_status lineage_tried(struct lineage_cursor **cursor, struct lineage_store *store,
-                                  const struct lineage_param *wanted, size_t n_wanted, double tolerance,
-                                  struct lineage_error *err)
+enum lineage_status lineage_tried(struct lineage_cursor **cursor, struct lineage_store *store, const struct lineage_param *wanted,
+                                  size_t n_wanted, double tolerance, struct lineage_error *err)
 {
     struct question q = {.store = store, .wanted = wanted, .n_wanted = n_wanted, .tolerance = tolerance};
     struct named_question named = {.ask = ask_tried, .question = &q, .n = n_wanted, .untold = true};
     *cursor = NULL;
     if (!n_wanted || !(tolerance >= 0) || isinf(tolerance))
         return store_fail(err, LINEAGE_EINVAL,
-                          n_wanted ? "tolerance must be a finite number from 0 on"
-                                   : "name at least one parameter to look for");
+                          n_wanted ? "tolerance must be a finite number from 0 on" : "name at least one parameter to look for");
     const char **names = calloc(n_wanted, sizeof *names);
     if (!names)
         return store_no_memory(err);
@@ -210,8 +209,8 @@ static enum lineage_status ask_sweep(void *question, struct lineage_error *err)
 }
 
 /* For the mirror a table without cells is not a failure, but for a user who asked for the table it is. */
-enum lineage_status lineage_sweep_load(struct lineage_store *store, const char *x, const char *y,
-                                       struct lineage_sweep *sweep, struct lineage_error *err)
+enum lineage_status lineage_sweep_load(struct lineage_store *store, const char *x, const char *y, struct lineage_sweep *sweep,
+                                       struct lineage_error *err)
 {
     struct question q = {.store = store, .x = x, .y = y, .sweep = sweep};
     *sweep = (struct lineage_sweep){0};

@@ -43,8 +43,10 @@ static bool gave_any(const struct lineage_settings *settings, uint64_t seq)
 static enum lineage_status add_declared(struct mirror *mirror, const char *name, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, "INSERT OR IGNORE INTO temp.setting_rows(key, value, seq)"
-                                                               " SELECT ?1, value, seq FROM param_rows WHERE key = ?2", err);
+    enum lineage_status status = mirror_prepare(mirror, &stmt,
+                                                "INSERT OR IGNORE INTO temp.setting_rows(key, value, seq)"
+                                                " SELECT ?1, value, seq FROM param_rows WHERE key = ?2",
+                                                err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
@@ -79,7 +81,8 @@ struct inheriting {
 static enum lineage_status read_parents(struct inheriting *in, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(in->mirror, &stmt, "SELECT seq, parent FROM ancestors WHERE parent BETWEEN 1 AND seq - 1", err);
+    enum lineage_status status =
+        mirror_prepare(in->mirror, &stmt, "SELECT seq, parent FROM ancestors WHERE parent BETWEEN 1 AND seq - 1", err);
     if (status != LINEAGE_OK)
         return status;
     while ((status = mirror_step(in->mirror, stmt, err)) == LINEAGE_OK) {
@@ -106,11 +109,14 @@ static enum lineage_status mark_declared(struct inheriting *in, const char *name
 }
 
 /* Copies the value that one trial inherits from another. */
-static enum lineage_status inherit(struct inheriting *in, const char *name, uint64_t seq, uint32_t from, struct lineage_error *err)
+static enum lineage_status inherit(struct inheriting *in, const char *name, uint64_t seq, uint32_t from,
+                                   struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(in->mirror, &stmt, "INSERT OR IGNORE INTO temp.setting_rows(key, value, seq)"
-                                                                   " SELECT key, value, ?3 FROM temp.setting_rows WHERE seq = ?2 AND key = ?1", err);
+    enum lineage_status status = mirror_prepare(in->mirror, &stmt,
+                                                "INSERT OR IGNORE INTO temp.setting_rows(key, value, seq)"
+                                                " SELECT key, value, ?3 FROM temp.setting_rows WHERE seq = ?2 AND key = ?1",
+                                                err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
@@ -161,8 +167,10 @@ enum lineage_status mirror_may_inherit(struct mirror *mirror, bool *may, struct 
     *may = false;
     if (mirror_position(mirror)->names != 1)
         return LINEAGE_OK;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, "SELECT 1 FROM trials INDEXED BY trials_by_parent"
-                                                               " WHERE parent_exp <> '' LIMIT 1", err);
+    enum lineage_status status = mirror_prepare(mirror, &stmt,
+                                                "SELECT 1 FROM trials INDEXED BY trials_by_parent"
+                                                " WHERE parent_exp <> '' LIMIT 1",
+                                                err);
     if (status != LINEAGE_OK)
         return status;
     status = mirror_step(mirror, stmt, err);
@@ -176,9 +184,11 @@ static enum lineage_status begin_table(struct mirror *mirror, struct lineage_err
 {
     enum lineage_status status = mirror_exec(mirror, drop_sql, err);
     if (status == LINEAGE_OK)
-        status = mirror_exec(mirror, "CREATE TABLE temp.setting_rows (key TEXT NOT NULL, value NOT NULL, seq INTEGER NOT NULL,"
-                                     " PRIMARY KEY (key, value, seq)) WITHOUT ROWID;"
-                                     " CREATE INDEX temp.setting_rows_by_seq ON setting_rows(seq, key)", err);
+        status = mirror_exec(mirror,
+                             "CREATE TABLE temp.setting_rows (key TEXT NOT NULL, value NOT NULL, seq INTEGER NOT NULL,"
+                             " PRIMARY KEY (key, value, seq)) WITHOUT ROWID;"
+                             " CREATE INDEX temp.setting_rows_by_seq ON setting_rows(seq, key)",
+                             err);
     if (status != LINEAGE_OK || !sqlite3_get_autocommit(mirror_db(mirror))) /* the end of the last one failed */
         return status;
     return mirror_exec(mirror, "BEGIN", err);

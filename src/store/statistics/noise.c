@@ -86,8 +86,9 @@ const char *lineage_noise_text(char out[LINEAGE_NOISE_TEXT_MAX], const struct li
         snprintf(out, LINEAGE_NOISE_TEXT_MAX, "%.3g as set by the owner", noise->std);
         return out;
     }
-    int n = snprintf(out, LINEAGE_NOISE_TEXT_MAX, noise->estimated ? "%.3g, an estimate from %zu replicas, 95 %% interval %.3g to %.3g"
-                                                                   : "%.3g from %zu seeds, 95 %% interval %.3g to %.3g",
+    int n = snprintf(out, LINEAGE_NOISE_TEXT_MAX,
+                     noise->estimated ? "%.3g, an estimate from %zu replicas, 95 %% interval %.3g to %.3g"
+                                      : "%.3g from %zu seeds, 95 %% interval %.3g to %.3g",
                      noise->std, noise->runs, noise->low, noise->high);
     if (noise->freedom < 2 && n > 0 && n < LINEAGE_NOISE_TEXT_MAX)
         snprintf(out + n, (size_t)(LINEAGE_NOISE_TEXT_MAX - n), "; two runs say little: run more seeds");

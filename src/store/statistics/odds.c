@@ -57,8 +57,12 @@ void lineage_judge(struct lineage_judgement *judgement, const struct lineage_evi
     const double needed = (double)(rule->trials ? rule->trials : LINEAGE_NIGHT_TRIALS) / LINEAGE_FALSE_KEEPS;
     const double gain = rule->higher ? trial->mean - best->mean : best->mean - trial->mean;
     const bool better = gain > 0 && gain > rule->min_delta, exact = noise->std == 0 && noise->freedom >= SAME_FROM;
-    *judgement = (struct lineage_judgement){.gain = gain, .error = exact ? 0 : (double)NAN, .odds = exact && better ? needed : 1,
-                                            .one_std = better ? 1 : 0, .candidate = better, .near = better};
+    *judgement = (struct lineage_judgement){.gain = gain,
+                                            .error = exact ? 0 : (double)NAN,
+                                            .odds = exact && better ? needed : 1,
+                                            .one_std = better ? 1 : 0,
+                                            .candidate = better,
+                                            .near = better};
     if (noise->std > 0 && noise->freedom > 0)
         weigh(judgement, rule, noise, n * m / (n + m));
     if (trial->n >= 2 && better && judgement->odds >= needed)

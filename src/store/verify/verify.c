@@ -35,8 +35,7 @@ struct verifying {
     struct lineage_verification *all;
 };
 
-static void found(struct verifying *v, const char *kind, uint64_t line, const char *exp_id,
-                  const char *text)
+static void found(struct verifying *v, const char *kind, uint64_t line, const char *exp_id, const char *text)
 {
     struct lineage_finding finding = {kind, line, exp_id, text};
     v->all->n_findings += strcmp(kind, LINEAGE_NOTE) != 0;
@@ -224,8 +223,10 @@ static void check_killed_trials(struct verifying *v)
     DIR *list = fd >= 0 ? fs_list(fd) : NULL;
     while (list && (name = fs_next(list)))
         if (is_killed_trial(dirfd(list), name)) {
-            snprintf(text, sizeof text, "%.300s: a trial was killed and has no row yet; `lineage run`, `night`, `train` or opening the"
-                     " store from Python writes it", name);
+            snprintf(text, sizeof text,
+                     "%.300s: a trial was killed and has no row yet; `lineage run`, `night`, `train` or opening the"
+                     " store from Python writes it",
+                     name);
             found(v, "trial", 0, "", text);
         }
     if (list)
@@ -286,8 +287,8 @@ static void check_claims(struct verifying *v)
         closedir(list);
 }
 
-enum lineage_status lineage_findings(struct lineage_store *store, lineage_finding_fn *report,
-                                     void *context, struct lineage_error *err)
+enum lineage_status lineage_findings(struct lineage_store *store, lineage_finding_fn *report, void *context,
+                                     struct lineage_error *err)
 {
     enum lineage_status status = mirror_sync(store->mirror, err);
     return status == LINEAGE_OK ? mirror_findings(store->mirror, report, context, err) : status;
@@ -302,15 +303,17 @@ static enum lineage_status check_receipts(struct verifying *v, struct lineage_er
     enum lineage_status status = receipts_check(v->store, &n_missing, err);
     size_t n_gone = acknowledged_missing(v->store, NULL, &ids);
     if (n_gone) {
-        buf_printf(&gone, "%zu acknowledged row%s gone: %s; `lineage restore` brings them back", n_gone, n_gone == 1 ? " is" : "s are",
-                   ids.data);
+        buf_printf(&gone, "%zu acknowledged row%s gone: %s; `lineage restore` brings them back", n_gone,
+                   n_gone == 1 ? " is" : "s are", ids.data);
         found(v, "gone", 0, "", gone.data ? gone.data : "acknowledged rows are gone");
     }
     buf_release(&ids);
     buf_release(&gone);
     if (status == LINEAGE_OK && n_missing) {
-        snprintf(text, sizeof text, "the server acknowledged %zu appends of this machine and no longer has them; `lineage sync` "
-                 "delivers them again", n_missing);
+        snprintf(text, sizeof text,
+                 "the server acknowledged %zu appends of this machine and no longer has them; `lineage sync` "
+                 "delivers them again",
+                 n_missing);
         found(v, "receipts", 0, "", text);
     }
     return status == LINEAGE_EAWAY ? LINEAGE_OK : status;
@@ -357,8 +360,8 @@ static enum lineage_status check_store(struct verifying *v, struct mirror *on_di
 
 /* If lineage.db matches the log, its rows are used for the checks. Otherwise a mirror is built in memory, so that
  * lineage.db is checked instead of being repaired. */
-enum lineage_status lineage_verify_all(struct lineage_store *store, struct lineage_verification *all,
-                                       lineage_finding_fn *report, void *context, struct lineage_error *err)
+enum lineage_status lineage_verify_all(struct lineage_store *store, struct lineage_verification *all, lineage_finding_fn *report,
+                                       void *context, struct lineage_error *err)
 {
     struct verifying v = {.report = report, .context = context, .all = all};
     struct lineage_open_options options = {.direction = store->config.direction, .no_mirror = true};
@@ -384,9 +387,9 @@ enum lineage_status lineage_verify_all(struct lineage_store *store, struct linea
     return status;
 }
 
-enum lineage_status lineage_verify_digests(struct lineage_store *store, const char *known,
-                                           struct lineage_digests *digests, size_t *n_findings,
-                                           lineage_finding_fn *report, void *context, struct lineage_error *err)
+enum lineage_status lineage_verify_digests(struct lineage_store *store, const char *known, struct lineage_digests *digests,
+                                           size_t *n_findings, lineage_finding_fn *report, void *context,
+                                           struct lineage_error *err)
 {
     struct lineage_known_digest one = {.digest = known};
     struct lineage_verification all = {.known = &one, .n_known = known != NULL};
@@ -397,14 +400,13 @@ enum lineage_status lineage_verify_digests(struct lineage_store *store, const ch
     return status;
 }
 
-enum lineage_status lineage_verify(struct lineage_store *store, size_t *n_findings, lineage_finding_fn *report,
-                                   void *context, struct lineage_error *err)
+enum lineage_status lineage_verify(struct lineage_store *store, size_t *n_findings, lineage_finding_fn *report, void *context,
+                                   struct lineage_error *err)
 {
     return lineage_verify_digests(store, NULL, NULL, n_findings, report, context, err);
 }
 
-enum lineage_status lineage_store_digests(struct lineage_store *store, struct lineage_digests *digests,
-                                          struct lineage_error *err)
+enum lineage_status lineage_store_digests(struct lineage_store *store, struct lineage_digests *digests, struct lineage_error *err)
 {
     struct log_digests now = {.broken = NULL};
     enum lineage_status status = log_check_digests(store->log, &now, err);
@@ -413,9 +415,8 @@ enum lineage_status lineage_store_digests(struct lineage_store *store, struct li
 }
 
 /* This runs under the claim, so that the log contains no part of an unfinished append. */
-enum lineage_status lineage_rebuild_digests(struct lineage_store *store, struct lineage_digests *digests,
-                                            size_t *n_findings, lineage_finding_fn *report, void *context,
-                                            struct lineage_error *err)
+enum lineage_status lineage_rebuild_digests(struct lineage_store *store, struct lineage_digests *digests, size_t *n_findings,
+                                            lineage_finding_fn *report, void *context, struct lineage_error *err)
 {
     struct lineage_verification all = {.n_known = 0};
     struct verifying v = {.store = store, .report = report, .context = context, .all = &all};

@@ -65,8 +65,8 @@ static uint64_t hash_param(const char *key, const char *text, double number, int
 static uint64_t hash_param_row(sqlite3_stmt *row)
 {
     const bool is_number = sqlite3_column_type(row, 1) == SQLITE_FLOAT;
-    return hash_param(mirror_text(row, 0), is_number ? NULL : mirror_text(row, 1),
-                      is_number ? sqlite3_column_double(row, 1) : 0, sqlite3_column_int64(row, 2));
+    return hash_param(mirror_text(row, 0), is_number ? NULL : mirror_text(row, 1), is_number ? sqlite3_column_double(row, 1) : 0,
+                      sqlite3_column_int64(row, 2));
 }
 
 static bool is_value(sqlite3_stmt *row, int column, const struct mirror_value *value)
@@ -99,8 +99,7 @@ static enum lineage_status compare_trial(void *context, const struct lineage_tri
         same = is_value(p->trials, i, &values[i]);
     for (size_t i = 0; i < trial->n_params; i++)
         if (trial->params[i].text || !isnan(trial->params[i].value)) /* param_batch.c leaves the others out, too */
-            p->params += hash_param(trial->params[i].name, trial->params[i].text, trial->params[i].value,
-                                    (int64_t)trial->seq);
+            p->params += hash_param(trial->params[i].name, trial->params[i].text, trial->params[i].value, (int64_t)trial->seq);
     p->labels[trial->seq] = (unsigned char)trial->status;
     p->scores[trial->seq] = scored ? trial->score.value : (double)NAN;
     return unless(!same);
@@ -110,8 +109,7 @@ static enum lineage_status compare_trial(void *context, const struct lineage_tri
 static enum lineage_status end_of_row(struct pieces *p, int64_t seq, int64_t *end)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status =
-        mirror_prepare(p->mirror, &stmt, "SELECT offset + length FROM trials WHERE seq = ?1", NULL);
+    enum lineage_status status = mirror_prepare(p->mirror, &stmt, "SELECT offset + length FROM trials WHERE seq = ?1", NULL);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_int64(stmt, 1, seq);
@@ -165,8 +163,10 @@ static enum lineage_status compare(struct pieces *p, unsigned kinds, const struc
  * read. */
 static enum lineage_status forget_rows(struct mirror *apart)
 {
-    return mirror_exec(apart, "DELETE FROM turn_stats; DELETE FROM step_metrics; DELETE FROM extras; DELETE FROM metric_rows;"
-                       "DELETE FROM night_rows; DELETE FROM again_rows; DELETE FROM findings", NULL);
+    return mirror_exec(apart,
+                       "DELETE FROM turn_stats; DELETE FROM step_metrics; DELETE FROM extras; DELETE FROM metric_rows;"
+                       "DELETE FROM night_rows; DELETE FROM again_rows; DELETE FROM findings",
+                       NULL);
 }
 
 static enum lineage_status compare_pieces(struct pieces *p)
@@ -248,11 +248,11 @@ static enum lineage_status compare_group(struct pieces *p, sqlite3_stmt *sums, c
             continue;
         status = mirror_step(p->mirror, sums, NULL);
         if (status == LINEAGE_OK)
-            status = unless(!same_bytes(sqlite3_column_value(sums, 0), group->key) ||
-                            !same_setting(sqlite3_column_value(sums, 1), group->value) ||
-                            !lineage_label_parse(&label, mirror_text(sums, 2)) ||
-                            sqlite3_column_int64(sums, 3) != group->n[label] || !group->n[label] ||
-                            !same_number(sums, 4, group->low[label]) || !same_number(sums, 5, group->high[label]));
+            status =
+                unless(!same_bytes(sqlite3_column_value(sums, 0), group->key) ||
+                       !same_setting(sqlite3_column_value(sums, 1), group->value) ||
+                       !lineage_label_parse(&label, mirror_text(sums, 2)) || sqlite3_column_int64(sums, 3) != group->n[label] ||
+                       !group->n[label] || !same_number(sums, 4, group->low[label]) || !same_number(sums, 5, group->high[label]));
     }
     return status;
 }
@@ -299,8 +299,8 @@ static enum lineage_status compare_params(struct pieces *p)
 {
     sqlite3_stmt *rows, *sums = NULL;
     struct group group = {.key = NULL};
-    enum lineage_status status = mirror_prepare(
-        p->mirror, &rows, "SELECT key, value, seq FROM param_rows ORDER BY key, value, seq", NULL);
+    enum lineage_status status =
+        mirror_prepare(p->mirror, &rows, "SELECT key, value, seq FROM param_rows ORDER BY key, value, seq", NULL);
     if (status == LINEAGE_OK)
         status = mirror_prepare(p->mirror, &sums, "SELECT * FROM param_values ORDER BY key, value, status", NULL);
     if (status == LINEAGE_OK) {

@@ -57,17 +57,12 @@ static const struct {
      "SELECT line, exp_id, f.* FROM findings f WHERE ?1 >= 0 AND offset < ?2 AND ?3 >= 0 AND offset >= ?4 ORDER BY"
      " offset",
      VERIFY_BY_ROW},
-    {"label_counts",
-     "SELECT 0, '', c.* FROM label_counts c WHERE ?1 >= 0 AND ?2 ORDER BY specialist, status",
-     VERIFY_SUMS},
-    {"param_values",
-     "SELECT 0, '', v.* FROM param_values v WHERE ?1 >= 0 AND ?2 ORDER BY key, value, status",
-     VERIFY_VALUES},
+    {"label_counts", "SELECT 0, '', c.* FROM label_counts c WHERE ?1 >= 0 AND ?2 ORDER BY specialist, status", VERIFY_SUMS},
+    {"param_values", "SELECT 0, '', v.* FROM param_values v WHERE ?1 >= 0 AND ?2 ORDER BY key, value, status", VERIFY_VALUES},
     {"ancestors",
      "SELECT t.line, t.exp_id, a.* FROM ancestors a LEFT JOIN trials t ON t.seq = a.seq WHERE ?1 >= 0 AND ?2 ORDER BY a.seq",
      VERIFY_VALUES},
-    {"calibration", "SELECT 0, '', c.* FROM calibration c WHERE ?1 >= 0 AND ?2 ORDER BY specialist",
-     VERIFY_SUMS},
+    {"calibration", "SELECT 0, '', c.* FROM calibration c WHERE ?1 >= 0 AND ?2 ORDER BY specialist", VERIFY_SUMS},
 };
 
 struct comparison {
@@ -90,8 +85,7 @@ static bool same_value(sqlite3_value *a, sqlite3_value *b)
         return sqlite3_value_double(a) == sqlite3_value_double(b);
     int n = sqlite3_value_bytes(a);
     return type == SQLITE_NULL ||
-           (n == sqlite3_value_bytes(b) &&
-            memcmp(sqlite3_value_text(a), sqlite3_value_text(b), (size_t)n) == 0);
+           (n == sqlite3_value_bytes(b) && memcmp(sqlite3_value_text(a), sqlite3_value_text(b), (size_t)n) == 0);
 }
 
 /* Every finding ends with the remedy, because there is only one remedy and it is harmless. */
@@ -99,8 +93,7 @@ static void report(const struct comparison *c, sqlite3_stmt *at, const char *wha
 {
     char text[200];
     struct lineage_finding finding = {"mirror", (uint64_t)sqlite3_column_int64(at, 0), mirror_text(at, 1), text};
-    sqlite3_snprintf(sizeof text, text, "lineage.db: table %s: %s; run 'lineage rebuild'", c->table,
-                     what);
+    sqlite3_snprintf(sizeof text, text, "lineage.db: table %s: %s; run 'lineage rebuild'", c->table, what);
     c->report(c->context, &finding);
 }
 
@@ -168,12 +161,11 @@ static int prepare(sqlite3 *db, sqlite3_stmt **stmt, const char *sql, const stru
 enum lineage_status verify_extent_read(struct mirror *mirror, struct verify_extent *extent, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status =
-        mirror_prepare(mirror, &stmt, "SELECT rows, watermark, size, provisional > 0 FROM meta", err);
+    enum lineage_status status = mirror_prepare(mirror, &stmt, "SELECT rows, watermark, size, provisional > 0 FROM meta", err);
     *extent = (struct verify_extent){.rows = -1};
     if (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
         *extent = (struct verify_extent){sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1),
-                                  sqlite3_column_int64(stmt, 2), sqlite3_column_int64(stmt, 3)};
+                                         sqlite3_column_int64(stmt, 2), sqlite3_column_int64(stmt, 3)};
         sqlite3_reset(stmt);
     }
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
@@ -235,8 +227,8 @@ enum lineage_status verify_integrity(struct mirror *mirror, lineage_finding_fn *
 }
 
 /* BEGIN is used without IMMEDIATE, because the check only reads and writers can continue. */
-static enum lineage_status check_once(struct mirror *mirror, struct mirror *truth, lineage_finding_fn *report_one,
-                                      void *context, struct lineage_error *err)
+static enum lineage_status check_once(struct mirror *mirror, struct mirror *truth, lineage_finding_fn *report_one, void *context,
+                                      struct lineage_error *err)
 {
     enum lineage_status status = mirror_exec(mirror, "BEGIN", err);
     if (status != LINEAGE_OK)
@@ -258,8 +250,8 @@ enum { LOOKS = 5, PAUSE_MS = 50 };
 
 /* Differences are reported only if several checks in a row find some. A writer that finds a torn end mends the log
  * first and then the mirror, so the two may differ for a moment although nothing is wrong. */
-enum lineage_status mirror_check(struct mirror *mirror, struct mirror *truth, lineage_finding_fn *report_one,
-                                 void *context, struct lineage_error *err)
+enum lineage_status mirror_check(struct mirror *mirror, struct mirror *truth, lineage_finding_fn *report_one, void *context,
+                                 struct lineage_error *err)
 {
     const struct timespec pause = {0, PAUSE_MS * 1000000L};
     for (int look = 1; look < LOOKS; look++) {

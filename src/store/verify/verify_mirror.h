@@ -33,7 +33,6 @@ enum lineage_status verify_tables(struct mirror *mirror, struct mirror *truth, u
                                   struct lineage_error *err);
 
 /* Runs SQLite's own check of its trees and indexes. */
-enum lineage_status verify_integrity(struct mirror *mirror, lineage_finding_fn *report, void *context,
-                                     struct lineage_error *err);
+enum lineage_status verify_integrity(struct mirror *mirror, lineage_finding_fn *report, void *context, struct lineage_error *err);
 
 #endif

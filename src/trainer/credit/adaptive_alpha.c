@@ -21,8 +21,8 @@ static double deviation(const struct spread *s)
 }
 
 /* All tokens of a turn have the same advantage, so the first one is enough. */
-static void add_row(const struct rl_batch *batch, size_t row, size_t last, const float *with,
-                    const float *without, struct spread *process, struct spread *outcome)
+static void add_row(const struct rl_batch *batch, size_t row, size_t last, const float *with, const float *without,
+                    struct spread *process, struct spread *outcome)
 {
     int32_t before = -1;
     for (size_t t = row * batch->n_tokens, end = t + batch->n_tokens; t < end; t++) {
@@ -36,14 +36,12 @@ static void add_row(const struct rl_batch *batch, size_t row, size_t last, const
     }
 }
 
-double adaptive_alpha_scale(const struct rl_batch *batch, const size_t *turn_start, const float *with,
-                     const float *without)
+double adaptive_alpha_scale(const struct rl_batch *batch, const size_t *turn_start, const float *with, const float *without)
 {
     const double most = 4, none = 1e-6; /* `none` is above the rounding of float */
     struct spread process = {0}, outcome = {0};
     for (size_t row = 0; row < batch->n_rows; row++)
-        add_row(batch, row, turn_start[row + 1] - turn_start[row] - 1, with, without, &process,
-                &outcome);
+        add_row(batch, row, turn_start[row + 1] - turn_start[row] - 1, with, without, &process, &outcome);
     double spread = deviation(&process);
     return spread > none ? fmin(most, fmax(1 / most, deviation(&outcome) / spread)) : 1;
 }

@@ -17,7 +17,6 @@
  *
  * with, without: advantages [B*T] for alpha 1 and for alpha 0; turn_start as in rlcore/algorithm.h.
  */
-double adaptive_alpha_scale(const struct rl_batch *batch, const size_t *turn_start, const float *with,
-                     const float *without);
+double adaptive_alpha_scale(const struct rl_batch *batch, const size_t *turn_start, const float *with, const float *without);
 
 #endif

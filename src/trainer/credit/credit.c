@@ -122,8 +122,7 @@ static enum rl_status penalise_length(struct credit *c, double *anchors, struct 
     struct rl_length_input in = {c->task->n, c->outcome, c->length, c->batch.group, c->anchor};
     if (status == RL_OK)
         CORE_CALL(status, c->workspace,
-                  rl_length_penalty(kind, length_weight(c, rl_length_coef(kind)), &in, c->outcome,
-                                    &c->workspace->ws, core));
+                  rl_length_penalty(kind, length_weight(c, rl_length_coef(kind)), &in, c->outcome, &c->workspace->ws, core));
     return status;
 }
 
@@ -177,8 +176,7 @@ static enum rl_status penalise_distance(struct credit *c, double *taken, struct 
                 now[n] = r->log_prob[at + t];
                 then[n++] = r->start[at + t];
             }
-        status = rl_kl_penaltyf((enum rl_kl)loss->kl_estimator, false, n, now, then, now, NULL,
-                                core);
+        status = rl_kl_penaltyf((enum rl_kl)loss->kl_estimator, false, n, now, then, now, NULL, core);
         double sum = 0;
         for (size_t t = 0; t < n && status == RL_OK; t++)
             sum += (double)now[t];
@@ -189,8 +187,7 @@ static enum rl_status penalise_distance(struct credit *c, double *taken, struct 
 }
 
 /* Works on a copy, because rows and curves report the environment's own reward, which must stay unchanged. */
-static enum rl_status set_outcomes(struct credit *c, double *anchors, double *kl_reward,
-                                   struct rl_error *core)
+static enum rl_status set_outcomes(struct credit *c, double *anchors, double *kl_reward, struct rl_error *core)
 {
     const struct trainer_loss *loss = &c->task->recipe->loss;
     for (size_t i = 0; i < c->task->n; i++)
@@ -202,9 +199,8 @@ static enum rl_status set_outcomes(struct credit *c, double *anchors, double *kl
         status = penalise_length(c, anchors, core);
     if (status == RL_OK && c->settings->passk.k > 1)
         status = reward_blocks(c, core);
-    return status == RL_OK && loss->kl_coef > 0 && loss->kl_place == TRAINER_KL_REWARD
-               ? penalise_distance(c, kl_reward, core)
-               : status;
+    return status == RL_OK && loss->kl_coef > 0 && loss->kl_place == TRAINER_KL_REWARD ? penalise_distance(c, kl_reward, core)
+                                                                                       : status;
 }
 
 /* Only computes what the algorithm needs, because a NaN among values that are not read must not be an error. */
@@ -216,21 +212,17 @@ static enum rl_status set_turns(struct credit *c, struct rl_error *core)
     for (size_t i = 0; i < c->task->n && status == RL_OK; i++) {
         size_t row = c->task->first + i, at = c->turn_start[i];
         if (needs & RL_NEED_GAINS)
-            status = rl_marginal_utility((size_t)r->n_turns[row] + 1,
-                                         r->value + row * ROLLOUT_VALUES, c->gain + at, core);
+            status = rl_marginal_utility((size_t)r->n_turns[row] + 1, r->value + row * ROLLOUT_VALUES, c->gain + at, core);
         if (needs & RL_NEED_GAINS)
-            c->gain[at + (size_t)r->n_turns[row]] =
-                r->value[row * ROLLOUT_VALUES + (size_t)r->n_turns[row]];
+            c->gain[at + (size_t)r->n_turns[row]] = r->value[row * ROLLOUT_VALUES + (size_t)r->n_turns[row]];
     }
     return status;
 }
 
-static enum trainer_status set_flags(struct credit *c, struct credit_memory *memory,
-                                     struct trainer_error *err)
+static enum trainer_status set_flags(struct credit *c, struct credit_memory *memory, struct trainer_error *err)
 {
-    const struct judging_rows rows = {c->task->recipe, c->task->task, c->task->iteration,
-                                      c->task->first,  c->task->n,    c->outcome,
-                                      c->turn_start};
+    const struct judging_rows rows = {c->task->recipe, c->task->task, c->task->iteration, c->task->first,
+                                      c->task->n,      c->outcome,    c->turn_start};
     if (!(c->algorithm->needs & RL_NEED_JUDGE))
         return TRAINER_OK;
     return judging_flags(&memory->judging, &rows, c->r, c->flags, err);
@@ -269,15 +261,14 @@ static struct rl_adca_options adca_options(const struct trainer_adca *adca)
     return options;
 }
 
-static enum rl_status call_core(struct credit *c, const struct rl_algorithm_input *in,
-                                const struct rl_algorithm_options *options, float *advantage,
-                                struct rl_a2tgpo_stats *scale, struct rl_error *core)
+static enum rl_status call_core(struct credit *c, const struct rl_algorithm_input *in, const struct rl_algorithm_options *options,
+                                float *advantage, struct rl_a2tgpo_stats *scale, struct rl_error *core)
 {
     size_t at = c->task->first * c->r->width;
     enum rl_status status;
     CORE_CALL(status, c->workspace,
-              rl_algorithm_rowsf(c->algorithm, in, options, c->r->rewards + at, advantage,
-                                 c->r->clip_scale + at, scale, &c->workspace->ws, core));
+              rl_algorithm_rowsf(c->algorithm, in, options, c->r->rewards + at, advantage, c->r->clip_scale + at, scale,
+                                 &c->workspace->ws, core));
     return status;
 }
 
@@ -285,10 +276,8 @@ static enum rl_status call_core(struct credit *c, const struct rl_algorithm_inpu
  * An advantage is a sum in which alpha weighs one part, so the advantages for alpha 1 and for alpha 0 give both parts.
  * rl and ce are overwritten later and serve as scratch memory here.
  */
-static enum rl_status adapt_alpha(struct credit *c, const struct rl_algorithm_input *in,
-                                  struct rl_algorithm_options *options,
-                                  struct credit_memory *memory, struct rl_a2tgpo_stats *scale,
-                                  struct rl_error *core)
+static enum rl_status adapt_alpha(struct credit *c, const struct rl_algorithm_input *in, struct rl_algorithm_options *options,
+                                  struct credit_memory *memory, struct rl_a2tgpo_stats *scale, struct rl_error *core)
 {
     size_t at = c->task->first * c->r->width;
     float *with = c->r->rl + at, *without = c->r->ce + at;
@@ -310,8 +299,13 @@ static enum rl_status adapt_alpha(struct credit *c, const struct rl_algorithm_in
 static enum trainer_status ask_command(struct credit *c, const struct given_credit *given, struct trainer_error *err)
 {
     size_t cells = c->task->n * c->r->width, at = c->task->first * c->r->width;
-    struct trainer_credit_batch batch = {.recipe = c->task->recipe, .rollouts = c->r, .first = c->task->first, .n = c->task->n,
-                                         .task = c->task->task, .iteration = c->task->iteration, .width = c->r->width,
+    struct trainer_credit_batch batch = {.recipe = c->task->recipe,
+                                         .rollouts = c->r,
+                                         .first = c->task->first,
+                                         .n = c->task->n,
+                                         .task = c->task->task,
+                                         .iteration = c->task->iteration,
+                                         .width = c->r->width,
                                          .advantage = c->r->rewards + at};
     enum trainer_status status = TRAINER_OK;
     memset(batch.advantage, 0, cells * sizeof *batch.advantage);
@@ -320,7 +314,8 @@ static enum trainer_status ask_command(struct credit *c, const struct given_cred
     for (size_t i = 0; status == TRAINER_OK && i < cells; i++)
         if (!isfinite(batch.advantage[i]))
             status = trainer_fail(err, TRAINER_ENUMERIC, "an advantage of algorithm.custom.command is not finite");
-    return status == TRAINER_OK ? ranks_broadcast(given->ranks, 0, batch.advantage, cells * sizeof *batch.advantage, err) : status;
+    return status == TRAINER_OK ? ranks_broadcast(given->ranks, 0, batch.advantage, cells * sizeof *batch.advantage, err)
+                                : status;
 }
 
 /*
@@ -342,8 +337,7 @@ static enum rl_status take_given(struct credit *c, struct rl_a2tgpo_stats *scale
  * The options begin with the algorithm's own defaults, which the recipe's settings then replace. Settings that recipes
  * do not have (roles, agents) keep the table's values. rae has a baseline per agent; here each task has one baseline.
  */
-static enum rl_status assign(struct credit *c, struct credit_memory *memory,
-                             struct rl_a2tgpo_stats *scale, struct rl_error *core)
+static enum rl_status assign(struct credit *c, struct credit_memory *memory, struct rl_a2tgpo_stats *scale, struct rl_error *core)
 {
     const struct trainer_algorithm *a = c->settings;
     struct trainer_rollouts *r = c->r;
@@ -377,9 +371,7 @@ static enum rl_status assign(struct credit *c, struct credit_memory *memory,
     options.n_baselines = &memory->n_baselines[task];
     options.max_baselines = 1;
     options.adca = &adca;
-    enum rl_status status = a->schedule.kind == TRAINER_ADAPTIVE
-                                ? adapt_alpha(c, &in, &options, memory, scale, core)
-                                : RL_OK;
+    enum rl_status status = a->schedule.kind == TRAINER_ADAPTIVE ? adapt_alpha(c, &in, &options, memory, scale, core) : RL_OK;
     if (status == RL_OK)
         status = call_core(c, &in, &options, r->advantage + at, scale, core);
     if (status == RL_OK && measured.attr_std >= 0) {
@@ -498,8 +490,7 @@ static void scale_advantages(struct credit *c)
 static bool take_memory(struct credit *c)
 {
     size_t n = c->task->n, turns = n * (ROLLOUT_VALUES + 1);
-    c->outcome =
-        malloc((3 * n + turns) * sizeof *c->outcome + (n + 1) * sizeof *c->turn_start + turns);
+    c->outcome = malloc((3 * n + turns) * sizeof *c->outcome + (n + 1) * sizeof *c->turn_start + turns);
     if (!c->outcome)
         return false;
     c->length = c->outcome + n;
@@ -514,19 +505,17 @@ static bool take_memory(struct credit *c)
  * Component weights are also set after a failure, when nothing reads them, because a single exit path is simpler than
  * two. `core` is initialised with the message for the only failure that does not come from the core.
  */
-enum trainer_status credit_assign(struct trainer_rollouts *rollouts, const struct credit_task *task,
-                                  struct credit_memory *memory, struct workspace *workspace,
-                                  struct rl_a2tgpo_stats *scale, struct trainer_error *err)
+enum trainer_status credit_assign(struct trainer_rollouts *rollouts, const struct credit_task *task, struct credit_memory *memory,
+                                  struct workspace *workspace, struct rl_a2tgpo_stats *scale, struct trainer_error *err)
 {
     size_t at = task->first * rollouts->width;
-    struct credit c = {.r = rollouts,
-                       .task = task,
-                       .settings = &task->recipe->tasks[task->task].algorithm,
-                       .algorithm =
-                           rl_algorithm_at(task->recipe->tasks[task->task].algorithm.name),
-                       .workspace = workspace,
-                       .batch = {task->n, rollouts->width, rollouts->mask + at, rollouts->turn + at,
-                                 rollouts->group + task->first}};
+    struct credit c = {
+        .r = rollouts,
+        .task = task,
+        .settings = &task->recipe->tasks[task->task].algorithm,
+        .algorithm = rl_algorithm_at(task->recipe->tasks[task->task].algorithm.name),
+        .workspace = workspace,
+        .batch = {task->n, rollouts->width, rollouts->mask + at, rollouts->turn + at, rollouts->group + task->first}};
     struct rl_error core = {RL_OK, "out of memory"};
     if (!take_memory(&c))
         return trainer_no_memory(err, 4 * task->n * sizeof *c.outcome);
@@ -557,8 +546,7 @@ enum trainer_status credit_assign(struct trainer_rollouts *rollouts, const struc
  * The core counts an outcome turn after the tool's turns. The outcome turn gets 0 here and is not reported, because its
  * value is a reward and not a gain.
  */
-enum trainer_status credit_measure_gains(const struct trainer_rollouts *r,
-                                         struct trainer_turn_gain gain[TRAINER_TURNS_MAX],
+enum trainer_status credit_measure_gains(const struct trainer_rollouts *r, struct trainer_turn_gain gain[TRAINER_TURNS_MAX],
                                          int32_t *n_gain, struct trainer_error *err)
 {
     struct rl_turn_stat stats[TRAINER_TURNS_MAX];
@@ -571,8 +559,7 @@ enum trainer_status credit_measure_gains(const struct trainer_rollouts *r,
         start[i] = i > 0 ? start[i - 1] + (size_t)r->n_turns[i - 1] + 1 : 0;
         start[i + 1] = start[i] + turns + 1;
         values[start[i] + turns] = 0; /* value of the outcome turn, which is ignored */
-        status =
-            rl_marginal_utility(turns + 1, r->value + i * ROLLOUT_VALUES, values + start[i], &core);
+        status = rl_marginal_utility(turns + 1, r->value + i * ROLLOUT_VALUES, values + start[i], &core);
     }
     struct rl_turns turns = {r->n, start, NULL};
     if (status == RL_OK)
@@ -582,6 +569,5 @@ enum trainer_status credit_measure_gains(const struct trainer_rollouts *r,
         gain[k] = (struct trainer_turn_gain){stats[k].mean, stats[k].std, stats[k].count};
     free(start);
     free(values);
-    return status == RL_OK ? TRAINER_OK
-                           : trainer_core_failed(err, "information gain", status, &core);
+    return status == RL_OK ? TRAINER_OK : trainer_core_failed(err, "information gain", status, &core);
 }

@@ -41,13 +41,12 @@ struct credit_memory {
  * Fills advantage, clip_scale, rl, ce, ref_kl and kd of the task's rows. *scale receives statistics of the clip scale
  * over the tokens of these rows. Returns TRAINER_ENUMERIC for rewards or values that are not finite.
  */
-enum trainer_status credit_assign(struct trainer_rollouts *rollouts, const struct credit_task *task,
-                                  struct credit_memory *memory, struct workspace *workspace,
-                                  struct rl_a2tgpo_stats *scale, struct trainer_error *err);
+enum trainer_status credit_assign(struct trainer_rollouts *rollouts, const struct credit_task *task, struct credit_memory *memory,
+                                  struct workspace *workspace, struct rl_a2tgpo_stats *scale, struct trainer_error *err);
 
 /* Computes statistics of the gains of all rows by turn index; *n_gain receives the number of turn indices. */
 enum trainer_status credit_measure_gains(const struct trainer_rollouts *rollouts,
-                                         struct trainer_turn_gain gain[TRAINER_TURNS_MAX],
-                                         int32_t *n_gain, struct trainer_error *err);
+                                         struct trainer_turn_gain gain[TRAINER_TURNS_MAX], int32_t *n_gain,
+                                         struct trainer_error *err);
 
 #endif

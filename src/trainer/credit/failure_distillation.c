@@ -22,8 +22,7 @@ struct distilling {
 };
 
 /* K1 overwrites the advantages in place, which works because the core reads each advantage before it writes it. */
-static enum rl_status call_core(struct distilling *d, struct workspace *workspace,
-                                struct rl_error *core)
+static enum rl_status call_core(struct distilling *d, struct workspace *workspace, struct rl_error *core)
 {
     struct trainer_rollouts *r = d->r;
     const struct rl_distill_options options = {.pass_rate_threshold = d->settings->pass_rate,
@@ -35,9 +34,8 @@ static enum rl_status call_core(struct distilling *d, struct workspace *workspac
     struct rl_distill_result result;
     enum rl_status status;
     CORE_CALL(status, workspace,
-              rl_distillf(&d->batch, &options, r->log_prob + d->at, r->reference + d->at,
-                          r->advantage + d->at, r->reward + d->task->first, written, NULL,
-                          d->pass_rate, d->eligible, &result, &workspace->ws, core));
+              rl_distillf(&d->batch, &options, r->log_prob + d->at, r->reference + d->at, r->advantage + d->at,
+                          r->reward + d->task->first, written, NULL, d->pass_rate, d->eligible, &result, &workspace->ws, core));
     return status;
 }
 
@@ -85,24 +83,21 @@ static void teach(struct distilling *d, struct trainer_distillation *counts)
     counts->gap = counts->taught_tokens ? gap / (double)counts->taught_tokens : 0;
 }
 
-enum trainer_status distill_failures(struct trainer_rollouts *r, const struct credit_task *task,
-                           struct workspace *workspace, struct trainer_distillation *counts,
-                           struct trainer_error *err)
+enum trainer_status distill_failures(struct trainer_rollouts *r, const struct credit_task *task, struct workspace *workspace,
+                                     struct trainer_distillation *counts, struct trainer_error *err)
 {
-    const struct trainer_distill *settings =
-        &task->recipe->tasks[task->task].algorithm.distill;
+    const struct trainer_distill *settings = &task->recipe->tasks[task->task].algorithm.distill;
     size_t at = task->first * r->width;
     struct rl_error core = {RL_OK, "out of memory"};
     if (settings->how == TRAINER_DISTILL_NONE)
         return TRAINER_OK;
-    struct distilling d = {
-        .r = r,
-        .task = task,
-        .settings = settings,
-        .horizon = settings->horizon > 0 ? (size_t)settings->horizon : r->width,
-        .at = at,
-        .batch = {task->n, r->width, r->mask + at, r->turn + at, r->group + task->first},
-        .pass_rate = malloc(task->n * (sizeof *d.pass_rate + 1))};
+    struct distilling d = {.r = r,
+                           .task = task,
+                           .settings = settings,
+                           .horizon = settings->horizon > 0 ? (size_t)settings->horizon : r->width,
+                           .at = at,
+                           .batch = {task->n, r->width, r->mask + at, r->turn + at, r->group + task->first},
+                           .pass_rate = malloc(task->n * (sizeof *d.pass_rate + 1))};
     if (!d.pass_rate)
         return trainer_no_memory(err, task->n * sizeof *d.pass_rate);
     d.eligible = (uint8_t *)(d.pass_rate + task->n);
@@ -110,6 +105,5 @@ enum trainer_status distill_failures(struct trainer_rollouts *r, const struct cr
     if (status == RL_OK)
         teach(&d, counts);
     free(d.pass_rate);
-    return status == RL_OK ? TRAINER_OK
-                           : trainer_core_failed(err, "algorithm.distill", status, &core);
+    return status == RL_OK ? TRAINER_OK : trainer_core_failed(err, "algorithm.distill", status, &core);
 }

@@ -10,7 +10,6 @@
  * tokens, K2 fills their kd. Adds to *counts. Does nothing if the recipe does not distil.
  */
 enum trainer_status distill_failures(struct trainer_rollouts *rollouts, const struct credit_task *task,
-                           struct workspace *workspace, struct trainer_distillation *counts,
-                           struct trainer_error *err);
+                                     struct workspace *workspace, struct trainer_distillation *counts, struct trainer_error *err);
 
 #endif

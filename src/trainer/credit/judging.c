@@ -18,20 +18,17 @@
 
 const char *trainer_judge_mark_name(enum trainer_judge_mark mark)
 {
-    static const char *const names[TRAINER_N_JUDGE_MARKS] = {"judged",  "cached",    "skipped",
-                                                             "refused", "truncated", "failed"};
+    static const char *const names[TRAINER_N_JUDGE_MARKS] = {"judged", "cached", "skipped", "refused", "truncated", "failed"};
     return (unsigned)mark < TRAINER_N_JUDGE_MARKS ? names[mark] : "unknown";
 }
 
 /* ---- the rule-based judge ----------------------------------------------------------------- */
 
-static void rate_by_rules(const struct judging_rows *rows, const struct trainer_rollouts *r,
-                          uint8_t *flags)
+static void rate_by_rules(const struct judging_rows *rows, const struct trainer_rollouts *r, uint8_t *flags)
 {
     for (size_t i = 0; i < rows->n; i++)
         for (size_t k = rows->start[i]; k < rows->start[i + 1]; k++)
-            flags[k] =
-                trainer_env_judge(&r->episode[rows->first + i], (int32_t)(k - rows->start[i]));
+            flags[k] = trainer_env_judge(&r->episode[rows->first + i], (int32_t)(k - rows->start[i]));
 }
 
 /*
@@ -57,9 +54,8 @@ static void turn_some(const struct judging_rows *rows, uint8_t *flags)
  * Uses the distance to the group's mean instead of the advantage. The advantage is this distance divided by a
  * deviation, so both are 0 for the same rows. The rows of a group are adjacent.
  */
-static enum trainer_status choose(const struct judging_rows *rows,
-                                  const struct trainer_rollouts *r, double *overall, bool *skipped,
-                                  uint8_t *by_outcome, struct trainer_error *err)
+static enum trainer_status choose(const struct judging_rows *rows, const struct trainer_rollouts *r, double *overall,
+                                  bool *skipped, uint8_t *by_outcome, struct trainer_error *err)
 {
     static const enum rl_adca_skip kinds[] = {[TRAINER_JUDGE_ALL] = RL_ADCA_SKIP_NONE,
                                               [TRAINER_JUDGE_SMALL_ADV] = RL_ADCA_SKIP_SMALL_ADV,
@@ -73,31 +69,28 @@ static enum trainer_status choose(const struct judging_rows *rows,
         for (size_t j = i; j < end; j++)
             overall[j] = rows->outcome[j] - mean;
     }
-    enum rl_status status = rl_adca_skip_rows(kinds[rows->recipe->judge.skip], rows->n, overall,
-                                              rows->outcome, skipped, by_outcome, &core);
+    enum rl_status status =
+        rl_adca_skip_rows(kinds[rows->recipe->judge.skip], rows->n, overall, rows->outcome, skipped, by_outcome, &core);
     return status == RL_OK ? TRAINER_OK : trainer_core_failed(err, "judge.skip", status, &core);
 }
 
 /* If too many answers fail, training would rely on outcomes alone, so the run ends. */
-static enum trainer_status look_at_failures(const struct trainer_judge_batch *batch,
-                                            const struct trainer_judge_counts *counts,
+static enum trainer_status look_at_failures(const struct trainer_judge_batch *batch, const struct trainer_judge_counts *counts,
                                             struct trainer_error *err)
 {
-    uint64_t failed = counts->rows[TRAINER_JUDGE_REFUSED] + counts->rows[TRAINER_JUDGE_TRUNCATED] +
-                      counts->rows[TRAINER_JUDGE_FAILED];
+    uint64_t failed =
+        counts->rows[TRAINER_JUDGE_REFUSED] + counts->rows[TRAINER_JUDGE_TRUNCATED] + counts->rows[TRAINER_JUDGE_FAILED];
     uint64_t asked = failed + counts->rows[TRAINER_JUDGED] + counts->rows[TRAINER_JUDGE_CACHED];
     double most = batch->recipe->judge.max_failed_share;
     if (asked == 0 || (double)failed <= most * (double)asked)
         return TRAINER_OK;
-    return trainer_fail(
-        err, TRAINER_EJUDGE,
-        "the judge left %llu of %llu rollouts without flags (%llu refused, %llu truncated, %llu "
-        "failed), judge.max_failed_share is %g%s%s",
-        (unsigned long long)failed, (unsigned long long)asked,
-        (unsigned long long)counts->rows[TRAINER_JUDGE_REFUSED],
-        (unsigned long long)counts->rows[TRAINER_JUDGE_TRUNCATED],
-        (unsigned long long)counts->rows[TRAINER_JUDGE_FAILED], most, batch->why[0] ? ": " : "",
-        batch->why);
+    return trainer_fail(err, TRAINER_EJUDGE,
+                        "the judge left %llu of %llu rollouts without flags (%llu refused, %llu truncated, %llu "
+                        "failed), judge.max_failed_share is %g%s%s",
+                        (unsigned long long)failed, (unsigned long long)asked,
+                        (unsigned long long)counts->rows[TRAINER_JUDGE_REFUSED],
+                        (unsigned long long)counts->rows[TRAINER_JUDGE_TRUNCATED],
+                        (unsigned long long)counts->rows[TRAINER_JUDGE_FAILED], most, batch->why[0] ? ": " : "", batch->why);
 }
 
 /*
@@ -105,13 +98,11 @@ static enum trainer_status look_at_failures(const struct trainer_judge_batch *ba
  * them.
  */
 static void take_row(struct trainer_judge_counts *counts, const struct judging_rows *rows,
-                     const struct trainer_judge_batch *batch, size_t i, uint8_t by_outcome,
-                     uint8_t *flags)
+                     const struct trainer_judge_batch *batch, size_t i, uint8_t by_outcome, uint8_t *flags)
 {
     bool outcome_only = rows->recipe->judge.unjudged == TRAINER_UNJUDGED_NEUTRAL;
     for (size_t k = rows->start[i]; k < rows->start[i + 1]; k++) {
-        bool known =
-            batch->mark[i] == TRAINER_JUDGED || batch->mark[i] == TRAINER_JUDGE_CACHED;
+        bool known = batch->mark[i] == TRAINER_JUDGED || batch->mark[i] == TRAINER_JUDGE_CACHED;
         counts->compared += known;
         counts->agreed += known && !batch->flags[k] == !flags[k];
         if (known)
@@ -123,19 +114,16 @@ static void take_row(struct trainer_judge_counts *counts, const struct judging_r
 }
 
 /* Checks the marks, because the caller's function may have set invalid ones. */
-static enum trainer_status check_marks(const struct trainer_judge_batch *batch,
-                                       struct trainer_error *err)
+static enum trainer_status check_marks(const struct trainer_judge_batch *batch, struct trainer_error *err)
 {
     for (size_t i = 0; i < batch->n; i++)
         if ((unsigned)batch->mark[i] >= TRAINER_N_JUDGE_MARKS)
-            return trainer_fail(err, TRAINER_EINVAL, "the judge marked rollout %zu with %d", i,
-                                (int)batch->mark[i]);
+            return trainer_fail(err, TRAINER_EINVAL, "the judge marked rollout %zu with %d", i, (int)batch->mark[i]);
     return TRAINER_OK;
 }
 
 /* Rank 0 asks the judge for all ranks, because asking costs money and a second answer may differ from the first. */
-static enum trainer_status ask_for_all(struct judging *judging, struct trainer_judge_batch *batch,
-                                       struct trainer_error *err)
+static enum trainer_status ask_for_all(struct judging *judging, struct trainer_judge_batch *batch, struct trainer_error *err)
 {
     enum trainer_status status = TRAINER_OK;
     if (ranks_mine(judging->ranks) == 0)
@@ -154,13 +142,12 @@ struct asking {
     uint8_t *by_outcome;
 };
 
-static enum trainer_status ask(struct judging *judging, const struct judging_rows *rows,
-                               struct asking *a, uint8_t *flags, struct trainer_error *err)
+static enum trainer_status ask(struct judging *judging, const struct judging_rows *rows, struct asking *a, uint8_t *flags,
+                               struct trainer_error *err)
 {
     struct trainer_judge_counts counts = {.rows = {0}};
     double began = clock_now();
-    enum trainer_status status =
-        choose(rows, a->batch.rollouts, a->overall, a->skipped, a->by_outcome, err);
+    enum trainer_status status = choose(rows, a->batch.rollouts, a->overall, a->skipped, a->by_outcome, err);
     if (status != TRAINER_OK)
         return status;
     for (size_t i = 0; i < rows->n; i++)
@@ -180,8 +167,7 @@ static enum trainer_status ask(struct judging *judging, const struct judging_row
 }
 
 static enum trainer_status ask_somebody(struct judging *judging, const struct judging_rows *rows,
-                                        const struct trainer_rollouts *r, uint8_t *flags,
-                                        struct trainer_error *err)
+                                        const struct trainer_rollouts *r, uint8_t *flags, struct trainer_error *err)
 {
     size_t n = rows->n, steps = rows->start[n];
     struct asking a = {.batch = {.recipe = rows->recipe,
@@ -195,8 +181,7 @@ static enum trainer_status ask_somebody(struct judging *judging, const struct ju
                        .skipped = malloc(n * sizeof *a.skipped),
                        .by_outcome = malloc(n)};
     bool whole = a.batch.mark && a.batch.flags && a.overall && a.skipped && a.by_outcome;
-    enum trainer_status status =
-        whole ? ask(judging, rows, &a, flags, err) : trainer_no_memory(err, n * sizeof a + steps);
+    enum trainer_status status = whole ? ask(judging, rows, &a, flags, err) : trainer_no_memory(err, n * sizeof a + steps);
     free(a.batch.mark);
     free(a.batch.flags);
     free(a.overall);
@@ -223,21 +208,19 @@ void judging_add(struct trainer_judge_counts *sum, const struct trainer_judge_co
 }
 
 /* Compares the rule-based judge's flags with the flags after inversion. */
-static void count_rules(struct judging *judging, const struct judging_rows *rows,
-                        const struct trainer_rollouts *r, const uint8_t *flags)
+static void count_rules(struct judging *judging, const struct judging_rows *rows, const struct trainer_rollouts *r,
+                        const uint8_t *flags)
 {
     judging->counts.rows[TRAINER_JUDGED] += rows->n;
     for (size_t i = 0; i < rows->n; i++)
         for (size_t k = rows->start[i]; k < rows->start[i + 1]; k++) {
             int32_t step = (int32_t)(k - rows->start[i]);
             judging->counts.compared++;
-            judging->counts.agreed +=
-                trainer_env_judge(&r->episode[rows->first + i], step) == !!flags[k];
+            judging->counts.agreed += trainer_env_judge(&r->episode[rows->first + i], step) == !!flags[k];
         }
 }
 
-static void count_flags(struct judging *judging, const struct judging_rows *rows,
-                        const uint8_t *flags)
+static void count_flags(struct judging *judging, const struct judging_rows *rows, const uint8_t *flags)
 {
     for (size_t i = 0; i < rows->n; i++)
         for (size_t k = rows->start[i]; k < rows->start[i + 1]; k++) {
@@ -248,9 +231,8 @@ static void count_flags(struct judging *judging, const struct judging_rows *rows
 }
 
 /* After the last iteration of judged_iterations the flags are not read, so no judge is asked. */
-enum trainer_status judging_flags(struct judging *judging, const struct judging_rows *rows,
-                                  const struct trainer_rollouts *r, uint8_t *flags,
-                                  struct trainer_error *err)
+enum trainer_status judging_flags(struct judging *judging, const struct judging_rows *rows, const struct trainer_rollouts *r,
+                                  uint8_t *flags, struct trainer_error *err)
 {
     const struct trainer_recipe *recipe = rows->recipe;
     int64_t last = judged_iterations(&recipe->tasks[rows->task]);
@@ -259,8 +241,7 @@ enum trainer_status judging_flags(struct judging *judging, const struct judging_
     if (last > 0 && rows->iteration >= last)
         return TRAINER_OK;
     if (recipe->judge.endpoint[0] && !judging->ask && ranks_mine(judging->ranks) == 0)
-        return trainer_fail(err, TRAINER_EINVAL,
-                            "judge.endpoint is %.200s, but this program cannot call a judge",
+        return trainer_fail(err, TRAINER_EINVAL, "judge.endpoint is %.200s, but this program cannot call a judge",
                             recipe->judge.endpoint);
     if (recipe->judge.endpoint[0])
         status = ask_somebody(judging, rows, r, flags, err);

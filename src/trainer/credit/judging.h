@@ -31,9 +31,8 @@ struct judging_rows {
  * Fills flags [start[n]] with 1 (GOOD), 0 (BAD), or RL_ADCA_UNJUDGED for all steps of a row. Returns TRAINER_EJUDGE if
  * too many rows got no flags.
  */
-enum trainer_status judging_flags(struct judging *judging, const struct judging_rows *rows,
-                                  const struct trainer_rollouts *r, uint8_t *flags,
-                                  struct trainer_error *err);
+enum trainer_status judging_flags(struct judging *judging, const struct judging_rows *rows, const struct trainer_rollouts *r,
+                                  uint8_t *flags, struct trainer_error *err);
 
 /* Adds the counts of a task or an iteration to a sum. */
 void judging_add(struct trainer_judge_counts *sum, const struct trainer_judge_counts *part);

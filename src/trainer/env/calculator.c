@@ -16,8 +16,7 @@ int32_t calculator_second(const struct trainer_env *env, const struct trainer_ep
     return episode->relation - env->world.relations;
 }
 
-size_t calculator_answer(const struct trainer_env *env, const struct trainer_episode *episode,
-                         int32_t *text)
+size_t calculator_answer(const struct trainer_env *env, const struct trainer_episode *episode, int32_t *text)
 {
     struct trainer_rng rng = {trainer_seed(episode->noise, 's', (uint64_t)episode->turn)};
     int32_t a = calculator_first(episode), b = calculator_second(env, episode);

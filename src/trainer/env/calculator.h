@@ -18,7 +18,6 @@ int32_t calculator_second(const struct trainer_env *env, const struct trainer_ep
  * Answers the call that the episode has just parsed: OBS second sum /OBS, which has the form of a fact, or with
  * probability p_fail OBS NONE /OBS. Uses the random stream of the current turn. Returns the number of tokens.
  */
-size_t calculator_answer(const struct trainer_env *env, const struct trainer_episode *episode,
-                         int32_t *text);
+size_t calculator_answer(const struct trainer_env *env, const struct trainer_episode *episode, int32_t *text);
 
 #endif

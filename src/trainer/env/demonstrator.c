@@ -53,8 +53,7 @@ static void write_token(struct demo *demo, int32_t token)
 
 static int32_t any_entity(struct demo *demo)
 {
-    return env_entity(demo->env,
-                      trainer_rng_below(demo->rng, trainer_world_entities(&demo->env->world)));
+    return env_entity(demo->env, trainer_rng_below(demo->rng, trainer_world_entities(&demo->env->world)));
 }
 
 static void search_in_vain(struct demo *demo, int32_t *first, int32_t *second)
@@ -72,8 +71,7 @@ static bool call(struct demo *demo, const struct demo_plan *plan)
 {
     int32_t first, second;
     bool useful = plan->next(demo->env, &demo->episode, &first, &second);
-    if (demo->episode.turn == demo->env->max_turns ||
-        (!useful && !demo_chance(demo, demo->options->p_needless)) ||
+    if (demo->episode.turn == demo->env->max_turns || (!useful && !demo_chance(demo, demo->options->p_needless)) ||
         (demo->episode.turn > 0 && demo_chance(demo, demo->options->p_stop)))
         return false;
     if (!useful || demo_chance(demo, demo->options->p_wrong))
@@ -97,15 +95,13 @@ static void answer(struct demo *demo, const struct demo_plan *plan)
     size_t n = trainer_env_answer(demo->env, &episode, truth);
     write_token(demo, TRAINER_ANS);
     for (size_t i = 0; i < n; i++) {
-        bool right =
-            plan->knows(&episode, (int32_t)i) || demo_chance(demo, demo->options->p_hindsight);
+        bool right = plan->knows(&episode, (int32_t)i) || demo_chance(demo, demo->options->p_hindsight);
         write_token(demo, right ? truth[i] : any_entity(demo));
     }
 }
 
-size_t demo_play(const struct demo_plan *plan, const struct trainer_env *env,
-                 const struct trainer_demo_options *options, struct trainer_rng *rng,
-                 int32_t *tokens, uint8_t *mask)
+size_t demo_play(const struct demo_plan *plan, const struct trainer_env *env, const struct trainer_demo_options *options,
+                 struct trainer_rng *rng, int32_t *tokens, uint8_t *mask)
 {
     struct demo demo = {.env = env, .options = options, .rng = rng, .tokens = tokens, .mask = mask};
     uint64_t question = trainer_rng_next(rng), noise = trainer_rng_next(rng);

@@ -27,8 +27,7 @@ void demo_make_belief(struct demo *demo);
 /* How the demonstrator of an environment chooses its calls. */
 struct demo_plan {
     /* See `next` in struct env_class. */
-    bool (*next)(const struct trainer_env *env, const struct trainer_episode *episode,
-                 int32_t *first, int32_t *second);
+    bool (*next)(const struct trainer_env *env, const struct trainer_episode *episode, int32_t *first, int32_t *second);
     /* Returns whether entity i of the answer follows from what the tool has shown. */
     bool (*knows)(const struct trainer_episode *episode, int32_t i);
     /*
@@ -44,8 +43,7 @@ struct demo_plan {
  * the demonstration ends, p_wrong how many calls are useless, and p_hindsight how often an unknown value is guessed
  * right. Returns the length.
  */
-size_t demo_play(const struct demo_plan *plan, const struct trainer_env *env,
-                 const struct trainer_demo_options *options, struct trainer_rng *rng,
-                 int32_t *tokens, uint8_t *mask);
+size_t demo_play(const struct demo_plan *plan, const struct trainer_env *env, const struct trainer_demo_options *options,
+                 struct trainer_rng *rng, int32_t *tokens, uint8_t *mask);
 
 #endif

@@ -8,8 +8,8 @@
 #include <string.h>
 
 /* The order is that of enum trainer_env_kind. Recipes and rows store the names of environments, never these numbers. */
-static const struct env_class *const classes[TRAINER_N_ENVS] = {
-    &trainer_hopworld, &trainer_reverse, &trainer_slots, &trainer_ledger, &trainer_sums};
+static const struct env_class *const classes[TRAINER_N_ENVS] = {&trainer_hopworld, &trainer_reverse, &trainer_slots,
+                                                                &trainer_ledger, &trainer_sums};
 
 int32_t trainer_world_entities(const struct trainer_world *world)
 {
@@ -27,8 +27,7 @@ int32_t trainer_world_tokens(const struct trainer_world *world)
 
 void trainer_token_text(const struct trainer_world *world, int32_t token, char text[16])
 {
-    static const char markers[TRAINER_N_MARKERS][8] = {"<pad>", "Q",    "/Q",   "S",  "/S",
-                                                       "OBS",   "/OBS", "NONE", "ANS"};
+    static const char markers[TRAINER_N_MARKERS][8] = {"<pad>", "Q", "/Q", "S", "/S", "OBS", "/OBS", "NONE", "ANS"};
     int32_t entity = token - TRAINER_N_MARKERS - world->relations;
     if (token >= 0 && token < TRAINER_N_MARKERS)
         snprintf(text, 16, "%s", markers[token]);
@@ -59,13 +58,10 @@ void trainer_env_init(struct trainer_env *env, enum trainer_env_kind kind)
 static enum trainer_status check_world(const struct trainer_world *world, struct trainer_error *err)
 {
     if (world->regions < 1 || world->region_size < 1 || world->relations < 2)
-        return trainer_fail(err, TRAINER_EINVAL,
-                            "world: regions %d, region_size %d and relations %d must be positive",
+        return trainer_fail(err, TRAINER_EINVAL, "world: regions %d, region_size %d and relations %d must be positive",
                             world->regions, world->region_size, world->relations);
-    if (world->regions > 4096 || world->region_size > 4096 || world->relations > 4096 ||
-        trainer_world_entities(world) > 65536)
-        return trainer_fail(err, TRAINER_EINVAL,
-                            "world: more than 65536 entities or 4096 relations");
+    if (world->regions > 4096 || world->region_size > 4096 || world->relations > 4096 || trainer_world_entities(world) > 65536)
+        return trainer_fail(err, TRAINER_EINVAL, "world: more than 65536 entities or 4096 relations");
     return TRAINER_OK;
 }
 
@@ -74,9 +70,8 @@ enum trainer_status trainer_env_check(const struct trainer_env *env, struct trai
     if (env->kind < 0 || env->kind >= TRAINER_N_ENVS)
         return trainer_fail(err, TRAINER_EINVAL, "env: unknown kind %d", (int)env->kind);
     if (env->k_min < 1 || env->k_max < env->k_min || env->k_max > TRAINER_HOPS_MAX)
-        return trainer_fail(err, TRAINER_EINVAL,
-                            "k_min %d, k_max %d: must be 1 <= k_min <= k_max <= %d", env->k_min,
-                            env->k_max, TRAINER_HOPS_MAX);
+        return trainer_fail(err, TRAINER_EINVAL, "k_min %d, k_max %d: must be 1 <= k_min <= k_max <= %d", env->k_min, env->k_max,
+                            TRAINER_HOPS_MAX);
     enum trainer_status status = check_world(&env->world, err);
     return status == TRAINER_OK ? classes[env->kind]->check(env, err) : status;
 }
@@ -90,8 +85,8 @@ size_t trainer_env_max_tokens(const struct trainer_env *env)
  * The number of hops has its own random stream, so that with another k_max a question still starts at the same
  * entity and asks for the same first relations.
  */
-size_t trainer_env_reset(const struct trainer_env *env, uint64_t question, uint64_t noise,
-                         struct trainer_episode *episode, int32_t *prompt)
+size_t trainer_env_reset(const struct trainer_env *env, uint64_t question, uint64_t noise, struct trainer_episode *episode,
+                         int32_t *prompt)
 {
     *episode = (struct trainer_episode){.question = question, .noise = noise};
     struct trainer_rng rng = {trainer_seed(question, 'k', 0)};
@@ -100,12 +95,11 @@ size_t trainer_env_reset(const struct trainer_env *env, uint64_t question, uint6
 }
 
 /* A token after the episode's end does not change the reward. */
-enum trainer_turn trainer_env_step(const struct trainer_env *env, struct trainer_episode *episode,
-                                   int32_t token, int32_t *text, size_t *n)
+enum trainer_turn trainer_env_step(const struct trainer_env *env, struct trainer_episode *episode, int32_t token, int32_t *text,
+                                   size_t *n)
 {
     *n = 0;
-    return episode->done ? TRAINER_TURN_DONE
-                         : classes[env->kind]->step(env, episode, token, text, n);
+    return episode->done ? TRAINER_TURN_DONE : classes[env->kind]->step(env, episode, token, text, n);
 }
 
 /* Draws a value again if it was drawn before. */
@@ -130,8 +124,7 @@ enum trainer_turn env_end(struct trainer_episode *episode, bool malformed, bool 
     return TRAINER_TURN_DONE;
 }
 
-size_t trainer_env_answer(const struct trainer_env *env, const struct trainer_episode *episode,
-                          int32_t *tokens)
+size_t trainer_env_answer(const struct trainer_env *env, const struct trainer_episode *episode, int32_t *tokens)
 {
     return classes[env->kind]->answer(env, episode, tokens);
 }
@@ -149,12 +142,11 @@ bool trainer_env_judge(const struct trainer_episode *episode, int32_t turn)
 
 void trainer_demo_options_init(struct trainer_demo_options *options)
 {
-    *options = (struct trainer_demo_options){
-        .p_stop = 0.12, .p_wrong = 0.3, .p_needless = 0.1, .p_hindsight = 0.5, .p_belief = 0.3};
+    *options =
+        (struct trainer_demo_options){.p_stop = 0.12, .p_wrong = 0.3, .p_needless = 0.1, .p_hindsight = 0.5, .p_belief = 0.3};
 }
 
-size_t trainer_env_demonstrate(const struct trainer_env *env,
-                               const struct trainer_demo_options *options, uint64_t seed,
+size_t trainer_env_demonstrate(const struct trainer_env *env, const struct trainer_demo_options *options, uint64_t seed,
                                int32_t *tokens, uint8_t *mask)
 {
     struct trainer_rng rng = {trainer_seed(seed, 'd', 0)};
@@ -171,8 +163,8 @@ uint64_t trainer_env_demonstrated(uint64_t seed)
 /* ---- worked solutions --------------------------------------------------------------------- */
 
 /* Appends one call and its answer to the n tokens; returns the new number of tokens. */
-static size_t write_call(const struct trainer_env *env, struct trainer_episode *episode,
-                         int32_t first, int32_t second, int32_t *tokens, size_t n)
+static size_t write_call(const struct trainer_env *env, struct trainer_episode *episode, int32_t first, int32_t second,
+                         int32_t *tokens, size_t n)
 {
     const int32_t words[] = {TRAINER_S, first, second, TRAINER_END_S};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -193,8 +185,7 @@ size_t trainer_env_solve(const struct trainer_env *env, uint64_t question, int32
     int32_t first, second;
     sure.p_fail = 0;
     size_t n = trainer_env_reset(&sure, question, trainer_seed(question, 'w', 0), &episode, tokens);
-    while (kind->next && episode.turn < env->max_turns &&
-           kind->next(&sure, &episode, &first, &second))
+    while (kind->next && episode.turn < env->max_turns && kind->next(&sure, &episode, &first, &second))
         n = write_call(&sure, &episode, first, second, tokens, n);
     tokens[n++] = TRAINER_ANS;
     return n + kind->answer(&sure, &episode, tokens + n);

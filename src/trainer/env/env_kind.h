@@ -11,24 +11,20 @@ struct env_class {
     const char *name;
     enum trainer_status (*check)(const struct trainer_env *env, struct trainer_error *err);
     size_t (*max_tokens)(const struct trainer_env *env);
-    size_t (*reset)(const struct trainer_env *env, struct trainer_episode *episode,
-                    int32_t *prompt);
-    enum trainer_turn (*step)(const struct trainer_env *env, struct trainer_episode *episode,
-                              int32_t token, int32_t *text, size_t *n);
-    size_t (*answer)(const struct trainer_env *env, const struct trainer_episode *episode,
-                     int32_t *tokens);
-    size_t (*demonstrate)(const struct trainer_env *env, const struct trainer_demo_options *options,
-                          struct trainer_rng *rng, int32_t *tokens, uint8_t *mask);
+    size_t (*reset)(const struct trainer_env *env, struct trainer_episode *episode, int32_t *prompt);
+    enum trainer_turn (*step)(const struct trainer_env *env, struct trainer_episode *episode, int32_t token, int32_t *text,
+                              size_t *n);
+    size_t (*answer)(const struct trainer_env *env, const struct trainer_episode *episode, int32_t *tokens);
+    size_t (*demonstrate)(const struct trainer_env *env, const struct trainer_demo_options *options, struct trainer_rng *rng,
+                          int32_t *tokens, uint8_t *mask);
     /*
      * Writes the words of a call that is useful now; returns false if no call is useful. NULL if the environment has no
      * tool.
      */
-    bool (*next)(const struct trainer_env *env, const struct trainer_episode *episode,
-                 int32_t *first, int32_t *second);
+    bool (*next)(const struct trainer_env *env, const struct trainer_episode *episode, int32_t *first, int32_t *second);
 };
 
-extern const struct env_class trainer_hopworld, trainer_reverse, trainer_slots, trainer_ledger,
-    trainer_sums;
+extern const struct env_class trainer_hopworld, trainer_reverse, trainer_slots, trainer_ledger, trainer_sums;
 
 static inline int32_t env_relation(int32_t relation)
 {

@@ -6,8 +6,7 @@
  * and would be read only a few times. The upper half of the relations leaves the region. The region and the place
  * within it come from different bits of one hash, so that they are independent.
  */
-int32_t graph_follow(const struct trainer_env *env, uint64_t question, int32_t entity,
-                     int32_t relation)
+int32_t graph_follow(const struct trainer_env *env, uint64_t question, int32_t entity, int32_t relation)
 {
     const struct trainer_world *world = &env->world;
     uint64_t place = (uint64_t)entity * 1000003u + (uint64_t)relation * 7919u + 17u;
@@ -19,8 +18,7 @@ int32_t graph_follow(const struct trainer_env *env, uint64_t question, int32_t e
 }
 
 /* The relations are distinct, because otherwise "the fact that was asked for" could mean two facts. */
-void graph_draw_relations(const struct trainer_env *env, struct trainer_rng *rng,
-                          struct trainer_episode *episode)
+void graph_draw_relations(const struct trainer_env *env, struct trainer_rng *rng, struct trainer_episode *episode)
 {
     env_draw_distinct(rng, env->world.relations, episode->k, episode->relations);
 }

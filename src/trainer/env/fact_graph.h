@@ -11,12 +11,10 @@
 #include "env/env_kind.h"
 
 /* Returns the entity that a relation of an entity leads to, in the graph of a question. */
-int32_t graph_follow(const struct trainer_env *env, uint64_t question, int32_t entity,
-                     int32_t relation);
+int32_t graph_follow(const struct trainer_env *env, uint64_t question, int32_t entity, int32_t relation);
 
 /* Draws episode->relations [k], all distinct. */
-void graph_draw_relations(const struct trainer_env *env, struct trainer_rng *rng,
-                          struct trainer_episode *episode);
+void graph_draw_relations(const struct trainer_env *env, struct trainer_rng *rng, struct trainer_episode *episode);
 
 /*
  * Starts a question about an entity and k relations of it: draws both, writes the prompt

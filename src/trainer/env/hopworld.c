@@ -29,8 +29,7 @@ static size_t reset(const struct trainer_env *env, struct trainer_episode *episo
 {
     size_t n = graph_ask(env, episode, prompt);
     for (int32_t i = 0; i < episode->k; i++)
-        episode->path[i + 1] =
-            graph_follow(env, episode->question, episode->path[i], episode->relations[i]);
+        episode->path[i + 1] = graph_follow(env, episode->question, episode->path[i], episode->relations[i]);
     return n;
 }
 
@@ -50,22 +49,20 @@ static size_t search(const struct trainer_env *env, struct trainer_episode *epis
     return n;
 }
 
-static enum trainer_turn step(const struct trainer_env *env, struct trainer_episode *episode,
-                              int32_t token, int32_t *text, size_t *n)
+static enum trainer_turn step(const struct trainer_env *env, struct trainer_episode *episode, int32_t token, int32_t *text,
+                              size_t *n)
 {
     static const struct tool_turn tool = {.call = search};
     return tool_turn_step(&tool, env, episode, token, text, n);
 }
 
-static size_t answer(const struct trainer_env *env, const struct trainer_episode *episode,
-                     int32_t *tokens)
+static size_t answer(const struct trainer_env *env, const struct trainer_episode *episode, int32_t *tokens)
 {
     tokens[0] = env_entity(env, episode->path[episode->k]);
     return 1;
 }
 
-static bool next(const struct trainer_env *env, const struct trainer_episode *episode,
-                 int32_t *first, int32_t *second)
+static bool next(const struct trainer_env *env, const struct trainer_episode *episode, int32_t *first, int32_t *second)
 {
     if (episode->hop == episode->k)
         return false;
@@ -131,8 +128,7 @@ static void demonstrate_turn(struct walk *walk)
     demo_put(demo, env_relation(relation), 1);
     demo_put(demo, TRAINER_END_S, 1);
     int32_t *text = demo->tokens + demo->n;
-    size_t n = search_tool_answer_for(demo->env, &demo->episode, walk->at, relation, DISTRACTORS_ANY_OTHER,
-                             demo->rng, text);
+    size_t n = search_tool_answer_for(demo->env, &demo->episode, walk->at, relation, DISTRACTORS_ANY_OTHER, demo->rng, text);
     memset(demo->mask + demo->n, 0, n);
     demo->n += n;
     believe(walk, text, relation);
@@ -152,14 +148,12 @@ static void demonstrate_answer(struct walk *walk)
     demo_put(demo, env_entity(demo->env, entity), 1);
 }
 
-static size_t demonstrate(const struct trainer_env *env, const struct trainer_demo_options *options,
-                          struct trainer_rng *rng, int32_t *tokens, uint8_t *mask)
+static size_t demonstrate(const struct trainer_env *env, const struct trainer_demo_options *options, struct trainer_rng *rng,
+                          int32_t *tokens, uint8_t *mask)
 {
-    struct walk walk = {
-        {.env = env, .options = options, .rng = rng, .tokens = tokens, .mask = mask}, 0, 0};
+    struct walk walk = {{.env = env, .options = options, .rng = rng, .tokens = tokens, .mask = mask}, 0, 0};
     struct demo *demo = &walk.demo;
-    demo->n = demo->n_prompt =
-        trainer_env_reset(env, trainer_rng_next(rng), 0, &demo->episode, tokens);
+    demo->n = demo->n_prompt = trainer_env_reset(env, trainer_rng_next(rng), 0, &demo->episode, tokens);
     memset(mask, 0, demo->n);
     walk.at = demo->episode.path[0];
     for (int32_t turn = 0; turn < env->max_turns && !stops(&walk, turn); turn++)

@@ -11,8 +11,7 @@
 #include "env/slot_answer.h"
 #include "env/tool_turn.h"
 
-static int32_t entry(const struct trainer_env *env, const struct trainer_episode *episode,
-                     int32_t i)
+static int32_t entry(const struct trainer_env *env, const struct trainer_episode *episode, int32_t i)
 {
     return graph_follow(env, episode->question, episode->path[0], episode->relations[i]);
 }
@@ -22,8 +21,7 @@ static size_t reset(const struct trainer_env *env, struct trainer_episode *episo
 {
     size_t n = graph_ask(env, episode, prompt);
     for (int32_t i = 0; i < episode->k; i++)
-        episode->path[i + 1] =
-            calculator_sum(env, i > 0 ? episode->path[i] : 0, entry(env, episode, i));
+        episode->path[i + 1] = calculator_sum(env, i > 0 ? episode->path[i] : 0, entry(env, episode, i));
     return n;
 }
 
@@ -37,8 +35,7 @@ static size_t look_up(const struct trainer_env *env, struct trainer_episode *epi
 }
 
 /* The next sum adds the last balance and the next entry, in either order; the entry must have been looked up. */
-static bool is_next_sum(const struct trainer_env *env, const struct trainer_episode *episode,
-                        int32_t a, int32_t b)
+static bool is_next_sum(const struct trainer_env *env, const struct trainer_episode *episode, int32_t a, int32_t b)
 {
     int32_t hop = episode->hop;
     if (hop == 0 || hop >= episode->k || !(episode->found >> hop & 1))
@@ -59,8 +56,7 @@ static size_t add(const struct trainer_env *env, struct trainer_episode *episode
 
 static size_t call(const struct trainer_env *env, struct trainer_episode *episode, int32_t *text)
 {
-    return episode->relation < env->world.relations ? look_up(env, episode, text)
-                                                    : add(env, episode, text);
+    return episode->relation < env->world.relations ? look_up(env, episode, text) : add(env, episode, text);
 }
 
 static bool knows_all(const struct trainer_episode *episode)
@@ -68,8 +64,8 @@ static bool knows_all(const struct trainer_episode *episode)
     return episode->hop == episode->k;
 }
 
-static enum trainer_turn step(const struct trainer_env *env, struct trainer_episode *episode,
-                              int32_t token, int32_t *text, size_t *n)
+static enum trainer_turn step(const struct trainer_env *env, struct trainer_episode *episode, int32_t token, int32_t *text,
+                              size_t *n)
 {
     static const struct tool_turn tool = {.second = TOOL_ANY, .call = call, .knows_all = knows_all};
     return tool_turn_step(&tool, env, episode, token, text, n);
@@ -83,21 +79,19 @@ static bool knows(const struct trainer_episode *episode, int32_t i)
 }
 
 /* Each entry is added as soon as it has been looked up. */
-static bool next(const struct trainer_env *env, const struct trainer_episode *episode,
-                 int32_t *first, int32_t *second)
+static bool next(const struct trainer_env *env, const struct trainer_episode *episode, int32_t *first, int32_t *second)
 {
     int32_t hop = episode->hop;
     if (hop == episode->k)
         return false;
     bool seen = episode->found >> hop & 1;
     *first = env_entity(env, episode->path[seen ? hop : 0]);
-    *second =
-        seen ? env_entity(env, entry(env, episode, hop)) : env_relation(episode->relations[hop]);
+    *second = seen ? env_entity(env, entry(env, episode, hop)) : env_relation(episode->relations[hop]);
     return true;
 }
 
-static size_t demonstrate(const struct trainer_env *env, const struct trainer_demo_options *options,
-                          struct trainer_rng *rng, int32_t *tokens, uint8_t *mask)
+static size_t demonstrate(const struct trainer_env *env, const struct trainer_demo_options *options, struct trainer_rng *rng,
+                          int32_t *tokens, uint8_t *mask)
 {
     static const struct demo_plan plan = {.next = next, .knows = knows};
     return demo_play(&plan, env, options, rng, tokens, mask);

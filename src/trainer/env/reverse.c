@@ -42,8 +42,8 @@ static size_t reset(const struct trainer_env *env, struct trainer_episode *episo
  * state: number of tokens written, ANS included. The first wrong token ends the episode, because only the whole
  * string is rewarded, and nothing after a mistake can earn it.
  */
-static enum trainer_turn step(const struct trainer_env *env, struct trainer_episode *episode,
-                              int32_t token, int32_t *text, size_t *n)
+static enum trainer_turn step(const struct trainer_env *env, struct trainer_episode *episode, int32_t token, int32_t *text,
+                              size_t *n)
 {
     (void)text;
     (void)n;
@@ -56,8 +56,7 @@ static enum trainer_turn step(const struct trainer_env *env, struct trainer_epis
     return written == episode->k ? env_end(episode, false, true) : TRAINER_TURN_GOES_ON;
 }
 
-static size_t answer(const struct trainer_env *env, const struct trainer_episode *episode,
-                     int32_t *tokens)
+static size_t answer(const struct trainer_env *env, const struct trainer_episode *episode, int32_t *tokens)
 {
     for (int32_t i = 0; i < episode->k; i++)
         tokens[i] = env_entity(env, episode->path[episode->k - 1 - i]);
@@ -65,8 +64,8 @@ static size_t answer(const struct trainer_env *env, const struct trainer_episode
 }
 
 /* The demonstrator makes one kind of mistake here: a wrong token, in a share p_wrong / 2 of the strings. */
-static size_t demonstrate(const struct trainer_env *env, const struct trainer_demo_options *options,
-                          struct trainer_rng *rng, int32_t *tokens, uint8_t *mask)
+static size_t demonstrate(const struct trainer_env *env, const struct trainer_demo_options *options, struct trainer_rng *rng,
+                          int32_t *tokens, uint8_t *mask)
 {
     struct trainer_episode episode;
     size_t n = trainer_env_reset(env, trainer_rng_next(rng), 0, &episode, tokens);

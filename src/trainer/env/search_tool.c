@@ -16,9 +16,8 @@ static bool is_among(const int32_t *relations, int32_t n, int32_t relation)
  * Draws the relation that was asked for and distractors. The former goes to a random place, because with a fixed place
  * a policy would learn the place instead of reading the relation.
  */
-static void draw_facts(const struct trainer_env *env, const struct trainer_episode *episode,
-                       int32_t relation, enum search_distractors distractors,
-                       struct trainer_rng *rng, int32_t facts[TRAINER_FACTS_MAX])
+static void draw_facts(const struct trainer_env *env, const struct trainer_episode *episode, int32_t relation,
+                       enum search_distractors distractors, struct trainer_rng *rng, int32_t facts[TRAINER_FACTS_MAX])
 {
     int32_t avoided = distractors == DISTRACTORS_NONE_OF_ASKED ? episode->k : 0;
     facts[0] = relation;
@@ -32,9 +31,8 @@ static void draw_facts(const struct trainer_env *env, const struct trainer_episo
     facts[place] = relation;
 }
 
-size_t search_tool_answer_for(const struct trainer_env *env, const struct trainer_episode *episode,
-                     int32_t entity, int32_t relation, enum search_distractors distractors,
-                     struct trainer_rng *rng, int32_t *text)
+size_t search_tool_answer_for(const struct trainer_env *env, const struct trainer_episode *episode, int32_t entity,
+                              int32_t relation, enum search_distractors distractors, struct trainer_rng *rng, int32_t *text)
 {
     int32_t facts[TRAINER_FACTS_MAX];
     size_t n = 0;
@@ -54,15 +52,14 @@ size_t search_tool_answer_for(const struct trainer_env *env, const struct traine
 
 /* Each turn has its own random stream, so the answer never depends on how many tokens were sampled before. */
 size_t search_tool_answer(const struct trainer_env *env, const struct trainer_episode *episode,
-                    enum search_distractors distractors, int32_t *text)
+                          enum search_distractors distractors, int32_t *text)
 {
     struct trainer_rng rng = {trainer_seed(episode->noise, 's', (uint64_t)episode->turn)};
     return search_tool_answer_for(env, episode, episode->entity, episode->relation, distractors, &rng, text);
 }
 
 /* Distractors are drawn again until they fit, so with too few relations the loop would never end. */
-static enum trainer_status check_distractors(const struct trainer_env *env,
-                                             enum search_distractors distractors,
+static enum trainer_status check_distractors(const struct trainer_env *env, enum search_distractors distractors,
                                              struct trainer_error *err)
 {
     if (distractors == DISTRACTORS_NONE_OF_ASKED && env->k_max + env->facts - 1 > env->world.relations)
@@ -73,16 +70,14 @@ static enum trainer_status check_distractors(const struct trainer_env *env,
     return TRAINER_OK;
 }
 
-enum trainer_status search_tool_check(const struct trainer_env *env, enum search_distractors distractors,
-                                int32_t n_answer, struct trainer_error *err)
+enum trainer_status search_tool_check(const struct trainer_env *env, enum search_distractors distractors, int32_t n_answer,
+                                      struct trainer_error *err)
 {
     if (env->facts < 1 || env->facts > TRAINER_FACTS_MAX || env->facts > env->world.relations)
-        return trainer_fail(err, TRAINER_EINVAL,
-                            "facts %d: must be 1..%d and at most the relations", env->facts,
+        return trainer_fail(err, TRAINER_EINVAL, "facts %d: must be 1..%d and at most the relations", env->facts,
                             TRAINER_FACTS_MAX);
     if (env->k_max > env->world.relations)
-        return trainer_fail(err, TRAINER_EINVAL, "k_max %d: there are only %d relations",
-                            env->k_max, env->world.relations);
+        return trainer_fail(err, TRAINER_EINVAL, "k_max %d: there are only %d relations", env->k_max, env->world.relations);
     enum trainer_status status = tool_turn_check(env, n_answer, err);
     return status == TRAINER_OK ? check_distractors(env, distractors, err) : status;
 }

@@ -14,12 +14,10 @@ enum trainer_status slot_answer_check(const struct trainer_env *env, struct trai
 
 size_t slot_answer_max_tokens(const struct trainer_env *env)
 {
-    return (size_t)env->k_max + 3 + (size_t)env->max_turns * tool_turn_tokens(env) + 1 +
-           2 * (size_t)env->k_max;
+    return (size_t)env->k_max + 3 + (size_t)env->max_turns * tool_turn_tokens(env) + 1 + 2 * (size_t)env->k_max;
 }
 
-size_t slot_answer_tokens(const struct trainer_env *env, const struct trainer_episode *episode,
-                          int32_t *tokens)
+size_t slot_answer_tokens(const struct trainer_env *env, const struct trainer_episode *episode, int32_t *tokens)
 {
     for (int32_t i = 0; i < episode->k; i++) {
         tokens[2 * i] = env_relation(episode->relations[i]);
@@ -28,8 +26,7 @@ size_t slot_answer_tokens(const struct trainer_env *env, const struct trainer_ep
     return 2 * (size_t)episode->k;
 }
 
-size_t slot_answer_search(const struct trainer_env *env, struct trainer_episode *episode,
-                          int32_t *text)
+size_t slot_answer_search(const struct trainer_env *env, struct trainer_episode *episode, int32_t *text)
 {
     size_t n = search_tool_answer(env, episode, distractors, text);
     uint32_t slot = 0;

@@ -13,8 +13,7 @@ enum trainer_status slot_answer_check(const struct trainer_env *env, struct trai
 size_t slot_answer_max_tokens(const struct trainer_env *env);
 
 /* Writes each slot's relation and its value path[i + 1]; returns the number of tokens. */
-size_t slot_answer_tokens(const struct trainer_env *env, const struct trainer_episode *episode,
-                          int32_t *tokens);
+size_t slot_answer_tokens(const struct trainer_env *env, const struct trainer_episode *episode, int32_t *tokens);
 
 /*
  * Answers the search that the episode has just parsed: writes text and returns its length. A search for an empty slot
@@ -22,7 +21,6 @@ size_t slot_answer_tokens(const struct trainer_env *env, const struct trainer_ep
  * another entity, or for a relation that was not asked for uses one of max_turns without any benefit. `found` has a bit
  * for each slot that the tool has shown.
  */
-size_t slot_answer_search(const struct trainer_env *env, struct trainer_episode *episode,
-                          int32_t *text);
+size_t slot_answer_search(const struct trainer_env *env, struct trainer_episode *episode, int32_t *text);
 
 #endif

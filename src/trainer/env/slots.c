@@ -15,8 +15,7 @@ static size_t reset(const struct trainer_env *env, struct trainer_episode *episo
 {
     size_t n = graph_ask(env, episode, prompt);
     for (int32_t i = 0; i < episode->k; i++)
-        episode->path[i + 1] =
-            graph_follow(env, episode->question, episode->path[0], episode->relations[i]);
+        episode->path[i + 1] = graph_follow(env, episode->question, episode->path[0], episode->relations[i]);
     return n;
 }
 
@@ -25,8 +24,8 @@ static bool knows_all(const struct trainer_episode *episode)
     return episode->found == (1u << episode->k) - 1;
 }
 
-static enum trainer_turn step(const struct trainer_env *env, struct trainer_episode *episode,
-                              int32_t token, int32_t *text, size_t *n)
+static enum trainer_turn step(const struct trainer_env *env, struct trainer_episode *episode, int32_t token, int32_t *text,
+                              size_t *n)
 {
     static const struct tool_turn tool = {.call = slot_answer_search, .knows_all = knows_all};
     return tool_turn_step(&tool, env, episode, token, text, n);
@@ -40,8 +39,7 @@ static bool knows(const struct trainer_episode *episode, int32_t i)
 }
 
 /* Searches in the order of the question; repeats a search that failed. */
-static bool next(const struct trainer_env *env, const struct trainer_episode *episode,
-                 int32_t *first, int32_t *second)
+static bool next(const struct trainer_env *env, const struct trainer_episode *episode, int32_t *first, int32_t *second)
 {
     int32_t i = 0;
     while (i < episode->k && episode->found >> i & 1)
@@ -53,8 +51,8 @@ static bool next(const struct trainer_env *env, const struct trainer_episode *ep
     return true;
 }
 
-static size_t demonstrate(const struct trainer_env *env, const struct trainer_demo_options *options,
-                          struct trainer_rng *rng, int32_t *tokens, uint8_t *mask)
+static size_t demonstrate(const struct trainer_env *env, const struct trainer_demo_options *options, struct trainer_rng *rng,
+                          int32_t *tokens, uint8_t *mask)
 {
     static const struct demo_plan plan = {.next = next, .knows = knows};
     return demo_play(&plan, env, options, rng, tokens, mask);

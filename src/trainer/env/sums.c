@@ -26,9 +26,8 @@ static enum trainer_status check(const struct trainer_env *env, struct trainer_e
 {
     int32_t entities = trainer_world_entities(&env->world);
     if (env->k_max >= entities)
-        return trainer_fail(err, TRAINER_EINVAL,
-                            "k_max %d: a list of %d distinct numbers, and there are only %d",
-                            env->k_max, env->k_max + 1, entities);
+        return trainer_fail(err, TRAINER_EINVAL, "k_max %d: a list of %d distinct numbers, and there are only %d", env->k_max,
+                            env->k_max + 1, entities);
     return tool_turn_check(env, 2 * env->k_max, err);
 }
 
@@ -54,8 +53,7 @@ static size_t reset(const struct trainer_env *env, struct trainer_episode *episo
 }
 
 /* Writes the second number and the sum of each call, in the order in which the tool shows them. */
-static size_t answer(const struct trainer_env *env, const struct trainer_episode *episode,
-                     int32_t *tokens)
+static size_t answer(const struct trainer_env *env, const struct trainer_episode *episode, int32_t *tokens)
 {
     for (int32_t i = 0; i < episode->k; i++) {
         tokens[2 * i] = env_entity(env, episode->path[2 * i + 1]);
@@ -75,8 +73,7 @@ static bool is_known(const struct trainer_episode *episode, int32_t place)
 
 static bool is_due(const struct trainer_episode *episode, int32_t sum)
 {
-    return !(episode->found >> sum & 1) && is_known(episode, 2 * sum) &&
-           is_known(episode, 2 * sum + 1);
+    return !(episode->found >> sum & 1) && is_known(episode, 2 * sum) && is_known(episode, 2 * sum + 1);
 }
 
 /*
@@ -110,11 +107,10 @@ static bool knows_all(const struct trainer_episode *episode)
     return episode->found == (1u << episode->k) - 1;
 }
 
-static enum trainer_turn step(const struct trainer_env *env, struct trainer_episode *episode,
-                              int32_t token, int32_t *text, size_t *n)
+static enum trainer_turn step(const struct trainer_env *env, struct trainer_episode *episode, int32_t token, int32_t *text,
+                              size_t *n)
 {
-    static const struct tool_turn tool = {
-        .second = TOOL_ENTITY, .call = call, .knows_all = knows_all};
+    static const struct tool_turn tool = {.second = TOOL_ENTITY, .call = call, .knows_all = knows_all};
     return tool_turn_step(&tool, env, episode, token, text, n);
 }
 
@@ -126,8 +122,7 @@ static bool knows(const struct trainer_episode *episode, int32_t i)
 }
 
 /* Takes calls from the front of the queue; repeats a call that failed. */
-static bool next(const struct trainer_env *env, const struct trainer_episode *episode,
-                 int32_t *first, int32_t *second)
+static bool next(const struct trainer_env *env, const struct trainer_episode *episode, int32_t *first, int32_t *second)
 {
     int32_t i = 0;
     while (i < episode->k && !is_due(episode, i))
@@ -151,8 +146,8 @@ static void add_in_vain(struct demo *demo, int32_t *first, int32_t *second)
     *second = known[trainer_rng_below(demo->rng, n)];
 }
 
-static size_t demonstrate(const struct trainer_env *env, const struct trainer_demo_options *options,
-                          struct trainer_rng *rng, int32_t *tokens, uint8_t *mask)
+static size_t demonstrate(const struct trainer_env *env, const struct trainer_demo_options *options, struct trainer_rng *rng,
+                          int32_t *tokens, uint8_t *mask)
 {
     static const struct demo_plan plan = {.next = next, .knows = knows, .useless = add_in_vain};
     return demo_play(&plan, env, options, rng, tokens, mask);

@@ -28,12 +28,10 @@ struct tool_turn {
 size_t tool_turn_tokens(const struct trainer_env *env);
 
 /* Checks the ranges that all environments with a tool share. n_answer: tokens of the longest answer. */
-enum trainer_status tool_turn_check(const struct trainer_env *env, int32_t n_answer,
-                                    struct trainer_error *err);
+enum trainer_status tool_turn_check(const struct trainer_env *env, int32_t n_answer, struct trainer_error *err);
 
 /* Takes a token of the policy. The right answer is the one that trainer_env_answer writes. */
-enum trainer_turn tool_turn_step(const struct tool_turn *tool, const struct trainer_env *env,
-                                 struct trainer_episode *episode, int32_t token, int32_t *text,
-                                 size_t *n);
+enum trainer_turn tool_turn_step(const struct tool_turn *tool, const struct trainer_env *env, struct trainer_episode *episode,
+                                 int32_t token, int32_t *text, size_t *n);
 
 #endif

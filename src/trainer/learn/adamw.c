@@ -28,9 +28,9 @@ double adamw_norm(size_t n, const float *gradient)
     return sqrt(sum_of_squares(n, gradient));
 }
 
-HOT_VOID(step, (size_t n, float beta1, float beta2, float scale, float rate, float v_scale,
-                float epsilon, float decay, const float *restrict gradient, float *restrict m,
-                float *restrict v, float *restrict params),
+HOT_VOID(step,
+         (size_t n, float beta1, float beta2, float scale, float rate, float v_scale, float epsilon, float decay,
+          const float *restrict gradient, float *restrict m, float *restrict v, float *restrict params),
          (n, beta1, beta2, scale, rate, v_scale, epsilon, decay, gradient, m, v, params))
 {
     for (size_t i = 0; i < n; i++) {
@@ -46,12 +46,10 @@ void adamw_begin(struct adamw *adam)
     adam->steps++;
 }
 
-void adamw_step(struct adamw *adam, size_t first, size_t n, double rate, double scale,
-                const float *gradient, float *params)
+void adamw_step(struct adamw *adam, size_t first, size_t n, double rate, double scale, const float *gradient, float *params)
 {
     double t = (double)adam->steps;
     double m_scale = 1 / (1 - pow(adam->beta1, t)), v_scale = 1 / (1 - pow(adam->beta2, t));
-    step(n, (float)adam->beta1, (float)adam->beta2, (float)scale, (float)(rate * m_scale),
-         (float)v_scale, (float)adam->epsilon, (float)(rate * adam->weight_decay), gradient + first,
-         adam->m + first, adam->v + first, params + first);
+    step(n, (float)adam->beta1, (float)adam->beta2, (float)scale, (float)(rate * m_scale), (float)v_scale, (float)adam->epsilon,
+         (float)(rate * adam->weight_decay), gradient + first, adam->m + first, adam->v + first, params + first);
 }

@@ -22,7 +22,6 @@ void adamw_begin(struct adamw *adam);
  * Updates params [n], which begin at parameter `first`: params -= rate (m' / (sqrt(v') + epsilon) + weight_decay
  * params). The gradient is first multiplied by scale.
  */
-void adamw_step(struct adamw *adam, size_t first, size_t n, double rate, double scale,
-                const float *gradient, float *params);
+void adamw_step(struct adamw *adam, size_t first, size_t n, double rate, double scale, const float *gradient, float *params);
 
 #endif

@@ -91,35 +91,29 @@ static size_t pass_bytes(const struct learner *learner)
     return trainer_pass_bytesf(&learner->model, learner->micro.tokens, learner->micro.tokens);
 }
 
-static struct learner sized(const struct trainer_model *model, size_t max_rows,
-                            const struct trainer_micro_batch *micro)
+static struct learner sized(const struct trainer_model *model, size_t max_rows, const struct trainer_micro_batch *micro)
 {
-    struct learner learner = {.model = *model,
-                              .n_params = trainer_model_parameters(model),
-                              .micro = micro_batches_sized(model, max_rows, micro)};
+    struct learner learner = {
+        .model = *model, .n_params = trainer_model_parameters(model), .micro = micro_batches_sized(model, max_rows, micro)};
     double room = micro ? micro->activation_bytes : 0, fit = room / (double)pass_bytes(&learner);
-    learner.n_passes =
-        room > 0 && fit < (double)learner.micro.most ? (size_t)fmax(1, fit) : learner.micro.most;
+    learner.n_passes = room > 0 && fit < (double)learner.micro.most ? (size_t)fmax(1, fit) : learner.micro.most;
     return learner;
 }
 
-double learner_bytes(const struct trainer_model *model, size_t max_rows,
-                     const struct trainer_micro_batch *micro)
+double learner_bytes(const struct trainer_model *model, size_t max_rows, const struct trainer_micro_batch *micro)
 {
     struct learner learner = sized(model, max_rows, micro);
     struct carve block = {NULL, 0};
     carve_learner(&learner, &block);
-    return (double)block.used + micro_batches_workspace(&learner.micro) +
-           (double)learner.n_passes * (double)pass_bytes(&learner);
+    return (double)block.used + micro_batches_workspace(&learner.micro) + (double)learner.n_passes * (double)pass_bytes(&learner);
 }
 
 /*
  * If every chunk has its own pass, the backward pass of a minibatch reads the activations that the forward pass left
  * there. The caller also closes the learner after a failure, so n_passes must be right at any time.
  */
-enum trainer_status learner_open(struct learner *learner, const struct trainer_model *model,
-                                 size_t max_rows, const struct trainer_micro_batch *micro,
-                                 int threads, struct trainer_error *err)
+enum trainer_status learner_open(struct learner *learner, const struct trainer_model *model, size_t max_rows,
+                                 const struct trainer_micro_batch *micro, int threads, struct trainer_error *err)
 {
     enum trainer_status status = TRAINER_OK;
     struct carve block = {NULL, 0};
@@ -183,8 +177,7 @@ static void pack(struct learner_chunk *chunk, const struct learner_rows *rows)
         }
     }
     chunk->start[chunk->n_rows] = n;
-    chunk->sequences =
-        (struct trainer_sequences){chunk->n_rows, chunk->start, chunk->tokens, chunk->wanted};
+    chunk->sequences = (struct trainer_sequences){chunk->n_rows, chunk->start, chunk->tokens, chunk->wanted};
 }
 
 /* ---- routes ------------------------------------------------------------------------------- */
@@ -208,15 +201,13 @@ static enum trainer_status take_routes(const struct learner *learner, struct lea
                                      .n_experts = (size_t)model->experts,
                                      .experts = learner->replay};
     struct rl_error core;
-    enum rl_status status =
-        rl_routes_carry(&routes, rows->n * rows->width, chunk->predicts,
-                        chunk->sequences.start[chunk->sequences.n], chunk->replay, &core);
+    enum rl_status status = rl_routes_carry(&routes, rows->n * rows->width, chunk->predicts,
+                                            chunk->sequences.start[chunk->sequences.n], chunk->replay, &core);
     return status == RL_OK ? TRAINER_OK : trainer_core_failed(err, "route replay", status, &core);
 }
 
 /* Tokens that predict nothing, such as padding, have no route. */
-static void give_routes(const struct learner *learner, const struct learner_chunk *chunk,
-                        const struct learner_rows *rows)
+static void give_routes(const struct learner *learner, const struct learner_chunk *chunk, const struct learner_rows *rows)
 {
     size_t places = trainer_model_routes(&learner->model), row_size = rows->width * places;
     uint16_t *to = learner->record;
@@ -225,29 +216,24 @@ static void give_routes(const struct learner *learner, const struct learner_chun
             to[chunk->row[r] * row_size + i] = TRAINER_NO_EXPERT;
     for (size_t i = 0; i < chunk->start[chunk->n_rows]; i++)
         if (chunk->predicts[i] != SIZE_MAX)
-            memcpy(to + chunk->predicts[i] * places, chunk->record + i * places,
-                   places * sizeof *to);
+            memcpy(to + chunk->predicts[i] * places, chunk->record + i * places, places * sizeof *to);
 }
 
-static enum trainer_status prepare_routes(const struct learner *learner,
-                                          struct learner_chunk *chunk, struct trainer_passf *pass,
-                                          const struct learner_rows *rows,
-                                          struct trainer_error *err)
+static enum trainer_status prepare_routes(const struct learner *learner, struct learner_chunk *chunk, struct trainer_passf *pass,
+                                          const struct learner_rows *rows, struct trainer_error *err)
 {
     if (learner->model.experts == 0)
         return TRAINER_OK;
     find_predicted(chunk, rows);
     chunk->replays = learner->replay != NULL;
-    trainer_pass_routef(pass, chunk->replays ? chunk->replay : NULL,
-                        learner->record ? chunk->record : NULL);
+    trainer_pass_routef(pass, chunk->replays ? chunk->replay : NULL, learner->record ? chunk->record : NULL);
     return chunk->replays ? take_routes(learner, chunk, rows, err) : TRAINER_OK;
 }
 
 /* ---- a chunk ------------------------------------------------------------------------------ */
 
 /* Returns the chunk's own pass, or the calling worker's pass if the chunk has none. */
-static struct trainer_passf *pass_of(const struct learner *learner,
-                                     const struct learner_chunk *chunk)
+static struct trainer_passf *pass_of(const struct learner *learner, const struct learner_chunk *chunk)
 {
     return chunk->pass ? chunk->pass : learner->pass[learner->n_kept + (size_t)threads_mine()];
 }
@@ -265,16 +251,15 @@ static void give_values(struct learner_chunk *chunk, float *log_prob, float *ent
  * Entropies are computed only on request, because they take another pass over the logits and scoring does not read
  * them. Values are read immediately, because the next chunk may use the same pass.
  */
-static enum trainer_status forward_chunk(const struct learner *learner, struct learner_chunk *chunk,
-                                         const float *params, const struct learner_rows *rows,
-                                         float *log_prob, float *entropy, struct trainer_error *err)
+static enum trainer_status forward_chunk(const struct learner *learner, struct learner_chunk *chunk, const float *params,
+                                         const struct learner_rows *rows, float *log_prob, float *entropy,
+                                         struct trainer_error *err)
 {
     struct trainer_passf *pass = pass_of(learner, chunk);
     pack(chunk, rows);
     enum trainer_status status = prepare_routes(learner, chunk, pass, rows, err);
     if (status == TRAINER_OK)
-        status = trainer_policy_forwardf(pass, params, &chunk->sequences, chunk->log_prob,
-                                         entropy ? chunk->entropy : NULL, err);
+        status = trainer_policy_forwardf(pass, params, &chunk->sequences, chunk->log_prob, entropy ? chunk->entropy : NULL, err);
     if (status != TRAINER_OK)
         return status;
     if (learner->record)
@@ -352,8 +337,8 @@ static void share_passes(struct learner *learner)
 enum direction { PASS_OVER, TO_SHARED, FROM_SHARED };
 
 /* Moves the wanted values of a chunk to or from *shared, one after the other, and advances *shared. */
-static void move_values(const struct learner_rows *rows, const struct learner_chunk *chunk,
-                        enum direction direction, float *values, float **shared)
+static void move_values(const struct learner_rows *rows, const struct learner_chunk *chunk, enum direction direction,
+                        float *values, float **shared)
 {
     for (size_t i = 0; i < chunk->n_rows; i++)
         for (size_t t = 0; t < (size_t)rows->length[chunk->row[i]]; t++) {
@@ -373,8 +358,8 @@ static void move_values(const struct learner_rows *rows, const struct learner_ch
  * because rows and masks are the same on all ranks. `mine` applies to this process's values, `others` to the values of
  * other processes.
  */
-static void move_chunks(const struct learner *learner, const struct learner_rows *rows,
-                        enum direction mine, enum direction others, float *values, size_t *start)
+static void move_chunks(const struct learner *learner, const struct learner_rows *rows, enum direction mine,
+                        enum direction others, float *values, size_t *start)
 {
     float *at = learner->shared;
     for (int rank = 0; rank < ranks_count(learner->ranks); rank++) {
@@ -383,15 +368,14 @@ static void move_chunks(const struct learner *learner, const struct learner_rows
         ranks_lanes(learner->ranks, GRADIENT_LANES, rank, &lane, &end);
         for (; lane < end; lane++)
             for (size_t c = lane; c < learner->micro.n; c += GRADIENT_LANES)
-                move_values(rows, &learner->chunks[c],
-                            rank == ranks_mine(learner->ranks) ? mine : others, values, &at);
+                move_values(rows, &learner->chunks[c], rank == ranks_mine(learner->ranks) ? mine : others, values, &at);
         start[rank + 1] = (size_t)(at - learner->shared) * sizeof *at;
     }
 }
 
 /* On entry each process has only the values of its own chunks; on return all processes have all values. */
-static enum trainer_status share_values(struct learner *learner, const struct learner_rows *rows,
-                                        float *values, struct trainer_error *err)
+static enum trainer_status share_values(struct learner *learner, const struct learner_rows *rows, float *values,
+                                        struct trainer_error *err)
 {
     size_t start[TRAINER_RANKS_MAX + 1];
     size_t bytes = all_tokens(learner) * sizeof *learner->shared;
@@ -407,8 +391,8 @@ static enum trainer_status share_values(struct learner *learner, const struct le
 }
 
 /* Moves the rows of one rank's chunks to or from *shared, and advances *shared. */
-static void move_routes(const struct learner *learner, const struct learner_rows *rows, int rank,
-                        bool to_shared, uint16_t **shared)
+static void move_routes(const struct learner *learner, const struct learner_rows *rows, int rank, bool to_shared,
+                        uint16_t **shared)
 {
     size_t lane, end, row_size = rows->width * trainer_model_routes(&learner->model);
     ranks_lanes(learner->ranks, GRADIENT_LANES, rank, &lane, &end);
@@ -416,19 +400,16 @@ static void move_routes(const struct learner *learner, const struct learner_rows
         for (size_t c = lane; c < learner->micro.n; c += GRADIENT_LANES)
             for (size_t i = 0; i < learner->chunks[c].n_rows; i++) {
                 uint16_t *own = learner->record + learner->chunks[c].row[i] * row_size;
-                memcpy(to_shared ? *shared : own, to_shared ? own : *shared,
-                       row_size * sizeof *own);
+                memcpy(to_shared ? *shared : own, to_shared ? own : *shared, row_size * sizeof *own);
                 *shared += row_size;
             }
 }
 
 /* On return all ranks have all recorded routes. */
-static enum trainer_status share_routes(struct learner *learner, const struct learner_rows *rows,
-                                        struct trainer_error *err)
+static enum trainer_status share_routes(struct learner *learner, const struct learner_rows *rows, struct trainer_error *err)
 {
     size_t start[TRAINER_RANKS_MAX + 1] = {0};
-    size_t bytes = all_tokens(learner) * trainer_model_routes(&learner->model) *
-                   sizeof *learner->shared_routes;
+    size_t bytes = all_tokens(learner) * trainer_model_routes(&learner->model) * sizeof *learner->shared_routes;
     int size = ranks_count(learner->ranks);
     if (size == 1 || !learner->record)
         return TRAINER_OK;
@@ -448,8 +429,7 @@ static enum trainer_status share_routes(struct learner *learner, const struct le
 }
 
 /* If several chunks fail, timing decides which error is kept; any error ends the run. */
-static void keep_error(enum trainer_status *failed, struct trainer_error *kept,
-                       const struct trainer_error *err)
+static void keep_error(enum trainer_status *failed, struct trainer_error *kept, const struct trainer_error *err)
 {
 #ifdef _OPENMP
 #pragma omp critical(trainer_learner)
@@ -463,9 +443,8 @@ static void keep_error(enum trainer_status *failed, struct trainer_error *kept,
 /*
  * An OpenMP loop cannot be left early, so after a failure the other chunks still run, but their results are not read.
  */
-enum trainer_status learner_forward(struct learner *learner, const float *params,
-                                    const struct learner_rows *rows, float *log_prob,
-                                    float *entropy, struct trainer_error *err)
+enum trainer_status learner_forward(struct learner *learner, const float *params, const struct learner_rows *rows,
+                                    float *log_prob, float *entropy, struct trainer_error *err)
 {
     struct trainer_error first_error = {TRAINER_OK, ""};
     enum trainer_status failed = micro_batches_plan(&learner->micro, rows->n, rows->length, err);
@@ -494,8 +473,8 @@ enum trainer_status learner_forward(struct learner *learner, const float *params
     return failed == TRAINER_OK ? share_values(learner, rows, entropy, err) : failed;
 }
 
-enum trainer_status learner_values(struct learner *learner, const struct learner_rows *rows,
-                                   float *value, struct trainer_error *err)
+enum trainer_status learner_values(struct learner *learner, const struct learner_rows *rows, float *value,
+                                   struct trainer_error *err)
 {
     for (size_t c = 0; c < learner->micro.n; c++) {
         const struct learner_chunk *chunk = &learner->chunks[c];
@@ -506,8 +485,7 @@ enum trainer_status learner_values(struct learner *learner, const struct learner
 }
 
 /* Scores as many rows at a time as there is memory for. */
-enum trainer_status learner_score(struct learner *learner, const float *params,
-                                  const struct learner_rows *rows, float *log_prob,
+enum trainer_status learner_score(struct learner *learner, const float *params, const struct learner_rows *rows, float *log_prob,
                                   struct trainer_error *err)
 {
     enum trainer_status status = TRAINER_OK;
@@ -516,8 +494,8 @@ enum trainer_status learner_score(struct learner *learner, const float *params,
     uint16_t *record = learner->record;
     for (size_t first = 0; first < rows->n && status == TRAINER_OK; first += step) {
         size_t at = first * rows->width, left = rows->n - first;
-        struct learner_rows part = {left < step ? left : step, rows->width, rows->tokens + at,
-                                    rows->length + first, rows->wanted + at};
+        struct learner_rows part = {left < step ? left : step, rows->width, rows->tokens + at, rows->length + first,
+                                    rows->wanted + at};
         learner->replay = replay ? replay + at * places : NULL;
         learner->record = record ? record + at * places : NULL;
         status = learner_forward(learner, params, &part, log_prob + at, NULL, err);
@@ -528,18 +506,15 @@ enum trainer_status learner_score(struct learner *learner, const float *params,
 }
 
 /* Repeats, with the same input, the forward pass of a chunk whose activations were not kept. */
-static enum trainer_status recompute(const struct learner *learner, struct learner_chunk *chunk,
-                                     struct trainer_passf *pass, struct trainer_error *err)
+static enum trainer_status recompute(const struct learner *learner, struct learner_chunk *chunk, struct trainer_passf *pass,
+                                     struct trainer_error *err)
 {
     trainer_pass_routef(pass, chunk->replays ? chunk->replay : NULL, NULL);
-    return trainer_policy_forwardf(pass, learner->params, &chunk->sequences, chunk->log_prob, NULL,
-                                   err);
+    return trainer_policy_forwardf(pass, learner->params, &chunk->sequences, chunk->log_prob, NULL, err);
 }
 
-static enum trainer_status backward_chunk(const struct learner *learner,
-                                          struct learner_chunk *chunk, const float *d_log_prob,
-                                          const float *d_value, float *gradient,
-                                          struct trainer_error *err)
+static enum trainer_status backward_chunk(const struct learner *learner, struct learner_chunk *chunk, const float *d_log_prob,
+                                          const float *d_value, float *gradient, struct trainer_error *err)
 {
     struct trainer_passf *pass = pass_of(learner, chunk);
     enum trainer_status status = chunk->pass ? TRAINER_OK : recompute(learner, chunk, pass, err);
@@ -550,14 +525,12 @@ static enum trainer_status backward_chunk(const struct learner *learner,
     trainer_pass_weigh_balancef(pass, learner->balance / (double)learner->micro.n_full);
     for (size_t i = 0; d_value && i < chunk->n_wanted; i++)
         chunk->value[i] = d_value[chunk->place[i]];
-    trainer_policy_backward_valuesf(pass, learner->params, chunk->d_log_prob,
-                                    d_value ? chunk->value : NULL, gradient);
+    trainer_policy_backward_valuesf(pass, learner->params, chunk->d_log_prob, d_value ? chunk->value : NULL, gradient);
     return TRAINER_OK;
 }
 
 /* A lane's gradient is zeroed first, so that nothing remains of a minibatch that failed halfway. */
-static enum trainer_status backward_lane(struct learner *learner, size_t lane,
-                                         const float *d_log_prob, const float *d_value,
+static enum trainer_status backward_lane(struct learner *learner, size_t lane, const float *d_log_prob, const float *d_value,
                                          struct trainer_error *err)
 {
     enum trainer_status status = TRAINER_OK;
@@ -565,14 +538,13 @@ static enum trainer_status backward_lane(struct learner *learner, size_t lane,
     memset(gradient, 0, learner->n_params * sizeof *gradient);
     for (size_t c = lane; c < learner->micro.n && status == TRAINER_OK; c += GRADIENT_LANES)
         if (learner->chunks[c].n_rows > 0)
-            status =
-                backward_chunk(learner, &learner->chunks[c], d_log_prob, d_value, gradient, err);
+            status = backward_chunk(learner, &learner->chunks[c], d_log_prob, d_value, gradient, err);
     return status;
 }
 
 /* Runs the backward passes of this process's lanes. */
-static enum trainer_status backward_lanes(struct learner *learner, const float *d_log_prob,
-                                          const float *d_value, struct trainer_error *err)
+static enum trainer_status backward_lanes(struct learner *learner, const float *d_log_prob, const float *d_value,
+                                          struct trainer_error *err)
 {
     enum trainer_status failed = TRAINER_OK;
     struct trainer_error first_error = {TRAINER_OK, ""};
@@ -596,16 +568,13 @@ static enum trainer_status backward_lanes(struct learner *learner, const float *
  * Muon's author recommends, because these are tables and gains, whose rows are not directions to orthogonalise. q, k
  * and v are three matrices that happen to be stored as one.
  */
-static void move_matrix(struct learner *learner, size_t at, size_t rows, size_t columns,
-                        size_t stride, double rate, double scale)
+static void move_matrix(struct learner *learner, size_t at, size_t rows, size_t columns, size_t stride, double rate, double scale)
 {
-    struct muon_matrix matrix = {
-        rows, columns, stride, learner->gradient + at, learner->adam.m + at, learner->params + at};
+    struct muon_matrix matrix = {rows, columns, stride, learner->gradient + at, learner->adam.m + at, learner->params + at};
     muon_step(&matrix, rate, scale, learner->muon);
 }
 
-static void move_layer(struct learner *learner, struct net_layer at,
-                       const struct learner_rates *rates, double scale)
+static void move_layer(struct learner *learner, struct net_layer at, const struct learner_rates *rates, double scale)
 {
     size_t d = (size_t)learner->model.width, m = (size_t)learner->model.mlp;
     for (size_t part = 0; part < 3; part++)
@@ -615,22 +584,19 @@ static void move_layer(struct learner *learner, struct net_layer at,
         move_matrix(learner, at.up + e * at.per_expert, d, m, m, rates->matrix_rate, scale);
         move_matrix(learner, at.down + e * at.per_expert, m, d, d, rates->matrix_rate, scale);
     }
-    adamw_step(&learner->adam, at.router, d * (size_t)learner->model.experts, rates->rate, scale,
-               learner->gradient, learner->params);
+    adamw_step(&learner->adam, at.router, d * (size_t)learner->model.experts, rates->rate, scale, learner->gradient,
+               learner->params);
     adamw_step(&learner->adam, at.norm1, d, rates->rate, scale, learner->gradient, learner->params);
     adamw_step(&learner->adam, at.norm2, d, rates->rate, scale, learner->gradient, learner->params);
 }
 
 /* Updates all parameters from `first` on with AdamW; the value head has its own rate. */
-static void move_end(struct learner *learner, size_t first, const struct learner_rates *rates,
-                     double scale)
+static void move_end(struct learner *learner, size_t first, const struct learner_rates *rates, double scale)
 {
     size_t head = net_layout(&learner->model).value;
-    adamw_step(&learner->adam, first, head - first, rates->rate, scale, learner->gradient,
-               learner->params);
+    adamw_step(&learner->adam, first, head - first, rates->rate, scale, learner->gradient, learner->params);
     if (head < learner->n_params)
-        adamw_step(&learner->adam, head, learner->n_params - head,
-                   rates->value_rate > 0 ? rates->value_rate : rates->rate, scale,
+        adamw_step(&learner->adam, head, learner->n_params - head, rates->value_rate > 0 ? rates->value_rate : rates->rate, scale,
                    learner->gradient, learner->params);
 }
 
@@ -645,8 +611,7 @@ static void move(struct learner *learner, const struct learner_rates *rates, dou
     }
     for (int32_t l = 0; l < model->layers; l++)
         move_layer(learner, net_layer(model, &layout, l), rates, scale);
-    adamw_step(&learner->adam, 0, layout.layers, rates->rate, scale, learner->gradient,
-               learner->params);
+    adamw_step(&learner->adam, 0, layout.layers, rates->rate, scale, learner->gradient, learner->params);
     move_end(learner, layout.norm, rates, scale);
 }
 
@@ -657,21 +622,18 @@ static void move(struct learner *learner, const struct learner_rates *rates, dou
  * The norm is checked before the step and the weights after it. Otherwise a NaN in the weights would appear as garbage
  * rollouts an iteration later, without a hint at its cause.
  */
-enum trainer_status learner_update(struct learner *learner, const float *d_log_prob,
-                                   const float *d_value, const struct learner_rates *rates,
-                                   double *norm, struct trainer_error *err)
+enum trainer_status learner_update(struct learner *learner, const float *d_log_prob, const float *d_value,
+                                   const struct learner_rates *rates, double *norm, struct trainer_error *err)
 {
     enum trainer_status status = backward_lanes(learner, d_log_prob, d_value, err);
     if (status == TRAINER_OK)
-        status =
-            ordered_sum(learner->ranks, GRADIENT_LANES, learner->n_params, learner->gradient, err);
+        status = ordered_sum(learner->ranks, GRADIENT_LANES, learner->n_params, learner->gradient, err);
     if (status != TRAINER_OK)
         return status;
     *norm = adamw_norm(learner->n_params, learner->gradient);
     if (!isfinite(*norm))
         return trainer_fail(err, TRAINER_ENUMERIC, "the gradient is not finite");
-    move(learner, rates,
-         rates->clip_norm > 0 && *norm > rates->clip_norm ? rates->clip_norm / (*norm + 1e-6) : 1);
+    move(learner, rates, rates->clip_norm > 0 && *norm > rates->clip_norm ? rates->clip_norm / (*norm + 1e-6) : 1);
     if (!isfinite(adamw_norm(learner->n_params, learner->params)))
         return trainer_fail(err, TRAINER_ENUMERIC, "the weights are not finite");
     return TRAINER_OK;

@@ -61,11 +61,9 @@ struct learner {
  * Bytes needed, and allocation, for batches of at most max_rows rows. micro may be NULL for the defaults. At least one
  * pass is created, even if it exceeds activation_bytes. learner_close also works after a failure.
  */
-double learner_bytes(const struct trainer_model *model, size_t max_rows,
-                     const struct trainer_micro_batch *micro);
-enum trainer_status learner_open(struct learner *learner, const struct trainer_model *model,
-                                 size_t max_rows, const struct trainer_micro_batch *micro,
-                                 int threads, struct trainer_error *err);
+double learner_bytes(const struct trainer_model *model, size_t max_rows, const struct trainer_micro_batch *micro);
+enum trainer_status learner_open(struct learner *learner, const struct trainer_model *model, size_t max_rows,
+                                 const struct trainer_micro_batch *micro, int threads, struct trainer_error *err);
 void learner_close(struct learner *learner);
 
 /* Resets the moments of the optimizer and sets its options. */
@@ -75,13 +73,11 @@ void learner_restart(struct learner *learner, double beta1, double beta2, double
  * Runs a forward pass over at most max_rows rows. Writes log_prob [n*width], and entropy unless it is NULL, at the
  * wanted tokens only. learner_values and learner_update may follow.
  */
-enum trainer_status learner_forward(struct learner *learner, const float *params,
-                                    const struct learner_rows *rows, float *log_prob,
-                                    float *entropy, struct trainer_error *err);
+enum trainer_status learner_forward(struct learner *learner, const float *params, const struct learner_rows *rows,
+                                    float *log_prob, float *entropy, struct trainer_error *err);
 
 /* Computes only log-probs, for any number of rows. */
-enum trainer_status learner_score(struct learner *learner, const float *params,
-                                  const struct learner_rows *rows, float *log_prob,
+enum trainer_status learner_score(struct learner *learner, const float *params, const struct learner_rows *rows, float *log_prob,
                                   struct trainer_error *err);
 
 /* Learning rates and clip norm of an update. */
@@ -93,8 +89,8 @@ struct learner_rates {
 };
 
 /* Called after learner_forward if there is a value head. Writes value [n*width] at the wanted tokens. */
-enum trainer_status learner_values(struct learner *learner, const struct learner_rows *rows,
-                                   float *value, struct trainer_error *err);
+enum trainer_status learner_values(struct learner *learner, const struct learner_rows *rows, float *value,
+                                   struct trainer_error *err);
 
 /*
  * Called after learner_forward with the learner's own params. Computes the gradient of sum(d_log_prob log_prob), plus
@@ -102,8 +98,7 @@ enum trainer_status learner_values(struct learner *learner, const struct learner
  * gradient's norm before clipping. Returns TRAINER_ENUMERIC if the gradient is not finite (the parameters are then
  * unchanged) or if the new parameters are not finite.
  */
-enum trainer_status learner_update(struct learner *learner, const float *d_log_prob,
-                                   const float *d_value, const struct learner_rates *rates,
-                                   double *norm, struct trainer_error *err);
+enum trainer_status learner_update(struct learner *learner, const float *d_log_prob, const float *d_value,
+                                   const struct learner_rates *rates, double *norm, struct trainer_error *err);
 
 #endif

@@ -86,8 +86,7 @@ static struct rl_pack_options options_of(const struct micro_batches *b)
     return (struct rl_pack_options){.seq_len = b->tokens,
                                     .n_workers = GRADIENT_LANES,
                                     .pad_multiple = 1,
-                                    .cost_linear = m->layers * (4 * d * d + 2 * d * m->mlp * mlps) +
-                                                   d * m->tokens,
+                                    .cost_linear = m->layers * (4 * d * d + 2 * d * m->mlp * mlps) + d * m->tokens,
                                     .cost_quadratic = m->layers * d};
 }
 
@@ -104,8 +103,7 @@ static void take_slots(struct micro_batches *b, const struct rl_pack_plan *plan)
     }
 }
 
-enum trainer_status micro_batches_plan(struct micro_batches *b, size_t n, const int32_t *length,
-                                       struct trainer_error *err)
+enum trainer_status micro_batches_plan(struct micro_batches *b, size_t n, const int32_t *length, struct trainer_error *err)
 {
     const struct rl_pack_options options = options_of(b);
     struct rl_pack_plan plan = {.order = b->row, .bin_start = b->bin_start, .slots = b->slots};
@@ -117,8 +115,7 @@ enum trainer_status micro_batches_plan(struct micro_batches *b, size_t n, const 
     }
     for (size_t i = 0; i < n; i++)
         b->length[i] = length[i] > 0 ? (size_t)length[i] : 1;
-    CORE_CALL(status, &b->workspace,
-              rl_pack_plan(b->length, n, &options, &plan, &b->workspace.ws, &core));
+    CORE_CALL(status, &b->workspace, rl_pack_plan(b->length, n, &options, &plan, &b->workspace.ws, &core));
     if (status != RL_OK)
         return trainer_core_failed(err, "micro-batches", status, &core);
     take_slots(b, &plan);

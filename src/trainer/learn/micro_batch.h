@@ -38,7 +38,6 @@ void micro_batches_carve(struct micro_batches *batches, struct carve *block);
 void micro_batches_close(struct micro_batches *batches);
 
 /* Cuts a batch of n rows (at most max_rows) with length [n] into micro-batches. */
-enum trainer_status micro_batches_plan(struct micro_batches *batches, size_t n,
-                                       const int32_t *length, struct trainer_error *err);
+enum trainer_status micro_batches_plan(struct micro_batches *batches, size_t n, const int32_t *length, struct trainer_error *err);
 
 #endif

@@ -9,10 +9,9 @@
 static void carve_minibatch(struct minibatch *b, struct carve *block)
 {
     size_t n = b->capacity * b->width;
-    float **const reals[] = {&b->old,        &b->sampled,    &b->log_prob,  &b->entropy,
-                             &b->advantage,  &b->clip_scale, &b->weight,    &b->rl,
-                             &b->ce,         &b->ref_kl,     &b->reference, &b->start,
-                             &b->d_log_prob, &b->d_part,     &b->kd,         &b->behaviour};
+    float **const reals[] = {&b->old,        &b->sampled, &b->log_prob, &b->entropy,  &b->advantage, &b->clip_scale,
+                             &b->weight,     &b->rl,      &b->ce,       &b->ref_kl,   &b->reference, &b->start,
+                             &b->d_log_prob, &b->d_part,  &b->kd,       &b->behaviour};
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         *reals[i] = carve(block, n, sizeof(float));
     b->tokens = carve(block, n, sizeof(int32_t));
@@ -56,17 +55,23 @@ struct minibatch *minibatch_new(size_t rows, size_t width)
  * the copy every loop of every loss would read through an index. Rows are copied with their padding, because the
  * kernels take rows of equal width.
  */
-static void gather_reals(struct minibatch *b, const struct trainer_rollouts *r, size_t to,
-                         size_t from)
+static void gather_reals(struct minibatch *b, const struct trainer_rollouts *r, size_t to, size_t from)
 {
     const struct {
         float *to;
         const float *from;
-    } pairs[] = {
-        {b->old, r->old},       {b->sampled, r->log_prob},      {b->advantage, r->advantage},
-        {b->weight, r->weight}, {b->clip_scale, r->clip_scale}, {b->rl, r->rl},
-        {b->ce, r->ce},         {b->ref_kl, r->ref_kl},         {b->reference, r->reference},
-        {b->start, r->start},   {b->kd, r->kd},         {b->behaviour, r->behaviour}};
+    } pairs[] = {{b->old, r->old},
+                 {b->sampled, r->log_prob},
+                 {b->advantage, r->advantage},
+                 {b->weight, r->weight},
+                 {b->clip_scale, r->clip_scale},
+                 {b->rl, r->rl},
+                 {b->ce, r->ce},
+                 {b->ref_kl, r->ref_kl},
+                 {b->reference, r->reference},
+                 {b->start, r->start},
+                 {b->kd, r->kd},
+                 {b->behaviour, r->behaviour}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         memcpy(pairs[i].to + to, pairs[i].from + from, b->width * sizeof(float));
 }
@@ -75,8 +80,7 @@ static void gather_reals(struct minibatch *b, const struct trainer_rollouts *r, 
  * The turns of the rl component are numbered without a gap if a rejection has emptied one. A token comes after a tool's
  * answer if some earlier token was not written by the policy and follows one that was.
  */
-static void gather_marks(struct minibatch *b, const struct trainer_rollouts *r, size_t to,
-                         size_t from)
+static void gather_marks(struct minibatch *b, const struct trainer_rollouts *r, size_t to, size_t from)
 {
     int32_t turn = -1, before = -1;
     bool begun = false, after_tool = false;
@@ -99,8 +103,7 @@ static void gather_marks(struct minibatch *b, const struct trainer_rollouts *r, 
  * Called after gather_marks, because its mask decides which tokens have values. Tokens without a value get 0, because
  * values are summed.
  */
-static void gather_values(struct minibatch *b, const struct trainer_rollouts *r, size_t to,
-                          size_t from)
+static void gather_values(struct minibatch *b, const struct trainer_rollouts *r, size_t to, size_t from)
 {
     for (size_t t = 0; t < b->width; t++) {
         bool valued = b->mask[to + t] && !isnan(r->returns[from + t]);
@@ -133,8 +136,7 @@ static bool gather_row(struct minibatch *b, const struct trainer_rollouts *r, si
  * Rows with rl tokens go to the front, other rows to the end. Every row is first copied to the next place at the front,
  * and copied a second time only if it has no rl tokens, which is rare.
  */
-void minibatch_gather(struct minibatch *b, const struct trainer_rollouts *r, const size_t *row,
-                      size_t n)
+void minibatch_gather(struct minibatch *b, const struct trainer_rollouts *r, const size_t *row, size_t n)
 {
     size_t others = n;
     b->n = n;

@@ -23,8 +23,7 @@ struct minibatch {
     uint8_t *after_tool; /* tokens of the policy after the tool's first answer */
     uint8_t *part;       /* scratch: a part of mask */
     float *behaviour;    /* these arrays: as in struct trainer_rollouts; `sampled` is its log_prob */
-    float *old, *sampled, *log_prob, *entropy, *advantage, *clip_scale, *weight, *rl, *ce, *ref_kl,
-        *reference, *start;
+    float *old, *sampled, *log_prob, *entropy, *advantage, *clip_scale, *weight, *rl, *ce, *ref_kl, *reference, *start;
     float *kd;                                   /* weights of the squared distance to a teacher */
     float *d_log_prob, *d_part;                  /* gradients: of the loss, and of one of its terms */
     float *value, *expected, *returns, *d_value; /* NULL without a value head (run/value_arrays.h) */
@@ -43,7 +42,6 @@ size_t minibatch_bytes(size_t rows, size_t width);
 struct minibatch *minibatch_new(size_t rows, size_t width);
 
 /* Copies rows row[0..n) of the rollouts, which have the same width. */
-void minibatch_gather(struct minibatch *batch, const struct trainer_rollouts *rollouts,
-                      const size_t *row, size_t n);
+void minibatch_gather(struct minibatch *batch, const struct trainer_rollouts *rollouts, const size_t *row, size_t n);
 
 #endif

@@ -56,9 +56,8 @@ static void measure(const struct minibatch *b, struct loss_result *result)
  * The order matters: measure() reads the entropies, which the KL penalty overwrites, and the policy loss writes the
  * gradient to which the other losses add.
  */
-enum trainer_status minibatch_loss(struct minibatch *b, const struct trainer_loss *loss,
-                                   struct workspace *workspace, struct loss_result *result,
-                                   struct trainer_error *err)
+enum trainer_status minibatch_loss(struct minibatch *b, const struct trainer_loss *loss, struct workspace *workspace,
+                                   struct loss_result *result, struct trainer_error *err)
 {
     struct rl_error core = {RL_OK, ""};
     struct rl_loss_result out = {0};

@@ -11,8 +11,7 @@
  * in. Overwrites entropy and the rl weights, and with OPSM the mask. Returns TRAINER_ENUMERIC for log-probs or
  * advantages that are not finite.
  */
-enum trainer_status minibatch_loss(struct minibatch *batch, const struct trainer_loss *loss,
-                                   struct workspace *workspace, struct loss_result *result,
-                                   struct trainer_error *err);
+enum trainer_status minibatch_loss(struct minibatch *batch, const struct trainer_loss *loss, struct workspace *workspace,
+                                   struct loss_result *result, struct trainer_error *err);
 
 #endif

@@ -59,8 +59,7 @@ static void apply(const struct muon_matrix *m, float rate, const float *x)
 {
     for (size_t i = 0; i < m->rows; i++)
         for (size_t j = 0; j < m->columns; j++)
-            m->params[i * m->stride + j] -=
-                rate * x[m->rows <= m->columns ? i * m->columns + j : j * m->rows + i];
+            m->params[i * m->stride + j] -= rate * x[m->rows <= m->columns ? i * m->columns + j : j * m->rows + i];
 }
 
 /*
@@ -70,8 +69,7 @@ static void apply(const struct muon_matrix *m, float rate, const float *x)
  */
 void muon_step(const struct muon_matrix *m, double rate, double scale, float *scratch)
 {
-    size_t n = m->rows * m->columns, small = m->rows < m->columns ? m->rows : m->columns,
-           large = n / small;
+    size_t n = m->rows * m->columns, small = m->rows < m->columns ? m->rows : m->columns, large = n / small;
     float *x = scratch, *next = x + n, *a = next + n, *aa = a + small * small;
     float norm = gather(m, (float)scale, x);
     for (size_t i = 0; i < n; i++)

@@ -9,9 +9,8 @@
 #include <rlcore/offpolicy.h>
 
 typedef enum rl_status policy_loss_fn(const struct rl_batch *batch, const struct rl_loss_inputf *in,
-                                      const struct rl_loss_options *options, float *d_log_prob,
-                                      struct rl_loss_result *out, struct rl_workspace *ws,
-                                      struct rl_error *err);
+                                      const struct rl_loss_options *options, float *d_log_prob, struct rl_loss_result *out,
+                                      struct rl_workspace *ws, struct rl_error *err);
 
 /*
  * The losses that share one function type. TURN, COMPOSE and the stream losses have other parameters and are never
@@ -42,9 +41,8 @@ static struct rl_loss_inputf loss_input(const struct minibatch *b)
 }
 
 /* A2TGPO's loss: one ratio per turn, a clip range per token, and an older form of aggregation. */
-static enum rl_status turn_loss(struct minibatch *b, const struct trainer_loss *loss,
-                                const struct rl_batch *batch, const struct rl_loss_inputf *in,
-                                struct workspace *workspace, struct rl_loss_result *out,
+static enum rl_status turn_loss(struct minibatch *b, const struct trainer_loss *loss, const struct rl_batch *batch,
+                                const struct rl_loss_inputf *in, struct workspace *workspace, struct rl_loss_result *out,
                                 struct rl_error *core)
 {
     struct rl_turn_loss_options options;
@@ -53,9 +51,7 @@ static enum rl_status turn_loss(struct minibatch *b, const struct trainer_loss *
     options.mode = (enum rl_agg_mode)loss->aggregation;
     options.clip_low = loss->clip_low;
     options.clip_high = loss->clip_high;
-    CORE_CALL(status, workspace,
-              rl_a2tgpo_turn_lossf(batch, in, NULL, &options, b->d_log_prob, NULL, out,
-                                   &workspace->ws, core));
+    CORE_CALL(status, workspace, rl_a2tgpo_turn_lossf(batch, in, NULL, &options, b->d_log_prob, NULL, out, &workspace->ws, core));
     return status;
 }
 
@@ -63,9 +59,8 @@ static enum rl_status turn_loss(struct minibatch *b, const struct trainer_loss *
  * Computes the loss with the four separate factors of an asynchronous run with a mixture of experts (rlcore/compose.h).
  * Routes were already replayed in the forward pass; run/route_replay.c compares them.
  */
-static enum rl_status composed_loss(struct minibatch *b, const struct trainer_loss *loss,
-                                    const struct rl_batch *batch, struct workspace *workspace,
-                                    struct loss_result *result, struct rl_loss_result *out,
+static enum rl_status composed_loss(struct minibatch *b, const struct trainer_loss *loss, const struct rl_batch *batch,
+                                    struct workspace *workspace, struct loss_result *result, struct rl_loss_result *out,
                                     struct rl_error *core)
 {
     const struct rl_compose_inputf in = {.log_prob = b->log_prob,
@@ -87,14 +82,12 @@ static enum rl_status composed_loss(struct minibatch *b, const struct trainer_lo
     options.backend_cap = loss->compose.backend_cap;
     options.staleness_cap = cap > 0 ? cap : INFINITY;
     options.per_turn = loss->compose.per_turn;
-    CORE_CALL(status, workspace,
-              rl_compose_lossf(batch, &in, &options, &to, &composed, &workspace->ws, core));
+    CORE_CALL(status, workspace, rl_compose_lossf(batch, &in, &options, &to, &composed, &workspace->ws, core));
     if (status != RL_OK)
         return status;
     *out = composed.loss;
-    result->composed = (struct loss_composed){composed.backend.mean, composed.staleness.mean,
-                                                   composed.backend.capped,
-                                                   composed.staleness.capped, composed.weight_ess};
+    result->composed = (struct loss_composed){composed.backend.mean, composed.staleness.mean, composed.backend.capped,
+                                              composed.staleness.capped, composed.weight_ess};
     return RL_OK;
 }
 
@@ -103,8 +96,8 @@ static enum rl_status composed_loss(struct minibatch *b, const struct trainer_lo
  * are rejected. ppo clips the ratio to the sampler; reinforce multiplies by the truncated ratio.
  */
 static enum rl_status bypass_loss(struct minibatch *b, const struct trainer_loss *loss, const struct rl_batch *batch,
-                                  const struct rl_loss_options *options, struct workspace *workspace,
-                                  struct rl_loss_result *out, struct rl_error *core)
+                                  const struct rl_loss_options *options, struct workspace *workspace, struct rl_loss_result *out,
+                                  struct rl_error *core)
 {
     const struct trainer_correction *c = b->bypass;
     enum rl_bypass_kind kind = loss->name == TRAINER_LOSS_REINFORCE ? RL_BYPASS_REINFORCE : RL_BYPASS_PPO_CLIP;
@@ -133,10 +126,8 @@ static size_t count(const uint8_t *mask, size_t n)
  * Computes the loss of the tokens before (after_tool false) or after the tool's first answer, and adds its gradient.
  * Both parts are divided by the number of tokens of both parts together.
  */
-static enum rl_status part_loss(struct minibatch *b, const struct trainer_loss *loss,
-                                struct rl_loss_options options, bool after_tool,
-                                struct workspace *workspace, struct rl_loss_result *out,
-                                struct rl_error *core)
+static enum rl_status part_loss(struct minibatch *b, const struct trainer_loss *loss, struct rl_loss_options options,
+                                bool after_tool, struct workspace *workspace, struct rl_loss_result *out, struct rl_error *core)
 {
     struct rl_batch batch = {b->n_rl, b->width, b->part, b->turn, NULL};
     struct rl_loss_inputf in = loss_input(b);
@@ -148,9 +139,7 @@ static enum rl_status part_loss(struct minibatch *b, const struct trainer_loss *
         b->part[i] = b->mask[i] && b->after_tool[i] == after_tool;
     if (count(b->part, cells) == 0)
         return RL_OK;
-    CORE_CALL(status, workspace,
-              policy_losses[loss->name](&batch, &in, &options, b->d_part, out, &workspace->ws,
-                                        core));
+    CORE_CALL(status, workspace, policy_losses[loss->name](&batch, &in, &options, b->d_part, out, &workspace->ws, core));
     for (size_t i = 0; i < cells && status == RL_OK; i++)
         b->d_log_prob[i] += b->part[i] ? b->d_part[i] : 0;
     return status;
@@ -160,10 +149,9 @@ static enum rl_status part_loss(struct minibatch *b, const struct trainer_loss *
  * Tokens after the tool's first answer depend on that answer and drift further than earlier tokens, so they may have
  * their own clip range. Both parts share one mean over all tokens.
  */
-static enum rl_status split_loss(struct minibatch *b, const struct trainer_loss *loss,
-                                 const struct rl_loss_options *options,
-                                 struct workspace *workspace, struct loss_result *result,
-                                 struct rl_loss_result *out, struct rl_error *core)
+static enum rl_status split_loss(struct minibatch *b, const struct trainer_loss *loss, const struct rl_loss_options *options,
+                                 struct workspace *workspace, struct loss_result *result, struct rl_loss_result *out,
+                                 struct rl_error *core)
 {
     struct rl_loss_options own = *options;
     struct rl_loss_result after;
@@ -175,8 +163,7 @@ static enum rl_status split_loss(struct minibatch *b, const struct trainer_loss 
     if (status != RL_OK)
         return status;
     double n = (double)(out->n_tokens + after.n_tokens), share = (double)after.n_tokens / fmax(1, n);
-    result->after_tool =
-        (struct loss_after_tool){share, after.pg_clipfrac, after.ratio_mean, after.ppo_kl};
+    result->after_tool = (struct loss_after_tool){share, after.pg_clipfrac, after.ratio_mean, after.ppo_kl};
     out->loss += after.loss;
     out->pg_clipfrac = (1 - share) * out->pg_clipfrac + share * after.pg_clipfrac;
     return RL_OK;
@@ -201,21 +188,19 @@ static void number_turns(struct minibatch *b)
  * OPSM: drops rows or turns in which the current policy is too far from the sampler. Because the distance uses the
  * current policy, an update leaves out the units that an earlier update of the same iteration has pushed too far.
  */
-static enum rl_status drop_far_units(struct minibatch *b, const struct trainer_opsm *opsm,
-                                 struct loss_result *result, struct rl_error *core)
+static enum rl_status drop_far_units(struct minibatch *b, const struct trainer_opsm *opsm, struct loss_result *result,
+                                     struct rl_error *core)
 {
     struct rl_batch batch = {b->n_rl, b->width, b->mask, b->turn, NULL};
-    const struct rl_opsm_options options = {
-        .unit = opsm->unit == TRAINER_OPSM_TURN ? RL_OPSM_TURN : RL_OPSM_ROW,
-        .per_token = opsm->per_token,
-        .lower = opsm->lower,
-        .upper = opsm->upper,
-        .negative_only = opsm->negative_only};
+    const struct rl_opsm_options options = {.unit = opsm->unit == TRAINER_OPSM_TURN ? RL_OPSM_TURN : RL_OPSM_ROW,
+                                            .per_token = opsm->per_token,
+                                            .lower = opsm->lower,
+                                            .upper = opsm->upper,
+                                            .negative_only = opsm->negative_only};
     struct rl_opsm_result out;
     double n = (double)count(b->mask, b->n_rl * b->width);
     enum rl_status status =
-        rl_opsmf(&batch, &options, b->log_prob, b->sampled,
-                 opsm->negative_only ? b->advantage : NULL, b->part, NULL, &out, core);
+        rl_opsmf(&batch, &options, b->log_prob, b->sampled, opsm->negative_only ? b->advantage : NULL, b->part, NULL, &out, core);
     if (status != RL_OK)
         return status;
     memcpy(b->mask, b->part, b->n_rl * b->width);
@@ -228,9 +213,8 @@ static enum rl_status drop_far_units(struct minibatch *b, const struct trainer_o
  * Clip ranges come from the recipe; by default the upper range is wider (0.2 and 0.28: DAPO, arXiv 2503.14476). clip_c
  * is the dual clip of PPO (arXiv 1912.09729).
  */
-enum rl_status policy_loss(struct minibatch *b, const struct trainer_loss *loss,
-                                  struct workspace *workspace, struct loss_result *result,
-                                  struct rl_loss_result *out, struct rl_error *core)
+enum rl_status policy_loss(struct minibatch *b, const struct trainer_loss *loss, struct workspace *workspace,
+                           struct loss_result *result, struct rl_loss_result *out, struct rl_error *core)
 {
     struct rl_batch batch = {b->n_rl, b->width, b->mask, b->turn, NULL};
     struct rl_loss_inputf in = loss_input(b);
@@ -255,8 +239,6 @@ enum rl_status policy_loss(struct minibatch *b, const struct trainer_loss *loss,
         return bypass_loss(b, loss, &batch, &options, workspace, out, core);
     if (loss->after_tool.own_clip)
         return split_loss(b, loss, &options, workspace, result, out, core);
-    CORE_CALL(
-        status, workspace,
-        policy_losses[loss->name](&batch, &in, &options, b->d_log_prob, out, &workspace->ws, core));
+    CORE_CALL(status, workspace, policy_losses[loss->name](&batch, &in, &options, b->d_log_prob, out, &workspace->ws, core));
     return status;
 }

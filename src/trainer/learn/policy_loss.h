@@ -18,8 +18,7 @@ static inline bool loss_is_stream(const struct trainer_loss *loss)
  * Writes batch->d_log_prob of the first n_rl rows, and *out. The metrics of optional parts go to *result. OPSM may
  * remove tokens from batch->mask.
  */
-enum rl_status policy_loss(struct minibatch *batch, const struct trainer_loss *loss,
-                           struct workspace *workspace, struct loss_result *result,
-                           struct rl_loss_result *out, struct rl_error *core);
+enum rl_status policy_loss(struct minibatch *batch, const struct trainer_loss *loss, struct workspace *workspace,
+                           struct loss_result *result, struct rl_loss_result *out, struct rl_error *core);
 
 #endif

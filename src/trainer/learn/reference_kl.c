@@ -10,8 +10,7 @@
  * weighting by r turns a mean over samples of the old policy into a mean over samples of the current policy. Where the
  * clipped product is the smaller one, r has no gradient.
  */
-static void weigh_kl(const struct minibatch *b, const struct trainer_loss *loss, float *kl,
-                     float *d_kl)
+static void weigh_kl(const struct minibatch *b, const struct trainer_loss *loss, float *kl, float *d_kl)
 {
     for (size_t i = 0, at = 0; i < b->n * b->width; i++) {
         if (!b->written[i])
@@ -29,8 +28,7 @@ static void weigh_kl(const struct minibatch *b, const struct trainer_loss *loss,
  * The default estimator is k3 (Schulman, "Approximating KL divergence", 2020): it has low variance and is never
  * negative, so that a mean over few tokens cannot reward moving away. Packs the policy's tokens together first.
  */
-enum rl_status reference_kl(struct minibatch *b, const struct trainer_loss *loss, double *value,
-                            struct rl_error *core)
+enum rl_status reference_kl(struct minibatch *b, const struct trainer_loss *loss, double *value, struct rl_error *core)
 {
     double coef = loss->kl_coef;
     size_t n = 0;
@@ -40,8 +38,8 @@ enum rl_status reference_kl(struct minibatch *b, const struct trainer_loss *loss
             now[n] = b->log_prob[i];
             then[n++] = b->start[i];
         }
-    enum rl_status status = rl_kl_penaltyf((enum rl_kl)loss->kl_estimator, loss->kl_straight_through, n, now, then,
-                                           then, now, core);
+    enum rl_status status =
+        rl_kl_penaltyf((enum rl_kl)loss->kl_estimator, loss->kl_straight_through, n, now, then, then, now, core);
     if (status == RL_OK && loss->kl_place == TRAINER_KL_WEIGHTED)
         weigh_kl(b, loss, then, now);
     for (size_t i = 0, at = 0; i < b->n * b->width && status == RL_OK; i++)

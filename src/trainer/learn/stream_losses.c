@@ -36,8 +36,8 @@ static void add_row(struct trainer_streams *sums, const struct rl_stream_metrics
  * has loss 0, and 0 / 0 would spread through the sum. Gradients are added at wanted tokens only, because the other
  * log-probs are left over from an earlier minibatch.
  */
-enum rl_status stream_losses(struct minibatch *b, const struct trainer_loss *loss,
-                             struct loss_result *total, struct rl_error *core)
+enum rl_status stream_losses(struct minibatch *b, const struct trainer_loss *loss, struct loss_result *total,
+                             struct rl_error *core)
 {
     bool rl_is_stream = loss_is_stream(loss);
     for (size_t i = 0; i < b->n * b->width; i++)
@@ -61,8 +61,7 @@ enum rl_status stream_losses(struct minibatch *b, const struct trainer_loss *los
     options.rl_scale = fmax(1, (double)counts.rl);
     options.ce_scale = fmax(1, (double)counts.ce);
     options.ref_kl_scale = fmax(1, (double)counts.ref_kl);
-    enum rl_status status =
-        rl_stream_lossf(&sequences, &streams, &options, b->d_part, b->streams, &result, core);
+    enum rl_status status = rl_stream_lossf(&sequences, &streams, &options, b->d_part, b->streams, &result, core);
     for (size_t i = 0; i < b->n * b->width && status == RL_OK; i++)
         b->d_log_prob[i] += b->wanted[i] ? b->d_part[i] : 0;
     if (status != RL_OK)

@@ -14,7 +14,7 @@
  * Adds to batch->d_log_prob, to total->loss and to its components. Each component is divided by its own number of tokens, so that the length of
  * one environment's answers does not affect another environment's learning rate. Does nothing if no token has a weight.
  */
-enum rl_status stream_losses(struct minibatch *batch, const struct trainer_loss *loss,
-                             struct loss_result *total, struct rl_error *core);
+enum rl_status stream_losses(struct minibatch *batch, const struct trainer_loss *loss, struct loss_result *total,
+                             struct rl_error *core);
 
 #endif

@@ -10,8 +10,7 @@
 static bool is_at_the_edge(const struct minibatch *b, size_t i, const struct trainer_distill *distill)
 {
     double ratio = exp((double)b->log_prob[i] - (double)b->old[i]);
-    return b->reference[i] > b->log_prob[i] ? ratio > 1 + distill->clip_high
-                                            : ratio < 1 - distill->clip_low;
+    return b->reference[i] > b->log_prob[i] ? ratio > 1 + distill->clip_high : ratio < 1 - distill->clip_low;
 }
 
 static double limited(double gap, double most)

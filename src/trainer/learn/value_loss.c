@@ -11,9 +11,8 @@
  * PPO's clipped value loss (arXiv 1707.06347), averaged as the policy's loss is. The gradients of both losses go
  * through the same layers, where value.coef is the weight of the value loss.
  */
-enum trainer_status minibatch_value_loss(struct minibatch *b, const struct trainer_recipe *recipe,
-                                         struct workspace *workspace, struct loss_result *result,
-                                         struct trainer_error *err)
+enum trainer_status minibatch_value_loss(struct minibatch *b, const struct trainer_recipe *recipe, struct workspace *workspace,
+                                         struct loss_result *result, struct trainer_error *err)
 {
     const struct rl_batch batch = {b->n_rl, b->width, b->valued, NULL, NULL};
     const struct rl_agg agg = {.mode = (enum rl_agg_mode)recipe->loss.aggregation};
@@ -27,8 +26,8 @@ enum trainer_status minibatch_value_loss(struct minibatch *b, const struct train
     if (result->n_valued == 0)
         return TRAINER_OK;
     CORE_CALL(status, workspace,
-              rl_value_lossf(&batch, &agg, recipe->value.clip, b->value, b->expected, b->returns,
-                             b->d_value, &out, &workspace->ws, &core));
+              rl_value_lossf(&batch, &agg, recipe->value.clip, b->value, b->expected, b->returns, b->d_value, &out,
+                             &workspace->ws, &core));
     for (size_t i = 0; i < n; i++)
         b->d_value[i] *= (float)recipe->value.coef;
     result->value_loss = out.loss;

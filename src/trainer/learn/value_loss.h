@@ -10,9 +10,7 @@
  * Called after minibatch_loss. Fills batch->d_value from value, expected and returns, and adds the loss times its
  * weight to result->loss.
  */
-enum trainer_status minibatch_value_loss(struct minibatch *batch,
-                                         const struct trainer_recipe *recipe,
-                                         struct workspace *workspace, struct loss_result *result,
-                                         struct trainer_error *err);
+enum trainer_status minibatch_value_loss(struct minibatch *batch, const struct trainer_recipe *recipe,
+                                         struct workspace *workspace, struct loss_result *result, struct trainer_error *err);
 
 #endif

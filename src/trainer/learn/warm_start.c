@@ -37,8 +37,8 @@ static void carve_demos(struct demos *demos, struct carve *block)
  * that has never seen one could not read it later as a teacher (opsd). The choice has its own random stream, so that
  * the demonstrations themselves are the same as in a recipe without solutions.
  */
-static size_t show(const struct demos *demos, const struct trainer_recipe *recipe,
-                   const struct trainer_env *env, uint64_t seed, size_t at)
+static size_t show(const struct demos *demos, const struct trainer_recipe *recipe, const struct trainer_env *env, uint64_t seed,
+                   size_t at)
 {
     struct trainer_rng rng = {trainer_seed(seed, 'w', 0)};
     if (recipe->warm_start.shown <= 0 || trainer_rng_uniform(&rng) >= recipe->warm_start.shown)
@@ -63,9 +63,8 @@ static void demonstrate(struct demos *demos, const struct trainer_recipe *recipe
         uint64_t seed = trainer_seed(recipe->seed, 'd', step * demos->n + i);
         size_t at = i * demos->width, shown = show(demos, recipe, &env, seed, at);
         at += shown;
-        demos->length[i] = (int32_t)(shown + trainer_env_demonstrate(
-                                                 &env, &recipe->warm_start.demo, seed,
-                                                 demos->tokens + at, demos->wanted + at));
+        demos->length[i] = (int32_t)(shown + trainer_env_demonstrate(&env, &recipe->warm_start.demo, seed, demos->tokens + at,
+                                                                     demos->wanted + at));
     }
 }
 
@@ -101,19 +100,16 @@ static double share_at(const struct trainer_warm_start *warm, int32_t step)
 }
 
 /* Uses the clip norm of training, so that a recipe limits updates in one place. */
-static enum trainer_status step(struct learner *learner, struct demos *demos,
-                                const struct trainer_recipe *recipe, int32_t at, double *loss,
-                                struct trainer_error *err)
+static enum trainer_status step(struct learner *learner, struct demos *demos, const struct trainer_recipe *recipe, int32_t at,
+                                double *loss, struct trainer_error *err)
 {
-    struct learner_rows rows = {demos->n, demos->width, demos->tokens, demos->length,
-                                demos->wanted};
+    struct learner_rows rows = {demos->n, demos->width, demos->tokens, demos->length, demos->wanted};
     double norm, share = share_at(&recipe->warm_start, at);
     struct learner_rates rates = {.rate = share * recipe->warm_start.learning_rate,
                                   .matrix_rate = share * recipe->warm_start.matrix_rate,
                                   .clip_norm = recipe->training.clip_norm};
     demonstrate(demos, recipe, (uint64_t)at);
-    enum trainer_status status =
-        learner_forward(learner, learner->params, &rows, demos->log_prob, NULL, err);
+    enum trainer_status status = learner_forward(learner, learner->params, &rows, demos->log_prob, NULL, err);
     if (status != TRAINER_OK)
         return status;
     *loss = cross_entropy(demos);
@@ -126,11 +122,10 @@ static enum trainer_status step(struct learner *learner, struct demos *demos,
  * The betas 0.9 and 0.98 do not come from the recipe, because tuning training.* for the noisier gradients of rewards
  * must not change the policy with which the run starts.
  */
-enum trainer_status warm_start(struct learner *learner, const struct trainer_recipe *recipe,
-                               warm_step_fn *report, void *context, struct trainer_error *err)
+enum trainer_status warm_start(struct learner *learner, const struct trainer_recipe *recipe, warm_step_fn *report, void *context,
+                               struct trainer_error *err)
 {
-    struct demos demos = {.n = (size_t)recipe->warm_start.batch,
-                          .width = (size_t)recipe->model.max_tokens};
+    struct demos demos = {.n = (size_t)recipe->warm_start.batch, .width = (size_t)recipe->model.max_tokens};
     struct carve block = {NULL, 0};
     enum trainer_status status = TRAINER_OK;
     carve_demos(&demos, &block);
@@ -146,8 +141,7 @@ enum trainer_status warm_start(struct learner *learner, const struct trainer_rec
         if (status != TRAINER_OK && !ranks_are_apart(learner->ranks))
             (void)trainer_blame(err, status, "warm start, step", i + 1);
         else if (status == TRAINER_OK && !report(context, i + 1, loss))
-            status = trainer_fail(err, TRAINER_ESTOPPED, "stopped during the warm start, step %d",
-                                  i + 1);
+            status = trainer_fail(err, TRAINER_ESTOPPED, "stopped during the warm start, step %d", i + 1);
     }
     free(block.base);
     return status;

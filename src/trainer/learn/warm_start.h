@@ -13,7 +13,7 @@ typedef bool warm_step_fn(void *context, int32_t step, double loss);
  * Restarts the optimizer and trains learner->params from their current values. Returns TRAINER_ESTOPPED, naming the
  * step, if report returns false, and TRAINER_ENUMERIC for a loss that is not finite.
  */
-enum trainer_status warm_start(struct learner *learner, const struct trainer_recipe *recipe,
-                               warm_step_fn *report, void *context, struct trainer_error *err);
+enum trainer_status warm_start(struct learner *learner, const struct trainer_recipe *recipe, warm_step_fn *report, void *context,
+                               struct trainer_error *err);
 
 #endif

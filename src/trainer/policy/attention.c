@@ -14,8 +14,7 @@ enum { BACKWARD_BLOCKS = 2, MOST_BLOCKS = 4 };
  * kt [head_dim][pad] = rows [n][stride] transposed, followed by zeros. pad is a multiple of 4. The loops take four numbers at a time also
  * where they only copy or clear, because gcc makes a call of memset or memcpy of a plain loop, and these are short.
  */
-static TRAINER_INLINE void transpose(size_t n, size_t head_dim, const real *rows, size_t stride,
-                                     size_t pad, real *restrict kt)
+static TRAINER_INLINE void transpose(size_t n, size_t head_dim, const real *rows, size_t stride, size_t pad, real *restrict kt)
 {
     const size_t whole_n = n / 4 * 4, whole_d = head_dim / 4 * 4;
     for (size_t t = 0; t < whole_n; t += 4) {
@@ -33,8 +32,7 @@ static TRAINER_INLINE void transpose(size_t n, size_t head_dim, const real *rows
             kt[d * pad + t] = rows[t * stride + d];
 }
 
-static TRAINER_INLINE void copy_out(size_t n, size_t head_dim, const real *restrict rows,
-                                    real *restrict out, size_t stride)
+static TRAINER_INLINE void copy_out(size_t n, size_t head_dim, const real *restrict rows, real *restrict out, size_t stride)
 {
     const size_t whole = head_dim / 4 * 4;
     for (size_t t = 0; t < n; t++, rows += head_dim, out += stride) {
@@ -96,8 +94,8 @@ void net_attendf(const struct net_attentionf *a, real *p, real *out, real *scrat
         level[LEVEL_IN_USE](a, head, p, out, scratch);
 }
 
-void net_attend_cachedf(size_t heads, size_t head_dim, size_t n_keys, size_t pad, const real *q,
-                        const real *kt, const real *v, real *out, real *scratch)
+void net_attend_cachedf(size_t heads, size_t head_dim, size_t n_keys, size_t pad, const real *q, const real *kt, const real *v,
+                        real *out, real *scratch)
 {
     static void (*const level[])(size_t, size_t, size_t, size_t, const real *, const real *, const real *, real *, real *) =
         AT_LEVEL(attend_cached);
@@ -105,11 +103,11 @@ void net_attend_cachedf(size_t heads, size_t head_dim, size_t n_keys, size_t pad
 }
 
 /* dq is written for wanted queries only, so others are zeroed here; dk and dv are written for every key. */
-void net_attend_backwardf(const struct net_attentionf *a, const real *p, const real *d_out,
-                          real *dq, real *dk, real *dv, size_t d_stride, real *scratch)
+void net_attend_backwardf(const struct net_attentionf *a, const real *p, const real *d_out, real *dq, real *dk, real *dv,
+                          size_t d_stride, real *scratch)
 {
-    static void (*const level[])(const struct net_attentionf *, size_t, const real *, const real *, real *, real *, real *, size_t,
-                                 real *) = AT_LEVEL(attend_head_backward);
+    static void (*const level[])(const struct net_attentionf *, size_t, const real *, const real *, real *, real *, real *,
+                                 size_t, real *) = AT_LEVEL(attend_head_backward);
     for (size_t t = 0; a->n_queries < a->n_keys && t < a->n_keys; t++)
         memset(dq + t * d_stride, 0, a->heads * a->head_dim * sizeof *dq);
     for (size_t head = 0; head < a->heads; head++)

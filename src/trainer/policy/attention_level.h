@@ -27,8 +27,8 @@ typedef int32_t LEVEL(net_ints) __attribute__((vector_size(LEVEL_BYTES), may_ali
  * The product of some queries and some blocks of keys. x[q] is a query, s[q] its row of scores. With two chains, even and odd features
  * are summed separately, so that additions do not wait for each other.
  */
-LOOP void LEVEL(dots_of_blocks)(size_t chains, size_t queries, size_t blocks, size_t head_dim, const real *const *x, const real *kt,
-                                size_t pad, real *const *s, size_t first)
+LOOP void LEVEL(dots_of_blocks)(size_t chains, size_t queries, size_t blocks, size_t head_dim, const real *const *x,
+                                const real *kt, size_t pad, real *const *s, size_t first)
 {
     VEC sum[2][NET_QUERIES][MOST_BLOCKS] = {{{{0}}}};
     kt += first;
@@ -126,8 +126,8 @@ LOOP void LEVEL(mix_blocks)(size_t chains, size_t queries, size_t blocks, const 
     }
 }
 
-LOOP void LEVEL(mix_of_queries)(size_t chains, size_t queries, size_t blocks, const size_t *n, size_t head_dim, const real *const *p,
-                                const real *rows, size_t stride, real *const *out)
+LOOP void LEVEL(mix_of_queries)(size_t chains, size_t queries, size_t blocks, const size_t *n, size_t head_dim,
+                                const real *const *p, const real *rows, size_t stride, real *const *out)
 {
     size_t d = 0;
     for (; d + blocks * LANES <= head_dim; d += blocks * LANES)
@@ -297,7 +297,8 @@ LOOP void LEVEL(spread)(size_t first, size_t n, size_t head_dim, const real *w, 
             rows[t * head_dim + d] += w[t] * x[d];
 }
 
-LOOP void LEVEL(spread_blocks)(size_t blocks, size_t n, size_t head_dim, const real *const *w, const real *const *x, real *rows, size_t d)
+LOOP void LEVEL(spread_blocks)(size_t blocks, size_t n, size_t head_dim, const real *const *w, const real *const *x, real *rows,
+                               size_t d)
 {
     VEC part[NET_QUERIES][BACKWARD_BLOCKS];
     for (size_t q = 0; q < NET_QUERIES; q++)
@@ -335,8 +336,9 @@ LOOP void LEVEL(spread_queries)(const size_t *n, size_t head_dim, const real *co
  * scratch: vt [head_dim][pad], sums of dk and dv [pad][head_dim], ds [NET_QUERIES][pad]. The sums of dk and dv are first gathered in
  * compact rows, because in the packed gradient every query would read and write rows that are 3d apart.
  */
-LEVEL_TARGET static void LEVEL(attend_head_backward)(const struct net_attentionf *a, size_t head, const real *p, const real *d_out,
-                                                     real *dq, real *dk, real *dv, size_t d_stride, real *scratch)
+LEVEL_TARGET static void LEVEL(attend_head_backward)(const struct net_attentionf *a, size_t head, const real *p,
+                                                     const real *d_out, real *dq, real *dk, real *dv, size_t d_stride,
+                                                     real *scratch)
 {
     size_t dh = a->head_dim, first = head * dh, size = dh * a->pad;
     real scale = 1 / real_sqrt((real)dh);

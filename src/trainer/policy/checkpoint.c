@@ -144,8 +144,7 @@ static unsigned char *encode(const float *params, size_t n)
  * digest does not match. Trials start from these files night after night, so a silently damaged policy would cost more
  * than the hash.
  */
-static bool take_digest(const unsigned char *header, const unsigned char *body, size_t bytes,
-                        unsigned char *digest)
+static bool take_digest(const unsigned char *header, const unsigned char *body, size_t bytes, unsigned char *digest)
 {
     XXH64_state_t *state = XXH64_createState();
     if (!state)
@@ -158,19 +157,16 @@ static bool take_digest(const unsigned char *header, const unsigned char *body, 
     return true;
 }
 
-enum trainer_status trainer_checkpoint_save(const char *path,
-                                            const struct trainer_checkpoint *checkpoint,
-                                            const float *params, struct trainer_error *err)
+enum trainer_status trainer_checkpoint_save(const char *path, const struct trainer_checkpoint *checkpoint, const float *params,
+                                            struct trainer_error *err)
 {
     size_t bytes = 4 * trainer_model_parameters(&checkpoint->model);
     unsigned char header[HEADER_BYTES], digest[DIGEST_BYTES];
     unsigned char *body = encode(params, bytes / 4);
-    const struct file_part parts[] = {
-        {header, sizeof header}, {body, bytes}, {digest, sizeof digest}};
+    const struct file_part parts[] = {{header, sizeof header}, {body, bytes}, {digest, sizeof digest}};
     put_header(header, checkpoint);
-    enum trainer_status status = body && take_digest(header, body, bytes, digest)
-                                     ? atomic_file_write(path, parts, 3, err)
-                                     : trainer_no_memory(err, bytes);
+    enum trainer_status status =
+        body && take_digest(header, body, bytes, digest) ? atomic_file_write(path, parts, 3, err) : trainer_no_memory(err, bytes);
     free(body);
     return status;
 }
@@ -200,16 +196,14 @@ static size_t count_finite(const unsigned char *bytes, size_t n)
  * nothing about the program that wrote the file.
  */
 static enum trainer_status check_file(const char *path, const unsigned char *bytes, size_t size,
-                                      struct trainer_checkpoint *checkpoint,
-                                      struct trainer_error *err)
+                                      struct trainer_checkpoint *checkpoint, struct trainer_error *err)
 {
     if (memcmp(bytes, CHECKPOINT_MAGIC, 8) != 0)
         return trainer_fail(err, TRAINER_ECORRUPT, "%s: not a checkpoint (magic)", path);
     uint64_t version = get(bytes + AT_VERSION, 4);
     if (version != VERSION_PLAIN && version != VERSION_MORE)
-        return trainer_fail(err, TRAINER_ECORRUPT,
-                            "%s: checkpoint version %" PRIu64 ", this program reads %d and %d",
-                            path, version, VERSION_PLAIN, VERSION_MORE);
+        return trainer_fail(err, TRAINER_ECORRUPT, "%s: checkpoint version %" PRIu64 ", this program reads %d and %d", path,
+                            version, VERSION_PLAIN, VERSION_MORE);
     if (XXH64(bytes, size - DIGEST_BYTES, 0) != get(bytes + size - DIGEST_BYTES, DIGEST_BYTES))
         return damaged(err, path, "digest");
     *checkpoint = get_header(bytes);
@@ -222,29 +216,28 @@ static enum trainer_status check_file(const char *path, const unsigned char *byt
     if (get(bytes + AT_COUNT, 8) != n || size != HEADER_BYTES + 4 * n + DIGEST_BYTES)
         return damaged(err, path, "number of parameters");
     size_t finite = count_finite(bytes + HEADER_BYTES, n);
-    return finite == n
-               ? TRAINER_OK
-               : trainer_fail(err, TRAINER_ECORRUPT,
-                              "%s: damaged checkpoint: parameter %zu is not finite", path, finite);
+    return finite == n ? TRAINER_OK
+                       : trainer_fail(err, TRAINER_ECORRUPT, "%s: damaged checkpoint: parameter %zu is not finite", path, finite);
 }
 
 /*
  * Returns the name of the first size in which two models differ; NULL if they are the same. max_tokens is not compared:
  * positions are rotary, so a policy can get longer questions than those it was trained on.
  */
-static const char *difference(const struct trainer_model *a, const struct trainer_model *b,
-                              int32_t values[2])
+static const char *difference(const struct trainer_model *a, const struct trainer_model *b, int32_t values[2])
 {
     const struct {
         const char *name;
         int32_t a, b;
-    } sizes[] = {
-        {"tokens", a->tokens, b->tokens}, {"width", a->width, b->width},
-        {"layers", a->layers, b->layers}, {"heads", a->heads, b->heads},
-        {"mlp", a->mlp, b->mlp},          {"previous_token", a->previous_token, b->previous_token},
-        {"experts", a->experts, b->experts},
-        {"experts_per_token", a->experts_per_token, b->experts_per_token},
-        {"renormalise", a->renormalise, b->renormalise}};
+    } sizes[] = {{"tokens", a->tokens, b->tokens},
+                 {"width", a->width, b->width},
+                 {"layers", a->layers, b->layers},
+                 {"heads", a->heads, b->heads},
+                 {"mlp", a->mlp, b->mlp},
+                 {"previous_token", a->previous_token, b->previous_token},
+                 {"experts", a->experts, b->experts},
+                 {"experts_per_token", a->experts_per_token, b->experts_per_token},
+                 {"renormalise", a->renormalise, b->renormalise}};
     /* for models without experts, the settings of experts do not matter */
     size_t n = sizeof sizes / sizeof *sizes - (a->experts == 0 && b->experts == 0 ? 2 : 0);
     for (size_t i = 0; i < n; i++)
@@ -256,20 +249,17 @@ static const char *difference(const struct trainer_model *a, const struct traine
     return NULL;
 }
 
-static enum trainer_status check_shape(const char *path, const struct trainer_model *model,
-                                       const struct trainer_model *wanted,
+static enum trainer_status check_shape(const char *path, const struct trainer_model *model, const struct trainer_model *wanted,
                                        struct trainer_error *err)
 {
     int32_t values[2];
     const char *name = difference(model, wanted, values);
     if (name)
-        return trainer_fail(err, TRAINER_ESHAPE,
-                            "%s: checkpoint of another model: %s is %d, the recipe wants %d", path,
-                            name, values[0], values[1]);
+        return trainer_fail(err, TRAINER_ESHAPE, "%s: checkpoint of another model: %s is %d, the recipe wants %d", path, name,
+                            values[0], values[1]);
     if (model->rope_base < wanted->rope_base || model->rope_base > wanted->rope_base)
-        return trainer_fail(err, TRAINER_ESHAPE,
-                            "%s: checkpoint of another model: rope_base is %g, the recipe wants %g",
-                            path, model->rope_base, wanted->rope_base);
+        return trainer_fail(err, TRAINER_ESHAPE, "%s: checkpoint of another model: rope_base is %g, the recipe wants %g", path,
+                            model->rope_base, wanted->rope_base);
     return TRAINER_OK;
 }
 
@@ -296,9 +286,8 @@ static unsigned char *read_file(const char *path, size_t *size, enum trainer_sta
  * wanted: the shape that the caller needs, or NULL for any. Parameters are written last, so that they are unchanged if
  * the file is refused.
  */
-static enum trainer_status load(const char *path, const struct trainer_model *wanted,
-                                struct trainer_checkpoint *checkpoint, float *params,
-                                size_t capacity, struct trainer_error *err)
+static enum trainer_status load(const char *path, const struct trainer_model *wanted, struct trainer_checkpoint *checkpoint,
+                                float *params, size_t capacity, struct trainer_error *err)
 {
     enum trainer_status status;
     size_t size = 0;
@@ -311,8 +300,7 @@ static enum trainer_status load(const char *path, const struct trainer_model *wa
     if (wanted && n > capacity)
         n = capacity; /* the models differ only by the value head, which comes last */
     if (status == TRAINER_OK && params && n > capacity)
-        status = trainer_fail(err, TRAINER_EINVAL, "%s: %zu parameters, room for %zu", path, n,
-                              capacity);
+        status = trainer_fail(err, TRAINER_EINVAL, "%s: %zu parameters, room for %zu", path, n, capacity);
     for (size_t i = 0; status == TRAINER_OK && params && i < n; i++) {
         uint32_t bits = (uint32_t)get(bytes + HEADER_BYTES + 4 * i, 4);
         memcpy(&params[i], &bits, sizeof bits);
@@ -323,15 +311,13 @@ static enum trainer_status load(const char *path, const struct trainer_model *wa
     return status;
 }
 
-enum trainer_status trainer_checkpoint_load(const char *path, struct trainer_checkpoint *checkpoint,
-                                            float *params, size_t capacity,
-                                            struct trainer_error *err)
+enum trainer_status trainer_checkpoint_load(const char *path, struct trainer_checkpoint *checkpoint, float *params,
+                                            size_t capacity, struct trainer_error *err)
 {
     return load(path, NULL, checkpoint, params, capacity, err);
 }
 
-enum trainer_status trainer_checkpoint_kernels(const char *path, char kernels[TRAINER_KERNELS_MAX],
-                                               struct trainer_error *err)
+enum trainer_status trainer_checkpoint_kernels(const char *path, char kernels[TRAINER_KERNELS_MAX], struct trainer_error *err)
 {
     struct trainer_checkpoint checkpoint;
     enum trainer_status status;
@@ -345,13 +331,11 @@ enum trainer_status trainer_checkpoint_kernels(const char *path, char kernels[TR
     return status;
 }
 
-enum trainer_status trainer_checkpoint_load_as(const char *path, const struct trainer_model *model,
-                                               float *params, uint64_t *steps,
-                                               struct trainer_error *err)
+enum trainer_status trainer_checkpoint_load_as(const char *path, const struct trainer_model *model, float *params,
+                                               uint64_t *steps, struct trainer_error *err)
 {
     struct trainer_checkpoint checkpoint;
-    enum trainer_status status =
-        load(path, model, &checkpoint, params, trainer_model_parameters(model), err);
+    enum trainer_status status = load(path, model, &checkpoint, params, trainer_model_parameters(model), err);
     if (status == TRAINER_OK && steps)
         *steps = checkpoint.steps;
     return status;

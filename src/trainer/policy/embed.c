@@ -8,8 +8,9 @@
  */
 #include "policy/kernels.h"
 
-HOT_VOID(embed, (size_t n, size_t d, const int32_t *tokens, const int32_t *before,
-                 const real *embedding, const real *previous, real *restrict x),
+HOT_VOID(embed,
+         (size_t n, size_t d, const int32_t *tokens, const int32_t *before, const real *embedding, const real *previous,
+          real *restrict x),
          (n, d, tokens, before, embedding, previous, x))
 {
     for (size_t i = 0; i < n; i++, x += d) {
@@ -22,8 +23,8 @@ HOT_VOID(embed, (size_t n, size_t d, const int32_t *tokens, const int32_t *befor
     }
 }
 
-void net_embedf(size_t n, size_t d, const int32_t *tokens, const int32_t *before,
-                const real *embedding, const real *previous, real *x)
+void net_embedf(size_t n, size_t d, const int32_t *tokens, const int32_t *before, const real *embedding, const real *previous,
+                real *x)
 {
     embed(n, d, tokens, before, embedding, previous, x);
 }
@@ -32,8 +33,7 @@ void net_embedf(size_t n, size_t d, const int32_t *tokens, const int32_t *before
  * Several tokens of a pack may be equal and add to the same row, so rows are added one after another, never in
  * parallel.
  */
-HOT_VOID(scatter, (size_t n, size_t d, const int32_t *tokens, const real *restrict dx,
-                   real *restrict table),
+HOT_VOID(scatter, (size_t n, size_t d, const int32_t *tokens, const real *restrict dx, real *restrict table),
          (n, d, tokens, dx, table))
 {
     for (size_t i = 0; i < n; i++, dx += d) {
@@ -43,8 +43,8 @@ HOT_VOID(scatter, (size_t n, size_t d, const int32_t *tokens, const real *restri
     }
 }
 
-void net_embed_backwardf(size_t n, size_t d, const int32_t *tokens, const int32_t *before,
-                         const real *dx, real *d_embedding, real *d_previous)
+void net_embed_backwardf(size_t n, size_t d, const int32_t *tokens, const int32_t *before, const real *dx, real *d_embedding,
+                         real *d_previous)
 {
     scatter(n, d, tokens, dx, d_embedding);
     if (d_previous)
@@ -63,8 +63,9 @@ void net_rope_tablef(size_t max, size_t head_dim, double base, real *table)
         }
 }
 
-HOT_VOID(rotate, (size_t n, const int32_t *position, size_t heads, size_t head_dim,
-                  const real *table, real direction, real *x, size_t stride),
+HOT_VOID(rotate,
+         (size_t n, const int32_t *position, size_t heads, size_t head_dim, const real *table, real direction, real *x,
+          size_t stride),
          (n, position, heads, head_dim, table, direction, x, stride))
 {
     size_t half = head_dim / 2;
@@ -81,8 +82,8 @@ HOT_VOID(rotate, (size_t n, const int32_t *position, size_t heads, size_t head_d
     }
 }
 
-void net_ropef(size_t n, const int32_t *position, size_t heads, size_t head_dim, const real *table,
-               real direction, real *x, size_t stride)
+void net_ropef(size_t n, const int32_t *position, size_t heads, size_t head_dim, const real *table, real direction, real *x,
+               size_t stride)
 {
     rotate(n, position, heads, head_dim, table, direction, x, stride);
 }

@@ -13,8 +13,7 @@
 
 #include "policy/experts.h"
 
-struct net_expertsf net_layer_expertsf(const struct trainer_model *model, struct net_layer at,
-                                       const real *params)
+struct net_expertsf net_layer_expertsf(const struct trainer_model *model, struct net_layer at, const real *params)
 {
     return (struct net_expertsf){.n = (size_t)model->experts,
                                  .k = (size_t)model->experts_per_token,
@@ -27,8 +26,7 @@ struct net_expertsf net_layer_expertsf(const struct trainer_model *model, struct
                                  .per_expert = at.per_expert};
 }
 
-struct net_choicef net_carve_choicef(const struct trainer_model *model, size_t q,
-                                     struct carve *block)
+struct net_choicef net_carve_choicef(const struct trainer_model *model, size_t q, struct carve *block)
 {
     size_t e = (size_t)model->experts, k = (size_t)model->experts_per_token;
     return (struct net_choicef){.prob = carve(block, q * e, sizeof(real)),
@@ -145,15 +143,14 @@ HOT_VOID(scale_row, (size_t d, real scale, real *restrict row), (d, scale, row))
         row[j] *= scale;
 }
 
-HOT_VOID(add_row, (size_t d, real scale, const real *restrict from, real *restrict to),
-         (d, scale, from, to))
+HOT_VOID(add_row, (size_t d, real scale, const real *restrict from, real *restrict to), (d, scale, from, to))
 {
     for (size_t j = 0; j < d; j++)
         to[j] += scale * from[j];
 }
 
-void net_experts_forwardf(const struct net_expertsf *x, size_t q, const real *in,
-                          const struct net_choicef *c, real *rows, real *out)
+void net_experts_forwardf(const struct net_expertsf *x, size_t q, const real *in, const struct net_choicef *c, real *rows,
+                          real *out)
 {
     net_gemmf(false, false, q, x->n, x->d, in, x->d, x->router, x->n, 0, c->prob, x->n);
     choose(x, q, c);
@@ -164,21 +161,17 @@ void net_experts_forwardf(const struct net_expertsf *x, size_t q, const real *in
         const int32_t *order = c->order + c->first[e];
         real *u = c->u + c->first[e] * x->m;
         gather(n, x->d, x->k, order, in, rows);
-        net_gemmf(false, false, n, x->m, x->d, rows, x->d, x->up + e * x->per_expert, x->m, 0, u,
-                  x->m);
+        net_gemmf(false, false, n, x->m, x->d, rows, x->d, x->up + e * x->per_expert, x->m, 0, u, x->m);
         net_reluf(n * x->m, u);
-        net_gemmf(false, false, n, x->d, x->m, u, x->m, x->down + e * x->per_expert, x->d, 0, rows,
-                  x->d);
+        net_gemmf(false, false, n, x->d, x->m, u, x->m, x->down + e * x->per_expert, x->d, 0, rows, x->d);
         for (size_t i = 0; i < n; i++)
-            add_row(x->d, c->gate[order[i]], rows + i * x->d,
-                    out + (size_t)order[i] / x->k * x->d);
+            add_row(x->d, c->gate[order[i]], rows + i * x->d, out + (size_t)order[i] / x->k * x->d);
     }
 }
 
 /* ---- load balancing ----------------------------------------------------------------------- */
 
-double net_experts_balancef(size_t experts, size_t per_token, size_t q,
-                            const struct net_choicef *c)
+double net_experts_balancef(size_t experts, size_t per_token, size_t q, const struct net_choicef *c)
 {
     double sum = 0;
     for (size_t e = 0; e < experts; e++) {
@@ -204,9 +197,8 @@ HOT(real, dot, (size_t n, const real *restrict a, const real *restrict b), (n, a
  * The backward pass of one expert. The gradient of a weight is d_out . (u down) = (d_out down^T) . u. The first factor
  * is needed anyway, so the outputs of experts do not have to be stored.
  */
-static void backward_expert(const struct net_expertsf *x, size_t e, const real *in,
-                            const real *d_out, const struct net_choicef *c,
-                            const struct net_experts_scratchf *s, real *d_in,
+static void backward_expert(const struct net_expertsf *x, size_t e, const real *in, const real *d_out,
+                            const struct net_choicef *c, const struct net_experts_scratchf *s, real *d_in,
                             struct net_experts_gradientf *g)
 {
     size_t n = c->first[e + 1] - c->first[e], d = x->d, m = x->m;
@@ -231,8 +223,8 @@ static void backward_expert(const struct net_expertsf *x, size_t e, const real *
 }
 
 /* Handles one row: puts d_gate [k] into prob [n], which becomes d logits. */
-static void backward_row(const struct net_expertsf *x, const uint16_t *chosen, const real *gate,
-                         const real *d_gate, const real *d_prob, real *prob)
+static void backward_row(const struct net_expertsf *x, const uint16_t *chosen, const real *gate, const real *d_gate,
+                         const real *d_prob, real *prob)
 {
     real sum = 0, chosen_sum = 0;
     for (size_t j = 0; j < x->k; j++)
@@ -248,21 +240,19 @@ static void backward_row(const struct net_expertsf *x, const uint16_t *chosen, c
 }
 
 /* The balance term adds E f_e / q to every row's d_prob, because f has no gradient. */
-static void backward_router(const struct net_expertsf *x, size_t q, double balance,
-                            const struct net_choicef *c, const struct net_experts_scratchf *s)
+static void backward_router(const struct net_expertsf *x, size_t q, double balance, const struct net_choicef *c,
+                            const struct net_experts_scratchf *s)
 {
     for (size_t e = 0; e < x->n; e++) {
         double share = (double)(c->first[e + 1] - c->first[e]) / ((double)q * (double)x->k);
         s->d_prob[e] = (real)(balance * (double)x->n * share / (double)q);
     }
     for (size_t i = 0; i < q; i++)
-        backward_row(x, c->chosen + i * x->k, c->gate + i * x->k, s->d_gate + i * x->k, s->d_prob,
-                     c->prob + i * x->n);
+        backward_row(x, c->chosen + i * x->k, c->gate + i * x->k, s->d_gate + i * x->k, s->d_prob, c->prob + i * x->n);
 }
 
-void net_experts_backwardf(const struct net_expertsf *x, size_t q, const real *in,
-                           const real *d_out, double balance, const struct net_choicef *c,
-                           const struct net_experts_scratchf *s, real *d_in,
+void net_experts_backwardf(const struct net_expertsf *x, size_t q, const real *in, const real *d_out, double balance,
+                           const struct net_choicef *c, const struct net_experts_scratchf *s, real *d_in,
                            struct net_experts_gradientf *g)
 {
     memset(d_in, 0, q * x->d * sizeof *d_in);

@@ -18,8 +18,7 @@ struct net_expertsf {
 };
 
 /* Returns the experts of the layer whose parameters are at this place of params. */
-struct net_expertsf net_layer_expertsf(const struct trainer_model *model, struct net_layer at,
-                                       const real *params);
+struct net_expertsf net_layer_expertsf(const struct trainer_model *model, struct net_layer at, const real *params);
 
 /* The data of q rows that is kept for the backward pass. */
 struct net_choicef {
@@ -31,19 +30,17 @@ struct net_choicef {
     real *u;          /* [q*k][m] hidden units after ReLU, sorted as `order` */
 };
 
-struct net_choicef net_carve_choicef(const struct trainer_model *model, size_t q,
-                                     struct carve *block);
+struct net_choicef net_carve_choicef(const struct trainer_model *model, size_t q, struct carve *block);
 
 /*
  * Adds the experts' outputs for in [q][d] to out [q][d]. `chosen` is also an input: the experts given in a row are
  * used; TRAINER_NO_EXPERT leaves the choice to the router. rows [q][d] is scratch memory.
  */
-void net_experts_forwardf(const struct net_expertsf *x, size_t q, const real *in,
-                          const struct net_choicef *c, real *rows, real *out);
+void net_experts_forwardf(const struct net_expertsf *x, size_t q, const real *in, const struct net_choicef *c, real *rows,
+                          real *out);
 
 /* Returns the load balance E sum_e f_e P_e over q rows; 1 without rows. */
-double net_experts_balancef(size_t experts, size_t per_token, size_t q,
-                            const struct net_choicef *c);
+double net_experts_balancef(size_t experts, size_t per_token, size_t q, const struct net_choicef *c);
 
 struct net_experts_scratchf {
     real *rows, *d_rows; /* [q][d] */
@@ -57,9 +54,8 @@ struct net_experts_gradientf {
 };
 
 /* Computes d_in [q][d] from d_out [q][d], and adds `balance` times the gradient of net_experts_balance. */
-void net_experts_backwardf(const struct net_expertsf *x, size_t q, const real *in,
-                           const real *d_out, double balance, const struct net_choicef *c,
-                           const struct net_experts_scratchf *s, real *d_in,
+void net_experts_backwardf(const struct net_expertsf *x, size_t q, const real *in, const real *d_out, double balance,
+                           const struct net_choicef *c, const struct net_experts_scratchf *s, real *d_in,
                            struct net_experts_gradientf *g);
 
 #endif

@@ -17,24 +17,20 @@
  * `row` and `query` name the token before a wanted one, which predicts it. Tokens come from files and other programs;
  * they are checked once, here, instead of in the loops.
  */
-static enum trainer_status index_token(struct trainer_passf *pass, size_t sequence, size_t i,
-                                       struct trainer_error *err)
+static enum trainer_status index_token(struct trainer_passf *pass, size_t sequence, size_t i, struct trainer_error *err)
 {
     const struct trainer_sequences *in = &pass->sequences;
     size_t place = i - in->start[sequence];
     if (in->tokens[i] < 0 || in->tokens[i] >= pass->model.tokens)
-        return trainer_fail(err, TRAINER_EINVAL, "tokens[%zu]: %d is not below %d", i,
-                            in->tokens[i], pass->model.tokens);
+        return trainer_fail(err, TRAINER_EINVAL, "tokens[%zu]: %d is not below %d", i, in->tokens[i], pass->model.tokens);
     pass->position[i] = (int32_t)place;
     pass->before[i] = place > 0 ? in->tokens[i - 1] : 0;
     if (!in->wanted[i])
         return TRAINER_OK;
     if (place == 0)
-        return trainer_fail(err, TRAINER_EINVAL,
-                            "wanted[%zu]: the first token of a sequence cannot be wanted", i);
+        return trainer_fail(err, TRAINER_EINVAL, "wanted[%zu]: the first token of a sequence cannot be wanted", i);
     if (pass->n_wanted == pass->wanted_capacity)
-        return trainer_fail(err, TRAINER_EINVAL, "wanted[%zu]: the pass was made for %zu", i,
-                            pass->wanted_capacity);
+        return trainer_fail(err, TRAINER_EINVAL, "wanted[%zu]: the pass was made for %zu", i, pass->wanted_capacity);
     pass->row[pass->n_wanted] = (int32_t)i - 1;
     pass->query[pass->n_wanted] = (int32_t)place - 1;
     pass->target[pass->n_wanted++] = in->tokens[i];
@@ -48,13 +44,11 @@ static enum trainer_status index_sequences(struct trainer_passf *pass, struct tr
     pass->n_wanted = 0;
     pass->n = in->start[in->n];
     if (pass->n > pass->capacity)
-        return trainer_fail(err, TRAINER_EINVAL, "sequences: %zu tokens, the pass was made for %zu",
-                            pass->n, pass->capacity);
+        return trainer_fail(err, TRAINER_EINVAL, "sequences: %zu tokens, the pass was made for %zu", pass->n, pass->capacity);
     for (size_t s = 0; s < in->n && status == TRAINER_OK; s++) {
         size_t length = in->start[s + 1] - in->start[s];
         if (in->start[s + 1] < in->start[s] || length > (size_t)pass->model.max_tokens)
-            return trainer_fail(err, TRAINER_EINVAL, "sequence %zu: longer than max_tokens %d", s,
-                                pass->model.max_tokens);
+            return trainer_fail(err, TRAINER_EINVAL, "sequence %zu: longer than max_tokens %d", s, pass->model.max_tokens);
         pass->first[s] = (int32_t)pass->n_wanted;
         for (size_t i = in->start[s]; i < in->start[s + 1] && status == TRAINER_OK; i++)
             status = index_token(pass, s, i, err);
@@ -64,8 +58,7 @@ static enum trainer_status index_sequences(struct trainer_passf *pass, struct tr
 }
 
 /* Queries, keys and values of a sequence are in the rows of one product, 3d apart. */
-struct net_attentionf net_pass_attentionf(const struct trainer_passf *pass,
-                                          const struct pass_layerf *layer, size_t s, bool last)
+struct net_attentionf net_pass_attentionf(const struct trainer_passf *pass, const struct pass_layerf *layer, size_t s, bool last)
 {
     size_t d = (size_t)pass->model.width, heads = (size_t)pass->model.heads;
     size_t start = pass->sequences.start[s], n = pass->sequences.start[s + 1] - start;
@@ -112,8 +105,7 @@ void net_rotatef(const struct trainer_passf *pass, real direction, real *qkv)
 
 /* ---- experts ------------------------------------------------------------------------------ */
 
-struct net_expertsf net_pass_expertsf(const struct trainer_passf *pass, const real *params,
-                                      int32_t layer)
+struct net_expertsf net_pass_expertsf(const struct trainer_passf *pass, const real *params, int32_t layer)
 {
     return net_layer_expertsf(&pass->model, net_layer(&pass->model, &pass->layout, layer), params);
 }
@@ -121,8 +113,7 @@ struct net_expertsf net_pass_expertsf(const struct trainer_passf *pass, const re
 /* place_of returns the index of a token and layer in recorded routes. token_of returns the token of a layer's row. */
 static size_t place_of(const struct trainer_passf *pass, size_t token, int32_t layer)
 {
-    return (token * (size_t)pass->model.layers + (size_t)layer) *
-           (size_t)pass->model.experts_per_token;
+    return (token * (size_t)pass->model.layers + (size_t)layer) * (size_t)pass->model.experts_per_token;
 }
 
 static size_t token_of(const struct trainer_passf *pass, bool last, size_t row)
@@ -168,8 +159,7 @@ static void set_routes(const struct trainer_passf *pass, int32_t l, size_t q, bo
     for (size_t i = 0; i < q * k; i++)
         chosen[i] = TRAINER_NO_EXPERT;
     for (size_t i = 0; pass->replay && i < q; i++)
-        memcpy(chosen + i * k, pass->replay + place_of(pass, token_of(pass, last, i), l),
-               k * sizeof *chosen);
+        memcpy(chosen + i * k, pass->replay + place_of(pass, token_of(pass, last, i), l), k * sizeof *chosen);
 }
 
 static void record_routes(const struct trainer_passf *pass, int32_t l, size_t q, bool last)
@@ -180,12 +170,10 @@ static void record_routes(const struct trainer_passf *pass, int32_t l, size_t q,
         for (size_t j = 0; j < k; j++)
             pass->record[place_of(pass, i, l) + j] = TRAINER_NO_EXPERT;
     for (size_t i = 0; pass->record && i < q; i++)
-        memcpy(pass->record + place_of(pass, token_of(pass, last, i), l), chosen + i * k,
-               k * sizeof *chosen);
+        memcpy(pass->record + place_of(pass, token_of(pass, last, i), l), chosen + i * k, k * sizeof *chosen);
 }
 
-static void forward_experts(struct trainer_passf *pass, const real *params, int32_t l, size_t q,
-                            real *out)
+static void forward_experts(struct trainer_passf *pass, const real *params, int32_t l, size_t q, real *out)
 {
     struct net_expertsf x = net_pass_expertsf(pass, params, l);
     bool last = l + 1 == pass->model.layers;
@@ -201,8 +189,7 @@ double trainer_pass_balancef(const struct trainer_passf *pass)
     double sum = 0;
     for (int32_t l = 0; model->experts > 0 && l < model->layers; l++) {
         size_t q = l + 1 < model->layers ? pass->n : pass->n_wanted;
-        sum += net_experts_balancef((size_t)model->experts, (size_t)model->experts_per_token, q,
-                                    &pass->layer[l].choice);
+        sum += net_experts_balancef((size_t)model->experts, (size_t)model->experts_per_token, q, &pass->layer[l].choice);
     }
     return sum / model->layers;
 }
@@ -242,8 +229,7 @@ static void forward_layer(struct trainer_passf *pass, const real *params, int32_
 
 /* The embedding is also the output matrix (tied, arXiv 1608.05859). */
 enum trainer_status trainer_policy_forwardf(struct trainer_passf *pass, const real *params,
-                                            const struct trainer_sequences *sequences,
-                                            real *log_prob, real *entropy,
+                                            const struct trainer_sequences *sequences, real *log_prob, real *entropy,
                                             struct trainer_error *err)
 {
     size_t d = (size_t)pass->model.width, v = (size_t)pass->model.tokens;
@@ -257,8 +243,7 @@ enum trainer_status trainer_policy_forwardf(struct trainer_passf *pass, const re
         return status;
     net_embedf(pass->n, d, sequences->tokens, pass->before, embedding, previous, pass->layer[0].in);
     for (int32_t l = 0; l < pass->model.layers; l++)
-        forward_layer(pass, params, l,
-                      l + 1 < pass->model.layers ? pass->layer[l + 1].in : pass->last);
+        forward_layer(pass, params, l, l + 1 < pass->model.layers ? pass->layer[l + 1].in : pass->last);
     net_normf(pass->n_wanted, d, pass->last, params + pass->layout.norm, pass->x);
     net_gemmf(false, true, pass->n_wanted, v, d, pass->x, d, embedding, d, 0, pass->prob, v);
     net_softmaxf(pass->n_wanted, v, pass->prob, pass->target, log_prob, entropy);
@@ -268,6 +253,5 @@ enum trainer_status trainer_policy_forwardf(struct trainer_passf *pass, const re
 /* The forward pass has left the normed hidden states in x. */
 void trainer_policy_valuesf(struct trainer_passf *pass, const real *params, real *value)
 {
-    net_valuef(pass->n_wanted, (size_t)pass->model.width, pass->x, params + pass->layout.value,
-               value);
+    net_valuef(pass->n_wanted, (size_t)pass->model.width, pass->x, params + pass->layout.value, value);
 }

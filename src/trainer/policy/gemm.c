@@ -13,9 +13,8 @@
 #else
 #define gemm cblas_sgemm
 /* beta is 0 or 1. */
-static bool by_product(bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k,
-                       const float *a, size_t lda, const float *b, size_t ldb, float beta, float *c,
-                       size_t ldc)
+static bool by_product(bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k, const float *a, size_t lda,
+                       const float *b, size_t ldb, float beta, float *c, size_t ldc)
 {
     const struct product product = {.transpose_a = transpose_a,
                                     .transpose_b = transpose_b,
@@ -33,13 +32,11 @@ static bool by_product(bool transpose_a, bool transpose_b, size_t m, size_t n, s
 }
 #endif
 
-void net_gemmf(bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k, const real *a,
-               size_t lda, const real *b, size_t ldb, real beta, real *c, size_t ldc)
+void net_gemmf(bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k, const real *a, size_t lda, const real *b,
+               size_t ldb, real beta, real *c, size_t ldc)
 {
-    if (m == 0 || n == 0 ||
-        by_product(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc))
+    if (m == 0 || n == 0 || by_product(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc))
         return;
-    gemm(CblasRowMajor, transpose_a ? CblasTrans : CblasNoTrans,
-         transpose_b ? CblasTrans : CblasNoTrans, (int)m, (int)n, (int)k, 1, a, (int)lda, b,
-         (int)ldb, beta, c, (int)ldc);
+    gemm(CblasRowMajor, transpose_a ? CblasTrans : CblasNoTrans, transpose_b ? CblasTrans : CblasNoTrans, (int)m, (int)n, (int)k,
+         1, a, (int)lda, b, (int)ldb, beta, c, (int)ldc);
 }

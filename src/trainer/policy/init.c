@@ -27,8 +27,7 @@ static void ones(real *x, size_t n, double value)
         x[i] = (real)value;
 }
 
-static void init_layer(const struct trainer_model *model, struct net_layer at,
-                       struct trainer_rng *rng, real *params)
+static void init_layer(const struct trainer_model *model, struct net_layer at, struct trainer_rng *rng, real *params)
 {
     size_t d = (size_t)model->width, m = (size_t)model->mlp;
     double unit = 1 / sqrt((double)d);

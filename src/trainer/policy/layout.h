@@ -23,7 +23,6 @@ static inline size_t net_mlps(const struct trainer_model *model)
 }
 
 struct net_layout net_layout(const struct trainer_model *model);
-struct net_layer net_layer(const struct trainer_model *model, const struct net_layout *layout,
-                           int32_t layer);
+struct net_layer net_layer(const struct trainer_model *model, const struct net_layout *layout, int32_t layer);
 
 #endif

@@ -21,8 +21,7 @@ void trainer_model_init(struct trainer_model *model)
 }
 
 /* The bounds keep every product of sizes within size_t, and within int, which is BLAS's type for sizes. */
-static enum trainer_status check_range(const char *name, int32_t value, int32_t most,
-                                       struct trainer_error *err)
+static enum trainer_status check_range(const char *name, int32_t value, int32_t most, struct trainer_error *err)
 {
     if (value >= 1 && value <= most)
         return TRAINER_OK;
@@ -30,23 +29,19 @@ static enum trainer_status check_range(const char *name, int32_t value, int32_t 
 }
 
 /* The limit of 1024 experts is far more than one would train on a CPU; expert ids have 16 bits. */
-static enum trainer_status check_experts(const struct trainer_model *model,
-                                         struct trainer_error *err)
+static enum trainer_status check_experts(const struct trainer_model *model, struct trainer_error *err)
 {
     if (model->experts == 0)
         return TRAINER_OK;
     if (model->experts < 2 || model->experts > 1024)
-        return trainer_fail(err, TRAINER_EINVAL, "model.experts %d: must be 0, or 2..1024",
-                            model->experts);
+        return trainer_fail(err, TRAINER_EINVAL, "model.experts %d: must be 0, or 2..1024", model->experts);
     if (model->experts_per_token < 1 || model->experts_per_token > model->experts)
-        return trainer_fail(err, TRAINER_EINVAL,
-                            "model.experts_per_token %d: must be 1..%d, the number of experts",
+        return trainer_fail(err, TRAINER_EINVAL, "model.experts_per_token %d: must be 1..%d, the number of experts",
                             model->experts_per_token, model->experts);
     return TRAINER_OK;
 }
 
-enum trainer_status trainer_model_check(const struct trainer_model *model,
-                                        struct trainer_error *err)
+enum trainer_status trainer_model_check(const struct trainer_model *model, struct trainer_error *err)
 {
     const struct {
         const char *name;
@@ -60,12 +55,10 @@ enum trainer_status trainer_model_check(const struct trainer_model *model,
             return status;
     }
     if (model->width % model->heads != 0 || model->width / model->heads % 2 != 0)
-        return trainer_fail(err, TRAINER_EINVAL,
-                            "model.width %d: must be heads (%d) times an even number", model->width,
+        return trainer_fail(err, TRAINER_EINVAL, "model.width %d: must be heads (%d) times an even number", model->width,
                             model->heads);
     if (!(model->rope_base > 1 && model->rope_base < 1e12))
-        return trainer_fail(err, TRAINER_EINVAL, "model.rope_base %g: must be above 1",
-                            model->rope_base);
+        return trainer_fail(err, TRAINER_EINVAL, "model.rope_base %g: must be above 1", model->rope_base);
     return check_experts(model, err);
 }
 
@@ -74,16 +67,14 @@ struct net_layout net_layout(const struct trainer_model *model)
     size_t d = (size_t)model->width, v = (size_t)model->tokens, m = (size_t)model->mlp;
     struct net_layout layout = {.embedding = 0, .previous = v * d};
     layout.layers = layout.previous + (model->previous_token ? v * d : 0);
-    layout.per_layer =
-        2 * d + 4 * d * d + d * (size_t)model->experts + net_mlps(model) * 2 * d * m;
+    layout.per_layer = 2 * d + 4 * d * d + d * (size_t)model->experts + net_mlps(model) * 2 * d * m;
     layout.norm = layout.layers + (size_t)model->layers * layout.per_layer;
     layout.value = layout.norm + d;
     layout.count = layout.value + (model->value_head ? d + 1 : 0);
     return layout;
 }
 
-struct net_layer net_layer(const struct trainer_model *model, const struct net_layout *layout,
-                           int32_t layer)
+struct net_layer net_layer(const struct trainer_model *model, const struct net_layout *layout, int32_t layer)
 {
     size_t d = (size_t)model->width, m = (size_t)model->mlp;
     struct net_layer at = {.norm1 = layout->layers + (size_t)layer * layout->per_layer};

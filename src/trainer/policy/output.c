@@ -50,16 +50,14 @@ HOT_VOID(entropies, (size_t n, size_t v, const real *p, real *entropy), (n, v, p
     }
 }
 
-void net_softmaxf(size_t n, size_t v, real *logits, const int32_t *target, real *log_prob,
-                  real *entropy)
+void net_softmaxf(size_t n, size_t v, real *logits, const int32_t *target, real *log_prob, real *entropy)
 {
     softmax_rows(n, v, logits, target, log_prob);
     if (entropy)
         entropies(n, v, logits, entropy);
 }
 
-HOT_VOID(backward, (size_t n, size_t v, real *p, const int32_t *target, const real *d_log_prob),
-         (n, v, p, target, d_log_prob))
+HOT_VOID(backward, (size_t n, size_t v, real *p, const int32_t *target, const real *d_log_prob), (n, v, p, target, d_log_prob))
 {
     for (size_t i = 0; i < n; i++, p += v) {
         for (size_t j = 0; j < v; j++)
@@ -68,8 +66,7 @@ HOT_VOID(backward, (size_t n, size_t v, real *p, const int32_t *target, const re
     }
 }
 
-void net_softmax_backwardf(size_t n, size_t v, real *p, const int32_t *target,
-                           const real *d_log_prob)
+void net_softmax_backwardf(size_t n, size_t v, real *p, const int32_t *target, const real *d_log_prob)
 {
     backward(n, v, p, target, d_log_prob);
 }

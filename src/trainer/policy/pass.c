@@ -19,13 +19,12 @@ static void carve_layers(struct trainer_passf *pass, struct carve *block)
     pass->layer = carve(block, (size_t)model->layers, sizeof *pass->layer);
     for (int32_t l = 0; l < model->layers; l++) {
         size_t q = l + 1 < model->layers ? n : pass->wanted_capacity;
-        struct pass_layerf layer = {
-            .in = carve(block, n * d, sizeof(real)),
-            .qkv = carve(block, 3 * n * d, sizeof(real)),
-            .p = carve(block, q * (size_t)model->heads * pass->pad, sizeof(real)),
-            .att = carve(block, q * d, sizeof(real)),
-            .mid = carve(block, q * d, sizeof(real)),
-            .u = model->experts > 0 ? NULL : carve(block, q * (size_t)model->mlp, sizeof(real))};
+        struct pass_layerf layer = {.in = carve(block, n * d, sizeof(real)),
+                                    .qkv = carve(block, 3 * n * d, sizeof(real)),
+                                    .p = carve(block, q * (size_t)model->heads * pass->pad, sizeof(real)),
+                                    .att = carve(block, q * d, sizeof(real)),
+                                    .mid = carve(block, q * d, sizeof(real)),
+                                    .u = model->experts > 0 ? NULL : carve(block, q * (size_t)model->mlp, sizeof(real))};
         if (model->experts > 0)
             layer.choice = net_carve_choicef(model, q, block);
         if (block->base)
@@ -69,8 +68,7 @@ static void carve_pass(struct trainer_passf *pass, struct carve *block)
     pass->d_prob = carve(block, (size_t)model->experts, sizeof(real));
 }
 
-static struct trainer_passf sized(const struct trainer_model *model, size_t n_tokens,
-                                  size_t n_wanted)
+static struct trainer_passf sized(const struct trainer_model *model, size_t n_tokens, size_t n_wanted)
 {
     return (struct trainer_passf){.model = *model,
                                   .layout = net_layout(model),
@@ -88,8 +86,7 @@ size_t trainer_pass_bytesf(const struct trainer_model *model, size_t n_tokens, s
     return block.used;
 }
 
-enum trainer_status trainer_pass_createf(struct trainer_passf **pass,
-                                         const struct trainer_model *model, size_t n_tokens,
+enum trainer_status trainer_pass_createf(struct trainer_passf **pass, const struct trainer_model *model, size_t n_tokens,
                                          size_t n_wanted, struct trainer_error *err)
 {
     enum trainer_status status = trainer_model_check(model, err);
@@ -103,8 +100,7 @@ enum trainer_status trainer_pass_createf(struct trainer_passf **pass,
     *pass = carve(&block, 1, sizeof **pass);
     **pass = sized(model, n_tokens, n_wanted);
     carve_pass(*pass, &block);
-    net_rope_tablef((size_t)model->max_tokens, (size_t)(model->width / model->heads),
-                    model->rope_base, (*pass)->rope);
+    net_rope_tablef((size_t)model->max_tokens, (size_t)(model->width / model->heads), model->rope_base, (*pass)->rope);
     for (int32_t i = 0; i < model->max_tokens; i++)
         (*pass)->every[i] = i;
     return TRAINER_OK;

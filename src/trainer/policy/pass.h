@@ -51,12 +51,10 @@ struct trainer_passf {
 };
 
 /* Returns the experts of a layer. */
-struct net_expertsf net_pass_expertsf(const struct trainer_passf *pass, const real *params,
-                                      int32_t layer);
+struct net_expertsf net_pass_expertsf(const struct trainer_passf *pass, const real *params, int32_t layer);
 
 /* Returns the attention of sequence s in a layer. */
-struct net_attentionf net_pass_attentionf(const struct trainer_passf *pass,
-                                          const struct pass_layerf *layer, size_t s, bool last);
+struct net_attentionf net_pass_attentionf(const struct trainer_passf *pass, const struct pass_layerf *layer, size_t s, bool last);
 
 /* Rotates queries and keys by their positions (direction 1), or back (-1). */
 void net_rotatef(const struct trainer_passf *pass, real direction, real *qkv);

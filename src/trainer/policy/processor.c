@@ -25,6 +25,5 @@ void trainer_kernels(char text[TRAINER_KERNELS_MAX])
     const char *config = openblas_get_config();
     size_t name = strcspn(config, " "), n = name + (config[name] ? 1 : 0);
     n += strcspn(config + n, " ");
-    snprintf(text, TRAINER_KERNELS_MAX, "%.*s %.30s, %s", (int)(n < 40 ? n : 40), config,
-             openblas_get_corename(), vectors());
+    snprintf(text, TRAINER_KERNELS_MAX, "%.*s %.30s, %s", (int)(n < 40 ? n : 40), config, openblas_get_corename(), vectors());
 }

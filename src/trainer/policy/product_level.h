@@ -19,8 +19,8 @@ typedef float VEC __attribute__((vector_size(LANES * sizeof(float)), aligned(siz
  * Multiplies a [rows][k], read with strides a_row and a_step, by b [k][vectors * LANES]. rows and vectors are constants
  * in every inlined copy.
  */
-LOOP void LEVEL(tile)(size_t rows, size_t vectors, size_t k, const float *a, size_t a_row, size_t a_step, const float *b, size_t ldb,
-                      float *c, size_t ldc, bool add)
+LOOP void LEVEL(tile)(size_t rows, size_t vectors, size_t k, const float *a, size_t a_row, size_t a_step, const float *b,
+                      size_t ldb, float *c, size_t ldc, bool add)
 {
     VEC sum[ROWS][VECTORS] = {{{0}}};
     for (size_t p = 0; p < k; p++, a += a_step, b += ldb)
@@ -41,8 +41,8 @@ LOOP void LEVEL(tile)(size_t rows, size_t vectors, size_t k, const float *a, siz
  * Computes m rows of `vectors` vectors of columns of the result. Row i of a begins at a + i * a_row; its numbers are a_step apart. If a
  * is packed, each block of rows is stored as [k][rows of the block], block after block.
  */
-LOOP void LEVEL(column)(size_t vectors, size_t m, size_t k, const float *a, size_t a_row, size_t a_step, bool packed, const float *b,
-                        size_t ldb, float *c, size_t ldc, bool add)
+LOOP void LEVEL(column)(size_t vectors, size_t m, size_t k, const float *a, size_t a_row, size_t a_step, bool packed,
+                        const float *b, size_t ldb, float *c, size_t ldc, bool add)
 {
     for (size_t i = 0, rows = 0; i < m; i += rows) {
         rows = rows_of_block(m - i, ROWS);
@@ -85,8 +85,8 @@ LOOP void LEVEL(copy_columns)(size_t vectors, const struct product *x, size_t k,
  * The next two functions do the same as part(), from copies of the columns of b: rows of b that are a multiple of 256 bytes apart
  * share few sets of the cache. They are not inlined, because their arrays would otherwise be pages of the stack for every product.
  */
-LEVEL_TARGET __attribute__((noinline)) static void LEVEL(copied_part)(const struct product *x, size_t k, const float *a, const float *b,
-                                                                      bool add)
+LEVEL_TARGET __attribute__((noinline)) static void LEVEL(copied_part)(const struct product *x, size_t k, const float *a,
+                                                                      const float *b, bool add)
 {
     _Alignas(64) float columns[DEPTH * VECTORS * LANES];
     const size_t row = x->transpose_a ? 1 : x->lda, step = x->transpose_a ? x->lda : 1, b_column = x->transpose_b ? x->ldb : 1;
@@ -121,8 +121,8 @@ LOOP void LEVEL(pack_rows)(size_t m, size_t k, const float *a, size_t lda, float
 }
 
 /* The rows of a transposed a are copied, too, because a tile uses only a part of each of their cache lines. */
-LEVEL_TARGET __attribute__((noinline)) static void LEVEL(packed_part)(const struct product *x, size_t k, const float *a, const float *b,
-                                                                      bool add)
+LEVEL_TARGET __attribute__((noinline)) static void LEVEL(packed_part)(const struct product *x, size_t k, const float *a,
+                                                                      const float *b, bool add)
 {
     _Alignas(64) float columns[DEPTH * VECTORS * LANES];
     _Alignas(64) float rows[DEPTH * GROUP + LANES];
@@ -148,7 +148,8 @@ static void LEVEL(run_parts)(const struct product *x)
 #endif
     for (size_t first = 0, k; first < x->k; first += k) {
         k = part_of(x->k - first);
-        part(x, k, x->a + first * (x->transpose_a ? x->lda : 1), x->b + first * (x->transpose_b ? 1 : x->ldb), x->add || first > 0);
+        part(x, k, x->a + first * (x->transpose_a ? x->lda : 1), x->b + first * (x->transpose_b ? 1 : x->ldb),
+             x->add || first > 0);
     }
 }
 

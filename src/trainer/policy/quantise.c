@@ -60,8 +60,8 @@ static void quantise_int8(const struct trainer_model *model, const float *x, flo
     }
 }
 
-void trainer_policy_quantise(const struct trainer_model *model, enum trainer_precision precision,
-                             const float *params, float *quantised)
+void trainer_policy_quantise(const struct trainer_model *model, enum trainer_precision precision, const float *params,
+                             float *quantised)
 {
     size_t n = trainer_model_parameters(model);
     memcpy(quantised, params, n * sizeof *quantised);

@@ -4,8 +4,7 @@
  */
 #include "policy/kernels.h"
 
-HOT_VOID(forward, (size_t n, size_t d, const real *x, const real *head, real *value),
-         (n, d, x, head, value))
+HOT_VOID(forward, (size_t n, size_t d, const real *x, const real *head, real *value), (n, d, x, head, value))
 {
     for (size_t i = 0; i < n; i++, x += d) {
         real sum = 0;
@@ -21,8 +20,9 @@ void net_valuef(size_t n, size_t d, const real *x, const real *head, real *value
     forward(n, d, x, head, value);
 }
 
-HOT_VOID(backward, (size_t n, size_t d, const real *restrict x, const real *restrict head,
-                    const real *restrict d_value, real *restrict dx, real *restrict d_head),
+HOT_VOID(backward,
+         (size_t n, size_t d, const real *restrict x, const real *restrict head, const real *restrict d_value, real *restrict dx,
+          real *restrict d_head),
          (n, d, x, head, d_value, dx, d_head))
 {
     for (size_t i = 0; i < n; i++, x += d, dx += d) {
@@ -34,8 +34,7 @@ HOT_VOID(backward, (size_t n, size_t d, const real *restrict x, const real *rest
     }
 }
 
-void net_value_backwardf(size_t n, size_t d, const real *x, const real *head, const real *d_value,
-                         real *dx, real *d_head)
+void net_value_backwardf(size_t n, size_t d, const real *x, const real *head, const real *d_value, real *dx, real *d_head)
 {
     backward(n, d, x, head, d_value, dx, d_head);
 }

@@ -12,8 +12,7 @@ static bool has_turns(const struct trainer_recipe *recipe)
 {
     bool any = false;
     for (int32_t i = 0; i < recipe->n_tasks; i++)
-        any = any || (recipe->tasks[i].env.kind != TRAINER_REVERSE &&
-                      recipe->tasks[i].env.max_turns > 0);
+        any = any || (recipe->tasks[i].env.kind != TRAINER_REVERSE && recipe->tasks[i].env.max_turns > 0);
     return any;
 }
 
@@ -23,8 +22,7 @@ static bool has_turns(const struct trainer_recipe *recipe)
  */
 static struct rl_setting setting_of(const struct trainer_recipe *recipe)
 {
-    double updates = fmax(1, (double)recipe_rows(recipe) / recipe->training.minibatch) *
-                     recipe->training.epochs;
+    double updates = fmax(1, (double)recipe_rows(recipe) / recipe->training.minibatch) * recipe->training.epochs;
     return (struct rl_setting){.other_engine = recipe->sampler.precision != TRAINER_FLOAT,
                                .asynchronous = recipe->sampler.staleness > 0,
                                .mixture = recipe->model.experts > 0,
@@ -54,7 +52,8 @@ static bool samples_policy(const struct trainer_recipe *recipe)
 {
     bool any = false;
     for (int32_t i = 0; i < recipe->n_tasks; i++)
-        any = any || !(rl_algorithm_at(recipe->tasks[i].algorithm.name)->needs & RL_NEED_FROZEN_SOURCE || recipe->tasks[i].data[0]);
+        any =
+            any || !(rl_algorithm_at(recipe->tasks[i].algorithm.name)->needs & RL_NEED_FROZEN_SOURCE || recipe->tasks[i].data[0]);
     return any;
 }
 
@@ -71,12 +70,12 @@ static bool has(const struct trainer_recipe *recipe, enum rl_correction correcti
     case RL_CORRECT_CLIP: return loss != TRAINER_LOSS_GPG && loss != TRAINER_LOSS_REINFORCE;
     case RL_CORRECT_ADMISSION: return recipe->sampler.max_staleness >= 0;
     case RL_CORRECT_DECOUPLED:
-        return composes || name == TRAINER_CORRECTION_TIS || name == TRAINER_CORRECTION_DECOUPLED || name == TRAINER_CORRECTION_BYPASS;
+        return composes || name == TRAINER_CORRECTION_TIS || name == TRAINER_CORRECTION_DECOUPLED ||
+               name == TRAINER_CORRECTION_BYPASS;
     case RL_CORRECT_R2: return recipe->replay != TRAINER_REPLAY_NONE;
     case RL_CORRECT_R3: return recipe->replay == TRAINER_REPLAY_R3;
     case RL_CORRECT_TOOL_MASK: return true; /* the tool's tokens are never in the mask */
-    case RL_CORRECT_TURN_RATIOS:
-        return loss == TRAINER_LOSS_TURN || (composes && recipe->loss.compose.per_turn);
+    case RL_CORRECT_TURN_RATIOS: return loss == TRAINER_LOSS_TURN || (composes && recipe->loss.compose.per_turn);
     case RL_CORRECTIONS: break;
     }
     return true;
@@ -84,8 +83,7 @@ static bool has(const struct trainer_recipe *recipe, enum rl_correction correcti
 
 _Static_assert(TRAINER_LACKS_MAX >= (int)RL_CORRECTIONS, "room for all");
 
-size_t trainer_recipe_lacks(const struct trainer_recipe *recipe,
-                            struct trainer_lack lacks[TRAINER_LACKS_MAX])
+size_t trainer_recipe_lacks(const struct trainer_recipe *recipe, struct trainer_lack lacks[TRAINER_LACKS_MAX])
 {
     struct rl_setting setting = setting_of(recipe);
     struct rl_correction_plan plan;
@@ -97,7 +95,6 @@ size_t trainer_recipe_lacks(const struct trainer_recipe *recipe,
         return 0;
     for (int c = 0; c < RL_CORRECTIONS; c++)
         if (plan.advice[c].needed && !has(recipe, (enum rl_correction)c))
-            lacks[n++] = (struct trainer_lack){rl_correction_name((enum rl_correction)c),
-                                               plan.advice[c].reason};
+            lacks[n++] = (struct trainer_lack){rl_correction_name((enum rl_correction)c), plan.advice[c].reason};
     return n;
 }

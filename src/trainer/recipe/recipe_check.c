@@ -18,8 +18,8 @@
 #define REFUSE(...) return trainer_fail(err, TRAINER_EINVAL, __VA_ARGS__)
 
 /* Objects have no value, so there is nothing to check. */
-static enum trainer_status check_table(const struct recipe_table *table, const void *base,
-                                       const char *prefix, struct trainer_error *err)
+static enum trainer_status check_table(const struct recipe_table *table, const void *base, const char *prefix,
+                                       struct trainer_error *err)
 {
     enum trainer_status status = TRAINER_OK;
     for (size_t i = 0; i < table->n && status == TRAINER_OK; i++) {
@@ -32,13 +32,11 @@ static enum trainer_status check_table(const struct recipe_table *table, const v
 }
 
 /* Ranges are checked first, because later checks multiply and index with these numbers. */
-static enum trainer_status check_ranges(const struct trainer_recipe *recipe,
-                                        struct trainer_error *err)
+static enum trainer_status check_ranges(const struct trainer_recipe *recipe, struct trainer_error *err)
 {
     enum trainer_status status = check_table(&recipe_root, recipe, "", err);
     if (status == TRAINER_OK && (recipe->n_tasks < 1 || recipe->n_tasks > TRAINER_ENVS_MAX))
-        REFUSE("environments has %d entries, but must have 1 to %d", recipe->n_tasks,
-               TRAINER_ENVS_MAX);
+        REFUSE("environments has %d entries, but must have 1 to %d", recipe->n_tasks, TRAINER_ENVS_MAX);
     for (int32_t i = 0; i < recipe->n_tasks && status == TRAINER_OK; i++) {
         char prefix[32];
         snprintf(prefix, sizeof prefix, "environments[%d].", i);
@@ -58,8 +56,7 @@ static enum trainer_status check_passk(const struct trainer_algorithm *algorithm
 {
     int32_t k = algorithm->passk.k, group_size = training->group_size;
     if (k > 1 && (k >= group_size || group_size % k != 0))
-        REFUSE("algorithm.passk.k is %d, but must divide training.group_size = %d and be smaller", k,
-               group_size);
+        REFUSE("algorithm.passk.k is %d, but must divide training.group_size = %d and be smaller", k, group_size);
     if (k > 1 && training->iterations > 0 && algorithm->passk.iterations >= training->iterations)
         REFUSE("algorithm.passk_schedule.iterations is %d, but must be below training.iterations = %d: pass@1 would never be the "
                "reward",
@@ -80,8 +77,7 @@ static enum trainer_status check_own_settings(const struct trainer_algorithm *al
 }
 
 /* Rows that branch from a shared beginning are themselves continuations and cannot be continued a second time. */
-static enum trainer_status check_prefix(const struct trainer_algorithm *algorithm,
-                                        struct trainer_error *err)
+static enum trainer_status check_prefix(const struct trainer_algorithm *algorithm, struct trainer_error *err)
 {
     const struct rl_algorithm *row = rl_algorithm_at(algorithm->name);
     if (algorithm->prefix.value == TRAINER_PREFIX_CONTINUATIONS && row->needs & RL_NEED_AGENTS)
@@ -90,17 +86,14 @@ static enum trainer_status check_prefix(const struct trainer_algorithm *algorith
 }
 
 /* A setting that is not read is refused, because the trial's row would claim that it was on. */
-static enum trainer_status check_distill(const struct trainer_algorithm *algorithm,
-                                         struct trainer_error *err)
+static enum trainer_status check_distill(const struct trainer_algorithm *algorithm, struct trainer_error *err)
 {
     const struct rl_algorithm *row = rl_algorithm_at(algorithm->name);
     const struct trainer_distill *distill = &algorithm->distill;
     bool distils = distill->how != TRAINER_DISTILL_NONE;
-    bool shows = (row->needs & RL_NEED_POLICY_REFERENCE) ||
-                 (distils && distill->teacher == TRAINER_TEACHER_POLICY);
+    bool shows = (row->needs & RL_NEED_POLICY_REFERENCE) || (distils && distill->teacher == TRAINER_TEACHER_POLICY);
     if (distils && row->loss != RL_COMPONENT_RL)
-        REFUSE("algorithm.distill.how must be none with algorithm.name %s, which has no advantages",
-               row->name);
+        REFUSE("algorithm.distill.how must be none with algorithm.name %s, which has no advantages", row->name);
     if (distils && distill->teacher == TRAINER_TEACHER_CHECKPOINT && !algorithm->teacher[0] && !algorithm->endpoint.base_url[0])
         REFUSE("algorithm.teacher is missing: algorithm.distill needs a checkpoint, or algorithm.endpoint.base_url");
     if (distill->shown == TRAINER_SHOWN_DEMONSTRATION && !shows)
@@ -111,9 +104,7 @@ static enum trainer_status check_distill(const struct trainer_algorithm *algorit
 /* A key in the address would appear in rows, logs and process lists. */
 static enum trainer_status check_address(const char *path, const char *key_env, const char *address, struct trainer_error *err)
 {
-    size_t scheme = strncmp(address, "https://", 8) == 0  ? 8
-                    : strncmp(address, "http://", 7) == 0 ? 7
-                                                          : 0;
+    size_t scheme = strncmp(address, "https://", 8) == 0 ? 8 : strncmp(address, "http://", 7) == 0 ? 7 : 0;
     if (scheme == 0 || !address[scheme])
         REFUSE("%s must begin with http:// or https://", path);
     if (address[scheme + strcspn(address + scheme, "/?#@")] == '@')
@@ -149,16 +140,15 @@ static enum trainer_status check_algorithm(const struct trainer_task *task, cons
     bool taught = row->needs & RL_NEED_FROZEN_REFERENCE || (row->needs & RL_NEED_FROZEN_SOURCE && !task->data[0]);
     bool scores = row->needs & RL_NEED_FROZEN_REFERENCE && algorithm->endpoint.base_url[0];
     enum rl_model frozen = algorithm->teacher[0] || scores ? RL_MODEL_FROZEN : RL_MODEL_NONE;
-    const struct rl_algorithm_setting setting = {
-        .group_size = (size_t)group_size,
-        .source = !(row->needs & RL_NEED_FROZEN_SOURCE) ? RL_MODEL_POLICY : sourced ? RL_MODEL_FROZEN : RL_MODEL_NONE,
-        .reference = row->needs & RL_NEED_POLICY_REFERENCE ? RL_MODEL_POLICY : frozen};
+    const struct rl_algorithm_setting setting = {.group_size = (size_t)group_size,
+                                                 .source = !(row->needs & RL_NEED_FROZEN_SOURCE) ? RL_MODEL_POLICY
+                                                           : sourced                             ? RL_MODEL_FROZEN
+                                                                                                 : RL_MODEL_NONE,
+                                                 .reference = row->needs & RL_NEED_POLICY_REFERENCE ? RL_MODEL_POLICY : frozen};
     struct rl_error core;
-    if (algorithm->adca.scheme == TRAINER_ADCA_ALLOCATION &&
-        algorithm->adca.outcome == TRAINER_ADCA_ONLY)
+    if (algorithm->adca.scheme == TRAINER_ADCA_ALLOCATION && algorithm->adca.outcome == TRAINER_ADCA_ONLY)
         REFUSE("algorithm.adca.outcome only needs algorithm.adca.scheme decouple");
-    if (algorithm->schedule.kind == TRAINER_ADAPTIVE &&
-        algorithm->name != RL_ALGORITHM_TURN_GROUP_V1D)
+    if (algorithm->schedule.kind == TRAINER_ADAPTIVE && algorithm->name != RL_ALGORITHM_TURN_GROUP_V1D)
         REFUSE("algorithm.schedule.kind adaptive needs algorithm.name turn-group-v1d");
     if (taught && !algorithm->teacher[0] && !scores)
         REFUSE("algorithm.teacher is missing: %s needs a checkpoint%s", row->name,
@@ -168,8 +158,8 @@ static enum trainer_status check_algorithm(const struct trainer_task *task, cons
     if (rl_algorithm_check(row, &setting, &core) != RL_OK)
         REFUSE("algorithm.name: %s (training.group_size, algorithm.teacher)", core.text);
     if (row->needs & RL_NEED_AGENTS && group_size % algorithm->hierarchy.branches != 0)
-        REFUSE("algorithm.hierarchy.branches is %d, which does not divide training.group_size %d",
-               algorithm->hierarchy.branches, group_size);
+        REFUSE("algorithm.hierarchy.branches is %d, which does not divide training.group_size %d", algorithm->hierarchy.branches,
+               group_size);
     enum trainer_status status = check_passk(algorithm, training, err);
     if (status == TRAINER_OK)
         status = check_own_settings(algorithm, err);
@@ -190,23 +180,22 @@ static bool is_warm_started(const struct trainer_recipe *recipe)
  * A policy that has never seen questions with this many hops gives hardly any right answer to them. Groups then have
  * equal outcomes, from which nothing can be learned.
  */
-static enum trainer_status check_hops(const struct trainer_recipe *recipe,
-                                      const struct trainer_env *env, struct trainer_error *err)
+static enum trainer_status check_hops(const struct trainer_recipe *recipe, const struct trainer_env *env,
+                                      struct trainer_error *err)
 {
     const struct trainer_warm_start *warm = &recipe->warm_start;
     bool covered = warm->k_min <= env->k_min && env->k_max <= warm->k_max;
     if (env->kind != TRAINER_HOPWORLD || !is_warm_started(recipe) || covered)
         return TRAINER_OK;
-    REFUSE("k_min..k_max is %d..%d, which start.warm_start with %d..%d does not cover", env->k_min,
-           env->k_max, warm->k_min, warm->k_max);
+    REFUSE("k_min..k_max is %d..%d, which start.warm_start with %d..%d does not cover", env->k_min, env->k_max, warm->k_min,
+           warm->k_max);
 }
 
 /*
  * A continuation starts after a tool's answer, not in the middle of a turn. Episodes are needed only if gains are
  * measured.
  */
-static enum trainer_status check_episodes(const struct trainer_task *task,
-                                          struct trainer_error *err)
+static enum trainer_status check_episodes(const struct trainer_task *task, struct trainer_error *err)
 {
     const struct trainer_algorithm *algorithm = &task->algorithm;
     const struct rl_algorithm *row = rl_algorithm_at(algorithm->name);
@@ -218,21 +207,20 @@ static enum trainer_status check_episodes(const struct trainer_task *task,
     const char *unknown = markers_unknown(&markers, &task->env.world);
     if (unknown)
         REFUSE("algorithm.episodes.markers: unknown token%.20s(known: S, /S, OBS, /OBS, NONE, ANS, r0, "
-               "e0, ..)", unknown);
+               "e0, ..)",
+               unknown);
     if (!(row->needs & RL_NEED_GAINS))
-        REFUSE("algorithm.episodes.markers needs an algorithm that reads gains, which %s does not",
-               row->name);
+        REFUSE("algorithm.episodes.markers needs an algorithm that reads gains, which %s does not", row->name);
     if (algorithm->prefix.value != TRAINER_PREFIX_POLICY)
         REFUSE("algorithm.prefix.value must be policy with algorithm.episodes.markers");
     if (trainer_env_max_tokens(&task->env) > TRAINER_EPISODE_TOKENS)
-        REFUSE("algorithm.episodes.markers: a rollout may have %zu tokens, but %d can be cut",
-               trainer_env_max_tokens(&task->env), TRAINER_EPISODE_TOKENS);
+        REFUSE("algorithm.episodes.markers: a rollout may have %zu tokens, but %d can be cut", trainer_env_max_tokens(&task->env),
+               TRAINER_EPISODE_TOKENS);
     return TRAINER_OK;
 }
 
 /* Checks the requirements of groups whose sizes differ from group_size. */
-static enum trainer_status check_groups(const struct trainer_task *task, int32_t group_size,
-                                        struct trainer_error *err)
+static enum trainer_status check_groups(const struct trainer_task *task, int32_t group_size, struct trainer_error *err)
 {
     const struct rl_algorithm *row = rl_algorithm_at(task->algorithm.name);
     int32_t k = task->algorithm.passk.k;
@@ -243,14 +231,11 @@ static enum trainer_status check_groups(const struct trainer_task *task, int32_t
     if (row->needs & RL_NEED_AGENTS)
         REFUSE("groups.sizes must be equal with algorithm.name %s", row->name);
     if (task->least > group_size)
-        REFUSE("groups.least is %d, but must be at most training.group_size = %d", task->least,
-               group_size);
+        REFUSE("groups.least is %d, but must be at most training.group_size = %d", task->least, group_size);
     if (row->needs & RL_NEED_GROUP && task->least < 2)
-        REFUSE("groups.least is %d, but algorithm.name %s compares the rollouts of a group",
-               task->least, row->name);
+        REFUSE("groups.least is %d, but algorithm.name %s compares the rollouts of a group", task->least, row->name);
     if (k > 1 && (task->least % k != 0 || task->least <= k))
-        REFUSE("groups.least is %d, but must be a multiple of algorithm.passk.k = %d and above it",
-               task->least, k);
+        REFUSE("groups.least is %d, but must be a multiple of algorithm.passk.k = %d and above it", task->least, k);
     return TRAINER_OK;
 }
 
@@ -272,8 +257,10 @@ static enum trainer_status check_data(const struct trainer_recipe *recipe, const
     if (row->loss == RL_COMPONENT_REF_KL || row->needs & (RL_NEED_VALUES | RL_NEED_GREEDY | RL_NEED_AGENTS))
         REFUSE("data.file cannot be used with algorithm.name %s, which samples with the live policy", row->name);
     if (row->loss == RL_COMPONENT_RL && !corrects)
-        REFUSE("data.file with algorithm.name %s needs a correction for rollouts of another policy: correction.name tis, decoupled, "
-               "recompute or bypass, or loss.name compose, dppo or ipo", row->name);
+        REFUSE(
+            "data.file with algorithm.name %s needs a correction for rollouts of another policy: correction.name tis, decoupled, "
+            "recompute or bypass, or loss.name compose, dppo or ipo",
+            row->name);
     if (recipe->replay == TRAINER_REPLAY_R3)
         REFUSE("routing.replay R3 cannot be used with data.file, which has no routes");
     return TRAINER_OK;
@@ -289,8 +276,7 @@ static enum trainer_status check_tasks(struct trainer_recipe *recipe, struct tra
         snprintf(name, sizeof name, "environments[%d]", i);
         task->env.world = recipe->world;
         if (task->pool > 0 && task->pool < task->questions)
-            REFUSE("%s.pool.questions is %d, but an iteration has %d questions", name, task->pool,
-                   task->questions);
+            REFUSE("%s.pool.questions is %d, but an iteration has %d questions", name, task->pool, task->questions);
         if (task->hardness > 0 && task->pool == 0)
             REFUSE("%s.allocation.hardness needs pool.questions", name);
         status = check_algorithm(task, &recipe->training, err);
@@ -322,15 +308,13 @@ static bool has_hops(const struct trainer_recipe *recipe)
  * Hops follow distinct relations, so there cannot be more hops than relations; trainer_env_check checks environments in
  * the same way.
  */
-static enum trainer_status check_warm_start(const struct trainer_recipe *recipe,
-                                            struct trainer_error *err)
+static enum trainer_status check_warm_start(const struct trainer_recipe *recipe, struct trainer_error *err)
 {
     const struct trainer_warm_start *warm = &recipe->warm_start;
     if (warm->k_min > warm->k_max)
         REFUSE("start.warm_start.k_min %d is above k_max %d", warm->k_min, warm->k_max);
     if (is_warm_started(recipe) && has_hops(recipe) && warm->k_max > recipe->world.relations)
-        REFUSE("start.warm_start.k_max is %d, but must be at most world.relations = %d",
-               warm->k_max, recipe->world.relations);
+        REFUSE("start.warm_start.k_max is %d, but must be at most world.relations = %d", warm->k_max, recipe->world.relations);
     if ((int64_t)warm->steps * warm->batch > INT32_MAX)
         REFUSE("start.warm_start: steps * batch is %lld demonstrations, but must be at most %d",
                (long long)warm->steps * warm->batch, INT32_MAX);
@@ -340,26 +324,22 @@ static enum trainer_status check_warm_start(const struct trainer_recipe *recipe,
 /* ---- training ---- */
 
 /* Counts are int32 in events and in the optimizer's step counter, so larger counts are refused here. */
-static enum trainer_status check_updates(const struct trainer_recipe *recipe,
-                                         struct trainer_error *err)
+static enum trainer_status check_updates(const struct trainer_recipe *recipe, struct trainer_error *err)
 {
     const struct trainer_training *training = &recipe->training;
     int64_t rollouts = 0;
     for (int32_t i = 0; i < recipe->n_tasks; i++)
         rollouts += (int64_t)recipe->tasks[i].questions * training->group_size;
     if (training->minibatch > rollouts)
-        REFUSE("training.minibatch is %d, but an iteration has only %lld rollouts",
-               training->minibatch, (long long)rollouts);
+        REFUSE("training.minibatch is %d, but an iteration has only %lld rollouts", training->minibatch, (long long)rollouts);
     int64_t updates = (rollouts + training->minibatch - 1) / training->minibatch * training->epochs;
     if (updates * training->iterations > INT32_MAX)
-        REFUSE("training: %d iterations of %lld updates are more than %d", training->iterations,
-               (long long)updates, INT32_MAX);
+        REFUSE("training: %d iterations of %lld updates are more than %d", training->iterations, (long long)updates, INT32_MAX);
     return TRAINER_OK;
 }
 
 /* The stream losses of prime-rl already mask by the ratio to the sampler; a second correction would count twice. */
-static enum trainer_status check_stream_loss(const struct trainer_recipe *recipe,
-                                             struct trainer_error *err)
+static enum trainer_status check_stream_loss(const struct trainer_recipe *recipe, struct trainer_error *err)
 {
     enum trainer_loss_name name = recipe->loss.name;
     const char *text = name == TRAINER_LOSS_IPO ? "ipo" : "dppo";
@@ -376,8 +356,7 @@ static enum trainer_status check_stream_loss(const struct trainer_recipe *recipe
  * Only the core knows its rejection options, so the core is called with a batch of one token; its message names the
  * option that it does not know. One token needs far less than 4 KiB.
  */
-static enum trainer_status check_rejection(const struct trainer_correction *correction,
-                                           struct trainer_error *err)
+static enum trainer_status check_rejection(const struct trainer_correction *correction, struct trainer_error *err)
 {
     struct rl_correction_options options = {.is = RL_IS_TOKEN,
                                             .is_threshold = correction->cap,
@@ -393,17 +372,14 @@ static enum trainer_status check_rejection(const struct trainer_correction *corr
     const double zero = 0;
     double weight;
     uint8_t left;
-    enum rl_status status =
-        rl_rollout_correction(&batch, &options, &zero, &zero, &weight, &left, &metrics, &ws, &core);
-    return status == RL_OK ? TRAINER_OK
-                           : trainer_core_failed(err, "correction.reject", status, &core);
+    enum rl_status status = rl_rollout_correction(&batch, &options, &zero, &zero, &weight, &left, &metrics, &ws, &core);
+    return status == RL_OK ? TRAINER_OK : trainer_core_failed(err, "correction.reject", status, &core);
 }
 
 /*
  * A rejection that is not applied would do no harm. It is refused because the trial's row would claim that it was on.
  */
-static enum trainer_status check_correction(const struct trainer_correction *correction,
-                                            struct trainer_error *err)
+static enum trainer_status check_correction(const struct trainer_correction *correction, struct trainer_error *err)
 {
     if (!correction->reject[0] && !correction->reject_threshold[0])
         return TRAINER_OK;
@@ -442,8 +418,7 @@ static enum trainer_status check_reference(const struct trainer_recipe *recipe, 
 }
 
 /* A range or bound that the loss does not read is refused, because the trial's row would claim that it was on. */
-static enum trainer_status check_loss(const struct trainer_recipe *recipe,
-                                      struct trainer_error *err)
+static enum trainer_status check_loss(const struct trainer_recipe *recipe, struct trainer_error *err)
 {
     const struct trainer_loss *loss = &recipe->loss;
     bool streams = loss->name == TRAINER_LOSS_DPPO || loss->name == TRAINER_LOSS_IPO;
@@ -453,8 +428,7 @@ static enum trainer_status check_loss(const struct trainer_recipe *recipe,
         REFUSE("opsm.lower %g is above opsm.upper %g", loss->opsm.lower, loss->opsm.upper);
     if (loss->after_tool.own_clip &&
         ((loss->name != TRAINER_LOSS_PPO && loss->name != TRAINER_LOSS_CISPO) ||
-         (loss->aggregation != TRAINER_TOKEN_MEAN &&
-          loss->aggregation != TRAINER_SEQ_MEAN_TOKEN_SUM_NORM)))
+         (loss->aggregation != TRAINER_TOKEN_MEAN && loss->aggregation != TRAINER_SEQ_MEAN_TOKEN_SUM_NORM)))
         REFUSE("after_tool.own_clip needs loss.name ppo or cispo, and loss.aggregation token-mean or "
                "seq-mean-token-sum-norm");
     if (loss->name == TRAINER_LOSS_COMPOSE && recipe->correction.name != TRAINER_CORRECTION_NONE)
@@ -464,8 +438,7 @@ static enum trainer_status check_loss(const struct trainer_recipe *recipe,
     return check_stream_loss(recipe, err);
 }
 
-static enum trainer_status check_routing(const struct trainer_recipe *recipe,
-                                         struct trainer_error *err)
+static enum trainer_status check_routing(const struct trainer_recipe *recipe, struct trainer_error *err)
 {
     if (recipe->replay != TRAINER_REPLAY_NONE && recipe->model.experts == 0)
         REFUSE("routing.replay needs model.experts.count: a dense policy has no routes");
@@ -473,8 +446,7 @@ static enum trainer_status check_routing(const struct trainer_recipe *recipe,
 }
 
 /* A judge that would not be asked is refused, because the trial's row would claim that it was. */
-static enum trainer_status check_judge(const struct trainer_recipe *recipe,
-                                       struct trainer_error *err)
+static enum trainer_status check_judge(const struct trainer_recipe *recipe, struct trainer_error *err)
 {
     const struct trainer_judge *judge = &recipe->judge;
     bool asked = false;
@@ -534,19 +506,17 @@ static enum trainer_status complete_model(struct trainer_recipe *recipe, struct 
  * A micro-batch must have room for the longest row, because rows cannot be cut, and a pass must have room for a
  * micro-batch.
  */
-static enum trainer_status check_micro_batch(const struct trainer_recipe *recipe,
-                                             struct trainer_error *err)
+static enum trainer_status check_micro_batch(const struct trainer_recipe *recipe, struct trainer_error *err)
 {
     const struct trainer_micro_batch *micro = &recipe->micro_batch;
     int32_t longest = recipe->model.max_tokens;
     if (micro->tokens > 0 && micro->tokens < longest)
         REFUSE("micro_batch.tokens is %d, but the longest sequence has %d", micro->tokens, longest);
-    size_t tokens = micro->tokens > 0 ? (size_t)micro->tokens
-                                      : TRAINER_MICRO_BATCH_ROWS * (size_t)longest;
+    size_t tokens = micro->tokens > 0 ? (size_t)micro->tokens : TRAINER_MICRO_BATCH_ROWS * (size_t)longest;
     double least = (double)trainer_pass_bytesf(&recipe->model, tokens, tokens);
     if (micro->activation_bytes > 0 && micro->activation_bytes < least)
-        REFUSE("micro_batch.activation_bytes is %.0f, but one micro-batch of %zu tokens needs %.0f",
-               micro->activation_bytes, tokens, least);
+        REFUSE("micro_batch.activation_bytes is %.0f, but one micro-batch of %zu tokens needs %.0f", micro->activation_bytes,
+               tokens, least);
     return TRAINER_OK;
 }
 

@@ -131,8 +131,7 @@ static bool is_aggregated(const struct looked_at *at)
 static bool is_clipped(const struct looked_at *at)
 {
     const struct trainer_loss *loss = &at->recipe->loss;
-    return (has_policy_loss(at) && recipe_loss_clips(loss->name)) ||
-           (loss->kl_coef > 0 && loss->kl_place == TRAINER_KL_WEIGHTED);
+    return (has_policy_loss(at) && recipe_loss_clips(loss->name)) || (loss->kl_coef > 0 && loss->kl_place == TRAINER_KL_WEIGHTED);
 }
 
 static bool is_dual_clipped(const struct looked_at *at)
@@ -476,7 +475,9 @@ static const struct {
     [RECIPE_WHEN_CLIPPED] = {is_clipped, LOSSES_WITH_A_RANGE, false},
     [RECIPE_WHEN_DUAL_CLIPPED] = {is_dual_clipped, "loss.name ppo or compose", false},
     [RECIPE_WHEN_VALUES] = {has_value_head, "algorithm.name ppo", false},
-    [RECIPE_WHEN_SAMPLED] = {is_sampled, "an algorithm other than sft, whose rollouts a frozen model samples, and an environment without data.file", false},
+    [RECIPE_WHEN_SAMPLED] =
+        {is_sampled, "an algorithm other than sft, whose rollouts a frozen model samples, and an environment without data.file",
+         false},
     [RECIPE_WHEN_STALE] = {is_stale, "sampler.staleness above 0", false},
     [RECIPE_WHEN_WEIGHED] = {is_weighed, "correction.name tis or decoupled, or bypass with loss.name reinforce", false},
     [RECIPE_WHEN_REJECTED] = {is_rejecting, "correction.name decoupled or bypass", false},
@@ -499,9 +500,11 @@ static const struct {
     [RECIPE_WHEN_DIVIDED] = {is_divided, "", false},
     [RECIPE_WHEN_ADVANTAGE] = {has_advantage, RL_ONLY, false},
     [RECIPE_WHEN_REWARDED] = {is_rewarded, REWARD_ONLY, false},
-    [RECIPE_WHEN_PENALISED] = {is_penalised, REWARD_ONLY "; anchor also needs pool.questions or algorithm.target.length above 0", false},
+    [RECIPE_WHEN_PENALISED] = {is_penalised, REWARD_ONLY "; anchor also needs pool.questions or algorithm.target.length above 0",
+                               false},
     [RECIPE_WHEN_GAINS] = {has_gains, GAIN_ALGORITHMS, false},
-    [RECIPE_WHEN_TAUGHT] = {is_taught, "algorithm.name opd, sft without data.file, or algorithm.distill with the teacher checkpoint", false},
+    [RECIPE_WHEN_TAUGHT] = {is_taught,
+                            "algorithm.name opd, sft without data.file, or algorithm.distill with the teacher checkpoint", false},
     [RECIPE_WHEN_SHORTENED] = {is_shortened, "algorithm.length_penalty uniform, group, anchor, linear or step", false},
     [RECIPE_WHEN_TARGETED] = {is_targeted, "algorithm.length_penalty step or anchor", false},
     [RECIPE_WHEN_LINEAR] = {is_linear, "algorithm.length_penalty linear", false},
@@ -514,9 +517,12 @@ static const struct {
     [RECIPE_WHEN_DISTILLED_K1] = {is_distilled_by_advantage, "algorithm.distill.how advantage", false},
     [RECIPE_WHEN_DISTILLED_K2] = {is_distilled_by_loss, "algorithm.distill.how loss", false},
     [RECIPE_WHEN_SCORED] = {is_scored, "algorithm.name opd, or algorithm.distill with the teacher checkpoint", false},
-    [RECIPE_WHEN_REMOTE] = {is_remote, "algorithm.endpoint.base_url, and algorithm.name opd or algorithm.distill with the teacher checkpoint", false},
+    [RECIPE_WHEN_REMOTE] =
+        {is_remote, "algorithm.endpoint.base_url, and algorithm.name opd or algorithm.distill with the teacher checkpoint",
+         false},
     [RECIPE_WHEN_PASSK] = {has_passk, "algorithm.passk.k above 1", false},
-    [RECIPE_WHEN_PASSK_ENDS] = {has_end_of_passk, "algorithm.passk.k above 1 and algorithm.passk_schedule.iterations above 0", false},
+    [RECIPE_WHEN_PASSK_ENDS] = {has_end_of_passk, "algorithm.passk.k above 1 and algorithm.passk_schedule.iterations above 0",
+                                false},
     [RECIPE_WHEN_SHOWN] = {is_shown, "algorithm.name opsd or algorithm.distill.teacher policy", false},
     [RECIPE_WHEN_ADCA] = {is_adca, "algorithm.name adca", false},
     [RECIPE_WHEN_PRM_STEPS] = {counts_iterations, "algorithm.name adca without algorithm.prm.epochs", false},
@@ -527,8 +533,10 @@ static const struct {
     [RECIPE_WHEN_OUTCOME] = {has_outcome, "algorithm.name adca with algorithm.adca.outcome last_step or all_steps", false},
     [RECIPE_WHEN_SCHEDULABLE] = {is_schedulable, "algorithm.name turn-group-v1d or adca", false},
     [RECIPE_WHEN_SCHEDULED] = {is_scheduled, "algorithm.schedule.kind linear or cosine", false},
-    [RECIPE_WHEN_SCHEDULED_BETA] = {is_beta_scheduled, "algorithm.name turn-group-v1d with algorithm.schedule.kind linear "
-                                                       "or cosine", false},
+    [RECIPE_WHEN_SCHEDULED_BETA] = {is_beta_scheduled,
+                                    "algorithm.name turn-group-v1d with algorithm.schedule.kind linear "
+                                    "or cosine",
+                                    false},
     [RECIPE_WHEN_AGENTS] = {has_agents, "algorithm.name hierarchical_grpo", false},
 };
 
@@ -538,8 +546,7 @@ static unsigned condition_of(const struct recipe_field *field)
     return field->when & ~RECIPE_TRACED;
 }
 
-bool recipe_is_read(const struct trainer_recipe *recipe, const struct trainer_task *task,
-                    const struct recipe_field *field)
+bool recipe_is_read(const struct trainer_recipe *recipe, const struct trainer_task *task, const struct recipe_field *field)
 {
     const struct looked_at at = {recipe, task, field};
     return conditions[condition_of(field)].holds(&at);
@@ -569,7 +576,8 @@ static void name_readers(char text[256], const struct recipe_field *field)
 void recipe_condition_text(char text[256], const struct recipe_field *field)
 {
     snprintf(text, 256, "%s", conditions[condition_of(field)].needs);
-    if (condition_of(field) == RECIPE_WHEN_READS || condition_of(field) == RECIPE_WHEN_NORMALISED || condition_of(field) == RECIPE_WHEN_DIVIDED)
+    if (condition_of(field) == RECIPE_WHEN_READS || condition_of(field) == RECIPE_WHEN_NORMALISED ||
+        condition_of(field) == RECIPE_WHEN_DIVIDED)
         name_readers(text, field);
     if (condition_of(field) == RECIPE_WHEN_DIVIDED)
         strncat(text, " with algorithm.norm_by_std true", 255 - strlen(text));
@@ -663,7 +671,8 @@ enum trainer_status recipe_check_clip_scale(const struct trainer_recipe *recipe,
         if (bypass && recipe_task_scales_clips(&recipe->tasks[i]))
             return trainer_fail(err, TRAINER_EINVAL,
                                 "environments[%d].algorithm.beta scales the clip range, which correction.name bypass does "
-                                "not scale; set algorithm.beta to 0, or choose another correction", i);
+                                "not scale; set algorithm.beta to 0, or choose another correction",
+                                i);
         if (recipe_task_scales_clips(&recipe->tasks[i]))
             return trainer_fail(err, TRAINER_EINVAL,
                                 "environments[%d].algorithm.beta scales the clip range, which loss.name %s does not "

@@ -11,8 +11,7 @@
  * Whether the recipe reads a field: of the root table with a NULL task, or of the environments' table with a task of the
  * recipe. The recipe's other settings decide, not the field's value.
  */
-bool recipe_is_read(const struct trainer_recipe *recipe, const struct trainer_task *task,
-                    const struct recipe_field *field);
+bool recipe_is_read(const struct trainer_recipe *recipe, const struct trainer_task *task, const struct recipe_field *field);
 
 /*
  * Writes the settings that the field needs in order to be read, as in "it needs ..": "opsm.unit rollout or turn". "" for

@@ -185,6 +185,7 @@ const char *recipe_foreign_say(char out[RECIPE_FOREIGN_SIZE], const struct recip
     if (foreign->path)
         snprintf(out, RECIPE_FOREIGN_SIZE, "what %s calls %s is %s here", foreign->of, foreign->name, foreign->path);
     else
-        snprintf(out, RECIPE_FOREIGN_SIZE, "%s of %s has no equal here (schema/UPSTREAM.md lists what is absent)", foreign->name, foreign->of);
+        snprintf(out, RECIPE_FOREIGN_SIZE, "%s of %s has no equal here (schema/UPSTREAM.md lists what is absent)", foreign->name,
+                 foreign->of);
     return out;
 }

@@ -15,8 +15,7 @@
 #define FILE_MAX (16u << 20)
 
 /* The text is copied first, because trainer_fail prints into the buffer that it is read from. */
-enum trainer_status recipe_blame(struct trainer_error *err, const char *name,
-                                 enum trainer_status status)
+enum trainer_status recipe_blame(struct trainer_error *err, const char *name, enum trainer_status status)
 {
     if (err) {
         char text[TRAINER_ERROR_TEXT_MAX];
@@ -27,14 +26,12 @@ enum trainer_status recipe_blame(struct trainer_error *err, const char *name,
 }
 
 /* Messages give line and column in the form that compilers print, so that editors can jump there. */
-json_t *recipe_object_parse(const char *name, const char *text, size_t length,
-                            struct trainer_error *err)
+json_t *recipe_object_parse(const char *name, const char *text, size_t length, struct trainer_error *err)
 {
     json_error_t error;
     json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
     if (!root) {
-        trainer_fail(err, TRAINER_EINVAL, "%s:%d:%d: %s", name, error.line, error.column,
-                     error.text);
+        trainer_fail(err, TRAINER_EINVAL, "%s:%d:%d: %s", name, error.line, error.column, error.text);
         return NULL;
     }
     if (json_is_object(root))
@@ -48,8 +45,7 @@ json_t *recipe_object_parse(const char *name, const char *text, size_t length,
  * Reads to the end and ignores the file's size, because the file may be a pipe. Reads up to one byte more than allowed,
  * to detect a file that is too large.
  */
-static enum trainer_status read_stream(char **text, size_t *length, FILE *in, const char *path,
-                                       struct trainer_error *err)
+static enum trainer_status read_stream(char **text, size_t *length, FILE *in, const char *path, struct trainer_error *err)
 {
     *text = malloc(FILE_MAX + 1u);
     if (!*text)
@@ -62,8 +58,7 @@ static enum trainer_status read_stream(char **text, size_t *length, FILE *in, co
     return TRAINER_OK;
 }
 
-enum trainer_status recipe_file_read(char **text, size_t *length, const char *path,
-                                     struct trainer_error *err)
+enum trainer_status recipe_file_read(char **text, size_t *length, const char *path, struct trainer_error *err)
 {
     *text = NULL;
     struct stat about;
@@ -71,8 +66,7 @@ enum trainer_status recipe_file_read(char **text, size_t *length, const char *pa
         return trainer_fail(err, TRAINER_EINVAL, "%s is not a regular file", path);
     FILE *in = fopen(path, "rb");
     if (!in)
-        return trainer_fail(err, errno == ENOENT ? TRAINER_ENOTFOUND : TRAINER_EIO, "%s: %s", path,
-                            strerror(errno));
+        return trainer_fail(err, errno == ENOENT ? TRAINER_ENOTFOUND : TRAINER_EIO, "%s: %s", path, strerror(errno));
     enum trainer_status status = read_stream(text, length, in, path, err);
     fclose(in);
     if (status != TRAINER_OK) {

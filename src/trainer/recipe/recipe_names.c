@@ -79,7 +79,7 @@ enum { N_NAMES = sizeof names / sizeof *names };
 
 static const struct {
     const char *path, *alias;
-/*
+    /*
  * At most one older key for each path. The older key is an alias of the key inside its object, and of the short name.
  */
 } aliases[] = {
@@ -109,8 +109,7 @@ static bool is_called(size_t i, const char *text)
 /* ---- names of fields ---------------------------------------------------------------------- */
 
 /* algorithm.* has no "env." prefix because people write it without; no setting of the root begins with "algorithm.". */
-static void full_path(char path[PATH_SIZE], const struct recipe_table *table,
-                      const struct recipe_field *field)
+static void full_path(char path[PATH_SIZE], const struct recipe_table *table, const struct recipe_field *field)
 {
     bool env = table == &recipe_task && strncmp(field->path, "algorithm.", 10) != 0;
     snprintf(path, PATH_SIZE, "%s%s", env ? "env." : "", field->path);
@@ -136,8 +135,7 @@ const char *recipe_short_name(const struct recipe_table *table, const struct rec
  * Also writes the path, because messages name both, and because the returned name may be the path in the caller's
  * buffer.
  */
-const char *recipe_name(const struct recipe_table *table, const struct recipe_field *field,
-                        char path[PATH_SIZE])
+const char *recipe_name(const struct recipe_table *table, const struct recipe_field *field, char path[PATH_SIZE])
 {
     const char *name = recipe_short_name(table, field);
     full_path(path, table, field);
@@ -145,8 +143,7 @@ const char *recipe_name(const struct recipe_table *table, const struct recipe_fi
 }
 
 /* A setting that was added to recipe_fields.c but not here still appears in rows that change it. */
-enum recipe_shown recipe_shown_when(const struct recipe_table *table,
-                                    const struct recipe_field *field)
+enum recipe_shown recipe_shown_when(const struct recipe_table *table, const struct recipe_field *field)
 {
     size_t i = place_of(table, field);
     return i < N_NAMES ? names[i].shown : RECIPE_SHOWN_CHANGED;
@@ -175,8 +172,7 @@ static void renew(char path[PATH_SIZE])
     for (size_t i = 0; i < N_ALIASES; i++) {
         const char *dot = strrchr(aliases[i].path, '.');
         size_t stem = (size_t)(dot - aliases[i].path) + 1;
-        if (strncmp(path, aliases[i].path, stem) == 0 &&
-            strcmp(path + stem, aliases[i].alias) == 0) {
+        if (strncmp(path, aliases[i].path, stem) == 0 && strcmp(path + stem, aliases[i].alias) == 0) {
             strcpy(path, aliases[i].path);
             return;
         }
@@ -240,8 +236,7 @@ static enum trainer_status unknown(const char *setting, struct trainer_error *er
         for (size_t i = 0; i < tables[t]->n; i++) {
             const struct recipe_field *field = &tables[t]->fields[i];
             const char *name = recipe_name(tables[t], field, path);
-            unsigned by_name = rl_name_distance(sought, name),
-                     by_path = rl_name_distance(sought, path);
+            unsigned by_name = rl_name_distance(sought, name), by_path = rl_name_distance(sought, path);
             if (by_name < best || by_path < best) {
                 best = by_name < by_path ? by_name : by_path;
                 snprintf(nearest, sizeof nearest, "%s", by_name < by_path ? name : path);
@@ -279,8 +274,7 @@ static json_t *environments(json_t *object)
     return json_object_get(object, "environments");
 }
 
-enum trainer_status recipe_put(json_t *object, const char *setting, json_t *value,
-                               struct trainer_error *err)
+enum trainer_status recipe_put(json_t *object, const char *setting, json_t *value, struct trainer_error *err)
 {
     struct target target;
     if (!find_target(&target, setting))
@@ -288,16 +282,14 @@ enum trainer_status recipe_put(json_t *object, const char *setting, json_t *valu
     if (target.table == &recipe_root)
         return put_below(object, target.path, value)
                    ? TRAINER_OK
-                   : trainer_fail(err, TRAINER_EINVAL, "%s: its parent is not an object",
-                                  setting);
+                   : trainer_fail(err, TRAINER_EINVAL, "%s: its parent is not an object", setting);
     json_t *list = environments(object);
     size_t n = json_array_size(list);
     bool all = target.environment < 0, good = all ? n > 0 : (size_t)target.environment < n;
     for (size_t i = 0; i < n && good; i++)
         if (all || i == (size_t)target.environment)
             good = put_below(json_array_get(list, i), target.path, value);
-    return good ? TRAINER_OK
-                : trainer_fail(err, TRAINER_EINVAL, "%s: no such place in the recipe", setting);
+    return good ? TRAINER_OK : trainer_fail(err, TRAINER_EINVAL, "%s: no such place in the recipe", setting);
 }
 
 bool recipe_setting_is_read(const struct trainer_recipe *recipe, const char *setting, char needs[256])
@@ -321,8 +313,7 @@ void recipe_called(char called[PATH_SIZE], const char *setting)
     if (!find_target(&target, setting) || target.environment >= 0)
         return;
     char path[PATH_SIZE];
-    snprintf(called, PATH_SIZE, "%s",
-             recipe_name(target.table, recipe_find(target.table, target.path), path));
+    snprintf(called, PATH_SIZE, "%s", recipe_name(target.table, recipe_find(target.table, target.path), path));
 }
 
 /* Follows only the first `length` bytes of path, because the tables hold complete paths whose last part is the key. */
@@ -397,15 +388,13 @@ static bool is_taken(json_t *root, const char *path)
     return json_object_get(object_at(base, rest, (size_t)(key - rest)), key) != NULL;
 }
 
-static enum trainer_status place_name(json_t *root, const char *name, const char *path,
-                                      struct trainer_error *err)
+static enum trainer_status place_name(json_t *root, const char *name, const char *path, struct trainer_error *err)
 {
     json_t *value = json_incref(json_object_get(root, name));
     if (!value)
         return TRAINER_OK;
     json_object_del(root, name);
-    enum trainer_status status =
-        is_taken(root, path) ? twice(name, path, err) : recipe_put(root, path, value, err);
+    enum trainer_status status = is_taken(root, path) ? twice(name, path, err) : recipe_put(root, path, value, err);
     json_decref(value);
     return status;
 }
@@ -452,7 +441,8 @@ static enum trainer_status place_teacher(json_t *algorithm, struct trainer_error
         return teach_by_policy(algorithm)
                    ? TRAINER_OK
                    : trainer_fail(err, TRAINER_EINVAL,
-                                  "algorithm.teacher policy needs algorithm.name opsd, or algorithm.distill.how advantage or loss: the live "
+                                  "algorithm.teacher policy needs algorithm.name opsd, or algorithm.distill.how advantage or "
+                                  "loss: the live "
                                   "policy teaches nothing without a hint, because its distance to itself is 0");
     if (!json_is_object(teacher))
         return TRAINER_OK;
@@ -494,8 +484,9 @@ static enum trainer_status inherit_algorithm(json_t *root, struct trainer_error 
     }
     json_decref(of_run);
     json_object_del(root, "algorithm");
-    return used || !json_is_array(list) ? TRAINER_OK
-                                        : trainer_fail(err, TRAINER_EINVAL, "algorithm has no effect: each environment names its own");
+    return used || !json_is_array(list)
+               ? TRAINER_OK
+               : trainer_fail(err, TRAINER_EINVAL, "algorithm has no effect: each environment names its own");
 }
 
 /*

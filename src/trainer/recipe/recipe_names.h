@@ -18,10 +18,8 @@ enum recipe_shown {
 };
 
 /* Returns the short name, or the path if there is none ("env.k_max", "model.heads"). */
-const char *recipe_name(const struct recipe_table *table, const struct recipe_field *field,
-                        char path[128]);
-enum recipe_shown recipe_shown_when(const struct recipe_table *table,
-                                    const struct recipe_field *field);
+const char *recipe_name(const struct recipe_table *table, const struct recipe_field *field, char path[128]);
+enum recipe_shown recipe_shown_when(const struct recipe_table *table, const struct recipe_field *field);
 
 /* Returns the short name, or NULL if there is none. */
 const char *recipe_short_name(const struct recipe_table *table, const struct recipe_field *field);
@@ -40,8 +38,7 @@ enum trainer_status recipe_canonical(json_t *object, struct trainer_error *err);
  * environments), "environments[1].algorithm.alpha", or "env1.alpha" as rows name it. object is in canonical form; missing objects are created. An
  * unknown name is refused, and the message names the nearest known one.
  */
-enum trainer_status recipe_put(json_t *object, const char *setting, json_t *value,
-                               struct trainer_error *err);
+enum trainer_status recipe_put(json_t *object, const char *setting, json_t *value, struct trainer_error *err);
 
 /*
  * Whether something in the recipe reads a setting, which is given in one of these forms; a setting of all environments

@@ -3,12 +3,11 @@
 
 unsigned recipe_needs(const struct trainer_recipe *recipe, int32_t task)
 {
-    static const unsigned teachers[] = {[TRAINER_TEACHER_CHECKPOINT] = RL_NEED_FROZEN_REFERENCE,
-                                        [TRAINER_TEACHER_POLICY] = RL_NEED_POLICY_REFERENCE};
+    static const unsigned teachers[] = {
+        [TRAINER_TEACHER_CHECKPOINT] = RL_NEED_FROZEN_REFERENCE, [TRAINER_TEACHER_POLICY] = RL_NEED_POLICY_REFERENCE};
     const struct trainer_algorithm *algorithm = &recipe->tasks[task].algorithm;
     bool distils = algorithm->distill.how != TRAINER_DISTILL_NONE;
-    return rl_algorithm_at(algorithm->name)->needs |
-           (distils ? teachers[algorithm->distill.teacher] : 0);
+    return rl_algorithm_at(algorithm->name)->needs | (distils ? teachers[algorithm->distill.teacher] : 0);
 }
 
 bool recipe_has_teacher(const struct trainer_recipe *recipe, int32_t task)

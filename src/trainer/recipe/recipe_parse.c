@@ -17,9 +17,8 @@
 
 #define PATH_SIZE 128
 
-static enum trainer_status read_object(struct trainer_recipe *recipe, void *base,
-                                       const struct recipe_place *place, json_t *object,
-                                       struct trainer_error *err);
+static enum trainer_status read_object(struct trainer_recipe *recipe, void *base, const struct recipe_place *place,
+                                       json_t *object, struct trainer_error *err);
 
 static void init_task(struct trainer_recipe *recipe, int32_t i)
 {
@@ -36,8 +35,7 @@ void trainer_recipe_init(struct trainer_recipe *recipe)
 }
 
 /* The message shows the key as JSON, because the key may contain any characters. */
-static enum trainer_status unknown_key(const struct recipe_place *place, const char *key,
-                                       struct trainer_error *err)
+static enum trainer_status unknown_key(const struct recipe_place *place, const char *key, struct trainer_error *err)
 {
     char nearest[PATH_SIZE], shown[64], where[PATH_SIZE];
     json_t *string = json_string(key);
@@ -52,12 +50,11 @@ static enum trainer_status unknown_key(const struct recipe_place *place, const c
     if (foreign)
         return trainer_fail(err, TRAINER_EINVAL, "%s%sunknown key %s; %s", where, where[0] ? ": " : "", shown,
                             recipe_foreign_say(said, foreign));
-    return trainer_fail(err, TRAINER_EINVAL, "%s%sunknown key %s; the nearest known one is %s",
-                        where, where[0] ? ": " : "", shown, nearest);
+    return trainer_fail(err, TRAINER_EINVAL, "%s%sunknown key %s; the nearest known one is %s", where, where[0] ? ": " : "",
+                        shown, nearest);
 }
 
-static enum trainer_status wrong_type(const char *path, const char *needed, const json_t *value,
-                                      struct trainer_error *err)
+static enum trainer_status wrong_type(const char *path, const char *needed, const json_t *value, struct trainer_error *err)
 {
     char shown[64];
     recipe_shown(shown, value);
@@ -78,8 +75,7 @@ static void init_algorithm(struct trainer_algorithm *algorithm, const json_t *ta
  * Each environment starts from the defaults and not from the previous environment, so that the order of the list does
  * not matter.
  */
-static enum trainer_status read_tasks(struct trainer_recipe *recipe, json_t *list,
-                                      struct trainer_error *err)
+static enum trainer_status read_tasks(struct trainer_recipe *recipe, json_t *list, struct trainer_error *err)
 {
     enum trainer_status status = TRAINER_OK;
     size_t n = json_array_size(list);
@@ -105,8 +101,7 @@ static enum trainer_status read_tasks(struct trainer_recipe *recipe, json_t *lis
  * A key with a dot is refused, because it would reach into other objects: {"training.lr": 1} inside "loss" would be
  * found in the table.
  */
-static enum trainer_status read_key(struct trainer_recipe *recipe, void *base,
-                                    const struct recipe_place *place, const char *key,
+static enum trainer_status read_key(struct trainer_recipe *recipe, void *base, const struct recipe_place *place, const char *key,
                                     json_t *value, struct trainer_error *err)
 {
     char path[PATH_SIZE], shown[PATH_SIZE];
@@ -125,15 +120,13 @@ static enum trainer_status read_key(struct trainer_recipe *recipe, void *base,
     return read_object(recipe, base, &inside, value, err);
 }
 
-static enum trainer_status read_object(struct trainer_recipe *recipe, void *base,
-                                       const struct recipe_place *place, json_t *object,
-                                       struct trainer_error *err)
+static enum trainer_status read_object(struct trainer_recipe *recipe, void *base, const struct recipe_place *place,
+                                       json_t *object, struct trainer_error *err)
 {
     const char *key;
     json_t *value;
     enum trainer_status status = TRAINER_OK;
-    json_object_foreach(object, key, value)
-    {
+    json_object_foreach(object, key, value) {
         status = read_key(recipe, base, place, key, value, err);
         if (status != TRAINER_OK)
             break;
@@ -142,8 +135,7 @@ static enum trainer_status read_object(struct trainer_recipe *recipe, void *base
 }
 
 /* Reads and checks a recipe, and accepts settings that nothing reads: an earlier trial may have been run with them. */
-enum trainer_status recipe_from_recorded_json(struct trainer_recipe *recipe, json_t *object,
-                                              struct trainer_error *err)
+enum trainer_status recipe_from_recorded_json(struct trainer_recipe *recipe, json_t *object, struct trainer_error *err)
 {
     struct recipe_place top = {&recipe_root, "", ""};
     trainer_recipe_init(recipe);
@@ -154,8 +146,7 @@ enum trainer_status recipe_from_recorded_json(struct trainer_recipe *recipe, jso
 }
 
 /* No recipe leaves this function unchecked. */
-enum trainer_status recipe_from_json(struct trainer_recipe *recipe, json_t *object,
-                                     struct trainer_error *err)
+enum trainer_status recipe_from_json(struct trainer_recipe *recipe, json_t *object, struct trainer_error *err)
 {
     enum trainer_status status = recipe_from_recorded_json(recipe, object, err);
     return status == TRAINER_OK ? recipe_check_read(recipe, err) : status;
@@ -171,14 +162,14 @@ static bool is_moved(const struct trainer_change *change)
  * A change is refused if nothing reads its setting, even if it sets the default: somebody asked for it, and it would do
  * nothing.
  */
-static enum trainer_status check_changes(const struct trainer_recipe *recipe, const struct trainer_change *changes,
-                                         size_t n, struct trainer_error *err)
+static enum trainer_status check_changes(const struct trainer_recipe *recipe, const struct trainer_change *changes, size_t n,
+                                         struct trainer_error *err)
 {
     for (size_t i = 0; i < n; i++) {
         char needs[256];
         if (!is_moved(&changes[i]) && !recipe_setting_is_read(recipe, changes[i].setting, needs))
-            return trainer_fail(err, TRAINER_EINVAL, "%s is %.60s, but nothing reads it: it needs %s",
-                                changes[i].setting, changes[i].value, needs);
+            return trainer_fail(err, TRAINER_EINVAL, "%s is %.60s, but nothing reads it: it needs %s", changes[i].setting,
+                                changes[i].value, needs);
     }
     return TRAINER_OK;
 }
@@ -187,8 +178,7 @@ static enum trainer_status check_changes(const struct trainer_recipe *recipe, co
  * The value is read as JSON, or as text if it is not valid JSON: --set lr=1e-3 and --set loss.name=turn both work
  * without quotes. is_text is for values such as a file whose name is 1.
  */
-static enum trainer_status change(json_t *object, const struct trainer_change *change,
-                                  struct trainer_error *err)
+static enum trainer_status change(json_t *object, const struct trainer_change *change, struct trainer_error *err)
 {
     json_t *value = change->is_text ? NULL : json_loads(change->value, JSON_DECODE_ANY, NULL);
     if (!value)
@@ -205,8 +195,7 @@ static enum trainer_status change(json_t *object, const struct trainer_change *c
  * order, so that the last --set wins, as usual on command lines.
  */
 static enum trainer_status parse_changed(struct trainer_recipe *recipe, bool recorded, const char *name, const char *text,
-                                         size_t length, const struct trainer_change *changes, size_t n,
-                                         struct trainer_error *err)
+                                         size_t length, const struct trainer_change *changes, size_t n, struct trainer_error *err)
 {
     json_t *object = recipe_object_parse(name, text, length, err);
     if (!object)
@@ -222,49 +211,43 @@ static enum trainer_status parse_changed(struct trainer_recipe *recipe, bool rec
     return status == TRAINER_OK ? status : recipe_blame(err, name, status);
 }
 
-enum trainer_status trainer_recipe_parse_changed(struct trainer_recipe *recipe, const char *name,
-                                                 const char *text, size_t length,
-                                                 const struct trainer_change *changes, size_t n,
-                                                 struct trainer_error *err)
+enum trainer_status trainer_recipe_parse_changed(struct trainer_recipe *recipe, const char *name, const char *text, size_t length,
+                                                 const struct trainer_change *changes, size_t n, struct trainer_error *err)
 {
     return parse_changed(recipe, false, name, text, length, changes, n, err);
 }
 
-enum trainer_status trainer_recipe_parse_recorded(struct trainer_recipe *recipe, const char *name,
-                                                  const char *text, size_t length,
-                                                  const struct trainer_change *changes, size_t n,
+enum trainer_status trainer_recipe_parse_recorded(struct trainer_recipe *recipe, const char *name, const char *text,
+                                                  size_t length, const struct trainer_change *changes, size_t n,
                                                   struct trainer_error *err)
 {
     return parse_changed(recipe, true, name, text, length, changes, n, err);
 }
 
-enum trainer_status trainer_recipe_parse(struct trainer_recipe *recipe, const char *name,
-                                         const char *text, size_t length, struct trainer_error *err)
+enum trainer_status trainer_recipe_parse(struct trainer_recipe *recipe, const char *name, const char *text, size_t length,
+                                         struct trainer_error *err)
 {
     return trainer_recipe_parse_changed(recipe, name, text, length, NULL, 0, err);
 }
 
-static enum trainer_status load(struct trainer_recipe *recipe, const char *path, bool recorded,
-                                struct trainer_error *err)
+static enum trainer_status load(struct trainer_recipe *recipe, const char *path, bool recorded, struct trainer_error *err)
 {
     char *text;
     size_t length;
     enum trainer_status status = recipe_file_read(&text, &length, path, err);
     if (status == TRAINER_OK)
-        status = (recorded ? trainer_recipe_parse_recorded : trainer_recipe_parse_changed)(
-            recipe, path, text, length, NULL, 0, err);
+        status =
+            (recorded ? trainer_recipe_parse_recorded : trainer_recipe_parse_changed)(recipe, path, text, length, NULL, 0, err);
     free(text);
     return status;
 }
 
-enum trainer_status trainer_recipe_load(struct trainer_recipe *recipe, const char *path,
-                                        struct trainer_error *err)
+enum trainer_status trainer_recipe_load(struct trainer_recipe *recipe, const char *path, struct trainer_error *err)
 {
     return load(recipe, path, false, err);
 }
 
-enum trainer_status trainer_recipe_load_recorded(struct trainer_recipe *recipe, const char *path,
-                                                 struct trainer_error *err)
+enum trainer_status trainer_recipe_load_recorded(struct trainer_recipe *recipe, const char *path, struct trainer_error *err)
 {
     return load(recipe, path, true, err);
 }

@@ -16,18 +16,16 @@
  * The top level uses unevaluatedProperties and not additionalProperties, because a sweep's schema refers to this
  * definition and adds its own keys, which additionalProperties would refuse.
  */
-static const char head[] =
-    "{\n"
-    "  \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
-    "  \"title\": \"A recipe: everything that makes one training run. Every key "
-    "has a default.\",\n"
-    "  \"$ref\": \"#/$defs/recipe\",\n"
-    "  \"unevaluatedProperties\": false,\n"
-    "  \"$defs\": {";
+static const char head[] = "{\n"
+                           "  \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
+                           "  \"title\": \"A recipe: everything that makes one training run. Every key "
+                           "has a default.\",\n"
+                           "  \"$ref\": \"#/$defs/recipe\",\n"
+                           "  \"unevaluatedProperties\": false,\n"
+                           "  \"$defs\": {";
 
 /* An infinite bound is left out, because JSON cannot express it and it restricts nothing. */
-static void print_bound(FILE *out, const char *name, const char *open_name,
-                        const struct recipe_bound *bound)
+static void print_bound(FILE *out, const char *name, const char *open_name, const struct recipe_bound *bound)
 {
     char text[32];
     recipe_number_text(text, bound->value);
@@ -54,8 +52,7 @@ static void print_type(FILE *out, const struct recipe_field *field)
     case RECIPE_CHOICE:
     case RECIPE_ALGORITHM: print_choices(out, field); break;
     case RECIPE_TEXT:
-        fprintf(out, "\"type\": \"string\", \"maxLength\": %zu, \"pattern\": \"" ONE_LINE "\"",
-                field->size - 1);
+        fprintf(out, "\"type\": \"string\", \"maxLength\": %zu, \"pattern\": \"" ONE_LINE "\"", field->size - 1);
         break;
     default:
         fprintf(out, "\"type\": \"%s\"", field->kind == RECIPE_REAL ? "number" : "integer");
@@ -106,8 +103,7 @@ static char *describe(const struct recipe_table *table, const struct recipe_fiel
 }
 
 /* The indentation is that of the published file, which people read and which the test compares byte for byte. */
-static void print_property(FILE *out, const struct recipe_table *table,
-                           const struct recipe_field *field, const void *initial)
+static void print_property(FILE *out, const struct recipe_table *table, const struct recipe_field *field, const void *initial)
 {
     char *text = describe(table, field);
     fprintf(out, "\"%s\": {\n          \"description\": ", recipe_key(field));
@@ -117,9 +113,8 @@ static void print_property(FILE *out, const struct recipe_table *table,
     if (field->kind == RECIPE_OBJECT) {
         fprintf(out, "\"$ref\": \"#/$defs/%s\"", recipe_key(field));
     } else if (field->kind == RECIPE_TASKS) {
-        fprintf(out,
-                "\"type\": \"array\", \"minItems\": %g, \"maxItems\": %g, \"default\": [{}],\n",
-                field->low.value, field->high.value);
+        fprintf(out, "\"type\": \"array\", \"minItems\": %g, \"maxItems\": %g, \"default\": [{}],\n", field->low.value,
+                field->high.value);
         fputs("          \"items\": {\"$ref\": \"#/$defs/environment\"}", out);
     } else {
         print_type(out, field);
@@ -130,8 +125,7 @@ static void print_property(FILE *out, const struct recipe_table *table,
 }
 
 /* Prints another key for a property that is described in its own object. */
-static void print_reference(FILE *out, const char *key, const struct recipe_table *table,
-                            const struct recipe_field *field)
+static void print_reference(FILE *out, const char *key, const struct recipe_table *table, const struct recipe_field *field)
 {
     char object[64] = "recipe";
     const char *dot = strrchr(field->path, '.');
@@ -169,8 +163,8 @@ static void print_names(FILE *out)
 /*
  * Prints the direct members of the object `parent` of a table. Nested objects refuse unknown keys, as the parser does.
  */
-static void print_definition(FILE *out, const struct recipe_table *table, const char *parent,
-                             const char *name, const void *initial)
+static void print_definition(FILE *out, const struct recipe_table *table, const char *parent, const char *name,
+                             const void *initial)
 {
     const char *comma = "";
     bool open = table == &recipe_root && !parent[0]; /* at the top level a sweep adds its keys */
@@ -190,15 +184,13 @@ static void print_definition(FILE *out, const struct recipe_table *table, const 
     fputs("\n      }\n    }", out);
 }
 
-static void print_definitions(FILE *out, const struct recipe_table *table, const char *name,
-                              const void *initial)
+static void print_definitions(FILE *out, const struct recipe_table *table, const char *name, const void *initial)
 {
     print_definition(out, table, "", name, initial);
     for (size_t i = 0; i < table->n; i++)
         if (table->fields[i].kind == RECIPE_OBJECT) {
             fputs(",", out);
-            print_definition(out, table, table->fields[i].path, recipe_key(&table->fields[i]),
-                             initial);
+            print_definition(out, table, table->fields[i].path, recipe_key(&table->fields[i]), initial);
         }
 }
 

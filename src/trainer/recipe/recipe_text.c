@@ -145,8 +145,8 @@ char *trainer_recipe_text(const struct trainer_recipe *recipe)
  * A row never names a setting that nothing reads, because it would claim that the setting was on. The settings that
  * every row names stay in rows of trials that are not trained.
  */
-static bool is_named(const struct trainer_recipe *recipe, const struct trainer_task *task,
-                     const struct recipe_field *field, bool changed)
+static bool is_named(const struct trainer_recipe *recipe, const struct trainer_task *task, const struct recipe_field *field,
+                     bool changed)
 {
     const struct recipe_table *table = task ? &recipe_task : &recipe_root;
     bool read = recipe_is_read(recipe, task, field);
@@ -180,8 +180,7 @@ struct visited {
  * The first environment's settings have their plain names, because most recipes have one environment. Those of the
  * others begin with "env1.", "env2.", .., which --set accepts, too.
  */
-static void visit_field(const struct visited *v, const struct recipe_field *field, const void *base,
-                        const void *initial)
+static void visit_field(const struct visited *v, const struct recipe_field *field, const void *base, const void *initial)
 {
     char path[128], longer_path[160], name[160];
     const char *plain = recipe_name(v->task ? &recipe_task : &recipe_root, field, path);
@@ -193,9 +192,8 @@ static void visit_field(const struct visited *v, const struct recipe_field *fiel
         snprintf(name, sizeof name, "env%d.%s", v->environment, plain);
         snprintf(longer_path, sizeof longer_path, "environments[%d].%s", v->environment, field->path);
     }
-    const struct trainer_setting setting = {
-        name, longer_path, word ? NAN : recipe_number(field, base), word,
-        is_named(v->recipe, v->task, field, !recipe_is_default(field, base, initial))};
+    const struct trainer_setting setting = {name, longer_path, word ? NAN : recipe_number(field, base), word,
+                                            is_named(v->recipe, v->task, field, !recipe_is_default(field, base, initial))};
     v->visit(v->context, &setting);
 }
 
@@ -211,8 +209,7 @@ static void visit_table(const struct visited *v, const void *base, const void *i
  * Settings are compared with the defaults of the environment's own algorithm, because otherwise every setting in which
  * algorithms differ would count as changed.
  */
-void trainer_recipe_settings(const struct trainer_recipe *recipe, trainer_setting_fn *visit,
-                             void *context)
+void trainer_recipe_settings(const struct trainer_recipe *recipe, trainer_setting_fn *visit, void *context)
 {
     struct trainer_recipe initial;
     trainer_recipe_init(&initial);

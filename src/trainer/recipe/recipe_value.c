@@ -84,8 +84,7 @@ void recipe_number_text(char text[32], double number)
 void recipe_shown(char text[64], const json_t *value)
 {
     char json[1024] = ""; /* text that does not fit is dropped */
-    size_t length = json_dumpb(value, json, sizeof json - 1,
-                               JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
+    size_t length = json_dumpb(value, json, sizeof json - 1, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
     snprintf(text, 64, "%.60s%s", length > 0 ? json : "?", length > 60 ? ".." : "");
 }
 
@@ -103,11 +102,7 @@ static void describe_range(char *text, size_t size, const struct recipe_field *f
     if (isinf(high->value))
         snprintf(text, size, "%s %s %s%s", noun, side, from, low->open ? "" : " on");
     else
-        snprintf(text, size, "%s %s %s %s %s", noun, side, from,
-                 high->open  ? "and below"
-                 : low->open ? "and at most"
-                             : "to",
-                 to);
+        snprintf(text, size, "%s %s %s %s %s", noun, side, from, high->open ? "and below" : low->open ? "and at most" : "to", to);
 }
 
 static void describe_choices(char *text, size_t size, const struct recipe_field *field)
@@ -132,8 +127,8 @@ static void describe(char *text, size_t size, const struct recipe_field *field)
         snprintf(text, size, "true or false");
 }
 
-static enum trainer_status refuse(const struct recipe_field *field, const char *path,
-                                  const char *shown, struct trainer_error *err)
+static enum trainer_status refuse(const struct recipe_field *field, const char *path, const char *shown,
+                                  struct trainer_error *err)
 {
     char allowed[320];
     describe(allowed, sizeof allowed, field);
@@ -148,8 +143,8 @@ static bool within(const struct recipe_field *field, double number)
 {
     const struct recipe_bound *low = &field->low, *high = &field->high;
     bool whole = field->kind == RECIPE_REAL || number == floor(number);
-    return isfinite(number) && whole && number >= low->value && number <= high->value &&
-           !(low->open && number == low->value) && !(high->open && number == high->value);
+    return isfinite(number) && whole && number >= low->value && number <= high->value && !(low->open && number == low->value) &&
+           !(high->open && number == high->value);
 }
 
 /* A line break or control character in a name would break the row. */
@@ -189,8 +184,8 @@ static const char *nearest_choice(const struct recipe_field *field, const char *
     return nearest;
 }
 
-enum trainer_status recipe_value_read(const struct recipe_field *field, const char *path,
-                                      void *base, const json_t *value, struct trainer_error *err)
+enum trainer_status recipe_value_read(const struct recipe_field *field, const char *path, void *base, const json_t *value,
+                                      struct trainer_error *err)
 {
     const char *text = json_string_value(value);
     bool is_text = field->kind == RECIPE_TEXT;
@@ -210,13 +205,12 @@ enum trainer_status recipe_value_read(const struct recipe_field *field, const ch
     if (foreign)
         snprintf(near, sizeof near, "%s (%s)", shown, recipe_foreign_say(said, foreign));
     else
-        snprintf(near, sizeof near, "%s (the nearest known one is %s)", shown,
-                 nearest_choice(field, json_string_value(value)));
+        snprintf(near, sizeof near, "%s (the nearest known one is %s)", shown, nearest_choice(field, json_string_value(value)));
     return refuse(field, path, near, err);
 }
 
-static enum trainer_status check_text(const struct recipe_field *field, const char *path,
-                                      const char *text, struct trainer_error *err)
+static enum trainer_status check_text(const struct recipe_field *field, const char *path, const char *text,
+                                      struct trainer_error *err)
 {
     if (!memchr(text, 0, field->size))
         return refuse(field, path, "not terminated", err);
@@ -226,8 +220,8 @@ static enum trainer_status check_text(const struct recipe_field *field, const ch
 }
 
 /* Structs that a program filled in follow the same rules as files, with the same table and the same messages. */
-enum trainer_status recipe_value_check(const struct recipe_field *field, const char *path,
-                                       const void *base, struct trainer_error *err)
+enum trainer_status recipe_value_check(const struct recipe_field *field, const char *path, const void *base,
+                                       struct trainer_error *err)
 {
     char shown[32];
     if (field->kind == RECIPE_TEXT)
@@ -261,8 +255,7 @@ void recipe_value_words(char words[64], const struct recipe_field *field, const 
     recipe_number_text(number, recipe_number(field, base));
     if (field->kind == RECIPE_BOOL)
         snprintf(number, sizeof number, "%s", recipe_number(field, base) > 0 ? "true" : "false");
-    snprintf(words, 64, "%s",
-             recipe_is_choice(field) ? recipe_choice(field, (size_t)recipe_number(field, base)) : number);
+    snprintf(words, 64, "%s", recipe_is_choice(field) ? recipe_choice(field, (size_t)recipe_number(field, base)) : number);
 }
 
 /* null is never a valid value, so the printed text of an unchecked struct cannot be parsed as another recipe. */

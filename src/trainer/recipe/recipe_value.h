@@ -14,12 +14,12 @@ void recipe_value_init(const struct recipe_table *table, void *base);
 double recipe_number(const struct recipe_field *field, const void *base);
 
 /* Reads the value from JSON; path is used in the error message. */
-enum trainer_status recipe_value_read(const struct recipe_field *field, const char *path,
-                                      void *base, const json_t *value, struct trainer_error *err);
+enum trainer_status recipe_value_read(const struct recipe_field *field, const char *path, void *base, const json_t *value,
+                                      struct trainer_error *err);
 
 /* Checks a value that a program has set. */
-enum trainer_status recipe_value_check(const struct recipe_field *field, const char *path,
-                                       const void *base, struct trainer_error *err);
+enum trainer_status recipe_value_check(const struct recipe_field *field, const char *path, const void *base,
+                                       struct trainer_error *err);
 
 /* Prints the value as JSON. */
 void recipe_value_print(FILE *out, const struct recipe_field *field, const void *base);

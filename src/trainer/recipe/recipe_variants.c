@@ -45,8 +45,7 @@ size_t recipe_traced(const struct trainer_recipe *recipe, struct recipe_traced t
     return n;
 }
 
-void recipe_variant(struct trainer_recipe *variant, const struct trainer_recipe *recipe,
-                    const struct recipe_traced *traced)
+void recipe_variant(struct trainer_recipe *variant, const struct trainer_recipe *recipe, const struct recipe_traced *traced)
 {
     const struct recipe_field *field = traced->field;
     char *base = (char *)variant + ((const char *)base_of(recipe, traced->task) - (const char *)recipe);

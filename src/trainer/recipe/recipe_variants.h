@@ -24,8 +24,7 @@ enum { RECIPE_TRACED_MAX = 64 };
 size_t recipe_traced(const struct trainer_recipe *recipe, struct recipe_traced traced[RECIPE_TRACED_MAX]);
 
 /* Copies the recipe, and sets the setting to its default. */
-void recipe_variant(struct trainer_recipe *variant, const struct trainer_recipe *recipe,
-                    const struct recipe_traced *traced);
+void recipe_variant(struct trainer_recipe *variant, const struct trainer_recipe *recipe, const struct recipe_traced *traced);
 
 /* Writes the setting's name in rows: "clip_high", "env1.alpha". */
 void recipe_traced_name(char name[160], const struct recipe_traced *traced);

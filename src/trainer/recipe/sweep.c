@@ -38,12 +38,10 @@ struct plan {
     bool grid_first; /* order is "grid" */
 };
 
-static const char *const keys[] = {"name",   "recipe", "base",  "parent",
-                                   "trials", "grid",   "order", NULL};
+static const char *const keys[] = {"name", "recipe", "base", "parent", "trials", "grid", "order", NULL};
 
 /* The value is shown as JSON, so that "3" and 3 can be told apart. */
-static enum trainer_status wrong(const char *key, const char *needed, const json_t *value,
-                                 struct trainer_error *err)
+static enum trainer_status wrong(const char *key, const char *needed, const json_t *value, struct trainer_error *err)
 {
     char shown[64];
     recipe_shown(shown, value);
@@ -63,8 +61,7 @@ static enum trainer_status check_key(const char *key, struct trainer_error *err)
     json_t *string = json_string(key);
     recipe_shown(shown, string);
     json_decref(string);
-    return trainer_fail(err, TRAINER_EINVAL, "unknown key %s; the nearest known one is %s", shown,
-                        nearest);
+    return trainer_fail(err, TRAINER_EINVAL, "unknown key %s; the nearest known one is %s", shown, nearest);
 }
 
 static enum trainer_status check_keys(json_t *root, struct trainer_error *err)
@@ -72,8 +69,7 @@ static enum trainer_status check_keys(json_t *root, struct trainer_error *err)
     const char *key;
     json_t *value;
     enum trainer_status status = TRAINER_OK;
-    json_object_foreach(root, key, value)
-    {
+    json_object_foreach(root, key, value) {
         status = check_key(key, err);
         if (status != TRAINER_OK)
             break;
@@ -85,8 +81,8 @@ static enum trainer_status check_keys(json_t *root, struct trainer_error *err)
  * Reads a string of less than size bytes, or returns the fallback if the key is missing. An empty text is refused,
  * because an empty name would be invisible in rows and an empty parent would be ambiguous.
  */
-static enum trainer_status read_text(const char **text, json_t *root, const char *key, size_t size,
-                                     const char *fallback, struct trainer_error *err)
+static enum trainer_status read_text(const char **text, json_t *root, const char *key, size_t size, const char *fallback,
+                                     struct trainer_error *err)
 {
     const json_t *value = json_object_get(root, key);
     *text = value ? json_string_value(value) : fallback;
@@ -101,16 +97,14 @@ static enum trainer_status read_text(const char **text, json_t *root, const char
  * The path is relative to the sweep's file, as in other formats that include files. So a sweep that is moved together
  * with its recipe still works, from any working directory.
  */
-static enum trainer_status join_path(char path[TRAINER_PATH_MAX], const char *directory,
-                                     const char *file, struct trainer_error *err)
+static enum trainer_status join_path(char path[TRAINER_PATH_MAX], const char *directory, const char *file,
+                                     struct trainer_error *err)
 {
     bool relative = directory && file[0] != '/';
-    int length = snprintf(path, TRAINER_PATH_MAX, "%s%s%s", relative ? directory : "",
-                          relative ? "/" : "", file);
+    int length = snprintf(path, TRAINER_PATH_MAX, "%s%s%s", relative ? directory : "", relative ? "/" : "", file);
     if (length < TRAINER_PATH_MAX)
         return TRAINER_OK;
-    return trainer_fail(err, TRAINER_EINVAL, "recipe: the path is longer than %d bytes",
-                        TRAINER_PATH_MAX);
+    return trainer_fail(err, TRAINER_EINVAL, "recipe: the path is longer than %d bytes", TRAINER_PATH_MAX);
 }
 
 static enum trainer_status load_object(json_t **object, const char *path, struct trainer_error *err)
@@ -125,8 +119,7 @@ static enum trainer_status load_object(json_t **object, const char *path, struct
     return *object ? TRAINER_OK : TRAINER_EINVAL;
 }
 
-static enum trainer_status read_base(struct plan *plan, json_t *root, const char *directory,
-                                     struct trainer_error *err)
+static enum trainer_status read_base(struct plan *plan, json_t *root, const char *directory, struct trainer_error *err)
 {
     json_t *file = json_object_get(root, "recipe"), *over = json_object_get(root, "base");
     enum trainer_status status = TRAINER_OK;
@@ -149,9 +142,7 @@ static enum trainer_status read_base(struct plan *plan, json_t *root, const char
         status = recipe_canonical(over, err);
     if (status != TRAINER_OK)
         return status;
-    return !over || sweep_lay_over(plan->base, over)
-               ? TRAINER_OK
-               : trainer_fail(err, TRAINER_ENOMEM, "out of memory");
+    return !over || sweep_lay_over(plan->base, over) ? TRAINER_OK : trainer_fail(err, TRAINER_ENOMEM, "out of memory");
 }
 
 /* ---- trials and grid ---------------------------------------------------------------------- */
@@ -167,8 +158,7 @@ static enum trainer_status read_trials(struct plan *plan, json_t *root, struct t
     plan->n_trials = json_array_size(plan->trials);
     if (plan->n_trials == 0)
         return wrong("trials", "a list of objects", plan->trials, err);
-    json_array_foreach(plan->trials, i, trial)
-    {
+    json_array_foreach(plan->trials, i, trial) {
         if (!json_is_object(trial))
             return wrong("trials", "a list of objects", trial, err);
         enum trainer_status status = recipe_canonical(trial, err);
@@ -192,7 +182,8 @@ static enum trainer_status check_axis(const char *path, json_t *values, struct t
     size_t i;
     json_t *value;
     bool good = json_array_size(values) > 0;
-    json_array_foreach(values, i, value) good = good && is_scalar(value);
+    json_array_foreach(values, i, value)
+        good = good && is_scalar(value);
     return good ? TRAINER_OK : wrong(path, "a list of numbers, texts or booleans", values, err);
 }
 
@@ -208,8 +199,7 @@ static enum trainer_status read_grid(struct plan *plan, json_t *root, struct tra
     if (!json_is_object(plan->grid))
         return wrong("grid", "an object", plan->grid, err);
     plan->n_points = 1;
-    json_object_foreach(plan->grid, path, values)
-    {
+    json_object_foreach(plan->grid, path, values) {
         status = check_axis(path, values, err);
         if (status != TRAINER_OK)
             return recipe_blame(err, "grid", status);
@@ -237,8 +227,8 @@ static enum trainer_status read_order(struct plan *plan, json_t *root, struct tr
 }
 
 /* Unknown keys are checked first, because a misspelt "grid" would leave a valid sweep of one trial. */
-static enum trainer_status read_plan(struct plan *plan, struct trainer_sweep *sweep, json_t *root,
-                                     const char *directory, struct trainer_error *err)
+static enum trainer_status read_plan(struct plan *plan, struct trainer_sweep *sweep, json_t *root, const char *directory,
+                                     struct trainer_error *err)
 {
     const char *name = NULL;
     enum trainer_status status = check_keys(root, err);
@@ -285,8 +275,7 @@ static void name_axis(char name[128], json_t *grid, const char *path)
     json_t *values;
     recipe_called(called, path);
     const char *dot = strrchr(called, '.'), *last = dot ? dot + 1 : called;
-    json_object_foreach(grid, other, values)
-    {
+    json_object_foreach(grid, other, values) {
         recipe_called(other_called, other);
         const char *its = strrchr(other_called, '.');
         if (strcmp(other, path) != 0 && strcmp(its ? its + 1 : other_called, last) == 0)
@@ -311,16 +300,14 @@ static void scalar_text(char *text, size_t size, const json_t *value)
  * fastest, as in nested loops. A name that does not fit is refused and not truncated, because truncated names could be
  * equal and would then be refused with a message that explains less.
  */
-static enum trainer_status apply_point(const struct plan *plan, size_t g, json_t *recipe,
-                                       char suffix[TRAINER_TRIAL_NAME_MAX],
+static enum trainer_status apply_point(const struct plan *plan, size_t g, json_t *recipe, char suffix[TRAINER_TRIAL_NAME_MAX],
                                        struct trainer_error *err)
 {
     const char *path;
     json_t *values;
     size_t stride = plan->n_points, used = 0;
     suffix[0] = 0;
-    json_object_foreach(plan->grid, path, values)
-    {
+    json_object_foreach(plan->grid, path, values) {
         char text[TRAINER_TRIAL_NAME_MAX], name[128];
         size_t n = json_array_size(values);
         stride /= n;
@@ -345,8 +332,7 @@ static enum trainer_status apply_point(const struct plan *plan, size_t g, json_t
  */
 static json_t *lay_trial(const struct plan *plan, size_t t)
 {
-    json_t *recipe = json_deep_copy(plan->base),
-           *trial = json_copy(json_array_get(plan->trials, t));
+    json_t *recipe = json_deep_copy(plan->base), *trial = json_copy(json_array_get(plan->trials, t));
     json_object_del(trial, "parent");
     bool made = recipe && trial && sweep_lay_over(recipe, trial);
     json_decref(trial);
@@ -356,13 +342,12 @@ static json_t *lay_trial(const struct plan *plan, size_t t)
     return NULL;
 }
 
-static enum trainer_status read_recipe(const struct plan *plan, struct trainer_trial *trial,
-                                       size_t t, size_t g, struct trainer_error *err)
+static enum trainer_status read_recipe(const struct plan *plan, struct trainer_trial *trial, size_t t, size_t g,
+                                       struct trainer_error *err)
 {
     char suffix[TRAINER_TRIAL_NAME_MAX];
     json_t *recipe = lay_trial(plan, t);
-    enum trainer_status status =
-        recipe ? TRAINER_OK : trainer_fail(err, TRAINER_ENOMEM, "out of memory");
+    enum trainer_status status = recipe ? TRAINER_OK : trainer_fail(err, TRAINER_ENOMEM, "out of memory");
     if (status == TRAINER_OK)
         status = apply_point(plan, g, recipe, suffix, err);
     if (status == TRAINER_OK)
@@ -381,12 +366,12 @@ static enum trainer_status read_recipe(const struct plan *plan, struct trainer_t
  * grid point: the child at lr=0.1 starts from the parent that ran with lr=0.1. Any other name is an id in the store,
  * which this library does not know; the night looks it up.
  */
-static enum trainer_status read_parent(const struct plan *plan, struct trainer_trial *trial,
-                                       size_t t, size_t g, struct trainer_error *err)
+static enum trainer_status read_parent(const struct plan *plan, struct trainer_trial *trial, size_t t, size_t g,
+                                       struct trainer_error *err)
 {
     const char *parent;
-    enum trainer_status status = read_text(&parent, json_array_get(plan->trials, t), "parent",
-                                           sizeof trial->parent_name, plan->parent, err);
+    enum trainer_status status =
+        read_text(&parent, json_array_get(plan->trials, t), "parent", sizeof trial->parent_name, plan->parent, err);
     if (status != TRAINER_OK)
         return status;
     trial->parent = strcmp(parent, "base") == 0 ? TRAINER_PARENT_BASE : TRAINER_PARENT_OTHER;
@@ -396,8 +381,7 @@ static enum trainer_status read_parent(const struct plan *plan, struct trainer_t
         if (strcmp(trial_name(plan, other), parent) != 0)
             continue;
         if (other >= t)
-            return trainer_fail(err, TRAINER_EINVAL, "its parent '%s' does not come before it",
-                                parent);
+            return trainer_fail(err, TRAINER_EINVAL, "its parent '%s' does not come before it", parent);
         trial->parent = TRAINER_PARENT_TRIAL;
         trial->parent_trial = position(plan, other, g);
         return TRAINER_OK;
@@ -426,8 +410,7 @@ static void forget_errands(struct trainer_judge *judge)
  * expectation are left out because they may be reworded, and threads because they change no result. The parent's key is
  * included, so that a change at the top of a chain runs the whole chain again.
  */
-static enum trainer_status make_key(struct trainer_trial *trial, const struct trainer_trial *trials,
-                                    struct trainer_error *err)
+static enum trainer_status make_key(struct trainer_trial *trial, const struct trainer_trial *trials, struct trainer_error *err)
 {
     char parent[TRAINER_NAME_MAX + 32];
     struct trainer_recipe recipe = trial->recipe;
@@ -438,8 +421,7 @@ static enum trainer_status make_key(struct trainer_trial *trial, const struct tr
     if (!text)
         return trainer_no_memory(err, sizeof recipe);
     uint64_t above = trial->parent == TRAINER_PARENT_TRIAL ? trials[trial->parent_trial].key : 0;
-    snprintf(parent, sizeof parent, "%d %016llx %s", (int)trial->parent, (unsigned long long)above,
-             trial->parent_name);
+    snprintf(parent, sizeof parent, "%d %016llx %s", (int)trial->parent, (unsigned long long)above, trial->parent_name);
     trial->key = XXH64(parent, strlen(parent), XXH64(text, strlen(text), 0));
     free(text);
     return TRAINER_OK;
@@ -454,8 +436,8 @@ static size_t trial_at(const struct plan *plan, size_t i)
 }
 
 /* Trials are expanded in the order of the night, because a trial's key needs its parent's key. */
-static enum trainer_status expand_trial(const struct plan *plan, struct trainer_trial *trials,
-                                        size_t i, struct trainer_error *err)
+static enum trainer_status expand_trial(const struct plan *plan, struct trainer_trial *trials, size_t i,
+                                        struct trainer_error *err)
 {
     struct trainer_trial *trial = &trials[i];
     size_t t = trial_at(plan, i);
@@ -483,8 +465,7 @@ static int by_key(const void *a, const void *b)
 }
 
 /* Sorts the trials, because comparing a grid of 10,000 trials pair by pair would be noticeably slow. */
-static enum trainer_status check_unique(const struct trainer_sweep *sweep,
-                                        int (*compare)(const void *, const void *),
+static enum trainer_status check_unique(const struct trainer_sweep *sweep, int (*compare)(const void *, const void *),
                                         const char *what, struct trainer_error *err)
 {
     enum trainer_status status = TRAINER_OK;
@@ -496,9 +477,9 @@ static enum trainer_status check_unique(const struct trainer_sweep *sweep,
     qsort(sorted, sweep->n, sizeof *sorted, compare);
     for (size_t i = 1; i < sweep->n && status == TRAINER_OK; i++)
         if (compare(&sorted[i - 1], &sorted[i]) == 0)
-            status = trainer_fail(err, TRAINER_EINVAL, "trials %zu and %zu, '%s', have the same %s",
-                                  (size_t)(sorted[i - 1] - sweep->trials),
-                                  (size_t)(sorted[i] - sweep->trials), sorted[i]->name, what);
+            status =
+                trainer_fail(err, TRAINER_EINVAL, "trials %zu and %zu, '%s', have the same %s",
+                             (size_t)(sorted[i - 1] - sweep->trials), (size_t)(sorted[i] - sweep->trials), sorted[i]->name, what);
     free(sorted);
     return status;
 }
@@ -507,8 +488,7 @@ static enum trainer_status check_unique(const struct trainer_sweep *sweep,
  * Names are checked first, because two equal trials have both equal names and equal keys, and the message about names
  * explains more.
  */
-static enum trainer_status expand(struct trainer_sweep *sweep, const struct plan *plan,
-                                  struct trainer_error *err)
+static enum trainer_status expand(struct trainer_sweep *sweep, const struct plan *plan, struct trainer_error *err)
 {
     enum trainer_status status = TRAINER_OK;
     sweep->n = plan->n_trials * plan->n_points;
@@ -518,17 +498,15 @@ static enum trainer_status expand(struct trainer_sweep *sweep, const struct plan
     for (size_t i = 0; i < sweep->n && status == TRAINER_OK; i++)
         status = expand_trial(plan, sweep->trials, i, err);
     for (size_t i = 0; i < sweep->n && status == TRAINER_OK; i++)
-        status = sweep_check_given(sweep->trials, sweep->n, i, json_array_get(plan->trials, trial_at(plan, i)),
-                                   plan->grid, err);
+        status = sweep_check_given(sweep->trials, sweep->n, i, json_array_get(plan->trials, trial_at(plan, i)), plan->grid, err);
     if (status == TRAINER_OK)
         status = check_unique(sweep, by_name, "name", err);
     return status == TRAINER_OK ? check_unique(sweep, by_key, "recipe", err) : status;
 }
 
 /* The caller's pointer is set last, so that the caller gets a complete sweep or none. */
-enum trainer_status trainer_sweep_parse(struct trainer_sweep **sweep, const char *name,
-                                        const char *text, size_t length, const char *directory,
-                                        struct trainer_error *err)
+enum trainer_status trainer_sweep_parse(struct trainer_sweep **sweep, const char *name, const char *text, size_t length,
+                                        const char *directory, struct trainer_error *err)
 {
     struct plan plan = {0};
     *sweep = NULL;
@@ -536,8 +514,7 @@ enum trainer_status trainer_sweep_parse(struct trainer_sweep **sweep, const char
     if (!root)
         return TRAINER_EINVAL;
     struct trainer_sweep *made = calloc(1, sizeof *made);
-    enum trainer_status status =
-        made ? read_plan(&plan, made, root, directory, err) : trainer_no_memory(err, sizeof *made);
+    enum trainer_status status = made ? read_plan(&plan, made, root, directory, err) : trainer_no_memory(err, sizeof *made);
     if (status == TRAINER_OK)
         status = expand(made, &plan, err);
     json_decref(plan.base);
@@ -557,8 +534,7 @@ static char *directory_of(const char *path)
     return slash ? strndup(length ? path : "/", length ? length : 1) : strdup(".");
 }
 
-enum trainer_status trainer_sweep_load(struct trainer_sweep **sweep, const char *path,
-                                       struct trainer_error *err)
+enum trainer_status trainer_sweep_load(struct trainer_sweep **sweep, const char *path, struct trainer_error *err)
 {
     char *text;
     size_t length;
@@ -567,8 +543,7 @@ enum trainer_status trainer_sweep_load(struct trainer_sweep **sweep, const char 
     if (status != TRAINER_OK)
         return status;
     char *directory = directory_of(path);
-    status = directory ? trainer_sweep_parse(sweep, path, text, length, directory, err)
-                       : trainer_no_memory(err, strlen(path));
+    status = directory ? trainer_sweep_parse(sweep, path, text, length, directory, err) : trainer_no_memory(err, strlen(path));
     free(directory);
     free(text);
     return status;

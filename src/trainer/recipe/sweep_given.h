@@ -11,7 +11,7 @@
  * base that it shares with the others must be read by one of the trials: a base describes all of them, and the rows of
  * those that do not read the setting leave it out. own and grid are in canonical form.
  */
-enum trainer_status sweep_check_given(const struct trainer_trial *trials, size_t n, size_t i, json_t *own,
-                                      json_t *grid, struct trainer_error *err);
+enum trainer_status sweep_check_given(const struct trainer_trial *trials, size_t n, size_t i, json_t *own, json_t *grid,
+                                      struct trainer_error *err);
 
 #endif

@@ -25,8 +25,7 @@ static bool lay_over_list(json_t *onto, json_t *over)
 {
     size_t i, n = json_array_size(onto);
     json_t *value;
-    json_array_foreach(over, i, value)
-    {
+    json_array_foreach(over, i, value) {
         bool done;
         if (i < n && merges(json_array_get(onto, i), value, &done)) {
             if (!done)
@@ -48,8 +47,7 @@ bool sweep_lay_over(json_t *onto, json_t *over)
 {
     const char *key;
     json_t *value;
-    json_object_foreach(over, key, value)
-    {
+    json_object_foreach(over, key, value) {
         bool done;
         if (!merges(json_object_get(onto, key), value, &done))
             done = json_object_set_new(onto, key, json_deep_copy(value)) == 0;

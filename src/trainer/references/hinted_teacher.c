@@ -50,8 +50,7 @@ struct hint {
  * Inserts the last hop's fact after the prompt, in the form in which the tool shows facts, because the policy knows how
  * to read that form. Only hopworld has such a fact; in other environments the hint is empty.
  */
-static struct hint fact_for(const struct trainer_recipe *recipe, const struct trainer_rollouts *r,
-                            size_t row)
+static struct hint fact_for(const struct trainer_recipe *recipe, const struct trainer_rollouts *r, size_t row)
 {
     const struct trainer_env *env = &recipe->tasks[r->task[row]].env;
     size_t prompt = (size_t)r->prompt[row];
@@ -72,8 +71,8 @@ static struct hint fact_for(const struct trainer_recipe *recipe, const struct tr
  * enough for any solution. A row without room for its hint is left unchanged and not cut: its teacher is then the
  * policy without a hint, whose distance to itself is zero.
  */
-static void hint_row(struct hinted_rows *hinted, const struct trainer_recipe *recipe,
-                     const struct trainer_rollouts *r, size_t row, size_t i)
+static void hint_row(struct hinted_rows *hinted, const struct trainer_recipe *recipe, const struct trainer_rollouts *r,
+                     size_t row, size_t i)
 {
     const struct trainer_task *task = &recipe->tasks[r->task[row]];
     size_t length = (size_t)r->length[row], at = row * r->width, to = i * r->width;
@@ -102,21 +101,17 @@ static void hint_row(struct hinted_rows *hinted, const struct trainer_recipe *re
  * second set of weights, and no gradient goes through this pass. Log-probs after the hint are moved back to their
  * places in the row.
  */
-enum trainer_status hinted_teacher_score(struct hinted_rows *hinted, struct learner *learner,
-                                         const struct trainer_recipe *recipe,
-                                         struct trainer_rollouts *r, size_t first, size_t n,
-                                         struct trainer_error *err)
+enum trainer_status hinted_teacher_score(struct hinted_rows *hinted, struct learner *learner, const struct trainer_recipe *recipe,
+                                         struct trainer_rollouts *r, size_t first, size_t n, struct trainer_error *err)
 {
     for (size_t i = 0; i < n; i++)
         hint_row(hinted, recipe, r, first + i, i);
     struct learner_rows rows = {n, r->width, hinted->tokens, hinted->length, hinted->wanted};
-    enum trainer_status status =
-        learner_score(learner, learner->params, &rows, hinted->log_prob, err);
+    enum trainer_status status = learner_score(learner, learner->params, &rows, hinted->log_prob, err);
     for (size_t i = 0; i < n && status == TRAINER_OK; i++) {
         size_t row = first + i, prompt = (size_t)r->prompt[row];
         size_t inserted = (size_t)hinted->length[i] - (size_t)r->length[row];
-        memcpy(r->reference + row * r->width + prompt,
-               hinted->log_prob + i * r->width + prompt + inserted,
+        memcpy(r->reference + row * r->width + prompt, hinted->log_prob + i * r->width + prompt + inserted,
                ((size_t)r->length[row] - prompt) * sizeof(float));
     }
     return status;

@@ -25,9 +25,7 @@ bool hinted_rows_open(struct hinted_rows *hinted, const struct trainer_recipe *r
 void hinted_rows_close(struct hinted_rows *hinted);
 
 /* Writes log-probs of the hinted policy to rollouts->reference of rows [first, first+n), all of one task. */
-enum trainer_status hinted_teacher_score(struct hinted_rows *hinted, struct learner *learner,
-                                         const struct trainer_recipe *recipe,
-                                         struct trainer_rollouts *rollouts, size_t first, size_t n,
-                                         struct trainer_error *err);
+enum trainer_status hinted_teacher_score(struct hinted_rows *hinted, struct learner *learner, const struct trainer_recipe *recipe,
+                                         struct trainer_rollouts *rollouts, size_t first, size_t n, struct trainer_error *err);
 
 #endif

@@ -34,8 +34,7 @@ double reference_policies_bytes(const struct trainer_recipe *recipe);
  * checkpoint with another shape is found before the run has spent an hour. `start` is filled by the caller.
  * reference_policies_close also works after a failure.
  */
-enum trainer_status reference_policies_open(struct reference_policies *policies,
-                                            const struct trainer_recipe *recipe,
+enum trainer_status reference_policies_open(struct reference_policies *policies, const struct trainer_recipe *recipe,
                                             struct ranks *ranks, struct trainer_error *err);
 void reference_policies_close(struct reference_policies *policies);
 
@@ -43,25 +42,21 @@ void reference_policies_close(struct reference_policies *policies);
  * Writes log-probs of a task's teacher to rollouts->reference of the task's rows [first, first+n), if its algorithm
  * needs them. Returns TRAINER_ENUMERIC for a log-prob of an endpoint that is not finite or above 0.
  */
-enum trainer_status reference_policies_score_task(struct reference_policies *policies,
-                                                  struct learner *learner,
-                                                  const struct trainer_recipe *recipe,
-                                                  struct trainer_rollouts *rollouts, int32_t task, int32_t iteration,
-                                                  size_t first, size_t n, struct ranks *ranks,
+enum trainer_status reference_policies_score_task(struct reference_policies *policies, struct learner *learner,
+                                                  const struct trainer_recipe *recipe, struct trainer_rollouts *rollouts,
+                                                  int32_t task, int32_t iteration, size_t first, size_t n, struct ranks *ranks,
                                                   struct trainer_error *err);
 
 /*
  * Moves the reference of the KL penalty towards the policy, if the recipe asks for it after this iteration (0-based).
  */
-void reference_policies_follow(struct reference_policies *policies, const struct trainer_recipe *recipe,
-                               const float *params, int32_t iteration);
+void reference_policies_follow(struct reference_policies *policies, const struct trainer_recipe *recipe, const float *params,
+                               int32_t iteration);
 
 /*
  * Writes log-probs of the reference of the KL penalty to rollouts->start of all rows, if there is a KL penalty.
  */
-enum trainer_status reference_policies_score_start(const struct reference_policies *policies,
-                                                   struct learner *learner,
-                                                   struct trainer_rollouts *rollouts,
-                                                   struct trainer_error *err);
+enum trainer_status reference_policies_score_start(const struct reference_policies *policies, struct learner *learner,
+                                                   struct trainer_rollouts *rollouts, struct trainer_error *err);
 
 #endif

@@ -14,8 +14,7 @@ double sampler_weights_sets(const struct trainer_recipe *recipe)
     return recipe_is_off_policy(recipe) ? recipe->sampler.staleness + 2 : 0;
 }
 
-bool sampler_weights_open(struct sampler_weights *weights, const struct trainer_recipe *recipe,
-                          size_t n_params)
+bool sampler_weights_open(struct sampler_weights *weights, const struct trainer_recipe *recipe, size_t n_params)
 {
     size_t bytes = n_params * sizeof(float);
     if (!recipe_is_off_policy(recipe))
@@ -38,8 +37,8 @@ void sampler_weights_close(struct sampler_weights *weights)
  * weights of this age, the sampler waits for newer ones. Age 0 is always admitted, because otherwise the run would wait
  * forever.
  */
-static enum trainer_status admitted_age(const struct trainer_recipe *recipe, int32_t iteration,
-                                        int32_t *age, struct trainer_error *err)
+static enum trainer_status admitted_age(const struct trainer_recipe *recipe, int32_t iteration, int32_t *age,
+                                        struct trainer_error *err)
 {
     const struct trainer_sampler *sampler = &recipe->sampler;
     int64_t rows = (int64_t)recipe_rows(recipe);
@@ -48,8 +47,7 @@ static enum trainer_status admitted_age(const struct trainer_recipe *recipe, int
     while (sampler->max_staleness >= 0) {
         bool admit = false;
         enum rl_status status =
-            rl_staleness_admit((iteration + (int64_t)1) * rows, rows, iteration - *age,
-                               sampler->max_staleness, &admit, &core);
+            rl_staleness_admit((iteration + (int64_t)1) * rows, rows, iteration - *age, sampler->max_staleness, &admit, &core);
         if (status != RL_OK)
             return trainer_core_failed(err, "staleness admission", status, &core);
         if (admit || *age == 0)
@@ -63,10 +61,9 @@ static enum trainer_status admitted_age(const struct trainer_recipe *recipe, int
  * Slot (iteration mod kept) of the ring is overwritten exactly when no sampler can ask for its weights any more. The
  * quantised copy is made from the ring and not from the learner, so that staleness and precision can be combined.
  */
-enum trainer_status sampler_weights_choose(struct sampler_weights *weights,
-                                           const struct trainer_recipe *recipe, const float *params,
-                                           int32_t iteration, const float **chosen,
-                                           double *staleness, struct trainer_error *err)
+enum trainer_status sampler_weights_choose(struct sampler_weights *weights, const struct trainer_recipe *recipe,
+                                           const float *params, int32_t iteration, const float **chosen, double *staleness,
+                                           struct trainer_error *err)
 {
     size_t n = trainer_model_parameters(&recipe->model);
     size_t kept = (size_t)recipe->sampler.staleness + 1;

@@ -21,8 +21,7 @@ struct sampler_weights {
 double sampler_weights_sets(const struct trainer_recipe *recipe);
 
 /* Returns false when out of memory. sampler_weights_close frees the memory, also after a failure. */
-bool sampler_weights_open(struct sampler_weights *weights, const struct trainer_recipe *recipe,
-                          size_t n_params);
+bool sampler_weights_open(struct sampler_weights *weights, const struct trainer_recipe *recipe, size_t n_params);
 void sampler_weights_close(struct sampler_weights *weights);
 
 /*
@@ -30,9 +29,8 @@ void sampler_weights_close(struct sampler_weights *weights);
  * weights that sample this iteration's rollouts. *staleness receives the number of iterations between these weights and
  * the learner's; it is unchanged on-policy.
  */
-enum trainer_status sampler_weights_choose(struct sampler_weights *weights,
-                                           const struct trainer_recipe *recipe, const float *params,
-                                           int32_t iteration, const float **chosen,
-                                           double *staleness, struct trainer_error *err);
+enum trainer_status sampler_weights_choose(struct sampler_weights *weights, const struct trainer_recipe *recipe,
+                                           const float *params, int32_t iteration, const float **chosen, double *staleness,
+                                           struct trainer_error *err);
 
 #endif

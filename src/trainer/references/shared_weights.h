@@ -11,8 +11,7 @@
  * other processes need no access to it; if rank 0 cannot read it, the other ranks fail in the broadcast with the same
  * error.
  */
-enum trainer_status shared_weights_load(struct ranks *ranks, const struct trainer_model *model,
-                                        const char *path, float *params,
+enum trainer_status shared_weights_load(struct ranks *ranks, const struct trainer_model *model, const char *path, float *params,
                                         struct trainer_error *err);
 
 #endif

@@ -87,8 +87,7 @@ static enum trainer_status take_advantages(const struct reading *in, const json_
 /* The tool's answer must be the tokens that follow the call. Returns false if it differs. */
 static bool is_answer(const struct trainer_rollouts *r, size_t row, int32_t from, const int32_t *text, size_t n)
 {
-    return (size_t)from + n <= (size_t)r->length[row] &&
-           memcmp(r->tokens + row * r->width + from, text, n * sizeof *text) == 0;
+    return (size_t)from + n <= (size_t)r->length[row] && memcmp(r->tokens + row * r->width + from, text, n * sizeof *text) == 0;
 }
 
 /* Plays the row's tokens from the end of the prompt on. */

@@ -15,12 +15,11 @@ static enum trainer_difficulty end_of(const struct trainer_env *env, int32_t k)
     return k >= env->k_max - third ? TRAINER_HARD : TRAINER_N_DIFFICULTIES;
 }
 
-void difficulty_add(struct trainer_end_of_mix ends[TRAINER_N_DIFFICULTIES],
-                    const struct trainer_rollouts *r, const struct trainer_recipe *recipe)
+void difficulty_add(struct trainer_end_of_mix ends[TRAINER_N_DIFFICULTIES], const struct trainer_rollouts *r,
+                    const struct trainer_recipe *recipe)
 {
     for (size_t row = 0; row < r->n; row++) {
-        enum trainer_difficulty end =
-            end_of(&recipe->tasks[r->task[row]].env, r->episode[row].k);
+        enum trainer_difficulty end = end_of(&recipe->tasks[r->task[row]].env, r->episode[row].k);
         if (end == TRAINER_N_DIFFICULTIES)
             continue;
         struct trainer_end_of_mix *e = &ends[end];

@@ -35,8 +35,7 @@ static const struct trainer_env *env_of(const struct lane *lane, size_t row)
  * x [v] becomes exp((x - largest) / temperature); returns the sum. Subtracting the largest keeps expf from
  * overflowing at logits above 88.
  */
-HOT(float, exponentials, (size_t v, float inverse_temperature, float *x, float *most),
-    (v, inverse_temperature, x, most))
+HOT(float, exponentials, (size_t v, float inverse_temperature, float *x, float *most), (v, inverse_temperature, x, most))
 {
     float top = x[0], sum = 0;
     for (size_t j = 1; j < v; j++)
@@ -82,8 +81,7 @@ static int32_t draw(size_t v, const float *weight, float sum, double chance)
  * The log-prob is that of the distribution from which the token was drawn, temperature included, because an importance
  * ratio to any other distribution would be wrong. A greedy token gets the policy's own log-prob.
  */
-static int32_t sample(const struct lane *lane, struct trainer_rng *rng, const float *logits,
-                      float *weight, float *log_prob)
+static int32_t sample(const struct lane *lane, struct trainer_rng *rng, const float *logits, float *weight, float *log_prob)
 {
     size_t v = (size_t)lane->decode->model.tokens;
     bool greedy = lane->temperature <= 0;
@@ -141,8 +139,7 @@ static int32_t unfed(const struct play *play, size_t i)
 /* ---- routes ------------------------------------------------------------------------------- */
 
 /* The route of a fed token is stored with the token after it. A last layer that was not computed has no route. */
-static void record_route(struct trainer_rollouts *r, size_t row, size_t place,
-                         const uint16_t *route)
+static void record_route(struct trainer_rollouts *r, size_t row, size_t place, const uint16_t *route)
 {
     uint16_t *to = r->routes + (row * r->width + place) * r->places;
     for (size_t j = 0; place < r->width && j < r->places; j++)
@@ -159,8 +156,7 @@ static void feed(struct play *play)
     for (size_t s = 0; r->routes && s < decode->n_segments; s++) {
         const struct decode_segment *segment = &decode->segments[s];
         for (int32_t i = 0; i < segment->n; i++, route += r->places)
-            record_route(r, play->lane->first + segment->slot, (size_t)(segment->position + i) + 1,
-                         route);
+            record_route(r, play->lane->first + segment->slot, (size_t)(segment->position + i) + 1, route);
     }
 }
 
@@ -170,8 +166,7 @@ static void copy_routes(const struct play *play, size_t from, size_t to)
     struct trainer_rollouts *r = play->lane->rollouts;
     size_t row = r->width * r->places, n = (size_t)play->fed[from] + 1;
     if (r->routes)
-        memcpy(r->routes + (play->lane->first + to) * row,
-               r->routes + (play->lane->first + from) * row,
+        memcpy(r->routes + (play->lane->first + to) * row, r->routes + (play->lane->first + from) * row,
                (n < r->width ? n : r->width) * r->places * sizeof *r->routes);
 }
 
@@ -211,11 +206,9 @@ static void sample_rows(struct play *play, const size_t *output)
     for (size_t k = 0; k < play->n_active; k++) {
         size_t i = play->active[k], row = lane->first + i;
         float log_prob;
-        int32_t token =
-            sample(lane, &play->rng[i], decode->logits + output[k] * v, weight, &log_prob);
+        int32_t token = sample(lane, &play->rng[i], decode->logits + output[k] * v, weight, &log_prob);
         if (r->expected) /* the value is stored with the next token */
-            r->expected[row * r->width + (size_t)r->length[row]] =
-                (double)decode->value[output[k]];
+            r->expected[row * r->width + (size_t)r->length[row]] = (double)decode->value[output[k]];
         bool goes_on = advance(lane, row, token, log_prob);
         bool pauses = lane->turns > 0 && r->n_turns[row] >= lane->turns;
         if (goes_on && !pauses)
@@ -353,8 +346,7 @@ static double read_value(struct lane *lane, size_t row, size_t output, size_t *n
     *n = trainer_env_answer(env_of(lane, row), &lane->rollouts->episode[row], answer);
     for (size_t i = 0; i < *n; i++)
         log_prob[i] = log_prob_of(v, decode->logits + (output + i) * v, decode->scratch, answer[i]);
-    return rl_prefix_value(kind == TRAINER_GAIN_PROB ? RL_GAIN_PROB : RL_GAIN_MEAN_LOG_PROB, *n,
-                           log_prob);
+    return rl_prefix_value(kind == TRAINER_GAIN_PROB ? RL_GAIN_PROB : RL_GAIN_MEAN_LOG_PROB, *n, log_prob);
 }
 
 struct branch {
@@ -368,8 +360,7 @@ static void read_branches(struct lane *lane, const struct branch *branches, size
     size_t output = 0, used;
     for (size_t i = 0; i < n; i++) {
         double value = read_value(lane, branches[i].row, output, &used);
-        lane->rollouts->value[branches[i].row * ROLLOUT_VALUES + (size_t)branches[i].boundary] =
-            value;
+        lane->rollouts->value[branches[i].row * ROLLOUT_VALUES + (size_t)branches[i].boundary] = value;
         output += used;
     }
 }

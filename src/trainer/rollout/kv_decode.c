@@ -27,8 +27,7 @@ static void carve_decode(struct decode *decode, struct carve *block)
     decode->before = carve(block, n, sizeof(int32_t));
     decode->out_row = carve(block, decode->outputs, sizeof(int32_t));
     decode->logits = carve(block, decode->outputs * (size_t)model->tokens, sizeof(float));
-    decode->rope =
-        carve(block, (size_t)model->max_tokens * (d / (size_t)model->heads), sizeof(float));
+    decode->rope = carve(block, (size_t)model->max_tokens * (d / (size_t)model->heads), sizeof(float));
     decode->h = carve(block, n * d, sizeof(float));
     decode->x = carve(block, n * d, sizeof(float));
     decode->qkv = carve(block, 3 * n * d, sizeof(float));
@@ -45,18 +44,13 @@ static void carve_decode(struct decode *decode, struct carve *block)
         decode->value = carve(block, decode->outputs, sizeof(float));
 }
 
-static struct decode sized(const struct trainer_model *model, size_t slots, size_t capacity,
-                           size_t outputs)
+static struct decode sized(const struct trainer_model *model, size_t slots, size_t capacity, size_t outputs)
 {
-    return (struct decode){.model = *model,
-                           .slots = slots,
-                           .capacity = capacity,
-                           .outputs = outputs,
-                           .pad = net_padded((size_t)model->max_tokens)};
+    return (struct decode){
+        .model = *model, .slots = slots, .capacity = capacity, .outputs = outputs, .pad = net_padded((size_t)model->max_tokens)};
 }
 
-size_t decode_bytes(const struct trainer_model *model, size_t slots, size_t capacity,
-                    size_t outputs)
+size_t decode_bytes(const struct trainer_model *model, size_t slots, size_t capacity, size_t outputs)
 {
     struct decode decode = sized(model, slots, capacity, outputs);
     struct carve block = {NULL, 0};
@@ -65,8 +59,7 @@ size_t decode_bytes(const struct trainer_model *model, size_t slots, size_t capa
     return block.used;
 }
 
-struct decode *decode_new(const struct trainer_model *model, size_t slots, size_t capacity,
-                          size_t outputs)
+struct decode *decode_new(const struct trainer_model *model, size_t slots, size_t capacity, size_t outputs)
 {
     struct carve block = {carve_block(decode_bytes(model, slots, capacity, outputs)), 0};
     if (!block.base)
@@ -74,8 +67,7 @@ struct decode *decode_new(const struct trainer_model *model, size_t slots, size_
     struct decode *decode = carve(&block, 1, sizeof *decode);
     *decode = sized(model, slots, capacity, outputs);
     carve_decode(decode, &block);
-    net_rope_tablef((size_t)model->max_tokens, (size_t)(model->width / model->heads),
-                    model->rope_base, decode->rope);
+    net_rope_tablef((size_t)model->max_tokens, (size_t)(model->width / model->heads), model->rope_base, decode->rope);
     return decode;
 }
 
@@ -119,8 +111,7 @@ static struct place place_of(const struct decode *decode, size_t slot, int32_t l
  * tried after each observation) overwrites the positions of the tokens with which the rollout continued, and must
  * restore them. Copying n columns out and back is cheaper than a second cache for all rows.
  */
-static void keep_columns(const struct decode *decode, struct place place,
-                         const struct decode_segment *segment, bool restore)
+static void keep_columns(const struct decode *decode, struct place place, const struct decode_segment *segment, bool restore)
 {
     size_t d = (size_t)decode->model.width, n = (size_t)segment->n, at = (size_t)segment->position;
     float *kept = decode->kept;
@@ -133,8 +124,7 @@ static void keep_columns(const struct decode *decode, struct place place,
 }
 
 /* Called before attention, because a token attends to itself. */
-static void store(const struct decode *decode, struct place place,
-                  const struct decode_segment *segment, const float *qkv)
+static void store(const struct decode *decode, struct place place, const struct decode_segment *segment, const float *qkv)
 {
     size_t d = (size_t)decode->model.width, pad = decode->pad;
     for (int32_t i = 0; i < segment->n; i++, qkv += 3 * d) {
@@ -146,8 +136,8 @@ static void store(const struct decode *decode, struct place place,
 }
 
 /* In the last layer only the keys and values of a segment's earlier tokens are needed, not their outputs. */
-static void attend_segment(struct decode *decode, const struct decode_segment *segment,
-                           int32_t layer, size_t first, bool outputs_only)
+static void attend_segment(struct decode *decode, const struct decode_segment *segment, int32_t layer, size_t first,
+                           bool outputs_only)
 {
     size_t d = (size_t)decode->model.width, heads = (size_t)decode->model.heads;
     struct place place = place_of(decode, segment->slot, layer);
@@ -157,9 +147,8 @@ static void attend_segment(struct decode *decode, const struct decode_segment *s
     store(decode, place, segment, qkv);
     int32_t i = outputs_only && !segment->every ? segment->n - 1 : 0;
     for (; i < segment->n; i++)
-        net_attend_cachedf(heads, d / heads, (size_t)(segment->position + i + 1), decode->pad,
-                           qkv + (size_t)i * 3 * d, place.kt, place.v,
-                           decode->att + (first + (size_t)i) * d, decode->scratch);
+        net_attend_cachedf(heads, d / heads, (size_t)(segment->position + i + 1), decode->pad, qkv + (size_t)i * 3 * d, place.kt,
+                           place.v, decode->att + (first + (size_t)i) * d, decode->scratch);
     if (segment->branch)
         keep_columns(decode, place, segment, true);
 }
@@ -208,13 +197,11 @@ static void record_routes(struct decode *decode, int32_t l, size_t n, bool last)
         for (size_t j = 0; j < k; j++)
             at[i * places + j] = TRAINER_NO_EXPERT;
     for (size_t i = 0; i < n; i++)
-        memcpy(at + (last ? (size_t)decode->out_row[i] : i) * places,
-               decode->choice.chosen + i * k, k * sizeof *at);
+        memcpy(at + (last ? (size_t)decode->out_row[i] : i) * places, decode->choice.chosen + i * k, k * sizeof *at);
 }
 
 /* Uses the memory of queries, keys and values, which are not needed any more. */
-static void feed_experts(struct decode *decode, const float *params, struct net_layer at, int32_t l,
-                         size_t n)
+static void feed_experts(struct decode *decode, const float *params, struct net_layer at, int32_t l, size_t n)
 {
     struct net_expertsf x = net_layer_expertsf(&decode->model, at, params);
     for (size_t i = 0; i < n * x.k; i++)
@@ -227,14 +214,12 @@ static void feed_experts(struct decode *decode, const float *params, struct net_
 static void feed_layer(struct decode *decode, const float *params, int32_t l)
 {
     const struct trainer_model *model = &decode->model;
-    size_t d = (size_t)model->width, m = (size_t)model->mlp, heads = (size_t)model->heads,
-           n = decode->n;
+    size_t d = (size_t)model->width, m = (size_t)model->mlp, heads = (size_t)model->heads, n = decode->n;
     bool last = l + 1 == model->layers;
     struct net_layout layout = net_layout(model);
     struct net_layer at = net_layer(model, &layout, l);
     net_normf(n, d, decode->h, params + at.norm1, decode->x);
-    net_gemmf(false, false, n, 3 * d, d, decode->x, d, params + at.qkv, 3 * d, 0, decode->qkv,
-              3 * d);
+    net_gemmf(false, false, n, 3 * d, d, decode->x, d, params + at.qkv, 3 * d, 0, decode->qkv, 3 * d);
     net_ropef(n, decode->position, heads, d / heads, decode->rope, 1, decode->qkv, 3 * d);
     net_ropef(n, decode->position, heads, d / heads, decode->rope, 1, decode->qkv + d, 3 * d);
     attend(decode, l, last);
@@ -268,8 +253,7 @@ void decode_feed(struct decode *decode, const float *params)
     for (int32_t l = 0; l < model->layers; l++)
         feed_layer(decode, params, l);
     net_normf(decode->n_outputs, d, decode->h, params + layout.norm, decode->x);
-    net_gemmf(false, true, decode->n_outputs, v, d, decode->x, d, params + layout.embedding, d, 0,
-              decode->logits, v);
+    net_gemmf(false, true, decode->n_outputs, v, d, decode->x, d, params + layout.embedding, d, 0, decode->logits, v);
     if (model->value_head)
         net_valuef(decode->n_outputs, d, decode->x, params + layout.value, decode->value);
 }

@@ -47,12 +47,10 @@ struct decode {
     struct net_choicef choice; /* with experts; uses the memory of u */
 };
 
-size_t decode_bytes(const struct trainer_model *model, size_t slots, size_t capacity,
-                    size_t outputs);
+size_t decode_bytes(const struct trainer_model *model, size_t slots, size_t capacity, size_t outputs);
 
 /* Returns NULL when out of memory. The caller frees it with free(). */
-struct decode *decode_new(const struct trainer_model *model, size_t slots, size_t capacity,
-                          size_t outputs);
+struct decode *decode_new(const struct trainer_model *model, size_t slots, size_t capacity, size_t outputs);
 
 /* Removes all segments that were added. */
 void decode_clear(struct decode *decode);

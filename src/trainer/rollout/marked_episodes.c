@@ -14,8 +14,7 @@ struct response {
     size_t n;
 };
 
-static void write_text(struct response *response, const struct trainer_world *world,
-                       const int32_t *tokens, size_t n)
+static void write_text(struct response *response, const struct trainer_world *world, const int32_t *tokens, size_t n)
 {
     size_t at = 0;
     response->n = n;
@@ -30,8 +29,7 @@ static void write_text(struct response *response, const struct trainer_world *wo
 }
 
 /* The first episode begins with the policy's first token after the prompt; its boundary is already set. */
-static void number_episodes(struct trainer_rollouts *r, size_t row, const struct response *response,
-                            size_t n_episodes)
+static void number_episodes(struct trainer_rollouts *r, size_t row, const struct response *response, size_t n_episodes)
 {
     size_t prompt = (size_t)r->prompt[row], at = row * r->width + prompt;
     int32_t k = 0;
@@ -49,8 +47,7 @@ static void number_episodes(struct trainer_rollouts *r, size_t row, const struct
 }
 
 /* The core's status is ignored, because it cannot refuse these arguments: tokens ascend, and there are markers. */
-void episodes_cut(struct trainer_rollouts *r, const struct trainer_recipe *recipe, size_t first,
-                  size_t n)
+void episodes_cut(struct trainer_rollouts *r, const struct trainer_recipe *recipe, size_t first, size_t n)
 {
     const char *text = recipe->tasks[r->task[first]].algorithm.episodes.markers;
     const char *words[MARKERS_MAX];
@@ -64,10 +61,8 @@ void episodes_cut(struct trainer_rollouts *r, const struct trainer_recipe *recip
     const struct rl_episode_options options = {words, markers.n, 0};
     for (size_t row = first; row < first + n; row++) {
         size_t begin = (size_t)r->prompt[row], n_episodes = 0;
-        write_text(&response, &recipe->world, r->tokens + row * r->width + begin,
-                   (size_t)r->length[row] - begin);
-        if (rl_episode_starts(response.text, response.n, response.token, &options, response.starts,
-                              &n_episodes, &core) == RL_OK)
+        write_text(&response, &recipe->world, r->tokens + row * r->width + begin, (size_t)r->length[row] - begin);
+        if (rl_episode_starts(response.text, response.n, response.token, &options, response.starts, &n_episodes, &core) == RL_OK)
             number_episodes(r, row, &response, n_episodes);
     }
 }

@@ -10,7 +10,6 @@
  * which values are measured. An episode without a token of the policy is joined to the previous episode, because none
  * of its tokens could get credit. There are at most ROLLOUT_VALUES episodes; the last one takes what remains.
  */
-void episodes_cut(struct trainer_rollouts *rollouts, const struct trainer_recipe *recipe,
-                  size_t first, size_t n);
+void episodes_cut(struct trainer_rollouts *rollouts, const struct trainer_recipe *recipe, size_t first, size_t n);
 
 #endif

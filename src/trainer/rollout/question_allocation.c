@@ -31,12 +31,10 @@ double allocation_bytes(const struct trainer_task *task)
 {
     double pool = is_used(task) ? task->pool : 0, questions = pool > 0 ? task->questions : 0;
     double share = task->sizes != TRAINER_GROUPS_EQUAL ? sizeof(size_t) + sizeof(struct share) : 0;
-    return pool * (2 * sizeof(int64_t) + 2 * sizeof(double)) +
-           questions * (sizeof(int32_t) + share);
+    return pool * (2 * sizeof(int64_t) + 2 * sizeof(double)) + questions * (sizeof(int32_t) + share);
 }
 
-enum trainer_status allocation_open(struct allocation *a, const struct trainer_task *task,
-                                    struct trainer_error *err)
+enum trainer_status allocation_open(struct allocation *a, const struct trainer_task *task, struct trainer_error *err)
 {
     bool sized = task->sizes != TRAINER_GROUPS_EQUAL;
     if (!is_used(task))
@@ -47,9 +45,8 @@ enum trainer_status allocation_open(struct allocation *a, const struct trainer_t
     a->chosen = calloc((size_t)task->questions, sizeof *a->chosen);
     if (sized)
         a->sizes = calloc((size_t)task->questions, sizeof *a->sizes);
-    return a->asked && a->right && a->chosen && (a->sizes || !sized)
-               ? TRAINER_OK
-               : trainer_no_memory(err, (size_t)allocation_bytes(task));
+    return a->asked && a->right && a->chosen && (a->sizes || !sized) ? TRAINER_OK
+                                                                     : trainer_no_memory(err, (size_t)allocation_bytes(task));
 }
 
 void allocation_close(struct allocation *a)
@@ -84,8 +81,8 @@ static double rate_of(const struct allocation *a, const struct rl_beta_fit *fit,
  * Draws without replacement by weight: takes the questions with the smallest exponential variables, whose rates are the
  * weights (Efraimidis and Spirakis, Information Processing Letters 97, 2006). A question with weight 0 comes last.
  */
-static void fill_tickets(const struct allocation *a, const struct trainer_task *task,
-                         const struct rl_beta_fit *fit, uint64_t seed, struct ticket *tickets)
+static void fill_tickets(const struct allocation *a, const struct trainer_task *task, const struct rl_beta_fit *fit,
+                         uint64_t seed, struct ticket *tickets)
 {
     struct trainer_rng rng = {trainer_seed(seed, 'h', 0)};
     for (size_t i = 0; i < a->pool; i++) {
@@ -95,8 +92,8 @@ static void fill_tickets(const struct allocation *a, const struct trainer_task *
     }
 }
 
-static void measure_rates(const struct allocation *a, const struct trainer_task *task,
-                 const struct rl_beta_fit *fit, struct trainer_allocation *metrics)
+static void measure_rates(const struct allocation *a, const struct trainer_task *task, const struct rl_beta_fit *fit,
+                          struct trainer_allocation *metrics)
 {
     double before = (double)metrics->questions, n = task->questions, chosen = 0, pool = 0;
     for (int32_t q = 0; q < task->questions; q++)
@@ -108,9 +105,8 @@ static void measure_rates(const struct allocation *a, const struct trainer_task 
     metrics->questions += (uint64_t)task->questions;
 }
 
-static enum trainer_status choose(struct allocation *a, const struct trainer_task *task,
-                                  const struct allocation_plan *plan, const struct rl_beta_fit *fit,
-                                  struct trainer_error *err)
+static enum trainer_status choose(struct allocation *a, const struct trainer_task *task, const struct allocation_plan *plan,
+                                  const struct rl_beta_fit *fit, struct trainer_error *err)
 {
     struct ticket *tickets = malloc(a->pool * sizeof *tickets);
     if (!tickets)
@@ -175,18 +171,15 @@ static void sift(struct share *heap, size_t n, size_t at)
  * passk.k rollouts, which share a reward. This definition is ours: publications only ask that hard questions get more
  * rollouts within the same budget.
  */
-static void hand_out(struct allocation *a, const struct trainer_task *task, size_t group_size,
-                     const struct rl_beta_fit *fit, struct share *heap)
+static void hand_out(struct allocation *a, const struct trainer_task *task, size_t group_size, const struct rl_beta_fit *fit,
+                     struct share *heap)
 {
     size_t n = (size_t)task->questions, k = (size_t)task->algorithm.passk.k;
     size_t least = (size_t)task->least, left = n * (group_size - least);
     for (size_t q = 0; q < n; q++) {
         double right = (double)a->right[a->chosen[q]], asked = (double)a->asked[a->chosen[q]];
-        heap[q] = (struct share){.alpha = fit->alpha + right,
-                                 .beta = fit->beta + asked - right,
-                                 .all_wrong = 1,
-                                 .all_right = 1,
-                                 .question = q};
+        heap[q] = (struct share){
+            .alpha = fit->alpha + right, .beta = fit->beta + asked - right, .all_wrong = 1, .all_right = 1, .question = q};
         grow(&heap[q], least);
         weigh(&heap[q], task->sizes, k);
     }
@@ -201,9 +194,9 @@ static void hand_out(struct allocation *a, const struct trainer_task *task, size
         a->sizes[heap[q].question] = heap[q].size;
 }
 
-static enum trainer_status size_groups(struct allocation *a, const struct trainer_task *task,
-                                       size_t group_size, const struct rl_beta_fit *fit,
-                                       struct trainer_allocation *metrics, struct trainer_error *err)
+static enum trainer_status size_groups(struct allocation *a, const struct trainer_task *task, size_t group_size,
+                                       const struct rl_beta_fit *fit, struct trainer_allocation *metrics,
+                                       struct trainer_error *err)
 {
     size_t n = (size_t)task->questions;
     struct share *heap = malloc(n * sizeof *heap);
@@ -224,8 +217,7 @@ static enum trainer_status size_groups(struct allocation *a, const struct traine
  * If the likelihood has no maximum (no question was asked yet, or all outcomes are equal), a flat prior is used
  * instead.
  */
-enum trainer_status allocation_draw(struct allocation *a, const struct trainer_task *task,
-                                    const struct allocation_plan *plan,
+enum trainer_status allocation_draw(struct allocation *a, const struct trainer_task *task, const struct allocation_plan *plan,
                                     struct trainer_allocation *metrics, struct trainer_error *err)
 {
     struct rl_beta_fit fit;
@@ -243,8 +235,7 @@ enum trainer_status allocation_draw(struct allocation *a, const struct trainer_t
     return a->sizes ? size_groups(a, task, plan->group_size, &fit, metrics, err) : TRAINER_OK;
 }
 
-void allocation_learn(struct allocation *a, const struct trainer_rollouts *r, size_t first,
-                      size_t n)
+void allocation_learn(struct allocation *a, const struct trainer_rollouts *r, size_t first, size_t n)
 {
     if (a->pool == 0)
         return;

@@ -18,8 +18,7 @@ struct allocation {
 
 /* Bytes that allocation_open allocates. */
 double allocation_bytes(const struct trainer_task *task);
-enum trainer_status allocation_open(struct allocation *allocation, const struct trainer_task *task,
-                                    struct trainer_error *err);
+enum trainer_status allocation_open(struct allocation *allocation, const struct trainer_task *task, struct trainer_error *err);
 void allocation_close(struct allocation *allocation);
 
 /* What to draw: the questions of an iteration, and questions * group_size rollouts. */
@@ -34,11 +33,10 @@ struct allocation_plan {
  * (rlcore/passk.h), or 1 before the first fit. Adds to *metrics.
  */
 enum trainer_status allocation_draw(struct allocation *allocation, const struct trainer_task *task,
-                                    const struct allocation_plan *plan,
-                                    struct trainer_allocation *metrics, struct trainer_error *err);
+                                    const struct allocation_plan *plan, struct trainer_allocation *metrics,
+                                    struct trainer_error *err);
 
 /* Stores the outcomes of rows [first, first+n), which answer the questions of the last draw. */
-void allocation_learn(struct allocation *allocation, const struct trainer_rollouts *rollouts,
-                      size_t first, size_t n);
+void allocation_learn(struct allocation *allocation, const struct trainer_rollouts *rollouts, size_t first, size_t n);
 
 #endif

@@ -13,10 +13,8 @@
 static void carve_tokens(struct trainer_rollouts *r, struct carve *block)
 {
     size_t n = r->capacity * r->width;
-    float **const reals[] = {&r->log_prob, &r->rewards,   &r->advantage, &r->clip_scale,
-                             &r->old,      &r->reference, &r->start,     &r->weight,
-                             &r->rl,       &r->ce,        &r->ref_kl,
-                             &r->kd,       &r->behaviour};
+    float **const reals[] = {&r->log_prob, &r->rewards, &r->advantage, &r->clip_scale, &r->old, &r->reference, &r->start,
+                             &r->weight,   &r->rl,      &r->ce,        &r->ref_kl,     &r->kd,  &r->behaviour};
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         *reals[i] = carve(block, n, sizeof(float));
     r->tokens = carve(block, n, sizeof(int32_t));
@@ -106,11 +104,10 @@ static void clear_row(struct trainer_rollouts *r, size_t row)
  * question, and different noise seeds, so that their answers differ. The group's label includes the task, because
  * otherwise groups of two tasks would be normalised together.
  */
-static void start_row(struct trainer_rollouts *r, const struct rollouts_plan *plan, size_t row,
-                      size_t question, size_t noise_row)
+static void start_row(struct trainer_rollouts *r, const struct rollouts_plan *plan, size_t row, size_t question, size_t noise_row)
 {
     size_t at = row * r->width;
-    size_t number = plan->numbers  ? (size_t)plan->numbers[question]
+    size_t number = plan->numbers    ? (size_t)plan->numbers[question]
                     : plan->pool > 0 ? (plan->first + question) % plan->pool
                                      : question;
     uint64_t asked = trainer_seed(plan->question_seed, 'q' + (uint64_t)plan->task, number);
@@ -148,8 +145,7 @@ size_t rollouts_group_end(const struct trainer_rollouts *r, size_t first)
  * noise_row is an argument because a question must get the same answer in a selection of questions as in the complete
  * set (see evaluate.c).
  */
-void rollouts_add_one(struct trainer_rollouts *r, const struct rollouts_plan *plan, size_t question,
-                      size_t noise_row)
+void rollouts_add_one(struct trainer_rollouts *r, const struct rollouts_plan *plan, size_t question, size_t noise_row)
 {
     start_row(r, plan, r->n++, question, noise_row);
 }
@@ -168,22 +164,19 @@ static void replay(struct trainer_rollouts *r, const struct trainer_env *env, si
     r->malformed[row] = r->episode[row].malformed;
 }
 
-void rollouts_add_continued(struct trainer_rollouts *r, const struct trainer_env *env,
-                            const struct trainer_rollouts *from, size_t row, size_t n_tokens,
-                            uint64_t noise)
+void rollouts_add_continued(struct trainer_rollouts *r, const struct trainer_env *env, const struct trainer_rollouts *from,
+                            size_t row, size_t n_tokens, uint64_t noise)
 {
     size_t to = r->n++, at = to * r->width, source = row * from->width;
     const struct trainer_episode *episode = &from->episode[row];
     clear_row(r, to);
-    r->prompt[to] = (int32_t)trainer_env_reset(env, episode->question, episode->noise,
-                                               &r->episode[to], r->tokens + at);
+    r->prompt[to] = (int32_t)trainer_env_reset(env, episode->question, episode->noise, &r->episode[to], r->tokens + at);
     memcpy(r->tokens + at, from->tokens + source, n_tokens * sizeof *r->tokens);
     memcpy(r->mask + at, from->mask + source, n_tokens);
     memcpy(r->turn + at, from->turn + source, n_tokens * sizeof *r->turn);
     memcpy(r->log_prob + at, from->log_prob + source, n_tokens * sizeof *r->log_prob);
     if (r->routes && from->routes)
-        memcpy(r->routes + at * r->places, from->routes + source * r->places,
-               n_tokens * r->places * sizeof *r->routes);
+        memcpy(r->routes + at * r->places, from->routes + source * r->places, n_tokens * r->places * sizeof *r->routes);
     if (r->expected && from->expected)
         memcpy(r->expected + at, from->expected + source, n_tokens * sizeof *r->expected);
     r->length[to] = (int32_t)n_tokens;
@@ -216,8 +209,8 @@ size_t rollouts_tokens(const struct trainer_rollouts *r, size_t first, size_t n)
  * Shares everything that playing an episode writes. Structs are sent byte for byte, because all ranks of a run are the
  * same program on machines of one kind (compare_ranks in run/run.c).
  */
-enum trainer_status rollouts_share(struct trainer_rollouts *r, struct ranks *ranks,
-                                   const size_t *start, struct trainer_error *err)
+enum trainer_status rollouts_share(struct trainer_rollouts *r, struct ranks *ranks, const size_t *start,
+                                   struct trainer_error *err)
 {
     const struct {
         void *items;

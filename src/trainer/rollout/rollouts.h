@@ -69,12 +69,10 @@ struct rollouts_plan {
 };
 
 /* Starts the rows of a plan, which become rows first_row, first_row + 1, .. */
-void rollouts_add(struct trainer_rollouts *rollouts, const struct rollouts_plan *plan,
-                  size_t first_row);
+void rollouts_add(struct trainer_rollouts *rollouts, const struct rollouts_plan *plan, size_t first_row);
 
 /* Appends one row: a question of a plan, with the noise of row noise_row. */
-void rollouts_add_one(struct trainer_rollouts *rollouts, const struct rollouts_plan *plan,
-                      size_t question, size_t noise_row);
+void rollouts_add_one(struct trainer_rollouts *rollouts, const struct rollouts_plan *plan, size_t question, size_t noise_row);
 
 /* Returns the index, within its plan, of the question that a row answers. */
 size_t rollouts_question(const struct trainer_rollouts *rollouts, size_t row);
@@ -87,9 +85,8 @@ size_t rollouts_group_end(const struct trainer_rollouts *rollouts, size_t first)
  * end with the prompt, with an observation, or with the row. After them, tool and sampling follow `noise`. The row of
  * `from` must have been started normally; it may be in the same rollouts.
  */
-void rollouts_add_continued(struct trainer_rollouts *rollouts, const struct trainer_env *env,
-                            const struct trainer_rollouts *from, size_t row, size_t n_tokens,
-                            uint64_t noise);
+void rollouts_add_continued(struct trainer_rollouts *rollouts, const struct trainer_env *env, const struct trainer_rollouts *from,
+                            size_t row, size_t n_tokens, uint64_t noise);
 
 /* Number of tokens of a row that the policy wrote. The tool's tokens do not count towards the length of a response. */
 double rollouts_written(const struct trainer_rollouts *rollouts, size_t row);
@@ -98,7 +95,7 @@ double rollouts_written(const struct trainer_rollouts *rollouts, size_t row);
 size_t rollouts_tokens(const struct trainer_rollouts *rollouts, size_t first, size_t n);
 
 /* Rows start[r] .. start[r+1] were played by rank r. On return every rank has the results of all rows. */
-enum trainer_status rollouts_share(struct trainer_rollouts *rollouts, struct ranks *ranks,
-                                   const size_t *start, struct trainer_error *err);
+enum trainer_status rollouts_share(struct trainer_rollouts *rollouts, struct ranks *ranks, const size_t *start,
+                                   struct trainer_error *err);
 
 #endif

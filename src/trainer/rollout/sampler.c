@@ -26,17 +26,15 @@ double sampler_bytes(const struct trainer_recipe *recipe, int threads)
  * There is one cache per thread and not per lane: a run may have hundreds of lanes, and caches take most of the
  * memory.
  */
-enum trainer_status sampler_open(struct sampler *sampler, const struct trainer_recipe *recipe,
-                                 int threads, struct trainer_error *err)
+enum trainer_status sampler_open(struct sampler *sampler, const struct trainer_recipe *recipe, int threads,
+                                 struct trainer_error *err)
 {
-    *sampler = (struct sampler){
-        .recipe = recipe, .threads = threads, .blas_before = openblas_get_num_threads()};
+    *sampler = (struct sampler){.recipe = recipe, .threads = threads, .blas_before = openblas_get_num_threads()};
     openblas_set_num_threads(1); /* lanes already use all threads */
     sampler->decode = calloc((size_t)threads, sizeof(struct decode *));
     bool whole = sampler->decode != NULL;
     for (int i = 0; i < threads && whole; i++)
-        whole = (sampler->decode[i] = decode_new(&recipe->model, LANE_ROWS, LANE_TOKENS,
-                                                 LANE_OUTPUTS)) != NULL;
+        whole = (sampler->decode[i] = decode_new(&recipe->model, LANE_ROWS, LANE_TOKENS, LANE_OUTPUTS)) != NULL;
     return whole ? TRAINER_OK : trainer_no_memory(err, (size_t)sampler_bytes(recipe, threads));
 }
 
@@ -91,8 +89,7 @@ struct lane_report {
  * The cache belongs to the thread and not to the lane: data of an earlier lane is overwritten, position by position,
  * before it is read. Values are measured immediately, while the cache still holds the lane's keys.
  */
-static struct lane_report play_lane(struct sampler *sampler, const struct sampler_job *job,
-                                    size_t index)
+static struct lane_report play_lane(struct sampler *sampler, const struct sampler_job *job, size_t index)
 {
     struct lane lane = {.recipe = sampler->recipe,
                         .rollouts = job->rollouts,
@@ -127,8 +124,7 @@ static void settle(struct sampler_job *job, double wall)
 /* ---- over several processes ---------------------------------------------------------------- */
 
 /* Counts are sums over all processes. Times are this process's own and include waiting for other processes. */
-static enum trainer_status add_counts(struct sampler *sampler, struct sampler_job *job,
-                                      struct trainer_error *err)
+static enum trainer_status add_counts(struct sampler *sampler, struct sampler_job *job, struct trainer_error *err)
 {
     uint64_t counts[TRAINER_RANKS_MAX][3];
     size_t start[TRAINER_RANKS_MAX + 1];
@@ -149,8 +145,7 @@ static enum trainer_status add_counts(struct sampler *sampler, struct sampler_jo
 }
 
 /* Each process gets a range of lanes, so that its rows are a range too. */
-static enum trainer_status share(struct sampler *sampler, struct sampler_job *job, size_t lanes,
-                                 struct trainer_error *err)
+static enum trainer_status share(struct sampler *sampler, struct sampler_job *job, size_t lanes, struct trainer_error *err)
 {
     size_t start[TRAINER_RANKS_MAX + 1], n;
     int size = ranks_count(sampler->ranks);
@@ -186,8 +181,7 @@ static enum trainer_status check_finite(const struct trainer_rollouts *r, struct
  * threads would wait for each other. Threads only share sums of times and counts, which do not affect the results of a
  * rollout.
  */
-enum trainer_status sampler_play(struct sampler *sampler, struct sampler_job *job,
-                                 struct trainer_error *err)
+enum trainer_status sampler_play(struct sampler *sampler, struct sampler_job *job, struct trainer_error *err)
 {
     size_t lanes = count_lanes(job->rollouts);
     int mine = ranks_mine(sampler->ranks);
@@ -196,7 +190,7 @@ enum trainer_status sampler_play(struct sampler *sampler, struct sampler_job *jo
     double generation_s = 0, gain_s = 0, begin = clock_now();
     uint64_t sampled = 0, fed = 0, gain_tokens = 0;
 #ifdef _OPENMP
-#pragma omp parallel for num_threads(sampler->threads) schedule(dynamic, 1) \
+#pragma omp parallel for num_threads(sampler->threads) schedule(dynamic, 1)                                                      \
     reduction(+ : generation_s, gain_s, sampled, fed, gain_tokens)
 #endif
     for (size_t i = first; i < end; i++) {

@@ -17,8 +17,8 @@ struct sampler {
 };
 
 double sampler_bytes(const struct trainer_recipe *recipe, int threads);
-enum trainer_status sampler_open(struct sampler *sampler, const struct trainer_recipe *recipe,
-                                 int threads, struct trainer_error *err);
+enum trainer_status sampler_open(struct sampler *sampler, const struct trainer_recipe *recipe, int threads,
+                                 struct trainer_error *err);
 void sampler_close(struct sampler *sampler);
 
 struct sampler_job {
@@ -34,7 +34,6 @@ struct sampler_job {
 /*
  * Plays the started rows. On return every process has all results. Returns TRAINER_ENUMERIC if the network overflowed.
  */
-enum trainer_status sampler_play(struct sampler *sampler, struct sampler_job *job,
-                                 struct trainer_error *err);
+enum trainer_status sampler_play(struct sampler *sampler, struct sampler_job *job, struct trainer_error *err);
 
 #endif

@@ -9,7 +9,6 @@
  * weights, and with their information gains. Gains are measured in every trial, even if the algorithm does not read
  * them, because they are used to compare rows of different algorithms.
  */
-enum trainer_status run_collect(struct run *run, int32_t iteration,
-                                struct trainer_iteration *metrics, struct trainer_error *err);
+enum trainer_status run_collect(struct run *run, int32_t iteration, struct trainer_iteration *metrics, struct trainer_error *err);
 
 #endif

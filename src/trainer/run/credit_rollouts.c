@@ -12,23 +12,21 @@
  * Assigns credit task by task, because groups must never be compared across environments whose rewards mean different
  * things. The statistics of the clip scale are merged with tokens as weights, so a task with short answers counts less.
  */
-static enum trainer_status assign_credit(struct run *run, int32_t iteration,
-                                         struct rl_turn_stat *scale, struct trainer_error *err)
+static enum trainer_status assign_credit(struct run *run, int32_t iteration, struct rl_turn_stat *scale,
+                                         struct trainer_error *err)
 {
-    enum trainer_status status = reference_policies_score_start(&run->references, &run->learner,
-                                                                run->rollouts, err);
+    enum trainer_status status = reference_policies_score_start(&run->references, &run->learner, run->rollouts, err);
     size_t first = 0;
     *scale = (struct rl_turn_stat){.mean = 1};
     for (int32_t task = 0; task < run->recipe->n_tasks && status == TRAINER_OK; task++) {
         size_t n = recipe_task_rows(run->recipe, task);
         struct credit_task at = {run->recipe, task, first, n, iteration};
         struct rl_a2tgpo_stats stats = {1, 0};
-        status = reference_policies_score_task(&run->references, &run->learner, run->recipe,
-                                               run->rollouts, task, iteration, first, n, &run->ranks, err);
+        status = reference_policies_score_task(&run->references, &run->learner, run->recipe, run->rollouts, task, iteration,
+                                               first, n, &run->ranks, err);
         if (status == TRAINER_OK)
             status = credit_assign(run->rollouts, &at, &run->memory, &run->workspace, &stats, err);
-        struct rl_turn_stat part = {rollouts_tokens(run->rollouts, first, n),
-                                    stats.ig_clip_scale_mean, stats.ig_clip_scale_std};
+        struct rl_turn_stat part = {rollouts_tokens(run->rollouts, first, n), stats.ig_clip_scale_mean, stats.ig_clip_scale_std};
         rl_turn_stat_merge(scale, &part);
         allocation_learn(&run->allocation[task], run->rollouts, first, n);
         first += n;
@@ -102,8 +100,7 @@ static bool is_left_out(const struct trainer_rollouts *r, const struct trainer_r
  * Malformed rollouts are counted separately from wrong ones, because a policy that forgets the grammar needs another
  * remedy than a policy that does not find the answer.
  */
-static enum trainer_status measure(const struct trainer_rollouts *r,
-                                   const struct trainer_recipe *recipe,
+static enum trainer_status measure(const struct trainer_rollouts *r, const struct trainer_recipe *recipe,
                                    struct trainer_iteration *metrics, struct trainer_error *err)
 {
     double n = (double)r->n;
@@ -121,12 +118,10 @@ static enum trainer_status measure(const struct trainer_rollouts *r,
     measure_turn_scales(r, recipe, metrics);
     shared_beginnings_measure(r, metrics);
     value_arrays_measure(r, metrics);
-    return r->has_values ? credit_measure_gains(r, metrics->gain, &metrics->n_gain, err)
-                         : TRAINER_OK;
+    return r->has_values ? credit_measure_gains(r, metrics->gain, &metrics->n_gain, err) : TRAINER_OK;
 }
 
-enum trainer_status run_credit(struct run *run, int32_t iteration,
-                               struct trainer_iteration *metrics, struct trainer_error *err)
+enum trainer_status run_credit(struct run *run, int32_t iteration, struct trainer_iteration *metrics, struct trainer_error *err)
 {
     struct credit_memory *memory = &run->memory;
     struct rl_turn_stat scale;

@@ -45,8 +45,7 @@ void environment_losses_close(struct environment_losses *losses)
 }
 
 /* Gathers the rows of a task, with the log-probs that the learner has computed for the whole minibatch. */
-static size_t gather(struct environment_losses *losses, const struct trainer_rollouts *r,
-                     const struct minibatch *b, int32_t task)
+static size_t gather(struct environment_losses *losses, const struct trainer_rollouts *r, const struct minibatch *b, int32_t task)
 {
     struct minibatch *part = losses->part;
     size_t n = 0;

@@ -17,16 +17,15 @@
  * training the area equals the score, because sorting by area must not put such trials last. Adds to correct
  * [questions].
  */
-static enum trainer_status score(struct run *run, struct trainer_event *event, int64_t *correct,
-                                 struct trainer_error *err)
+static enum trainer_status score(struct run *run, struct trainer_event *event, int64_t *correct, struct trainer_error *err)
 {
     const struct trainer_evaluation *evaluation = &run->recipe->evaluation;
     const float *params = run->learner.params;
     double sum = 0, square = 0, n = evaluation->seeds, x = 0;
     enum trainer_status status = TRAINER_OK;
     for (int32_t s = 0; s < evaluation->seeds && status == TRAINER_OK; s++) {
-        status = evaluate_once(&run->sampler, run->evaluation, params, 11 + (uint64_t)s,
-                               evaluation->temperature, &x, correct, err);
+        status =
+            evaluate_once(&run->sampler, run->evaluation, params, 11 + (uint64_t)s, evaluation->temperature, &x, correct, err);
         if (status == TRAINER_OK)
             difficulty_add(event->end_of_mix, run->evaluation, run->recipe);
         sum += x;
@@ -34,18 +33,15 @@ static enum trainer_status score(struct run *run, struct trainer_event *event, i
     }
     event->score = sum / n;
     event->score_std = trainer_std(n, sum, square);
-    event->area =
-        run->totals.n_scores > 0 ? run->totals.score_sum / run->totals.n_scores : event->score;
-    return status == TRAINER_OK ? evaluate_once(&run->sampler, run->evaluation, params, 1, 0,
-                                                &event->score_greedy, NULL, err)
+    event->area = run->totals.n_scores > 0 ? run->totals.score_sum / run->totals.n_scores : event->score;
+    return status == TRAINER_OK ? evaluate_once(&run->sampler, run->evaluation, params, 1, 0, &event->score_greedy, NULL, err)
                                 : status;
 }
 
 /*
  * Computes pass@k from k samples: the unbiased estimate for a question is whether at least one of its answers is right.
  */
-static enum trainer_status score_questions(struct run *run, struct trainer_event *event,
-                                           struct trainer_error *err)
+static enum trainer_status score_questions(struct run *run, struct trainer_event *event, struct trainer_error *err)
 {
     size_t n = run->evaluation->capacity;
     int64_t *correct = calloc(n, sizeof *correct);
@@ -67,8 +63,7 @@ static enum trainer_status score_questions(struct run *run, struct trainer_event
 enum trainer_status run_finish(struct run *run, struct trainer_error *err)
 {
     int32_t iterations = run->recipe->training.iterations;
-    struct trainer_event event = {
-        .kind = TRAINER_EVENT_EVALUATING, .step = iterations, .steps = iterations};
+    struct trainer_event event = {.kind = TRAINER_EVENT_EVALUATING, .step = iterations, .steps = iterations};
     struct trainer_checkpoint checkpoint = {run->recipe->model, (uint64_t)run->learner.adam.steps};
     run->clock.train_s = clock_now() - run->clock.began;
     enum trainer_status status = run_report(run, &event, err);
@@ -83,8 +78,7 @@ enum trainer_status run_finish(struct run *run, struct trainer_error *err)
     memcpy(event.env, run->last, sizeof event.env);
     run->clock.eval_s = clock_now() - begin_s;
     if (status == TRAINER_OK && run->options.checkpoint)
-        status =
-            trainer_checkpoint_save(run->options.checkpoint, &checkpoint, run->learner.params, err);
+        status = trainer_checkpoint_save(run->options.checkpoint, &checkpoint, run->learner.params, err);
     event.kind = TRAINER_EVENT_DONE;
     return status == TRAINER_OK ? run_report(run, &event, err) : status;
 }

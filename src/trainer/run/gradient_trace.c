@@ -36,8 +36,7 @@ static struct credit_memory copy_state(const struct run *run, struct gradient_tr
     memory.given.ask = NULL;
     for (int32_t task = 0; task < run->recipe->n_tasks; task++)
         if (memory.anchor[task]) {
-            memcpy(trace->anchor[task], memory.anchor[task],
-                   (size_t)run->recipe->tasks[task].pool * sizeof(double));
+            memcpy(trace->anchor[task], memory.anchor[task], (size_t)run->recipe->tasks[task].pool * sizeof(double));
             memory.anchor[task] = trace->anchor[task];
         }
     return memory;
@@ -92,8 +91,8 @@ static void recall(const struct gradient_trace *trace, struct minibatch *b, size
 }
 
 /* Computes the gradients of one minibatch, which are then in b->d_log_prob and b->d_value. */
-static enum trainer_status losses(struct run *run, const struct trainer_recipe *recipe, size_t epoch,
-                                  size_t first, size_t n, struct trainer_error *err)
+static enum trainer_status losses(struct run *run, const struct trainer_recipe *recipe, size_t epoch, size_t first, size_t n,
+                                  struct trainer_error *err)
 {
     struct gradient_trace *trace = run->trace;
     struct minibatch *b = run->minibatch;
@@ -139,8 +138,8 @@ static bool memory_differs(const struct run *run, const struct credit_memory *me
 }
 
 /* Compares the gradients of the updates of one epoch. */
-static enum trainer_status try_epoch(struct run *run, const struct trainer_recipe *recipe, size_t epoch, bool keep,
-                                     bool *other, struct trainer_error *err)
+static enum trainer_status try_epoch(struct run *run, const struct trainer_recipe *recipe, size_t epoch, bool keep, bool *other,
+                                     struct trainer_error *err)
 {
     size_t n = run->rollouts->n, size = (size_t)recipe->training.minibatch;
     enum trainer_status status = TRAINER_OK;
@@ -153,8 +152,8 @@ static enum trainer_status try_epoch(struct run *run, const struct trainer_recip
 }
 
 /* Sets *other to whether the variant has other gradients than the unchanged recipe; keep: it is the unchanged recipe. */
-static enum trainer_status try(struct run *run, const struct trainer_recipe *recipe, int32_t iteration, bool keep,
-                               bool *other, struct trainer_error *err)
+static enum trainer_status try(struct run *run, const struct trainer_recipe *recipe, int32_t iteration, bool keep, bool *other,
+                               struct trainer_error *err)
 {
     struct gradient_trace *trace = run->trace;
     struct credit_memory memory;

@@ -8,9 +8,8 @@
  * A greedy rollout has its own random stream for the tool, as in an evaluation, which differs from those of all rows of
  * the group.
  */
-enum trainer_status greedy_baseline(struct run *run, const struct rollouts_plan *plan,
-                                    size_t first, const struct sampler_job *job,
-                                    struct trainer_iteration *metrics, struct trainer_error *err)
+enum trainer_status greedy_baseline(struct run *run, const struct rollouts_plan *plan, size_t first,
+                                    const struct sampler_job *job, struct trainer_iteration *metrics, struct trainer_error *err)
 {
     struct trainer_rollouts *r = run->rollouts;
     struct rollouts_plan one = *plan;

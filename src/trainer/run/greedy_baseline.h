@@ -10,8 +10,7 @@
  * Plays one greedy rollout of each question of the plan, and sets the baseline of the plan's rows, which begin at
  * `first` in run->rollouts. job: the sampler's job for the rows themselves. Adds to *metrics.
  */
-enum trainer_status greedy_baseline(struct run *run, const struct rollouts_plan *plan,
-                                    size_t first, const struct sampler_job *job,
-                                    struct trainer_iteration *metrics, struct trainer_error *err);
+enum trainer_status greedy_baseline(struct run *run, const struct rollouts_plan *plan, size_t first,
+                                    const struct sampler_job *job, struct trainer_iteration *metrics, struct trainer_error *err);
 
 #endif

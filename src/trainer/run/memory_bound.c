@@ -21,8 +21,7 @@ size_t memory_bound_largest_batch(const struct trainer_recipe *recipe)
 {
     size_t rows = (size_t)recipe->training.minibatch;
     bool warm = !recipe->checkpoint[0] && recipe->warm_start.steps > 0;
-    return warm && (size_t)recipe->warm_start.batch > rows ? (size_t)recipe->warm_start.batch
-                                                           : rows;
+    return warm && (size_t)recipe->warm_start.batch > rows ? (size_t)recipe->warm_start.batch : rows;
 }
 
 /* Bytes of what a run stores about the questions of pools: anchors and pass rates. */
@@ -66,30 +65,24 @@ double trainer_memory_bound(const struct trainer_recipe *recipe)
     double params = (double)trainer_model_parameters(&recipe->model) * sizeof(float);
     double tokens = (double)rows * (double)width;
     double program = 48e6 + 40e6 * threads;
-    return program +
-           learner_bytes(&recipe->model, memory_bound_largest_batch(recipe),
-                         &recipe->micro_batch) +
+    return program + learner_bytes(&recipe->model, memory_bound_largest_batch(recipe), &recipe->micro_batch) +
            sampler_bytes(recipe, threads) + (double)rollouts_bytes(rows, width) +
            (double)rollouts_bytes(evaluate_rows(recipe), width) +
-           (double)minibatch_bytes((size_t)recipe->training.minibatch, width) +
-           trace_arrays_bytes(recipe) + environment_losses_bytes(recipe) +
-           side_bytes(recipe) + routing_bytes(recipe, rows) + value_arrays_bytes(recipe) +
+           (double)minibatch_bytes((size_t)recipe->training.minibatch, width) + trace_arrays_bytes(recipe) +
+           environment_losses_bytes(recipe) + side_bytes(recipe) + routing_bytes(recipe, rows) + value_arrays_bytes(recipe) +
            sets * params + pool_bytes(recipe) + data_bytes(recipe) + reference_policies_bytes(recipe) +
            16 * (double)demos * (double)width + 64 * tokens + 2 * trainer_artifact_bytes(recipe);
 }
 
-enum trainer_status memory_bound_check(const struct trainer_recipe *recipe,
-                                       struct trainer_error *err)
+enum trainer_status memory_bound_check(const struct trainer_recipe *recipe, struct trainer_error *err)
 {
     const struct trainer_budget *budget = &recipe->budget;
     double memory = trainer_memory_bound(recipe), artifact = trainer_artifact_bytes(recipe);
     if (budget->memory_bytes > 0 && memory > budget->memory_bytes)
-        return trainer_fail(err, TRAINER_ESIZE,
-                            "the run needs up to %.0f bytes of memory, budget.memory_bytes is %.0f",
-                            memory, budget->memory_bytes);
+        return trainer_fail(err, TRAINER_ESIZE, "the run needs up to %.0f bytes of memory, budget.memory_bytes is %.0f", memory,
+                            budget->memory_bytes);
     if (budget->artifact_bytes > 0 && artifact > budget->artifact_bytes)
-        return trainer_fail(err, TRAINER_ESIZE,
-                            "the checkpoint has %.0f bytes, budget.artifact_bytes is %.0f",
-                            artifact, budget->artifact_bytes);
+        return trainer_fail(err, TRAINER_ESIZE, "the checkpoint has %.0f bytes, budget.artifact_bytes is %.0f", artifact,
+                            budget->artifact_bytes);
     return TRAINER_OK;
 }

@@ -14,7 +14,6 @@ size_t memory_bound_largest_batch(const struct trainer_recipe *recipe);
  * Returns TRAINER_ESIZE if a run of the recipe needs more than its budget, so that the trial's row says size_blocked
  * instead of crash. Called before anything is allocated or trained.
  */
-enum trainer_status memory_bound_check(const struct trainer_recipe *recipe,
-                                       struct trainer_error *err);
+enum trainer_status memory_bound_check(const struct trainer_recipe *recipe, struct trainer_error *err);
 
 #endif

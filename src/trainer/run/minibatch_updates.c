@@ -35,24 +35,20 @@ static void shuffle(size_t n, struct trainer_rng *rng, size_t *order)
  * warm-up counts from 1, because otherwise the first update would do nothing. The cosine ends with the last update of
  * the run, not of an iteration.
  */
-static double rate_at(const struct trainer_training *training, double peak, double update,
-                      double updates)
+static double rate_at(const struct trainer_training *training, double peak, double update, double updates)
 {
     double begin = training->warmup > 0 ? fmin(1, (update + 1) / training->warmup) : 1;
     double cosine = 0.5 * (1 + cos(3.141592653589793 * update / updates));
-    return peak * begin *
-           (training->final_rate + (1 - training->final_rate) * cosine);
+    return peak * begin * (training->final_rate + (1 - training->final_rate) * cosine);
 }
 
 /* The rate of the value head follows the same curve from its own peak, or equals the rate of the other parameters. */
-static struct learner_rates rates_at(const struct trainer_recipe *recipe, double update,
-                                     double updates)
+static struct learner_rates rates_at(const struct trainer_recipe *recipe, double update, double updates)
 {
     const struct trainer_training *training = &recipe->training;
-    return (struct learner_rates){
-        .rate = rate_at(training, training->learning_rate, update, updates),
-        .value_rate = rate_at(training, recipe->value.learning_rate, update, updates),
-        .clip_norm = training->clip_norm};
+    return (struct learner_rates){.rate = rate_at(training, training->learning_rate, update, updates),
+                                  .value_rate = rate_at(training, recipe->value.learning_rate, update, updates),
+                                  .clip_norm = training->clip_norm};
 }
 
 /* Where an update is in the run. */
@@ -65,16 +61,14 @@ struct place {
  * that the error names the loss; the gradient of a NaN would only be reported as a gradient.
  */
 static enum trainer_status update(struct run *run, const struct place *at, const size_t *rows, size_t n,
-                                  const struct learner_rates *rates,
-                                  struct loss_result *result, double *norm,
+                                  const struct learner_rates *rates, struct loss_result *result, double *norm,
                                   struct trainer_part env[TRAINER_ENVS_MAX], struct trainer_error *err)
 {
     struct minibatch *b = run->minibatch;
     minibatch_gather(b, run->rollouts, rows, n);
     struct learner_rows view = {b->n, b->width, b->tokens, b->length, b->wanted};
     run->learner.replay = routing_of(&run->routing, run->recipe, b);
-    enum trainer_status status =
-        learner_forward(&run->learner, run->learner.params, &view, b->log_prob, b->entropy, err);
+    enum trainer_status status = learner_forward(&run->learner, run->learner.params, &view, b->log_prob, b->entropy, err);
     run->learner.replay = NULL;
     if (status == TRAINER_OK)
         status = environment_losses_add(&run->environment_losses, run->recipe, run->rollouts, b, &run->workspace, env, err);
@@ -200,8 +194,7 @@ static uint64_t fed_tokens(const struct minibatch *b)
  * The last minibatch of an epoch may be smaller, because leaving its rows out would waste rollouts, which cost more
  * than updates. After a failure, means are taken over the updates that were done.
  */
-enum trainer_status run_update(struct run *run, int32_t iteration,
-                               struct trainer_iteration *metrics, struct trainer_error *err)
+enum trainer_status run_update(struct run *run, int32_t iteration, struct trainer_iteration *metrics, struct trainer_error *err)
 {
     const struct trainer_training *training = &run->recipe->training;
     size_t n = run->rollouts->n, size = (size_t)training->minibatch, done = 0;
@@ -209,18 +202,16 @@ enum trainer_status run_update(struct run *run, int32_t iteration,
     double begin = clock_now(), norm = 0;
     enum trainer_status status = TRAINER_OK;
     for (int32_t epoch = 0; epoch < training->epochs && status == TRAINER_OK; epoch++) {
-        struct trainer_rng rng = {
-            trainer_seed(run->recipe->seed, 'u', (uint64_t)iteration << 16 | (uint64_t)epoch)};
+        struct trainer_rng rng = {trainer_seed(run->recipe->seed, 'u', (uint64_t)iteration << 16 | (uint64_t)epoch)};
         const struct place place = {iteration, epoch};
         shuffle(n, &rng, run->order);
         for (size_t first = 0; first < n && status == TRAINER_OK; first += size, done++) {
             struct loss_result result;
             double at = (double)((size_t)iteration * per_iteration + done);
-            struct learner_rates rates = rates_at(
-                run->recipe, at, (double)training->iterations * (double)per_iteration);
+            struct learner_rates rates = rates_at(run->recipe, at, (double)training->iterations * (double)per_iteration);
             metrics->learning_rate = rates.rate;
-            status = update(run, &place, run->order + first, first + size < n ? size : n - first, &rates,
-                            &result, &norm, metrics->env, err);
+            status = update(run, &place, run->order + first, first + size < n ? size : n - first, &rates, &result, &norm,
+                            metrics->env, err);
             if (status == TRAINER_OK) {
                 add(metrics, &result, norm);
                 metrics->trained_tokens += fed_tokens(run->minibatch);

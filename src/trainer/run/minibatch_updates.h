@@ -7,7 +7,6 @@
 /*
  * Called after run_correct. Runs the epochs of minibatches over run->rollouts. metrics receives means over the updates.
  */
-enum trainer_status run_update(struct run *run, int32_t iteration,
-                               struct trainer_iteration *metrics, struct trainer_error *err);
+enum trainer_status run_update(struct run *run, int32_t iteration, struct trainer_iteration *metrics, struct trainer_error *err);
 
 #endif

@@ -27,15 +27,15 @@ static void clear_weights(struct trainer_rollouts *r)
  * Measures how far the sampler is from the learner, whose log-probs are in `old`. The clip range is used to count the
  * share of ratios that a loss would clip without a correction.
  */
-static enum rl_status diagnose(struct run *run, const struct rl_batch *batch,
-                               struct trainer_iteration *metrics, struct rl_error *core)
+static enum rl_status diagnose(struct run *run, const struct rl_batch *batch, struct trainer_iteration *metrics,
+                               struct rl_error *core)
 {
     const struct trainer_loss *loss = &run->recipe->loss;
     struct rl_diagnostics out;
     enum rl_status status;
     CORE_CALL(status, &run->workspace,
-              rl_diagnosef(batch, run->rollouts->old, run->rollouts->log_prob, loss->clip_low,
-                           loss->clip_high, &out, &run->workspace.ws, core));
+              rl_diagnosef(batch, run->rollouts->old, run->rollouts->log_prob, loss->clip_low, loss->clip_high, &out,
+                           &run->workspace.ws, core));
     if (status == RL_OK) {
         metrics->mismatch_kl = out.k3;
         metrics->mismatch_ess = out.ess;
@@ -66,8 +66,8 @@ static bool weighs(const struct trainer_recipe *recipe)
  * Truncated importance sampling is the decoupled correction without a rejection, so the same call does both. The core
  * writes more metrics than telemetry shows, and the array must have room for all of them (RL_METRICS_ENOUGH).
  */
-enum trainer_status correction_weigh(const struct trainer_recipe *recipe, struct trainer_rollouts *r,
-                                     struct workspace *workspace, struct trainer_error *err)
+enum trainer_status correction_weigh(const struct trainer_recipe *recipe, struct trainer_rollouts *r, struct workspace *workspace,
+                                     struct trainer_error *err)
 {
     const struct trainer_correction *correction = &recipe->correction;
     const struct rl_batch batch = {r->n, r->width, r->mask, r->turn, r->group};
@@ -84,9 +84,9 @@ enum trainer_status correction_weigh(const struct trainer_recipe *recipe, struct
     enum rl_status status = RL_OK;
     clear_weights(r);
     if (weighs(recipe))
-        CORE_CALL(status, workspace,
-                  rl_rollout_correctionf(&batch, &options, r->old, r->log_prob, r->weight, r->kept, &metrics,
-                                         &workspace->ws, &core));
+        CORE_CALL(
+            status, workspace,
+            rl_rollout_correctionf(&batch, &options, r->old, r->log_prob, r->weight, r->kept, &metrics, &workspace->ws, &core));
     return status == RL_OK ? TRAINER_OK : trainer_core_failed(err, "off-policy correction", status, &core);
 }
 
@@ -104,8 +104,7 @@ static enum trainer_status score_behaviour(struct run *run, struct trainer_error
         return TRAINER_OK;
     }
     run->learner.replay = run->recipe->replay == TRAINER_REPLAY_R3 ? run->routing.sampled : NULL;
-    enum trainer_status status =
-        learner_score(&run->learner, run->sampled_by.behaviour, &rows, r->behaviour, err);
+    enum trainer_status status = learner_score(&run->learner, run->sampled_by.behaviour, &rows, r->behaviour, err);
     run->learner.replay = NULL;
     return status;
 }
@@ -116,8 +115,7 @@ static enum trainer_status score_behaviour(struct run *run, struct trainer_error
  * because plain PPO's ratio is to the policy that sampled; the learner's log-probs were computed only to measure the
  * mismatch.
  */
-enum trainer_status run_correct(struct run *run, struct trainer_iteration *metrics,
-                                struct trainer_error *err)
+enum trainer_status run_correct(struct run *run, struct trainer_iteration *metrics, struct trainer_error *err)
 {
     const struct trainer_recipe *recipe = run->recipe;
     struct trainer_rollouts *r = run->rollouts;
@@ -130,20 +128,18 @@ enum trainer_status run_correct(struct run *run, struct trainer_iteration *metri
     memcpy(r->old, r->log_prob, r->n * r->width * sizeof *r->old);
     clear_weights(r);
     if (corrects || tempered || recipe_is_off_policy(recipe) || recipe->replay) {
-        enum trainer_status scored = routing_score(&run->routing, &run->learner, recipe, r,
-                                                   &run->workspace, &metrics->routing, err);
+        enum trainer_status scored =
+            routing_score(&run->routing, &run->learner, recipe, r, &run->workspace, &metrics->routing, err);
         if (scored != TRAINER_OK)
             return scored;
         status = diagnose(run, &batch, metrics, &core);
         if (composes && (scored = score_behaviour(run, err)) != TRAINER_OK)
             return scored;
-        if (status == RL_OK && weighs(recipe) &&
-            (scored = correction_weigh(recipe, r, &run->workspace, err)) != TRAINER_OK)
+        if (status == RL_OK && weighs(recipe) && (scored = correction_weigh(recipe, r, &run->workspace, err)) != TRAINER_OK)
             return scored;
         if (!tempered && (!corrects || recipe_bypass(recipe)))
             memcpy(r->old, r->log_prob, r->n * r->width * sizeof *r->old);
     }
     measure(r, metrics);
-    return status == RL_OK ? TRAINER_OK
-                           : trainer_core_failed(err, "off-policy correction", status, &core);
+    return status == RL_OK ? TRAINER_OK : trainer_core_failed(err, "off-policy correction", status, &core);
 }

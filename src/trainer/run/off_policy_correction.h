@@ -9,8 +9,7 @@
  * learner's weights before the updates. Sets the old log-probs of the ratio, the importance weights, and the tokens
  * that are not rejected. On-policy these are the sampler's log-probs, weights of 1, and all tokens.
  */
-enum trainer_status run_correct(struct run *run, struct trainer_iteration *metrics,
-                                struct trainer_error *err);
+enum trainer_status run_correct(struct run *run, struct trainer_iteration *metrics, struct trainer_error *err);
 
 /*
  * Sets weight and kept of rollouts whose old log-probs are known: importance weights and rejections of the recipe's

@@ -24,17 +24,14 @@ static void step_on(const struct trainer_rollouts *r, int32_t continuations, str
 }
 
 /* Fills the side rollouts with continuations, starting at *at and up to row `end`, and moves *at past the last one. */
-static void add_continuations(struct run *run, int32_t continuations, uint64_t seed, size_t end,
-                              struct prefix *at)
+static void add_continuations(struct run *run, int32_t continuations, uint64_t seed, size_t end, struct prefix *at)
 {
     const struct trainer_rollouts *r = run->rollouts;
     run->side->n = 0;
     while (run->side->n < run->side->capacity && at->row < end) {
         uint64_t place = at->row * ROLLOUT_VALUES + (uint64_t)at->b;
-        rollouts_add_continued(run->side, &run->recipe->tasks[r->task[at->row]].env, r, at->row,
-                               (size_t)r->boundary[place],
-                               trainer_seed(seed, 'c', place * (uint64_t)continuations +
-                                                           (uint64_t)at->k));
+        rollouts_add_continued(run->side, &run->recipe->tasks[r->task[at->row]].env, r, at->row, (size_t)r->boundary[place],
+                               trainer_seed(seed, 'c', place * (uint64_t)continuations + (uint64_t)at->k));
         step_on(r, continuations, at);
     }
 }
@@ -43,11 +40,8 @@ static void add_continuations(struct run *run, int32_t continuations, uint64_t s
  * Plays the continuations of all prefixes of rows [first, first+n), the rows of one task, in as many rounds as
  * necessary.
  */
-static enum trainer_status continue_rows(struct run *run, size_t first, size_t n,
-                                         int32_t continuations, uint64_t seed,
-                                         struct sampler_job job,
-                                         struct trainer_iteration *metrics,
-                                         struct trainer_error *err)
+static enum trainer_status continue_rows(struct run *run, size_t first, size_t n, int32_t continuations, uint64_t seed,
+                                         struct sampler_job job, struct trainer_iteration *metrics, struct trainer_error *err)
 {
     struct trainer_rollouts *r = run->rollouts;
     struct prefix next = {first, 0, 0}, at = next;
@@ -61,16 +55,14 @@ static enum trainer_status continue_rows(struct run *run, size_t first, size_t n
         metrics->gain_s += job.generation_s;
         metrics->gain_tokens += job.fed;
         for (size_t i = 0; i < run->side->n && status == TRAINER_OK; i++) {
-            r->value[at.row * ROLLOUT_VALUES + (size_t)at.b] +=
-                (run->side->reward[i] > 0 ? 1.0 : 0.0) / continuations;
+            r->value[at.row * ROLLOUT_VALUES + (size_t)at.b] += (run->side->reward[i] > 0 ? 1.0 : 0.0) / continuations;
             step_on(r, continuations, &at);
         }
     }
     return status;
 }
 
-enum trainer_status prefix_values(struct run *run, int32_t iteration,
-                                  const struct sampler_job *job,
+enum trainer_status prefix_values(struct run *run, int32_t iteration, const struct sampler_job *job,
                                   struct trainer_iteration *metrics, struct trainer_error *err)
 {
     const struct trainer_recipe *recipe = run->recipe;
@@ -82,8 +74,7 @@ enum trainer_status prefix_values(struct run *run, int32_t iteration,
         for (end = first; end < r->n && r->task[end] == task; end++)
             continue;
         if (side_continues(recipe, task))
-            status = continue_rows(run, first, end - first,
-                                   recipe->tasks[task].algorithm.prefix.continuations, seed, *job,
+            status = continue_rows(run, first, end - first, recipe->tasks[task].algorithm.prefix.continuations, seed, *job,
                                    metrics, err);
     }
     return status;

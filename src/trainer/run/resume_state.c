@@ -40,8 +40,7 @@ static size_t find_blocks(struct run *run, struct block blocks[BLOCKS])
             blocks[used++] = all[i];
     for (int32_t task = 0; task < run->recipe->n_tasks; task++)
         if (run->memory.anchor[task])
-            blocks[used++] = (struct block){run->memory.anchor[task],
-                                            (size_t)run->recipe->tasks[task].pool * sizeof(double)};
+            blocks[used++] = (struct block){run->memory.anchor[task], (size_t)run->recipe->tasks[task].pool * sizeof(double)};
     for (int32_t task = 0; task < run->recipe->n_tasks; task++) {
         const struct allocation *a = &run->allocation[task];
         if (a->pool > 0) {
@@ -92,8 +91,7 @@ static uint64_t digest_of(const struct file_part *parts, size_t n)
     return digest;
 }
 
-enum trainer_status resume_state_save(struct run *run, const char *path, int32_t iterations,
-                               struct trainer_error *err)
+enum trainer_status resume_state_save(struct run *run, const char *path, int32_t iterations, struct trainer_error *err)
 {
     struct block blocks[BLOCKS];
     struct file_part parts[BLOCKS + 2];
@@ -122,19 +120,17 @@ static enum trainer_status impossible(struct trainer_error *err, const char *pat
 }
 
 /* Magic and version come first, so that a file of another kind is not reported as a damaged state. */
-static enum trainer_status check_kind(const struct state_numbers *numbers, const char *path,
-                                      const struct trainer_recipe *recipe, struct trainer_error *err)
+static enum trainer_status check_kind(const struct state_numbers *numbers, const char *path, const struct trainer_recipe *recipe,
+                                      struct trainer_error *err)
 {
     if (memcmp(numbers->magic, MAGIC, sizeof numbers->magic) != 0)
         return trainer_fail(err, TRAINER_ECORRUPT, "%s: not the state of a run (magic)", path);
     if (numbers->version != VERSION || numbers->size != sizeof *numbers)
-        return trainer_fail(err, TRAINER_ECORRUPT,
-                            "%s: state of a run by another version of lineage", path);
+        return trainer_fail(err, TRAINER_ECORRUPT, "%s: state of a run by another version of lineage", path);
     if (numbers->recipe != recipe_digest(recipe))
-        return trainer_fail(
-            err, TRAINER_EINVAL,
-            "%s: state of a run of another recipe, after iteration %d; remove the file to start over",
-            path, (int)numbers->iterations);
+        return trainer_fail(err, TRAINER_EINVAL,
+                            "%s: state of a run of another recipe, after iteration %d; remove the file to start over", path,
+                            (int)numbers->iterations);
     return TRAINER_OK;
 }
 
@@ -186,8 +182,7 @@ static size_t state_bytes(struct run *run)
 }
 
 /* A missing file is not an error: the run starts from the beginning. */
-static enum trainer_status read_state(struct run *run, const char *path, struct state_numbers *numbers,
-                                      struct trainer_error *err)
+static enum trainer_status read_state(struct run *run, const char *path, struct state_numbers *numbers, struct trainer_error *err)
 {
     struct trainer_error why;
     size_t size = 0, wanted = state_bytes(run);
@@ -196,8 +191,7 @@ static enum trainer_status read_state(struct run *run, const char *path, struct 
     if (status == TRAINER_OK)
         status = check_kind(numbers, path, run->recipe, &why);
     if (status == TRAINER_OK) {
-        unsigned char *bytes =
-            atomic_file_read(path, STATE_NAME, &(struct file_bounds){wanted, wanted}, &size, &status, &why);
+        unsigned char *bytes = atomic_file_read(path, STATE_NAME, &(struct file_bounds){wanted, wanted}, &size, &status, &why);
         if (status == TRAINER_OK)
             status = take_bytes(bytes, path, run, numbers, &why);
         free(bytes);
@@ -232,8 +226,7 @@ static void give_numbers(struct run *run, const struct state_numbers *numbers)
     run->totals.judged = numbers->judged;
 }
 
-enum trainer_status resume_state_load(struct run *run, const char *path, int32_t *iterations,
-                               struct trainer_error *err)
+enum trainer_status resume_state_load(struct run *run, const char *path, int32_t *iterations, struct trainer_error *err)
 {
     struct state_numbers numbers = {.iterations = -1};
     struct block blocks[BLOCKS];
@@ -253,8 +246,8 @@ enum trainer_status resume_state_load(struct run *run, const char *path, int32_t
 
 /* ---- asking ------------------------------------------------------------------------------- */
 
-enum trainer_status trainer_state_read(const char *path, const struct trainer_recipe *recipe,
-                                       int32_t *iterations, struct trainer_error *err)
+enum trainer_status trainer_state_read(const char *path, const struct trainer_recipe *recipe, int32_t *iterations,
+                                       struct trainer_error *err)
 {
     struct state_numbers numbers;
     enum trainer_status status = read_numbers(path, &numbers, err);
@@ -265,8 +258,7 @@ enum trainer_status trainer_state_read(const char *path, const struct trainer_re
     return status;
 }
 
-enum trainer_status trainer_state_kernels(const char *path, char kernels[TRAINER_KERNELS_MAX],
-                                          struct trainer_error *err)
+enum trainer_status trainer_state_kernels(const char *path, char kernels[TRAINER_KERNELS_MAX], struct trainer_error *err)
 {
     struct state_numbers numbers;
     enum trainer_status status = read_numbers(path, &numbers, err);

@@ -18,8 +18,7 @@
 /* ---- memory ------------------------------------------------------------------------------- */
 
 /* All arrays are in one block, which begins with `sampled`. */
-static void carve_routing(struct routing *routing, const struct trainer_recipe *recipe, size_t rows,
-                          struct carve *block)
+static void carve_routing(struct routing *routing, const struct trainer_recipe *recipe, size_t rows, struct carve *block)
 {
     size_t width = (size_t)recipe->model.max_tokens, places = trainer_model_routes(&recipe->model);
     size_t row = width * places, minibatch = (size_t)recipe->training.minibatch;
@@ -38,8 +37,8 @@ double routing_bytes(const struct trainer_recipe *recipe, size_t rows)
     return (double)block.used;
 }
 
-enum trainer_status routing_open(struct routing *routing, const struct trainer_recipe *recipe,
-                                 struct trainer_rollouts *rollouts, struct trainer_error *err)
+enum trainer_status routing_open(struct routing *routing, const struct trainer_recipe *recipe, struct trainer_rollouts *rollouts,
+                                 struct trainer_error *err)
 {
     size_t bytes = (size_t)routing_bytes(recipe, rollouts->capacity);
     if (bytes == 0)
@@ -68,17 +67,14 @@ static struct rl_routes routes_of(const struct trainer_model *model, const uint1
                               .experts = experts};
 }
 
-static enum rl_status compare(struct routing *routing, const struct trainer_model *model,
-                              const struct rl_batch *batch, struct workspace *workspace,
-                              struct trainer_routing *metrics, struct rl_error *core)
+static enum rl_status compare(struct routing *routing, const struct trainer_model *model, const struct rl_batch *batch,
+                              struct workspace *workspace, struct trainer_routing *metrics, struct rl_error *core)
 {
-    const struct rl_routes sampled = routes_of(model, routing->sampled),
-                           trained = routes_of(model, routing->trained);
+    const struct rl_routes sampled = routes_of(model, routing->sampled), trained = routes_of(model, routing->trained);
     struct rl_route_agreement agreement;
     enum rl_status status;
     CORE_CALL(status, workspace,
-              rl_routes_compare(batch, &sampled, &trained, NULL, routing->common, &agreement,
-                                &workspace->ws, core));
+              rl_routes_compare(batch, &sampled, &trained, NULL, routing->common, &agreement, &workspace->ws, core));
     if (status != RL_OK)
         return status;
     for (size_t i = 0; i < batch->n_rows * batch->n_tokens; i++)
@@ -91,21 +87,19 @@ static enum rl_status compare(struct routing *routing, const struct trainer_mode
     return RL_OK;
 }
 
-static enum rl_status distance(const struct rl_batch *batch, const struct trainer_rollouts *r,
-                               struct workspace *workspace, double *k3, struct rl_error *core)
+static enum rl_status distance(const struct rl_batch *batch, const struct trainer_rollouts *r, struct workspace *workspace,
+                               double *k3, struct rl_error *core)
 {
     struct rl_diagnostics out;
     enum rl_status status;
-    CORE_CALL(status, workspace,
-              rl_diagnosef(batch, r->old, r->log_prob, 0.2, 0.2, &out, &workspace->ws, core));
+    CORE_CALL(status, workspace, rl_diagnosef(batch, r->old, r->log_prob, 0.2, 0.2, &out, &workspace->ws, core));
     *k3 = status == RL_OK ? out.k3 : 0;
     return status;
 }
 
-enum trainer_status routing_score(struct routing *routing, struct learner *learner,
-                                  const struct trainer_recipe *recipe,
-                                  const struct trainer_rollouts *r, struct workspace *workspace,
-                                  struct trainer_routing *metrics, struct trainer_error *err)
+enum trainer_status routing_score(struct routing *routing, struct learner *learner, const struct trainer_recipe *recipe,
+                                  const struct trainer_rollouts *r, struct workspace *workspace, struct trainer_routing *metrics,
+                                  struct trainer_error *err)
 {
     struct learner_rows rows = {r->n, r->width, r->tokens, r->length, r->mask};
     struct rl_batch batch = {r->n, r->width, r->mask, r->turn, r->group};
@@ -126,17 +120,14 @@ enum trainer_status routing_score(struct routing *routing, struct learner *learn
         if (status == TRAINER_OK)
             measured = distance(&batch, r, workspace, &metrics->kl_replayed, &core);
     }
-    return measured == RL_OK ? status
-                             : trainer_core_failed(err, "routes of the rollouts", measured, &core);
+    return measured == RL_OK ? status : trainer_core_failed(err, "routes of the rollouts", measured, &core);
 }
 
 /* ---- updates ------------------------------------------------------------------------------ */
 
-const uint16_t *routing_of(struct routing *routing, const struct trainer_recipe *recipe,
-                           const struct minibatch *b)
+const uint16_t *routing_of(struct routing *routing, const struct trainer_recipe *recipe, const struct minibatch *b)
 {
-    const uint16_t *from =
-        recipe->replay == TRAINER_REPLAY_R3 ? routing->sampled : routing->trained;
+    const uint16_t *from = recipe->replay == TRAINER_REPLAY_R3 ? routing->sampled : routing->trained;
     size_t row = b->width * trainer_model_routes(&recipe->model);
     if (recipe->replay == TRAINER_REPLAY_NONE)
         return NULL;
@@ -148,8 +139,7 @@ const uint16_t *routing_of(struct routing *routing, const struct trainer_recipe 
 /* ---- how evenly experts are used ---------------------------------------------------------- */
 
 /* Counts all tokens that were fed, because tokens of prompts and tools use experts too. */
-static double load_of_layer(const struct trainer_model *model, const struct trainer_rollouts *r,
-                            size_t layer)
+static double load_of_layer(const struct trainer_model *model, const struct trainer_rollouts *r, size_t layer)
 {
     size_t k = (size_t)model->experts_per_token, n = 0, most = 0;
     size_t count[1024] = {0};

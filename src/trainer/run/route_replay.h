@@ -19,25 +19,23 @@ struct routing {
 };
 
 double routing_bytes(const struct trainer_recipe *recipe, size_t rows);
-enum trainer_status routing_open(struct routing *routing, const struct trainer_recipe *recipe,
-                                 struct trainer_rollouts *rollouts, struct trainer_error *err);
+enum trainer_status routing_open(struct routing *routing, const struct trainer_recipe *recipe, struct trainer_rollouts *rollouts,
+                                 struct trainer_error *err);
 void routing_close(struct routing *routing);
 
 /*
  * Computes the learner's log-probs of the rollouts into r->old, and records the learner's routes; with R3, computes
  * them once more with the sampler's routes. *metrics receives the distance of both to the sampler.
  */
-enum trainer_status routing_score(struct routing *routing, struct learner *learner,
-                                  const struct trainer_recipe *recipe,
-                                  const struct trainer_rollouts *r, struct workspace *workspace,
-                                  struct trainer_routing *metrics, struct trainer_error *err);
+enum trainer_status routing_score(struct routing *routing, struct learner *learner, const struct trainer_recipe *recipe,
+                                  const struct trainer_rollouts *r, struct workspace *workspace, struct trainer_routing *metrics,
+                                  struct trainer_error *err);
 
 /*
  * Returns the routes that passes over this minibatch replay, or NULL without replay. They are valid until the next
  * call.
  */
-const uint16_t *routing_of(struct routing *routing, const struct trainer_recipe *recipe,
-                           const struct minibatch *b);
+const uint16_t *routing_of(struct routing *routing, const struct trainer_recipe *recipe, const struct minibatch *b);
 
 /*
  * Returns the choices of the sampler's busiest expert divided by an even share, in the worst layer; 1 is perfectly

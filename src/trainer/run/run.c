@@ -75,8 +75,7 @@ static enum trainer_status open_rows(struct run *run, struct trainer_error *err)
         return TRAINER_ENOMEM;
     if (!open_anchors(run))
         return trainer_no_memory(err, sizeof(double));
-    enum trainer_status status =
-        value_arrays_open(&run->value_arrays, recipe, run->rollouts, run->minibatch, err);
+    enum trainer_status status = value_arrays_open(&run->value_arrays, recipe, run->rollouts, run->minibatch, err);
     if (status == TRAINER_OK)
         status = routing_open(&run->routing, recipe, run->rollouts, err);
     for (int32_t task = 0; task < recipe->n_tasks && status == TRAINER_OK; task++)
@@ -94,16 +93,14 @@ enum trainer_status run_open(struct run *run, struct trainer_error *err)
     run->threads = threads_wanted(recipe->threads);
     run->threads_before = threads_limit(run->threads);
     enum trainer_status status =
-        learner_open(&run->learner, &recipe->model, memory_bound_largest_batch(recipe),
-                     &recipe->micro_batch, run->threads, err);
+        learner_open(&run->learner, &recipe->model, memory_bound_largest_batch(recipe), &recipe->micro_batch, run->threads, err);
     if (status == TRAINER_OK)
         status = sampler_open(&run->sampler, recipe, run->threads, err);
     run->learner.ranks = run->sampler.ranks = &run->ranks;
     run->learner.balance = recipe->balance;
     if (status == TRAINER_OK)
         status = compare_ranks(run, err);
-    if (status == TRAINER_OK &&
-        !sampler_weights_open(&run->sampled_by, recipe, run->learner.n_params))
+    if (status == TRAINER_OK && !sampler_weights_open(&run->sampled_by, recipe, run->learner.n_params))
         status = trainer_no_memory(err, run->learner.n_params * sizeof(float));
     if (status == TRAINER_OK)
         status = reference_policies_open(&run->references, recipe, &run->ranks, err);

@@ -9,7 +9,6 @@
  * caller that enforces budgets compares the time spent on training and not the time at which the event arrived. The
  * clock of training stops when training ends. Returns TRAINER_ESTOPPED if the callback returns false.
  */
-enum trainer_status run_report(struct run *run, struct trainer_event *event,
-                               struct trainer_error *err);
+enum trainer_status run_report(struct run *run, struct trainer_event *event, struct trainer_error *err);
 
 #endif

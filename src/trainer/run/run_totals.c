@@ -6,8 +6,7 @@
 #include "credit/judging.h"
 
 /* Averages the variances within iterations, so that the drift between iterations does not count as spread. */
-void run_totals_add(struct run_totals *totals, int32_t iteration, int32_t n_iterations,
-                    const struct trainer_iteration *metrics)
+void run_totals_add(struct run_totals *totals, int32_t iteration, int32_t n_iterations, const struct trainer_iteration *metrics)
 {
     totals->scale_mean_sum += metrics->clip_scale_mean;
     totals->scale_std_sum += metrics->clip_scale_std;
@@ -39,8 +38,7 @@ void run_totals_add(struct run_totals *totals, int32_t iteration, int32_t n_iter
  * The square root is taken last, of the mean variance. If there were no iterations, nothing was scaled, which is
  * reported as a clip scale of mean 1 and deviation 0.
  */
-void run_totals_report(const struct run_totals *totals, int32_t n_iterations,
-                       struct trainer_event *event)
+void run_totals_report(const struct run_totals *totals, int32_t n_iterations, struct trainer_event *event)
 {
     double iterations = n_iterations, n_values = fmax(1, totals->n_late_values);
     const struct trainer_values *values = &totals->late_values;
@@ -51,16 +49,14 @@ void run_totals_report(const struct run_totals *totals, int32_t n_iterations,
     event->n_alpha = totals->n_alpha;
     event->alpha_used = totals->alpha_sum / fmax(1, totals->n_alpha);
     event->n_valued = totals->n_late_values;
-    event->values = (struct trainer_values){
-        values->loss / n_values, values->clip_fraction / n_values,
-        values->explained_variance / n_values, values->mean / n_values,
-        values->returned / n_values};
+    event->values =
+        (struct trainer_values){values->loss / n_values, values->clip_fraction / n_values, values->explained_variance / n_values,
+                                values->mean / n_values, values->returned / n_values};
     event->n_gain = totals->n_late;
     event->judge = totals->judged;
     for (int32_t k = 0; k < totals->n_late; k++) {
         double n = fmax(1, (double)totals->late[k].count);
         event->gain[k] =
-            (struct trainer_turn_gain){totals->late[k].mean / n, sqrt(totals->late[k].std / n),
-                                       totals->late[k].count};
+            (struct trainer_turn_gain){totals->late[k].mean / n, sqrt(totals->late[k].std / n), totals->late[k].count};
     }
 }

@@ -27,11 +27,9 @@ struct run_totals {
 };
 
 /* Adds iteration `iteration` (0-based) of n_iterations. */
-void run_totals_add(struct run_totals *totals, int32_t iteration, int32_t n_iterations,
-                    const struct trainer_iteration *metrics);
+void run_totals_add(struct run_totals *totals, int32_t iteration, int32_t n_iterations, const struct trainer_iteration *metrics);
 
 /* Fills the means of TRAINER_EVENT_DONE, but not the final score. */
-void run_totals_report(const struct run_totals *totals, int32_t n_iterations,
-                       struct trainer_event *event);
+void run_totals_report(const struct run_totals *totals, int32_t n_iterations, struct trainer_event *event);
 
 #endif

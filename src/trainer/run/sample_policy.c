@@ -27,8 +27,7 @@ static void sample_itself(struct trainer_task *task)
  * penalty and staleness are off, because a loaded policy has no earlier weights. The rollouts outlive the run: they are
  * taken from the run before it closes, without the arrays whose memory belongs to the run.
  */
-enum trainer_status trainer_sample(struct trainer_rollouts **rollouts,
-                                   const struct trainer_recipe *recipe, const float *params,
+enum trainer_status trainer_sample(struct trainer_rollouts **rollouts, const struct trainer_recipe *recipe, const float *params,
                                    int32_t n_questions, uint64_t seed, struct trainer_error *err)
 {
     struct trainer_recipe few = *recipe;

@@ -19,20 +19,17 @@ static void add_branches(struct run *run, size_t trunk, size_t branches, uint64_
     int64_t episode = (int64_t)r->n;
     for (size_t k = 0; k < branches; k++) {
         size_t row = r->n;
-        rollouts_add_continued(r, env, run->side, trunk, (size_t)run->side->length[trunk],
-                               trainer_seed(noise_seed, 'b', row));
+        rollouts_add_continued(r, env, run->side, trunk, (size_t)run->side->length[trunk], trainer_seed(noise_seed, 'b', row));
         r->branch_of[row] = episode;
         r->n_shared[row] = r->n_turns[row] + r->episode[row].done;
     }
 }
 
-enum trainer_status shared_beginnings_play(struct run *run, const struct rollouts_plan *plan,
-                                           size_t first, const struct sampler_job *job,
-                                           struct trainer_iteration *metrics,
+enum trainer_status shared_beginnings_play(struct run *run, const struct rollouts_plan *plan, size_t first,
+                                           const struct sampler_job *job, struct trainer_iteration *metrics,
                                            struct trainer_error *err)
 {
-    const struct trainer_hierarchy *hierarchy =
-        &run->recipe->tasks[plan->task].algorithm.hierarchy;
+    const struct trainer_hierarchy *hierarchy = &run->recipe->tasks[plan->task].algorithm.hierarchy;
     struct rollouts_plan trunks = *plan;
     struct sampler_job beginning = *job;
     trunks.group_size = side_episodes(run->recipe, plan->task);
@@ -60,13 +57,11 @@ static void add_to(struct spread *spread, double x)
 /* Returns the sum of squared distances to the mean. */
 static double about_mean(const struct spread *spread)
 {
-    return spread->n > 0 ? fmax(0, spread->square - spread->sum * spread->sum / (double)spread->n)
-                         : 0;
+    return spread->n > 0 ? fmax(0, spread->square - spread->sum * spread->sum / (double)spread->n) : 0;
 }
 
 /* The rows of an episode are adjacent, and so are the episodes of a group. */
-void shared_beginnings_measure(const struct trainer_rollouts *r,
-                               struct trainer_iteration *metrics)
+void shared_beginnings_measure(const struct trainer_rollouts *r, struct trainer_iteration *metrics)
 {
     double within = 0, between = 0, rows = 0, episodes = 0;
     struct spread group = {0};

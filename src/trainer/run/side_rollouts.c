@@ -2,9 +2,8 @@
 #include "run/side_rollouts.h"
 
 /* Values of the true answer are measured only on rollouts that are trained on. */
-enum trainer_status side_play(struct run *run, const struct rollouts_plan *plan,
-                              struct sampler_job job, struct trainer_iteration *metrics,
-                              struct trainer_error *err)
+enum trainer_status side_play(struct run *run, const struct rollouts_plan *plan, struct sampler_job job,
+                              struct trainer_iteration *metrics, struct trainer_error *err)
 {
     job.rollouts = run->side;
     job.values = false;

@@ -22,9 +22,7 @@ size_t side_rows(const struct trainer_recipe *recipe)
         unsigned needs = recipe_needs(recipe, task);
         if (side_continues(recipe, task))
             most = recipe_rows(recipe) > most ? recipe_rows(recipe) : most;
-        size_t each = needs & RL_NEED_AGENTS   ? side_episodes(recipe, task)
-                      : needs & RL_NEED_GREEDY ? 1
-                                               : 0;
+        size_t each = needs & RL_NEED_AGENTS ? side_episodes(recipe, task) : needs & RL_NEED_GREEDY ? 1 : 0;
         size_t rows = each * (size_t)recipe->tasks[task].questions;
         most = rows > most ? rows : most;
     }

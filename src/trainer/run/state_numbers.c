@@ -46,7 +46,7 @@ static const char *wrong_counts(const struct state_numbers *n, const struct trai
 static const char *wrong_sums(const struct state_numbers *n)
 {
     const struct trainer_values *v = &n->late_values;
-    const double finite[] = {n->scale_mean_sum,       n->scale_std_sum, n->entropy_sum, n->alpha_sum,      v->loss,
+    const double finite[] = {n->scale_mean_sum,     n->scale_std_sum, n->entropy_sum, n->alpha_sum,    v->loss,
                              v->explained_variance, v->mean,          v->returned,    v->clip_fraction};
     if (!is_sum(n->train_s, 0, SECONDS_MOST))
         return "train_s";

@@ -19,7 +19,8 @@ double trace_arrays_bytes(const struct trainer_recipe *recipe)
         return 0;
     for (int32_t task = 0; task < recipe->n_tasks; task++)
         pools += (double)recipe->tasks[task].pool * 2 * sizeof(double);
-    return (double)sizeof(struct gradient_trace) + pools + n * sizeof(double) + trace_epochs(recipe) * (n * 4 * sizeof(float) + (double)recipe_rows(recipe) * sizeof(size_t)) +
+    return (double)sizeof(struct gradient_trace) + pools + n * sizeof(double) +
+           trace_epochs(recipe) * (n * 4 * sizeof(float) + (double)recipe_rows(recipe) * sizeof(size_t)) +
            (double)rollouts_bytes(recipe_rows(recipe), (size_t)recipe->model.max_tokens);
 }
 
@@ -43,8 +44,8 @@ enum trainer_status trace_arrays_open(struct gradient_trace **made, const struct
     trace->returns = malloc((values + 1) * sizeof *trace->returns);
     trace->d_value = malloc((epochs * values + 1) * sizeof *trace->d_value);
     trace->value = malloc((epochs * values + 1) * sizeof *trace->value);
-    bool whole = trace->rollouts && trace->gradient && trace->log_prob && trace->order && trace->returns &&
-                 trace->d_value && trace->value;
+    bool whole =
+        trace->rollouts && trace->gradient && trace->log_prob && trace->order && trace->returns && trace->d_value && trace->value;
     for (int32_t task = 0; task < recipe->n_tasks && whole; task++)
         if (recipe->tasks[task].pool > 0)
             whole = (trace->anchor[task] = malloc(2 * (size_t)recipe->tasks[task].pool * sizeof(double))) != NULL;

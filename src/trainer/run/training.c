@@ -42,10 +42,7 @@ static enum trainer_status report_start(struct run *run, struct trainer_error *e
 static bool report_warm_step(void *context, int32_t step, double loss)
 {
     struct run *run = context;
-    struct trainer_event event = {.kind = TRAINER_EVENT_WARM,
-                                  .step = step,
-                                  .steps = run->recipe->warm_start.steps,
-                                  .loss = loss};
+    struct trainer_event event = {.kind = TRAINER_EVENT_WARM, .step = step, .steps = run->recipe->warm_start.steps, .loss = loss};
     return run_report(run, &event, NULL) == TRAINER_OK;
 }
 
@@ -54,8 +51,7 @@ static bool report_warm_step(void *context, int32_t step, double loss)
 static void restart_optimizer(struct run *run)
 {
     const struct trainer_training *training = &run->recipe->training;
-    learner_restart(&run->learner, training->adam_beta1, training->adam_beta2,
-                    training->weight_decay);
+    learner_restart(&run->learner, training->adam_beta1, training->adam_beta2, training->weight_decay);
 }
 
 /*
@@ -70,8 +66,7 @@ static enum trainer_status make_first_weights(struct run *run, struct trainer_er
     enum trainer_status status = TRAINER_OK;
     trainer_policy_initf(&recipe->model, recipe->seed, learner->params);
     if (recipe->checkpoint[0])
-        status = shared_weights_load(&run->ranks, &recipe->model, recipe->checkpoint,
-                                     learner->params, err);
+        status = shared_weights_load(&run->ranks, &recipe->model, recipe->checkpoint, learner->params, err);
     else if (recipe->warm_start.steps > 0)
         status = warm_start(learner, recipe, report_warm_step, run, err);
     restart_optimizer(run);
@@ -86,12 +81,9 @@ static enum trainer_status make_first_weights(struct run *run, struct trainer_er
  */
 static enum trainer_status evaluate(struct run *run, int32_t iteration, struct trainer_error *err)
 {
-    struct trainer_event event = {.kind = TRAINER_EVENT_EVALUATION,
-                                  .step = iteration,
-                                  .steps = run->recipe->training.iterations};
-    enum trainer_status status =
-        evaluate_once(&run->sampler, run->evaluation, run->learner.params, 1,
-                      run->recipe->evaluation.temperature, &event.score, NULL, err);
+    struct trainer_event event = {.kind = TRAINER_EVENT_EVALUATION, .step = iteration, .steps = run->recipe->training.iterations};
+    enum trainer_status status = evaluate_once(&run->sampler, run->evaluation, run->learner.params, 1,
+                                               run->recipe->evaluation.temperature, &event.score, NULL, err);
     if (status != TRAINER_OK)
         return status;
     run->totals.score_sum += event.score;
@@ -100,12 +92,11 @@ static enum trainer_status evaluate(struct run *run, int32_t iteration, struct t
 }
 
 /* Only rank 0 writes the file. A run that cannot save its state ends, because its user relies on the state. */
-static enum trainer_status save_state(struct run *run, int32_t iterations,
-                                      struct trainer_error *err)
+static enum trainer_status save_state(struct run *run, int32_t iterations, struct trainer_error *err)
 {
     const struct trainer_process *process = &run->process;
-    bool due = process->state && process->state_every > 0 && ranks_mine(&run->ranks) == 0 &&
-               iterations % process->state_every == 0;
+    bool due =
+        process->state && process->state_every > 0 && ranks_mine(&run->ranks) == 0 && iterations % process->state_every == 0;
     return due ? resume_state_save(run, process->state, iterations, err) : TRAINER_OK;
 }
 
@@ -114,8 +105,7 @@ static enum trainer_status save_state(struct run *run, int32_t iterations,
  * comparison with the result of training. The warm start may take most of a run, so the state is saved immediately
  * after it. *first receives the iteration with which to continue.
  */
-static enum trainer_status resume_or_begin(struct run *run, int32_t *first,
-                                           struct trainer_error *err)
+static enum trainer_status resume_or_begin(struct run *run, int32_t *first, struct trainer_error *err)
 {
     restart_optimizer(run);
     enum trainer_status status = resume_state_load(run, run->process.state, first, err);
@@ -135,10 +125,8 @@ static enum trainer_status iterate(struct run *run, int32_t iteration, struct tr
 {
     int32_t iterations = run->recipe->training.iterations;
     struct trainer_iteration metrics = {.mismatch_ess = 1};
-    struct trainer_event event = {.kind = TRAINER_EVENT_ITERATION,
-                                  .step = iteration + 1,
-                                  .steps = iterations,
-                                  .iteration = &metrics};
+    struct trainer_event event = {
+        .kind = TRAINER_EVENT_ITERATION, .step = iteration + 1, .steps = iterations, .iteration = &metrics};
     enum trainer_status status = run_collect(run, iteration, &metrics, err);
     if (status == TRAINER_OK)
         status = run_credit(run, iteration, &metrics, err);
@@ -181,8 +169,7 @@ static enum trainer_status train(struct run *run, struct trainer_error *err)
 
 static bool is_sound(const struct trainer_comm *comm)
 {
-    return !comm || (comm->size >= 1 && comm->size <= TRAINER_RANKS_MAX && comm->rank >= 0 &&
-                     comm->rank < comm->size);
+    return !comm || (comm->size >= 1 && comm->size <= TRAINER_RANKS_MAX && comm->rank >= 0 && comm->rank < comm->size);
 }
 
 /* Ranks without options never ask, but must know that rank 0 does. */
@@ -226,10 +213,8 @@ static enum trainer_status look_for_callbacks(const struct run *run, struct trai
  * The start is reported before memory is allocated: if the system kills the run for its memory, the caller knows how
  * much memory the run needed.
  */
-enum trainer_status trainer_run_process(const struct trainer_recipe *recipe,
-                                        const struct trainer_run_options *options,
-                                        const struct trainer_process *process,
-                                        struct trainer_error *err)
+enum trainer_status trainer_run_process(const struct trainer_recipe *recipe, const struct trainer_run_options *options,
+                                        const struct trainer_process *process, struct trainer_error *err)
 {
     const struct trainer_comm *comm = process->comm;
     struct run run = {.recipe = recipe, .clock.began = clock_now()};
@@ -237,12 +222,11 @@ enum trainer_status trainer_run_process(const struct trainer_recipe *recipe,
     if (options)
         run.options = *options;
     if (!is_sound(comm))
-        return trainer_fail(err, TRAINER_EINVAL, "rank %d of %d; at most %d ranks are allowed",
-                            comm->rank, comm->size, TRAINER_RANKS_MAX);
+        return trainer_fail(err, TRAINER_EINVAL, "rank %d of %d; at most %d ranks are allowed", comm->rank, comm->size,
+                            TRAINER_RANKS_MAX);
     run.process = *process;
     run.ranks.comm = comm;
-    run.memory.judging = (struct judging){
-        .ask = run.options.judge, .context = run.options.judge_context, .ranks = &run.ranks};
+    run.memory.judging = (struct judging){.ask = run.options.judge, .context = run.options.judge_context, .ranks = &run.ranks};
     run.memory.given = (struct given_credit){credit_asker(&run), run.options.credit_context, &run.ranks};
     run.references.remote = (struct remote_teacher){teacher_asker(&run), run.options.teacher_context};
     enum trainer_status status = look_for_callbacks(&run, &local);
@@ -264,8 +248,7 @@ enum trainer_status trainer_run_process(const struct trainer_recipe *recipe,
     return status;
 }
 
-enum trainer_status trainer_run(const struct trainer_recipe *recipe,
-                                const struct trainer_run_options *options,
+enum trainer_status trainer_run(const struct trainer_recipe *recipe, const struct trainer_run_options *options,
                                 struct trainer_error *err)
 {
     const struct trainer_process alone = {0};

@@ -8,8 +8,8 @@
 #include "support/error.h"
 
 /* With a NULL block, only computes the size. */
-static void carve_values(const struct trainer_recipe *recipe, struct carve *block,
-                         struct trainer_rollouts *r, struct minibatch *b)
+static void carve_values(const struct trainer_recipe *recipe, struct carve *block, struct trainer_rollouts *r,
+                         struct minibatch *b)
 {
     size_t width = (size_t)recipe->model.max_tokens, n = recipe_rows(recipe) * width;
     size_t part = (size_t)recipe->training.minibatch * width;
@@ -33,8 +33,7 @@ double value_arrays_bytes(const struct trainer_recipe *recipe)
     return (double)block.used;
 }
 
-enum trainer_status value_arrays_open(void **memory, const struct trainer_recipe *recipe,
-                                      struct trainer_rollouts *rollouts,
+enum trainer_status value_arrays_open(void **memory, const struct trainer_recipe *recipe, struct trainer_rollouts *rollouts,
                                       struct minibatch *minibatch, struct trainer_error *err)
 {
     size_t bytes = (size_t)value_arrays_bytes(recipe);

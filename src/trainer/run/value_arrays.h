@@ -14,12 +14,10 @@ double value_arrays_bytes(const struct trainer_recipe *recipe);
  * Sets the arrays of rollouts and minibatch. *memory receives the block that holds them (free), or NULL without a value
  * head.
  */
-enum trainer_status value_arrays_open(void **memory, const struct trainer_recipe *recipe,
-                                      struct trainer_rollouts *rollouts,
+enum trainer_status value_arrays_open(void **memory, const struct trainer_recipe *recipe, struct trainer_rollouts *rollouts,
                                       struct minibatch *minibatch, struct trainer_error *err);
 
 /* Measures how well the values at sampling predicted the returns. */
-void value_arrays_measure(const struct trainer_rollouts *rollouts,
-                          struct trainer_iteration *metrics);
+void value_arrays_measure(const struct trainer_rollouts *rollouts, struct trainer_iteration *metrics);
 
 #endif

@@ -42,8 +42,7 @@ static void sync_directory(const char *path)
 {
     char dir[4096];
     const char *slash = strrchr(path, '/');
-    int n = slash ? snprintf(dir, sizeof dir, "%.*s", (int)(slash - path + 1), path)
-                  : snprintf(dir, sizeof dir, ".");
+    int n = slash ? snprintf(dir, sizeof dir, "%.*s", (int)(slash - path + 1), path) : snprintf(dir, sizeof dir, ".");
     int fd = n > 0 && (size_t)n < sizeof dir ? open(dir, O_RDONLY | O_CLOEXEC) : -1;
     if (fd >= 0) {
         (void)fsync(fd);
@@ -55,8 +54,7 @@ static void sync_directory(const char *path)
  * fsync comes before rename: a name that appears before its bytes would survive a power cut as an empty file. The
  * result of close() is checked because network file systems report a full disk only there.
  */
-static enum trainer_status write_beside(const char *path, const char *beside,
-                                        const struct file_part *parts, size_t n_parts,
+static enum trainer_status write_beside(const char *path, const char *beside, const struct file_part *parts, size_t n_parts,
                                         struct trainer_error *err)
 {
     int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -89,8 +87,7 @@ static enum trainer_status refuse_odd(const char *path, struct trainer_error *er
 }
 
 /* The temporary name contains the process id, so that two runs that save to the same path do not mix their bytes. */
-enum trainer_status atomic_file_write(const char *path, const struct file_part *parts,
-                                     size_t n_parts, struct trainer_error *err)
+enum trainer_status atomic_file_write(const char *path, const struct file_part *parts, size_t n_parts, struct trainer_error *err)
 {
     size_t length = strlen(path) + sizeof ".2147483647.part";
     char *beside = malloc(length);
@@ -123,8 +120,8 @@ static int open_regular(const char *path, const char *what, const struct file_bo
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     *status = TRAINER_OK;
     if (fd < 0)
-        *status = errno == ENOENT ? trainer_fail(err, TRAINER_ENOTFOUND, "%s: no such %s", path, what)
-                                  : io_failed(err, path, "open");
+        *status =
+            errno == ENOENT ? trainer_fail(err, TRAINER_ENOTFOUND, "%s: no such %s", path, what) : io_failed(err, path, "open");
     else if (fstat(fd, &about) != 0)
         *status = io_failed(err, path, "stat");
     else if (!S_ISREG(about.st_mode))

@@ -15,8 +15,7 @@ struct file_part {
 };
 
 /* Writes the parts in order. Returns TRAINER_EIO if this fails, or if path exists and is not a regular file. */
-enum trainer_status atomic_file_write(const char *path, const struct file_part *parts,
-                                     size_t n_parts, struct trainer_error *err);
+enum trainer_status atomic_file_write(const char *path, const struct file_part *parts, size_t n_parts, struct trainer_error *err);
 
 /* How many bytes a file must and may have. */
 struct file_bounds {

@@ -38,8 +38,7 @@ static void make_one_line(char *text)
             *text = '?';
 }
 
-enum trainer_status trainer_fail(struct trainer_error *err, enum trainer_status status,
-                                 const char *format, ...)
+enum trainer_status trainer_fail(struct trainer_error *err, enum trainer_status status, const char *format, ...)
 {
     if (err) {
         va_list args;
@@ -52,8 +51,7 @@ enum trainer_status trainer_fail(struct trainer_error *err, enum trainer_status 
     return status;
 }
 
-enum trainer_status trainer_blame(struct trainer_error *err, enum trainer_status status,
-                                  const char *what, int32_t number)
+enum trainer_status trainer_blame(struct trainer_error *err, enum trainer_status status, const char *what, int32_t number)
 {
     char text[TRAINER_ERROR_TEXT_MAX];
     if (!err)
@@ -71,8 +69,8 @@ enum trainer_status trainer_no_memory(struct trainer_error *err, size_t bytes)
  * A value that the core refuses (a NaN, an infinite reward) came from training, so the run failed numerically. An
  * argument that the core refuses is a mistake in the recipe.
  */
-enum trainer_status trainer_core_failed(struct trainer_error *err, const char *what,
-                                        enum rl_status status, const struct rl_error *core)
+enum trainer_status trainer_core_failed(struct trainer_error *err, const char *what, enum rl_status status,
+                                        const struct rl_error *core)
 {
     enum trainer_status ours = TRAINER_EINVAL;
     if (status == RL_EVALUE)

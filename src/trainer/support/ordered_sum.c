@@ -17,8 +17,7 @@ static void add(size_t n, const float *restrict x, float *restrict sum)
  * Handles one segment of n floats: receives the sum of the earlier ranks, adds this rank's lanes and sends the sum on.
  * `first` is the segment in this rank's first lane, where the sum accumulates.
  */
-static bool sum_segment(const struct trainer_comm *comm, size_t n_mine, size_t stride, size_t n,
-                        float *first, bool is_last)
+static bool sum_segment(const struct trainer_comm *comm, size_t n_mine, size_t stride, size_t n, float *first, bool is_last)
 {
     float before[SEGMENT];
     if (comm->rank > 0) {
@@ -32,8 +31,7 @@ static bool sum_segment(const struct trainer_comm *comm, size_t n_mine, size_t s
 }
 
 /* The last rank that has lanes gets the complete sum, and broadcasts it. */
-static enum trainer_status sum_over(struct ranks *ranks, size_t n_lanes, size_t n, float *lanes,
-                                    struct trainer_error *err)
+static enum trainer_status sum_over(struct ranks *ranks, size_t n_lanes, size_t n, float *lanes, struct trainer_error *err)
 {
     const struct trainer_comm *comm = ranks->comm;
     size_t size = (size_t)comm->size, first, end;
@@ -41,16 +39,14 @@ static enum trainer_status sum_over(struct ranks *ranks, size_t n_lanes, size_t 
     bool well = true;
     ranks_lanes(ranks, n_lanes, comm->rank, &first, &end);
     for (size_t at = 0; at < n && comm->rank <= last && well; at += SEGMENT)
-        well = sum_segment(comm, end - first, n, n - at < SEGMENT ? n - at : SEGMENT,
-                           lanes + first * n + at, comm->rank == last);
+        well = sum_segment(comm, end - first, n, n - at < SEGMENT ? n - at : SEGMENT, lanes + first * n + at, comm->rank == last);
     if (well && comm->rank == last && first > 0)
         memcpy(lanes, lanes + first * n, n * sizeof *lanes);
     well = well && comm->broadcast(comm->context, last, lanes, n * sizeof *lanes);
     return well ? TRAINER_OK : ranks_lost(ranks, err);
 }
 
-enum trainer_status ordered_sum(struct ranks *ranks, size_t n_lanes, size_t n, float *lanes,
-                              struct trainer_error *err)
+enum trainer_status ordered_sum(struct ranks *ranks, size_t n_lanes, size_t n, float *lanes, struct trainer_error *err)
 {
     if (ranks_count(ranks) == 1) {
         for (size_t lane = 1; lane < n_lanes; lane++)

@@ -15,7 +15,6 @@
  * lanes [n_lanes][n]: on return, on every rank, the first lane holds the sum of all lanes, added in the order of their
  * numbers; the other lanes are undefined. Each rank must fill in only the lanes that ranks_lanes gives it.
  */
-enum trainer_status ordered_sum(struct ranks *ranks, size_t n_lanes, size_t n, float *lanes,
-                                struct trainer_error *err);
+enum trainer_status ordered_sum(struct ranks *ranks, size_t n_lanes, size_t n, float *lanes, struct trainer_error *err);
 
 #endif

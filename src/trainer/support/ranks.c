@@ -33,8 +33,8 @@ static int first_failed(const struct trainer_comm *comm, const int32_t *statuses
  * All ranks return the error of the lowest rank that failed. If a computation that every rank repeats fails, it fails
  * on all ranks, and rank 0 reports the error as a single process would; an error of another rank names that rank.
  */
-static enum trainer_status take_error(struct ranks *ranks, int from, int32_t status,
-                                      const struct trainer_error *mine, struct trainer_error *err)
+static enum trainer_status take_error(struct ranks *ranks, int from, int32_t status, const struct trainer_error *mine,
+                                      struct trainer_error *err)
 {
     const struct trainer_comm *comm = ranks->comm;
     char text[TRAINER_ERROR_TEXT_MAX] = "";
@@ -44,13 +44,12 @@ static enum trainer_status take_error(struct ranks *ranks, int from, int32_t sta
         return ranks_lost(ranks, err);
     text[sizeof text - 1] = '\0';
     ranks->apart = true;
-    return from == 0
-               ? trainer_fail(err, (enum trainer_status)status, "%s", text)
-               : trainer_fail(err, (enum trainer_status)status, "rank %d: %.490s", from, text);
+    return from == 0 ? trainer_fail(err, (enum trainer_status)status, "%s", text)
+                     : trainer_fail(err, (enum trainer_status)status, "rank %d: %.490s", from, text);
 }
 
-enum trainer_status ranks_meet(struct ranks *ranks, enum trainer_status status,
-                               const struct trainer_error *mine, struct trainer_error *err)
+enum trainer_status ranks_meet(struct ranks *ranks, enum trainer_status status, const struct trainer_error *mine,
+                               struct trainer_error *err)
 {
     const struct trainer_comm *comm = ranks->comm;
     int32_t statuses[TRAINER_RANKS_MAX];
@@ -60,12 +59,10 @@ enum trainer_status ranks_meet(struct ranks *ranks, enum trainer_status status,
     if (!gather_each(comm, statuses, sizeof *statuses))
         return ranks_lost(ranks, err);
     int failed = first_failed(comm, statuses);
-    return failed == comm->size ? TRAINER_OK
-                                : take_error(ranks, failed, statuses[failed], mine, err);
+    return failed == comm->size ? TRAINER_OK : take_error(ranks, failed, statuses[failed], mine, err);
 }
 
-enum trainer_status ranks_broadcast(struct ranks *ranks, int from, void *bytes, size_t n,
-                                    struct trainer_error *err)
+enum trainer_status ranks_broadcast(struct ranks *ranks, int from, void *bytes, size_t n, struct trainer_error *err)
 {
     if (ranks_count(ranks) == 1)
         return TRAINER_OK;
@@ -75,8 +72,7 @@ enum trainer_status ranks_broadcast(struct ranks *ranks, int from, void *bytes, 
     return status;
 }
 
-enum trainer_status ranks_gather(struct ranks *ranks, void *bytes, const size_t *start,
-                                 struct trainer_error *err)
+enum trainer_status ranks_gather(struct ranks *ranks, void *bytes, const size_t *start, struct trainer_error *err)
 {
     if (ranks_count(ranks) == 1)
         return TRAINER_OK;
@@ -100,8 +96,7 @@ void ranks_lanes(const struct ranks *ranks, size_t n_lanes, int rank, size_t *fi
 
 /* ---- beginning and end -------------------------------------------------------------------- */
 
-enum trainer_status ranks_compare(struct ranks *ranks, const char *what, const char *text,
-                                  struct trainer_error *err)
+enum trainer_status ranks_compare(struct ranks *ranks, const char *what, const char *text, struct trainer_error *err)
 {
     char first[256];
     if (ranks_count(ranks) == 1)
@@ -114,8 +109,7 @@ enum trainer_status ranks_compare(struct ranks *ranks, const char *what, const c
     return trainer_fail(err, TRAINER_EINVAL, "%s %.200s here, %.200s on rank 0", what, text, first);
 }
 
-enum trainer_status ranks_leave(struct ranks *ranks, enum trainer_status status,
-                                struct trainer_error *err)
+enum trainer_status ranks_leave(struct ranks *ranks, enum trainer_status status, struct trainer_error *err)
 {
     if (ranks_count(ranks) == 1 || ranks->apart)
         return status;

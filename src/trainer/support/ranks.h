@@ -45,31 +45,27 @@ static inline size_t ranks_first(const struct ranks *ranks, size_t n, int rank)
 }
 
 /* Like the functions of trainer/comm.h, but first check whether a rank has failed. */
-enum trainer_status ranks_broadcast(struct ranks *ranks, int from, void *bytes, size_t n,
-                                    struct trainer_error *err);
-enum trainer_status ranks_gather(struct ranks *ranks, void *bytes, const size_t *start,
-                                 struct trainer_error *err);
+enum trainer_status ranks_broadcast(struct ranks *ranks, int from, void *bytes, size_t n, struct trainer_error *err);
+enum trainer_status ranks_gather(struct ranks *ranks, void *bytes, const size_t *start, struct trainer_error *err);
 
 /* Sets the lanes [*first, *end) of a rank; later ranks may have no lanes. */
 void ranks_lanes(const struct ranks *ranks, size_t n_lanes, int rank, size_t *first, size_t *end);
 
 /* Returns TRAINER_EINVAL unless all ranks have the same text; `what` names the text in the message. */
-enum trainer_status ranks_compare(struct ranks *ranks, const char *what, const char *text,
-                                  struct trainer_error *err);
+enum trainer_status ranks_compare(struct ranks *ranks, const char *what, const char *text, struct trainer_error *err);
 
 /*
  * Makes the last exchange of a rank, whose work has ended with `status` and *err. Returns the status of the run, which
  * is that of the lowest rank that failed; *err then has that rank's message. err must not be NULL.
  */
-enum trainer_status ranks_leave(struct ranks *ranks, enum trainer_status status,
-                                struct trainer_error *err);
+enum trainer_status ranks_leave(struct ranks *ranks, enum trainer_status status, struct trainer_error *err);
 
 /*
  * For exchanges without a function in this header: all ranks call this before such an exchange, and if the communicator
  * fails.
  */
-enum trainer_status ranks_meet(struct ranks *ranks, enum trainer_status status,
-                               const struct trainer_error *mine, struct trainer_error *err);
+enum trainer_status ranks_meet(struct ranks *ranks, enum trainer_status status, const struct trainer_error *mine,
+                               struct trainer_error *err);
 enum trainer_status ranks_lost(struct ranks *ranks, struct trainer_error *err);
 
 #endif

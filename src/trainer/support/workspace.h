@@ -25,11 +25,11 @@ void workspace_free(struct workspace *workspace);
  * that calls another kernel learns the other's need only after its own need is met.
  *     CORE_CALL(status, workspace, rl_ppo_lossf(.., &workspace->ws, &core))
  */
-#define CORE_CALL(status, workspace, call)                                                         \
-    do {                                                                                           \
-        (status) = (call);                                                                         \
-        while (workspace_grow((workspace), (status)))                                              \
-            (status) = (call);                                                                     \
+#define CORE_CALL(status, workspace, call)                                                                                       \
+    do {                                                                                                                         \
+        (status) = (call);                                                                                                       \
+        while (workspace_grow((workspace), (status)))                                                                            \
+            (status) = (call);                                                                                                   \
     } while (0)
 
 #endif

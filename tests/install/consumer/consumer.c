@@ -28,8 +28,7 @@ static int train(void)
     recipe.evaluation.questions = 8;
     trainer_env_init(&recipe.tasks[0].env, TRAINER_REVERSE);
     recipe.tasks[0].env.k_min = recipe.tasks[0].env.k_max = 1;
-    if (trainer_recipe_check(&recipe, &err) == TRAINER_OK &&
-        trainer_run(&recipe, NULL, &err) == TRAINER_OK)
+    if (trainer_recipe_check(&recipe, &err) == TRAINER_OK && trainer_run(&recipe, NULL, &err) == TRAINER_OK)
         return objective();
     fprintf(stderr, "%s\n", err.text);
     return 1;
@@ -38,11 +37,9 @@ static int train(void)
 static int append_and_read(struct lineage_store *store)
 {
     struct lineage_error err;
-    const struct lineage_trial trial = {
-        .hypothesis = "wider clip", .status = LINEAGE_KEEP, .core_metric = {true, 34.5}};
+    const struct lineage_trial trial = {.hypothesis = "wider clip", .status = LINEAGE_KEEP, .core_metric = {true, 34.5}};
     struct lineage_trial best = {0};
-    if (lineage_store_append(store, &trial, NULL, NULL, &err) != LINEAGE_OK ||
-        lineage_best(store, &best, &err) != LINEAGE_OK) {
+    if (lineage_store_append(store, &trial, NULL, NULL, &err) != LINEAGE_OK || lineage_best(store, &best, &err) != LINEAGE_OK) {
         fprintf(stderr, "%s\n", err.text);
         return 1;
     }
