@@ -44,7 +44,7 @@ for name; do
     machine=$(hostname)
     find "$kept" -type f -name "*$machine*" | while read -r file; do mv "$file" "$(echo "$file" | sed "s,$machine,host,g")"; done
     find "$kept" -type f -exec grep -qI . {} \; \
-        -exec sed -i "s,$work,/work,g; s,$venv,/venv,g; s,$here,/real,g; s,\b$machine\b,host,g; s,\b$(hostname -i | cut -d ' ' -f 1)\b,127.0.0.1,g" {} +
+        -exec sed -i "s,$work,/home/user,g; s,https://pypi.org/,https://example.org/,g; s,$venv,/venv,g; s,$here,/real,g; s,\b$machine\b,host,g; s,\b$(hostname -i | cut -d ' ' -f 1)\b,127.0.0.1,g" {} +
     rm -rf "$work"
     du -sh "$kept"
 done
