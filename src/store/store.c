@@ -474,19 +474,22 @@ void lineage_store_plan_trials(struct lineage_store *store, size_t trials)
 
 enum lineage_status lineage_store_keep_trials(struct lineage_store *store, struct lineage_error *err)
 {
-    struct lineage_config config;
-    struct config_more more = {0};
-    struct buf before = {0};
+    enum lineage_status status = LINEAGE_EEXIST;
     if (store->config.night_trials == store->configured_trials)
         return LINEAGE_OK;
-    enum lineage_status status = read_settings(store, &config, &more, &before, err);
-    config.night_trials = store->config.night_trials;
+    for (int i = 0; status == LINEAGE_EEXIST && i < 100; i++) { /* another process has changed the settings of the server */
+        struct lineage_config config;
+        struct config_more more = {0};
+        struct buf before = {0};
+        status = read_settings(store, &config, &more, &before, err);
+        config.night_trials = store->config.night_trials;
+        if (status == LINEAGE_OK)
+            status = write_settings(store, &before, &config, &more, err);
+        config_more_release(&more);
+        buf_release(&before);
+    }
     if (status == LINEAGE_OK)
-        status = write_settings(store, &before, &config, &more, err);
-    if (status == LINEAGE_OK)
-        store->configured_trials = config.night_trials;
-    config_more_release(&more);
-    buf_release(&before);
+        store->configured_trials = store->config.night_trials;
     return status;
 }
 
