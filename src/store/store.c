@@ -72,14 +72,24 @@ static void add_missing_lines(struct buf *out, const char *a, const char *b)
     }
 }
 
-/* Whether both are the same; otherwise *err says what differs. */
+/* Whether both are the same; otherwise *err says what differs. What nights have found out since counts only if another value is
+ * given: how many trials they have, and a measured noise floor. */
 static enum lineage_status compare_configs(const struct lineage_config *there, const struct lineage_config *given,
                                            const char *place, const char *remedy, struct lineage_error *err)
 {
     struct buf a = {0}, b = {0}, has = {0}, wanted = {0};
+    struct lineage_config all = *given;
     enum lineage_status status = LINEAGE_OK;
+    if (!all.night_trials)
+        all.night_trials = there->night_trials;
+    if (!(all.noise_std > 0) && there->noise_freedom) {
+        all.noise_std = there->noise_std;
+        all.noise_freedom = there->noise_freedom;
+        all.noise_runs = there->noise_runs;
+        all.noise_seeds = all.noise_seeds ? all.noise_seeds : there->noise_seeds;
+    }
     config_write(&a, there, NULL);
-    config_write(&b, given, NULL);
+    config_write(&b, &all, NULL);
     if (!a.failed && !b.failed) {
         add_missing_lines(&has, a.data, b.data);
         add_missing_lines(&wanted, b.data, a.data);

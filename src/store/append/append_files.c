@@ -32,7 +32,7 @@ enum lineage_status appending_copy_snapshot(struct appending *a, struct snapshot
 
 /* Ids and specialists may contain `_`, so two rows may need the same name (exp 1, "a_b" and exp "1_a", "b"); then the
  * name of the later row gets a number. A directory that no row names was left by a killed append and is replaced. */
-static enum lineage_status name_snapshot(struct appending *a, char path[PLACE_MAX], struct lineage_error *err)
+static enum lineage_status find_name(struct appending *a, char path[PLACE_MAX], struct lineage_error *err)
 {
     struct lineage_store *store = a->store;
     const char *specialist = a->trial.specialist ? a->trial.specialist : "";
@@ -50,6 +50,16 @@ static enum lineage_status name_snapshot(struct appending *a, char path[PLACE_MA
             break;
         place_snapshot_again(path, a->trial.exp_id, specialist, n);
     }
+    return status;
+}
+
+/* The mirror may be replaced or damaged by others at any moment, which must not fail a row. */
+static enum lineage_status name_snapshot(struct appending *a, char path[PLACE_MAX], struct lineage_error *err)
+{
+    enum lineage_status status;
+    do
+        status = find_name(a, path, err);
+    while (status != LINEAGE_OK && mirror_mended(a->store->mirror));
     return status;
 }
 

@@ -146,8 +146,9 @@ enum lineage_status mirror_best(struct mirror *mirror, int64_t *seq, double *sco
 enum lineage_status mirror_scatter(struct mirror *mirror, int64_t before, struct lineage_scatter *scatter,
                                    struct lineage_error *err)
 {
+    /* +score: by an index of scores SQLite would sort them all for the last hundred. */
     static const char sql[] = "SELECT score FROM trials WHERE status IN ('keep', 'discard', 'baseline') AND seq < ?1"
-                              " AND score > -9e999 AND score < 9e999 ORDER BY seq DESC LIMIT 100";
+                              " AND +score > -9e999 AND +score < 9e999 ORDER BY seq DESC LIMIT 100";
     double scores[100];
     size_t n = 0;
     sqlite3_stmt *stmt;
