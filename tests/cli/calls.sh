@@ -71,7 +71,7 @@ while read -r limit command; do
     compare "$limit" deep "$command"
     compare "$limit" wide "$command"
 done <<END
-5 best
+14 best
 10 render
 5 chain LAST --limit 10
 10 show MIDDLE
