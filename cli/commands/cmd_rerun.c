@@ -339,7 +339,6 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     command_trial_release(&o->trial);
     lineage_trial_release(&o->was);
     lineage_free(o->parent_snapshot);
-    free(o->seeds);
     json_decref(o->run);
     json_decref(o->origin);
     free(o);
