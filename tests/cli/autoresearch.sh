@@ -58,7 +58,7 @@ must_match_file before five/results.tsv
 must_fail 2 'nothing was run' run -C s -q -m val_bpb --hypothesis "$(printf 'not UTF-8 \377')" -- sh -c 'touch ran; echo x: 1'
 if [ "$(id -u)" -ne 0 ]; then
     chmod 444 s/results.tsv
-    must_fail 3 'nothing was run' run -C s -q -m x -- sh -c 'touch ran; echo x: 1'
+    must_fail 3 'nothing was run' run -C s -q -m val_bpb -- sh -c 'touch ran; echo val_bpb: 1'
     chmod 644 s/results.tsv
 fi
 mkdir s/pipe && mkfifo s/pipe/results.tsv

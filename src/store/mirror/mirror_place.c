@@ -204,7 +204,9 @@ static enum lineage_status judge_file(struct mirror *mirror, bool writable, bool
     enum lineage_status status = LINEAGE_ELOCKED;
     if (own == OWN_NO && mine && writable && is_at_rest(mirror))
         status = replace(mirror, err);
-    return status == LINEAGE_ELOCKED ? use_private(mirror, mine, err) : status;
+    if (status != LINEAGE_ELOCKED)
+        return status;
+    return use_private(mirror, mine && writable, err); /* in a closed directory the remedy would fail */
 }
 
 enum lineage_status mirror_place_find(struct mirror *mirror, enum mirror_file *file, bool *writable, struct lineage_error *err)
