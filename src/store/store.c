@@ -368,35 +368,70 @@ static enum lineage_status write_settings(struct lineage_store *store, const str
     return status;
 }
 
-/* The settings are read again, because this handle may override them, and the owner may have changed them since. A floor
- * with degrees of freedom was measured, so a new measurement may replace it. */
+/* What change_settings writes: the settings as they were read, changed by a function. */
+struct changed_settings {
+    struct lineage_config config;
+    struct config_more more;
+    bool as_before; /* nothing is to be written */
+};
+typedef enum lineage_status change_fn(struct changed_settings *settings, const void *context, struct lineage_error *err);
+
+/* The settings are read again, because this handle may override them, and others may have changed them since. If they change once
+ * more before a server has the new ones, the function gets the newest. */
+static enum lineage_status change_settings(struct lineage_store *store, change_fn *change, const void *context,
+                                           struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    bool again = true;
+    for (int i = 0; again && i < 100; i++) { /* each failure is the success of another process */
+        struct changed_settings settings = {.as_before = false};
+        struct buf before = {0};
+        again = false;
+        status = read_settings(store, &settings.config, &settings.more, &before, err);
+        if (status == LINEAGE_OK)
+            status = change(&settings, context, err);
+        if (status == LINEAGE_OK && !settings.as_before) {
+            status = write_settings(store, &before, &settings.config, &settings.more, err);
+            again = status == LINEAGE_EEXIST;
+        }
+        config_more_release(&settings.more);
+        buf_release(&before);
+    }
+    return again ? store_fail(err, LINEAGE_EAWAY, "the settings of the store are being changed") : status;
+}
+
+struct noise_change {
+    const struct lineage_config *noise;
+    bool measured; /* a floor with degrees of freedom was measured too, so it may be replaced */
+};
+
+static void take_noise(struct lineage_config *config, const struct lineage_config *noise)
+{
+    config->noise_std = noise->noise_std;
+    config->noise_seeds = noise->noise_seeds;
+    config->noise_freedom = noise->noise_freedom;
+    config->noise_runs = noise->noise_runs;
+}
+
+static enum lineage_status change_noise(struct changed_settings *settings, const void *context, struct lineage_error *err)
+{
+    const struct noise_change *change = context;
+    const struct lineage_config *noise = change->noise;
+    struct lineage_config *config = &settings->config;
+    if (config->noise_std > 0 && !(change->measured && config->noise_freedom))
+        return store_fail(err, LINEAGE_EEXIST, PLACE_CONFIG " has a noise floor");
+    if (!(noise->noise_std > 0) && !(change->measured && noise->noise_std == 0))
+        return store_fail(err, LINEAGE_EINVAL, "noise_std must be above 0");
+    take_noise(config, noise);
+    return config_check(config, err);
+}
+
 static enum lineage_status replace_noise(struct lineage_store *store, const struct lineage_config *noise, bool measured,
                                          struct lineage_error *err)
 {
-    struct lineage_config config;
-    struct config_more more = {0};
-    struct buf before = {0};
-    enum lineage_status status = read_settings(store, &config, &more, &before, err);
-    if (status == LINEAGE_OK && config.noise_std > 0 && !(measured && config.noise_freedom))
-        status = store_fail(err, LINEAGE_EEXIST, PLACE_CONFIG " has a noise floor");
-    if (status == LINEAGE_OK && !(noise->noise_std > 0) && !(measured && noise->noise_std == 0))
-        status = store_fail(err, LINEAGE_EINVAL, "noise_std must be above 0");
-    config.noise_std = noise->noise_std;
-    config.noise_seeds = noise->noise_seeds;
-    config.noise_freedom = noise->noise_freedom;
-    config.noise_runs = noise->noise_runs;
+    enum lineage_status status = change_settings(store, change_noise, &(struct noise_change){noise, measured}, err);
     if (status == LINEAGE_OK)
-        status = config_check(&config, err);
-    if (status == LINEAGE_OK)
-        status = write_settings(store, &before, &config, &more, err);
-    config_more_release(&more);
-    buf_release(&before);
-    if (status == LINEAGE_OK) {
-        store->config.noise_std = config.noise_std;
-        store->config.noise_seeds = config.noise_seeds;
-        store->config.noise_freedom = config.noise_freedom;
-        store->config.noise_runs = config.noise_runs;
-    }
+        take_noise(&store->config, noise);
     return status;
 }
 
@@ -409,56 +444,47 @@ static enum lineage_status keep_score_name(struct lineage_store *store, const ch
     return LINEAGE_OK;
 }
 
-/* *again: another process has changed the settings of the server meanwhile. */
-static enum lineage_status try_score_name(struct lineage_store *store, const char *name, bool rename, bool *again,
+static enum lineage_status change_score_name(struct changed_settings *settings, const void *name, struct lineage_error *err)
+{
+    const char *there = settings->more.score, *given = name;
+    settings->as_before = there != NULL;
+    settings->more.score = given;
+    return !there || strcmp(there, given) == 0
+               ? LINEAGE_OK
+               : store_fail(
+                     err, LINEAGE_EEXIST,
+                     "the score of this store is `%s` (" PLACE_CONFIG "), and scores of another name, `%s`, are not "
+                     "compared with it: name the score with --score %s, or use another store; if both names mean the same, "
+                     "change \"score\" in " PLACE_CONFIG,
+                     there, given, there);
+}
+
+static enum lineage_status rename_score(struct changed_settings *settings, const void *name, struct lineage_error *err)
+{
+    (void)err;
+    settings->more.score = name;
+    return LINEAGE_OK;
+}
+
+static enum lineage_status set_score_name(struct lineage_store *store, const char *name, change_fn *change,
                                           struct lineage_error *err)
 {
-    struct lineage_config config;
-    struct config_more more = {0};
-    struct buf before = {0};
-    *again = false;
     if (!*name || strlen(name) >= LINEAGE_NAME_MAX || !lineage_text_is_utf8(name, strlen(name)))
         return store_fail(err, LINEAGE_EINVAL, "the name of a score is UTF-8 of 1 to 63 bytes");
     if (store->more->score && strcmp(store->more->score, name) == 0)
         return LINEAGE_OK;
-    enum lineage_status status = read_settings(store, &config, &more, &before, err);
-    if (status == LINEAGE_OK && !rename && more.score && strcmp(more.score, name) != 0)
-        status =
-            store_fail(err, LINEAGE_EEXIST,
-                       "the score of this store is `%s` (" PLACE_CONFIG "), and scores of another name, `%s`, are not "
-                       "compared with it: name the score with --score %s, or use another store; if both names mean the same, "
-                       "change \"score\" in " PLACE_CONFIG,
-                       more.score, name, more.score);
-    if (status == LINEAGE_OK && (!more.score || rename)) {
-        more.score = name;
-        status = write_settings(store, &before, &config, &more, err);
-        *again = status == LINEAGE_EEXIST;
-    }
-    if (status == LINEAGE_OK)
-        status = keep_score_name(store, name, err);
-    config_more_release(&more);
-    buf_release(&before);
-    return status;
-}
-
-static enum lineage_status set_score_name(struct lineage_store *store, const char *name, bool rename, struct lineage_error *err)
-{
-    bool again = true;
-    enum lineage_status status = LINEAGE_OK;
-    for (int i = 0; again && i < 100; i++) /* each failure is the success of another process */
-        status = try_score_name(store, name, rename, &again, err);
-    return status == LINEAGE_EEXIST && again ? store_fail(err, LINEAGE_EAWAY, "the settings of the store are being changed")
-                                             : status;
+    enum lineage_status status = change_settings(store, change, name, err);
+    return status == LINEAGE_OK ? keep_score_name(store, name, err) : status;
 }
 
 enum lineage_status lineage_store_name_score(struct lineage_store *store, const char *name, struct lineage_error *err)
 {
-    return set_score_name(store, name, false, err);
+    return set_score_name(store, name, change_score_name, err);
 }
 
 enum lineage_status lineage_store_rename_score(struct lineage_store *store, const char *name, struct lineage_error *err)
 {
-    return set_score_name(store, name, true, err);
+    return set_score_name(store, name, rename_score, err);
 }
 
 enum lineage_status lineage_store_set_noise(struct lineage_store *store, double std, unsigned seeds, struct lineage_error *err)
@@ -482,24 +508,21 @@ void lineage_store_plan_trials(struct lineage_store *store, size_t trials)
     store->config.night_trials = trials ? (unsigned)(trials < 1000000 ? trials : 1000000) : store->configured_trials;
 }
 
+static enum lineage_status change_trials(struct changed_settings *settings, const void *trials, struct lineage_error *err)
+{
+    (void)err;
+    settings->config.night_trials = *(const unsigned *)trials;
+    return LINEAGE_OK;
+}
+
 enum lineage_status lineage_store_keep_trials(struct lineage_store *store, struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_EEXIST;
-    if (store->config.night_trials == store->configured_trials)
+    const unsigned trials = store->config.night_trials;
+    if (trials == store->configured_trials)
         return LINEAGE_OK;
-    for (int i = 0; status == LINEAGE_EEXIST && i < 100; i++) { /* another process has changed the settings of the server */
-        struct lineage_config config;
-        struct config_more more = {0};
-        struct buf before = {0};
-        status = read_settings(store, &config, &more, &before, err);
-        config.night_trials = store->config.night_trials;
-        if (status == LINEAGE_OK)
-            status = write_settings(store, &before, &config, &more, err);
-        config_more_release(&more);
-        buf_release(&before);
-    }
+    enum lineage_status status = change_settings(store, change_trials, &trials, err);
     if (status == LINEAGE_OK)
-        store->configured_trials = store->config.night_trials;
+        store->configured_trials = trials;
     return status;
 }
 
