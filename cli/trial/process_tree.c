@@ -270,20 +270,22 @@ double process_tree_seconds(const struct process_tree *tree, pid_t root)
  * A pidfd always refers to the same process, so after opening it /proc is read again to check that its process is the
  * intended one.
  */
-static void signal_one(int proc, const struct process *process, int number)
+static bool signal_one(int proc, const struct process *process, int number)
 {
     char pid[24];
     struct process now;
+    bool sent = false;
     snprintf(pid, sizeof pid, "%ld", (long)process->pid);
     int fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
     if (read_process(&now, proc, pid) && now.started == process->started) {
         if (fd >= 0)
-            syscall(SYS_pidfd_send_signal, fd, number, NULL, 0);
+            sent = syscall(SYS_pidfd_send_signal, fd, number, NULL, 0) == 0;
         else
-            kill(process->pid, number);
+            sent = kill(process->pid, number) == 0;
     }
     if (fd >= 0)
         close(fd);
+    return sent;
 }
 
 void process_tree_signal(const struct process_tree *tree, int number)
@@ -311,10 +313,11 @@ static bool catches(pid_t pid, int number)
     return caught >> (number - 1) & 1;
 }
 
-/* Whether the process gets the signal: it has a handler. GNU make has one too, which only turns its debugging output on. */
-static bool waits_for(pid_t pid, const char *name, int number)
+/* Sends the signal to a process that has a handler for it. GNU make has one too, which only turns its debugging output on. */
+static bool pass(int proc, const struct process *process, int number)
 {
-    return strcmp(name, "make") != 0 && strcmp(name, "gmake") != 0 && catches(pid, number);
+    return !process->ended && strcmp(process->name, "make") != 0 && strcmp(process->name, "gmake") != 0 &&
+           catches(process->pid, number) && signal_one(proc, process, number);
 }
 
 static bool is_child_of_any(const struct process *process, const struct process_tree *tree, size_t n)
@@ -328,29 +331,25 @@ static bool is_child_of_any(const struct process *process, const struct process_
 /* Processes that got the signal, or are below one that did, are moved to the front of the list. */
 void process_tree_pass(pid_t root, int number)
 {
-    struct process_tree tree;
-    char name[PROCESS_NAME_MAX] = "", path[64];
-    snprintf(path, sizeof path, "/proc/%ld/comm", (long)root);
-    FILE *comm = fopen(path, "re");
-    if (comm && fscanf(comm, "%63[^\n]", name) != 1)
-        name[0] = '\0';
-    if (comm)
-        fclose(comm);
-    bool passed = waits_for(root, name, number) && kill(root, number) == 0;
+    char pid[24];
+    struct process first;
+    struct process_tree tree = {0};
     size_t done = 0;
-    if (!passed)
+    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    snprintf(pid, sizeof pid, "%ld", (long)root);
+    bool passed = proc >= 0 && read_process(&first, proc, pid) && pass(proc, &first, number);
+    if (proc >= 0 && !passed)
         process_tree_read(&tree, root);
-    else
-        tree = (struct process_tree){0};
     for (size_t i = 0; i < tree.n; i++) {
         const struct process process = tree.at[i];
-        const bool below = is_child_of_any(&process, &tree, done);
-        if (!below && (process.ended || !waits_for(process.pid, process.name, number) || kill(process.pid, number) != 0))
+        if (!is_child_of_any(&process, &tree, done) && !pass(proc, &process, number))
             continue;
         tree.at[i] = tree.at[done];
         tree.at[done++] = process;
     }
     process_tree_release(&tree);
+    if (proc >= 0)
+        close(proc);
     if (!passed && !done)
         kill(root, number);
 }

@@ -32,8 +32,15 @@ enum lineage_status appending_copy_snapshot(struct appending *a, struct snapshot
 
 /* Ids and specialists may contain `_`, so two rows may need the same name (exp 1, "a_b" and exp "1_a", "b"); then the
  * name of the later row gets a number. A directory that no row names was left by a killed append and is replaced. */
-static enum lineage_status find_name(struct appending *a, char path[PLACE_MAX], struct lineage_error *err)
+struct naming {
+    struct appending *a;
+    char *path; /* [PLACE_MAX] */
+};
+
+static enum lineage_status find_name(void *question, struct lineage_error *err)
 {
+    struct appending *a = ((struct naming *)question)->a;
+    char *path = ((struct naming *)question)->path;
     struct lineage_store *store = a->store;
     const char *specialist = a->trial.specialist ? a->trial.specialist : "";
     enum lineage_status status = LINEAGE_OK;
@@ -56,11 +63,7 @@ static enum lineage_status find_name(struct appending *a, char path[PLACE_MAX], 
 /* The mirror may be replaced or damaged by others at any moment, which must not fail a row. */
 static enum lineage_status name_snapshot(struct appending *a, char path[PLACE_MAX], struct lineage_error *err)
 {
-    enum lineage_status status;
-    do
-        status = find_name(a, path, err);
-    while (status != LINEAGE_OK && mirror_mended(a->store->mirror));
-    return status;
+    return mirror_ask(a->store->mirror, find_name, &(struct naming){a, path}, err);
 }
 
 static enum lineage_status publish_snapshot(struct appending *a, struct lineage_error *err)

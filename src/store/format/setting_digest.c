@@ -23,22 +23,31 @@ static uint64_t mix_piece(uint64_t digest, const char *notes, const char *word)
     return piece ? XXH3_64bits_withSeed(piece, strcspn(piece, ";"), digest) : digest;
 }
 
+static bool declares_seed(const struct lineage_trial *row)
+{
+    size_t i = 0;
+    while (i < row->n_params && !lineage_param_is_seed(row->params[i].name))
+        i++;
+    return i < row->n_params;
+}
+
 bool setting_digest(struct setting_digest *digest, const struct lineage_trial *row)
 {
     char number[LINEAGE_NUMBER_MAX];
+    if (!declares_seed(row)) /* most rows: nothing else is computed for them */
+        return false;
     uint64_t setting =
         mix_piece(mix_piece(mix(mix(0, row->specialist), row->hypothesis), row->notes, "program "), row->notes, "commit ");
     uint64_t seeds = 0;
-    bool seeded = false, other = false;
+    bool other = false;
     for (size_t i = 0; i < row->n_params; i++) {
         const struct lineage_param *p = &row->params[i];
         const bool is_seed = lineage_param_is_seed(p->name);
         uint64_t *to = is_seed ? &seeds : &setting;
         if (strcmp(p->name, "proposer") != 0) /* a sum, because writers order parameters as they like */
             *to += mix(mix(0, p->name), p->text ? p->text : lineage_number_format(number, p->value));
-        seeded = seeded || is_seed;
         other = other || !is_seed;
     }
     *digest = (struct setting_digest){setting, setting ^ (seeds | 1)};
-    return seeded && other;
+    return other;
 }
