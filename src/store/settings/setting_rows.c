@@ -77,7 +77,7 @@ struct inheriting {
     uint32_t *from;    /* [last + 1][n] the trial that declared the value in force; 0: none */
 };
 
-/* A parent comes before its trial, so there is no cycle. */
+/* Only earlier rows count as parents, so each walk up ends. */
 static enum lineage_status read_parents(struct inheriting *in, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
