@@ -250,8 +250,11 @@ static int read_while_growing(const char *dir)
         struct lineage_store *store = open_store(dir, LINEAGE_LOWER, &heard);
         size_t n = strlen(all_ids(store)) / 4;
         char *end;
-        if (strtoul(sql_value(store, "SELECT sum(n) FROM label_counts"), &end, 10) < n || heard.n)
+        const size_t counted = strtoul(sql_value(store, "SELECT sum(n) FROM label_counts"), &end, 10);
+        if (counted < n || heard.n) {
+            fprintf(stderr, "after %zu rows %zu are counted, and %u notices came: %s\n", n, counted, heard.n, heard.text);
             return 1;
+        }
         lineage_store_close(store);
     }
     return 0;

@@ -102,11 +102,21 @@ static enum lineage_status replace_locked(struct mirror *mirror, struct lineage_
     return status == LINEAGE_OK ? own_record_write(mirror->place.records.data, "", &id, err) : status;
 }
 
-static bool is_foreign(const struct mirror *mirror)
+/* Whether lineage.db and the journals beside it are those that this user's commands made and recorded. */
+static bool is_recorded(const struct mirror *mirror, enum own *own)
 {
     struct fs_identity id;
-    return fs_identify(mirror->store->dir_fd, PLACE_MIRROR, &id) != 0 ||
-           own_record_check(mirror->place.records.data, "", &id) != OWN_YES || !sides_are_own(mirror);
+    *own = OWN_UNKNOWN;
+    if (fs_identify(mirror->store->dir_fd, PLACE_MIRROR, &id) != 0)
+        return false;
+    *own = own_record_check(mirror->place.records.data, "", &id);
+    return *own == OWN_YES && sides_are_own(mirror);
+}
+
+static bool is_foreign(const struct mirror *mirror)
+{
+    enum own own;
+    return !is_recorded(mirror, &own);
 }
 
 static bool is_still_there(const struct mirror *mirror)
@@ -182,21 +192,31 @@ static enum lineage_status use_private(struct mirror *mirror, bool tell, struct 
     return as_db_failure(status, err);
 }
 
+/* A file that another process has just made is recorded a moment later, and a journal may end between two questions about it.
+ * The lock keeps files from being replaced meanwhile; journals still change, so they are asked about more than once. */
+static bool is_recorded_by_now(const struct mirror *mirror, enum own *own)
+{
+    int lock = own_record_lock(mirror->place.records.data);
+    bool recorded = false;
+    for (int tries = 0; tries < 5 && !recorded; tries++)
+        recorded = is_recorded(mirror, own);
+    if (lock >= 0)
+        fs_close(lock);
+    return recorded;
+}
+
 /* The lineage.db of another user is never replaced, because that user's commands would then replace it in turn. *same is true if
  * the file beside the log is used as the caller found it. */
 static enum lineage_status judge_file(struct mirror *mirror, bool writable, bool *same, struct lineage_error *err)
 {
-    struct fs_identity id;
     struct stat st;
+    enum own own;
     int dir_fd = mirror->store->dir_fd;
     *same = false;
     if (fs_stat(dir_fd, PLACE_MIRROR, AT_SYMLINK_NOFOLLOW, &st) != 0)
         return writable ? replace(mirror, err) : LINEAGE_OK; /* the caller reports that there is none */
-    if (fs_identify(dir_fd, PLACE_MIRROR, &id) != 0)
-        return store_fail_errno(err, LINEAGE_EDB, "cannot look at %s/" PLACE_MIRROR, mirror->store->dir);
-    const enum own own = own_record_check(mirror->place.records.data, "", &id);
     const bool mine = st.st_uid == geteuid();
-    *same = own == OWN_YES && sides_are_own(mirror);
+    *same = is_recorded(mirror, &own) || (mine && writable && is_recorded_by_now(mirror, &own));
     if (*same)
         return LINEAGE_OK;
     if (own == OWN_UNKNOWN)
