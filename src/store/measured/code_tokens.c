@@ -16,7 +16,8 @@ struct splitter {
     uint32_t line, line_start;
     uint32_t indent;
     size_t depth; /* open brackets */
-    bool at_start; /* no token on this line yet */
+    size_t unclosed[2]; /* of ' and ": up to here none is closed, so that a line of such quotes is not read again from each */
+    bool at_start;      /* no token on this line yet */
 };
 
 static bool is_digit(char c)
@@ -65,7 +66,13 @@ static void read_string(struct splitter *s, size_t from, bool plain)
     enum language language = s->tokens->language;
     bool triple = (language == LANGUAGE_PYTHON || language == LANGUAGE_TOML) && peek(s, 1) == quote && peek(s, 2) == quote;
     uint32_t line = s->line;
+    size_t *unclosed = &s->unclosed[quote == '"'];
     bool escapes = false, closed = false;
+    if (!triple && s->at < *unclosed) {
+        s->at = from + 1;
+        put(s, CODE_OP, from, line);
+        return;
+    }
     s->at += triple ? 3 : 1;
     while (s->at < s->length && !closed) {
         char c = s->text[s->at];
@@ -84,6 +91,7 @@ static void read_string(struct splitter *s, size_t from, bool plain)
         }
     }
     if (!closed && !triple && is_configuration(s->tokens->language)) {
+        *unclosed = s->at;
         s->at = from + 1;
         put(s, CODE_OP, from, line);
         return;
