@@ -79,6 +79,12 @@ configure() # BUILD OPTION...
     cmake -S "$here" -B "$build" -G Ninja -DLINEAGE_WERROR=$errors -DLINEAGE_BUILD_TESTS=ON "$@" >/dev/null
 }
 
+# Most tests make small files and remove them: in memory where there is room, which takes half as long. Tests of a disk have their own.
+if [ -z "${TMPDIR:-}" ] && [ -w /dev/shm ] && [ "$(df -Pk /dev/shm | awk 'END { print $4 }')" -gt 4000000 ]; then
+    TMPDIR=/dev/shm
+    export TMPDIR
+fi
+
 # Three times the processors: many tests wait for a clock or for another process, and none depends on being alone.
 jobs=$((3 * $(nproc)))
 failed=0

@@ -3,8 +3,8 @@
  * SQLite or SQL statements fails: first the first call, then a later one, and so on to the last.
  *
  * `operation_faults all` (sh tests/run.sh long, takes minutes) makes each call fail, and a dense sample where there are
- * thousands. Without `all`, a call fails if its WAY_FRAMES innermost callers in this program made no call of this kind in that
- * order before, in any operation: each way through the code to a call that can fail is taken once.
+ * thousands. Without `all`, a call fails if the place in this program that makes it made none of this kind before, in any
+ * operation.
  *
  * After each fault: no crash and no leak (under sanitizers); the answer is right, or comes with a notice, or is an
  * error with a message; the store has its earlier rows, or the earlier and all added rows; and it answers the next
@@ -50,7 +50,7 @@ static bool hit, heard;
 
 /* The ways to calls that were taken so far, as hashes, and for the operation that runs without a fault which of its calls has a
  * new one. */
-enum { WAY_FRAMES = 2, DEPTH = 64, WAYS = 1 << 18, CALLS_MAX = 20000 };
+enum { DEPTH = 64, WAYS = 1 << 18, CALLS_MAX = 20000 };
 static uint64_t ways[WAYS];
 static bool listing, is_new_way[CALLS_MAX];
 static unsigned n_calls;
@@ -66,11 +66,11 @@ static void note_way(void)
     const int n = backtrace(frames, DEPTH);
     listing = true;
     uint64_t hash = (uint64_t)mode + 1;
-    for (int i = 3, own = 0; i < n && own < WAY_FRAMES; i++) /* without this function and those that count */
-        if ((char *)frames[i] > &__executable_start && (char *)frames[i] < &etext) {
-            hash = XXH3_64bits_withSeed(&frames[i], sizeof frames[i], hash);
-            own++;
-        }
+    int place = 3; /* without this function and those that count */
+    while (place < n && ((char *)frames[place] <= &__executable_start || (char *)frames[place] >= &etext))
+        place++;
+    if (place < n)
+        hash = XXH3_64bits_withSeed(&frames[place], sizeof frames[place], hash);
     size_t at = hash % WAYS;
     while (ways[at] && ways[at] != hash)
         at = (at + 1) % WAYS;

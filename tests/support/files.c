@@ -28,7 +28,8 @@ __attribute__((constructor)) static void make_state_dir(void)
     size_t length = given ? strlen(given) : 0;
     if (length && (length < sizeof of_build || strcmp(given + length - (sizeof of_build - 1), of_build) != 0))
         return;
-    snprintf(state_dir, sizeof state_dir, "/tmp/lineage-test-state-XXXXXX");
+    const char *base = getenv("TMPDIR");
+    snprintf(state_dir, sizeof state_dir, "%s/lineage-test-state-XXXXXX", base && strlen(base) < 32 ? base : "/tmp");
     if (!mkdtemp(state_dir))
         die("make", state_dir);
     setenv("XDG_STATE_HOME", state_dir, 1);
