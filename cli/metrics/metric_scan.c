@@ -100,7 +100,7 @@ static bool begins_with(const char *line, size_t at, size_t length, const char *
 
 size_t metric_scan_border(const char *text, size_t length)
 {
-    static const char *const borders[] = {"|", "│", "┃", "║"};
+    static const char *const borders[] = {"|", "│", "┃", "║", "┆"};
     for (size_t i = 0; i < sizeof borders / sizeof *borders; i++)
         if (begins_with(text, 0, length, borders[i]))
             return strlen(borders[i]);
@@ -355,6 +355,10 @@ static size_t skip_separator(const char *line, size_t at, size_t length)
     if (border)
         at = skip_symbols(line, at + border, length);
     at = skip_blanks(line, at, length);
+    if (begins_with(line, at, length, "<tf.Tensor:")) { /* <tf.Tensor: shape=(), dtype=float32, numpy=0.25> */
+        const char *number = memmem(line + at, length - at, "numpy=", 6);
+        return number ? (size_t)(number - line) + 6 : at;
+    }
     size_t call = at;
     while (call < length && (is_word(line[call]) || line[call] == '.'))
         call++;

@@ -95,7 +95,7 @@ bool metric_scan_value(struct metric_found *found, const char *line, size_t at, 
  */
 size_t metric_scan_match(const char *name, const char *text, size_t length, bool *cut);
 
-/* Returns the length in bytes of the vertical line of a table (`|`, `│`, `┃`, `║`) at the text; 0 if there is none. */
+/* Returns the length in bytes of the vertical line of a table (`|`, `│`, `┃`, `║`, `┆`) at the text; 0 if there is none. */
 size_t metric_scan_border(const char *text, size_t length);
 
 /*

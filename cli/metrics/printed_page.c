@@ -303,7 +303,10 @@ static bool split_row(const struct printed_page *page, struct cells *cells, cons
     if (!same)
         split(cells, BY_BLANK, line, length);
     *by_position = cells->n != page->n_columns;
-    return 2 * count_numbers(cells, line) + (cells->n > 2) > cells->n && (!*by_position || page->separator == BY_WIDE_BLANK);
+    /* R numbers or names its rows in a column without a name. */
+    const bool has_row_names = page->separator == BY_BLANK && cells->n == page->n_columns + 1 && page->n_columns > 1;
+    return 2 * count_numbers(cells, line) + (cells->n > 2) > cells->n &&
+           (!*by_position || page->separator == BY_WIDE_BLANK || has_row_names);
 }
 
 /* Whether the row belongs to another thing than the row that was read: its label, a word, is another one. */
@@ -355,6 +358,32 @@ static bool is_rule(const char *line, size_t length)
     return true;
 }
 
+/* Whether the line has the type of each column, as polars, DuckDB and R's tibbles print it below the names. */
+static bool names_types(const struct printed_page *page, const char *line, size_t length)
+{
+    static const char *const types[] = {
+        "---",  "f32", "f64",    "i8",      "i16",     "i32",     "i64",     "u8",      "u16",      "u32",       "u64", "str",
+        "bool", "cat", "enum",   "list",    "int32",   "int64",   "float",   "double",  "real",     "dbl",       "int", "chr",
+        "lgl",  "fct", "bigint", "integer", "hugeint", "varchar", "boolean", "decimal", "datetime", "timestamp", "date"};
+    struct cells cells;
+    split(&cells, page->separator < BY_WIDE_BLANK ? (enum separator)page->separator : BY_BLANK, line, length);
+    size_t n_types = 0;
+    for (size_t i = 0; i < cells.n; i++) {
+        const char *cell = line + cells.cell[i].at;
+        size_t n = cells.cell[i].length;
+        if (n > 2 && cell[0] == '<' && cell[n - 1] == '>')
+            cell++, n -= 2;
+        for (size_t k = 0; k < sizeof types / sizeof *types; k++) {
+            const size_t known = strlen(types[k]);
+            if (n >= known && memcmp(cell, types[k], known) == 0 && (n == known || strchr("[(", cell[known]))) {
+                n_types++;
+                break;
+            }
+        }
+    }
+    return n_types > 0 && n_types == cells.n;
+}
+
 static bool must_follow(const struct printed_page *page)
 {
     return page->n_columns == 2 || page->separator == BY_BLANK || page->separator == BY_COMMA || page->separator == BY_SEMICOLON;
@@ -363,7 +392,7 @@ static bool must_follow(const struct printed_page *page)
 static void look_for_table(struct printed_page *page, const struct metric_query *query, const char *line, size_t length,
                            metric_found_fn *report, void *context)
 {
-    bool rule = is_rule(line, length);
+    bool rule = is_rule(line, length) || (page->n_columns && names_types(page, line, length));
     if (page->n_columns && read_row(page, query, line, length, report, context))
         return;
     if (page->n_columns && !rule && must_follow(page))

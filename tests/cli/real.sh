@@ -23,6 +23,18 @@ for right in "$SOURCE"/fixtures/real/*/right.tsv; do
     done <right.tsv
 done
 cd "$scratch" || exit 3
+
+# R's data frames, tibbles and matrices name or number their rows in a column without a name.
+reads() # reads VALUE: of val_loss in the table on standard input
+{
+    cat >table
+    "$LINEAGE" run --dry-metrics table -m val_loss --format json >out 2>err </dev/null
+    must_equal "$1" "$(json score.value)" "val_loss of $(cat table)"
+}
+printf '  epoch val_loss acc\n1     1   0.5000 0.8\n2     2   0.4321 0.9\n' | reads 0.4321
+printf '# A tibble: 2 x 3\n  epoch val_loss   acc\n  <int>    <dbl> <dbl>\n1     1    0.5     0.8\n2     2    0.4321  0.9\n' | reads 0.4321
+printf '        val_loss  mae\nmodel_a   4.125 3.01\n' | reads 4.125
+printf 'epoch val_loss acc\ntook 3 more seconds 4.2\nval_loss: 0.5\n' | reads 0.5
 [ $n -gt 50 ] || fail "only $n values"
 [ "$(find "$SOURCE/tests/real" -name 'run_*.py' | wc -l)" -eq "$(find "$SOURCE/fixtures/real" -name right.tsv | wc -l)" ] || fail 'a script has no files'
 finish

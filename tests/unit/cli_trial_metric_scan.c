@@ -64,6 +64,7 @@ static void every_printed_form_is_read(void **state)
         {"| test_loss | 0.25 |", "test_loss 0.25"},
         {"loss: tensor(2.3012, grad_fn=<NllLossBackward0>)", "loss 2.3012"},
         {"loss: np.float64(1.5)", "loss 1.5"},
+        {"loss: <tf.Tensor: shape=(), dtype=float32, numpy=2.5>", "loss 2.5"},
         {"loss: -inf", "loss -inf"},
         {"(loss -> 4)", "loss 4"},
         {"Validation loss = 4", "loss 4"},
