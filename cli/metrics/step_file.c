@@ -146,6 +146,14 @@ static void on_line(int end, void *context)
     t->comment = false;
 }
 
+/* What separates the names in the first line: a tab, a semicolon or a comma. */
+static char delimiter(const char *bytes, size_t length)
+{
+    const char *end = memchr(bytes, '\n', length);
+    const size_t n = end ? (size_t)(end - bytes) : length;
+    return memchr(bytes, '\t', n) ? '\t' : memchr(bytes, ';', n) && !memchr(bytes, ',', n) ? ';' : ',';
+}
+
 static bool read_table(struct reading *r, const char *bytes, size_t length)
 {
     struct csv_parser parser;
@@ -154,6 +162,7 @@ static bool read_table(struct reading *r, const char *bytes, size_t length)
         free(table.names);
         return fail(r, "out of memory");
     }
+    csv_set_delim(&parser, (unsigned char)delimiter(bytes, length));
     if (csv_parse(&parser, bytes, length, on_cell, on_line, &table) != length || csv_fini(&parser, on_cell, on_line, &table) != 0)
         fail(r, csv_strerror(csv_error(&parser)));
     csv_free(&parser);
@@ -259,5 +268,6 @@ bool step_file_read(const char *path, const char *bytes, size_t length, step_fil
     struct reading r = {.take = take, .context = context, .why = why, .size = size};
     if (ends_with(path, ".npz"))
         return read_arrays(&r, (const uint8_t *)bytes, length);
-    return ends_with(path, ".csv") ? read_table(&r, bytes, length) : read_json(&r, bytes, length);
+    const bool json = ends_with(path, ".json") || ends_with(path, ".jsonl") || (length && strchr("{[", bytes[0]));
+    return json && !ends_with(path, ".csv") ? read_json(&r, bytes, length) : read_table(&r, bytes, length);
 }

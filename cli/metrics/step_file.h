@@ -1,12 +1,14 @@
 /*
  * step_file.h: reads the numbers in a file that a training leaves behind.
  *
- *     .csv      a table whose first line has the names; empty cells and lines that begin with # are skipped (metrics.csv of lightning,
+ *     .csv      a table, separated by tabs, semicolons or commas, whose first line has the names; empty cells and lines that begin with # are skipped (metrics.csv of lightning,
  *               results.csv of ultralytics, progress.csv of stable-baselines3 and rllib)
  *     .npz      arrays of numpy.savez; each entry of the first axis is a step, whose mean counts. `results` and `ep_lengths` are also
  *               eval/mean_reward and eval/mean_ep_length, as stable-baselines3 logs its evaluations.npz
- *     others    JSON: an object, or one object a line or in a list for each step (trainer_state.json, result.json of Ray, metrics.jsonl).
+ *     .json, .jsonl, or a file that begins with { or [
+ *               JSON: an object, or one object a line or in a list for each step (trainer_state.json, result.json of Ray, metrics.jsonl).
  *               A member b of a member a is a/b; a list of numbers is a curve, and the objects of a list are steps
+ *     others    a table
  */
 #ifndef CLI_STEP_FILE_H
 #define CLI_STEP_FILE_H

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <fts.h>
 #include <glob.h>
 #include <math.h>
@@ -11,10 +12,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <lineage/text.h>
 
 #include "histories/history.h"
+#include "metrics/line_reader.h"
+#include "metrics/metric_lines.h"
 #include "metrics/step_file.h"
 #include "support/running_files.h"
 
@@ -74,11 +78,22 @@ static bool is_same_folded(const char *a, const char *b)
     return !*a && !*b;
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
 static enum rank rank_of(const char *asked, const char *name)
 {
-    size_t n = strlen(asked), m = strlen(name);
+    char plain[NAME_BYTES];
     if (strcmp(asked, name) == 0)
         return SAME;
+    if (ends_with(name, ",none") && !strchr(asked, ',')) { /* lm-eval: the metric without a filter */
+        snprintf(plain, sizeof plain, "%.*s", (int)(strlen(name) - 5), name);
+        name = plain;
+    }
+    size_t n = strlen(asked), m = strlen(name);
     if (is_same_folded(asked, name))
         return OTHER_FORM;
     return m > n && folded(name[m - n - 1]) == '/' && is_same_folded(asked, name + m - n) ? LAST_PART : NO_MATCH;
@@ -105,12 +120,6 @@ static void take_value(void *context, const char *name, double value)
 {
     struct found *found = context;
     take_ranked(found, rank_of(found->asked, name), name, NULL, value);
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
 }
 
 static bool is_step_file(const char *path)
@@ -166,6 +175,47 @@ static bool read_steps(struct found *found, const char *path, char why[HISTORY_W
     return good;
 }
 
+static void take_line(void *context, const char *text, size_t length)
+{
+    struct found *found = ((void **)context)[0];
+    struct trial_event event;
+    if (!metric_lines_read(((void **)context)[1], &event, text, length))
+        return;
+    const json_t *value = json_object_get(event.line, found->asked);
+    if (json_is_number(value))
+        take_ranked(found, SAME, found->asked, NULL, json_number_value(value));
+    if (event.not_finite && strcmp(event.not_finite, found->asked) == 0)
+        take_ranked(found, SAME, found->asked, NULL, (double)NAN);
+}
+
+/* A file of no known form: a table, JSON, or lines as a program prints them. Returns whether it has the metric. */
+static bool read_text(struct found *found, const char *path)
+{
+    char why[HISTORY_WHY_MAX];
+    struct stat st;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return false;
+    read_steps(found, path, why);
+    if (found->rank != NO_MATCH)
+        return true;
+    const struct metric_query query = {.names = &found->asked, .n_names = 1};
+    struct line_reader reader = {0};
+    struct metric_lines lines;
+    void *context[] = {found, &lines};
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    metric_lines_init(&lines, &query, found->asked);
+    while (fd >= 0 && (line_reader_read(&reader, &fd) || errno == EINTR))
+        line_reader_each_printed(&reader, take_line, context);
+    if (fd >= 0)
+        close(fd);
+    line_reader_last(&reader, take_line, context);
+    line_reader_release(&reader);
+    metric_lines_release(&lines);
+    return found->rank != NO_MATCH;
+}
+
 /*
  * Reads the values of found->asked. With `beside`, the other event files of the directory belong to an event file. Returns false with
  * the reason, which names the file. Call metric_value_release in either case.
@@ -179,9 +229,10 @@ static bool read_file(struct found *found, const char *path, const struct metric
     } else {
         const struct history_options options = {.since = files->since, .until = files->until, .beside = beside};
         json_t *history = history_read(path, &options, why);
-        if (!history)
+        if (!history && !read_text(found, path))
             return false;
-        take_runs(found, history, files->since);
+        if (history)
+            take_runs(found, history, files->since);
         json_decref(history);
     }
     if (found->rank != NO_MATCH && !found->other[0])
@@ -237,8 +288,23 @@ static void give(const struct metric_files *files, const char *name, const char 
 /* ---- names of files that programs write ---- */
 
 /* In order of trust: event files of TensorBoard have numbers of single precision. */
-static const char *const kinds[] = {"trainer_state.json", "metrics.csv",   "results.csv", "progress.csv", "evaluations.npz",
-                                    "result.json",        "metrics.jsonl", "mlflow.db",   "mlruns",       ".wandb",
+static const char *const kinds[] = {"trainer_state.json",
+                                    "metrics.csv",
+                                    "results.csv",
+                                    "progress.csv",
+                                    "evaluations.npz",
+                                    "result.json",
+                                    "metrics.jsonl",
+                                    "metrics.json",
+                                    "scalars.json",
+                                    "all_results.json",
+                                    "eval_results.json",
+                                    "summary.csv",
+                                    "history.csv",
+                                    "log.csv",
+                                    "mlflow.db",
+                                    "mlruns",
+                                    ".wandb",
                                     ".tfevents."};
 enum { N_KINDS = sizeof kinds / sizeof *kinds, WANDB = N_KINDS - 2, TENSORBOARD = N_KINDS - 1 };
 

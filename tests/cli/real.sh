@@ -35,6 +35,24 @@ printf '  epoch val_loss acc\n1     1   0.5000 0.8\n2     2   0.4321 0.9\n' | re
 printf '# A tibble: 2 x 3\n  epoch val_loss   acc\n  <int>    <dbl> <dbl>\n1     1    0.5     0.8\n2     2    0.4321  0.9\n' | reads 0.4321
 printf '        val_loss  mae\nmodel_a   4.125 3.01\n' | reads 4.125
 printf 'epoch val_loss acc\ntook 3 more seconds 4.2\nval_loss: 0.5\n' | reads 0.5
+
+# Files of no known tool: a table, JSON, or lines as a program prints them.
+left() # left NAME FILE VALUE: of the file on standard input
+{
+    cat >"$2"
+    "$LINEAGE" run --dry-metrics /dev/null --metric-file "$1=$2" --format json >out 2>err </dev/null
+    must_equal "$3" "$(json score.value)" "$1 of $2: $(cat err)"
+}
+printf 'epoch,loss,val_loss\n0,1.2,1.1\n1,1.0,0.9\n' | left val_loss training.log 0.9
+printf 'step\tval_loss\n1\t0.5\n2\t0.43\n' | left val_loss log.tsv 0.43
+printf 'step;val_loss\n1;0.5\n2;0.43\n' | left val_loss log.csv 0.43
+printf '{"id": 0, "val_loss": 0.3, "config": {}}\n{"id": 1, "val_loss": 0.2}\n' | left val_loss flaml.log 0.2
+printf 'eval:\n  val_loss: 0.43\n' | left val_loss results.yaml 0.43
+printf '[rank0] epoch 1, loss 0.5\nval_loss 0.43\n' | left val_loss log.txt 0.43
+printf '{"results": {"arc": {"acc,none": 0.25, "acc_norm,none": 0.5, "acc_stderr,none": 0.1}}}' | left acc results.json 0.25
+printf 'nothing of it\n' >other.txt
+run run --dry-metrics /dev/null --metric-file val_loss=other.txt </dev/null
+must_have err 'other.txt is neither a results.tsv nor a table'
 [ $n -gt 50 ] || fail "only $n values"
 [ "$(find "$SOURCE/tests/real" -name 'run_*.py' | wc -l)" -eq "$(find "$SOURCE/fixtures/real" -name right.tsv | wc -l)" ] || fail 'a script has no files'
 finish
