@@ -323,7 +323,7 @@ static bool set_times(struct history_rows *rows, struct lineage_trial *trial, co
     const json_t *started = json_object_get(run, "started"), *ended = json_object_get(run, "ended"),
                  *seconds = json_object_get(run, "seconds");
     double total = seconds            ? json_number_value(seconds)
-                   : started && ended ? json_number_value(ended) - json_number_value(started)
+                   : started && ended ? round((json_number_value(ended) - json_number_value(started)) * 1e6) / 1e6
                                       : -1;
     char text[32];
     struct tm tm;

@@ -59,6 +59,8 @@ static const struct {
              {"hypothesis", NAME},
              {"description", NAME},
              {"title", NAME},
+             {"arm_name", NAME},
+             {"trialName", NAME},
              {"idea", NAME},
              {"intent", NAME},
              {"notes", NOTES},
@@ -66,6 +68,7 @@ static const struct {
              {"comment", NOTES},
              {"state", STATE},
              {"status", STATE},
+             {"trial_status", STATE},
              {"created", STARTED},
              {"created_at", STARTED},
              {"started", STARTED},
@@ -102,6 +105,7 @@ static const struct {
              {"updated", SKIP},
              {"updated_at", SKIP},
              {"hostname", SKIP},
+             {"artifact_uri", SKIP},
              {"github", SKIP},
              {"commit", SKIP},
              {"parent_commit", SKIP},
@@ -168,10 +172,10 @@ static bool begins_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* The settings of Optuna are params_NAME, those of Ray config/NAME, those of mlparty parameters.NAME. */
+/* The settings of Optuna are params_NAME, those of Ray config/NAME, those of mlparty parameters.NAME, those of MLflow params.NAME. */
 static const char *bare_name(const char *column)
 {
-    static const char *const prefixes[] = {"params_", "config/", "parameters.", "result.metrics."};
+    static const char *const prefixes[] = {"params_", "config/", "parameters.", "result.metrics.", "params.", "metrics."};
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (begins_with(column, prefixes[i]) && column[strlen(prefixes[i])])
             return column + strlen(prefixes[i]);
@@ -202,6 +206,11 @@ static enum role usual_role(const struct table *t, const char *column)
         return METRIC;
     if (begins_with(column, "system_attrs_") || begins_with(column, "user_attrs_"))
         return SKIP;
+    if (has_column(t, "artifact_uri") && strchr(column, '.')) /* search_runs of MLflow */
+        return begins_with(column, "metrics.")              ? METRIC
+               : strcmp(column, "tags.mlflow.runName") == 0 ? NAME
+               : begins_with(column, "tags.")               ? SKIP
+                                                            : PARAM;
     if (has_column(t, "metric_value") && strcmp(column, "score") == 0)
         return SKIP; /* of autoresearch-rl: the negative value */
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
@@ -215,7 +224,9 @@ static enum role usual_role(const struct table *t, const char *column)
 /* Called when all columns are known. */
 static enum role role_of(const struct table *t, const char *column)
 {
-    enum role role = t->metric && strcmp(column, t->metric) == 0 ? METRIC : usual_role(t, column);
+    enum role role = t->metric && (strcmp(column, t->metric) == 0 || strcmp(bare_name(column), t->metric) == 0)
+                         ? METRIC
+                         : usual_role(t, column);
     for (const char *const *map = t->map; map && *map; map++) {
         const char *equals = strrchr(*map, '=');
         if ((size_t)(equals - *map) == strlen(column) && strncmp(*map, column, strlen(column)) == 0)

@@ -302,6 +302,11 @@ run import -C frame2 "$real/ray-2.60.csv" --map loss=metric
 must_exit 0
 must_have frame2/results.tsv 'lr=0.1; k=0'
 
+new frame3 lower
+run import -C frame3 "$real/mlflow-3.17.csv" --metric val_loss
+must_have out '4 runs imported: 2 keep, 1 crash, 1 harness_abort'
+must_equal 'slow keep 0.25 0.071 lr=0.01; opt=adam; metrics acc=0.8' "$(cells frame3 7,9,10,14,17 | sed -n 2p)"
+
 # ---- nothing is decided silently ----
 cat >named.json <<'END'
 [{"id": "a", "name": "a", "state": "finished", "config": {"lr": 1}, "summary": {"val_acc": {"max": 0.8}, "loss": NaN}},
