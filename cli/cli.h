@@ -6,8 +6,7 @@
  * (the help text is made from the same table), opens the store, does its work through public functions only, and
  * returns an exit status. Results go to stdout, everything else to stderr.
  */
-#ifndef CLI_H
-#define CLI_H
+#pragma once
 
 #include <jansson.h>
 #include <limits.h>
@@ -394,5 +393,3 @@ bool cli_trial_list_add(struct cli_list *list, const struct lineage_trial *trial
 struct lineage_settings;
 int cli_print_cursor(struct lineage_cursor *cursor, const struct lineage_settings *settings, enum cli_format format,
                      struct cli_screen *screen, size_t *n);
-
-#endif

@@ -1,6 +1,5 @@
 /* usage.h: texts about `lineage` as a whole: `lineage --help`, lineage(1), and the completion of a command's name. */
-#ifndef CLI_USAGE_H
-#define CLI_USAGE_H
+#pragma once
 
 #include "command_entry.h"
 
@@ -13,5 +12,3 @@ void usage_manual(FILE *out, const struct cli_entry *entries);
 /* Complete the last of n words, which is where a command's name belongs (support/complete.h). The words before it are
  * options of `lineage` itself. after_help: the words follow `lineage help`, so guides are offered and options are not. */
 void usage_complete(const struct cli_entry *entries, size_t n, const char **words, bool after_help);
-
-#endif

@@ -9,8 +9,7 @@
  * What the model reads from the store is labelled as data. It can neither write to the store nor run anything: the planner's
  * gate checks what it proposes.
  */
-#ifndef CLI_AGENT_H
-#define CLI_AGENT_H
+#pragma once
 
 #include <jansson.h>
 #include <lineage/store.h>
@@ -42,5 +41,3 @@ struct agent_cost {
  */
 json_t *agent_plan(const struct agent_settings *settings, struct lineage_store *store, const json_t *request,
                    struct agent_cost *cost, char why[AGENT_WHY_MAX]);
-
-#endif

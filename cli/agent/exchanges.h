@@ -2,8 +2,7 @@
  * exchanges.h: every request to the model and its response, in telemetry/exchanges/DIGEST.json of the store, where DIGEST is
  * that of address and request. A night that was killed between an answer and its trial asks again, and finds the answer here.
  */
-#ifndef CLI_EXCHANGES_H
-#define CLI_EXCHANGES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@ json_t *exchange_find(struct lineage_store *store, const char *digest);
 /* Writes an exchange, atomically. Returns false after printing a message. */
 bool exchange_keep(struct lineage_store *store, const char *digest, const json_t *request, const json_t *response,
                    double seconds);
-
-#endif

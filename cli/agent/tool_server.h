@@ -1,6 +1,5 @@
 /* tool_server.h: a child process of `lineage mcp`, whose reading tools a model may call. It does not get the key. */
-#ifndef CLI_TOOL_SERVER_H
-#define CLI_TOOL_SERVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -28,5 +27,3 @@ bool tool_server_has(const struct tool_server *server, const char *name);
 /* Calls a tool and returns the text of its answer, free it. An answer that reports a mistake is an answer. Returns NULL if the
  * server is gone. */
 char *tool_server_call(struct tool_server *server, const char *name, json_t *arguments);
-
-#endif

@@ -1,6 +1,5 @@
 /* append_rows.h: the trials of an `append` that records several rows. */
-#ifndef CLI_APPEND_ROWS_H
-#define CLI_APPEND_ROWS_H
+#pragma once
 
 #include "commands/append_request.h"
 
@@ -16,5 +15,3 @@ struct append_rows {
 bool append_rows_add(struct append_rows *rows, struct append_request *request);
 
 void append_rows_release(struct append_rows *rows);
-
-#endif

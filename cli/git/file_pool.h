@@ -1,6 +1,5 @@
 /* file_pool.h: stores equal files of a store's provenance once. */
-#ifndef CLI_FILE_POOL_H
-#define CLI_FILE_POOL_H
+#pragma once
 
 /*
  * Makes the file `path` and an equal file of the directory `pool` one file with two names, or adds it to the pool if there is
@@ -11,5 +10,3 @@
  * and so may the whole pool. A copy of the store that does not keep links has more bytes and the same files.
  */
 void file_pool_share(const char *pool, const char *path, const char *scratch);
-
-#endif

@@ -1,6 +1,5 @@
 /* work_tree_diff.h: the commit and the uncommitted changes of the repository in which this process works. */
-#ifndef CLI_WORK_TREE_DIFF_H
-#define CLI_WORK_TREE_DIFF_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -31,5 +30,3 @@ bool work_tree_exclude_store(const char *dir);
  * it is gone, "commit" with the changes recorded in the directory `provenance`. Returns false after printing the error.
  */
 bool work_tree_diff_restore(const char *provenance, const json_t *git, const char *to);
-
-#endif

@@ -2,8 +2,7 @@
  * history_write.h: a store in forms that other programs read: a table of commas with parameters and metrics as columns, and
  * JSON lines.
  */
-#ifndef CLI_HISTORY_WRITE_H
-#define CLI_HISTORY_WRITE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -17,5 +16,3 @@ enum lineage_status history_write_csv(struct lineage_store *store, FILE *out, st
 
 /* Writes each trial as an object on a line, as `show --format json` prints it. */
 enum lineage_status history_write_jsonl(struct lineage_store *store, FILE *out, struct lineage_error *err);
-
-#endif

@@ -7,8 +7,7 @@
  * of the 95 % interval of the scores; if it is not the same for all of them, it is a column. The cursor is the exp_id of the last row shown. Rows are never removed from a lineage, so a
  * cursor never expires.
  */
-#ifndef MCP_PAGE_H
-#define MCP_PAGE_H
+#pragma once
 
 #include <lineage/settings.h>
 
@@ -69,5 +68,3 @@ json_t *mcp_shown(size_t shown, size_t total);
 
 /* What the members mean is in the server's instructions, once for all lists. */
 #define MCP_LIST_OUTPUT "\"shown\":{\"type\":\"string\"},\"columns\":{\"type\":\"array\"},\"rows\":{\"type\":\"array\"}"
-
-#endif

@@ -2,8 +2,7 @@
  * shared_text.h: what the texts of one column share is sent once. Hypotheses of one night often differ in a number only, and
  * twenty of them would cost an agent more tokens than everything else on a page.
  */
-#ifndef MCP_SHARED_TEXT_H
-#define MCP_SHARED_TEXT_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -14,5 +13,3 @@
  * Returns NULL if that saves little, when cells are then cut to max bytes, or if a cell itself begins with ….
  */
 json_t *mcp_fold_texts(json_t *rows, size_t column, size_t max);
-
-#endif

@@ -12,8 +12,7 @@
  * The members that struct trial_event lists have a meaning. Every other number is a metric of that name. Everything
  * else is ignored, so a line may hold more than its reader understands.
  */
-#ifndef CLI_TRIAL_WIRE_H
-#define CLI_TRIAL_WIRE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -99,5 +98,3 @@ char *event_quote_specials(const char *text, size_t length, size_t *quoted_lengt
 
 /* The value of the member "kind" of a line with "failed". */
 const char *trial_failure_name(enum trial_failure failure);
-
-#endif

@@ -1,6 +1,5 @@
 /* common_words.h: finds the words that several texts share. */
-#ifndef CLI_COMMON_WORDS_H
-#define CLI_COMMON_WORDS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,5 +9,3 @@
  * quotes.
  */
 char *common_words(char *const *texts, size_t n);
-
-#endif

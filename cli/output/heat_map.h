@@ -5,8 +5,7 @@
  * too; without colour, blocks show the same. The second line of a tile is the number of trials and, after `!`, of those
  * without a score. A dot marks a pair that was not tried.
  */
-#ifndef CLI_HEAT_MAP_H
-#define CLI_HEAT_MAP_H
+#pragma once
 
 #include "cli.h"
 
@@ -17,5 +16,3 @@ bool heat_map_suits(const struct lineage_sweep *sweep);
  * swapped; if it fits neither way, it is printed in several blocks. Returns an exit status. */
 int heat_map_print(const struct lineage_sweep *sweep, const char *x, const char *y, enum lineage_direction direction,
                    struct cli_screen *screen);
-
-#endif

@@ -5,8 +5,7 @@
  * distributed to the shortened columns, in proportion to their least width. Numbers are aligned at their decimal
  * points.
  */
-#ifndef CLI_TABLE_FIT_H
-#define CLI_TABLE_FIT_H
+#pragma once
 
 #include "cli.h"
 
@@ -42,5 +41,3 @@ void fit_print_note(const struct cli_screen *screen, FILE *out, const char *labe
 
 /* Prints a dimmed list of the columns that had no room, if any. */
 void fit_print_left_out(const struct cli_screen *screen, FILE *out, const struct fit_column *columns, size_t n);
-
-#endif

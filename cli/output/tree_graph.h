@@ -4,12 +4,9 @@
  * above that child. So a chain of a hundred kept trials is a straight line, and the width of the graph is logarithmic
  * in the number of trials.
  */
-#ifndef CLI_TREE_GRAPH_H
-#define CLI_TREE_GRAPH_H
+#pragma once
 
 #include "cli.h"
 
 /* Prints the graph; returns an exit status. */
 int tree_graph_print(struct lineage_store *store, struct cli_screen *screen);
-
-#endif

@@ -1,6 +1,5 @@
 /* planner_call.h: runs a shell command that reads one text and prints another. */
-#ifndef CLI_PLANNER_CALL_H
-#define CLI_PLANNER_CALL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ enum { PLANNER_ANSWER_MAX = 1 << 20, PLANNER_TROUBLE_MAX = 160 };
  */
 char *planner_call(const char *command, const char *text, size_t length, double seconds, const struct interrupts *interrupts,
                    char trouble[PLANNER_TROUBLE_MAX]);
-
-#endif

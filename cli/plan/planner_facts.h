@@ -1,6 +1,5 @@
 /* planner_facts.h: the facts of the block about ideas, as JSON for a planner. */
-#ifndef CLI_PLANNER_FACTS_H
-#define CLI_PLANNER_FACTS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -12,5 +11,3 @@
  * The same store gives the same object. Returns a new reference, or NULL after printing the error.
  */
 json_t *planner_facts(struct lineage_store *store);
-
-#endif

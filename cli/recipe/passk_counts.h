@@ -2,8 +2,7 @@
  * passk_counts.h: how often each evaluation question was asked and answered correctly. The counts are kept per question,
  * because pass@k is a mean over questions of a function that is not linear in their rates (arXiv:2107.03374, section 2.1).
  */
-#ifndef CLI_PASSK_COUNTS_H
-#define CLI_PASSK_COUNTS_H
+#pragma once
 
 #include "recipe/policy_source.h"
 
@@ -28,5 +27,3 @@ int passk_counts_take(struct passk_counts *counts, const struct policy_source *s
 void passk_counts_release(struct passk_counts *counts);
 
 int64_t passk_total(const int64_t *values, size_t n);
-
-#endif

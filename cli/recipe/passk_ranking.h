@@ -1,6 +1,5 @@
 /* passk_ranking.h: pass@k of several policies on the same questions, best first, with intervals. */
-#ifndef CLI_PASSK_RANKING_H
-#define CLI_PASSK_RANKING_H
+#pragma once
 
 #include "cli.h"
 
@@ -17,5 +16,3 @@ struct passk_ranking {
 };
 
 int passk_ranking_print(const struct passk_ranking *ranking, enum cli_format format);
-
-#endif

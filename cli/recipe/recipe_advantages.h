@@ -3,12 +3,9 @@
  * of its environment on standard input, one per line (schema/rollout.schema.json, without advantages and weights), and prints
  * one line for each, in the same order: {"advantage": X}, where X is a number, or a list with a number for each token.
  */
-#ifndef CLI_RECIPE_ADVANTAGES_H
-#define CLI_RECIPE_ADVANTAGES_H
+#pragma once
 
 #include <trainer/train.h>
 
 /* A trainer_credit_fn; context is not used. */
 enum trainer_status recipe_advantages_ask(void *context, struct trainer_credit_batch *batch, struct trainer_error *err);
-
-#endif

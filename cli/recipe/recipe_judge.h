@@ -1,8 +1,7 @@
 /*
  * recipe_judge.h: runs the judge that a recipe names as a callback of the trainer, which gets rollouts and sets flags.
  */
-#ifndef CLI_RECIPE_JUDGE_H
-#define CLI_RECIPE_JUDGE_H
+#pragma once
 
 #include <trainer/judge.h>
 
@@ -15,5 +14,3 @@ void recipe_judge_close(struct recipe_judge *judge);
 
 /* Implements trainer_judge_fn; context is the judge. */
 enum trainer_status recipe_judge_ask(void *context, struct trainer_judge_batch *batch, struct trainer_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* imported_code.h: the code of trials that were recorded by a log of commits, such as that of karpathy/autoresearch. */
-#ifndef CLI_IMPORTED_CODE_H
-#define CLI_IMPORTED_CODE_H
+#pragma once
 
 #include "cli.h"
 
@@ -10,5 +9,3 @@
  * repository.
  */
 size_t imported_code_keep(struct lineage_store *store, const char *dir);
-
-#endif

@@ -1,6 +1,5 @@
 /* stored_code.h: the stored code of a trial as a directory of files. */
-#ifndef CLI_STORED_CODE_H
-#define CLI_STORED_CODE_H
+#pragma once
 
 #include <limits.h>
 
@@ -14,5 +13,3 @@ bool stored_code_is_named(const struct lineage_trial *trial);
  * Returns CLI_GO_ON, or an exit status after printing the error; dir is then "".
  */
 int stored_code_directory(char dir[PATH_MAX], struct lineage_store *store, const struct lineage_trial *trial);
-
-#endif

@@ -1,7 +1,6 @@
 /* kept_token.h: the token of `lineage serve` in the user's state directory, so that a page reconnects to a server that was
  * started again. */
-#ifndef SERVE_KEPT_TOKEN_H
-#define SERVE_KEPT_TOKEN_H
+#pragma once
 
 #include "serve/request_guard.h"
 
@@ -12,5 +11,3 @@
  * random numbers.
  */
 bool token_keep(struct guard *guard, bool fresh, bool *kept);
-
-#endif

@@ -2,8 +2,7 @@
  * running.h: the running trials of a store, from their work directories. Each directory is locked, and holds the
  * trial's events so far in LINEAGE_EVENTS_FILE, one JSON object per line (schema/events.schema.json).
  */
-#ifndef SERVE_RUNNING_H
-#define SERVE_RUNNING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ void running_print(FILE *out, const char *store, bool named);
 
 /* Returns a number that changes when the trials' events change. */
 uint64_t running_state(const char *store);
-
-#endif

@@ -1,6 +1,5 @@
 /* run_ssh_keygen.h: runs ssh-keygen, which makes and checks signatures. */
-#ifndef CLI_RUN_SSH_KEYGEN_H
-#define CLI_RUN_SSH_KEYGEN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,5 +10,3 @@
  * of which the first line is kept. Returns whether it exited with 0 within a minute.
  */
 bool run_ssh_keygen(const char *const *argv, const char *input, bool may_ask, char *out, size_t size);
-
-#endif

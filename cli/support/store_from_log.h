@@ -1,6 +1,5 @@
 /* store_from_log.h: makes a store from a log that was kept by hand (lineage_import_log). */
-#ifndef CLI_STORE_FROM_LOG_H
-#define CLI_STORE_FROM_LOG_H
+#pragma once
 
 #include "cli.h"
 
@@ -20,5 +19,3 @@ struct store_from_log {
  * the store's directory itself, it stays there as results.tsv.original. Writes the numbers of rows to stats. Returns CLI_GO_ON, or an exit status after printing the error; then nothing was changed.
  */
 int store_from_log(const struct store_from_log *from, struct lineage_import_stats *stats, bool *replaced);
-
-#endif

@@ -3,8 +3,7 @@
  * process that watches the trial, so a pidfd (Linux 5.3) reports when such a process ends. On older kernels no peer is
  * watched, and a lost rank shows only in what its launcher does.
  */
-#ifndef CLI_PEERS_H
-#define CLI_PEERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ void peers_watch(struct peers *peers, const json_t *list);
 bool peers_lost(const struct peers *peers, char *text, size_t size);
 
 void peers_release(struct peers *peers);
-
-#endif

@@ -1,6 +1,5 @@
 /* unwritten_row.h: keeps the row of a trial that has run but could not be appended. */
-#ifndef CLI_UNWRITTEN_ROW_H
-#define CLI_UNWRITTEN_ROW_H
+#pragma once
 
 #include "cli.h"
 
@@ -10,5 +9,3 @@
  */
 void unwritten_row_save(const struct lineage_store *store, const struct lineage_trial *trial,
                         const struct lineage_append_options *options);
-
-#endif

@@ -2,8 +2,7 @@
  * partition.h: divides weighted items into parts of equal count and nearly equal load: largest
  * differencing (Karmarkar and Karp), then single swaps while they help.
  */
-#ifndef RLCORE_PARTITION_H
-#define RLCORE_PARTITION_H
+#pragma once
 
 #include "support/scratch.h"
 
@@ -32,5 +31,3 @@ void rl_partition_run(struct rl_partition *p, size_t *items);
  * items.
  */
 void rl_sort_by(size_t *items, size_t *spare, size_t n, const double *key, double sign);
-
-#endif

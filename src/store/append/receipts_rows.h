@@ -1,6 +1,5 @@
 /* receipts_rows.h: the rows of a receipt (receipts.h), and sending them again. */
-#ifndef APPEND_RECEIPTS_ROWS_H
-#define APPEND_RECEIPTS_ROWS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -26,5 +25,3 @@ void receipts_note_ids(const struct lineage_store *store, const json_t *about, u
  * the rows as they were sent, which differ if their ids were taken. */
 enum lineage_status receipts_send(struct lineage_store *store, json_t *about, const unsigned char request[16],
                                   struct receipts_renamed *renamed, struct lineage_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* torn_record.h: the unfinished record that a killed writer left at the end of the log. */
-#ifndef APPEND_TORN_RECORD_H
-#define APPEND_TORN_RECORD_H
+#pragma once
 
 #include "../internal.h"
 #include "../log/log.h"
@@ -12,5 +11,3 @@
  * and gets its line end with the next row (append_state.finish_line).
  */
 enum lineage_status torn_record_mend(struct lineage_store *store, struct log_state *end, struct lineage_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* unread_rows.h: rows at the end of the log that the mirror has not read. */
-#ifndef APPEND_UNREAD_ROWS_H
-#define APPEND_UNREAD_ROWS_H
+#pragma once
 
 #include "../internal.h"
 #include "../log/log.h"
@@ -12,5 +11,3 @@ enum lineage_status unread_rows_note(struct lineage_store *store, const struct l
  * that only grows. */
 enum lineage_status unread_rows_note_from(struct lineage_store *store, uint64_t from, const struct log_state *end,
                                           struct lineage_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* paired.h: the statistics of paired differences. */
-#ifndef COMPARE_PAIRED_H
-#define COMPARE_PAIRED_H
+#pragma once
 
 #include <lineage/compare.h>
 
@@ -20,5 +19,3 @@ void paired_welch(struct lineage_variant *variant, const struct lineage_variant 
 /* Computes intervals and p values that hold for all comparisons together; returns the number of comparisons that have a
  * p. */
 size_t paired_adjust(struct lineage_variant *variants, size_t n, double confidence);
-
-#endif

@@ -1,6 +1,5 @@
 /* arena.h: memory that is freed all at once, and a growing byte buffer. */
-#ifndef FORMAT_ARENA_H
-#define FORMAT_ARENA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ static inline void buf_reset(struct buf *buf) /* empties it but keeps its memory
     buf->failed = false;
 }
 void buf_release(struct buf *buf);
-
-#endif

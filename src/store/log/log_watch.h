@@ -1,6 +1,5 @@
 /* log_watch.h: waits until any program changes a log that is a file. */
-#ifndef LOG_LOG_WATCH_H
-#define LOG_LOG_WATCH_H
+#pragma once
 
 #include "log.h"
 
@@ -17,5 +16,3 @@ struct log_watch {
 enum lineage_status log_watch_wait(struct log_watch *watch, struct log *log, int dir_fd, int milliseconds, bool *news,
                                    struct lineage_error *err);
 void log_watch_end(struct log_watch *watch);
-
-#endif

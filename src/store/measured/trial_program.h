@@ -1,6 +1,5 @@
 /* trial_program.h: what a trial was run from: its snapshot, the code that its sweep kept, and its provenance. */
-#ifndef MEASURED_TRIAL_PROGRAM_H
-#define MEASURED_TRIAL_PROGRAM_H
+#pragma once
 
 #include <jansson.h>
 
@@ -40,5 +39,3 @@ enum lineage_status program_compare_code(bool *done, struct collecting *c, struc
 
 /* Compares commands and the variables set by --env. Returns false if one of them has no command. */
 bool program_compare_commands(struct collecting *c, const struct program *from, const struct program *to);
-
-#endif

@@ -1,10 +1,7 @@
 /* part.h: see "a part of the log" in mirror.h. */
-#ifndef MIRROR_PART_H
-#define MIRROR_PART_H
+#pragma once
 
 #include "mirror.h"
 
 /* Forgets that the mirror is a part. */
 void mirror_part_free(struct mirror *mirror);
-
-#endif

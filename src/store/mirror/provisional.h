@@ -1,6 +1,5 @@
 /* provisional.h: the row of a last record that has no line end. */
-#ifndef MIRROR_PROVISIONAL_H
-#define MIRROR_PROVISIONAL_H
+#pragma once
 
 #include "mirror.h"
 
@@ -14,5 +13,3 @@ enum lineage_status provisional_keep_sums(struct mirror *mirror, int64_t seq, st
 
 /* Removes the row and restores the sums. */
 enum lineage_status provisional_undo(struct mirror *mirror, int64_t seq, struct lineage_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * row_batch.h: parses records of the log into rows, many at a time. For a long log, a separate thread parses while the
  * caller inserts.
  */
-#ifndef MIRROR_ROW_BATCH_H
-#define MIRROR_ROW_BATCH_H
+#pragma once
 
 #include "mirror.h"
 
@@ -44,5 +43,3 @@ struct row_parser *row_parser_new(const struct row_layout *layout, struct tsv_re
 void row_parser_give(struct row_parser *parser, struct row_batch *batch);
 enum lineage_status row_parser_take(struct row_parser *parser, struct row_batch *batch, struct lineage_error *err);
 void row_parser_free(struct row_parser *parser); /* waits until the current batch is parsed */
-
-#endif

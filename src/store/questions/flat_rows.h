@@ -1,6 +1,5 @@
 /* flat_rows.h: trials as flat arrays (lineage/rows.h). */
-#ifndef QUESTIONS_FLAT_ROWS_H
-#define QUESTIONS_FLAT_ROWS_H
+#pragma once
 
 #include <lineage/rows.h>
 
@@ -27,5 +26,3 @@ void flat_rows_add(struct flat_rows *flat, const struct lineage_trial *trial);
 bool flat_rows_view(const struct flat_rows *flat, size_t n, struct lineage_rows *rows);
 
 void flat_rows_release(struct flat_rows *flat);
-
-#endif

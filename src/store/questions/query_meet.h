@@ -1,6 +1,5 @@
 /* query_meet.h: the trials that several conditions on parameters have in common. */
-#ifndef QUESTIONS_QUERY_MEET_H
-#define QUESTIONS_QUERY_MEET_H
+#pragma once
 
 #include <lineage/query.h>
 
@@ -14,5 +13,3 @@
  */
 enum lineage_status query_find_meet(struct narrow *narrow, struct builder *b, const struct lineage_condition *conditions,
                                     const struct named *names, size_t n, struct lineage_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* redact_files.h: takes a secret out of the files beside results.tsv. */
-#ifndef REDACT_REDACT_FILES_H
-#define REDACT_REDACT_FILES_H
+#pragma once
 
 #include <lineage/redact.h>
 
@@ -14,5 +13,3 @@
 enum lineage_status redact_files(struct lineage_store *store, const struct forms *forms, bool only_look,
                                  struct lineage_redaction *done, lineage_redact_fn *report, void *context,
                                  struct lineage_error *err);
-
-#endif

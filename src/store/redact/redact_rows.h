@@ -1,6 +1,5 @@
 /* redact_rows.h: takes a secret out of results.tsv. */
-#ifndef REDACT_REDACT_ROWS_H
-#define REDACT_REDACT_ROWS_H
+#pragma once
 
 #include <lineage/redact.h>
 
@@ -12,5 +11,3 @@ enum lineage_status redact_rows_finish(struct lineage_store *store, size_t *rows
 /* Overwrites the secret in every row. All rows are examined before the first byte is changed. */
 enum lineage_status redact_rows(struct lineage_store *store, const struct forms *forms, struct lineage_redaction *done,
                                 struct lineage_error *err);
-
-#endif

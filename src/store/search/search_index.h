@@ -1,6 +1,5 @@
 /* search_index.h: the full-text index of the mirror, an FTS5 table with a row for each row of trials. */
-#ifndef SEARCH_SEARCH_INDEX_H
-#define SEARCH_SEARCH_INDEX_H
+#pragma once
 
 #include "../mirror/mirror.h"
 #include "../questions/questions.h"
@@ -24,5 +23,3 @@ enum lineage_status search_index_find(struct mirror *mirror, struct lineage_stor
  * search_index_make_ready first. */
 enum lineage_status search_index_alike(struct mirror *mirror, struct lineage_store *store, const char *text, size_t limit,
                                        struct mirror_seqs *found, struct lineage_error *err);
-
-#endif

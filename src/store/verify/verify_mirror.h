@@ -1,6 +1,5 @@
 /* verify_mirror.h: compares the tables of two mirrors row by row. */
-#ifndef VERIFY_VERIFY_MIRROR_H
-#define VERIFY_VERIFY_MIRROR_H
+#pragma once
 
 #include <lineage/verify.h>
 
@@ -34,5 +33,3 @@ enum lineage_status verify_tables(struct mirror *mirror, struct mirror *truth, u
 
 /* Runs SQLite's own check of its trees and indexes. */
 enum lineage_status verify_integrity(struct mirror *mirror, lineage_finding_fn *report, void *context, struct lineage_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* adaptive_alpha.h: computes adaptive alpha, the weight of the process advantage, from each batch. */
-#ifndef TRAINER_ADAPTIVE_ALPHA_H
-#define TRAINER_ADAPTIVE_ALPHA_H
+#pragma once
 
 #include <rlcore/batch.h>
 
@@ -18,5 +17,3 @@
  * with, without: advantages [B*T] for alpha 1 and for alpha 0; turn_start as in rlcore/algorithm.h.
  */
 double adaptive_alpha_scale(const struct rl_batch *batch, const size_t *turn_start, const float *with, const float *without);
-
-#endif

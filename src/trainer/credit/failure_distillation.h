@@ -1,6 +1,5 @@
 /* failure_distillation.h: lets a teacher contribute to the credit of rollouts that failed (algorithm.distill). */
-#ifndef TRAINER_FAILURE_DISTILLATION_H
-#define TRAINER_FAILURE_DISTILLATION_H
+#pragma once
 
 #include "credit/credit_task.h"
 #include "support/workspace.h"
@@ -11,5 +10,3 @@
  */
 enum trainer_status distill_failures(struct trainer_rollouts *rollouts, const struct credit_task *task,
                                      struct workspace *workspace, struct trainer_distillation *counts, struct trainer_error *err);
-
-#endif

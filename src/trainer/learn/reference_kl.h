@@ -1,6 +1,5 @@
 /* reference_kl.h: the KL penalty in the loss: the distance to the policy that training started from. */
-#ifndef TRAINER_REFERENCE_KL_H
-#define TRAINER_REFERENCE_KL_H
+#pragma once
 
 #include <rlcore/status.h>
 
@@ -11,5 +10,3 @@
  * batch->d_log_prob. Overwrites batch->entropy.
  */
 enum rl_status reference_kl(struct minibatch *batch, const struct trainer_loss *loss, double *value, struct rl_error *core);
-
-#endif

@@ -2,8 +2,7 @@
  * stream_losses.h: losses with a weight per token: cross-entropy (ce), distance to a teacher (ref_kl), DPPO and
  * IPO.
  */
-#ifndef TRAINER_STREAM_LOSSES_H
-#define TRAINER_STREAM_LOSSES_H
+#pragma once
 
 #include <rlcore/status.h>
 
@@ -16,5 +15,3 @@
  */
 enum rl_status stream_losses(struct minibatch *batch, const struct trainer_loss *loss, struct loss_result *total,
                              struct rl_error *core);
-
-#endif

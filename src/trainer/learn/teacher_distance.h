@@ -1,6 +1,5 @@
 /* teacher_distance.h: K2, the squared distance to a teacher on rollouts that failed (rlcore/distill.h). */
-#ifndef TRAINER_TEACHER_DISTANCE_H
-#define TRAINER_TEACHER_DISTANCE_H
+#pragma once
 
 #include "learn/loss_result.h"
 #include "learn/minibatch.h"
@@ -12,5 +11,3 @@
  * taught.
  */
 void teacher_distance(struct minibatch *batch, struct loss_result *result);
-
-#endif

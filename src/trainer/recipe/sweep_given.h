@@ -1,6 +1,5 @@
 /* sweep_given.h: refuses the settings of a sweep that nothing reads. */
-#ifndef TRAINER_SWEEP_GIVEN_H
-#define TRAINER_SWEEP_GIVEN_H
+#pragma once
 
 #include <jansson.h>
 
@@ -13,5 +12,3 @@
  */
 enum trainer_status sweep_check_given(const struct trainer_trial *trials, size_t n, size_t i, json_t *own, json_t *grid,
                                       struct trainer_error *err);
-
-#endif

@@ -1,10 +1,7 @@
 /* final_score.h: the end of a run: final evaluation, checkpoint and last event. */
-#ifndef TRAINER_FINAL_SCORE_H
-#define TRAINER_FINAL_SCORE_H
+#pragma once
 
 #include "run/run.h"
 
 /* Evaluates the trained policy, writes the checkpoint if options.checkpoint is set, and reports TRAINER_EVENT_DONE. */
 enum trainer_status run_finish(struct run *run, struct trainer_error *err);
-
-#endif

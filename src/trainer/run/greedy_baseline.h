@@ -1,8 +1,7 @@
 /*
  * greedy_baseline.h: remax's baseline: it subtracts the outcome of each question's greedy rollout (arXiv 2310.10505).
  */
-#ifndef TRAINER_GREEDY_BASELINE_H
-#define TRAINER_GREEDY_BASELINE_H
+#pragma once
 
 #include "run/run.h"
 
@@ -12,5 +11,3 @@
  */
 enum trainer_status greedy_baseline(struct run *run, const struct rollouts_plan *plan, size_t first,
                                     const struct sampler_job *job, struct trainer_iteration *metrics, struct trainer_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * prefix_values.h: the value of a rollout's prefixes, estimated by continuations: how often the policy succeeds when it
  * continues from the prefix (VinePPO, arXiv 2410.01679).
  */
-#ifndef TRAINER_PREFIX_VALUES_H
-#define TRAINER_PREFIX_VALUES_H
+#pragma once
 
 #include "run/run.h"
 
@@ -13,5 +12,3 @@
  */
 enum trainer_status prefix_values(struct run *run, int32_t iteration, const struct sampler_job *job,
                                   struct trainer_iteration *metrics, struct trainer_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* run_events.h: the events that a run reports to its caller. */
-#ifndef TRAINER_RUN_EVENTS_H
-#define TRAINER_RUN_EVENTS_H
+#pragma once
 
 #include "run/run.h"
 
@@ -10,5 +9,3 @@
  * clock of training stops when training ends. Returns TRAINER_ESTOPPED if the callback returns false.
  */
 enum trainer_status run_report(struct run *run, struct trainer_event *event, struct trainer_error *err);
-
-#endif

@@ -4,8 +4,7 @@
  * The digest of a state only shows damage: anybody can compute it. So each number that bounds a loop or is an index is
  * compared with the recipe before it is used.
  */
-#ifndef TRAINER_STATE_NUMBERS_H
-#define TRAINER_STATE_NUMBERS_H
+#pragma once
 
 #include "run/run.h"
 
@@ -37,5 +36,3 @@ const char *state_numbers_wrong(const struct state_numbers *numbers, const struc
  * rates. Returns NULL, or the name of the array in which a value is not finite or is impossible.
  */
 const char *state_arrays_wrong(const struct run *run);
-
-#endif
