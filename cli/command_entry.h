@@ -3,7 +3,7 @@
 
 #include "cli.h"
 
-/* The groups of commands in `lineage --help`, in its order; usage.c has their titles. */
+/* The groups of commands in `lineage --help`, in its order; dispatch.c has their titles. */
 enum cli_group {
     CLI_GROUP_record,
     CLI_GROUP_ask,

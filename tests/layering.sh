@@ -91,7 +91,7 @@ cli/git                    *                           cli/cli.h cli/support cli
 cli/trial                  *                           include/lineage cli/cli.h cli/support cli/output cli/metrics
 cli/run                    *                           include/lineage cli/cli.h cli/support cli/output cli/metrics cli/trial cli/git cli/histories
 cli/judge                  answer.h chat.h endpoint.h judge.h judge_case.h request_digest.h score_cache.h trajectory.h wording.h   include/trainer cli/cli.h
-cli/agent                  agent.h agent_prompt.h      include/lineage cli/cli.h cli/support cli/judge cli/plan
+cli/agent                  agent_prompt.h      include/lineage cli/cli.h cli/support cli/judge cli/plan
 cli/recipe                 *                           include/lineage include/rlcore include/trainer cli/cli.h cli/support cli/output cli/metrics cli/trial cli/judge cli/propose
 cli/sweep                  *                           include/lineage cli/cli.h cli/propose cli/git cli/trial cli/run
 cli/share                  *                           include/lineage cli/cli.h cli/propose cli/trial cli/sweep

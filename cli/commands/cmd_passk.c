@@ -1,5 +1,6 @@
 /* cmd_passk.c: `lineage passk`: measures pass@k of policies, and chooses among them. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,10 +8,100 @@
 
 #include "cli.h"
 #include "recipe/passk_counts.h"
-#include "recipe/passk_ranking.h"
 #include "recipe/passk_selection.h"
 #include "recipe/passk_table.h"
 #include "recipe/policy_source.h"
+
+/* ---- pass@k of several policies on the same questions, best first, with intervals ---- */
+
+/*
+ * Lists for each k the policies from the best to the worst: pass@k with its 95 % interval, and its difference from the
+ * best policy with the interval of that difference, computed question by question. The intervals are normal and account
+ * for the choice of questions. names [n]; per_question [n][n_questions][n_k]. Returns an exit status.
+ */
+struct passk_ranking {
+    size_t n, n_questions, n_k;
+    const char *const *names;
+    const int64_t *k;
+    const double *per_question;
+};
+
+struct interval {
+    double mean, low, high;
+};
+
+static double value_of(const struct passk_ranking *r, size_t policy, size_t question, size_t k)
+{
+    return r->per_question[(policy * r->n_questions + question) * r->n_k + k];
+}
+
+/*
+ * Returns the mean pass@k of a policy over the questions, with its interval. If `best` names another policy, returns
+ * the mean of the differences to that policy question by question, in which the difficulty of a question cancels out.
+ */
+static struct interval over_questions(const struct passk_ranking *r, size_t policy, const size_t *best, size_t k)
+{
+    double n = (double)r->n_questions, mean = 0, square = 0;
+    for (size_t pass = 0; pass < 2; pass++)
+        for (size_t q = 0; q < r->n_questions; q++) {
+            double x = value_of(r, policy, q, k) - (best ? value_of(r, *best, q, k) : 0);
+            if (pass == 0)
+                mean += x / n;
+            else
+                square += (x - mean) * (x - mean);
+        }
+    double half = n > 1 ? 1.959963984540054 * sqrt(square / (n - 1) / n) : INFINITY;
+    return (struct interval){mean, mean - half, mean + half};
+}
+
+/* Ties keep the order of the command line. */
+static void sort_by(const struct passk_ranking *r, size_t k, size_t *order)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        size_t at = i;
+        double mean = over_questions(r, i, NULL, k).mean;
+        for (; at > 0 && over_questions(r, order[at - 1], NULL, k).mean < mean; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+}
+
+static void print_row(struct cli_list *list, const struct passk_ranking *r, size_t k, const size_t *order, size_t place)
+{
+    struct interval own = over_questions(r, order[place], NULL, k);
+    struct interval behind = over_questions(r, order[place], &order[0], k);
+    bool known = isfinite(own.low);
+    cli_list_count(list, (size_t)r->k[k]);
+    cli_list_count(list, place + 1);
+    cli_list_text(list, r->names[order[place]]);
+    cli_list_figure(list, own.mean, true);
+    cli_list_figure(list, fmax(0, own.low), known);
+    cli_list_figure(list, fmin(1, own.high), known);
+    cli_list_figure(list, behind.mean, place > 0);
+    cli_list_figure(list, behind.low, place > 0 && known);
+    cli_list_figure(list, behind.high, place > 0 && known);
+    cli_list_end_row(list);
+}
+
+static int passk_ranking_print(const struct passk_ranking *r, enum cli_format format)
+{
+    static const char *const columns[] = {"k", "rank", "policy", "passk", "low", "high", "behind", "behind_low", "behind_high"};
+    struct cli_list *list = cli_list_new(format, stdout, sizeof columns / sizeof *columns, columns);
+    size_t *order = malloc(r->n * sizeof *order);
+    if (!list || !order) {
+        free(order);
+        return cli_no_memory();
+    }
+    for (size_t k = 0; k < r->n_k; k++) {
+        sort_by(r, k, order);
+        for (size_t place = 0; place < r->n; place++)
+            print_row(list, r, k, order, place);
+    }
+    free(order);
+    return cli_list_finish(list);
+}
+
+/* ---- `lineage passk`: measures pass@k of policies, and chooses among them ---- */
 
 /* With 1000 resamples, a probability of being the best has a standard error of at most 0.016. */
 enum { K_MAX = 64, POLICIES_MAX = 64, RESAMPLES = 1000 };

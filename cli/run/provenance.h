@@ -11,7 +11,7 @@
 
 #include "run/command_trial.h"
 
-#define PROVENANCE_POOL ".files" /* in provenance/ of the store: untracked files, by their contents (git/file_pool.h) */
+#define PROVENANCE_POOL ".files" /* in provenance/ of the store: untracked files, by their contents (git/work_tree_diff.c) */
 
 /*
  * Makes the directory RUNNING_PROVENANCE in the work directory and fills it. Files of stores are not recorded as

@@ -57,7 +57,7 @@ static const char axis_extra_sql[] = "SELECT number, seq FROM extras WHERE name 
                                      " ORDER BY number, seq";
 static const char outcomes_sql[] = "SELECT seq, status, score FROM trials WHERE seq >= ?1 ORDER BY seq";
 static const char id_sql[] = "SELECT exp_id FROM trials WHERE seq = ?1";
-/* If the first parameter has few rows, the second is read from the notes of these rows (param_function.c), because
+/* If the first parameter has few rows, the second is read from the notes of these rows (connection.c), because
  * reading its whole index for a handful of rows would cost more. */
 static const char few_sql[] = "SELECT p.value AS x, param(t.notes, ?2) AS y, t.status, t.score, t.exp_id FROM param_rows p"
                               " JOIN trials t ON t.seq = p.seq WHERE p.key = ?1 AND y IS NOT NULL ORDER BY x, y, p.seq";

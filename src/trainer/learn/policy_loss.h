@@ -7,7 +7,7 @@
 #include "learn/minibatch.h"
 #include "support/workspace.h"
 
-/* Whether a loss is a stream loss (stream_losses.h), which is computed per token and not by policy_loss. */
+/* Whether a loss is a stream loss (minibatch_loss.c), which is computed per token and not by policy_loss. */
 static inline bool loss_is_stream(const struct trainer_loss *loss)
 {
     return loss->name == TRAINER_LOSS_DPPO || loss->name == TRAINER_LOSS_IPO;
