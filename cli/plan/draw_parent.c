@@ -29,14 +29,8 @@ struct family {
 
 static bool add_kept(struct family *family, const struct lineage_trial *row)
 {
-    if (family->n == family->capacity) {
-        size_t capacity = family->capacity ? 2 * family->capacity : 64;
-        void *at = realloc(family->at, capacity * sizeof *family->at);
-        if (!at)
-            return false;
-        family->at = at;
-        family->capacity = capacity;
-    }
+    if (!CLI_ROOM(family->at, family->n, family->capacity))
+        return false;
     family->at[family->n].exp_id = strdup(row->exp_id);
     family->at[family->n].score = row->score.value;
     family->at[family->n].children = 0;

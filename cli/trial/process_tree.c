@@ -17,6 +17,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cli.h"
+
 enum { STAT_BYTES = 1024 };
 
 /*
@@ -64,14 +66,8 @@ static bool read_process(struct process *process, int proc, const char *pid)
 
 static bool add(struct process_tree *all, size_t *room, const struct process *process)
 {
-    if (all->n == *room) {
-        size_t more = *room ? 2 * *room : 256;
-        struct process *grown = realloc(all->at, more * sizeof *grown);
-        if (!grown)
-            return false;
-        all->at = grown;
-        *room = more;
-    }
+    if (!CLI_ROOM(all->at, all->n, *room))
+        return false;
     all->at[all->n++] = *process;
     return true;
 }

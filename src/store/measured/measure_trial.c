@@ -288,10 +288,8 @@ static bool split_diff(struct diff_lines *lines, const struct buf *diff)
             continue;
         if (!at.name || !n || (line[0] != '+' && line[0] != '-'))
             continue;
-        struct diff_line *items = list_room(lines->items, lines->n, &lines->capacity, sizeof *items);
-        if (!items)
+        if (!LIST_ROOM(lines->items, lines->n, lines->capacity))
             return false;
-        lines->items = items;
         at.hash = literal_hash(at.file, line, n);
         at.added = line[0] == '+';
         lines->items[lines->n++] = at;

@@ -80,14 +80,8 @@ struct row_parser {
 /* Adds a record of batch->bytes; returns false if memory runs out. */
 static bool row_batch_add(struct row_batch *batch, const struct tsv_record *record, uint64_t next_line, bool is_header)
 {
-    if (batch->n == batch->capacity) {
-        size_t capacity = batch->capacity ? batch->capacity * 2 : 4;
-        struct parsed_record *records = realloc(batch->records, capacity * sizeof *records);
-        if (!records)
-            return false;
-        batch->records = records;
-        batch->capacity = capacity;
-    }
+    if (!LIST_ROOM(batch->records, batch->n, batch->capacity))
+        return false;
     struct parsed_record *parsed = &batch->records[batch->n++];
     parsed->record = *record;
     parsed->next_line = next_line;

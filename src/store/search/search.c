@@ -223,15 +223,9 @@ static bool take_remark(void *context, const struct lineage_remark *remark)
     while (i < r->n && r->trials[i].seq != seq)
         i++;
     if (status == LINEAGE_OK && i == r->n) {
-        if (r->n == r->room) {
-            size_t room = r->room ? 2 * r->room : 16;
-            struct remarked_trial *grown = realloc(r->trials, room * sizeof *grown);
-            if (!grown) {
-                r->status = store_no_memory(r->err);
-                return false;
-            }
-            r->trials = grown;
-            r->room = room;
+        if (!LIST_ROOM(r->trials, r->n, r->room)) {
+            r->status = store_no_memory(r->err);
+            return false;
         }
         r->trials[r->n++] = (struct remarked_trial){.seq = seq};
     }
