@@ -102,7 +102,7 @@ cli/recipe_night           night_recipes.h             include/lineage include/t
 cli/ranks                  launch.h stand_in.h team.h          include/trainer cli/cli.h cli/support cli/recipe
 cli/mcp                    mcp.h                       include/lineage cli/cli.h cli/support cli/output cli/propose
 cli/report                 html_escape.h html_page.h page_file.h report_load.h   include/lineage cli/cli.h cli/output
-cli/histories              history.h history_rows.h history_write.h   include/lineage cli/cli.h cli/support
+cli/histories              history.h history_rows.h   include/lineage cli/cli.h cli/support
 cli/serve                  live_server.h                    include/lineage cli/cli.h cli/support cli/report
 cli/commands               commands.def                include/lineage include/rlcore include/trainer include/rlcase cli/cli.h cli/support cli/output cli/sign cli/propose cli/git cli/trial cli/run cli/judge cli/agent cli/recipe cli/ranks cli/sweep cli/share cli/plan cli/night cli/submit cli/recipe_night cli/mcp cli/report cli/serve cli/histories
 cli/man                    guides.def                  -
