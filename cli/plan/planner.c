@@ -1,4 +1,3 @@
-/* planner.c: see planner.h. */
 #include "plan/planner.h"
 
 #include <errno.h>

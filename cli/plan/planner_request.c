@@ -1,4 +1,3 @@
-/* planner_request.c: see planner_request.h. */
 #include "plan/planner_request.h"
 
 #include <jansson.h>

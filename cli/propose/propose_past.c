@@ -1,4 +1,3 @@
-/* propose_past.c: see propose_past.h. */
 #include "propose/propose_past.h"
 
 #include <float.h>

@@ -1,4 +1,3 @@
-/* team.c: see team.h. */
 #include "ranks/team.h"
 
 #include <dlfcn.h>

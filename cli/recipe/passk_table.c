@@ -1,4 +1,3 @@
-/* passk_table.c: see passk_table.h. */
 #include "recipe/passk_table.h"
 
 #include <csv.h>

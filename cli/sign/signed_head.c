@@ -1,4 +1,3 @@
-/* signed_head.c: see signed_head.h. */
 #define _GNU_SOURCE /* POSIX_SPAWN_SETSID */
 #include "sign/signed_head.h"
 

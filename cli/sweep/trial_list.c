@@ -1,4 +1,3 @@
-/* trial_list.c: see trial_list.h. */
 #include "sweep/trial_list.h"
 
 #include <stdlib.h>

@@ -1,4 +1,3 @@
-/* run_and_append.c: see run_and_append.h. */
 #include "trial/run_and_append.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* outbox_file.c: see outbox_file.h. */
 #include "outbox_file.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* collecting.c: see collecting.h. */
 #include "collecting.h"
 
 #include <stdlib.h>

@@ -7,6 +7,9 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +31,33 @@
 #include "schema_sql.h"
 #include "statement.h"
 #include "specialist_sums.h"
-#include "worker_thread.h"
+
+/* ---- runs a function in a separate thread, in parallel with the caller ---- */
+
+/* starts a thread that does not disturb the program that uses the library. The thread blocks all
+ * signals, because the program's handlers expect the program's own threads. Its stack is small, because a program with
+ * a memory limit may not have room for a stack of the usual size. */
+
+enum { STACK_BYTES = 512 * 1024 };
+
+/* Starts work(context), which must not read or write files, so that system calls stay in one thread and in one order.
+ * Returns false if no thread can be started; then the caller must do the work itself. */
+static bool worker_thread_start(pthread_t *thread, void *(*work)(void *context), void *context)
+{
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0)
+        return false;
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool started = pthread_create(thread, &attributes, work, context) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return started;
+}
+
+/* ---- * ingest.c: turns new bytes of the log into rows ---- */
 
 /* Parses records of the log into rows, many at a time. For a long log, a separate thread parses while the
  * caller inserts.

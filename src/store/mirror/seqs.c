@@ -1,4 +1,3 @@
-/* seqs.c: see seqs.h. */
 #include "seqs.h"
 
 #include <stdlib.h>

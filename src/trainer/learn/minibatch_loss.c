@@ -1,4 +1,3 @@
-/* minibatch_loss.c: see minibatch_loss.h. */
 #include "learn/minibatch_loss.h"
 
 #include <math.h>

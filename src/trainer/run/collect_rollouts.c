@@ -1,4 +1,3 @@
-/* collect_rollouts.c: see collect_rollouts.h. */
 #include "run/collect_rollouts.h"
 
 #include <string.h>

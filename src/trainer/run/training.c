@@ -22,9 +22,23 @@
 #include "run/off_policy_correction.h"
 #include "run/resume_state.h"
 #include "run/run.h"
-#include "run/run_events.h"
 #include "support/clock.h"
 #include "support/error.h"
+
+/* ---- the events that a run reports to its caller ---- */
+
+/* Calls the caller's event callback, if there is one, with the times so far. The times are those of the run, so that a
+ * caller that enforces budgets compares the time spent on training and not the time at which the event arrived. The
+ * clock of training stops when training ends. Returns TRAINER_ESTOPPED if the callback returns false. */
+static enum trainer_status run_report(struct run *run, struct trainer_event *event, struct trainer_error *err)
+{
+    const struct run_clock *clock = &run->clock;
+    event->train_s = clock->train_s > 0 ? clock->train_s : clock_now() - clock->began;
+    event->eval_s = clock->eval_s;
+    if (run->options.event && !run->options.event(run->options.context, event))
+        return trainer_fail(err, TRAINER_ESTOPPED, "stopped at step %d of %d", event->step, event->steps);
+    return TRAINER_OK;
+}
 
 /* ---- the end of a run: final evaluation, checkpoint and last event ---- */
 
