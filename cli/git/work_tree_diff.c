@@ -1,6 +1,4 @@
 /*
- * work_tree_diff.c: see work_tree_diff.h.
- *
  * The state of a work tree is recorded twice. The diffs and copies of untracked files are complete in the store, whatever
  * happens to the repository, as long as the commit is there. A commit object with all of this together is in the
  * repository, where a ref keeps it (trial_ref.h); files that another trial had, too, take no more space.

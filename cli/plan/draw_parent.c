@@ -1,6 +1,4 @@
 /*
- * draw_parent.c: see draw_parent.h.
- *
  * The weight of a kept trial is sigmoid(10 (s - 0.5)) / (1 + children), as in the Darwin Goedel Machine (Zhang et al.
  * 2025, arXiv 2505.22954), where s is its score scaled from 0 (the worst kept trial) to 1 (the best). So good trials
  * are drawn more often, and a trial with many children is drawn less often than one with few.

@@ -1,6 +1,4 @@
 /*
- * process_tree.c: see process_tree.h.
- *
  * Follows /proc/PID/task/TID/children from the root, so the cost depends on the tree and not on what else runs on the machine.
  * A process whose parent has ended becomes a child of a thread of the subreaper and is found there. Where the kernel has no such
  * file (CONFIG_PROC_CHILDREN), reads /proc/PID/stat of all processes and builds the tree from their parents.

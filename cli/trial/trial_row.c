@@ -1,6 +1,4 @@
 /*
- * trial_row.c: see trial_row.h.
- *
  * The pieces of notes come in the order in which their readers expect them: the plan, the link to the night, the reason,
  * the remark.
  */

@@ -1,6 +1,4 @@
 /*
- * trial_watch.c: see trial_watch.h.
- *
  * One thread with one poll() watches the trial, because several threads would have to agree on what ended the trial
  * first. The first verdict counts (finish); everything after it only cleans up.
  */

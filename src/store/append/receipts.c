@@ -1,6 +1,4 @@
 /*
- * receipts.c: see receipts.h.
- *
  * The file has one JSON object per line, bound to user, machine and server like a request of the outbox (outbox_bind.h). Each
  * line is one write under a lock, behind a line end, so that a line which a kill cut off spoils no other. A digest covers all
  * records before it, so one question about the last receipt answers for all of them, and only the end of the file is read for it.

@@ -1,6 +1,4 @@
 /*
- * credit.c: see credit.h.
- *
  * Outcomes, lengths and gains are double here, because gains are small differences of probabilities; they become float
  * when the core assigns them to tokens.
  */
