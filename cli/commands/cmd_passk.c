@@ -88,7 +88,8 @@ static int ask_until_enough(struct passk_counts *counts, struct round *round, co
 
 /* Asks every evaluation question of an open source. Returns CLI_GO_ON, or an exit status after an error. Call
  * passk_counts_release in either case; a zeroed struct may be released, too. */
-static int passk_counts_take(struct passk_counts *counts, const struct policy_source *source, const struct passk_sampling *sampling)
+static int passk_counts_take(struct passk_counts *counts, const struct policy_source *source,
+                             const struct passk_sampling *sampling)
 {
     const struct trainer_recipe *recipe = &source->recipe;
     counts->n = (size_t)recipe->evaluation.questions * (size_t)recipe->n_tasks;
