@@ -6,8 +6,7 @@
  * (the help text is made from the same table), opens the store, does its work through public functions only, and
  * returns an exit status. Results go to stdout, everything else to stderr.
  */
-#ifndef CLI_H
-#define CLI_H
+#pragma once
 
 #include <jansson.h>
 #include <limits.h>
@@ -209,6 +208,11 @@ int cli_error(enum cli_exit status, const char *format, ...) __attribute__((form
 int cli_no_memory(void);
 enum lineage_status cli_no_memory_error(struct lineage_error *err);
 
+/* Makes room for an item behind the n of an array that has room for `capacity`. Returns false when out of memory, which leaves the
+ * array unchanged. The function takes the address of the pointer to the array. */
+#define CLI_ROOM(items, n, capacity) cli_room(&(items), n, &(capacity), sizeof *(items))
+bool cli_room(void *items, size_t n, size_t *capacity, size_t size);
+
 /* Prints the library's message and returns the exit status that belongs to it. */
 int cli_fail(const struct lineage_error *err);
 
@@ -221,10 +225,10 @@ const char *cli_nearest(const char *word, const char *const *known);
  * into its option table. */
 struct cli_session {
     int (*before_open)(struct cli_session *session, void *context); /* optional; returns CLI_GO_ON or an exit status */
-    bool before_store;    /* the command works before there is a store (`append --create`); every other command refuses a
+    bool before_store; /* the command works before there is a store (`append --create`); every other command refuses a
                            * directory without a store */
-    bool appends;         /* --direction must be the store's, because rows are kept by it */
-    bool may_create;      /* the command has the option --create, which the refusal then names */
+    bool appends; /* --direction must be the store's, because rows are kept by it */
+    bool may_create; /* the command has the option --create, which the refusal then names */
     bool wait_for_server; /* wait while the store's server is away, instead of going on without it; before_open may set it */
     const uint64_t
         *night_keys; /* [n_night_keys] see lineage_store_follow_night; NULL: all rows are read. before_open may set it */
@@ -394,5 +398,3 @@ bool cli_trial_list_add(struct cli_list *list, const struct lineage_trial *trial
 struct lineage_settings;
 int cli_print_cursor(struct lineage_cursor *cursor, const struct lineage_settings *settings, enum cli_format format,
                      struct cli_screen *screen, size_t *n);
-
-#endif

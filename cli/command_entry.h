@@ -1,10 +1,9 @@
 /* command_entry.h: a line of commands.def, for the dispatcher and for the texts about all commands. */
-#ifndef CLI_COMMAND_ENTRY_H
-#define CLI_COMMAND_ENTRY_H
+#pragma once
 
 #include "cli.h"
 
-/* The groups of commands in `lineage --help`, in its order; usage.c has their titles. */
+/* The groups of commands in `lineage --help`, in its order; dispatch.c has their titles. */
 enum cli_group {
     CLI_GROUP_record,
     CLI_GROUP_ask,
@@ -22,5 +21,3 @@ struct cli_entry {
     const struct cli_command *command; /* NULL: the command is in the other program */
     bool hidden;                       /* not listed in `lineage --help` */
 };
-
-#endif

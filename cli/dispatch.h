@@ -1,6 +1,5 @@
 /* dispatch.h: finds the command that a command line names, and runs it; called by the main function of both programs. */
-#ifndef CLI_DISPATCH_H
-#define CLI_DISPATCH_H
+#pragma once
 
 #include "command_entry.h"
 
@@ -10,5 +9,3 @@
  * exit status, which is CLI_SYSTEM if the result could not be written to standard output.
  */
 int cli_dispatch(const struct cli_entry *entries, int (*elsewhere)(int argc, const char **argv), int argc, char **argv);
-
-#endif

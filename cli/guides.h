@@ -1,7 +1,6 @@
 /* guides.h: the guides that `lineage help GUIDE` opens. Their texts are in cli/man, which also makes manual pages of
  * them. */
-#ifndef CLI_GUIDES_H
-#define CLI_GUIDES_H
+#pragma once
 
 struct guide {
     const char *name, *page, *section; /* e.g. tutorial, lineage-tutorial and 7 */
@@ -18,5 +17,3 @@ const struct guide *guide_find(const char *name);
 /* On a terminal, opens the guide's manual page if `man` finds it installed. Otherwise prints the guide's text, through the
  * pager if it is longer than the screen. Returns an exit status. */
 int guide_open(const struct guide *guide);
-
-#endif

@@ -91,7 +91,7 @@ cli/git                    *                           cli/cli.h cli/support cli
 cli/trial                  *                           include/lineage cli/cli.h cli/support cli/output cli/metrics
 cli/run                    *                           include/lineage cli/cli.h cli/support cli/output cli/metrics cli/trial cli/git cli/histories
 cli/judge                  answer.h chat.h endpoint.h judge.h judge_case.h request_digest.h score_cache.h trajectory.h wording.h   include/trainer cli/cli.h
-cli/agent                  agent.h agent_prompt.h      include/lineage cli/cli.h cli/support cli/judge cli/plan
+cli/agent                  agent_prompt.h      include/lineage cli/cli.h cli/support cli/judge cli/plan
 cli/recipe                 *                           include/lineage include/rlcore include/trainer cli/cli.h cli/support cli/output cli/metrics cli/trial cli/judge cli/propose
 cli/sweep                  *                           include/lineage cli/cli.h cli/propose cli/git cli/trial cli/run
 cli/share                  *                           include/lineage cli/cli.h cli/propose cli/trial cli/sweep
@@ -102,7 +102,7 @@ cli/recipe_night           night_recipes.h             include/lineage include/t
 cli/ranks                  launch.h stand_in.h team.h          include/trainer cli/cli.h cli/support cli/recipe
 cli/mcp                    mcp.h                       include/lineage cli/cli.h cli/support cli/output cli/propose
 cli/report                 html_escape.h html_page.h page_file.h report_load.h   include/lineage cli/cli.h cli/output
-cli/histories              history.h history_rows.h history_write.h   include/lineage cli/cli.h cli/support
+cli/histories              history.h history_rows.h   include/lineage cli/cli.h cli/support
 cli/serve                  live_server.h                    include/lineage cli/cli.h cli/support cli/report
 cli/commands               commands.def                include/lineage include/rlcore include/trainer include/rlcase cli/cli.h cli/support cli/output cli/sign cli/propose cli/git cli/trial cli/run cli/judge cli/agent cli/recipe cli/ranks cli/sweep cli/share cli/plan cli/night cli/submit cli/recipe_night cli/mcp cli/report cli/serve cli/histories
 cli/man                    guides.def                  -

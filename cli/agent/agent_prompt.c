@@ -1,4 +1,3 @@
-/* agent_prompt.c: see agent_prompt.h. */
 #include "agent/agent_prompt.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* agent_prompt.h: the first messages to the model, and the functions by which it answers. */
-#ifndef CLI_AGENT_PROMPT_H
-#define CLI_AGENT_PROMPT_H
+#pragma once
 
 #include <jansson.h>
 
@@ -18,5 +17,3 @@ json_t *agent_own_functions(const json_t *request);
 
 /* A function of the endpoint's form. Takes over the reference to the schema. */
 json_t *agent_function(const char *name, const char *description, json_t *parameters);
-
-#endif

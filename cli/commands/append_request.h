@@ -1,6 +1,5 @@
 /* append_request.h: what `lineage append` collects from options, JSON and a training batch before it appends. */
-#ifndef CLI_APPEND_REQUEST_H
-#define CLI_APPEND_REQUEST_H
+#pragma once
 
 #include "cli.h"
 
@@ -66,5 +65,3 @@ extern append_batch_fn *const append_take_batch;
 
 /* Description of the kernels (rl_case_describe). Prints a message and returns NULL when out of memory. Where batches are taken. */
 json_t *core_kernels(void);
-
-#endif

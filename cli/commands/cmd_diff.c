@@ -1,11 +1,13 @@
 /* cmd_diff.c: `lineage diff`: a unified diff of what two trials were run from. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <lineage/code.h>
 #include <lineage/render.h>
 #include <lineage/snapshot.h>
 
@@ -14,8 +16,43 @@
 #include "output/measured_out.h"
 #include "output/tree_diff.h"
 #include "run/provenance_read.h"
-#include "run/stored_code.h"
 #include "trial/workdir.h"
+
+/* ---- the stored code of a trial as a directory of files ---- */
+
+/* Whether the row names stored code. */
+static bool stored_code_is_named(const struct lineage_trial *trial)
+{
+    struct lineage_code_note note;
+    return lineage_code_note_parse(&note, trial->notes);
+}
+
+/* Writes the files of the trial into a new temporary directory, which the caller removes with workdir_remove_tree.
+ * Returns CLI_GO_ON, or an exit status after printing the error; dir is then "".
+ * The directory is not in the store, because the store may be readable only. */
+static int stored_code_directory(char dir[PATH_MAX], struct lineage_store *store, const struct lineage_trial *trial)
+{
+    const char *place = getenv("TMPDIR");
+    struct lineage_code code;
+    struct lineage_error err;
+    dir[0] = '\0';
+    if (lineage_code_load(&code, store, trial, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    int status = CLI_GO_ON;
+    int n = snprintf(dir, PATH_MAX, "%s/lineage-code-XXXXXX", place && *place ? place : "/tmp");
+    if (n < 0 || n >= PATH_MAX || !mkdtemp(dir)) {
+        status = cli_error(CLI_SYSTEM, "cannot make a temporary directory: %s", strerror(errno));
+        dir[0] = '\0';
+    } else if (lineage_code_write(store, &code, dir, &err) != LINEAGE_OK) {
+        status = cli_fail(&err);
+        workdir_remove_tree(AT_FDCWD, dir);
+        dir[0] = '\0';
+    }
+    lineage_code_release(&code);
+    return status;
+}
+
+/* ---- `lineage diff`: a unified diff of what two trials were run from ---- */
 
 #define MAX_BYTES ((size_t)16 << 20)
 #define STAT_FILE_MAX ((size_t)4 << 20) /* as for the diffs that `run` records */

@@ -1,18 +1,272 @@
 /* cmd_init.c: `lineage init`: creates a store. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
+#include <lineage/query.h>
 #include <lineage/render.h>
 #include <lineage/trust.h>
+#include <lineage/verify.h>
 
 #include "cli.h"
+#include "git/repository.h"
+#include "git/trial_ref.h"
 #include "git/work_tree_diff.h"
 #include "output/finding.h"
-#include "run/imported_code.h"
-#include "support/store_from_log.h"
+#include "run/code_ref.h"
+
+/* ---- makes a store from a log that was kept by hand (lineage_import_log) ---- */
+
+/* An agent may append a row to its log while the log is converted. So the log is compared with the state in which it was
+ * read immediately before it is replaced. */
+
+struct store_from_log {
+    const char *file; /* the log */
+    const char *dir;  /* the new store; it may be the directory that holds the log as its results.tsv */
+    struct lineage_config config;
+    struct lineage_convert_options convert;
+    lineage_finding_fn *report; /* of a row that is left out; the context is `file` */
+};
+
+#define LOG "results.tsv"
+#define ORIGINAL "results.tsv.original"
+#define DIGESTS_NOTE "user.lineage.digests" /* schema/FORMAT.md */
+
+/* The new store while it is being made. The files of the store are renamed in this order: a log without digests gets new
+ * ones, but digests without their log look like rows that were removed. */
+static const char *const parts[] = {"lineage.json", LOG, ".results.tsv.digests"};
+enum { PARTS = sizeof parts / sizeof *parts };
+
+static bool join(char out[PATH_MAX], const char *dir, const char *name)
+{
+    int n = snprintf(out, PATH_MAX, "%s/%s", dir, name);
+    return n > 0 && n < PATH_MAX;
+}
+
+static int failed(const char *what, const char *path)
+{
+    return cli_error(CLI_SYSTEM, "cannot %s %s: %s", what, path, strerror(errno));
+}
+
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* A store that has rows of its own is refused, because its log would be lost. */
+static int check_place(const struct store_from_log *from, const struct stat *log, bool *replaced)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    *replaced = false;
+    if (!join(path, from->dir, LOG))
+        return cli_error(CLI_USAGE, "the path of the store is too long");
+    if (stat(path, &st) != 0)
+        return CLI_GO_ON;
+    *replaced = is_same_file(&st, log);
+    return *replaced || st.st_size == 0
+               ? CLI_GO_ON
+               : cli_error(CLI_USAGE, "%s is there already; `lineage import` adds the rows of %s to a store", path, from->file);
+}
+
+static int import(const struct store_from_log *from, const char *made, struct lineage_import_stats *stats)
+{
+    const struct lineage_open_options options = {.no_mirror = true};
+    struct lineage_store *store;
+    struct lineage_error err;
+    enum lineage_status status = lineage_store_create(made, &from->config, &err);
+    if (status == LINEAGE_OK)
+        status = lineage_store_open(&store, made, &options, &err);
+    if (status != LINEAGE_OK)
+        return cli_fail(&err);
+    status = lineage_import_log(store, from->file, &from->convert, stats, from->report, (void *)(uintptr_t)from->file, &err);
+    lineage_store_close(store);
+    return status == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
+}
+
+/* A link instead of a rename, because results.tsv must not be missing at any moment. An original that an earlier attempt
+ * left is the same file. */
+static int keep_original(const struct store_from_log *from, const struct stat *log)
+{
+    char old[PATH_MAX], kept[PATH_MAX];
+    struct stat st;
+    if (!join(old, from->dir, LOG) || !join(kept, from->dir, ORIGINAL))
+        return cli_error(CLI_USAGE, "the path of the store is too long");
+    if (stat(old, &st) != 0 || st.st_size != log->st_size || st.st_mtim.tv_sec != log->st_mtim.tv_sec ||
+        st.st_mtim.tv_nsec != log->st_mtim.tv_nsec)
+        return cli_error(CLI_USAGE, "%s was changed while it was read; try again", old);
+    if (link(old, kept) == 0 || (errno == EEXIST && lstat(kept, &st) == 0 && is_same_file(&st, log)))
+        return CLI_GO_ON;
+    return errno == EEXIST ? cli_error(CLI_USAGE, "%s is there already, and is another file; move it away", kept)
+                           : failed("keep the original as", kept);
+}
+
+static const char *const mirror[] = {"lineage.db", "lineage.db-wal", "lineage.db-shm"};
+enum { MIRROR = sizeof mirror / sizeof *mirror };
+
+static bool sync_path(const char *path, int flags)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
+    bool synced = fd >= 0 ? fsync(fd) == 0 : errno == ENOENT;
+    if (fd >= 0)
+        close(fd);
+    return synced;
+}
+
+/*
+ * Makes the earlier renames durable before the next one. The attribute by which a log remembers that it has digests is
+ * removed, because a kill or a power failure may leave the log without them; the next append sets it again.
+ */
+static bool settle(const char *dir, const char *path)
+{
+    (void)removexattr(path, DIGESTS_NOTE);
+    return sync_path(dir, O_DIRECTORY) && sync_path(path, 0);
+}
+
+/* The mirror of the old log is removed; the next command makes that of the new one. */
+static int put_in_place(const struct store_from_log *from, const char *made)
+{
+    char path[PATH_MAX], to[PATH_MAX];
+    for (size_t i = 0; i < MIRROR; i++)
+        if (join(to, from->dir, mirror[i]))
+            unlink(to);
+    for (size_t i = 0; i < PARTS; i++) {
+        if (!join(path, made, parts[i]) || !join(to, from->dir, parts[i]))
+            return cli_error(CLI_USAGE, "the path of the store is too long");
+        if (!settle(from->dir, path))
+            return failed("sync", from->dir);
+        if (rename(path, to) == 0)
+            continue;
+        /* A log without rows becomes a store without results.tsv, which the first append creates. */
+        if (errno != ENOENT || (unlink(to) != 0 && errno != ENOENT))
+            return failed("make", to);
+    }
+    return sync_path(from->dir, O_DIRECTORY) ? CLI_GO_ON : failed("sync", from->dir);
+}
+
+/* The directory is empty after a success; after a failure it holds files of the new store only. */
+static void remove_made(const char *made)
+{
+    char path[PATH_MAX];
+    for (size_t i = 0; i < PARTS + MIRROR; i++)
+        if (join(path, made, i < PARTS ? parts[i] : mirror[i - PARTS]))
+            unlink(path);
+    rmdir(made);
+}
+
+/* Makes the store. Its files are complete in a directory of their own before the first of them gets its final name, and
+ * results.tsv gets its name last, so that a kill leaves either the old log or the store. If the log is results.tsv of
+ * the store's directory itself, it stays there as results.tsv.original. Writes the numbers of rows to stats. Returns CLI_GO_ON, or an exit status after printing the error; then nothing was changed. */
+static int store_from_log(const struct store_from_log *from, struct lineage_import_stats *stats, bool *replaced)
+{
+    char made[PATH_MAX];
+    struct stat log;
+    struct lineage_config config = from->config;
+    *stats = (struct lineage_import_stats){0};
+    if (lineage_is_server(from->dir))
+        return cli_error(CLI_USAGE, "--from makes a store in a directory; import the log into a store on a server");
+    if (stat(from->file, &log) != 0)
+        return cli_error(CLI_USAGE, "--from %s: %s", from->file, strerror(errno));
+    int status = check_place(from, &log, replaced);
+    if (status != CLI_GO_ON)
+        return status;
+    if (!join(made, from->dir, ".init-XXXXXX"))
+        return cli_error(CLI_USAGE, "the path of the store is too long");
+    bool had_dir = access(from->dir, F_OK) == 0;
+    if (!had_dir && cli_store_create(from->dir, &config) != CLI_OK) /* makes its parents, too */
+        return CLI_SYSTEM;
+    if (!mkdtemp(made)) {
+        status = failed("make a directory in", from->dir);
+    } else {
+        status = import(from, made, stats);
+        if (status == CLI_GO_ON && *replaced)
+            status = keep_original(from, &log);
+        if (status == CLI_GO_ON)
+            status = put_in_place(from, made);
+        remove_made(made);
+    }
+    if (status != CLI_GO_ON && !had_dir && join(made, from->dir, "lineage.json")) {
+        unlink(made);
+        rmdir(from->dir);
+    }
+    return status;
+}
+
+/* ---- the code of trials that were recorded by a log of commits, such as that of karpathy/autoresearch ---- */
+
+enum { ABBREVIATED = 7, WHOLE = 64 }; /* digits of a commit's name in such a log */
+
+/* An id is a commit, perhaps with the prefix or the ending that makes it an id (lineage_import_log): g1234567, a1b2c3d-2. */
+static bool read_commit(char commit[WHOLE + 1], const char *id)
+{
+    id += id[0] == 'g';
+    size_t n = strspn(id, "0123456789abcdef");
+    if (n < ABBREVIATED || n > WHOLE || (id[n] && id[n] != '-'))
+        return false;
+    memcpy(commit, id, n);
+    commit[n] = '\0';
+    return true;
+}
+
+/* The trial was not run here, so the command is not known. */
+static bool write_run(const char *provenance, const char *exp_id, const struct repository *r, const char *commit)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s/%s", provenance, exp_id);
+    if (n < 0 || (size_t)n >= sizeof path - 16 || (mkdir(provenance, 0700) != 0 && errno != EEXIST) || mkdir(path, 0700) != 0)
+        return false;
+    strcat(path, "/run.json");
+    json_t *run = json_pack("{s:[], s:s, s:{}, s:{s:s, s:s, s:s}}", "command", "directory", r->top, "params", "git", "commit",
+                            commit, "top", r->top, "code", commit);
+    FILE *out = cli_private_file(path);
+    if (out)
+        cli_json_print(out, run, true);
+    json_decref(run);
+    return out && fclose(out) == 0;
+}
+
+static bool keep(struct lineage_store *store, const char *provenance, const char *exp_id, const struct repository *r)
+{
+    char name[WHOLE + 1], commit[REPOSITORY_COMMIT_MAX];
+    if (strchr(exp_id, '/') || !read_commit(name, exp_id) || !repository_commit(commit, r, name) ||
+        strncmp(commit, name, strlen(name)) != 0 || !write_run(provenance, exp_id, r, commit))
+        return false;
+    if (repository_flag(r, "lineage.refs", true))
+        code_ref_add(store, exp_id);
+    return true;
+}
+
+/* Gives each trial whose id names a commit of the repository around dir a provenance with that commit, and a ref that keeps it:
+ * most of these commits were reset, so git would remove them. Returns the number of trials that have one; 0 outside of a
+ * repository. */
+static size_t imported_code_keep(struct lineage_store *store, const char *dir)
+{
+    const struct lineage_query every = {0};
+    struct repository *r = calloc(1, sizeof *r);
+    struct lineage_cursor *cursor = NULL;
+    struct lineage_error err;
+    char *provenance = NULL;
+    size_t n = 0;
+    if (r && repository_find(r, dir) && lineage_store_path(&provenance, store, LINEAGE_PLACE_PROVENANCE, &err) == LINEAGE_OK &&
+        lineage_query_open(&cursor, store, &every, &err) == LINEAGE_OK) {
+        struct lineage_trial trial = {0};
+        for (; lineage_cursor_next(cursor, &trial, &err) == LINEAGE_OK; lineage_trial_release(&trial))
+            n += keep(store, provenance, trial.exp_id, r);
+        lineage_cursor_close(cursor);
+    }
+    lineage_free(provenance);
+    free(r);
+    return n;
+}
+
+/* ---- `lineage init`: creates a store ---- */
 
 struct init_options {
     struct cli_store_options where;
@@ -126,7 +380,7 @@ static int make_from_log(const struct init_options *o, const struct lineage_conf
     struct lineage_column_name columns[LINEAGE_N_COLUMNS];
     char names[LINEAGE_N_COLUMNS][LINEAGE_NAME_MAX];
     struct lineage_import_stats stats;
-    bool replaced;
+    bool replaced = false;
     from.config.metric[0] = '\0';
     for (size_t i = 0; o->columns && o->columns[i]; i++) {
         if (i == LINEAGE_N_COLUMNS)

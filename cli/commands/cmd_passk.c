@@ -1,16 +1,218 @@
 /* cmd_passk.c: `lineage passk`: measures pass@k of policies, and chooses among them. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <rlcore/passk.h>
 
 #include "cli.h"
-#include "recipe/passk_counts.h"
-#include "recipe/passk_ranking.h"
 #include "recipe/passk_selection.h"
 #include "recipe/passk_table.h"
 #include "recipe/policy_source.h"
+
+/* How often each evaluation question was asked and answered correctly. The counts are kept per question,
+ * because pass@k is a mean over questions of a function that is not linear in their rates (arXiv:2107.03374, section 2.1). */
+
+struct passk_counts {
+    size_t n;              /* questions */
+    int64_t *asked, *right; /* [n] */
+};
+
+/* How questions are asked. */
+struct passk_sampling {
+    size_t budget;  /* samples of each question; with `dynamic` the most */
+    size_t enough;  /* with `dynamic`: number of correct answers after which a question is not asked again */
+    size_t seed;    /* sample s has seed + s, so a call with 32 samples begins with the same 16 as one with 16 */
+    bool dynamic;
+};
+
+/* The questions of a round, and the answers to them. */
+struct round {
+    int64_t *more;   /* [n] samples that a question still needs */
+    size_t *which;   /* [n] the questions that are asked */
+    uint8_t *answer; /* [n] whether each of these was answered correctly */
+};
+
+static int ask_all(struct passk_counts *counts, const struct policy_source *source, const struct passk_sampling *sampling)
+{
+    const struct trainer_recipe *recipe = &source->recipe;
+    struct trainer_error err;
+    if (trainer_evaluate(recipe, source->params, (int32_t)sampling->budget, sampling->seed, recipe->evaluation.temperature,
+                         counts->right, &err) != TRAINER_OK)
+        return policy_fail(&err);
+    for (size_t i = 0; i < counts->n; i++)
+        counts->asked[i] = (int64_t)sampling->budget;
+    return CLI_GO_ON;
+}
+
+/* Asks every question that needs more answers once; *n is set to their number. */
+static int ask_round(struct passk_counts *counts, struct round *round, const struct policy_source *source, uint64_t seed,
+                     size_t *n)
+{
+    struct trainer_error err;
+    *n = 0;
+    for (size_t i = 0; i < counts->n; i++)
+        if (round->more[i])
+            round->which[(*n)++] = i;
+    if (trainer_evaluate_some(&source->recipe, source->params, *n, round->which, seed, source->recipe.evaluation.temperature,
+                              round->answer, &err) != TRAINER_OK)
+        return policy_fail(&err);
+    for (size_t k = 0; k < *n; k++) {
+        counts->asked[round->which[k]]++;
+        counts->right[round->which[k]] += round->answer[k];
+    }
+    return CLI_GO_ON;
+}
+
+/*
+ * Samples each question until enough answers are correct or the budget is spent. Each round draws one sample per
+ * question, because whether a question needs more depends on its last answer. Each round has its own seed; otherwise
+ * every answer would repeat the first.
+ */
+static int ask_until_enough(struct passk_counts *counts, struct round *round, const struct policy_source *source,
+                            const struct passk_sampling *sampling)
+{
+    const struct rl_passk_sampling limits = {(int64_t)sampling->enough, (int64_t)sampling->budget, 1};
+    struct rl_error err;
+    size_t n = 1;
+    for (size_t i = 0; n > 0; i++) {
+        if (rl_passk_more(&limits, counts->n, counts->asked, counts->right, round->more, &err) != RL_OK)
+            return cli_error(CLI_USAGE, "%s", err.text);
+        int status = ask_round(counts, round, source, sampling->seed + i, &n);
+        if (status != CLI_GO_ON)
+            return status;
+    }
+    return CLI_GO_ON;
+}
+
+/* Asks every evaluation question of an open source. Returns CLI_GO_ON, or an exit status after an error. Call
+ * passk_counts_release in either case; a zeroed struct may be released, too. */
+static int passk_counts_take(struct passk_counts *counts, const struct policy_source *source,
+                             const struct passk_sampling *sampling)
+{
+    const struct trainer_recipe *recipe = &source->recipe;
+    counts->n = (size_t)recipe->evaluation.questions * (size_t)recipe->n_tasks;
+    counts->asked = calloc(counts->n, sizeof *counts->asked);
+    counts->right = calloc(counts->n, sizeof *counts->right);
+    struct round round = {calloc(counts->n, sizeof *round.more), calloc(counts->n, sizeof *round.which),
+                          calloc(counts->n, sizeof *round.answer)};
+    int status = CLI_GO_ON;
+    if (!counts->asked || !counts->right || !round.more || !round.which || !round.answer)
+        status = cli_no_memory();
+    if (status == CLI_GO_ON)
+        status = sampling->dynamic ? ask_until_enough(counts, &round, source, sampling) : ask_all(counts, source, sampling);
+    free(round.more);
+    free(round.which);
+    free(round.answer);
+    return status;
+}
+
+static void passk_counts_release(struct passk_counts *counts)
+{
+    free(counts->asked);
+    free(counts->right);
+    *counts = (struct passk_counts){0};
+}
+
+static int64_t passk_total(const int64_t *values, size_t n)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += values[i];
+    return sum;
+}
+
+/* ---- pass@k of several policies on the same questions, best first, with intervals ---- */
+
+/*
+ * Lists for each k the policies from the best to the worst: pass@k with its 95 % interval, and its difference from the
+ * best policy with the interval of that difference, computed question by question. The intervals are normal and account
+ * for the choice of questions. names [n]; per_question [n][n_questions][n_k]. Returns an exit status.
+ */
+struct passk_ranking {
+    size_t n, n_questions, n_k;
+    const char *const *names;
+    const int64_t *k;
+    const double *per_question;
+};
+
+struct interval {
+    double mean, low, high;
+};
+
+static double value_of(const struct passk_ranking *r, size_t policy, size_t question, size_t k)
+{
+    return r->per_question[(policy * r->n_questions + question) * r->n_k + k];
+}
+
+/*
+ * Returns the mean pass@k of a policy over the questions, with its interval. If `best` names another policy, returns
+ * the mean of the differences to that policy question by question, in which the difficulty of a question cancels out.
+ */
+static struct interval over_questions(const struct passk_ranking *r, size_t policy, const size_t *best, size_t k)
+{
+    double n = (double)r->n_questions, mean = 0, square = 0;
+    for (size_t pass = 0; pass < 2; pass++)
+        for (size_t q = 0; q < r->n_questions; q++) {
+            double x = value_of(r, policy, q, k) - (best ? value_of(r, *best, q, k) : 0);
+            if (pass == 0)
+                mean += x / n;
+            else
+                square += (x - mean) * (x - mean);
+        }
+    double half = n > 1 ? 1.959963984540054 * sqrt(square / (n - 1) / n) : INFINITY;
+    return (struct interval){mean, mean - half, mean + half};
+}
+
+/* Ties keep the order of the command line. */
+static void sort_by(const struct passk_ranking *r, size_t k, size_t *order)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        size_t at = i;
+        double mean = over_questions(r, i, NULL, k).mean;
+        for (; at > 0 && over_questions(r, order[at - 1], NULL, k).mean < mean; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+}
+
+static void print_row(struct cli_list *list, const struct passk_ranking *r, size_t k, const size_t *order, size_t place)
+{
+    struct interval own = over_questions(r, order[place], NULL, k);
+    struct interval behind = over_questions(r, order[place], &order[0], k);
+    bool known = isfinite(own.low);
+    cli_list_count(list, (size_t)r->k[k]);
+    cli_list_count(list, place + 1);
+    cli_list_text(list, r->names[order[place]]);
+    cli_list_figure(list, own.mean, true);
+    cli_list_figure(list, fmax(0, own.low), known);
+    cli_list_figure(list, fmin(1, own.high), known);
+    cli_list_figure(list, behind.mean, place > 0);
+    cli_list_figure(list, behind.low, place > 0 && known);
+    cli_list_figure(list, behind.high, place > 0 && known);
+    cli_list_end_row(list);
+}
+
+static int passk_ranking_print(const struct passk_ranking *r, enum cli_format format)
+{
+    static const char *const columns[] = {"k", "rank", "policy", "passk", "low", "high", "behind", "behind_low", "behind_high"};
+    struct cli_list *list = cli_list_new(format, stdout, sizeof columns / sizeof *columns, columns);
+    size_t *order = malloc(r->n * sizeof *order);
+    if (!list || !order) {
+        free(order);
+        return cli_no_memory();
+    }
+    for (size_t k = 0; k < r->n_k; k++) {
+        sort_by(r, k, order);
+        for (size_t place = 0; place < r->n; place++)
+            print_row(list, r, k, order, place);
+    }
+    free(order);
+    return cli_list_finish(list);
+}
+
+/* ---- `lineage passk`: measures pass@k of policies, and chooses among them ---- */
 
 /* With 1000 resamples, a probability of being the best has a standard error of at most 0.016. */
 enum { K_MAX = 64, POLICIES_MAX = 64, RESAMPLES = 1000 };

@@ -1,10 +1,237 @@
 /* cmd_tree.c: `lineage tree`: prints all trials as a tree. */
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <lineage/text.h>
 
 #include "cli.h"
-#include "output/tree_graph.h"
+
+/* Draws the tree of all trials on a terminal. Every trial is below its parent, and its line continues to
+ * the child that leads to the best trial, or else to the child with the most descendants; the other children branch off
+ * above that child. So a chain of a hundred kept trials is a straight line, and the width of the graph is logarithmic
+ * in the number of trials. */
+
+#define NONE SIZE_MAX
+
+/* DRAWING_MAX holds two columns for each of at most 64 levels in UTF-8, ID_MAX an id. */
+enum { DRAWING_MAX = 64 * 6, ID_MAX = 60 };
+
+struct node {
+    char *id, *specialist, *hypothesis;
+    enum lineage_label status;
+    struct lineage_number score, delta;
+    size_t parent, size; /* size: number of trials in this subtree, including this one */
+    size_t first, last, next; /* first, last: children in file order; next: next sibling */
+    bool to_best; /* this is the best trial or one of its ancestors */
+};
+
+struct graph {
+    struct node *nodes; /* [n]; every parent precedes its children */
+    size_t n, room, best;
+    size_t *above; /* [depth]; the last trial at each depth */
+    size_t above_room;
+    const char *best_id;
+    size_t hypothesis_max;
+    struct cli_list *list;
+    bool failed;
+};
+
+/* ---- loading ---- */
+
+static bool grow(void **memory, size_t *room, size_t needed, size_t size)
+{
+    if (needed <= *room)
+        return true;
+    size_t more = needed < 64 ? 64 : needed + needed / 2;
+    void *grown = realloc(*memory, more * size);
+    if (!grown)
+        return false;
+    *memory = grown;
+    *room = more;
+    return true;
+}
+
+/* The hypothesis begins with a remark if the trial's place is unusual. */
+static char *hypothesis_of(const struct graph *g, const struct lineage_tree_node *node)
+{
+    const char *mark = node->parent_missing ? "(parent missing) " : node->in_cycle ? "(in a cycle) " : "";
+    char *line = cli_text_line(node->trial->hypothesis, g->hypothesis_max), *text = NULL;
+    size_t size = line ? strlen(mark) + strlen(line) + 1 : 0;
+    if (line && (text = malloc(size)))
+        snprintf(text, size, "%s%s", mark, line);
+    free(line);
+    return text;
+}
+
+/* Appends the child to the list of siblings, so that branches are in file order. */
+static void add_child(struct graph *g, size_t parent, size_t child)
+{
+    struct node *node = &g->nodes[parent];
+    if (node->first == NONE)
+        node->first = child;
+    else
+        g->nodes[node->last].next = child;
+    node->last = child;
+}
+
+static bool add_node(void *context, const struct lineage_tree_node *visited)
+{
+    struct graph *g = context;
+    const struct lineage_trial *trial = visited->trial;
+    size_t depth = visited->depth;
+    g->failed = !grow((void **)&g->nodes, &g->room, g->n + 1, sizeof *g->nodes) ||
+                !grow((void **)&g->above, &g->above_room, depth + 1, sizeof *g->above);
+    if (g->failed)
+        return false;
+    struct node *node = &g->nodes[g->n];
+    *node = (struct node){.id = cli_text_line(trial->exp_id, ID_MAX),
+                          .specialist = strdup(trial->specialist),
+                          .hypothesis = hypothesis_of(g, visited),
+                          .status = trial->status,
+                          .score = trial->score,
+                          .delta = trial->delta_vs_best,
+                          .parent = depth ? g->above[depth - 1] : NONE,
+                          .size = 1,
+                          .first = NONE,
+                          .last = NONE,
+                          .next = NONE};
+    if (g->best_id && strcmp(trial->exp_id, g->best_id) == 0)
+        g->best = g->n;
+    g->above[depth] = g->n++;
+    g->failed = !node->id || !node->specialist || !node->hypothesis;
+    return !g->failed;
+}
+
+/* Links the nodes in two passes. The second adds up the sizes from the last node to the first, because parents precede
+ * their children. */
+static void link_nodes(struct graph *g)
+{
+    for (size_t i = 0; i < g->n; i++)
+        if (g->nodes[i].parent != NONE)
+            add_child(g, g->nodes[i].parent, i);
+    for (size_t i = g->n; i-- > 0;)
+        if (g->nodes[i].parent != NONE)
+            g->nodes[g->nodes[i].parent].size += g->nodes[i].size;
+    for (size_t i = g->best; i != NONE; i = g->nodes[i].parent)
+        g->nodes[i].to_best = true;
+}
+
+/* ---- drawing ---- */
+
+/* Returns the child to which the trial's line continues. If several subtrees have the same size, the last one wins,
+ * which is usually the newest. */
+static size_t straight_child(const struct graph *g, size_t i)
+{
+    size_t straight = NONE;
+    for (size_t c = g->nodes[i].first; c != NONE; c = g->nodes[c].next)
+        if (straight == NONE || g->nodes[c].to_best ||
+            (!g->nodes[straight].to_best && g->nodes[c].size >= g->nodes[straight].size))
+            straight = c;
+    return straight;
+}
+
+/* Draws all lines to the left as continuing downwards, because a trial's branches are drawn before its straight
+ * child. */
+static size_t draw(char out[DRAWING_MAX + 1], size_t level, bool begins, bool ends)
+{
+    size_t n = 0, through = begins && level ? level - 1 : level;
+    out[0] = '\0';
+    for (size_t i = 0; i < through && n + 24 < DRAWING_MAX; i++)
+        n += (size_t)snprintf(out + n, DRAWING_MAX - n, "%s", cli_sign("│ ", "| "));
+    if (!begins)
+        return n + (size_t)snprintf(out + n, DRAWING_MAX - n, "%s ", ends ? cli_sign("└", "`") : cli_sign("├", "|"));
+    return n + (size_t)snprintf(out + n, DRAWING_MAX - n, "%s%s ", level ? cli_sign("├─", "|-") : "",
+                                !ends ? (level ? cli_sign("┬", "+") : cli_sign("┌", ".")) : cli_sign("─", "-"));
+}
+
+static void add_row(struct graph *g, size_t i, size_t level, bool begins, bool ends)
+{
+    const struct node *node = &g->nodes[i];
+    bool on_chain = node->to_best && lineage_label_is_kept(node->status);
+    enum cli_style style = on_chain ? CLI_BEST : cli_label_style(node->status);
+    char text[DRAWING_MAX + ID_MAX * 16];
+    /* The drawing is the lead of the cell: it keeps its own colour and is shortened like the rest if there is no
+     * room. */
+    size_t lead = draw(text, level, begins, ends);
+    snprintf(text + lead, sizeof text - lead, "%s%s", node->id, i == g->best ? cli_sign(" ★", " *") : "");
+    cli_list_text(g->list, text);
+    cli_list_style(g->list, style, lead);
+    cli_list_text(g->list, lineage_label_name(node->status));
+    cli_list_style(g->list, style, 0);
+    cli_list_number(g->list, node->score.value, node->score.present);
+    cli_list_style(g->list, style, 0);
+    cli_list_number(g->list, node->delta.value, node->delta.present);
+    cli_list_text(g->list, node->specialist);
+    cli_list_text(g->list, node->hypothesis);
+    g->failed = !cli_list_end_row(g->list);
+}
+
+/* Recursive only for branches. Each has at most half of the trials, so the depth is logarithmic. */
+static void add_line(struct graph *g, size_t i, size_t level)
+{
+    for (bool begins = true; i != NONE && !g->failed; begins = false) {
+        size_t straight = straight_child(g, i);
+        add_row(g, i, level, begins, straight == NONE);
+        for (size_t c = g->nodes[i].first; c != NONE; c = g->nodes[c].next)
+            if (c != straight && !g->failed)
+                add_line(g, c, level + 1);
+        i = straight;
+    }
+}
+
+static int print_rows(struct graph *g, struct cli_screen *screen)
+{
+    static const char *const names[] = {"id", "status", "score", "delta", "specialist", "hypothesis"};
+    size_t reason = screen->width * 3 / 10;
+    const struct cli_column_fit fit[] = {
+        {.rank = 1, .least = 16}, {.rank = 2, .least = screen->width < 60 ? 8 : 12}, {.rank = 3}, {.rank = 5},
+        {.rank = 6, .least = 8},  {.rank = 4, .least = reason < 12 ? 12 : reason},
+    };
+    g->list = cli_list_new(CLI_TABLE, stdout, sizeof names / sizeof *names, names);
+    cli_list_fit(g->list, screen, fit);
+    for (size_t i = 0; g->list && i < g->n; i++)
+        if (g->nodes[i].parent == NONE)
+            add_line(g, i, 0);
+    return cli_list_finish(g->list);
+}
+
+static void release(struct graph *g)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        free(g->nodes[i].id);
+        free(g->nodes[i].specialist);
+        free(g->nodes[i].hypothesis);
+    }
+    free(g->nodes);
+    free(g->above);
+}
+
+/* Prints the graph; returns an exit status. */
+static int tree_graph_print(struct lineage_store *store, struct cli_screen *screen)
+{
+    struct graph g = {.best = NONE, .hypothesis_max = screen->wide ? 0 : screen->width};
+    struct lineage_trial best = {0};
+    struct lineage_error err;
+    enum lineage_status status = lineage_best(store, &best, &err);
+    int result = CLI_OK;
+    g.best_id = status == LINEAGE_OK ? best.exp_id : NULL;
+    if (status == LINEAGE_OK || status == LINEAGE_ENOTFOUND)
+        status = lineage_tree_walk(store, add_node, &g, &err);
+    if (status != LINEAGE_OK)
+        result = cli_fail(&err);
+    else if (g.failed)
+        result = cli_no_memory();
+    if (result == CLI_OK) {
+        link_nodes(&g);
+        result = print_rows(&g, screen);
+    }
+    lineage_trial_release(&best);
+    release(&g);
+    return result;
+}
+
+/* ---- `lineage tree`: prints all trials as a tree ---- */
 
 struct tree_print {
     struct cli_list *list; /* TSV and JSON only */

@@ -1,10 +1,7 @@
 /* night_trainer.h: what cmd_night.c takes from the program it is in. */
-#ifndef CLI_NIGHT_TRAINER_H
-#define CLI_NIGHT_TRAINER_H
+#pragma once
 
 #include "sweep/recipe_trials.h"
 
 /* Sweeps of recipes; NULL in `lineage`, which becomes lineage-train for them. */
 extern const struct recipe_trials *const night_trainer;
-
-#endif

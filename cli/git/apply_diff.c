@@ -1,6 +1,4 @@
 /*
- * apply_diff.c: see apply_diff.h.
- *
  * The diff comes from a planner, so nothing in it is trusted. git refuses paths that lead out of the directory or
  * through a symbolic link. This file also refuses diffs that create links or other special files, or that change
  * protected files.

@@ -1,6 +1,5 @@
 /* apply_diff.h: applies a diff that a planner proposed to the files of a directory. */
-#ifndef CLI_APPLY_DIFF_H
-#define CLI_APPLY_DIFF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,5 +11,3 @@
  */
 bool apply_diff(const char *diff, const char *dir, bool (*is_protected)(const void *context, const char *path),
                 const void *context, char *why, size_t size);
-
-#endif

@@ -1,4 +1,3 @@
-/* commit_diff.c: see commit_diff.h. */
 #include "git/commit_diff.h"
 
 #include <fcntl.h>

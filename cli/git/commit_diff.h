@@ -1,6 +1,5 @@
 /* commit_diff.h: the difference between the code of two trials, from their commits. */
-#ifndef CLI_COMMIT_DIFF_H
-#define CLI_COMMIT_DIFF_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -17,5 +16,3 @@ char *commit_diff(const json_t *from, const json_t *to, size_t file_max, size_t 
 /* Whether the code of a trial that is about to run does not contain the code of its parent: both are objects of run.json, with the
  * trial's HEAD in "commit". False if that is not known. */
 bool commit_lacks(const json_t *git, const json_t *parent);
-
-#endif

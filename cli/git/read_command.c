@@ -1,6 +1,4 @@
 /*
- * read_command.c: see read_command.h.
- *
  * The command has a process group of its own, so that it can be killed together with all processes that it started.
  */
 #include "git/read_command.h"

@@ -1,6 +1,5 @@
 /* read_command.h: runs a short command and reads its output. */
-#ifndef CLI_READ_COMMAND_H
-#define CLI_READ_COMMAND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,5 +14,3 @@ char *read_command(const char *const *argv, const char *const *environment, doub
 /* Writes the first line of an output to out and frees the output. Returns false if there is no output, if its first line is
  * empty, or if the line does not fit. */
 bool read_first_line(char *out, size_t size, char *output);
-
-#endif

@@ -1,4 +1,3 @@
-/* repository.c: see repository.h. */
 #include "git/repository.h"
 
 #include <fcntl.h>

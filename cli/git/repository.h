@@ -8,8 +8,7 @@
  * Filters that attributes in the work tree name are therefore not defined there. Submodules have configurations of
  * their own, so each is read by a scratch repository of its own.
  */
-#ifndef CLI_REPOSITORY_H
-#define CLI_REPOSITORY_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -64,5 +63,3 @@ bool repository_run(const struct repository *r, const char *const *words);
  * if the ref has another value, or if the repository cannot be written.
  */
 bool repository_ref_set(const struct repository *r, const char *ref, const char *commit, const char *before);
-
-#endif

@@ -1,4 +1,3 @@
-/* trial_place.c: see trial_place.h. */
 #include "git/trial_place.h"
 
 #include <limits.h>

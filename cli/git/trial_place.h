@@ -3,8 +3,7 @@
  * directory that all work trees of the repository share, and "store", the store that the trial was recorded in. Projects are
  * renamed, copied with their stores and cloned, and work trees are removed.
  */
-#ifndef CLI_TRIAL_PLACE_H
-#define CLI_TRIAL_PLACE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -24,5 +23,3 @@ bool trial_place_is_others(const json_t *git);
 
 /* Removes the notes, so that they do not get into run.json. */
 void trial_place_forget(json_t *git);
-
-#endif

@@ -1,4 +1,3 @@
-/* trial_ref.c: see trial_ref.h. */
 #include "git/trial_ref.h"
 
 #include <limits.h>

@@ -8,8 +8,7 @@
  * In the functions below, git is the object of run.json (work_tree_diff.h): "top", "commit", "code", "running" and "ref".
  * A user turns refs off with `git config lineage.refs false` in the repository, or for a trial with --no-refs.
  */
-#ifndef CLI_TRIAL_REF_H
-#define CLI_TRIAL_REF_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -37,5 +36,3 @@ json_t *trial_ref_find(const char *exp_id, const char *begin, const char *store)
 
 /* Whether the ref exists and names the trial's code. */
 bool trial_ref_exists(const json_t *git);
-
-#endif

@@ -1,6 +1,5 @@
 /* work_tree_diff.h: the commit and the uncommitted changes of the repository in which this process works. */
-#ifndef CLI_WORK_TREE_DIFF_H
-#define CLI_WORK_TREE_DIFF_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -11,7 +10,7 @@ enum { GIT_DIFF_MAX = 8 << 20, GIT_UNTRACKED_FILES = 200, GIT_UNTRACKED_MAX = 4 
 /*
  * Writes staged.diff, unstaged.diff and untracked/ into dir, except those that would be empty. Files of the store and of
  * other stores, and files that git ignores, are left out. Untracked files are shared with equal ones of other trials by the
- * directory `pool` (file_pool.h), which is made if needed. Returns {"commit", "branch", "top", "code": TEXT, "staged",
+ * directory `pool` (work_tree_diff.c), which is made if needed. Returns {"commit", "branch", "top", "code": TEXT, "staged",
  * "unstaged", "untracked": bytes or number of files, "left_out": TEXT, "secret_files": NAMES} as a new object.
  * Files that look like secrets (support/secrets.h, and the patterns in `secrets`, which may be NULL) are neither copied nor
  * compared; secret_files lists them. What is copied gets no rights for other users. "code" is a commit of the
@@ -31,5 +30,3 @@ bool work_tree_exclude_store(const char *dir);
  * it is gone, "commit" with the changes recorded in the directory `provenance`. Returns false after printing the error.
  */
 bool work_tree_diff_restore(const char *provenance, const json_t *git, const char *to);
-
-#endif

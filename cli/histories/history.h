@@ -14,8 +14,7 @@
  * that `groups` others is a trial only if it has a score; a `weak` key may be that of another run. Members are missing where the tool does not record them. `left_out` of a
  * run counts values that are not finite.
  */
-#ifndef CLI_HISTORY_H
-#define CLI_HISTORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ double history_written(const struct stat *st);
 
 /* Reads a text file of at most most_bytes. Returns it (free), or NULL with the reason, which names the file. */
 char *history_file_text(const char *path, size_t most_bytes, size_t *length, char why[HISTORY_WHY_MAX]);
-
-#endif

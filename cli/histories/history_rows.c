@@ -1,4 +1,3 @@
-/* history_rows.c: see history_rows.h. */
 #define _GNU_SOURCE
 #include "histories/history_rows.h"
 

@@ -9,8 +9,7 @@
  * job_name is TOOL:STUDY/KEY, so that a second import finds the runs that are there. A run that ended differently since then
  * replaces its row.
  */
-#ifndef CLI_HISTORY_ROWS_H
-#define CLI_HISTORY_ROWS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,5 +71,3 @@ const char *history_names(char out[HISTORY_NAMES_MAX], const json_t *names);
 
 /* Returns the job_name of the run with that key (free); NULL if out of memory. */
 char *history_job(const json_t *history, const char *key);
-
-#endif

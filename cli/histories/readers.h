@@ -1,6 +1,5 @@
 /* readers.h: one reader for each tool, and what they share. Each returns NULL with the reason, which names the file. */
-#ifndef CLI_HISTORIES_READERS_H
-#define CLI_HISTORIES_READERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -127,5 +126,3 @@ bool history_choose(char id[64], json_t *history, sqlite3 *db, const char *path,
 json_t *history_done(json_t *history, json_t *index, sqlite3 *db, bool good);
 
 const char *history_column(sqlite3_stmt *stmt, int column); /* its text; "" for NULL */
-
-#endif

@@ -4,8 +4,7 @@
  * of steps, and every step occurs once with GOOD or BAD. Text around the object is ignored, but two objects that differ are
  * no answer. Steps may be numbered from 1 to n instead of 0 to n - 1. Flags are never extracted from prose.
  */
-#ifndef JUDGE_ANSWER_H
-#define JUDGE_ANSWER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ struct answer_error {
     char code[64], param[64], message[ANSWER_WHY_MAX];
 };
 void answer_error_read(struct answer_error *error, const char *body, size_t length);
-
-#endif

@@ -11,8 +11,7 @@
  * judge was shown of the trajectory, which a report prints with the analysis. Lines of older versions have neither. The file
  * contains no key.
  */
-#ifndef JUDGE_CACHE_H
-#define JUDGE_CACHE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ bool cache_add_endpoint(struct cache *cache, const char *digest, const char *mod
 /* Adds an answer; texts is an object with further members (analysis, shown), or NULL. Returns false if the answer could not be written to the file; this process can still find it. */
 bool cache_add(struct cache *cache, const char *digest, const uint8_t *flags, size_t n, const char *model, const char *wording,
                const json_t *texts);
-
-#endif

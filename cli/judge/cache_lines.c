@@ -1,4 +1,3 @@
-/* cache_lines.c: see cache_lines.h. */
 #include "judge/cache_lines.h"
 
 #include <errno.h>

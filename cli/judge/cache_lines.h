@@ -2,8 +2,7 @@
  * cache_lines.h: appends to a file of JSON lines that many processes write, any of which may be killed. A killed writer may leave a
  * line without its line end; the next writer adds the line end first, so only that line is lost.
  */
-#ifndef JUDGE_CACHE_LINES_H
-#define JUDGE_CACHE_LINES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ bool cache_lock(int fd);
 /* Appends the line under the lock. *at and *length are its place in the file, with its line end. A partial write returns false and
  * leaves an incomplete line, just as a killed writer does. */
 bool cache_line_write(int fd, const char *line, off_t *at, size_t *length);
-
-#endif

@@ -1,4 +1,3 @@
-/* chat.c: see chat.h. */
 #include "judge/chat.h"
 
 #include <math.h>

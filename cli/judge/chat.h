@@ -2,8 +2,7 @@
  * chat.h: single requests to an endpoint, for callers that wait for each answer. Retries, the key and what it means for
  * the promises in schema/PROMISES.md are those of the judge (endpoint.h, retry.h).
  */
-#ifndef JUDGE_CHAT_H
-#define JUDGE_CHAT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -37,5 +36,3 @@ void chat_close(struct chat *chat);
  * endpoint takes. Gives up at the deadline (cli_now) or when a further attempt cannot help: returns NULL with chat->why.
  */
 json_t *chat_ask(struct chat *chat, const json_t *body, size_t max_tokens, double deadline);
-
-#endif

@@ -2,8 +2,7 @@
  * curl_library.h: the functions of libcurl that are called, looked up when an endpoint is opened. If the library were
  * linked, every trial would load it and a dozen others, although few trials use a judge.
  */
-#ifndef JUDGE_CURL_LIBRARY_H
-#define JUDGE_CURL_LIBRARY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -28,5 +27,3 @@ enum { CURL_LIBRARY_WHY_MAX = 256 };
 /* Returns false with the reason, which names the package, in why. The library stays loaded, because its TLS library
  * runs code when threads end. */
 bool curl_library_load(struct curl_library *curl, char why[CURL_LIBRARY_WHY_MAX]);
-
-#endif

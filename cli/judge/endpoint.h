@@ -2,8 +2,7 @@
  * endpoint.h: an OpenAI-compatible chat endpoint: its address, its key, and the libcurl handles for them. The key comes from
  * an environment variable and is only put into the header of requests.
  */
-#ifndef JUDGE_ENDPOINT_H
-#define JUDGE_ENDPOINT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ void endpoint_tell(const struct endpoint *at, char *why, size_t size, long statu
 
 /* Replaces the key by [key]. */
 void endpoint_scrub(const struct endpoint *at, char *text);
-
-#endif

@@ -7,8 +7,7 @@
  * environment variable that the settings name and is only put into the header of the requests; if a server's message
  * contains it, it is replaced by [key].
  */
-#ifndef JUDGE_JUDGE_H
-#define JUDGE_JUDGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ struct judge_check {
  * later judges find it. Returns false only when out of memory or if libcurl fails.
  */
 bool judge_check(struct judge *judge, struct judge_check *check);
-
-#endif

@@ -1,6 +1,5 @@
 /* judge_case.h: one trajectory that a judge rates, and its result. */
-#ifndef JUDGE_CASE_H
-#define JUDGE_CASE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@ struct judge_case {
     json_t *analysis; /* out: a list with what the judge wrote about each step (json_decref), or NULL */
     char why[JUDGE_WHY_MAX]; /* reason why the flags are missing, or "" */
 };
-
-#endif

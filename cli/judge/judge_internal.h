@@ -1,6 +1,5 @@
 /* judge_internal.h: the parts of a judge, and trajectories while they are processed. */
-#ifndef JUDGE_INTERNAL_H
-#define JUDGE_INTERNAL_H
+#pragma once
 
 #include "judge/answer.h"
 #include "judge/cache.h"
@@ -76,5 +75,3 @@ void outcome_take(struct judge *judge, struct judge_slot *slot, CURLcode result,
 
 /* Ends a case with a mark and a reason. */
 void outcome_settle(struct judge_errand *errand, enum trainer_judge_mark mark, const char *why);
-
-#endif

@@ -1,4 +1,3 @@
-/* request_digest.c: see request_digest.h. */
 #include "judge/request_digest.h"
 
 #include <stdio.h>

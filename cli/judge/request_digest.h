@@ -1,6 +1,5 @@
 /* request_digest.h: the digest of a request, under which its answer is kept. */
-#ifndef JUDGE_REQUEST_DIGEST_H
-#define JUDGE_REQUEST_DIGEST_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -11,5 +10,3 @@ enum { JUDGE_DIGEST_MAX = 33 };
 /* Writes the XXH3 128 of the object's compact JSON with sorted keys, and takes over the reference to the object. Returns false if
  * the object is NULL or memory runs out. */
 bool judge_digest(char digest[JUDGE_DIGEST_MAX], json_t *object);
-
-#endif

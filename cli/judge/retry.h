@@ -1,6 +1,5 @@
 /* retry.h: classifies failed requests, and decides when to retry. */
-#ifndef JUDGE_RETRY_H
-#define JUDGE_RETRY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ enum retry_kind retry_kind_of(long http_status, const struct answer_error *error
  * only on seed, item and failed.
  */
 double retry_wait(double backoff, unsigned failed, double server_asks, uint64_t seed, uint64_t item);
-
-#endif

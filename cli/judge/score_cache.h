@@ -7,8 +7,7 @@
  * skipped. Once the file is longer than half of its limit, it is renamed to PATH.old, in place of an earlier one, and a new file
  * begins; both are searched. The file contains neither the key nor the address.
  */
-#ifndef JUDGE_SCORE_CACHE_H
-#define JUDGE_SCORE_CACHE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ bool score_cache_find(struct score_cache *cache, const char *digest, float *valu
 
 /* Adds an answer. Returns false if it could not be written; then the request is made again when it is needed. */
 bool score_cache_add(struct score_cache *cache, const char *digest, const float *values, size_t n);
-
-#endif

@@ -4,8 +4,7 @@
  *   {"id": "q17", "task": "From e3 follow r1, then r4.", "reward": 1,
  *    "steps": [{"action": "search e3 r1", "observation": "r1 e9, r6 e2"}, {"action": "answer e40"}]}
  */
-#ifndef JUDGE_TRAJECTORY_H
-#define JUDGE_TRAJECTORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ size_t trajectory_steps(const json_t *trajectory);
 double trajectory_reward(const json_t *trajectory);
 /* its "success" if present, else whether the reward is above 0.5 */
 bool trajectory_succeeded(const json_t *trajectory);
-
-#endif

@@ -3,8 +3,7 @@
  * object of texts (schema/wording.schema.json): version, success, failure, answer, repair. `lineage judge
  * --print-prompt` prints the built-in wording; members of a wording file replace the built-in members.
  */
-#ifndef JUDGE_WORDING_H
-#define JUDGE_WORDING_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -26,5 +25,3 @@ json_t *wording_repair(const json_t *wording, const json_t *messages, const char
 
 /* Returns the JSON Schema of an answer. */
 json_t *wording_answer_schema(void);
-
-#endif

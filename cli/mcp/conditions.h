@@ -1,6 +1,5 @@
 /* conditions.h: the argument `where` of the tools query and compare. */
-#ifndef MCP_CONDITIONS_H
-#define MCP_CONDITIONS_H
+#pragma once
 
 #include <lineage/query.h>
 
@@ -19,5 +18,3 @@ bool mcp_conditions_read(struct mcp_conditions *conditions, struct mcp_call *cal
 
 /* Whether the name can be in a condition; else calls mcp_trouble with the nearest name. */
 bool mcp_condition_name(struct mcp_call *call, const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* field.h: the fields that a list can show of each trial: columns, parameters, extra columns; and trials by id. */
-#ifndef MCP_FIELD_H
-#define MCP_FIELD_H
+#pragma once
 
 #include "mcp/mcp.h"
 
@@ -58,5 +57,3 @@ void mcp_found_release(struct mcp_found *found);
 /* Returns the first column of an SQL statement's rows, NULL-terminated (free with mcp_names_free), or NULL on
  * failure. */
 char **mcp_sql_texts(struct mcp_server *server, const char *statement, size_t max);
-
-#endif

@@ -2,8 +2,7 @@
  * id_scan.h: finds the id of a request that is too long to be kept, byte by byte and in constant memory, so that its
  * client learns which of its requests was refused.
  */
-#ifndef MCP_ID_SCAN_H
-#define MCP_ID_SCAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ void mcp_id_scan_feed(struct mcp_id_scan *scan, const char *bytes, size_t length
 
 /* Returns the id as JSON text if the message is a request, else "". Valid while the scan is. */
 const char *mcp_id_scan_result(const struct mcp_id_scan *scan);
-
-#endif

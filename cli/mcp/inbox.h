@@ -10,8 +10,7 @@
  *   2. After a request's cancellation was read, nothing more is sent for it; after its answer, no progress notice.
  *   3. The queue is bounded: beyond MCP_WAITING_MAX bytes the reader waits, and so does the client.
  */
-#ifndef MCP_INBOX_H
-#define MCP_INBOX_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -40,5 +39,3 @@ bool mcp_inbox_answer(struct mcp_inbox *inbox, json_t *answer);
 bool mcp_inbox_notify(struct mcp_inbox *inbox, json_t *notification);
 
 void mcp_inbox_close(struct mcp_inbox *inbox);
-
-#endif

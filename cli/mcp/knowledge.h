@@ -1,6 +1,5 @@
 /* knowledge.h: the rendered block, for the tool, the resource and the prompt. */
-#ifndef MCP_KNOWLEDGE_H
-#define MCP_KNOWLEDGE_H
+#pragma once
 
 #include "mcp/mcp.h"
 
@@ -9,5 +8,3 @@
 /* Returns the delimited and labelled block, about max_bytes long; sections NULL means all. free it. Returns NULL after
  * mcp_trouble. */
 char *mcp_knowledge(struct mcp_call *call, const char *specialist, const char *sections, size_t max_bytes);
-
-#endif

@@ -2,8 +2,7 @@
  * lines.h: splits standard input into lines of one message each. A line longer than MCP_MESSAGE_MAX is dropped, so that a
  * sender without line ends cannot use up the memory, and reported once at its end, with the id of its request.
  */
-#ifndef MCP_LINES_H
-#define MCP_LINES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ void mcp_lines_feed(struct mcp_lines *lines, const char *bytes, size_t length, m
 void mcp_lines_end(struct mcp_lines *lines, mcp_line_fn *line, void *context);
 
 void mcp_lines_release(struct mcp_lines *lines);
-
-#endif

@@ -14,8 +14,7 @@
  * (2026-07-28), which has no session. `initialize` opens a session of the older era (2025-11-25 to 2024-11-05) for
  * requests without a version. Results differ only in a few members, which server.c adds.
  */
-#ifndef MCP_H
-#define MCP_H
+#pragma once
 
 #include "cli.h"
 #include "mcp/inbox.h"
@@ -90,5 +89,3 @@ struct mcp_text {
 bool mcp_text_open(struct mcp_text *text);
 json_t *mcp_text_json(struct mcp_text *text); /* closes and frees the text; returns NULL if memory ran out */
 void mcp_text_close(struct mcp_text *text);   /* the caller then owns data */
-
-#endif

@@ -2,8 +2,7 @@
  * message.h: parses one line as a JSON-RPC 2.0 message. Every line becomes one of five kinds. Only what both protocol
  * eras have in common is checked here; each method checks its own params.
  */
-#ifndef MCP_MESSAGE_H
-#define MCP_MESSAGE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -50,5 +49,3 @@ void mcp_message_take(struct mcp_message *message, json_t *root);
 /* A message that was not kept. Its answer names the request if `id`, as JSON text, is one. Release it likewise. */
 void mcp_message_dropped(struct mcp_message *message, const char *id, const char *why);
 void mcp_message_release(struct mcp_message *message);
-
-#endif

@@ -3,12 +3,11 @@
  *
  * A page is {shown: "20 of 431", next: CURSOR, same: "seed=1 lr=0.0003", columns: [...], rows: [[...], ...]}. Rows are
  * lists, because names repeated in every row would cost more tokens than the values. Parameters that all rows of the
- * page share are in `same`, and the words that most texts of a column share in `same_text` (shared_text.h). `margin` is half
+ * page share are in `same`, and the words that most texts of a column share in `same_text` (page.c). `margin` is half
  * of the 95 % interval of the scores; if it is not the same for all of them, it is a column. The cursor is the exp_id of the last row shown. Rows are never removed from a lineage, so a
  * cursor never expires.
  */
-#ifndef MCP_PAGE_H
-#define MCP_PAGE_H
+#pragma once
 
 #include <lineage/settings.h>
 
@@ -69,5 +68,3 @@ json_t *mcp_shown(size_t shown, size_t total);
 
 /* What the members mean is in the server's instructions, once for all lists. */
 #define MCP_LIST_OUTPUT "\"shown\":{\"type\":\"string\"},\"columns\":{\"type\":\"array\"},\"rows\":{\"type\":\"array\"}"
-
-#endif

@@ -1,7 +1,6 @@
 /* schema.h: the arguments of a tool, described once; they are listed to clients as JSON Schema and checked against
  * it. */
-#ifndef MCP_SCHEMA_H
-#define MCP_SCHEMA_H
+#pragma once
 
 #include "mcp.h"
 
@@ -33,5 +32,3 @@ bool mcp_check_arguments(struct mcp_call *call, const struct mcp_argument *argum
 const char *mcp_text_argument(const struct mcp_call *call, const char *name);
 size_t mcp_count_argument(const struct mcp_call *call, const char *name, size_t fallback);
 bool mcp_number_argument(double *value, const struct mcp_call *call, const char *name);
-
-#endif

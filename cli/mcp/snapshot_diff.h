@@ -1,7 +1,6 @@
 /* snapshot_diff.h: what a trial changed: its snapshot compared with its parent's or another trial's, as `lineage diff`
  * prints it. */
-#ifndef MCP_SNAPSHOT_DIFF_H
-#define MCP_SNAPSHOT_DIFF_H
+#pragma once
 
 #include "mcp/field.h"
 
@@ -19,5 +18,3 @@ struct mcp_snapshot_diff {
 bool mcp_snapshot_diff_load(struct mcp_snapshot_diff *changes, struct mcp_call *call, const char *id, const char *against,
                             const char *path);
 void mcp_snapshot_diff_release(struct mcp_snapshot_diff *changes);
-
-#endif

@@ -1,6 +1,5 @@
 /* tools.h: the table of tools. */
-#ifndef MCP_TOOLS_H
-#define MCP_TOOLS_H
+#pragma once
 
 #include "mcp/schema.h"
 
@@ -20,5 +19,3 @@ struct mcp_tool {
 extern const struct mcp_tool mcp_tool_knowledge, mcp_tool_best, mcp_tool_trial, mcp_tool_chain, mcp_tool_query, mcp_tool_sweep,
     mcp_tool_tried, mcp_tool_search, mcp_tool_similar, mcp_tool_knobs, mcp_tool_diff, mcp_tool_sql, mcp_tool_suggest,
     mcp_tool_compare, mcp_tool_running, mcp_tool_append, mcp_tool_note, mcp_tool_insight, mcp_tool_void;
-
-#endif

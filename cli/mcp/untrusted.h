@@ -5,8 +5,7 @@
  * control and bidirectional characters are replaced by visible ones, so that no cell can forge or hide a line; and a
  * block of such text is delimited and labelled as data.
  */
-#ifndef MCP_UNTRUSTED_H
-#define MCP_UNTRUSTED_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -37,5 +36,3 @@ bool mcp_is_plain(const char *text);
  * says how much is missing. free() it; NULL when out of memory.
  */
 char *mcp_untrusted_block(const char *source, const char *text, size_t length, size_t max);
-
-#endif

@@ -1,6 +1,4 @@
 /*
- * event_lines.c: see event_lines.h.
- *
  * Reading is lenient and never fails: commands print what they like, versions differ, and a trial must not be lost
  * because of a member that is not understood. A member whose type differs from schema/events.schema.json is ignored.
  */

@@ -12,8 +12,7 @@
  * The members that struct trial_event lists have a meaning. Every other number is a metric of that name. Everything
  * else is ignored, so a line may hold more than its reader understands.
  */
-#ifndef CLI_TRIAL_WIRE_H
-#define CLI_TRIAL_WIRE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,7 +69,7 @@ struct trial_event {
     const json_t *turns;    /* [{"turn", "mean", "std", "n"}], information gain by turn, or NULL */
     const char *kernels;  /* the kernels on which the bits of its numbers depend; NULL: unchanged */
     const json_t *inert;  /* names of settings that were given and had no effect, or NULL */
-    const json_t *peers;  /* [{"name", "pid"}], processes that the trial cannot lose (trial/peers.h), or NULL */
+    const json_t *peers;  /* [{"name", "pid"}], processes that the trial cannot lose (trial/trial_watch.c), or NULL */
     const char *after_end;  /* the process that printed it after the command had ended; NULL: before that */
     const char *failed;     /* why the trial failed; NULL: it continues */
     enum trial_failure failure;
@@ -99,5 +98,3 @@ char *event_quote_specials(const char *text, size_t length, size_t *quoted_lengt
 
 /* The value of the member "kind" of a line with "failed". */
 const char *trial_failure_name(enum trial_failure failure);
-
-#endif

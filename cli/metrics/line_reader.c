@@ -1,4 +1,3 @@
-/* line_reader.c: see line_reader.h. */
 #include "metrics/line_reader.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* line_reader.h: splits the bytes that arrive on a descriptor into whole lines. */
-#ifndef CLI_LINE_READER_H
-#define CLI_LINE_READER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ void line_reader_last(struct line_reader *reader, line_reader_take *take, void *
 void line_reader_skip(struct line_reader *reader);
 
 void line_reader_release(struct line_reader *reader);
-
-#endif

@@ -12,8 +12,7 @@
  * A line may say which step it belongs to (`step 20 loss 0.3`, `METRIC step=20 loss=0.3`). Otherwise steps are counted:
  * when a name occurs for the second time within a step, the next step begins.
  */
-#ifndef CLI_METRIC_LINES_H
-#define CLI_METRIC_LINES_H
+#pragma once
 
 #include "metrics/event_lines.h"
 #include "metrics/metric_scan.h"
@@ -92,5 +91,3 @@ void metric_lines_say(const struct metric_lines *lines);
 
 /* What the row says about how its score was read; "" if there is nothing to say. */
 const char *metric_lines_doubt(const struct metric_lines *lines);
-
-#endif

@@ -1,4 +1,3 @@
-/* metric_rules.c: see metric_rules.h. */
 #include "metrics/metric_rules.h"
 
 #include <stdio.h>

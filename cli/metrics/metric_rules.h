@@ -1,6 +1,5 @@
 /* metric_rules.h: the texts of --metric-regex and --metric-take, compiled. */
-#ifndef CLI_METRIC_RULES_H
-#define CLI_METRIC_RULES_H
+#pragma once
 
 #include "metrics/metric_scan.h"
 #include "metrics/metric_values.h"
@@ -22,5 +21,3 @@ void metric_rules_release(struct metric_rules *rules);
 
 /* As metric_rules_make, but only checks the texts. */
 bool metric_rules_check(const char *const *regexes, const char *const *takes, char *error, size_t size);
-
-#endif

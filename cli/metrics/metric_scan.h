@@ -23,8 +23,7 @@
  * A pattern (`--metric-regex`) is a Perl regular expression, matched by PCRE2; its first group, or the whole match if
  * it has none, must be a number. A pattern that backtracks more than 100,000 times on a line gives up on that line.
  */
-#ifndef CLI_METRIC_SCAN_H
-#define CLI_METRIC_SCAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -115,5 +114,3 @@ size_t metric_scan_strip(char *out, const char *line, size_t length);
 struct metric_pattern *metric_pattern_new(const char *spec, char *error, size_t size);
 const char *metric_pattern_name(const struct metric_pattern *pattern);
 void metric_pattern_free(struct metric_pattern *pattern);
-
-#endif

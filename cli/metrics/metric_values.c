@@ -1,4 +1,3 @@
-/* metric_values.c: see metric_values.h. */
 #include "metrics/metric_values.h"
 
 #include <math.h>

@@ -11,8 +11,7 @@
  * A value that is not finite counts like any other with `last` and `mean`, so that a loss which became nan is not
  * reported as the number before it. `min` and `max` ignore it.
  */
-#ifndef CLI_METRIC_VALUES_H
-#define CLI_METRIC_VALUES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -92,5 +91,3 @@ void metric_values_forget(struct metric_values *values, const char *name);
 
 /* Forgets the metrics and keeps the rules. */
 void metric_values_reset(struct metric_values *values);
-
-#endif

@@ -17,8 +17,7 @@
  *
  * Within one line, metric_scan.h decides.
  */
-#ifndef CLI_PRINTED_PAGE_H
-#define CLI_PRINTED_PAGE_H
+#pragma once
 
 #include "metrics/metric_scan.h"
 
@@ -52,5 +51,3 @@ void printed_page_scan(struct printed_page *page, const struct metric_query *que
 
 /* Whether the next line may hold a number, or needs to be seen, although it has none of the names. */
 bool printed_page_expects(const struct printed_page *page);
-
-#endif

@@ -10,8 +10,7 @@
  *               A member b of a member a is a/b; a list of numbers is a curve, and the objects of a list are steps
  *     others    a table
  */
-#ifndef CLI_STEP_FILE_H
-#define CLI_STEP_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ typedef void step_file_take(void *context, const char *name, double value);
  */
 bool step_file_read(const char *path, const char *bytes, size_t length, step_file_take *take, void *context, char *why,
                     size_t size);
-
-#endif

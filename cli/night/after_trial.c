@@ -1,4 +1,3 @@
-/* after_trial.c: see after_trial.h. */
 #include "night/after_trial.h"
 
 #include <lineage/evidence.h>

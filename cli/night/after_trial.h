@@ -1,6 +1,5 @@
 /* after_trial.h: updates files and counters of a night after each trial. */
-#ifndef CLI_AFTER_TRIAL_H
-#define CLI_AFTER_TRIAL_H
+#pragma once
 
 #include "night/night.h"
 
@@ -14,5 +13,3 @@ int night_write_knowledge(struct night *night);
  */
 int night_after_trial(struct night *night, size_t i, int status, const struct night_ending *ending, bool warmed_up,
                       double seconds);
-
-#endif

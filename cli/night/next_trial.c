@@ -1,6 +1,4 @@
 /*
- * next_trial.c: see next_trial.h.
- *
  * The trials of the sweep's list come first. Proposals follow once all listed trials are running or done, because
  * proposals are made from the results of the list.
  */

@@ -1,6 +1,5 @@
 /* next_trial.h: chooses the trial of a night that runs next. */
-#ifndef CLI_NEXT_TRIAL_H
-#define CLI_NEXT_TRIAL_H
+#pragma once
 
 #include "night/night.h"
 
@@ -9,5 +8,3 @@
  * depends on trials that are still running; CLAIM_AGAIN if the caller should ask again at once; or an exit status.
  */
 int next_trial(struct night *night, size_t *i);
-
-#endif

@@ -1,4 +1,3 @@
-/* night.c: see night.h. */
 #include "night/night.h"
 
 #include <errno.h>

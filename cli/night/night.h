@@ -13,8 +13,7 @@
  *
  * It uses the modules cli/sweep (the trials), cli/share (claims among workers) and cli/plan (proposed trials).
  */
-#ifndef CLI_NIGHT_H
-#define CLI_NIGHT_H
+#pragma once
 
 #include "night/repeated_failures.h"
 #include "plan/planning.h"
@@ -85,5 +84,3 @@ const char *const *night_slot_environment(const struct night *night, size_t slot
 void rerun_decide(char *text, size_t size, struct lineage_store *store, size_t runs_max,
                   const struct lineage_replicate *replicate, struct lineage_trial *row, struct lineage_append_options *options,
                   char top_id[256]);
-
-#endif

@@ -1,6 +1,4 @@
 /*
- * night_jobs.c: see night_jobs.h.
- *
  * Each trial has a process of its own, because the process that watches a trial uses signals and adopts orphans
  * (subreaper). A SQLite connection must not be used across a fork, so the store is closed before the fork and opened
  * again in both processes. A child reports the result of its trial by one write to a pipe, after its row is in the

@@ -1,8 +1,7 @@
 /*
  * night_jobs.h: several trials at once, each in a process of its own that opens the store for itself.
  */
-#ifndef CLI_NIGHT_JOBS_H
-#define CLI_NIGHT_JOBS_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -29,5 +28,3 @@ int night_jobs_begin(struct night_jobs *jobs, size_t i, bool warms_up);
  * of another worker ends or becomes free. Returns CLI_GO_ON, CLI_INTERRUPTED or an exit status.
  */
 int night_jobs_wait(struct night_jobs *jobs, bool others);
-
-#endif

@@ -1,6 +1,4 @@
 /*
- * night_loop.c: see night_loop.h.
- *
  * A turn finds what its trial starts from, runs the trial, keeps the checkpoint for child trials, appends the row and
  * rewrites KNOWLEDGE.md. The row is appended only after the checkpoint is kept, because a trial with a row is not run
  * again.

@@ -1,6 +1,5 @@
 /* night_loop.h: runs the trials of a night. */
-#ifndef CLI_NIGHT_LOOP_H
-#define CLI_NIGHT_LOOP_H
+#pragma once
 
 #include "night/night.h"
 
@@ -11,5 +10,3 @@
  * that fails does not fail the night.
  */
 int night_run(struct night *night);
-
-#endif

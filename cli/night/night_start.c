@@ -1,4 +1,3 @@
-/* night_start.c: see night_start.h. */
 #include "night/night_start.h"
 
 #include <stdlib.h>

@@ -5,8 +5,7 @@
  * LINEAGE_PARENT_SNAPSHOT, if there is one, and decides itself what to do with it. If the sweep names files, the command
  * starts with those of its parent and cannot run without them.
  */
-#ifndef CLI_NIGHT_START_H
-#define CLI_NIGHT_START_H
+#pragma once
 
 #include "night/night.h"
 #include "share/lease.h"
@@ -27,5 +26,3 @@ struct night_start {
  */
 int night_start_find(struct night_start *start, struct night *night, size_t i, struct lease *lease);
 void night_start_release(struct night_start *start);
-
-#endif

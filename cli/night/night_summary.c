@@ -1,4 +1,3 @@
-/* night_summary.c: see night_summary.h. */
 #include "night/night_summary.h"
 
 #include <lineage/text.h>

@@ -1,6 +1,5 @@
 /* night_summary.h: prints the summary at the end of a night. */
-#ifndef CLI_NIGHT_SUMMARY_H
-#define CLI_NIGHT_SUMMARY_H
+#pragma once
 
 #include "night/night.h"
 
@@ -9,5 +8,3 @@
  * is reserved for rows. Prints nothing after an error, so that the error message stays the last line.
  */
 void night_summarize(const struct night *night, int status);
-
-#endif

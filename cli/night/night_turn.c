@@ -1,4 +1,3 @@
-/* night_turn.c: see night_turn.h. */
 #include "night/night_turn.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 /* night_turn.h: runs one trial of a night, from finding its start to appending its row. */
-#ifndef CLI_NIGHT_TURN_H
-#define CLI_NIGHT_TURN_H
+#pragma once
 
 #include "night/night.h"
 
@@ -9,5 +8,3 @@
  * its row and ends the claim. Returns CLI_GO_ON with how the trial ended, CLI_INTERRUPTED, or an exit status.
  */
 int night_take_turn(struct night *night, size_t i, const char *const *environment, struct night_ending *ending);
-
-#endif

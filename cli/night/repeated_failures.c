@@ -1,4 +1,3 @@
-/* repeated_failures.c: see repeated_failures.h. */
 #include "night/repeated_failures.h"
 
 #include <stdlib.h>

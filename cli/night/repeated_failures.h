@@ -1,6 +1,5 @@
 /* repeated_failures.h: ends a night whose trials keep failing in the same way. */
-#ifndef CLI_REPEATED_FAILURES_H
-#define CLI_REPEATED_FAILURES_H
+#pragma once
 
 #include "sweep/trial_list.h"
 #include "trial/trial_watch.h"
@@ -49,5 +48,3 @@ int repeated_failures_count(struct repeated_failures *failures, const struct nig
 bool repeated_failures_suspect(const struct repeated_failures *failures, const struct trial_list *list, size_t i);
 
 void repeated_failures_release(struct repeated_failures *failures);
-
-#endif

@@ -1,4 +1,3 @@
-/* rerun.c: see rerun.h. */
 #include "night/rerun.h"
 
 #include <math.h>

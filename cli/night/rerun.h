@@ -2,8 +2,7 @@
  * rerun.h: runs trials of a night again on fresh seeds, where that is expected to improve its answer most (lineage/evidence.h).
  * Everything is derived from the rows, so that workers and later nights continue where a night was killed.
  */
-#ifndef CLI_RERUN_H
-#define CLI_RERUN_H
+#pragma once
 
 #include "night/night.h"
 
@@ -32,5 +31,3 @@ enum { RERUN_NOTES_MAX = 8192 };
  */
 void rerun_settle(char notes[RERUN_NOTES_MAX], const struct night *night, const struct night_trial *trial,
                   struct lineage_trial *row, struct lineage_append_options *options);
-
-#endif

@@ -1,4 +1,3 @@
-/* check_tried.c: see check_tried.h. */
 #include "output/check_tried.h"
 
 #include <stdarg.h>

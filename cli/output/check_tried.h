@@ -7,8 +7,7 @@
  * decide alone. A hypothesis that claims a novelty which the log contradicts is an objection too. A trial that ended in
  * harness_abort says nothing about its setting and is never repeated.
  */
-#ifndef CLI_CHECK_TRIED_H
-#define CLI_CHECK_TRIED_H
+#pragma once
 
 #include <lineage/ideas.h>
 
@@ -40,5 +39,3 @@ int cli_tried_claims(json_t *reasons, struct lineage_ideas *ideas, const char *h
 /* Returns the notes followed by the reason to repeat a trial: `NOTES; again: REASON` (free). Returns NULL when out of
  * memory. */
 char *cli_notes_again(const char *notes, const char *reason);
-
-#endif

@@ -1,6 +1,5 @@
 /* comparison.h: prints a comparison of variants as a table, TSV or JSON (schema/compare.schema.json). */
-#ifndef COMPARISON_H
-#define COMPARISON_H
+#pragma once
 
 #include <lineage/compare.h>
 
@@ -16,5 +15,3 @@ size_t cli_comparison_left_out(const struct lineage_variant *variant);
  * status. */
 int cli_comparison_print(const struct lineage_comparison *comparison, const char *over, enum lineage_direction direction,
                          enum cli_format format);
-
-#endif

@@ -6,8 +6,7 @@
  * sees: a letter with its marks, or a joined emoji. The width of a joined emoji is the sum of its parts, because some
  * terminals cannot join them; on the others a little room stays empty.
  */
-#ifndef CLI_DISPLAY_WIDTH_H
-#define CLI_DISPLAY_WIDTH_H
+#pragma once
 
 #include <stdio.h>
 
@@ -26,5 +25,3 @@ size_t display_line(const char *text, size_t columns, size_t *next);
 
 /* Prints text as lines of at most `columns`. */
 void display_wrapped(FILE *out, const char *text, size_t columns);
-
-#endif

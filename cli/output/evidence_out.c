@@ -1,4 +1,3 @@
-/* evidence_out.c: see evidence_out.h. */
 #include "output/evidence_out.h"
 
 #include <math.h>

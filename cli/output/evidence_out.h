@@ -1,6 +1,5 @@
 /* evidence_out.h: what the runs of each trial say (lineage/evidence.h), as a list. */
-#ifndef CLI_EVIDENCE_OUT_H
-#define CLI_EVIDENCE_OUT_H
+#pragma once
 
 #include <lineage/evidence.h>
 
@@ -30,5 +29,3 @@ const char *cli_answer_text(char out[CLI_ANSWER_TEXT_MAX], const struct lineage_
 /* The same as an object: mean, margin, runs, left_out, failed, expected, next, probability (better than all others),
  * over_next, kept; NULL if no trial ran more than once. */
 json_t *cli_answer_json(const struct lineage_evidence *evidence);
-
-#endif

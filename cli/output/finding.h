@@ -1,6 +1,5 @@
 /* finding.h: prints the faults of a store, for `verify` and `rebuild`, and of an imported file. */
-#ifndef CLI_FINDING_H
-#define CLI_FINDING_H
+#pragma once
 
 #include "cli.h"
 
@@ -12,5 +11,3 @@ void finding_print(const struct lineage_finding *finding);
 
 /* Prints the digest of the last record, to be noted elsewhere. Prints nothing if the digest is not meaningful. */
 void finding_print_digest(const struct lineage_digests *digests);
-
-#endif

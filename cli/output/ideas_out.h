@@ -1,6 +1,5 @@
 /* ideas_out.h: a store's trials as a set of ideas, including the running trials, and parts of it as JSON. */
-#ifndef CLI_IDEAS_OUT_H
-#define CLI_IDEAS_OUT_H
+#pragma once
 
 #include <lineage/ideas.h>
 #include <lineage/replicas.h>
@@ -42,5 +41,3 @@ json_t *cli_idea_ids_json(const struct lineage_ideas *ideas, const size_t *trial
 /* Writes in a few words how a trial ended: "036 harness_abort", "459 size_blocked 1.0712", "running". out holds size
  * bytes. */
 void cli_idea_outcome(char *out, size_t size, const struct lineage_idea *idea);
-
-#endif

@@ -2,9 +2,11 @@
  * list.c: prints lists of rows as an aligned table, TSV, CSV or JSON.
  *
  * All but tables are streamed, so that a query of everything does not fill memory. A table collects its first rows to
- * find the column widths and streams after that. On a terminal the table is fitted to the width (table_fit.c). If
+ * find the column widths and streams after that. On a terminal the table is fitted to the width (list.c). If
  * memory runs out, the failure is reported once at the end, so that callers can add cells without checks.
  */
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +14,285 @@
 #include <lineage/text.h>
 
 #include "cli.h"
-#include "output/common_words.h"
-#include "output/table_fit.h"
+#include "output/display_width.h"
+
+/* Decides which columns of a table a terminal has room for, and how wide each one is.
+ *
+ * Columns are added in the order of their ranks as long as the least width of each fits. The remaining room is then
+ * distributed to the shortened columns, in proportion to their least width. Numbers are aligned at their decimal
+ * points. */
+
+struct fit_cell {
+    char *text;
+    bool number;
+    enum cli_style style;
+    size_t lead; /* bytes of a drawing in front of the text */
+};
+
+struct fit_column {
+    const char *title;
+    unsigned rank;
+    size_t least;
+    bool words; /* as in cli_column_fit */
+    bool number, shown, empty; /* empty: no measured cell has a value */
+    size_t natural, width;     /* in terminal columns; natural: width of the widest cell, width: width of the column */
+    size_t whole, fraction;    /* for numbers: the width before the point, and from the point on */
+};
+
+enum { GAP = 2 }; /* blanks between columns */
+
+/* Returns where the part of a number begins that is right of the alignment point: 12.5, 1e-05, 3, nan. */
+static size_t point_of(const char *text)
+{
+    return strcspn(text, text[0] == 'i' || text[0] == 'n' ? "" : ".e");
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Measures a cell for its column; call it for all cells before fit_choose. */
+static void fit_measure(struct fit_column *column, const struct fit_cell *cell)
+{
+    column->natural = larger(column->natural, display_width(cell->text));
+    column->empty = column->empty && !cell->text[0];
+    /* Only numbers are aligned at a point; for a text only the width is measured. */
+    if (!cell->number)
+        return;
+    size_t point = point_of(cell->text);
+    column->number = true;
+    column->whole = larger(column->whole, point);
+    column->fraction = larger(column->fraction, strlen(cell->text + point));
+    column->natural = larger(column->natural, column->whole + column->fraction);
+}
+
+static size_t least_of(const struct fit_column *column)
+{
+    return column->least && column->least < column->natural ? column->least : column->natural;
+}
+
+/* The column with the next rank, or NULL after the last. */
+static struct fit_column *next_in_rank(struct fit_column *columns, size_t n, unsigned after)
+{
+    struct fit_column *next = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (columns[i].rank > after && (!next || columns[i].rank < next->rank))
+            next = &columns[i];
+    return next;
+}
+
+/* The visible column that is shortened most, relative to its least width; NULL if none is shortened. */
+static struct fit_column *most_cut(struct fit_column *columns, size_t n)
+{
+    struct fit_column *most = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (columns[i].shown && columns[i].least && columns[i].width < columns[i].natural &&
+            (!most || columns[i].width * most->least < most->width * columns[i].least))
+            most = &columns[i];
+    return most;
+}
+
+/* Sets `shown` and `width` of all columns; width SIZE_MAX means unlimited.
+ * The first column is always shown, because a table needs at least one. */
+static void fit_choose(struct fit_column *columns, size_t n, size_t width)
+{
+    size_t taken = 0;
+    for (size_t i = 0; i < n; i++)
+        columns[i].natural = larger(columns[i].natural, display_width(columns[i].title));
+    for (struct fit_column *c = next_in_rank(columns, n, 0); c; c = next_in_rank(columns, n, c->rank)) {
+        size_t needed = least_of(c) + (taken ? GAP : 0);
+        c->shown = width == SIZE_MAX || (!c->empty && (!taken || taken + needed <= width));
+        c->width = width == SIZE_MAX ? c->natural : least_of(c) < width ? least_of(c) : width;
+        taken += c->shown ? needed : 0;
+    }
+    for (struct fit_column *c; taken < width && (c = most_cut(columns, n)); taken++)
+        c->width++;
+}
+
+static void blanks(FILE *out, size_t n)
+{
+    fprintf(out, "%*s", (int)n, "");
+}
+
+/* Number of blanks before a number so that the points of the column align. */
+static size_t indent_of(const struct fit_column *column, const char *text)
+{
+    size_t right = column->fraction + point_of(text);
+    return right < column->width ? column->width - right : 0;
+}
+
+static size_t print_styled(const struct cli_screen *screen, FILE *out, const struct fit_cell *cell, size_t columns)
+{
+    size_t taken = 0;
+    if (cell->lead) {
+        char lead[512];
+        snprintf(lead, sizeof lead, "%.*s", (int)cell->lead, cell->text);
+        fputs(cli_style_on(screen, CLI_QUIET), out);
+        taken = display_cut(out, lead, columns);
+        fputs(cli_style_off(screen, CLI_QUIET), out);
+    }
+    enum cli_style style = cell->text[cell->lead] ? cell->style : CLI_PLAIN;
+    fputs(cli_style_on(screen, style), out);
+    taken += display_cut(out, cell->text + cell->lead, columns - taken);
+    fputs(cli_style_off(screen, style), out);
+    return taken;
+}
+
+static void print_fitted(const struct cli_screen *screen, FILE *out, const struct fit_column *column, const struct fit_cell *cell,
+                         bool last)
+{
+    size_t indent = cell->number ? indent_of(column, cell->text) : 0;
+    blanks(out, last && !cell->text[0] ? 0 : indent);
+    size_t taken = indent + print_styled(screen, out, cell, column->width - indent);
+    if (!last && taken < column->width)
+        blanks(out, column->width - taken);
+}
+
+static size_t last_shown(const struct fit_column *columns, size_t n)
+{
+    size_t last = 0;
+    for (size_t i = 0; i < n; i++)
+        last = columns[i].shown ? i : last;
+    return last;
+}
+
+static void fit_print_row(const struct cli_screen *screen, FILE *out, const struct fit_column *columns, size_t n,
+                          const struct fit_cell *cells)
+{
+    size_t last = last_shown(columns, n);
+    /* Trailing blanks are dropped, because they disturb pasting and wrap on a line that is full. */
+    while (last && (!columns[last].shown || !cells[last].text[0]))
+        last--;
+    for (size_t i = 0; i <= last; i++)
+        if (columns[i].shown) {
+            print_fitted(screen, out, &columns[i], &cells[i], i == last);
+            blanks(out, i == last ? 0 : GAP);
+        }
+    fputc('\n', out);
+}
+
+static void fit_print_head(const struct cli_screen *screen, FILE *out, const struct fit_column *columns, size_t n)
+{
+    size_t last = last_shown(columns, n);
+    fputs(cli_style_on(screen, CLI_QUIET), out);
+    for (size_t i = 0; i <= last; i++)
+        if (columns[i].shown) {
+            size_t title = display_width(columns[i].title), width = columns[i].width;
+            if (columns[i].number && title < width)
+                blanks(out, width - title);
+            size_t taken = display_cut(out, columns[i].title, width);
+            if (!columns[i].number && i < last)
+                blanks(out, width - taken);
+            blanks(out, i == last ? 0 : GAP);
+        }
+    fputs(cli_style_off(screen, CLI_QUIET), out);
+    fputc('\n', out);
+}
+
+/* Prints a dimmed remark below a table, wrapped to the terminal. Prints nothing if text is NULL or empty. */
+static void fit_print_note(const struct cli_screen *screen, FILE *out, const char *label, const char *text)
+{
+    size_t indent = display_width(label), room = screen->width - indent;
+    for (size_t at = 0, next; text && text[at]; at += next) {
+        int bytes = (int)display_line(text + at, room, &next);
+        fprintf(out, "%s%*s%.*s%s\n", cli_style_on(screen, CLI_QUIET), (int)indent, at ? "" : label, bytes, text + at,
+                cli_style_off(screen, CLI_QUIET));
+    }
+}
+
+/* Prints a dimmed list of the columns that had no room, if any. */
+static void fit_print_left_out(const struct cli_screen *screen, FILE *out, const struct fit_column *columns, size_t n)
+{
+    char text[256] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < n && used < sizeof text - 80; i++)
+        if (!columns[i].shown && !columns[i].empty)
+            used += (size_t)snprintf(text + used, 64, "%s%s", used ? ", " : "", columns[i].title);
+    snprintf(text + used, sizeof text - used, "%s", used ? " (--wide)" : "");
+    fit_print_note(screen, out, "not shown: ", text);
+}
+
+/* ---- finds the words that several texts share ---- */
+
+/* Returns the length of the word at text in bytes; name='a b' is one word. */
+static size_t word_length(const char *text)
+{
+    bool quoted = false;
+    size_t n = 0;
+    for (; text[n] && (quoted || text[n] != ' '); n++)
+        quoted ^= text[n] == '\'';
+    return n;
+}
+
+/* Returns where text contains the word, or NULL. */
+static char *find_word(char *text, const char *word, size_t length)
+{
+    for (size_t n; *text; text += n + (text[n] == ' ')) {
+        n = word_length(text);
+        if (n == length && memcmp(text, word, n) == 0)
+            return text;
+    }
+    return NULL;
+}
+
+static bool is_common(char *const *texts, size_t n, const char *word, size_t length)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!find_word(texts[i], word, length))
+            return false;
+    return true;
+}
+
+/* Removes the word and the blank that separates it from its neighbour. */
+static void remove_word(char *text, const char *word, size_t length)
+{
+    char *at = find_word(text, word, length);
+    if (!at)
+        return;
+    char *rest = at + length;
+    if (*rest == ' ')
+        rest++;
+    else if (at > text)
+        at--;
+    memmove(at, rest, strlen(rest) + 1);
+}
+
+/* out has room for the first text. Returns the number of bytes used. */
+static size_t collect(char *out, char *const *texts, size_t n)
+{
+    size_t used = 0;
+    for (const char *word = texts[0]; *word;) {
+        size_t length = word_length(word);
+        if (is_common(texts, n, word, length)) {
+            memcpy(out + used, word, length);
+            used += length;
+            out[used++] = ' ';
+        }
+        word += length + (word[length] == ' ');
+    }
+    return used;
+}
+
+/* Removes the words that all texts[n] contain from the texts, in place, and returns them; free the result. Returns NULL
+ * if there are none, or if memory runs out, and then changes nothing. Words are separated by blanks outside single
+ * quotes. */
+static char *common_words(char *const *texts, size_t n)
+{
+    char *common = malloc(strlen(texts[0]) + 2);
+    size_t used = common ? collect(common, texts, n) : 0;
+    if (!used) {
+        free(common);
+        return NULL;
+    }
+    common[used - 1] = '\0';
+    for (size_t at = 0; at < used; at += word_length(common + at) + 1)
+        for (size_t i = 0; i < n; i++)
+            remove_word(texts[i], common + at, word_length(common + at));
+    return common;
+}
+
+/* ---- prints lists of rows as an aligned table, TSV, CSV or JSON ---- */
 
 /* Rows from which the column widths are computed: more than anybody reads on a terminal, and a few MB at most. Shorter
  * lists get exact widths. */

@@ -1,4 +1,3 @@
-/* measured_out.c: see measured_out.h. */
 #include <stdlib.h>
 #include <string.h>
 

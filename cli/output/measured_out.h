@@ -1,6 +1,5 @@
 /* measured_out.h: prints what trials changed in their programs (lineage/measured.h). */
-#ifndef CLI_MEASURED_OUT_H
-#define CLI_MEASURED_OUT_H
+#pragma once
 
 #include <lineage/measured.h>
 
@@ -15,5 +14,3 @@ void cli_measured_show(const struct lineage_measured *measured, const struct cli
 
 /* Changed settings, then files with their changed lines and functions, then a line with sums. */
 void cli_measured_stat(const struct lineage_measured *measured);
-
-#endif

@@ -1,4 +1,3 @@
-/* nearest_tried.c: see nearest_tried.h. */
 #include "output/nearest_tried.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 /* nearest_tried.h: what is known about a setting that no trial has as a whole: the trials that have most of it. */
-#ifndef CLI_NEAREST_TRIED_H
-#define CLI_NEAREST_TRIED_H
+#pragma once
 
 #include <lineage/query.h>
 
@@ -19,5 +18,3 @@ char *cli_sql_quote(const char *text);
 /* Returns the tried values of a parameter or a setting in words that are next to a number (one below, or equal, and one above),
  * or, with wanted NULL, the texts that were tried, eight at most. Values of harness_abort trials alone are left out. */
 json_t *cli_nearest_values(struct lineage_store *store, const char *name, const double *wanted);
-
-#endif

@@ -1,4 +1,3 @@
-/* settings_out.c: see settings_out.h. */
 #include "output/settings_out.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* settings_out.h: settings in words (lineage/settings.h) beside the trials of an answer, with their sources. */
-#ifndef CLI_SETTINGS_OUT_H
-#define CLI_SETTINGS_OUT_H
+#pragma once
 
 #include <lineage/settings.h>
 
@@ -22,5 +21,3 @@ void cli_settings_add(FILE *out, const struct lineage_settings *settings, uint64
 /* Prints a line for each name: "muon_wd_mlp: 1 trial declares it, 5 trials state it", or a similar name if the log does
  * not have it. `before` begins each line. */
 void cli_settings_explain(FILE *out, const struct lineage_settings *settings, const char *before);
-
-#endif

@@ -1,6 +1,5 @@
 /* show.h: prints one trial in full, for `best`, `show` and `append`. */
-#ifndef CLI_SHOW_H
-#define CLI_SHOW_H
+#pragma once
 
 #include "cli.h"
 
@@ -20,5 +19,3 @@ void cli_say_claim(const struct lineage_store *store, const struct lineage_trial
 
 /* Prints one more line in the same form; name and text must be escaped already. */
 void cli_show_line(FILE *out, const struct cli_screen *screen, const char *name, const char *text, enum cli_style style);
-
-#endif

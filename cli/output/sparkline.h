@@ -1,6 +1,5 @@
 /* sparkline.h: draws values as a row of blocks, for a terminal. */
-#ifndef CLI_SPARKLINE_H
-#define CLI_SPARKLINE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -8,5 +7,3 @@
 /* Prints values as a row of at most `columns` blocks. If there are more values, they are sampled evenly, with the first
  * and the last. Needs n > 0, columns > 0 and finite values. */
 void sparkline_print(FILE *out, const double *values, size_t n, size_t columns);
-
-#endif

@@ -405,14 +405,8 @@ struct names {
 /* The names of both sides go into one list. After sorting, equal names are adjacent, and the output has git's order. */
 static bool add_name(struct names *names, const char *name)
 {
-    if (names->n == names->room) {
-        size_t room = names->room ? 2 * names->room : 64;
-        char **list = realloc(names->list, room * sizeof *list);
-        if (!list)
-            return false;
-        names->list = list;
-        names->room = room;
-    }
+    if (!CLI_ROOM(names->list, names->n, names->room))
+        return false;
     names->list[names->n] = strdup(name);
     return names->list[names->n] && ++names->n;
 }

@@ -1,6 +1,5 @@
 /* tree_diff.h: prints the difference between two directories as a unified diff. */
-#ifndef TREE_DIFF_H
-#define TREE_DIFF_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@ int tree_diff(int from, int to, size_t max_bytes);
 
 /* Prints a diff that was made elsewhere in the same way: unchanged, or on a terminal without control characters. */
 void tree_diff_print(const char *text, size_t length);
-
-#endif

@@ -1,4 +1,3 @@
-/* agent_command.c: see agent_command.h. */
 #include "plan/agent_command.h"
 
 #include <stdio.h>

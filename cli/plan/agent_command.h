@@ -1,6 +1,5 @@
 /* agent_command.h: the planner command of `lineage night --agent-endpoint`: `lineage agent` with the night's settings. */
-#ifndef CLI_AGENT_COMMAND_H
-#define CLI_AGENT_COMMAND_H
+#pragma once
 
 /* Texts may be NULL, except for program, endpoint and model. */
 struct agent_command {
@@ -10,5 +9,3 @@ struct agent_command {
 
 /* Returns the command for a shell, free it; NULL when out of memory. */
 char *agent_command_make(const struct agent_command *settings);
-
-#endif

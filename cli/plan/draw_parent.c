@@ -1,6 +1,4 @@
 /*
- * draw_parent.c: see draw_parent.h.
- *
  * The weight of a kept trial is sigmoid(10 (s - 0.5)) / (1 + children), as in the Darwin Goedel Machine (Zhang et al.
  * 2025, arXiv 2505.22954), where s is its score scaled from 0 (the worst kept trial) to 1 (the best). So good trials
  * are drawn more often, and a trial with many children is drawn less often than one with few.
@@ -29,14 +27,8 @@ struct family {
 
 static bool add_kept(struct family *family, const struct lineage_trial *row)
 {
-    if (family->n == family->capacity) {
-        size_t capacity = family->capacity ? 2 * family->capacity : 64;
-        void *at = realloc(family->at, capacity * sizeof *family->at);
-        if (!at)
-            return false;
-        family->at = at;
-        family->capacity = capacity;
-    }
+    if (!CLI_ROOM(family->at, family->n, family->capacity))
+        return false;
     family->at[family->n].exp_id = strdup(row->exp_id);
     family->at[family->n].score = row->score.value;
     family->at[family->n].children = 0;

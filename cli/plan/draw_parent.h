@@ -1,6 +1,5 @@
 /* draw_parent.h: draws the trial from which the next trial starts. */
-#ifndef CLI_DRAW_PARENT_H
-#define CLI_DRAW_PARENT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@
  * if no trial was kept yet. The same store and seed give the same trial. Returns CLI_GO_ON or an exit status.
  */
 int draw_parent(char **exp_id, struct lineage_store *store, uint64_t seed);
-
-#endif

@@ -1,4 +1,3 @@
-/* next_proposal.c: see next_proposal.h. */
 #include "plan/next_proposal.h"
 
 #include "plan/planner.h"

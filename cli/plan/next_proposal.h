@@ -1,6 +1,5 @@
 /* next_proposal.h: adds the next proposed trial to a night. */
-#ifndef CLI_NEXT_PROPOSAL_H
-#define CLI_NEXT_PROPOSAL_H
+#pragma once
 
 #include "plan/planning.h"
 
@@ -9,5 +8,3 @@
  * the list. Returns CLI_GO_ON with its index *i; CLI_OK if nothing is left to propose; or an exit status.
  */
 int next_proposal(struct planning *planning, size_t *i);
-
-#endif

@@ -1,4 +1,3 @@
-/* night_hours.c: see night_hours.h. */
 #include "plan/night_hours.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 /* night_hours.h: computes how much time a night has left (--hours). */
-#ifndef CLI_NIGHT_HOURS_H
-#define CLI_NIGHT_HOURS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -12,5 +11,3 @@ struct night_hours {
 
 /* Seconds left, at least 0; INFINITY without a limit. */
 double night_hours_left(const struct night_hours *hours);
-
-#endif

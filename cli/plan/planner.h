@@ -6,13 +6,10 @@
  * is asked once more and gets the reasons. Every refused proposal is recorded as a line in telemetry/proposals.jsonl
  * and has no row.
  */
-#ifndef CLI_PLANNER_H
-#define CLI_PLANNER_H
+#pragma once
 
 #include "plan/planning.h"
 
 /* Returns CLI_GO_ON with *i, the index of the trial that was added to the list; CLI_NO if no proposal passes the gate; or
  * an exit status. */
 int planner_propose(struct planning *planning, size_t *i);
-
-#endif

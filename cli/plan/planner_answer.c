@@ -1,4 +1,3 @@
-/* planner_answer.c: see planner_answer.h. */
 #include "plan/planner_answer.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
 /* planner_answer.h: reads what a planner prints. */
-#ifndef CLI_PLANNER_ANSWER_H
-#define CLI_PLANNER_ANSWER_H
+#pragma once
 
 #include <jansson.h>
 
@@ -10,5 +9,3 @@
  * a planner that gets no reason would send the proposal again. Changes `answer`.
  */
 json_t *planner_answer_read(char *answer, json_t *problems);
-
-#endif

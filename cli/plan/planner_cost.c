@@ -1,4 +1,3 @@
-/* planner_cost.c: see planner_cost.h. */
 #include "plan/planner_cost.h"
 
 #include <stdio.h>

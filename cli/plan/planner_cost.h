@@ -3,8 +3,7 @@
  * (schema/planner.schema.json); `lineage agent` does. A trial has the cost of every turn since the last one, also if its planner
  * had no proposal in the end and the proposer took over.
  */
-#ifndef CLI_PLANNER_COST_H
-#define CLI_PLANNER_COST_H
+#pragma once
 
 #include "plan/planning.h"
 
@@ -16,5 +15,3 @@ uint64_t planner_cost_tokens_left(struct planning *planning);
 
 /* Whether the tokens of the sweep are used up. Reports that once. */
 bool planner_cost_is_too_high(struct planning *planning);
-
-#endif

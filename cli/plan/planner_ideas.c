@@ -1,4 +1,3 @@
-/* planner_ideas.c: see planner_ideas.h. */
 #include "plan/planner_ideas.h"
 
 #include <string.h>

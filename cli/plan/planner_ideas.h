@@ -4,8 +4,7 @@
  * The gate compares proposals with the set, and the request contains facts from it. The set is loaded when one of them
  * first needs it, and once per turn: rows and running trials may change between turns.
  */
-#ifndef CLI_PLANNER_IDEAS_H
-#define CLI_PLANNER_IDEAS_H
+#pragma once
 
 #include <lineage/ideas.h>
 
@@ -22,5 +21,3 @@ struct planner_ideas {
  */
 int planner_ideas_load(struct planner_ideas *ideas);
 void planner_ideas_release(struct planner_ideas *ideas);
-
-#endif

@@ -5,13 +5,10 @@
  * agents most often misread in prose: ranges, failures and their reasons, near misses, settings that nobody tried, and
  * trials to start from.
  */
-#ifndef CLI_PLANNER_REQUEST_H
-#define CLI_PLANNER_REQUEST_H
+#pragma once
 
 #include "plan/planning.h"
 
 /* refused: the planner's proposals that the gate refused in this turn, with reasons, or NULL. Returns a new reference, or
  * NULL after printing the error. */
 json_t *planner_request(struct planning *planning, const json_t *refused);
-
-#endif

@@ -1,6 +1,4 @@
 /*
- * planning.c: see planning.h.
- *
  * The past is read from the store for each proposal, and no state is kept in memory. So a night that is killed and
  * restarted makes the same proposals as without the kill, and rows of other programs count like the night's own.
  */

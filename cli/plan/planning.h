@@ -10,8 +10,7 @@
  *   draw_parent       draws the trial from which the next one starts
  *   night_hours       the time that is left
  */
-#ifndef CLI_PLANNING_H
-#define CLI_PLANNING_H
+#pragma once
 
 #include <jansson.h>
 
@@ -69,5 +68,3 @@ int planning_add(struct planning *planning, struct night_trial *trial, const dou
 void planning_give_cost(struct planning *planning, struct night_trial *trial);
 
 void planning_release(struct planning *planning);
-
-#endif

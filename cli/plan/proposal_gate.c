@@ -1,4 +1,3 @@
-/* proposal_gate.c: see proposal_gate.h. */
 #include "plan/proposal_gate.h"
 
 #include <math.h>

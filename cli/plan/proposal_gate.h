@@ -8,8 +8,7 @@
  * decided as by --check-tried (output/check_tried.h), for running trials too; its parameters are compared within the
  * ranges of the sweep. A repetition passes if "again" says why; the row keeps the reason in its notes.
  */
-#ifndef CLI_PROPOSAL_GATE_H
-#define CLI_PROPOSAL_GATE_H
+#pragma once
 
 #include "plan/planner_ideas.h"
 
@@ -22,5 +21,3 @@ enum { PROPOSAL_AGAIN_MAX = 1000 };
  */
 int proposal_gate(struct night_trial *trial, double x[PROPOSE_RANGES_MAX], json_t **reasons, struct planner_ideas *ideas,
                   const json_t *proposal);
-
-#endif

@@ -1,4 +1,3 @@
-/* spent_tokens.c: see spent_tokens.h. */
 #include "plan/spent_tokens.h"
 
 #include <fcntl.h>

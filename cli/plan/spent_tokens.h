@@ -3,8 +3,7 @@
  * endpoint. `lineage agent` writes it as soon as it has the answer, so a night that is killed has counted what it paid for, and the
  * next night of the sweep goes on counting. Workers that share the directory share the count.
  */
-#ifndef CLI_SPENT_TOKENS_H
-#define CLI_SPENT_TOKENS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ bool spent_tokens_add(struct lineage_store *store, const char *sweep, const char
 
 /* Adds the lines about a sweep that were written since the last call. A missing file and damaged lines add nothing. */
 void spent_tokens_read(struct spent_tokens *spent, struct lineage_store *store, const char *sweep);
-
-#endif

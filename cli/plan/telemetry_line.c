@@ -1,4 +1,3 @@
-/* telemetry_line.c: see telemetry_line.h. */
 #include "plan/telemetry_line.h"
 
 #include <errno.h>

@@ -1,6 +1,5 @@
 /* telemetry_line.h: lines of JSON in the telemetry directory of a store. */
-#ifndef CLI_TELEMETRY_LINE_H
-#define CLI_TELEMETRY_LINE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -14,5 +13,3 @@ bool telemetry_path(char path[PATH_MAX], struct lineage_store *store, const char
 /* Appends the object as a line by a single write, so that a killed night leaves whole lines. Returns false after printing a
  * message. */
 bool telemetry_line_append(struct lineage_store *store, const char *name, const json_t *object);
-
-#endif

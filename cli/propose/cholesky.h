@@ -7,8 +7,7 @@
  * A matrix [n][n] is stored by columns; only the part on and below the diagonal is read and written: element (i, j) with
  * i >= j is a[j * n + i].
  */
-#ifndef CLI_CHOLESKY_H
-#define CLI_CHOLESKY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ void cholesky_inverse(double *out, const double *l, size_t n, double *rows);
 
 /* Returns the sum of the logarithms of the diagonal of L: half the logarithm of the determinant. */
 double cholesky_half_log_determinant(const double *l, size_t n);
-
-#endif

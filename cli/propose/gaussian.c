@@ -1,4 +1,3 @@
-/* gaussian.c: see gaussian.h. */
 #include "propose/gaussian.h"
 
 #include <math.h>

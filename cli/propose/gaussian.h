@@ -10,8 +10,7 @@
  * Points of another context, such as trials of another sweep, are correlated with the others by a factor below 1, and have
  * an offset of their own.
  */
-#ifndef CLI_GAUSSIAN_H
-#define CLI_GAUSSIAN_H
+#pragma once
 
 #include "propose/propose_problem.h"
 
@@ -66,5 +65,3 @@ double gaussian_mean(const struct gaussian *gaussian, const double *z);
 double gaussian_mean_at(const struct gaussian *gaussian, size_t i);
 
 enum { GAUSSIAN_LEARNED = 64 };
-
-#endif

@@ -1,6 +1,4 @@
 /*
- * gp.c: see gp.h.
- *
  * Expected improvement (Mockus 1978; Jones, Schonlau, Welch 1998) over the best mean among the settings that were tried,
  * times the probability that a trial does not fail (Gardner et al. 2014, "Bayesian optimization with inequality
  * constraints"), which a second process learns from which trials failed. Running trials count as if they had ended with the

@@ -1,6 +1,5 @@
 /* gp.h: Bayesian optimisation by a Gaussian process (gaussian.h) and expected improvement. */
-#ifndef CLI_GP_H
-#define CLI_GP_H
+#pragma once
 
 #include "propose/propose_problem.h"
 
@@ -15,5 +14,3 @@ bool gp_is_ready(const struct propose_problem *problem);
  * memory.
  */
 bool gp_candidates(double (*candidates)[PROPOSE_RANGES_MAX], const struct propose_problem *problem);
-
-#endif

@@ -1,4 +1,3 @@
-/* observed.c: see observed.h. */
 #include "propose/observed.h"
 
 #include <stdlib.h>

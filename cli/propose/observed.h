@@ -2,8 +2,7 @@
  * observed.h: what was measured at each setting. Trials with equal settings in the same context, such as seeds of one
  * setting, are one observation with the mean of their scores.
  */
-#ifndef CLI_OBSERVED_H
-#define CLI_OBSERVED_H
+#pragma once
 
 #include "propose/propose_problem.h"
 
@@ -18,5 +17,3 @@ struct observed {
  * losses the earlier trial first.
  */
 void observed_list(struct observed *list, size_t *n, const struct propose_problem *problem);
-
-#endif

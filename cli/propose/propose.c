@@ -1,4 +1,3 @@
-/* propose.c: see propose.h. */
 #include "propose/propose.h"
 
 #include <math.h>

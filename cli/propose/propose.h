@@ -29,8 +29,7 @@
  *   propose_past      the past from the rows of a store
  *   propose_answer    what `lineage suggest` prints
  */
-#ifndef CLI_PROPOSE_H
-#define CLI_PROPOSE_H
+#pragma once
 
 #include "propose/propose_problem.h"
 
@@ -54,5 +53,3 @@ enum propose_answer propose_next(double *x, const struct propose_problem *proble
 
 /* The method auto is gp up to this many measured trials, and then tpe. */
 enum { PROPOSE_GP_MOST = 150 };
-
-#endif

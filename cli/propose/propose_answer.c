@@ -1,4 +1,3 @@
-/* propose_answer.c: see propose_answer.h. */
 #include "propose/propose_answer.h"
 
 /* Appends proposals to the list; sets *exhausted if no more exist. */

@@ -1,6 +1,5 @@
 /* propose_answer.h: several proposals as JSON, for `lineage suggest` and the MCP tool of that name. */
-#ifndef CLI_PROPOSE_ANSWER_H
-#define CLI_PROPOSE_ANSWER_H
+#pragma once
 
 #include "propose/propose_past.h"
 
@@ -20,5 +19,3 @@ struct propose_question {
  */
 enum lineage_status propose_answer_make(json_t **out, const struct propose_question *question, struct lineage_store *store,
                                         struct lineage_error *err);
-
-#endif

@@ -1,4 +1,3 @@
-/* propose_math.c: see propose_math.h. */
 #include "propose/propose_math.h"
 
 #include <math.h>

@@ -4,8 +4,7 @@
  * an implementation by processor, and a difference of one bit could make another candidate win. The results are within
  * 4 units in the last place of libm's (propose_normal_cdf: within 1e-14).
  */
-#ifndef CLI_PROPOSE_MATH_H
-#define CLI_PROPOSE_MATH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ double propose_normal(struct propose_stream *stream);  /* mean 0, variance 1 */
 
 /* Returns a number in [0, 1) that depends only on the arguments. */
 double propose_draw(uint64_t seed, uint64_t purpose, uint64_t index);
-
-#endif

@@ -1,4 +1,3 @@
-/* propose_past.c: see propose_past.h. */
 #include "propose/propose_past.h"
 
 #include <float.h>
@@ -74,14 +73,8 @@ void propose_past_release(struct propose_past *past)
 
 static bool add_other(struct propose_past *past, const char *id)
 {
-    if (past->n_others == past->others_room) {
-        size_t room = past->others_room ? 2 * past->others_room : 64;
-        char(*others)[64] = realloc(past->others, room * sizeof *others);
-        if (!others)
-            return false;
-        past->others = others;
-        past->others_room = room;
-    }
+    if (!CLI_ROOM(past->others, past->n_others, past->others_room))
+        return false;
     snprintf(past->others[past->n_others++], sizeof *past->others, "%s", id);
     return true;
 }

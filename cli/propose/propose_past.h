@@ -12,8 +12,7 @@
  * the ranges, the seed and the proposer, in which they differ from the newest row of the sweep or, without one, from the
  * newest row that is part of the past.
  */
-#ifndef CLI_PROPOSE_PAST_H
-#define CLI_PROPOSE_PAST_H
+#pragma once
 
 #include <jansson.h>
 
@@ -95,5 +94,3 @@ bool propose_past_add_params(struct propose_past *past, const struct propose_spa
 /* Makes a problem of these ranges, this past, and the direction of the store. */
 struct propose_problem propose_problem_of(const struct propose_past *past, const struct propose_space *space,
                                           const struct lineage_store *store, uint64_t seed);
-
-#endif

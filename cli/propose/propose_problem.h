@@ -1,6 +1,5 @@
 /* propose_problem.h: the input of a proposer: named ranges, and the trials that were run in them. */
-#ifndef CLI_PROPOSE_PROBLEM_H
-#define CLI_PROPOSE_PROBLEM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,5 +77,3 @@ struct propose_problem {
 
 /* The numbers also separate the random streams of the methods. */
 enum propose_method { PROPOSE_SOBOL, PROPOSE_TPE, PROPOSE_RANDOM, PROPOSE_GRID, PROPOSE_AUTO, PROPOSE_GP, PROPOSE_N_METHODS };
-
-#endif

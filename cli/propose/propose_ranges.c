@@ -1,4 +1,3 @@
-/* propose_ranges.c: see propose_ranges.h. */
 #include "propose/propose_ranges.h"
 
 #include <math.h>

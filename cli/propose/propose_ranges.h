@@ -11,8 +11,7 @@
  * A range with a condition may come before the range that it names, because the members of a JSON object have no order. Call
  * propose_space_link after the last range.
  */
-#ifndef CLI_PROPOSE_RANGES_H
-#define CLI_PROPOSE_RANGES_H
+#pragma once
 
 #include "cli.h"
 #include "propose/propose.h"
@@ -70,5 +69,3 @@ struct propose_plan {
     uint64_t seed;
 };
 bool propose_plan_read(struct propose_plan *plan, const json_t *json, char why[PROPOSE_WHY_MAX]);
-
-#endif

@@ -1,4 +1,3 @@
-/* propose_rows.c: see propose_rows.h. */
 #include "propose/propose_rows.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 /* propose_rows.h: what a row of a store says to a proposer. propose_past.h has the rules. */
-#ifndef CLI_PROPOSE_ROWS_H
-#define CLI_PROPOSE_ROWS_H
+#pragma once
 
 #include <lineage/query.h>
 #include <lineage/settings.h>
@@ -30,5 +29,3 @@ enum propose_row propose_row_read(struct propose_trial *trial, bool *own, struct
 
 /* Writes the key of the program that the row names, at most `size` bytes with its NUL; "" if it names none. */
 void propose_row_program(char *out, size_t size, const char *notes);
-
-#endif

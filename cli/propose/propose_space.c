@@ -1,4 +1,3 @@
-/* propose_space.c: see propose_space.h. */
 #include "propose/propose_space.h"
 
 #include <math.h>

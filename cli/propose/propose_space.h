@@ -1,6 +1,5 @@
 /* propose_space.h: the values of a range on its scale, points of a grid, and which settings are near each other. */
-#ifndef CLI_PROPOSE_SPACE_H
-#define CLI_PROPOSE_SPACE_H
+#pragma once
 
 #include "propose/propose_problem.h"
 
@@ -54,5 +53,3 @@ double propose_values(const struct propose_range *range);
 /* Return the number of grid points in the range, and the i-th of them. */
 size_t propose_steps(const struct propose_range *range);
 double propose_step(const struct propose_range *range, size_t i);
-
-#endif

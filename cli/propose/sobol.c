@@ -1,6 +1,4 @@
 /*
- * sobol.c: see sobol.h.
- *
  * The primitive polynomials and first direction numbers are those of S. Joe and F. Y. Kuo, "Constructing
  * Sobol sequences with better two-dimensional projections", SIAM J. Sci. Comput. 30 (2008), file
  * new-joe-kuo-6.21201, dimensions 2 to 32 (https://web.maths.unsw.edu.au/~fkuo/sobol/). Dimension 1 is van der

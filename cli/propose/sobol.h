@@ -1,6 +1,5 @@
 /* sobol.h: Sobol's sequence in up to PROPOSE_RANGES_MAX dimensions. */
-#ifndef CLI_SOBOL_H
-#define CLI_SOBOL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ uint32_t sobol_point(uint32_t index, size_t dimension);
  * dimension and all previous digits. The points are equally evenly spread for every seed.
  */
 uint32_t sobol_scramble(uint32_t point, size_t dimension, uint64_t seed);
-
-#endif

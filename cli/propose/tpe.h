@@ -1,6 +1,5 @@
 /* tpe.h: the tree-structured Parzen estimator. */
-#ifndef CLI_TPE_H
-#define CLI_TPE_H
+#pragma once
 
 #include "propose/propose_problem.h"
 
@@ -14,5 +13,3 @@ bool tpe_is_ready(const struct propose_problem *problem);
  * trials, the highest ratio first. Returns false when out of memory.
  */
 bool tpe_candidates(double (*candidates)[PROPOSE_RANGES_MAX], const struct propose_problem *problem);
-
-#endif

@@ -12,8 +12,7 @@
  *   stand_in   the two processes of rank 0
  *   team       the ranks, connected; mpi_team is the module that connects them
  */
-#ifndef CLI_LAUNCH_H
-#define CLI_LAUNCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ int launch_check(const struct launch *launch, bool (*team_is_there)(char *why, s
  * launch_check.
  */
 int launch_refuse(const struct launch *launch);
-
-#endif

@@ -1,6 +1,5 @@
 /* mpi_team.h: what the module lineage-mpi.so exports. */
-#ifndef CLI_MPI_TEAM_H
-#define CLI_MPI_TEAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,5 +15,3 @@ typedef void mpi_team_close_fn(struct trainer_comm *comm);
 
 extern __attribute__((visibility("default"))) mpi_team_open_fn mpi_team_open;
 extern __attribute__((visibility("default"))) mpi_team_close_fn mpi_team_close;
-
-#endif

@@ -1,4 +1,3 @@
-/* stand_in.c: see stand_in.h. */
 #include "ranks/stand_in.h"
 
 #include <errno.h>

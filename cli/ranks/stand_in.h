@@ -5,8 +5,7 @@
  * A launcher kills all ranks when it loses one rank. The child survives this, because it is in a session of its own
  * that no signal to the ranks reaches. The stand-in passes signals on to the child.
  */
-#ifndef CLI_STAND_IN_H
-#define CLI_STAND_IN_H
+#pragma once
 
 /*
  * Forks. Returns CLI_GO_ON in the child, which does the work; in the parent, returns after the child has exited, with
@@ -16,5 +15,3 @@ int stand_in_fork(void);
 
 /* Returns the pid of the process that stands in for this process or for its parent; 0 if there is none. */
 long stand_in_pid(void);
-
-#endif

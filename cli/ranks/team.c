@@ -1,4 +1,3 @@
-/* team.c: see team.h. */
 #include "ranks/team.h"
 
 #include <dlfcn.h>
@@ -169,7 +168,7 @@ json_t *team_peers(struct team *team)
 
 /*
  * Blocks TERM, which an interrupted launcher sends to all ranks a second before KILL. So if a rank is gone before its
- * launcher has killed it, the rank was lost (cli/trial/peers.h).
+ * launcher has killed it, the rank was lost (cli/trial/trial_watch.c).
  */
 static void be_quiet(void)
 {

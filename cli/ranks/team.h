@@ -4,8 +4,7 @@
  * `lineage-train` is not linked with MPI. A module (mpi_team.c, lineage-mpi.so beside the program) connects the
  * ranks; it is loaded only if a launcher has started several processes.
  */
-#ifndef CLI_TEAM_H
-#define CLI_TEAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ json_t *team_peers(struct team *team);
 
 /* Does all the work of a rank other than 0. Returns the exit status of the process. */
 int team_work(int rank, int size);
-
-#endif

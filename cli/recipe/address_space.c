@@ -1,6 +1,4 @@
 /*
- * address_space.c: see address_space.h.
- *
  * Linux gives out address space freely, so BLAS, OpenMP and malloc map much more per thread than they use, and a limit
  * on address space hits them. They then retry, abort or return NULL, and none of their messages names "ulimit -v". This
  * file reports the limit before they reach it.

@@ -1,6 +1,5 @@
 /* address_space.h: limits on address space (ulimit -v) around the trainer, whose libraries handle them badly. */
-#ifndef CLI_ADDRESS_SPACE_H
-#define CLI_ADDRESS_SPACE_H
+#pragma once
 
 #include <trainer/recipe.h>
 
@@ -16,5 +15,3 @@ enum trainer_status address_space_suffices(const struct trainer_recipe *recipe, 
  * existing limit is kept. Without a budget, no limit is set.
  */
 void address_space_limit(const struct trainer_recipe *recipe);
-
-#endif

@@ -1,4 +1,3 @@
-/* passk_selection.c: see passk_selection.h. */
 #include "recipe/passk_selection.h"
 
 #include <math.h>

@@ -6,8 +6,7 @@
  * unequal n. Source: arXiv:2510.05197 for the fit and for sampling hard questions longer; zoeyli.com, "What's in Pass@K",
  * for the choice of a checkpoint.
  */
-#ifndef CLI_PASSK_SELECTION_H
-#define CLI_PASSK_SELECTION_H
+#pragma once
 
 #include "cli.h"
 
@@ -36,5 +35,3 @@ int passk_selection_print(const struct passk_selection *selection, enum cli_form
  * Beta-binomial fit expects in view of them (empty without a fit). Returns an exit status.
  */
 int passk_rates_print(const struct passk_selection *selection, FILE *out, enum cli_format format);
-
-#endif

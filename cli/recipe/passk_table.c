@@ -1,4 +1,3 @@
-/* passk_table.c: see passk_table.h. */
 #include "recipe/passk_table.h"
 
 #include <csv.h>
@@ -122,14 +121,8 @@ static void on_line(int end, void *context)
             fail(r, "the line has fewer cells than the first one", "");
         else if (r->now.asked < 1 || r->now.right > r->now.asked)
             fail(r, "samples must be at least 1, and correct at most samples", "");
-        if (r->n_lines == r->room) {
-            r->room = 2 * r->room + 1024;
-            struct line *lines = realloc(r->lines, r->room * sizeof *lines);
-            if (!lines)
-                fail(r, "out of memory", "");
-            else
-                r->lines = lines;
-        }
+        if (!CLI_ROOM(r->lines, r->n_lines, r->room))
+            fail(r, "out of memory", "");
         r->now.number = r->line;
         if (!r->failed)
             r->lines[r->n_lines++] = r->now;

@@ -1,6 +1,5 @@
 /* passk_table.h: counts of correct samples that were measured elsewhere, read from a file. */
-#ifndef CLI_PASSK_TABLE_H
-#define CLI_PASSK_TABLE_H
+#pragma once
 
 #include <stdint.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ struct passk_table {
  */
 int passk_table_read(struct passk_table *table, const char *path);
 void passk_table_release(struct passk_table *table);
-
-#endif

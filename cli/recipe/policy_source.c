@@ -1,6 +1,4 @@
 /*
- * policy_source.c: see policy_source.h.
- *
  * The argument is a directory, a file (its first character tells a recipe from a checkpoint), or else the id of a
  * trial. The checks are in this order because the first kinds can be recognized with certainty.
  */

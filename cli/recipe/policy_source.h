@@ -2,8 +2,7 @@
  * policy_source.h: opens a trained policy and its recipe from the argument that the user gives: a recipe, a checkpoint,
  * a snapshot directory, or the id of a trial.
  */
-#ifndef CLI_POLICY_SOURCE_H
-#define CLI_POLICY_SOURCE_H
+#pragma once
 
 #include <limits.h>
 
@@ -52,5 +51,3 @@ int policies_command_run(struct policy_source *source, const struct cli_command 
 
 /* Prints a failure of the trainer and returns its exit status. */
 int policy_fail(const struct trainer_error *err);
-
-#endif

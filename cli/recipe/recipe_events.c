@@ -1,6 +1,4 @@
 /*
- * recipe_events.c: see recipe_events.h.
- *
  * The names in events become names in telemetry and in rows, and stay there for years. They equal the names of the
  * struct members, so that a number has the same name everywhere from the trainer's header to a query.
  */

@@ -2,8 +2,7 @@
  * recipe_events.h: converts the trainer's events to event lines (metrics/event_lines.h), in the child process that
  * trains.
  */
-#ifndef CLI_RECIPE_EVENTS_H
-#define CLI_RECIPE_EVENTS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -20,5 +19,3 @@ struct recipe_events {
 /* Both functions return a new reference, or NULL when out of memory. */
 json_t *recipe_events_event(struct recipe_events *wire, const struct trainer_event *event);
 json_t *recipe_events_failure(const struct trainer_error *error);
-
-#endif

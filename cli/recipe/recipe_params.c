@@ -1,4 +1,3 @@
-/* recipe_params.c: see recipe_params.h. */
 #include "recipe/recipe_params.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
 /* recipe_params.h: the settings of a recipe as parameters of a trial, by the names that queries use. */
-#ifndef CLI_RECIPE_PARAMS_H
-#define CLI_RECIPE_PARAMS_H
+#pragma once
 
 #include <lineage/store.h>
 #include <trainer/recipe.h>
@@ -20,5 +19,3 @@ struct recipe_params {
  * named "env1.alpha".
  */
 void recipe_params_fill(struct recipe_params *params, const struct trainer_recipe *recipe, bool has_parent);
-
-#endif

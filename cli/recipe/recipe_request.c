@@ -1,6 +1,4 @@
 /*
- * recipe_request.c: see recipe_request.h.
- *
  * The trainer runs as a command like any other and reports the same events, so that a crash, a memory limit or a
  * signal never ends the process that appends the row.
  */

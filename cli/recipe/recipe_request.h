@@ -2,8 +2,7 @@
  * recipe_request.h: turns a recipe of the built-in trainer into a trial: the command is `lineage-train run-trial`, the
  * score is EM, and the parameters are the settings of the recipe.
  */
-#ifndef CLI_RECIPE_REQUEST_H
-#define CLI_RECIPE_REQUEST_H
+#pragma once
 
 #include <trainer/recipe.h>
 
@@ -37,5 +36,3 @@ struct recipe_request {
  */
 bool recipe_request_init(struct recipe_request *trial, struct trial_request *request, const struct trainer_recipe *recipe);
 void recipe_request_release(struct recipe_request *trial);
-
-#endif

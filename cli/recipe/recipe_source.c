@@ -1,6 +1,4 @@
 /*
- * recipe_source.c: see recipe_source.h.
- *
  * Changes are kept as a list until the recipe is parsed, because an option may come before the recipe is known. A later
  * change of a setting overrides an earlier change, and the parser's messages name the setting as the user typed it.
  */

@@ -1,6 +1,5 @@
 /* recipe_source.h: a recipe file whose settings may be changed before it is parsed. */
-#ifndef CLI_RECIPE_SOURCE_H
-#define CLI_RECIPE_SOURCE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -34,5 +33,3 @@ bool recipe_source_assign(struct recipe_source *source, const char *assignment);
 /* Parses the text with the changes, and checks the recipe. */
 enum trainer_status recipe_source_parse(const struct recipe_source *source, struct trainer_recipe *recipe,
                                         struct trainer_error *err);
-
-#endif

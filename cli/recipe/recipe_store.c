@@ -1,6 +1,4 @@
 /*
- * recipe_store.c: see recipe_store.h.
- *
  * `train` and `night` create their store, so that a user's first command does not fail for lack of one. A store in
  * which lower is better would keep the worst policies, so the direction is checked every time.
  */

@@ -2,8 +2,7 @@
  * recipe_store.h: creates and checks stores of trials whose score is EM, the share of questions that are answered
  * correctly.
  */
-#ifndef CLI_RECIPE_STORE_H
-#define CLI_RECIPE_STORE_H
+#pragma once
 
 #include "cli.h"
 
@@ -15,5 +14,3 @@ int recipe_store_make(const char *dir);
 
 /* Refuses a store in which lower is better, or whose score has another name. Returns CLI_GO_ON or an exit status. */
 int recipe_store_check(struct lineage_store *store);
-
-#endif

@@ -1,4 +1,3 @@
-/* recipe_teacher.c: see recipe_teacher.h. */
 #include "recipe/recipe_teacher.h"
 
 #include <math.h>

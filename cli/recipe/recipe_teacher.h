@@ -5,8 +5,7 @@
  * with OpenAI's completions offer it). Retries, the key and what it means for the promises in schema/PROMISES.md are those of
  * the judge.
  */
-#ifndef CLI_RECIPE_TEACHER_H
-#define CLI_RECIPE_TEACHER_H
+#pragma once
 
 #include <trainer/train.h>
 
@@ -27,5 +26,3 @@ void recipe_teacher_close(struct recipe_teacher *teacher);
 
 /* A trainer_teacher_fn; context is the teacher. */
 enum trainer_status recipe_teacher_ask(void *context, struct trainer_teacher_batch *batch, struct trainer_error *err);
-
-#endif

@@ -1,6 +1,4 @@
 /*
- * rollout_print.c: see rollout_print.h.
- *
  * A rollout is printed turn by turn: what the policy asked, what the tool answered, and which credit the turn got.
  * Tokens are printed as the words of the environment.
  */

@@ -1,6 +1,5 @@
 /* rollout_print.h: prints one rollout turn by turn, as a table or as JSON. */
-#ifndef CLI_ROLLOUT_PRINT_H
-#define CLI_ROLLOUT_PRINT_H
+#pragma once
 
 #include <jansson.h>
 
@@ -17,5 +16,3 @@ json_t *rollout_trajectory(const struct trainer_recipe *recipe, const struct tra
 
 /* Returns a new reference to the rollout with all its numbers. */
 json_t *rollout_json(const struct trainer_recipe *recipe, const struct trainer_rollout *rollout);
-
-#endif

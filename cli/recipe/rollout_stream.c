@@ -1,6 +1,4 @@
 /*
- * rollout_stream.c: see rollout_stream.h.
- *
  * Numbers have nine digits, from which a float is read back exactly. Seeds are texts, because JSON's numbers are doubles in
  * many programs, which have 53 bits.
  */

@@ -2,8 +2,7 @@
  * rollout_stream.h: writes the token streams of a run to a file, one rollout per line
  * (schema/rollout.schema.json). Such a file can be a data set (`data.file` of an environment).
  */
-#ifndef CLI_ROLLOUT_STREAM_H
-#define CLI_ROLLOUT_STREAM_H
+#pragma once
 
 #include <stdio.h>
 
@@ -27,5 +26,3 @@ void rollout_stream_line(FILE *out, const struct trainer_recipe *recipe, int32_t
 
 /* NULL is allowed. */
 void rollout_stream_close(struct rollout_stream *stream);
-
-#endif

@@ -1,4 +1,3 @@
-/* night_recipes.c: see night_recipes.h. */
 #include "recipe_night/night_recipes.h"
 
 #include <inttypes.h>

@@ -1,9 +1,6 @@
 /* night_recipes.h: the recipes of the built-in trainer as trials of a night (sweep/recipe_trials.h). */
-#ifndef CLI_NIGHT_RECIPES_H
-#define CLI_NIGHT_RECIPES_H
+#pragma once
 
 #include "sweep/recipe_trials.h"
 
 extern const struct recipe_trials night_recipes;
-
-#endif

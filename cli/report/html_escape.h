@@ -6,8 +6,7 @@
  * ends, and without any character that is special in HTML, in an attribute in either kind of quotes, or in a script
  * element.
  */
-#ifndef REPORT_HTML_ESCAPE_H
-#define REPORT_HTML_ESCAPE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -20,5 +19,3 @@ void html_bytes(FILE *out, const char *text, size_t length, size_t max);
 
 /* Prints a JSON string with its quotes that may be inside a script element: < > & are written as \u00XX. */
 void html_json_string(FILE *out, const char *text, size_t max);
-
-#endif

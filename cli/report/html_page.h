@@ -3,8 +3,7 @@
  * hovering, selection and filters. The page refers to no other address, and its content-security policy allows only its
  * own style and script, by their digests. Without a script the page has the same content.
  */
-#ifndef REPORT_HTML_PAGE_H
-#define REPORT_HTML_PAGE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -26,5 +25,3 @@ void page_card(FILE *out, const struct model *model, size_t i);
 bool page_picture(FILE *out, const struct model *model, const char *name);
 /* Writes the names of the pictures: "morning, history, ...". Returns out. */
 const char *page_picture_names(char *out, size_t size);
-
-#endif

@@ -1,6 +1,4 @@
 /*
- * judged_attempts.c: see judged_attempts.h.
- *
  * The file belongs to the judge (cli/judge/cache.h), and its texts were written by policies, tools and models. A line that is
  * incomplete or lacks a member is passed over, as the cache does. Only the end of a long file is read: a page shows a few
  * answers, and a file of many nights would take longer to parse than everything else in the page.

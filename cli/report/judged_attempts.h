@@ -1,6 +1,5 @@
 /* judged_attempts.h: what a judge wrote about the steps of attempts, from the store's cache of answers. */
-#ifndef REPORT_JUDGED_ATTEMPTS_H
-#define REPORT_JUDGED_ATTEMPTS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -16,5 +15,3 @@ size_t judged_attempts_text(FILE *out, const char *text, size_t length, size_t s
  * the number of the store in the page.
  */
 void judged_attempts_print(FILE *out, const char *dir, size_t store);
-
-#endif

@@ -1,6 +1,5 @@
 /* page_file.h: writes a page to a file as a whole or not at all. */
-#ifndef REPORT_PAGE_FILE_H
-#define REPORT_PAGE_FILE_H
+#pragma once
 
 #include "report/html_page.h"
 
@@ -16,5 +15,3 @@ int page_file_write(const char *path, page_printer *print, const void *context, 
 /* Writes the report of one open store into its directory, as `lineage night --report` does. Returns CLI_GO_ON, or an
  * exit status on failure. */
 int page_file_beside(struct lineage_store *store);
-
-#endif

@@ -12,8 +12,7 @@
  * draw. It has its segments in data-d, where the script reads them and draws them on a canvas, and a picture of their
  * density for readers without a script.
  */
-#ifndef REPORT_PICTURE_H
-#define REPORT_PICTURE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -148,5 +147,3 @@ void picture_stores(FILE *out, const struct model *models, size_t n);
 
 /* Prints a paragraph, or in a separate file a picture, with the message. */
 void picture_nothing(const struct picture *p, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-#endif

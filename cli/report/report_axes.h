@@ -1,6 +1,5 @@
 /* report_axes.h: the parameters that vary, and how much of the score's variance each explains. */
-#ifndef REPORT_AXES_H
-#define REPORT_AXES_H
+#pragma once
 
 #include "report/report_model.h"
 
@@ -41,5 +40,3 @@ struct axis_importance {
 
 /* Returns false when out of memory. */
 bool axis_importance(struct axis_importance *out, const struct model *model, const struct model_axis *axis);
-
-#endif

@@ -1,6 +1,5 @@
 /* report_load.h: loads everything that a report shows of one store. */
-#ifndef REPORT_LOAD_H
-#define REPORT_LOAD_H
+#pragma once
 
 #include "report/report_model.h"
 
@@ -13,5 +12,3 @@ LINEAGE_NODISCARD enum lineage_status model_load(struct model *model, struct lin
  */
 LINEAGE_NODISCARD enum lineage_status model_set_since(struct model *model, const char *since, struct lineage_error *err);
 void model_release(struct model *model);
-
-#endif

@@ -2,8 +2,7 @@
  * report_model.h: a store as the pictures of a report need it: every trial with its place in the tree, in time and
  * among the parameters, in one arena. report_load.h fills it.
  */
-#ifndef REPORT_MODEL_H
-#define REPORT_MODEL_H
+#pragma once
 
 #include <lineage/compare.h>
 #include <lineage/knobs.h>
@@ -93,5 +92,3 @@ static inline double model_gain(const struct model *model, double a, double b)
 {
     return model->direction == LINEAGE_HIGHER ? a - b : b - a;
 }
-
-#endif

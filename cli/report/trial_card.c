@@ -17,6 +17,7 @@
 #include <lineage/snapshot.h>
 #include <lineage/text.h>
 
+#include "cli.h"
 #include "output/tree_diff.h"
 #include "report/html_escape.h"
 
@@ -275,13 +276,8 @@ static bool take_step(void *context, size_t n, const char *const *names, const c
         !lineage_number_parse(&value, texts[2], strlen(texts[2])) || !isfinite(value) || !isfinite(step))
         return true;
     if (!curves->n || strncmp(curves->all[curves->n - 1].key, texts[0], LINEAGE_NAME_MAX - 1) != 0) {
-        if (curves->n == curves->room) {
-            struct curve *more = realloc(curves->all, (curves->room + 32) * sizeof *more);
-            if (!more)
-                return curves->failed = true, false;
-            curves->all = more;
-            curves->room += 32;
-        }
+        if (!CLI_ROOM(curves->all, curves->n, curves->room))
+            return curves->failed = true, false;
         curves->all[curves->n] = (struct curve){.rank = rank_of(texts[0])};
         snprintf(curves->all[curves->n++].key, LINEAGE_NAME_MAX, "%s", texts[0]);
     }

@@ -2,8 +2,7 @@
  * trial_card.h: prints one trial in full: what it changed, hypothesis, parameters beside the parent's, notes, step
  * curves, information gain by turn, and the diff of its snapshot.
  */
-#ifndef REPORT_TRIAL_CARD_H
-#define REPORT_TRIAL_CARD_H
+#pragma once
 
 #include "report/picture.h"
 
@@ -13,5 +12,3 @@ void trial_card(const struct picture *p, size_t i, bool with_diff);
 /* Chooses the trials that a page shows in full: all of a small store, else the chain, the last night, the best and the
  * newest. Sets chosen[model.n]. */
 void cards_choose(const struct model *model, bool *chosen, size_t *n);
-
-#endif

@@ -1,6 +1,4 @@
 /*
- * abandoned_trial.c: see abandoned_trial.h.
- *
  * A trial that was killed together with its watcher has used time and measured something, and a night must know that it
  * was tried. The process that gets the lock on the trial's work directory appends its row.
  */

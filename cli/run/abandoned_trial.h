@@ -7,8 +7,7 @@
  * removed. The row has the name of the work directory as its job_name, so that no trial gets two rows. Trials of the Python
  * package have the same file, with "recorder": "python" and perhaps a "job_name" of their own.
  */
-#ifndef CLI_ABANDONED_TRIAL_H
-#define CLI_ABANDONED_TRIAL_H
+#pragma once
 
 #include "cli.h"
 #include "trial/trial_plan.h"
@@ -21,5 +20,3 @@ bool abandoned_trial_prepare(const char *dir, const struct trial_plan *plan);
  * removes the trial's directory. Returns CLI_GO_ON, or an exit status after printing the error.
  */
 int abandoned_trials_record(struct lineage_store *store);
-
-#endif

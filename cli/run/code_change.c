@@ -1,4 +1,3 @@
-/* code_change.c: see code_change.h. */
 #include "run/code_change.h"
 
 #include <limits.h>

@@ -1,6 +1,5 @@
 /* code_change.h: what a trial changed in the code of a repository, in a few words. */
-#ifndef CLI_CODE_CHANGE_H
-#define CLI_CODE_CHANGE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -20,5 +19,3 @@ void code_change_find(json_t *git, struct lineage_store *store, const char *pare
 /* Writes the piece of notes about it (lineage/code.h), or "" if the trial ran the code of the trial that it was compared with.
  * git may be NULL. */
 void code_change_note(char out[LINEAGE_CODE_NOTE_MAX], const json_t *git);
-
-#endif

@@ -1,4 +1,3 @@
-/* code_ref.c: see code_ref.h. */
 #include "run/code_ref.h"
 
 #include <errno.h>

@@ -1,6 +1,5 @@
 /* code_ref.h: keeps the code of a store's trials by refs in the user's repository (git/trial_ref.h). */
-#ifndef CLI_CODE_REF_H
-#define CLI_CODE_REF_H
+#pragma once
 
 #include <jansson.h>
 
@@ -40,5 +39,3 @@ bool code_ref_restore(const struct lineage_store *store, const struct lineage_tr
 
 /* Creates the ref that code_ref_remove has removed, if the commit still exists, unless the trial was run without refs. */
 void code_ref_take_back(const struct lineage_store *store, const char *exp_id);
-
-#endif

@@ -1,4 +1,3 @@
-/* command_artifacts.c: see command_artifacts.h. */
 #include "run/command_artifacts.h"
 
 #include <fts.h>

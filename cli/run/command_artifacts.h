@@ -1,6 +1,5 @@
 /* command_artifacts.h: the files that a command has to leave (--artifact). */
-#ifndef CLI_COMMAND_ARTIFACTS_H
-#define CLI_COMMAND_ARTIFACTS_H
+#pragma once
 
 #include "run/command_trial.h"
 #include "run/placeholders.h"
@@ -11,5 +10,3 @@
  */
 void command_artifacts_judge(struct trial_outcome *outcome, const struct command_trial *trial,
                              const struct command_values *values);
-
-#endif

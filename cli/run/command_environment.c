@@ -1,4 +1,3 @@
-/* command_environment.c: see command_environment.h. */
 #include "run/command_environment.h"
 
 #include <ctype.h>

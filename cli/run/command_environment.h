@@ -1,6 +1,5 @@
 /* command_environment.h: makes the arguments and the environment of a command for one run. */
-#ifndef CLI_COMMAND_ENVIRONMENT_H
-#define CLI_COMMAND_ENVIRONMENT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@ struct command_environment {
 bool command_environment_make(struct command_environment *made, const char *const *words, const char *const *more,
                               const struct command_values *values, const char *params, const char *parent);
 void command_environment_release(struct command_environment *made);
-
-#endif

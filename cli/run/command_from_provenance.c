@@ -1,4 +1,3 @@
-/* command_from_provenance.c: see command_from_provenance.h. */
 #include "run/command_from_provenance.h"
 
 #include <math.h>

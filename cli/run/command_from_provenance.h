@@ -1,6 +1,5 @@
 /* command_from_provenance.h: reads the settings of a command's trial from its run.json, to run the trial again. */
-#ifndef CLI_COMMAND_FROM_PROVENANCE_H
-#define CLI_COMMAND_FROM_PROVENANCE_H
+#pragma once
 
 #include "run/command_trial.h"
 
@@ -11,5 +10,3 @@
  * case.
  */
 bool command_from_provenance(struct command_trial *trial, const json_t *run, const char *dir);
-
-#endif

@@ -1,4 +1,3 @@
-/* command_options.c: see command_options.h. */
 #include "run/command_options.h"
 
 #include <errno.h>

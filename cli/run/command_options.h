@@ -1,6 +1,5 @@
 /* command_options.h: reads the settings of a command's trial from the options of `lineage run`. */
-#ifndef CLI_COMMAND_OPTIONS_H
-#define CLI_COMMAND_OPTIONS_H
+#pragma once
 
 #include "cli.h"
 #include "run/command_settings.h"
@@ -20,5 +19,3 @@ size_t command_options_list(struct poptOption *table, struct command_options *op
 
 /* Reads the options into the trial, which borrows from them. Returns false after printing which option is wrong. */
 bool command_options_read(struct command_trial *trial, struct command_options *options);
-
-#endif

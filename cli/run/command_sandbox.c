@@ -1,4 +1,3 @@
-/* command_sandbox.c: see command_sandbox.h. */
 #include "run/command_sandbox.h"
 
 #include <errno.h>

@@ -5,8 +5,7 @@
  * paths of --sandbox-write. The store, the evaluator and everything else are read-only. The places where this user keeps keys
  * (private_places.h) are empty for them, except for the paths of --sandbox-read.
  */
-#ifndef CLI_COMMAND_SANDBOX_H
-#define CLI_COMMAND_SANDBOX_H
+#pragma once
 
 #include "run/command_trial.h"
 #include "run/private_places.h"
@@ -40,5 +39,3 @@ bool command_sandbox_make(struct command_sandbox *made, const struct command_tri
 
 /* A zeroed struct is allowed. */
 void command_sandbox_release(struct command_sandbox *made);
-
-#endif

@@ -6,8 +6,7 @@
  * A setting of a plain kind is added by a member of struct command_trial, a line in the table and a line in the
  * schemas.
  */
-#ifndef CLI_COMMAND_SETTINGS_H
-#define CLI_COMMAND_SETTINGS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -63,5 +62,3 @@ bool command_setting_check(const struct command_setting *setting, const char *te
 
 /* Default seconds between TERM and KILL, and minutes until the warning that there is no score yet. */
 enum { COMMAND_GRACE_SECONDS = 10, COMMAND_SCORE_MINUTES = 10 };
-
-#endif

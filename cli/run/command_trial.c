@@ -1,4 +1,3 @@
-/* command_trial.c: see command_trial.h. */
 #include "run/command_trial.h"
 
 #include <stdio.h>

@@ -22,8 +22,7 @@
  *   files_beside_row          moves log and provenance to their places
  *   abandoned_trial           rows of trials whose watcher was killed
  */
-#ifndef CLI_COMMAND_TRIAL_H
-#define CLI_COMMAND_TRIAL_H
+#pragma once
 
 #include "cli.h"
 #include "trial/trial_request.h"
@@ -122,5 +121,3 @@ bool command_trial_inherit(struct command_trial *trial, struct lineage_store *st
 
 /* Frees what the trial owns; a zeroed trial is allowed. */
 void command_trial_release(struct command_trial *trial);
-
-#endif

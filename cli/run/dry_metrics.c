@@ -1,4 +1,3 @@
-/* dry_metrics.c: see dry_metrics.h. */
 #include "run/dry_metrics.h"
 
 #include <errno.h>

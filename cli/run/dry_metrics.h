@@ -4,8 +4,7 @@
  * The lines come from the command, which runs with its limits, its preflight, its evaluation and its seeds, or from a
  * saved log. They go through the reader of a real trial (metrics/metric_lines.h).
  */
-#ifndef CLI_DRY_METRICS_H
-#define CLI_DRY_METRICS_H
+#pragma once
 
 #include "cli.h"
 #include "trial/trial_job.h"
@@ -36,5 +35,3 @@ void dry_metrics_describe(const struct dry_metrics *dry, struct trial_outcome *o
  * read. Returns CLI_OK if there is a score of a command that finished, else CLI_NO after printing what is wrong.
  */
 int dry_metrics_print(const struct dry_metrics *dry, const struct trial_outcome *outcome, enum cli_format format);
-
-#endif

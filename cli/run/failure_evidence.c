@@ -1,6 +1,4 @@
 /*
- * failure_evidence.c: see failure_evidence.h.
- *
  * The output is split into lines without colours, boxes and the prefixes of launchers. Each process whose lines a launcher
  * prefixes is read alone, because the lines of several processes alternate. In the lines of a process each form of report is
  * searched for in turn. What a form needs is fixed text at the beginning of a line, so the cost is proportional to the

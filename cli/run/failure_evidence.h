@@ -6,8 +6,7 @@
  * sanitizers, and what parsers of arguments print. It reads through the prefixes that launchers write before each line, and
  * takes what a launcher or a shell says only if the program itself said nothing.
  */
-#ifndef CLI_FAILURE_EVIDENCE_H
-#define CLI_FAILURE_EVIDENCE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -19,5 +18,3 @@
  * of the command.
  */
 void failure_evidence_read(struct trial_outcome *outcome, const char *text, size_t n);
-
-#endif

@@ -1,4 +1,3 @@
-/* files_beside_row.c: see files_beside_row.h. */
 #include "run/files_beside_row.h"
 
 #include <errno.h>

@@ -4,8 +4,7 @@
  * The row's id is written into the work directory as soon as the store has chosen it, so that a process which finds the
  * directory after a kill can tell whether the row was appended.
  */
-#ifndef CLI_FILES_BESIDE_ROW_H
-#define CLI_FILES_BESIDE_ROW_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -24,5 +23,3 @@ void files_beside_row_put_work(const struct lineage_store *store, int dir, const
 
 /* Reads the id that was written into the work directory; returns false if there is none. */
 bool files_beside_row_id(char exp_id[LINEAGE_NAME_MAX], int dir);
-
-#endif

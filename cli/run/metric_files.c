@@ -1,4 +1,3 @@
-/* metric_files.c: see metric_files.h. */
 #include "run/metric_files.h"
 
 #include <ctype.h>

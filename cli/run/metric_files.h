@@ -6,8 +6,7 @@
  * command works and in the work directory of the trial. Such a file gives a score that was not printed, or the other digits of
  * one that was. If it contradicts the printed score, the printed one counts, and both are reported.
  */
-#ifndef CLI_METRIC_FILES_H
-#define CLI_METRIC_FILES_H
+#pragma once
 
 #include "run/command_trial.h"
 #include "run/placeholders.h"
@@ -43,5 +42,3 @@ bool metric_files_read(const struct metric_files *files, const struct command_va
  */
 void metric_files_discover(const struct metric_files *files, const struct command_values *values,
                            const struct lineage_number *printed, char *why, size_t size);
-
-#endif

@@ -1,4 +1,3 @@
-/* placeholders.c: see placeholders.h. */
 #include "run/placeholders.h"
 
 #include <inttypes.h>

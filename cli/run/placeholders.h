@@ -1,6 +1,5 @@
 /* placeholders.h: replaces {NAME} in the arguments of a command by values. */
-#ifndef CLI_PLACEHOLDERS_H
-#define CLI_PLACEHOLDERS_H
+#pragma once
 
 #include <lineage/store.h>
 
@@ -21,5 +20,3 @@ char *placeholders_replace(const char *text, const struct command_values *values
  */
 #define COMMAND_VALUE_MAX 192
 const char *command_value(char out[COMMAND_VALUE_MAX], const struct lineage_param *param);
-
-#endif

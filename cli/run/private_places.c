@@ -1,4 +1,3 @@
-/* private_places.c: see private_places.h. */
 #include "run/private_places.h"
 
 #include <limits.h>

@@ -4,8 +4,7 @@
  * The places are those of ssh, gpg, the clients of clouds and code hosts, package registries and PostgreSQL, the key of
  * `lineage` itself, and what containers mount for secrets. Root's list has the password hashes of the machine, too.
  */
-#ifndef CLI_PRIVATE_PLACES_H
-#define CLI_PRIVATE_PLACES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ bool private_places_find(struct private_places *found, const char *const *needed
 const char *private_places_cover(const struct private_places *found, const char *path);
 
 void private_places_release(struct private_places *found);
-
-#endif

@@ -1,6 +1,4 @@
 /*
- * protected_files.c: see protected_files.h.
- *
  * Files are compared by content. 128 bits of XXH3 suffice: an edited file does not get the same digest by chance, and an
  * attacker could as well edit the row. The inode and the time of the last change show a file that was edited, used and
  * restored: a program can set the modification time, but not this one.

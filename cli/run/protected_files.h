@@ -5,8 +5,7 @@
  * directory if the trial was started with one. The copy is what a planner's diff and the trial itself can reach, so it is
  * read-only, and it is written anew before the evaluation.
  */
-#ifndef CLI_PROTECTED_FILES_H
-#define CLI_PROTECTED_FILES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,5 +69,3 @@ bool protected_files_renew(struct protected_files *files, char *why, size_t size
 
 /* A zeroed struct is allowed. */
 void protected_files_release(struct protected_files *files);
-
-#endif

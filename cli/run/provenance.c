@@ -1,4 +1,3 @@
-/* provenance.c: see provenance.h. */
 #include "run/provenance.h"
 
 #include <ctype.h>

@@ -7,12 +7,11 @@
  *     parent.diff      the code of the parent, or of the best trial at the time, against this trial's
  *     untracked/       files that git neither tracks nor ignores, if they are few and small
  */
-#ifndef CLI_PROVENANCE_H
-#define CLI_PROVENANCE_H
+#pragma once
 
 #include "run/command_trial.h"
 
-#define PROVENANCE_POOL ".files" /* in provenance/ of the store: untracked files, by their contents (git/file_pool.h) */
+#define PROVENANCE_POOL ".files" /* in provenance/ of the store: untracked files, by their contents (git/work_tree_diff.c) */
 
 /*
  * Makes the directory RUNNING_PROVENANCE in the work directory and fills it. Files of stores are not recorded as
@@ -25,5 +24,3 @@ bool provenance_write(json_t **git, const char *workdir, struct lineage_store *s
 
 /* Whether the name [length] of a variable suggests that its value is secret. */
 bool provenance_is_secret(const char *name, size_t length);
-
-#endif

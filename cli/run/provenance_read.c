@@ -1,4 +1,3 @@
-/* provenance_read.c: see provenance_read.h. */
 #include "run/provenance_read.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* provenance_read.h: reads and prints the provenance of a trial. */
-#ifndef CLI_PROVENANCE_READ_H
-#define CLI_PROVENANCE_READ_H
+#pragma once
 
 #include <limits.h>
 
@@ -24,5 +23,3 @@ bool provenance_origin(json_t **run, char id[LINEAGE_NAME_MAX], const struct lin
 
 /* Prints the parts of run.json that users look for first, in the form of cli_show_trial. */
 void provenance_print(const json_t *run, const struct cli_screen *screen);
-
-#endif

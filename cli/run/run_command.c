@@ -1,6 +1,4 @@
 /*
- * run_command.c: see run_command.h.
- *
  * A trial has stages: a preflight, then a training and an evaluation for each seed. Each stage is a separate command
  * with its own limits, and the outcome distinguishes the stages: a failed preflight is not labelled as a crash, nor an
  * evaluation that takes too long as an overrun of the training.

@@ -1,6 +1,5 @@
 /* run_command.h: runs a command's trial and appends its row. */
-#ifndef CLI_RUN_COMMAND_H
-#define CLI_RUN_COMMAND_H
+#pragma once
 
 #include "cli.h"
 #include "run/command_trial.h"
@@ -15,5 +14,3 @@
  */
 int command_trial_run(struct lineage_store *store, const struct command_trial *trial, struct trial_outcome *outcome,
                       struct lineage_trial *row);
-
-#endif

@@ -1,6 +1,4 @@
 /*
- * run_log.c: see run_log.h.
- *
  * The log consists of several part files instead of a ring buffer in one file, so that a reader that follows the log
  * continues in the next part, and the text is in the right order even after a kill.
  */

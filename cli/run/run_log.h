@@ -5,8 +5,7 @@
  * log is on disk at every moment, so that it survives a crash of the machine. When the command has ended, the parts are
  * joined to one file.
  */
-#ifndef CLI_RUN_LOG_H
-#define CLI_RUN_LOG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ size_t run_log_copy(const struct run_log *log, uint64_t since, char out[RUN_LOG_
 
 /* The last non-empty lines, at most three, as one line that can be part of notes (free); NULL if there are none. */
 char *run_log_last_lines(const struct run_log *log);
-
-#endif

@@ -1,4 +1,3 @@
-/* sealed_copy.c: see sealed_copy.h. */
 #include "run/sealed_copy.h"
 
 #include <errno.h>

@@ -5,8 +5,7 @@
  * the trial, when no process of it is left, they are written into a new directory, read again, and compared. That directory
  * holds nothing else, so that a file which the trial has put beside the evaluator (json.py, conftest.py) is not found.
  */
-#ifndef CLI_SEALED_COPY_H
-#define CLI_SEALED_COPY_H
+#pragma once
 
 #include "run/protected_files.h"
 
@@ -45,5 +44,3 @@ void sealed_copy_remove(const struct sealed_copy *copy);
 
 /* A zeroed struct is allowed. */
 void sealed_copy_release(struct sealed_copy *copy);
-
-#endif

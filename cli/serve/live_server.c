@@ -9,27 +9,292 @@
 #include "serve/live_server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <limits.h>
+#include <math.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <lineage/move.h>
 
 #include "cli.h"
+#include "report/html_escape.h"
 #include "report/html_page.h"
 #include "report/report_load.h"
-#include "serve/kept_token.h"
 #include "serve/microhttpd.h"
 #include "serve/request_guard.h"
-#include "serve/running.h"
+#include "support/running_files.h"
+
+/* The running trials of a store, from their work directories. Each directory is locked, and holds the
+ * trial's events so far in LINEAGE_EVENTS_FILE, one JSON object per line (schema/events.schema.json).
+ * prints the running trials, from their work directoriesThe files were written by the
+ * trial, an arbitrary program, and are being written now: every size is bounded, and an incomplete last line is left
+ * for the next time. */
+
+/* READ_MAX: only the beginning of a longer file is read, which bounds the server's work. */
+enum { SHOWN = 8, READ_MAX = 4 << 20, KEYS = 6, POINTS = 4000, NAME = 64 };
+
+struct series {
+    char key[NAME];
+    size_t n;
+    double *value;
+};
+
+struct trial {
+    char name[256], phase[NAME];
+    json_int_t step, steps;
+    struct series series[KEYS];
+    size_t n_series;
+};
+
+/* ---- files ---- */
+
+/* The state is made of size and inode instead of the time, because an event always makes the file longer, while the
+ * time may not change within one tick of the clock. */
+static void add_state(void *context, int fd)
+{
+    uint64_t *state = context;
+    struct stat st = {0};
+    if (fd >= 0 && fstat(fd, &st) != 0)
+        st.st_size = 0;
+    *state = *state * 1000003u + (uint64_t)st.st_size + (uint64_t)st.st_ino + 1;
+}
+
+/* Returns a number that changes when the trials' events change. */
+static uint64_t running_state(const char *store)
+{
+    uint64_t state = 0;
+    running_each(store, add_state, &state);
+    return state;
+}
+
+/* ---- events ---- */
+
+/* Allocates a series when its key first occurs, because most trials report only two or three keys. */
+static struct series *series_of(struct trial *trial, const char *key)
+{
+    for (size_t i = 0; i < trial->n_series; i++)
+        if (strncmp(trial->series[i].key, key, NAME - 1) == 0)
+            return &trial->series[i];
+    if (trial->n_series == KEYS)
+        return NULL;
+    struct series *new = &trial->series[trial->n_series];
+    new->value = malloc(POINTS * sizeof *new->value);
+    if (!new->value)
+        return NULL;
+    snprintf(new->key, NAME, "%s", key);
+    trial->n_series++;
+    return new;
+}
+
+/* The latest event decides name, phase and step. Members with a wrong type are ignored, because trials use different
+ * schemas. */
+static void take_line(struct trial *trial, const json_t *line)
+{
+    static const char *const shown[] = {"score", "em", "reward", "loss", "entropy", "kl", "grad_norm", NULL};
+    const char *text = json_string_value(json_object_get(line, "name"));
+    if (text)
+        snprintf(trial->name, sizeof trial->name, "%s", text);
+    if ((text = json_string_value(json_object_get(line, "phase"))))
+        snprintf(trial->phase, sizeof trial->phase, "%s", text);
+    if (json_is_integer(json_object_get(line, "step"))) {
+        trial->step = json_integer_value(json_object_get(line, "step"));
+        trial->steps = json_integer_value(json_object_get(line, "steps"));
+    }
+    for (size_t k = 0; shown[k]; k++) {
+        const json_t *value = json_object_get(line, shown[k]);
+        struct series *series = json_is_number(value) ? series_of(trial, shown[k]) : NULL;
+        if (series && series->n < POINTS)
+            series->value[series->n++] = json_number_value(value);
+    }
+}
+
+/* Reads from the beginning each time, so that no state is kept for a trial that may be gone. */
+static void read_events(struct trial *trial, int fd)
+{
+    char *text = malloc(READ_MAX + 1);
+    size_t n = 0;
+    ssize_t got;
+    while (text && n < READ_MAX && (got = read(fd, text + n, READ_MAX - n)) > 0)
+        n += (size_t)got;
+    for (size_t at = 0; text && at < n;) {
+        const char *end = memchr(text + at, '\n', n - at);
+        if (!end)
+            break; /* a line that is still being written */
+        json_t *line = json_loadb(text + at, (size_t)(end - text) - at, JSON_REJECT_DUPLICATES, NULL);
+        if (json_is_object(line))
+            take_line(trial, line);
+        json_decref(line);
+        at = (size_t)(end - text) + 1;
+    }
+    free(text);
+}
+
+/* ---- printing ---- */
+
+static void print_series(FILE *out, const struct series *s)
+{
+    double low = INFINITY, high = -INFINITY;
+    /* As many points as the picture is wide; more would only make the page larger. */
+    size_t every = s->n / 150 + 1;
+    for (size_t i = 0; i < s->n; i++) {
+        low = fmin(low, s->value[i]);
+        high = fmax(high, s->value[i]);
+    }
+    fputs("<svg class=\"pic\" viewBox=\"0 0 190 72\" role=\"img\"><title>", out);
+    html_text(out, s->key, NAME);
+    fprintf(out, " so far</title><text class=\"axis\" x=\"4\" y=\"11\">");
+    html_text(out, s->key, 20);
+    fprintf(out, "</text><text class=\"row end strong\" x=\"186\" y=\"11\">%.4g</text><path class=\"curve\" d=\"",
+            s->value[s->n - 1]);
+    for (size_t i = 0; i < s->n; i++)
+        if (i % every == 0 || i + 1 == s->n)
+            fprintf(out, "%c%.4g %.4g", i ? 'L' : 'M', 4 + 182.0 * (double)i / (double)(s->n > 1 ? s->n - 1 : 1),
+                    66 - 46 * (high > low ? (s->value[i] - low) / (high - low) : 0.5));
+    fputs("\"/></svg>\n", out);
+}
+
+struct printing {
+    FILE *out;
+    int n;
+};
+
+static void print_trial(void *context, int fd)
+{
+    struct printing *printing = context;
+    struct trial *trial = calloc(1, sizeof *trial);
+    FILE *out = printing->out;
+    /* A night with many parallel trials would fill the page; further ones are left out. */
+    if (!trial || printing->n++ >= SHOWN) {
+        free(trial);
+        return;
+    }
+    if (fd >= 0)
+        read_events(trial, fd);
+    fputs("<section class=\"running\"><h2>Running: ", out);
+    html_text(out, trial->name[0] ? trial->name : "a trial", 120);
+    fputs("</h2><p class=\"how\">", out);
+    html_text(out, trial->phase[0] ? trial->phase : fd < 0 ? "it does not report its progress" : "starting", NAME);
+    if (trial->steps > 0)
+        fprintf(out, ", step %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT, trial->step, trial->steps);
+    fputs("</p><div class=\"curves\">", out);
+    for (size_t i = 0; i < trial->n_series; i++) {
+        if (trial->series[i].n)
+            print_series(out, &trial->series[i]);
+        free(trial->series[i].value);
+    }
+    fputs("</div></section>\n", out);
+    free(trial);
+}
+
+/* Prints the trials as HTML with their curves, or a remark if there are none. `named`: with the path of the store. */
+static void running_print(FILE *out, const char *store, bool named)
+{
+    struct printing printing = {.out = out};
+    if (named) {
+        fputs("<p class=\"how\">", out);
+        html_text(out, store, 300);
+        fputs("</p>", out);
+    }
+    running_each(store, print_trial, &printing);
+    if (!printing.n)
+        fputs("<p class=\"how\">No trial is running in this store, according to its work directories.</p>\n", out);
+}
+
+/* The token of `lineage serve` in the user's state directory, so that a page reconnects to a server that was
+ * started again.
+ * keeps the token of `lineage serve`The token opens the stores of this user to every
+ * process of the machine, so a file that others can read or that they own is never used. */
+
+static bool token_path(char out[PATH_MAX])
+{
+    const char *base = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    int n = base && base[0] == '/'   ? snprintf(out, PATH_MAX, "%s/lineage/serve_token", base)
+            : home && home[0] == '/' ? snprintf(out, PATH_MAX, "%s/.local/state/lineage/serve_token", home)
+                                     : -1;
+    return n > 0 && n < PATH_MAX;
+}
+
+static void make_parents(const char *path)
+{
+    char copy[PATH_MAX];
+    snprintf(copy, sizeof copy, "%s", path);
+    for (char *slash = copy + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        mkdir(copy, 0700);
+        *slash = '/';
+    }
+}
+
+/* Only GUARD_TOKEN digits and a line end, in a regular file of this user that nobody else can open, are a token. */
+static bool read_token(struct guard *guard, const char *path)
+{
+    char text[GUARD_TOKEN + 2] = "";
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool good = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 077) &&
+                st.st_size == GUARD_TOKEN + 1 && read(fd, text, GUARD_TOKEN + 1) == GUARD_TOKEN + 1 &&
+                strspn(text, "0123456789abcdef") == GUARD_TOKEN && text[GUARD_TOKEN] == '\n';
+    if (fd >= 0)
+        close(fd);
+    if (good) {
+        memcpy(guard->token, text, GUARD_TOKEN);
+        guard->token[GUARD_TOKEN] = '\0';
+    }
+    return good;
+}
+
+/* Writes the token under another name first, so that no server reads half of it. link fails if the name exists, which
+ * decides between two servers that start at once; rename replaces a token that is to be forgotten. */
+static bool write_token(const struct guard *guard, const char *path, bool replace)
+{
+    char fresh[PATH_MAX + 24];
+    make_parents(path);
+    snprintf(fresh, sizeof fresh, "%s.%ld", path, (long)getpid());
+    unlink(fresh);
+    FILE *out = cli_private_file(fresh);
+    bool ok = out && fprintf(out, "%s\n", guard->token) == GUARD_TOKEN + 1 && fflush(out) == 0;
+    if (out)
+        ok = fclose(out) == 0 && ok;
+    ok = ok && (replace ? rename(fresh, path) == 0 : link(fresh, path) == 0);
+    unlink(fresh);
+    return ok;
+}
+
+/* Fills guard->token from ${XDG_STATE_HOME:-~/.local/state}/lineage/serve_token. If the file does not exist, or `fresh` is
+ * set, makes a new token and writes it there; of two servers that start at once, both get the same one. Without a file that
+ * only this user can read and write, the token is new and is not kept; *kept says which. Returns false if the system has no
+ * random numbers. */
+static bool token_keep(struct guard *guard, bool fresh, bool *kept)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    bool named = token_path(path);
+    *kept = true;
+    if (named && !fresh && read_token(guard, path))
+        return true;
+    if (!guard_make_token(guard))
+        return false;
+    /* A file that is not a token of this user alone is replaced, because its token may be known to others. */
+    bool replace = fresh || (named && lstat(path, &st) == 0);
+    *kept = named && (write_token(guard, path, replace) || (!replace && read_token(guard, path)));
+    return true;
+}
+
+/* ---- the server ---- */
 
 enum {
     CONNECTIONS = 64,

@@ -1,6 +1,5 @@
 /* live_server.h: serves stores on localhost: the page of `lineage report` and its updates. It only reads. */
-#ifndef SERVE_LIVE_SERVER_H
-#define SERVE_LIVE_SERVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ struct server_options {
 
 /* Serves until SIGINT, SIGTERM or SIGHUP. Prints the address on stdout when it is ready. Returns an exit status. */
 int server_run(const struct server_options *options);
-
-#endif

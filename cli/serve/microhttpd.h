@@ -2,8 +2,7 @@
  * microhttpd.h: the functions of libmicrohttpd that the server calls, looked up when it starts. If the library were
  * linked, every `lineage best` would load it and the TLS library behind it, which takes longer than the answer.
  */
-#ifndef SERVE_MICROHTTPD_H
-#define SERVE_MICROHTTPD_H
+#pragma once
 
 #include <microhttpd.h>
 
@@ -26,5 +25,3 @@ struct microhttpd {
 /* Returns CLI_GO_ON, or an exit status after naming the missing package. */
 int microhttpd_load(struct microhttpd *http);
 void microhttpd_unload(struct microhttpd *http);
-
-#endif

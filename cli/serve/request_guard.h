@@ -3,8 +3,7 @@
  * localhost, but it cannot choose Host (which stops a name that was rebound to 127.0.0.1), cannot hide its Origin or
  * the site that Sec-Fetch-Site states, and does not know the token.
  */
-#ifndef SERVE_REQUEST_GUARD_H
-#define SERVE_REQUEST_GUARD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -33,5 +32,3 @@ bool guard_site_ok(const char *site);
 
 /* Whether the token is right. Its time does not depend on how many digits are right. */
 bool guard_token_ok(const struct guard *guard, const char *token);
-
-#endif

@@ -1,6 +1,4 @@
 /*
- * claims.c: see claims.h.
- *
  * A worker claims a trial, reads the rows once more, since another worker may have finished the trial before the claim,
  * runs it, appends its row, and ends the claim. If a claim is lost while its trial runs, the only cost is time: another
  * worker may run the trial as well, and the first row counts.

@@ -4,8 +4,7 @@
  * A night that runs alone claims its trials as well, as the only worker, so that there is only one way to start a
  * trial.
  */
-#ifndef CLI_CLAIMS_H
-#define CLI_CLAIMS_H
+#pragma once
 
 #include <lineage/queue.h>
 
@@ -60,5 +59,3 @@ int claims_clear(struct claims *claims);
  * status.
  */
 int claims_status(enum lineage_status status, const struct lineage_error *err);
-
-#endif

@@ -1,4 +1,3 @@
-/* lease.c: see lease.h. */
 #include "share/lease.h"
 
 #include <errno.h>

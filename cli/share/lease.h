@@ -6,8 +6,7 @@
  * time. The thread opens a store of its own, but only after a third of a lease, so that a short copy costs nothing. No
  * process may be started while the thread runs.
  */
-#ifndef CLI_LEASE_H
-#define CLI_LEASE_H
+#pragma once
 
 #include "share/claims.h"
 #include "trial/run_and_append.h"
@@ -30,5 +29,3 @@ struct trial_alive lease_of_running(struct lease *lease);
  */
 void lease_hold(struct lease *lease);
 void lease_let_go(struct lease *lease);
-
-#endif

@@ -1,4 +1,3 @@
-/* other_workers.c: see other_workers.h. */
 #include "share/other_workers.h"
 
 #include <math.h>

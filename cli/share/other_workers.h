@@ -1,6 +1,5 @@
 /* other_workers.h: counts the trials that other workers of a night are running, and waits for them. */
-#ifndef CLI_OTHER_WORKERS_H
-#define CLI_OTHER_WORKERS_H
+#pragma once
 
 #include <poll.h>
 
@@ -29,5 +28,3 @@ int other_workers_count(struct other_workers *others, const struct claims *claim
  * at the end of a list a thousand workers do not all look again after each row.
  */
 void other_workers_wait(struct claims *claims, double seconds, struct pollfd *fds, size_t n);
-
-#endif

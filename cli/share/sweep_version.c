@@ -1,4 +1,3 @@
-/* sweep_version.c: see sweep_version.h. */
 #include "share/sweep_version.h"
 
 #include <inttypes.h>

@@ -5,8 +5,7 @@
  * night, and nobody notices. So each claim carries the digest of its worker's sweep (night_sweep.digest), and a worker stops if
  * a claim of the same night has another one.
  */
-#ifndef CLI_SWEEP_VERSION_H
-#define CLI_SWEEP_VERSION_H
+#pragma once
 
 #include "share/claims.h"
 
@@ -33,5 +32,3 @@ int sweep_version_claimed(struct claims *claims, size_t i);
 /* Writes the piece of notes by which a row of a shared night names its worker's program and sweep; "" for a night that runs
  * alone. Returns out. */
 const char *sweep_version_notes(char out[SWEEP_VERSION_NOTES_MAX], const struct claims *claims);
-
-#endif

@@ -4,8 +4,7 @@
  * ssh-keygen makes and checks the signatures, because users have keys of ssh, with agents and hardware behind them, and anybody
  * can check such a signature without lineage.
  */
-#ifndef CLI_SIGNED_HEAD_H
-#define CLI_SIGNED_HEAD_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -50,5 +49,3 @@ int signed_head_make(struct lineage_store *store, bool redacted, bool may_ask, s
 
 /* At the end of a night: signs if a key is configured. A failure is reported and is not one of the night. */
 void signed_head_after_night(struct lineage_store *store);
-
-#endif

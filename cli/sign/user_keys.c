@@ -1,4 +1,3 @@
-/* user_keys.c: see user_keys.h. */
 #include "sign/user_keys.h"
 
 #include <errno.h>

@@ -6,8 +6,7 @@
  *     ${XDG_CONFIG_HOME:-~/.config}/lineage/allowed_signers   public keys, in the format of ssh-keygen(1)
  *     ${XDG_STATE_HOME:-~/.local/state}/lineage/signed_heads  the last signed head of each store
  */
-#ifndef CLI_USER_KEYS_H
-#define CLI_USER_KEYS_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -41,5 +40,3 @@ bool user_head_find(struct user_head *head, const char *store);
 
 /* Replaces the head of a store. Failing to write it is reported and not an error. */
 void user_head_keep(const struct user_head *head, const char *store);
-
-#endif

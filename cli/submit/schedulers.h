@@ -1,6 +1,5 @@
 /* schedulers.h: the texts for the schedulers (submit.h). Each returns CLI_GO_ON, or an exit status after printing an error. */
-#ifndef CLI_SCHEDULERS_H
-#define CLI_SCHEDULERS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -9,5 +8,3 @@
 int submit_slurm_write(FILE *out, const struct submission *submission);
 int submit_kubernetes_write(FILE *out, const struct submission *submission);
 int submit_ssh_write(FILE *out, const struct submission *submission);
-
-#endif

@@ -1,6 +1,5 @@
 /* submission.h: workers of a night that are to be given to a scheduler. */
-#ifndef CLI_SUBMISSION_H
-#define CLI_SUBMISSION_H
+#pragma once
 
 #include "sweep/night_sweep.h"
 
@@ -18,5 +17,3 @@ struct submission {
     const char *const *extra;   /* for slurm: more options of sbatch, ended by NULL; NULL: none */
     bool print;                 /* print the text instead of submitting it */
 };
-
-#endif

@@ -1,4 +1,3 @@
-/* submit.c: see submit.h. */
 #include "submit/submit.h"
 
 #include <errno.h>

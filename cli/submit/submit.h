@@ -11,8 +11,7 @@
  *   submit_ssh          one worker per host
  *   worker_command      the command line of a worker
  */
-#ifndef CLI_SUBMIT_H
-#define CLI_SUBMIT_H
+#pragma once
 
 #include "submit/submission.h"
 
@@ -21,5 +20,3 @@ bool submit_knows(const char *scheduler);
 
 /* Prints or submits the workers. Returns CLI_OK or an exit status. */
 int submit_night(const char *scheduler, const struct submission *submission);
-
-#endif

@@ -1,4 +1,3 @@
-/* worker_command.c: see worker_command.h. */
 #include "submit/worker_command.h"
 
 #include <ctype.h>

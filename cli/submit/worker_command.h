@@ -1,6 +1,5 @@
 /* worker_command.h: what is common to the texts for all schedulers: a name, and the command line of a worker. */
-#ifndef CLI_WORKER_COMMAND_H
-#define CLI_WORKER_COMMAND_H
+#pragma once
 
 #include <jansson.h>
 #include <stdio.h>
@@ -16,5 +15,3 @@ void worker_command_write(FILE *out, const struct submission *submission, const 
 
 /* The same as a JSON list of words, with another path of the sweep. NULL when out of memory. */
 json_t *worker_command_json(const struct submission *submission, const char *sweep_path, const char *hours);
-
-#endif

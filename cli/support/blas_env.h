@@ -8,8 +8,7 @@
  * The settings must be in the environment when the program is loaded and be removed afterwards: the commands that a
  * trial or a night runs must find the user's environment.
  */
-#ifndef CLI_BLAS_ENV_H
-#define CLI_BLAS_ENV_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -46,5 +45,3 @@ bool blas_env_use_level(const char *name);
 
 /* Sets the kernels and the level that a text of trainer_kernels names ("OpenBLAS 0.3.21 Zen, AVX2"). */
 bool blas_env_use_kernels(const char *reported);
-
-#endif

@@ -6,8 +6,7 @@
  * because a value follows. Everything is derived from the option tables, so shells know exactly the options that the
  * command has.
  */
-#ifndef SUPPORT_COMPLETE_H
-#define SUPPORT_COMPLETE_H
+#pragma once
 
 #include "cli.h"
 
@@ -35,5 +34,3 @@ void complete_ids(const struct completion *c);
 void complete_params(const struct completion *c, const char *suffix);
 void complete_param_values(const struct completion *c, const char *param, size_t length);
 void complete_specialists(const struct completion *c);
-
-#endif

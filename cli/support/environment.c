@@ -1,4 +1,3 @@
-/* environment.c: see environment.h. */
 #define _GNU_SOURCE /* strcasestr */
 #include "support/environment.h"
 

@@ -1,6 +1,5 @@
 /* environment.h: failures for which a machine is to blame, and not what was tried on it. */
-#ifndef CLI_ENVIRONMENT_H
-#define CLI_ENVIRONMENT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@ const char *cli_cause_words(const char *text, enum lineage_cause *cause, bool *l
 
 /* Whether a message or notes (NULL: none) say that the machine lacks something, such as a module or room on its disk. */
 bool cli_blames_environment(const char *text);
-
-#endif

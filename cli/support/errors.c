@@ -5,6 +5,7 @@
  * agent that reads a terminal's log uses it to tell messages from results.
  */
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <lineage/render.h>
@@ -38,6 +39,20 @@ int cli_error(enum cli_exit status, const char *format, ...)
     va_end(args);
     cli_say(text);
     return (int)status;
+}
+
+bool cli_room(void *items, size_t n, size_t *capacity, size_t size)
+{
+    size_t wanted = *capacity ? 2 * *capacity : 64;
+    void *at;
+    if (n < *capacity)
+        return true;
+    memcpy(&at, items, sizeof at);
+    if (wanted > SIZE_MAX / size || !(at = realloc(at, wanted * size)))
+        return false;
+    memcpy(items, &at, sizeof at);
+    *capacity = wanted;
+    return true;
 }
 
 int cli_no_memory(void)

@@ -1,4 +1,3 @@
-/* launchers.c: see launchers.h. */
 #include "support/launchers.h"
 
 #include <limits.h>

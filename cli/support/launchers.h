@@ -1,6 +1,5 @@
 /* launchers.h: programs that start a training and do not pass TERM on to it (the table in cli/man/nights.md). */
-#ifndef CLI_LAUNCHERS_H
-#define CLI_LAUNCHERS_H
+#pragma once
 
 enum { LAUNCHER_WORDS_MAX = 32 };
 
@@ -9,5 +8,3 @@ enum { LAUNCHER_WORDS_MAX = 32 };
  * trial, the training runs on. Scripts are looked for in dir.
  */
 void launchers_warn(const char *const *words, const char *dir);
-
-#endif

@@ -4,8 +4,7 @@
  * The programs themselves write the pages during the build (cli/man), so that a page lists exactly the options of its
  * command. The build replaces @DATE@ by the date.
  */
-#ifndef SUPPORT_MANUAL_H
-#define SUPPORT_MANUAL_H
+#pragma once
 
 #include "cli.h"
 
@@ -35,5 +34,3 @@ void manual_item(FILE *out, const char *term, const char *text);
 
 /* Writes the page lineage-COMMAND(1). */
 void manual_of_command(FILE *out, const struct cli_command *command, const char *summary, const struct poptOption *options);
-
-#endif

@@ -2,8 +2,7 @@
  * program.h: where the programs are: the running one, and `lineage-train`, which `lineage` becomes for the trainer and
  * the kernels.
  */
-#ifndef CLI_PROGRAM_H
-#define CLI_PROGRAM_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -29,5 +28,3 @@ bool program_command(char path[PATH_MAX]);
  * an exit status.
  */
 int program_become_trainer(int argc, const char **argv);
-
-#endif

@@ -5,8 +5,7 @@
  * "hypothesis", "parent" and "specialist"). `lineage-train` and the Python package write
  * these files; `lineage serve` and `lineage suggest` read them.
  */
-#ifndef CLI_RUNNING_FILES_H
-#define CLI_RUNNING_FILES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -39,5 +38,3 @@ FILE *running_open(int dir, const char *name, long long max_bytes);
 
 /* Visits each trial whose process still runs, with a descriptor of its events file, or -1 if it cannot be opened. */
 void running_each(const char *store, void (*visit)(void *context, int events), void *context);
-
-#endif

@@ -2,8 +2,7 @@
  * running_trials.h: the running trials of a store: those on this machine, from their work directories, and those of nights on
  * other machines, of which only the claim is known.
  */
-#ifndef CLI_RUNNING_TRIALS_H
-#define CLI_RUNNING_TRIALS_H
+#pragma once
 
 #include <lineage/queue.h>
 
@@ -33,5 +32,3 @@ struct running_trials {
 /* Release *trials in any case. */
 enum lineage_status running_trials_load(struct running_trials *trials, struct lineage_store *store, struct lineage_error *err);
 void running_trials_release(struct running_trials *trials);
-
-#endif

@@ -1,4 +1,3 @@
-/* secrets.c: see secrets.h. */
 #define _GNU_SOURCE /* FNM_CASEFOLD */
 #include "support/secrets.h"
 

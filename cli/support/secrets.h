@@ -4,8 +4,7 @@
  * No rule finds every secret. These are made so that an ordinary setting of a training run is never taken for one: max_tokens,
  * key_dim, token_budget and pad_token are settings.
  */
-#ifndef CLI_SECRETS_H
-#define CLI_SECRETS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -38,5 +37,3 @@ bool secret_name(const char *name, size_t length);
  * options with a secret_name, and tokens of known forms are replaced by SECRET_MASK. NULL when out of memory; free it.
  */
 char *secret_masked(const char *text);
-
-#endif

@@ -1,4 +1,3 @@
-/* shell_word.c: see shell_word.h. */
 #include "support/shell_word.h"
 
 #include <stdbool.h>

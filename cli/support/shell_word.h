@@ -1,10 +1,7 @@
 /* shell_word.h: prints words of a command line so that a shell reads them back. */
-#ifndef CLI_SHELL_WORD_H
-#define CLI_SHELL_WORD_H
+#pragma once
 
 #include <stdio.h>
 
 /* Prints a blank and the word, quoted if necessary. */
 void shell_word_write(FILE *out, const char *word);
-
-#endif

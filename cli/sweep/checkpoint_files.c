@@ -1,4 +1,3 @@
-/* checkpoint_files.c: see checkpoint_files.h. */
 #include "sweep/checkpoint_files.h"
 
 #include <inttypes.h>

@@ -3,8 +3,7 @@
  * store: KEY.ckpt for a trial, warm-DIGEST.ckpt for a shared warm start. A store on a server also keeps them on the
  * server.
  */
-#ifndef CLI_CHECKPOINT_FILES_H
-#define CLI_CHECKPOINT_FILES_H
+#pragma once
 
 #include "sweep/trial_list.h"
 
@@ -20,5 +19,3 @@ void checkpoint_file(char out[NIGHT_PATH_MAX], const struct trial_list *list, si
  */
 void checkpoint_file_send(const struct trial_list *list, const char *path);
 void checkpoint_file_fetch(const struct trial_list *list, const char *path);
-
-#endif

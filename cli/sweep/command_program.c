@@ -1,4 +1,3 @@
-/* command_program.c: see command_program.h. */
 #include "sweep/command_program.h"
 
 #include <inttypes.h>

@@ -5,8 +5,7 @@
  * The row of each such trial names it in a piece of its notes, `program KEY`. A failure says nothing about a setting once
  * the command, a flag or a file was changed, and a score of another program cannot be compared.
  */
-#ifndef CLI_COMMAND_PROGRAM_H
-#define CLI_COMMAND_PROGRAM_H
+#pragma once
 
 #include "sweep/night_sweep.h"
 
@@ -17,5 +16,3 @@ uint64_t command_files_digest(const struct night_sweep *sweep);
 
 /* Writes the key for the settings of a trial (NULL: for the sweep's own), and returns out. */
 const char *command_program(char out[COMMAND_PROGRAM_MAX], const struct night_sweep *sweep, const json_t *spec);
-
-#endif

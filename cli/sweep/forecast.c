@@ -1,4 +1,3 @@
-/* forecast.c: see forecast.h. */
 #include "sweep/forecast.h"
 
 #include <math.h>

@@ -4,8 +4,7 @@
  * Trials of a sweep differ in length, so the length of one trial says little about the next. The time per unit of work
  * does carry over, and a recipe determines how many units of work its trial has.
  */
-#ifndef CLI_FORECAST_H
-#define CLI_FORECAST_H
+#pragma once
 
 #include "sweep/trial_list.h"
 
@@ -23,5 +22,3 @@ double forecast_seconds(const struct trial_list *list, size_t i, bool *warms_up)
 
 /* Seconds that a proposed trial, which is not in the list yet, will take. */
 double forecast_proposal(const struct trial_list *list, const struct night_trial *trial);
-
-#endif

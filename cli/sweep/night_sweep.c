@@ -1,4 +1,3 @@
-/* night_sweep.c: see night_sweep.h. */
 #include "sweep/night_sweep.h"
 
 #include <stdlib.h>

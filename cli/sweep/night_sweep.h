@@ -17,8 +17,7 @@
  *   replicate_trial     a trial that runs another one again
  *   forecast            how many seconds a trial will take
  */
-#ifndef CLI_NIGHT_SWEEP_H
-#define CLI_NIGHT_SWEEP_H
+#pragma once
 
 #include <lineage/queue.h>
 
@@ -100,5 +99,3 @@ void night_trial_release(struct night_trial *trial);
 
 /* Gives a trial that repeats another one a key of its own. Called again, it gives the next such key. */
 void night_trial_rekey(struct night_trial *trial);
-
-#endif

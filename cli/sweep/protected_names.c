@@ -1,6 +1,4 @@
 /*
- * protected_names.c: see protected_names.h.
- *
  * A trial that overwrites its evaluator is disqualified, and so the next trial would begin with the evaluator that it left.
  * Therefore the night compares the files with those of its start before each trial.
  */

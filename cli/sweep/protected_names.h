@@ -3,8 +3,7 @@
  *
  * A name means a file where the commands work, a file that the sweep puts into each work directory (`files`), or both.
  */
-#ifndef CLI_PROTECTED_NAMES_H
-#define CLI_PROTECTED_NAMES_H
+#pragma once
 
 #include "sweep/night_sweep.h"
 
@@ -25,5 +24,3 @@ int protected_names_check(struct night_sweep *sweep);
 
 /* Returns false, with the reason in why, if the protected files are not those that protected_names_check has read. */
 bool protected_names_same(const struct night_sweep *sweep, char why[NIGHT_WHY_MAX]);
-
-#endif

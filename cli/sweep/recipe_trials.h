@@ -4,8 +4,7 @@
  * Nights of commands must work where the trainer is not installed, so the rooms of a night know recipes only by this table.
  * `lineage-train` has one (night_with_trainer.c in cli/recipe_night); `lineage` has none and becomes lineage-train for a sweep of recipes.
  */
-#ifndef CLI_RECIPE_TRIALS_H
-#define CLI_RECIPE_TRIALS_H
+#pragma once
 
 #include "sweep/night_sweep.h"
 #include "trial/run_and_append.h"
@@ -50,5 +49,3 @@ struct recipe_trials {
     bool (*run_warm_start)(const char *store_dir, struct trial_request *request, const struct recipe_start *start,
                            struct trial_outcome *outcome);
 };
-
-#endif

@@ -1,4 +1,3 @@
-/* replicate_trial.c: see replicate_trial.h. */
 #include "sweep/replicate_trial.h"
 
 #include <stdlib.h>

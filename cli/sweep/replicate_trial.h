@@ -4,8 +4,7 @@
  * The settings are those of the listed or proposed trial whose key the row has. If this process has not seen that trial,
  * because another night or worker proposed it, they are taken from the row's parameters.
  */
-#ifndef CLI_REPLICATE_TRIAL_H
-#define CLI_REPLICATE_TRIAL_H
+#pragma once
 
 #include "sweep/trial_list.h"
 
@@ -19,5 +18,3 @@ bool replicate_is_default(const struct night_sweep *sweep);
  * with the reason in why, if the trial cannot run again here; or an exit status.
  */
 int replicate_trial_add(struct trial_list *list, const char *exp_id, size_t again, size_t *i, char why[NIGHT_WHY_MAX]);
-
-#endif

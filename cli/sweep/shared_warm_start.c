@@ -1,4 +1,3 @@
-/* shared_warm_start.c: see shared_warm_start.h. */
 #include "sweep/shared_warm_start.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 /* shared_warm_start.h: the warm start that several recipes of a night have in common, which is trained only once. */
-#ifndef CLI_SHARED_WARM_START_H
-#define CLI_SHARED_WARM_START_H
+#pragma once
 
 #include "sweep/trial_list.h"
 
@@ -12,5 +11,3 @@ bool warm_start_is_shared(const struct trial_list *list, size_t i);
 
 /* Whether that shared warm start has been trained. */
 bool warm_start_exists(const struct trial_list *list, size_t i);
-
-#endif

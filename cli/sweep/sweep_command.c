@@ -1,4 +1,3 @@
-/* sweep_command.c: see sweep_command.h. */
 #include "sweep/sweep_command.h"
 
 #include <math.h>

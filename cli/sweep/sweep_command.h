@@ -1,6 +1,5 @@
 /* sweep_command.h: turns a trial of a sweep of commands, given as JSON, into the command to run. */
-#ifndef CLI_SWEEP_COMMAND_H
-#define CLI_SWEEP_COMMAND_H
+#pragma once
 
 #include <jansson.h>
 
@@ -11,5 +10,3 @@
  * Returns false when out of memory; call command_trial_release in either case.
  */
 bool sweep_command_read(struct command_trial *trial, const json_t *spec, const char *const *environment);
-
-#endif

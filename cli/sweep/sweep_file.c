@@ -1,6 +1,4 @@
 /*
- * sweep_file.c: see sweep_file.h.
- *
  * A proposed recipe becomes a sweep of one trial, built as JSON: the file's recipe and base, and the proposal as a
  * grid of one point. So the trainer checks a proposal exactly as it checks a file, with the same messages, and a
  * proposed trial gets the same key as a listed trial with these settings.

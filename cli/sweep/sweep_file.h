@@ -1,6 +1,5 @@
 /* sweep_file.h: reads a sweep file, and turns proposals into trials. */
-#ifndef CLI_SWEEP_FILE_H
-#define CLI_SWEEP_FILE_H
+#pragma once
 
 #include "sweep/night_sweep.h"
 
@@ -19,5 +18,3 @@ bool night_sweep_make(struct night_trial *trial, const struct night_sweep *sweep
 
 /* Writes the value that a trial has in each range if its proposal does not set it; fallback [space.n]. */
 void night_sweep_defaults(struct lineage_number *fallback, const struct night_sweep *sweep);
-
-#endif

@@ -1,4 +1,3 @@
-/* sweep_of_commands.c: see sweep_of_commands.h. */
 #include "sweep/sweep_of_commands.h"
 
 #include <inttypes.h>

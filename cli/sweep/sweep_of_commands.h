@@ -6,8 +6,7 @@
  * Its key is a digest of that object without the settings that do not change the result (name, hypothesis, expectation,
  * time limits), so a trial is recognized even if other parts of the file change.
  */
-#ifndef CLI_SWEEP_OF_COMMANDS_H
-#define CLI_SWEEP_OF_COMMANDS_H
+#pragma once
 
 #include "sweep/night_sweep.h"
 
@@ -20,5 +19,3 @@ int night_command_read(struct night_sweep *sweep);
 /* night_sweep_make (sweep_file.h) for a sweep of commands. */
 bool night_command_make(struct night_trial *trial, const struct night_sweep *sweep, const json_t *proposal,
                         char why[NIGHT_WHY_MAX]);
-
-#endif

@@ -1,6 +1,4 @@
 /*
- * sweep_words.c: see sweep_words.h.
- *
  * Braces without the name of a parameter stay in a command, because shells, JSON and Python use braces too. So a typo is
  * only certain if the parameter that was meant is used nowhere.
  */

@@ -1,6 +1,5 @@
 /* sweep_words.h: compares the placeholders in the words of a sweep's commands with its parameters, before a night starts. */
-#ifndef CLI_SWEEP_WORDS_H
-#define CLI_SWEEP_WORDS_H
+#pragma once
 
 #include "sweep/night_sweep.h"
 
@@ -10,5 +9,3 @@
  * word or a file that a word names mentions. Returns CLI_GO_ON or an exit status. Does nothing for a sweep of recipes.
  */
 int sweep_words_check(const struct night_sweep *sweep);
-
-#endif

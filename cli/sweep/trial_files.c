@@ -1,4 +1,3 @@
-/* trial_files.c: see trial_files.h. */
 #include "sweep/trial_files.h"
 
 #include <errno.h>

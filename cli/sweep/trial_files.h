@@ -5,8 +5,7 @@
  * A file comes from the parent's snapshot if it is there, else from the parent's stored code, else from the directory of
  * the sweep. git applies the diff (`git apply`), without any configuration and outside of any repository.
  */
-#ifndef CLI_TRIAL_FILES_H
-#define CLI_TRIAL_FILES_H
+#pragma once
 
 #include "sweep/trial_parent.h"
 
@@ -30,5 +29,3 @@ bool trial_files_keep(char note[LINEAGE_CODE_NOTE_MAX], const struct trial_files
 
 /* Returns {NAME: TEXT} of the files before any diff is applied, as a new reference. */
 json_t *trial_files_texts(const struct trial_files *files);
-
-#endif

@@ -1,18 +1,11 @@
-/* trial_list.c: see trial_list.h. */
 #include "sweep/trial_list.h"
 
 #include <stdlib.h>
 
 bool trial_list_add(struct trial_list *list, const struct night_trial *trial)
 {
-    if (list->n == list->capacity) {
-        size_t capacity = list->capacity ? 2 * list->capacity : 64;
-        struct night_trial *trials = realloc(list->trials, capacity * sizeof *trials);
-        if (!trials)
-            return false;
-        list->trials = trials;
-        list->capacity = capacity;
-    }
+    if (!CLI_ROOM(list->trials, list->n, list->capacity))
+        return false;
     list->trials[list->n++] = *trial;
     return true;
 }

@@ -5,8 +5,7 @@
  * trial and its key (struct lineage_night_link in lineage/notes.h). So a night can be killed at any moment and continued
  * by the same command, and a copy of the store continues where the original was.
  */
-#ifndef CLI_TRIAL_LIST_H
-#define CLI_TRIAL_LIST_H
+#pragma once
 
 #include <lineage/notes.h>
 
@@ -48,5 +47,3 @@ const char *trial_list_link(char out[LINEAGE_NIGHT_LINK_MAX], const struct trial
 bool trial_list_is_parent(const struct trial_list *list, size_t i);
 
 void trial_list_release(struct trial_list *list);
-
-#endif

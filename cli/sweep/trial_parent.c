@@ -1,6 +1,4 @@
 /*
- * trial_parent.c: see trial_parent.h.
- *
  * Only a kept trial has a snapshot. The files of every other trial are in the store by their digests, so a trial can go on
  * from one that was discarded. A parent without either is refused: the trial would run the sweep's own files, while its
  * row names that parent.

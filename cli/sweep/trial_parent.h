@@ -1,6 +1,5 @@
 /* trial_parent.h: finds the files from which a trial of a sweep of commands starts: those of its parent. */
-#ifndef CLI_TRIAL_PARENT_H
-#define CLI_TRIAL_PARENT_H
+#pragma once
 
 #include <lineage/code.h>
 
@@ -20,5 +19,3 @@ struct trial_parent {
 int trial_parent_find(struct trial_parent *parent, const struct night_sweep *sweep, struct lineage_store *store,
                       const char *exp_id, char why[NIGHT_WHY_MAX]);
 void trial_parent_release(struct trial_parent *parent);
-
-#endif

@@ -1,4 +1,3 @@
-/* trial_rows.c: see trial_rows.h. */
 #include "sweep/trial_rows.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* trial_rows.h: finds out which trials of a night have a row in the store. */
-#ifndef CLI_TRIAL_ROWS_H
-#define CLI_TRIAL_ROWS_H
+#pragma once
 
 #include "sweep/trial_list.h"
 
@@ -25,5 +24,3 @@ bool trial_rows_need_baseline(const struct trial_list *list);
  * or a drawn parent, the baseline's seeds give the noise, its warm start is shared, or a planner reads its score.
  */
 bool trial_rows_wait_for_baseline(const struct trial_list *list, bool planner);
-
-#endif

@@ -1,4 +1,3 @@
-/* checkpoint_origin.c: see checkpoint_origin.h. */
 #include "trial/checkpoint_origin.h"
 
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /* checkpoint_origin.h: finds the trial to which a checkpoint belongs, and the checkpoint of a trial. */
-#ifndef CLI_CHECKPOINT_ORIGIN_H
-#define CLI_CHECKPOINT_ORIGIN_H
+#pragma once
 
 #include <lineage/store.h>
 
@@ -23,5 +22,3 @@ enum lineage_status origin_of_trial(struct origin *origin, struct lineage_store 
 /* Finds the trial whose snapshot holds the file; exp_id is "" if no trial of this store does. */
 enum lineage_status origin_of_checkpoint(struct origin *origin, struct lineage_store *store, const char *checkpoint,
                                          struct lineage_error *err);
-
-#endif

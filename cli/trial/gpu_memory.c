@@ -1,6 +1,4 @@
 /*
- * gpu_memory.c: see gpu_memory.h.
- *
  * The types and numbers are those of nvml.h, which has been binary compatible since version 2 of each function. No header
  * and no library of NVIDIA is needed to build or to run.
  */

@@ -4,8 +4,7 @@
  * The library libnvidia-ml.so.1 belongs to the driver and is loaded when a trial is first sampled. Without the driver, or
  * with another vendor's GPU, the answer is 0.
  */
-#ifndef CLI_GPU_MEMORY_H
-#define CLI_GPU_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -26,5 +25,3 @@ bool gpu_memory_ready(struct gpu_memory *gpu);
 double gpu_memory_read(struct gpu_memory *gpu, const struct process_tree *tree);
 
 void gpu_memory_release(struct gpu_memory *gpu);
-
-#endif

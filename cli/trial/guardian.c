@@ -1,6 +1,4 @@
 /*
- * guardian.c: see guardian.h.
- *
  * The guardian is this program after fork, without exec: it runs only the code in this file, needs no executable of its
  * own, and works without /proc. The command is a child of the guardian in a session of its own, and gets KILL if the
  * guardian dies. So killing both this process and the guardian also kills the command.

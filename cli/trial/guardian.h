@@ -11,8 +11,7 @@
  * processes outside of the command's process group cannot be found: the guardian reports them as unseen and leaves
  * them.
  */
-#ifndef CLI_GUARDIAN_H
-#define CLI_GUARDIAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -62,5 +61,3 @@ void guardian_listen(struct guardian *guardian);
 
 /* Waits for the guardian, once it is gone or silent, and closes its descriptors. */
 void guardian_release(struct guardian *guardian);
-
-#endif

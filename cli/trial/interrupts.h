@@ -3,8 +3,7 @@
  * its row before it exits. SIGUSR1 and SIGUSR2, by which schedulers warn a program, are passed on. A process can have only one
  * struct interrupts at a time.
  */
-#ifndef CLI_INTERRUPTS_H
-#define CLI_INTERRUPTS_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -40,5 +39,3 @@ void interrupts_pass_no_more(pid_t pid);
 
 /* Forgets the signals that have arrived, and restores the handlers. */
 void interrupts_release(struct interrupts *interrupts);
-
-#endif

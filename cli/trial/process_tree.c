@@ -1,6 +1,4 @@
 /*
- * process_tree.c: see process_tree.h.
- *
  * Follows /proc/PID/task/TID/children from the root, so the cost depends on the tree and not on what else runs on the machine.
  * A process whose parent has ended becomes a child of a thread of the subreaper and is found there. Where the kernel has no such
  * file (CONFIG_PROC_CHILDREN), reads /proc/PID/stat of all processes and builds the tree from their parents.
@@ -16,6 +14,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "cli.h"
 
 enum { STAT_BYTES = 1024 };
 
@@ -64,14 +64,8 @@ static bool read_process(struct process *process, int proc, const char *pid)
 
 static bool add(struct process_tree *all, size_t *room, const struct process *process)
 {
-    if (all->n == *room) {
-        size_t more = *room ? 2 * *room : 256;
-        struct process *grown = realloc(all->at, more * sizeof *grown);
-        if (!grown)
-            return false;
-        all->at = grown;
-        *room = more;
-    }
+    if (!CLI_ROOM(all->at, all->n, *room))
+        return false;
     all->at[all->n++] = *process;
     return true;
 }

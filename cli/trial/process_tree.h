@@ -1,6 +1,5 @@
 /* process_tree.h: reads the descendants of a process, or the members of a process group, from /proc. */
-#ifndef CLI_PROCESS_TREE_H
-#define CLI_PROCESS_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ double process_tree_seconds(const struct process_tree *tree, pid_t root);
  * the pid.)
  */
 void process_tree_signal(const struct process_tree *tree, int number);
-
-#endif

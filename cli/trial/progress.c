@@ -1,6 +1,4 @@
 /*
- * progress.c: see progress.h.
- *
  * In a file or a CI log no line can be overwritten, so only every tenth of a phase is printed: eight hours of training
  * give a few dozen lines.
  */

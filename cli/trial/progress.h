@@ -2,8 +2,7 @@
  * progress.h: shows the user how far a trial is, on standard error. On a terminal one line is overwritten; otherwise a
  * line is printed at the start, after every tenth of the steps and at every score.
  */
-#ifndef CLI_PROGRESS_H
-#define CLI_PROGRESS_H
+#pragma once
 
 #include "metrics/event_lines.h"
 
@@ -37,5 +36,3 @@ void progress_output(struct progress *progress, const char *bytes, size_t n);
 
 /* Clears the line on a terminal. */
 void progress_end(struct progress *progress);
-
-#endif

@@ -1,4 +1,3 @@
-/* prune_curves.c: see prune_curves.h. */
 #include "trial/prune_curves.h"
 
 #include <fcntl.h>

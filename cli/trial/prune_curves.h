@@ -1,6 +1,5 @@
 /* prune_curves.h: the curves of earlier trials, read from their telemetry, with which a running trial is compared. */
-#ifndef CLI_PRUNE_CURVES_H
-#define CLI_PRUNE_CURVES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ void prune_curves_release(struct prune_curves *curves);
 /* The curve's value at the step: that of the last point that is not behind it. Returns false if the curve begins later
  * or ends earlier. */
 bool prune_curve_at(double *value, const struct prune_curve *curve, int64_t step);
-
-#endif

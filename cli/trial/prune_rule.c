@@ -1,4 +1,3 @@
-/* prune_rule.c: see prune_rule.h. */
 #include "trial/prune_rule.h"
 
 #include <math.h>

@@ -13,8 +13,7 @@
  * Either way a trial goes on if it is at least as good as its parent, or as the best trial, was at that step: only those
  * two decide in the end whether it is kept.
  */
-#ifndef CLI_PRUNE_RULE_H
-#define CLI_PRUNE_RULE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ enum { PRUNE_CURVES = 4, PRUNE_PATIENCE = 3 };
 
 /* Reads RULE; NULL is none. Returns false with a message in why[size]. */
 bool prune_rule_parse(struct prune_rule *rule, const char *text, char *why, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* pruning.h: decides whether a running trial is hopeless, by a rule and the curves of earlier trials. */
-#ifndef CLI_PRUNING_H
-#define CLI_PRUNING_H
+#pragma once
 
 #include "trial/prune_curves.h"
 #include "trial/prune_rule.h"
@@ -30,5 +29,3 @@ void pruning_go_back(struct pruning *pruning, int64_t step);
  * the longest curve, where nothing would be saved, prune nothing.
  */
 bool pruning_judge(struct pruning *pruning, int64_t step, double value, char *why, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* run_and_append.h: runs one trial of any command and appends its row. */
-#ifndef CLI_RUN_AND_APPEND_H
-#define CLI_RUN_AND_APPEND_H
+#pragma once
 
 #include "cli.h"
 #include "trial/trial_request.h"
@@ -18,5 +17,3 @@ int trial_run_and_append(struct lineage_store *store, const struct trial_request
  * not be kept.
  */
 bool trial_run_unrecorded(const struct trial_request *request, const char *dir, struct trial_outcome *outcome);
-
-#endif

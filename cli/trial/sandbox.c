@@ -1,4 +1,3 @@
-/* sandbox.c: see sandbox.h. */
 #include "trial/sandbox.h"
 
 #include <errno.h>

@@ -14,8 +14,7 @@
  *                families than those of UNIX and the internet, and without `network` those of the internet too
  *   privileges   no program gains privileges; of those of root, only those over files, nice values and limits are left
  */
-#ifndef CLI_SANDBOX_H
-#define CLI_SANDBOX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ unsigned sandbox_probe(const struct sandbox *sandbox, int errors[SANDBOX_LAYERS]
  * if one of sandbox->layers cannot be set up; the process must exit then.
  */
 bool sandbox_enter(const struct sandbox *sandbox);
-
-#endif

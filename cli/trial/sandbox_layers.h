@@ -2,8 +2,7 @@
  * sandbox_layers.h: the layers of a sandbox (sandbox.h), in the order in which they have to be entered. Each returns false,
  * with errno set, if the kernel refuses it. writable is a list of absolute paths, ended by NULL.
  */
-#ifndef CLI_SANDBOX_LAYERS_H
-#define CLI_SANDBOX_LAYERS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -37,5 +36,3 @@ bool sandbox_restrict_files(const char *const *writable);
 
 /* The same. without_network refuses sockets of the internet. */
 bool sandbox_filter_calls(bool without_network);
-
-#endif

@@ -1,4 +1,3 @@
-/* step_order.c: see step_order.h. */
 #include "trial/step_order.h"
 
 #include <stdio.h>

@@ -4,8 +4,7 @@
  * A training that was restarted goes on from its checkpoint, so its steps go back; the values from there on are of an attempt that is
  * dead and count no more. Several processes that report one metric also look like that, with another value at the same step.
  */
-#ifndef CLI_STEP_ORDER_H
-#define CLI_STEP_ORDER_H
+#pragma once
 
 #include "metrics/metric_values.h"
 
@@ -40,5 +39,3 @@ enum step_move {
  */
 enum step_move step_order_take(struct step_order *order, const char *name, struct metric_place place, double value,
                                const double *known, bool printed);
-
-#endif

@@ -15,8 +15,7 @@
  * directory. If the test may write to a real cgroup2 file system, entering, killing and removing are also tested there,
  * but not memory limits.
  */
-#ifndef CLI_TRIAL_CGROUP_H
-#define CLI_TRIAL_CGROUP_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -71,5 +70,3 @@ void trial_cgroup_read(const struct trial_cgroup *group, struct trial_cgroup_usa
 
 /* Removes the group, including groups that its processes made inside it, and moves this process back. */
 void trial_cgroup_remove(struct trial_cgroup *group);
-
-#endif

@@ -1,6 +1,5 @@
 /* trial_job.h: one command to run and watch (trial_watch.h). Zero is the default of every member except hold. */
-#ifndef CLI_TRIAL_JOB_H
-#define CLI_TRIAL_JOB_H
+#pragma once
 
 #include "metrics/event_lines.h"
 #include "trial/interrupts.h"
@@ -55,5 +54,3 @@ struct trial_job {
     const struct sandbox *sandbox; /* guarded: that the command enters; NULL: none */
     const char *dir;         /* guarded: working directory of the command; NULL: that of this process */
 };
-
-#endif

@@ -1,4 +1,3 @@
-/* trial_label.c: see trial_label.h. */
 #include "trial/trial_label.h"
 
 #include <inttypes.h>

@@ -14,8 +14,7 @@
  *   interrupted, or its watcher was killed        harness_abort
  *   the machine lacks something, such as a module or room on its disk   harness_abort
  */
-#ifndef CLI_TRIAL_LABEL_H
-#define CLI_TRIAL_LABEL_H
+#pragma once
 
 #include "trial/trial_outcome.h"
 #include "trial/trial_results.h"
@@ -41,5 +40,3 @@ enum lineage_cause trial_label_cause(const struct trial_results *results, const 
 
 /* Writes outcome->reason: why the trial did not finish, or "" if it finished. */
 void trial_label_explain(const struct trial_results *results, struct trial_outcome *outcome);
-
-#endif

@@ -1,6 +1,5 @@
 /* trial_outcome.h: the evidence of how a trial ended, from which its label is made (trial_label.h). */
-#ifndef CLI_TRIAL_OUTCOME_H
-#define CLI_TRIAL_OUTCOME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ struct trial_outcome {
     const char *doubt; /* how the row qualifies "score by a name that was asked for"; NULL or "": not at all */
     char reason[TRIAL_TEXT_MAX + 256]; /* why it did not finish; "" if it finished. Set when its row is made */
 };
-
-#endif

@@ -4,8 +4,7 @@
  * Every struct about a trial embeds these, so that a new member reaches the command, the process that watches it, and
  * the row. Everything is borrowed; zero is the default of each member.
  */
-#ifndef CLI_TRIAL_PLAN_H
-#define CLI_TRIAL_PLAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ struct trial_plan {
     const char *const *final_metrics;
     size_t max_steps;        /* per phase in telemetry; beyond it, every second step is dropped; 0: no limit */
 };
-
-#endif

@@ -1,4 +1,3 @@
-/* trial_process.c: see trial_process.h. */
 #include "trial/trial_process.h"
 
 #include <errno.h>

@@ -1,6 +1,5 @@
 /* trial_process.h: starts, checks and ends the child process of a trial, with or without a guardian. */
-#ifndef CLI_TRIAL_PROCESS_H
-#define CLI_TRIAL_PROCESS_H
+#pragma once
 
 #include "trial/guardian.h"
 #include "trial/trial_cgroup.h"
@@ -37,5 +36,3 @@ void trial_process_end(struct trial_process *process, bool at_once);
 bool trial_process_is_grouped(const struct trial_process *process);
 
 void trial_process_release(struct trial_process *process);
-
-#endif

@@ -1,6 +1,5 @@
 /* trial_request.h: one trial to run and to append as a row (run_and_append.h). */
-#ifndef CLI_TRIAL_REQUEST_H
-#define CLI_TRIAL_REQUEST_H
+#pragma once
 
 #include "trial/trial_job.h"
 #include "trial/trial_outcome.h"
@@ -66,5 +65,3 @@ struct trial_request {
     bool quiet; /* show no progress, and nothing that the command prints */
     const struct interrupts *interrupts;
 };
-
-#endif

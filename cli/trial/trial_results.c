@@ -1,4 +1,3 @@
-/* trial_results.c: see trial_results.h. */
 #include "trial/trial_results.h"
 
 #include <math.h>

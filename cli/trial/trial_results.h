@@ -4,8 +4,7 @@
  * Everything is collected as it arrives, so nothing is lost when a trial is cut off: the row of a crashed trial has its
  * last score and all steps until then.
  */
-#ifndef CLI_TRIAL_RESULTS_H
-#define CLI_TRIAL_RESULTS_H
+#pragma once
 
 #include <lineage/notes.h>
 #include <lineage/store.h>
@@ -91,5 +90,3 @@ const char *trial_results_score_name(const struct trial_results *results);
 
 /* Writes a metric of phase "done"; returns false if no metric of this name was reported. */
 bool trial_results_final(double *value, const struct trial_results *results, const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* trial_row.h: makes the row of a trial from its plan, its results and its outcome. */
-#ifndef CLI_TRIAL_ROW_H
-#define CLI_TRIAL_ROW_H
+#pragma once
 
 #include "trial/trial_outcome.h"
 #include "trial/trial_results.h"
@@ -11,5 +10,3 @@
  */
 bool trial_row_make(struct trial_results *results, struct trial_outcome *outcome, const char *remark, struct lineage_trial *trial,
                     struct lineage_append_options *options);
-
-#endif

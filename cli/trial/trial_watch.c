@@ -1,18 +1,22 @@
 /*
- * trial_watch.c: see trial_watch.h.
- *
  * One thread with one poll() watches the trial, because several threads would have to agree on what ended the trial
  * first. The first verdict counts (finish); everything after it only cleans up.
  */
 #include "trial/trial_watch.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <math.h>
 #include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,10 +24,77 @@
 #include "metrics/line_reader.h"
 #include "metrics/metric_lines.h"
 #include "trial/gpu_memory.h"
-#include "trial/peers.h"
 #include "trial/process_tree.h"
 #include "trial/trial_label.h"
 #include "trial/trial_process.h"
+
+/* Processes without which a trial cannot continue: the other ranks of its run. They are not children of the
+ * process that watches the trial, so a pidfd (Linux 5.3) reports when such a process ends. On older kernels no peer is
+ * watched, and a lost rank shows only in what its launcher does. */
+
+struct peers {
+    json_t *list; /* [{"name", "pid" or "host"}]; NULL: none */
+    int *fds;     /* pidfd of each process; -1: not watched */
+    int news;     /* readable when a peer has ended; -1: no peer is watched */
+    bool elsewhere; /* some peers are on other machines and cannot be watched */
+    int gone;     /* index of a peer that had ended before its pidfd was opened; -1: none */
+};
+
+static void peers_init(struct peers *peers)
+{
+    *peers = (struct peers){.news = -1, .gone = -1};
+}
+
+static void watch_one(struct peers *peers, size_t i)
+{
+    json_int_t pid = json_integer_value(json_object_get(json_array_get(peers->list, i), "pid"));
+    struct epoll_event event = {.events = EPOLLIN, .data = {.u32 = (uint32_t)i}};
+    peers->elsewhere = peers->elsewhere || pid <= 0;
+    peers->fds[i] = pid > 0 ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0) : -1;
+    if (peers->fds[i] >= 0)
+        epoll_ctl(peers->news, EPOLL_CTL_ADD, peers->fds[i], &event);
+    else if (pid > 0 && errno == ESRCH)
+        peers->gone = (int)i;
+}
+
+/* Watches the peers of an event (metrics/event_lines.h); only the first call has an effect. */
+static void peers_watch(struct peers *peers, const json_t *list)
+{
+    size_t n = json_array_size(list);
+    if (peers->list || !n || !(peers->fds = malloc(n * sizeof *peers->fds)))
+        return;
+    peers->list = json_deep_copy(list);
+    peers->news = epoll_create1(EPOLL_CLOEXEC);
+    for (size_t i = 0; i < n; i++)
+        watch_one(peers, i);
+}
+
+/* Whether a peer has ended. If so, writes which peer ("rank 2 (process 4711) is gone"). */
+static bool peers_lost(const struct peers *peers, char *text, size_t size)
+{
+    struct epoll_event event;
+    int i = peers->gone;
+    if (i < 0 && (peers->news < 0 || epoll_wait(peers->news, &event, 1, 0) < 1))
+        return false;
+    const json_t *peer = json_array_get(peers->list, i < 0 ? event.data.u32 : (size_t)i);
+    const char *name = json_string_value(json_object_get(peer, "name"));
+    snprintf(text, size, "%.100s (process %lld) is gone", name ? name : "a process of it",
+             (long long)json_integer_value(json_object_get(peer, "pid")));
+    return true;
+}
+
+static void peers_release(struct peers *peers)
+{
+    for (size_t i = 0; i < json_array_size(peers->list); i++)
+        if (peers->fds[i] >= 0)
+            close(peers->fds[i]);
+    if (peers->news >= 0)
+        close(peers->news);
+    free(peers->fds);
+    json_decref(peers->list);
+}
+
+/* ----  One thread with one poll() watches the trial, because several threads would have to agree on ---- */
 
 /*
  * How often memory and processor time are sampled while one of them is limited: reading a thousand /proc/PID/stat takes a few milliseconds, so this interval catches

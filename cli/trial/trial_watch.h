@@ -6,13 +6,10 @@
  * time. That time is then also compared with the limits, because the label must not depend on when this process read
  * the report. A child that reports nothing is judged by its exit status.
  */
-#ifndef CLI_TRIAL_WATCH_H
-#define CLI_TRIAL_WATCH_H
+#pragma once
 
 #include "trial/trial_job.h"
 #include "trial/trial_outcome.h"
 
 /* Runs the job to its end. Returns false, after printing the error, if it could not be started or watched. */
 bool trial_watch(struct trial_outcome *outcome, const struct trial_job *job);
-
-#endif

@@ -1,6 +1,4 @@
 /*
- * workdir.c: see workdir.h.
- *
  * The work directory of a killed process is removed by the next process that creates a work directory, so that a store
  * does not fill up. A directory is in use exactly as long as its lock is held, which the kernel releases when the
  * process dies.

@@ -2,8 +2,7 @@
  * workdir.h: the directory in which a trial works, inside the store, which is removed when the trial has ended. The
  * directory is locked while it is in use. A work directory that is not locked was left by a killed process.
  */
-#ifndef CLI_WORKDIR_H
-#define CLI_WORKDIR_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -33,5 +32,3 @@ void workdir_remove(struct workdir *workdir);
  * Removes a directory with everything in it, by name in the open directory parent. A missing directory is not an error.
  */
 void workdir_remove_tree(int parent, const char *name);
-
-#endif

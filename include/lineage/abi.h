@@ -19,10 +19,6 @@
 
 #include <lineage/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Raised whenever a public struct, the value of an enum or a signature changes. */
 #define LINEAGE_ABI_VERSION 1
 
@@ -37,9 +33,5 @@ LINEAGE_API int lineage_abi_version(void);
 /* Every public struct, including this one, sorted by name. *n is their number; n may be NULL. The library owns the
  * array. */
 LINEAGE_API const struct lineage_abi_size *lineage_abi_sizes(size_t *n);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

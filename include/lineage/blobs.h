@@ -12,10 +12,6 @@
 
 #include <lineage/store.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Sends a file or directory of the store, snapshots/NAME, checkpoints/NAME or lineage_code/NAME. Returns LINEAGE_ENOTFOUND if it does
  * not exist, LINEAGE_EINVAL for any other form of name, LINEAGE_EAWAY while the server cannot be reached. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_blob_put(struct lineage_store *store, const char *name,
@@ -38,9 +34,5 @@ struct lineage_blob_stats {
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_blobs_clean(struct lineage_store *store, double days,
                                                                       struct lineage_blob_stats *stats,
                                                                       struct lineage_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -17,10 +17,6 @@
 
 #include <lineage/store.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define LINEAGE_CODE_DIGEST_MAX 33 /* the first 32 hexadecimal digits of a SHA-256, and NUL */
 
 /* Limits, so that no trial fills the store. */
@@ -143,9 +139,5 @@ struct lineage_code_source {
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_code_keep(char note[LINEAGE_CODE_NOTE_MAX], struct lineage_store *store,
                                                                     const struct lineage_code_source *source,
                                                                     struct lineage_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

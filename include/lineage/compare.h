@@ -41,10 +41,6 @@
 
 #include <lineage/query.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define LINEAGE_COMPARE_MAX_VARIANTS 256
 #define LINEAGE_COMPARE_MAX_OVER 4
 
@@ -115,9 +111,5 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_compare(struct lineage
                                                                   struct lineage_comparison *comparison,
                                                                   struct lineage_error *err);
 LINEAGE_API void lineage_comparison_release(struct lineage_comparison *comparison);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

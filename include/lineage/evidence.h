@@ -27,10 +27,6 @@
 
 #include <lineage/store.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define LINEAGE_NIGHT_TRIALS 100u    /* trials of a night whose number nobody has set */
 #define LINEAGE_FALSE_KEEPS 0.05     /* share of nights without any effect that keep a trial, at most */
 #define LINEAGE_MISSED_EFFECTS 0.1   /* share of gains of one standard deviation that are refuted, at most */
@@ -259,9 +255,5 @@ LINEAGE_API bool lineage_evidence_is_ready(const struct lineage_evidence *eviden
  * decided.
  */
 LINEAGE_API size_t lineage_evidence_next(const struct lineage_evidence *evidence, const bool *skip);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

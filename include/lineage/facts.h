@@ -12,10 +12,6 @@
 #include <lineage/measured.h>
 #include <lineage/report.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* How many trials are read at most, and how many of the newest count as recent. */
 #define LINEAGE_FACTS_TRIALS 1000
 #define LINEAGE_FACTS_RECENT 50
@@ -70,9 +66,5 @@ struct lineage_rate {
 
 /* Counts the trials of a specialist; NULL: of all. */
 LINEAGE_API void lineage_facts_rate(struct lineage_rate *rate, const struct lineage_facts *facts, const char *specialist);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

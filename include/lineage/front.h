@@ -14,10 +14,6 @@
 
 #include <lineage/store.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct lineage_front_point {
     const char *exp_id; /* belongs to the front */
     double score, second;
@@ -34,9 +30,5 @@ struct lineage_front {
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_front_load(struct lineage_front *front, struct lineage_store *store,
                                                                      struct lineage_error *err);
 LINEAGE_API void lineage_front_release(struct lineage_front *front);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

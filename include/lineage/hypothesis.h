@@ -17,10 +17,6 @@
 
 #include <lineage/store.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum lineage_verdict {
     LINEAGE_VERDICT_NONE, /* nothing was predicted, or the trial was not compared (neither keep nor discard, no score) */
     LINEAGE_SUPPORTED,
@@ -56,9 +52,5 @@ LINEAGE_API struct lineage_hypothesis lineage_hypothesis_of(const struct lineage
  * for LINEAGE_VERDICT_NONE. */
 LINEAGE_API const char *lineage_hypothesis_text(char out[LINEAGE_HYPOTHESIS_TEXT_MAX],
                                                 const struct lineage_hypothesis *hypothesis);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

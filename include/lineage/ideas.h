@@ -23,10 +23,6 @@
 #include <lineage/store.h>
 #include <lineage/trial.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define LINEAGE_IDEAS_TEXT 65536
 #define LINEAGE_IDEAS_CHANGES 64
 #define LINEAGE_IDEAS_CITES 256
@@ -253,9 +249,5 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_claims_text(stru
                                                                             struct lineage_ideas *ideas, const char *text,
                                                                             struct lineage_error *err);
 LINEAGE_API void lineage_novelty_release(struct lineage_novelty_list *list);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -11,10 +11,6 @@
 
 #include <lineage/store.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define LINEAGE_INSIGHT_MAX 2000    /* bytes of the text */
 #define LINEAGE_EVIDENCE_MAX 64     /* trials */
 
@@ -46,9 +42,5 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_insights_read(struct l
                                                                         bool (*visit)(void *context,
                                                                                       const struct lineage_insight *insight),
                                                                         void *context, struct lineage_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -9,10 +9,6 @@
 
 #include <lineage/ideas.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* One trial that gave a knob a value. */
 struct lineage_knob_try {
     size_t trial; /* index in the set of ideas */
@@ -72,9 +68,5 @@ LINEAGE_API size_t lineage_knobs_line(size_t *line, size_t capacity, const struc
 LINEAGE_API size_t lineage_knobs_against(size_t *found, size_t capacity, const struct lineage_knobs *knobs,
                                          const struct lineage_ideas *ideas, const char *const *evidence, size_t n_evidence,
                                          uint64_t after);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -24,10 +24,6 @@
 #include <lineage/store.h>
 #include <lineage/trial.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define LINEAGE_MEASURED_FILE ((size_t)1 << 20)
 #define LINEAGE_MEASURED_FILES ((size_t)4000)
 #define LINEAGE_MEASURED_BYTES ((size_t)32 << 20)
@@ -107,9 +103,5 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_measure_commands(struc
                                                                            struct lineage_error *err);
 
 LINEAGE_API void lineage_measured_release(struct lineage_measured *measured);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -11,10 +11,6 @@
 
 #include <lineage/store.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Takes the next n bytes. Returns false to end the export with LINEAGE_ECANCELLED. */
 typedef bool lineage_export_fn(void *context, const void *bytes, size_t n);
 
@@ -53,9 +49,5 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_store_wait(struct line
 struct lineage_cursor;
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_new_trials(struct lineage_cursor **cursor, struct lineage_store *store,
                                                                      uint64_t after, uint64_t *rows, struct lineage_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

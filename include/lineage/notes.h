@@ -33,10 +33,6 @@
 
 #include <lineage/trial.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Parses notes into trial->ig_clip_scale_*, params, metrics and turns; the trial owns the arrays (lineage_trial_release). The
  * trial's other members stay unchanged. Any text is allowed; the only failure is LINEAGE_ENOMEM. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_notes_parse(struct lineage_trial *trial, const char *notes,
@@ -132,9 +128,5 @@ LINEAGE_API const char *lineage_cause_name(enum lineage_cause cause);
 
 /* Reads the piece `cause NAME` from notes (NULL counts as ""); the last one counts. */
 LINEAGE_API enum lineage_cause lineage_notes_cause(const char *notes);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

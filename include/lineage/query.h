@@ -11,10 +11,6 @@
 
 #include <lineage/store.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Loads the trial named id. `exp_014` and `014` name the same trial: the id is looked up unchanged, then without a
  * leading exp_, then with one. Of rows with the same id, the last one counts. LINEAGE_ENOTFOUND if there is none.
  * Release the trial after use. */
@@ -251,9 +247,5 @@ typedef bool lineage_sql_typed_row(void *context, size_t n, const char *const *n
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_sql_typed(struct lineage_store *store, const char *statement,
                                                                     lineage_sql_typed_row *row, void *context,
                                                                     struct lineage_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -27,10 +27,6 @@
 #include <lineage/notes.h>
 #include <lineage/store.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct lineage_queue;
 
 #define LINEAGE_WORKER_MAX 96       /* bytes of a worker's name, with the terminating NUL */
@@ -110,9 +106,5 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_queue_each(struct line
                                                                      bool (*visit)(void *context,
                                                                                    const struct lineage_claim *claim),
                                                                      void *context, struct lineage_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

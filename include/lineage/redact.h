@@ -4,10 +4,6 @@
 
 #include <lineage/store.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum { LINEAGE_SECRET_MIN = 6, LINEAGE_SECRET_MAX = 4096 }; /* bytes of a secret */
 
 struct lineage_redaction {
@@ -46,9 +42,5 @@ struct lineage_redactions {
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_redactions_read(const struct lineage_store *store, uint64_t at_most,
                                                                           struct lineage_redactions *out,
                                                                           struct lineage_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

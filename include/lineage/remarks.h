@@ -10,10 +10,6 @@
 
 #include <lineage/store.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define LINEAGE_REMARK_MAX 4096 /* bytes of a remark's text */
 
 struct lineage_remark {
@@ -36,9 +32,5 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_remarks_read(struct li
                                                                        bool (*visit)(void *context,
                                                                                      const struct lineage_remark *remark),
                                                                        void *context, struct lineage_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

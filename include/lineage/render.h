@@ -11,10 +11,6 @@
 
 #include <lineage/store.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define LINEAGE_RENDER_BYTES 12000
 
 enum lineage_style { LINEAGE_STYLE_NATIVE, LINEAGE_STYLE_FIELDKIT };
@@ -93,9 +89,5 @@ struct lineage_blackboard_options {
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_render_blackboard(struct lineage_store *store, const char *output_dir,
                                                                             const struct lineage_blackboard_options *options,
                                                                             struct lineage_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -9,10 +9,6 @@
 
 #include <lineage/ideas.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* A setting in force. */
 struct lineage_effective_setting {
     const char *name;            /* as the trial that set it wrote it */
@@ -68,9 +64,5 @@ struct lineage_replicas {
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_replicas_find(struct lineage_replicas *replicas,
                                                                         struct lineage_ideas *ideas, struct lineage_error *err);
 LINEAGE_API void lineage_replicas_release(struct lineage_replicas *replicas);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

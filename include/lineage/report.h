@@ -28,10 +28,6 @@
 #include <lineage/notes.h>
 #include <lineage/query.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Whose rules decide which trials are shown. */
 enum lineage_report_rules {
     LINEAGE_RULES_NATIVE,   /* this project's rules: best and chain of kept and baseline trials, no harness_abort */
@@ -277,9 +273,5 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_report_load(struct lin
 
 /* Frees the report and everything that it points to. NULL is allowed. */
 LINEAGE_API void lineage_report_release(struct lineage_report *report);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

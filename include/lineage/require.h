@@ -10,10 +10,6 @@
 
 #include <lineage/trial.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum lineage_relation { LINEAGE_AT_MOST, LINEAGE_AT_LEAST, LINEAGE_LESS, LINEAGE_MORE }; /* <= >= < > */
 
 #define LINEAGE_REQUIREMENT_NAME_MAX 64
@@ -45,9 +41,5 @@ LINEAGE_API struct lineage_number lineage_requirement_value(const struct lineage
  * of notes that names both: "requires peak_vram_mb<=48000, but it was 51234.5", or ".., but it was never reported". */
 LINEAGE_API bool lineage_requirement_is_met(char why[LINEAGE_REQUIREMENT_WHY_MAX], const struct lineage_requirement *requirement,
                                             struct lineage_number value);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -9,10 +9,6 @@
 
 #include <lineage/query.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define LINEAGE_ROW_TEXTS 11
 #define LINEAGE_ROW_NUMBERS 8
 
@@ -52,9 +48,5 @@ struct lineage_rows {
  * are valid until the next call on the cursor; a row is returned either by this function or by lineage_cursor_next. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_cursor_rows(struct lineage_cursor *cursor, struct lineage_rows *rows,
                                                                       struct lineage_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -19,10 +19,6 @@
 
 #include <lineage/query.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * Finds the trials that match `words`, best match first (BM25; a match in the hypothesis counts four times as much as
  * one in the notes), or in the order of filter->sort if it is set. filter (NULL: all trials) selects the trials and
@@ -54,9 +50,5 @@ struct lineage_span {
  * overlaps, and returns how many it filled. Words after NOT are not marked. Returns 0 if `words` is not a valid search.
  */
 LINEAGE_API size_t lineage_search_spans(struct lineage_span *spans, size_t capacity, const char *words, const char *text);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -18,10 +18,6 @@
 
 #include <lineage/ideas.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Most names of one question; further names are unknown. */
 #define LINEAGE_SETTINGS_NAMES 64
 
@@ -66,9 +62,5 @@ LINEAGE_API const struct lineage_setting *lineage_settings_get(const struct line
  * Questions are lineage_query_open, lineage_query_count, lineage_search, lineage_tried and lineage_sweep_load. NULL if
  * all names were columns and parameters. Valid until the next such question. */
 LINEAGE_API const struct lineage_settings *lineage_store_settings(const struct lineage_store *store);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -9,10 +9,6 @@
 
 #include <lineage/store.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Returns the path of the trial's snapshot directory in *path (free with lineage_free): the store's directory and the
  * row's snapshot_path. Returns LINEAGE_ENOTFOUND if the trial has no snapshot or if the snapshot was removed. Because
  * anybody may have written the row, it returns the same if the path is absolute, contains `..` or leads through a
@@ -20,9 +16,5 @@ extern "C" {
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_snapshot_path(char **path, struct lineage_store *store,
                                                                         const struct lineage_trial *trial,
                                                                         struct lineage_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -21,14 +21,16 @@
 #include <stdint.h>
 
 #ifdef __cplusplus
-extern "C" {
+#define LINEAGE_C extern "C"
+#else
+#define LINEAGE_C
 #endif
 
 #if defined(__GNUC__)
-#define LINEAGE_API __attribute__((visibility("default")))
+#define LINEAGE_API LINEAGE_C __attribute__((visibility("default")))
 #define LINEAGE_NODISCARD __attribute__((warn_unused_result))
 #else
-#define LINEAGE_API
+#define LINEAGE_API LINEAGE_C
 #define LINEAGE_NODISCARD
 #endif
 
@@ -60,9 +62,5 @@ struct lineage_error {
 
 /* Short constant text for a status ("not found"); never NULL. */
 LINEAGE_API const char *lineage_status_text(enum lineage_status status);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

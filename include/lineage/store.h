@@ -34,10 +34,6 @@
 
 #include <lineage/trial.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct lineage_store;
 
 enum lineage_direction {
@@ -352,9 +348,5 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_sync_all(struct lineag
 
 /* Longest cell that append writes, in bytes (fieldkit.lineage cannot read longer ones). */
 #define LINEAGE_CELL_MAX 131072
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -11,10 +11,6 @@
 
 #include <lineage/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Bytes that are enough for lineage_number_format, with the terminating NUL. */
 #define LINEAGE_NUMBER_MAX 32
 
@@ -52,9 +48,5 @@ LINEAGE_API char *lineage_text_safe(const char *text, size_t length, size_t n);
 /* Like lineage_text_safe, for text that goes where pipes and backticks do no harm, such as a message in a terminal or a
  * value in JSON: they stay. If there is nothing to replace or cut, the copy equals the text. */
 LINEAGE_API char *lineage_text_visible(const char *text, size_t length, size_t n);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

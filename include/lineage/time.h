@@ -22,10 +22,6 @@
 
 #include <lineage/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Bytes that are enough for lineage_time_format, with the terminating NUL. */
 #define LINEAGE_TIME_MAX 32
 
@@ -43,9 +39,5 @@ LINEAGE_API bool lineage_time_read(int64_t *seconds, const char *text);
 /* Writes "2026-05-07T00:00:00Z" and returns out. Times outside 0000-03-01 to 9999-12-31 become the nearer of the
  * two. */
 LINEAGE_API const char *lineage_time_format(char out[LINEAGE_TIME_MAX], int64_t seconds);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

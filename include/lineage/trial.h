@@ -22,10 +22,6 @@
 
 #include <lineage/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Status labels, in the order in which they are listed. */
 enum lineage_label {
     LINEAGE_KEEP,
@@ -159,9 +155,5 @@ LINEAGE_API int lineage_column_find(const char *name);
 
 /* The text in a column; NULL for columns that are not text. */
 LINEAGE_API const char *lineage_trial_text(const struct lineage_trial *trial, size_t column);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -13,10 +13,6 @@
 
 #include <lineage/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Trusts the directory with the server that its lineage.json names now. *server receives that name; the caller frees it with
  * lineage_free. Returns LINEAGE_ENOTFOUND if the directory cannot be opened, LINEAGE_EINVAL if its log is a file. Nothing is sent to
  * the server. */
@@ -28,9 +24,5 @@ LINEAGE_API enum lineage_status lineage_trust_withdraw(const char *dir, bool *wa
 /* Calls visit for each trusted directory, in the order of the paths, until it returns false. */
 typedef bool lineage_trust_fn(void *context, const char *dir, const char *server);
 LINEAGE_API enum lineage_status lineage_trust_each(lineage_trust_fn *visit, void *context, struct lineage_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

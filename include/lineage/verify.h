@@ -4,10 +4,6 @@
 
 #include <lineage/store.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* The kind of what an ordinary day leaves, such as a kill; it is reported and not counted as a fault. */
 #define LINEAGE_NOTE "note"
 
@@ -158,9 +154,5 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_import_log(struct line
                                                                      struct lineage_import_stats *stats,
                                                                      lineage_finding_fn *report, void *context,
                                                                      struct lineage_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

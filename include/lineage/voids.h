@@ -16,10 +16,6 @@
 
 #include <lineage/store.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define LINEAGE_VOID_REASON_MAX 2000 /* bytes */
 
 /* job_name of the rows that void a trial and that take it back. */
@@ -58,9 +54,5 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_voids_read(struct line
                                                                      bool (*visit)(void *context,
                                                                                    const struct lineage_void *entry),
                                                                      void *context, struct lineage_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -29,10 +29,6 @@
 
 #include <rlcore/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum rl_case_type {
     RL_CASE_FLOAT64,
     RL_CASE_FLOAT32,
@@ -118,9 +114,5 @@ RL_API void rl_case_release(struct rl_case *done);
  * themselves.
  */
 RL_API size_t rl_case_array_size(void);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

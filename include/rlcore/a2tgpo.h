@@ -32,10 +32,6 @@
 #include <rlcore/loss.h>
 #include <rlcore/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* How the value of a prefix is computed from the log-probs of the answer's tokens after it. */
 enum rl_gain {
     RL_GAIN_MEAN_LOG_PROB, /* mean log-prob of the answer, as in A2TGPO */
@@ -219,9 +215,5 @@ RL_API RL_NODISCARD enum rl_status rl_a2tgpo_turn_lossf(const struct rl_batch *b
                                                         const float *clip_scale, const struct rl_turn_loss_options *options,
                                                         float *d_log_prob, float *turn_ratio, struct rl_loss_result *out,
                                                         struct rl_workspace *ws, struct rl_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

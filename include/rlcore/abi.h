@@ -21,10 +21,6 @@
 
 #include <rlcore/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Raised whenever a public struct, an enum's value or a signature changes. */
 #define RL_ABI_VERSION 3
 
@@ -41,9 +37,5 @@ RL_API int rl_abi_version(void);
  * receives their number unless n is NULL.
  */
 RL_API const struct rl_abi_size *rl_abi_sizes(size_t *n);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

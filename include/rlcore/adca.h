@@ -26,10 +26,6 @@
 #include <rlcore/batch.h>
 #include <rlcore/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum rl_adca_scheme {
     RL_ADCA_DECOUPLE,  /* raw reward of a step: +fix_base if GOOD, -fix_base if BAD */
     RL_ADCA_ALLOCATION /* weights w of both flags share +1 (success) or -1 (failure). Success:
@@ -232,9 +228,5 @@ enum rl_adca_skip {
  */
 RL_API RL_NODISCARD enum rl_status rl_adca_skip_rows(enum rl_adca_skip kind, size_t n_rows, const double *overall,
                                                      const double *outcomes, bool *skipped, uint8_t *flag, struct rl_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

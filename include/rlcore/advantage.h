@@ -22,10 +22,6 @@
 #include <rlcore/batch.h>
 #include <rlcore/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * The credit a of a row from its score s, which is the sum of its rewards over ALL positions. mu
  * and sigma are mean and unbiased standard deviation of the scores of its prompt group, n their
@@ -148,9 +144,5 @@ RL_API RL_NODISCARD enum rl_status rl_token_baseline(const struct rl_batch *batc
 RL_API RL_NODISCARD enum rl_status rl_token_baselinef(const struct rl_batch *batch, const struct rl_token_baseline_inputf *in,
                                                       const struct rl_token_baseline_options *options, float *advantages,
                                                       float *returns, struct rl_workspace *ws, struct rl_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -53,10 +53,6 @@
 #include <rlcore/group_advantage.h>
 #include <rlcore/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Index into the table. */
 enum rl_algorithm_name {
     RL_ALGORITHM_GRPO,
@@ -276,9 +272,5 @@ RL_API RL_NODISCARD enum rl_status rl_algorithm_rowsf(const struct rl_algorithm 
                                                       const struct rl_algorithm_options *options, float *rewards,
                                                       float *advantages, float *clip_scale, struct rl_a2tgpo_stats *stats,
                                                       struct rl_workspace *ws, struct rl_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -24,10 +24,6 @@
 
 #include <rlcore/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rl_batch {
     size_t n_rows;        /* B */
     size_t n_tokens;      /* T; or RL_LAYOUT if this is the first member of a struct rl_layout */
@@ -132,9 +128,5 @@ RL_API RL_NODISCARD enum rl_status rl_batch_check_rewards(const double *rewards,
                                                           struct rl_error *err);
 RL_API RL_NODISCARD enum rl_status rl_batch_check_rewardsf(const float *rewards, const struct rl_batch *batch,
                                                            struct rl_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -47,10 +47,6 @@
 #include <rlcore/routing.h>
 #include <rlcore/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rl_compose_options {
     struct rl_loss_options loss; /* aggregation, clip range, dual clip */
     double backend_cap;          /* C > 0: usually 2 to 10, or 100 for a loose cap */
@@ -140,9 +136,5 @@ RL_API RL_NODISCARD enum rl_status rl_compose_lossf(const struct rl_batch *batch
  */
 RL_API RL_NODISCARD enum rl_status rl_mask_tools(const struct rl_batch *batch, const uint8_t *tool, uint8_t *mask, int32_t *turn,
                                                  struct rl_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -28,10 +28,6 @@
 #include <rlcore/routing.h>
 #include <rlcore/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * With all members false: one engine, sampling and training in step, a dense model, single-turn
  * answers.
@@ -76,9 +72,5 @@ RL_API RL_NODISCARD enum rl_status rl_correction_plan(const struct rl_setting *s
 
 /* "importance_weights", "clip", ...; "unknown" for any other value. */
 RL_API const char *rl_correction_name(enum rl_correction correction);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

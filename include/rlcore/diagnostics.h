@@ -24,10 +24,6 @@
 #include <rlcore/batch.h>
 #include <rlcore/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum { RL_PERCENTILES = 99 };
 
 struct rl_diagnostics {
@@ -57,9 +53,5 @@ RL_API RL_NODISCARD enum rl_status rl_diagnose(const struct rl_batch *batch, con
 RL_API RL_NODISCARD enum rl_status rl_diagnosef(const struct rl_batch *batch, const float *train, const float *rollout,
                                                 double clip_low, double clip_high, struct rl_diagnostics *out,
                                                 struct rl_workspace *ws, struct rl_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

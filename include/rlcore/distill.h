@@ -17,10 +17,6 @@
 #include <rlcore/batch.h>
 #include <rlcore/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rl_distill_options {
     double pass_rate_threshold; /* 0..1 */
     size_t horizon;             /* tokens */
@@ -85,9 +81,5 @@ RL_API RL_NODISCARD enum rl_status rl_distill_cut(size_t n_rows, size_t n_tokens
                                                   const double *full, double *out, struct rl_error *err);
 RL_API RL_NODISCARD enum rl_status rl_distill_cutf(size_t n_rows, size_t n_tokens, size_t full_length, const size_t *prompt,
                                                    const float *full, float *out, struct rl_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -41,10 +41,6 @@
 
 #include <rlcore/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum rl_envelope_part {
     RL_ENVELOPE_WEIGHTS,
     RL_ENVELOPE_LORA,
@@ -102,9 +98,5 @@ struct rl_envelope {
  */
 RL_API RL_NODISCARD enum rl_status rl_envelope_judge(const double *bytes, double capacity, struct rl_envelope *out,
                                                      struct rl_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

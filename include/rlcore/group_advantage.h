@@ -19,10 +19,6 @@
 
 #include <rlcore/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rl_trace {
     double reward;
     const char *agent;   /* "" or NULL in a run with a single agent */
@@ -83,9 +79,5 @@ struct rl_baseline {
 RL_API RL_NODISCARD enum rl_status rl_group_rae(const struct rl_trace *traces, size_t n, double decay,
                                                 struct rl_baseline *baselines, size_t *n_baselines, size_t capacity,
                                                 double *advantages, uint8_t *counted, struct rl_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -13,10 +13,6 @@
 
 #include <rlcore/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum rl_length_penalty {
     RL_LENGTH_UNIFORM, /* R - coef L; coef is usually 1e-4 */
     RL_LENGTH_GROUP, /* Kimi k1.5 (arXiv 2501.12599): lambda = 0.5 - (L - min)/(max - min) over the
@@ -54,9 +50,5 @@ RL_API RL_NODISCARD enum rl_status rl_length_penalty(enum rl_length_penalty kind
  */
 RL_API RL_NODISCARD enum rl_status rl_length_anchor(size_t n, const double *rewards, const double *lengths, double *anchor,
                                                     struct rl_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

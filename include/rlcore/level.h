@@ -12,10 +12,6 @@
 
 #include <rlcore/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum rl_level {
     RL_LEVEL_SSE2, /* also used by builds and processors that have only one level */
     RL_LEVEL_AVX2, /* x86-64-v3: with FMA */
@@ -45,9 +41,5 @@ RL_API RL_NODISCARD enum rl_status rl_level_check(struct rl_error *err);
  * RL_EVALUE if it is higher than rl_level_highest().
  */
 RL_API RL_NODISCARD enum rl_status rl_level_use(enum rl_level level, struct rl_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

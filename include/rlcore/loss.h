@@ -50,10 +50,6 @@
 #include <rlcore/batch.h>
 #include <rlcore/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * How token losses L become one number. Rows without response tokens do not count in any of the
  * means.
@@ -322,9 +318,5 @@ RL_API RL_NODISCARD enum rl_status rl_value_loss(const struct rl_batch *batch, c
 RL_API RL_NODISCARD enum rl_status rl_value_lossf(const struct rl_batch *batch, const struct rl_agg *agg, double cliprange,
                                                   const float *vpreds, const float *values, const float *returns, float *d_vpreds,
                                                   struct rl_value_result *out, struct rl_workspace *ws, struct rl_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

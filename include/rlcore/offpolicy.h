@@ -30,10 +30,6 @@
 #include <rlcore/loss.h>
 #include <rlcore/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define RL_METRIC_NAME_MAX 64
 
 struct rl_metric {
@@ -179,9 +175,5 @@ RL_API RL_NODISCARD enum rl_status rl_opsmf(const struct rl_batch *batch, const 
  */
 RL_API RL_NODISCARD enum rl_status rl_staleness_admit(int64_t generated, int64_t batch_size, int64_t policy_version,
                                                       int64_t max_staleness, bool *admit, struct rl_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

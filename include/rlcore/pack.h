@@ -23,10 +23,6 @@
 
 #include <rlcore/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rl_pack_options {
     size_t seq_len;      /* largest bin in tokens, >= 1; longer samples are cut to it */
     size_t n_workers;    /* V >= 1 */
@@ -110,9 +106,5 @@ RL_API size_t rl_pack_unpack(const struct rl_pack_micro_batch *batch, size_t k, 
 RL_API RL_NODISCARD enum rl_status rl_pack_verify(const struct rl_pack_sample *samples, const struct rl_pack_options *options,
                                                   const struct rl_pack_plan *plan, size_t slot,
                                                   const struct rl_pack_micro_batch *batch, struct rl_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -13,10 +13,6 @@
 
 #include <rlcore/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum rl_passk {
     RL_PASSK_UNBIASED, /* 1 - C(n-c, k) / C(n, k), 1 if n - c < k (arXiv 2107.03374); k <= n */
     RL_PASSK_BERNOULLI /* 1 - (1 - c/n)^k for any k, also beyond n; biased, use it for ranking only */
@@ -75,9 +71,5 @@ RL_API RL_NODISCARD enum rl_status rl_passk_more(const struct rl_passk_sampling 
  * gets the block's largest reward. out [n] may be rewards. RL_EINVAL if n is not a multiple of k.
  */
 RL_API RL_NODISCARD enum rl_status rl_passk_reward(size_t n, const double *rewards, size_t k, double *out, struct rl_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

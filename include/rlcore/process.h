@@ -18,10 +18,6 @@
 #include <rlcore/batch.h>
 #include <rlcore/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* utilities [n-1] = values[j+1] - values[j] for the values of n prefixes in their order; n >= 1. */
 RL_API RL_NODISCARD enum rl_status rl_marginal_utility(size_t n, const double *values, double *utilities, struct rl_error *err);
 
@@ -64,9 +60,5 @@ RL_API void rl_episode_options_init(struct rl_episode_options *options);
 RL_API RL_NODISCARD enum rl_status rl_episode_starts(const char *text, size_t n_tokens, const size_t *token,
                                                      const struct rl_episode_options *options, size_t *starts, size_t *n_episodes,
                                                      struct rl_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -23,10 +23,6 @@
 #include <rlcore/batch.h>
 #include <rlcore/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Expert id of a position that has none, such as padding. */
 #define RL_NO_EXPERT UINT16_MAX
 
@@ -89,9 +85,5 @@ RL_API RL_NODISCARD enum rl_status rl_replay_choose(double global_batch, double 
 
 /* "none", "R2", "R3". */
 RL_API const char *rl_replay_name(enum rl_replay replay);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

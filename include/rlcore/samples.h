@@ -35,10 +35,6 @@
 #include <rlcore/pack.h>
 #include <rlcore/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* One message. Arrays are [n_tokens]. */
 struct rl_node {
     const char *role; /* "system", "user", "assistant", "tool" or any other */
@@ -164,9 +160,5 @@ RL_API RL_NODISCARD enum rl_status rl_algorithm_run(const struct rl_algorithm *a
                                                     const struct rl_algorithm_options *options,
                                                     const struct rl_sample_scores *scores, struct rl_samples *samples,
                                                     struct rl_workspace *ws, struct rl_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

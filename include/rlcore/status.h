@@ -78,14 +78,16 @@
 #include <stddef.h>
 
 #ifdef __cplusplus
-extern "C" {
+#define RL_C extern "C"
+#else
+#define RL_C
 #endif
 
 #if defined(__GNUC__)
-#define RL_API __attribute__((visibility("default")))
+#define RL_API RL_C __attribute__((visibility("default")))
 #define RL_NODISCARD __attribute__((warn_unused_result))
 #else
-#define RL_API
+#define RL_API RL_C
 #define RL_NODISCARD
 #endif
 
@@ -114,9 +116,5 @@ struct rl_workspace {
 
 /* Short constant text for a status ("invalid argument"); never NULL. */
 RL_API const char *rl_status_text(enum rl_status status);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -34,10 +34,6 @@
 #include <rlcore/batch.h>
 #include <rlcore/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rl_sequences {
     size_t n;                 /* number of sequences */
     const size_t *start;      /* [n+1], ascending from 0 */
@@ -135,9 +131,5 @@ RL_API RL_NODISCARD enum rl_status rl_batch_stream_lossf(const struct rl_batch *
                                                          const struct rl_stream_options *options, float *d_trainer,
                                                          struct rl_stream_metrics *metrics, struct rl_stream_result *result,
                                                          struct rl_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -18,10 +18,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define TRAINER_RANKS_MAX 256
 
 struct trainer_comm {
@@ -38,9 +34,5 @@ struct trainer_comm {
     bool (*send)(void *context, int to, const void *bytes, size_t n);
     bool (*receive)(void *context, int from, void *bytes, size_t n);
 };
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

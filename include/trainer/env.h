@@ -63,10 +63,6 @@
 
 #include <trainer/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Marker tokens. The tokens of the relations follow them, then the tokens of the entities. */
 enum trainer_token {
     TRAINER_PAD,
@@ -205,9 +201,5 @@ TRAINER_API size_t trainer_env_solve(const struct trainer_env *env, uint64_t que
 
 /* Returns the question of the demonstration with this seed. */
 TRAINER_API uint64_t trainer_env_demonstrated(uint64_t seed);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

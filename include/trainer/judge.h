@@ -16,10 +16,6 @@
 
 #include <trainer/recipe.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum trainer_judge_mark {
     TRAINER_JUDGED,          /* the judge flagged the row now */
     TRAINER_JUDGE_CACHED,    /* the judge flagged the row earlier */
@@ -58,9 +54,5 @@ struct trainer_judge_counts {
     uint64_t prompt_tokens, completion_tokens;
     double seconds; /* spent on asking */
 };
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -37,10 +37,6 @@
 
 #include <trainer/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct trainer_model {
     int32_t tokens;      /* size of the vocabulary */
     int32_t width;       /* 64 */
@@ -223,9 +219,5 @@ TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_checkpoint_load_as(con
  */
 TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_checkpoint_kernels(const char *path, char kernels[TRAINER_KERNELS_MAX],
                                                                              struct trainer_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

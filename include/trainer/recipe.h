@@ -30,10 +30,6 @@
 #include <trainer/env.h>
 #include <trainer/policy.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define TRAINER_NAME_MAX 64
 #define TRAINER_PROSE_MAX 1024
 #define TRAINER_PATH_MAX 1024
@@ -668,9 +664,5 @@ typedef void trainer_setting_fn(void *context, const struct trainer_setting *set
 
 /* Visits every setting; the settings of the first environment come last. */
 TRAINER_API void trainer_recipe_settings(const struct trainer_recipe *recipe, trainer_setting_fn *visit, void *context);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -10,14 +10,16 @@
 #define TRAINER_STATUS_H
 
 #ifdef __cplusplus
-extern "C" {
+#define TRAINER_C extern "C"
+#else
+#define TRAINER_C
 #endif
 
 #if defined(__GNUC__)
-#define TRAINER_API __attribute__((visibility("default")))
+#define TRAINER_API TRAINER_C __attribute__((visibility("default")))
 #define TRAINER_NODISCARD __attribute__((warn_unused_result))
 #else
-#define TRAINER_API
+#define TRAINER_API TRAINER_C
 #define TRAINER_NODISCARD
 #endif
 
@@ -45,9 +47,5 @@ struct trainer_error {
 
 /* Short constant text for a status ("out of memory"); never NULL. */
 TRAINER_API const char *trainer_status_text(enum trainer_status status);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

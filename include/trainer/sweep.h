@@ -34,10 +34,6 @@
 
 #include <trainer/recipe.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define TRAINER_TRIAL_NAME_MAX 256
 #define TRAINER_SWEEP_TRIALS_MAX 10000
 
@@ -85,9 +81,5 @@ TRAINER_API const char *trainer_sweep_name(const struct trainer_sweep *sweep);
  */
 TRAINER_API size_t trainer_sweep_count(const struct trainer_sweep *sweep);
 TRAINER_API const struct trainer_trial *trainer_sweep_trial(const struct trainer_sweep *sweep, size_t i);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

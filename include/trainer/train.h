@@ -22,10 +22,6 @@
 #include <trainer/judge.h>
 #include <trainer/policy.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Statistics of the gains of all turns that have the same turn index. */
 struct trainer_turn_gain {
     double mean, std; /* unbiased */
@@ -376,9 +372,5 @@ TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_evaluate_some(const st
                                                                         size_t n, const size_t *which, uint64_t seed,
                                                                         double temperature, uint8_t *right,
                                                                         struct trainer_error *err);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -14,8 +14,7 @@
  * processor alone, before the environment can be read, so a row that was computed on a machine with
  * shorter vectors could not be reproduced.
  */
-#ifndef HOT_HOT_H
-#define HOT_HOT_H
+#pragma once
 
 #include <rlcore/level.h>
 
@@ -74,6 +73,4 @@
 #else
 #define HOT(type, name, parameters, arguments) static type name parameters
 #define HOT_VOID(name, parameters, arguments) static void name parameters
-#endif
-
 #endif

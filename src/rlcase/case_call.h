@@ -18,8 +18,7 @@
  * All memory that an adapter gets belongs to the call. Adapters in files *_real.c are compiled twice, for
  * double and for float (see case_real.h).
  */
-#ifndef CASE_CALL_H
-#define CASE_CALL_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -205,5 +204,3 @@ extern const struct case_kernel *const case_kernels_single[];
 
 /* The kernel with that family name in double or single precision, or NULL if there is none. */
 const struct case_kernel *case_find(const char *family, bool single);
-
-#endif

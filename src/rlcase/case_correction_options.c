@@ -1,4 +1,3 @@
-/* case_correction_options.c: see case_correction_options.h. */
 #include "case_correction_options.h"
 
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /* case_correction_options.h: the options of the off-policy kernels, from a case. */
-#ifndef CASE_CORRECTION_OPTIONS_H
-#define CASE_CORRECTION_OPTIONS_H
+#pragma once
 
 #include <rlcore/offpolicy.h>
 
@@ -11,5 +10,3 @@
  * rollout_rs_threshold.
  */
 struct rl_correction_options case_correction_options(struct case_call *call);
-
-#endif

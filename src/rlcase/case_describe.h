@@ -1,6 +1,5 @@
 /* case_describe.h: a description of the kernels, their inputs and results. */
-#ifndef CASE_DESCRIBE_H
-#define CASE_DESCRIBE_H
+#pragma once
 
 #include "case_call.h"
 
@@ -9,5 +8,3 @@ json_t *case_describe(void);
 
 /* Refuse inputs, also arrays, whose names are not in the kernel's list. */
 void case_check_names(struct case_call *call, const struct case_kernel *kernel);
-
-#endif

@@ -1,4 +1,3 @@
-/* case_loss_options.c: see case_loss_options.h. */
 #include "case_loss_options.h"
 
 /*

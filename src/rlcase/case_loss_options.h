@@ -1,6 +1,5 @@
 /* case_loss_options.h: the aggregation and clip settings of a loss, from a case. */
-#ifndef CASE_LOSS_OPTIONS_H
-#define CASE_LOSS_OPTIONS_H
+#pragma once
 
 #include <rlcore/loss.h>
 
@@ -17,5 +16,3 @@ struct rl_agg case_agg(struct case_call *call);
  * defaults.
  */
 struct rl_loss_options case_loss_options(struct case_call *call);
-
-#endif

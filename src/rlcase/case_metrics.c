@@ -1,4 +1,3 @@
-/* case_metrics.c: see case_metrics.h. */
 #include "case_metrics.h"
 
 #include <stdio.h>

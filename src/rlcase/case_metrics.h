@@ -1,6 +1,5 @@
 /* case_metrics.h: the result `metrics`, an object of numbers. */
-#ifndef CASE_METRICS_H
-#define CASE_METRICS_H
+#pragma once
 
 #include <rlcore/offpolicy.h>
 
@@ -25,5 +24,3 @@ void case_add_metric(struct rl_metrics *metrics, const char *name, double value)
 
 /* Stores the list as the result `metrics`. */
 void case_put_metrics(struct case_call *call, const struct rl_metrics *metrics);
-
-#endif

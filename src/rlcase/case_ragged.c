@@ -1,6 +1,4 @@
 /*
- * case_ragged.c: see case_ragged.h.
- *
  * A ragged list is stored as one flat array and the index where each row begins, like the core's
  * own ragged inputs. A matrix would need a padding value, but every number may be a reward.
  */

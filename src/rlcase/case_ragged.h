@@ -1,6 +1,5 @@
 /* case_ragged.h: lists of lists of unequal lengths, for the kernels of ADCA-GRPO. */
-#ifndef CASE_RAGGED_H
-#define CASE_RAGGED_H
+#pragma once
 
 #include "case_call.h"
 
@@ -20,5 +19,3 @@ struct case_ragged case_ragged_read(struct case_call *call, const char *name, st
 uint8_t *case_ragged_flags(struct case_call *call, struct case_dim *b, const size_t **start);
 
 void case_ragged_put(struct case_call *call, const char *name, const double *values, const size_t *start, size_t b);
-
-#endif

@@ -1,6 +1,5 @@
 /* case_real.h: array access for adapters that are compiled in double and in float. */
-#ifndef CASE_REAL_H
-#define CASE_REAL_H
+#pragma once
 
 #include "case_call.h"
 #include "case_single_names.h"
@@ -19,5 +18,3 @@ real *case_reals_or_null(struct case_call *call, const char *name, struct case_d
 /* Numbers [n]. */
 real *case_real_list(struct case_call *call, const char *name, struct case_dim *n);
 void case_put_reals(struct case_call *call, const char *name, const real *values, size_t b, size_t t);
-
-#endif

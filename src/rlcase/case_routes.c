@@ -1,6 +1,4 @@
 /*
- * case_routes.c: see case_routes.h.
- *
  * The first token sets the shape, and every other token must agree with it. -1 means "no expert";
  * routers that may drop a token write -1.
  */

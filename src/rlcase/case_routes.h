@@ -1,6 +1,5 @@
 /* case_routes.h: routes of a mixture of experts, from a case. */
-#ifndef CASE_ROUTES_H
-#define CASE_ROUTES_H
+#pragma once
 
 #include <rlcore/routing.h>
 
@@ -11,5 +10,3 @@ struct rl_routes case_routes(struct case_call *call, const char *name, size_t b,
 
 /* Reads `replay`: none, R2 or R3; none if absent. */
 enum rl_replay case_replay(struct case_call *call);
-
-#endif

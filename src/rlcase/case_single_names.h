@@ -6,8 +6,7 @@
  * first name is replaced by the second. The test case_single_names compares the table with the
  * object files.
  */
-#ifndef CASE_SINGLE_NAMES_H
-#define CASE_SINGLE_NAMES_H
+#pragma once
 
 #include <rlcore/a2tgpo.h>
 #include <rlcore/adca.h>
@@ -98,7 +97,5 @@
 #define case_turn_spread case_turn_spreadf
 #define case_value_loss case_value_lossf
 #define case_whiten case_whitenf
-
-#endif
 
 #endif

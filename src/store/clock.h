@@ -1,6 +1,5 @@
 /* clock.h: the clock for timeouts, in seconds. Unlike the time of day, nobody can set it. */
-#ifndef STORE_CLOCK_H
-#define STORE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -16,5 +15,3 @@ static inline int64_t clock_now_ms(void)
 {
     return (int64_t)(1e3 * clock_now());
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* fail.h: how every part of the store reports a failure. Every module may include this header. */
-#ifndef STORE_FAIL_H
-#define STORE_FAIL_H
+#pragma once
 
 #include <lineage/status.h>
 
@@ -16,5 +15,3 @@ enum lineage_status store_no_memory(struct lineage_error *err);
 
 /* Reports an error that was stored earlier: fills *err (if not NULL) with it and returns its status. */
 enum lineage_status store_give(struct lineage_error *err, const struct lineage_error *why);
-
-#endif

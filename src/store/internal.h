@@ -28,8 +28,7 @@
  *
  * mirror/, questions/ and verify/ are the only rooms that see sqlite3.h.
  */
-#ifndef STORE_INTERNAL_H
-#define STORE_INTERNAL_H
+#pragma once
 
 #include <lineage/store.h>
 
@@ -65,5 +64,3 @@ enum lineage_status store_check_owner(const struct lineage_store *store, struct 
 /* Sends a notice to the notice callback of the store; without a callback the notice is dropped. */
 void store_notice(const struct lineage_store *store, uint64_t line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-#endif

@@ -1,4 +1,3 @@
-/* trust.c: see lineage/trust.h. */
 #include <lineage/trust.h>
 
 #include <fcntl.h>

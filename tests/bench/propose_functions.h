@@ -5,8 +5,7 @@
  * were looked at only once, at the end. "table" has tables of fixtures/experiments, whose values between measured cells
  * are interpolated. "failing" has one function on which the best values fail.
  */
-#ifndef PROPOSE_FUNCTIONS_H
-#define PROPOSE_FUNCTIONS_H
+#pragma once
 
 #include "propose/propose_problem.h"
 
@@ -42,5 +41,3 @@ struct bench_result bench_evaluate(const struct bench_problem *problem, const do
  * settings, and of a table at least the step of its scores, 1/2048.
  */
 double bench_floor(const struct bench_problem *problem);
-
-#endif

@@ -1,6 +1,5 @@
 /* train_kernels.h: the speed of the trainer's kernels one by one, in the shapes of a model. Part of train_bench. */
-#ifndef TRAIN_KERNELS_H
-#define TRAIN_KERNELS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -15,5 +14,3 @@ enum { TRAIN_KERNELS = 11 };
 
 /* Measures every kernel on one thread and takes its fastest run. Returns false when out of memory. */
 bool train_kernels(const struct trainer_model *model, struct kernel_rate rates[TRAIN_KERNELS]);
-
-#endif

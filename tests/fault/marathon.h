@@ -6,8 +6,7 @@
  * from which the whole text follows. The check therefore knows for every row whether it is complete and whether it was
  * acknowledged.
  */
-#ifndef FAULT_MARATHON_H
-#define FAULT_MARATHON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -89,5 +88,3 @@ int act(const struct arena_of_war *war, struct part *part, uint64_t seed, unsign
 
 /* Checks the store after all actors have ended. Prints each broken promise and returns their number. */
 unsigned check_store(const struct arena_of_war *war);
-
-#endif

@@ -1,6 +1,5 @@
 /* power_acts.h: what the commands of the enumerator of power failures need: files, and acts without a command. */
-#ifndef FAULT_POWER_ACTS_H
-#define FAULT_POWER_ACTS_H
+#pragma once
 
 /* Writes the files that commands read: a log to import, rows as JSON, telemetry, a work directory. */
 void power_files_make(const char *dir);
@@ -18,5 +17,3 @@ int power_act(const char *name, const char *store);
 /* What POWER_TORN appends, and what `note` writes. */
 #define POWER_TORN "torn\tT\ts\t000\t\t\tsaved without a line end\t\tdiscard\t2.5\t\t\t\t\t\t\tn"
 #define POWER_NOTE "What a person wrote.\n"
-
-#endif

@@ -7,8 +7,7 @@
  * not durable may survive. A write may also survive in part: its beginning without the rest, or the new size of the file
  * with zeros instead of the bytes. Two writes to one sector of 512 bytes survive in their order.
  */
-#ifndef FAULT_POWER_DISK_H
-#define FAULT_POWER_DISK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -79,5 +78,3 @@ void disk_state_write(const struct disk_state *state, const char *dir); /* dir i
 
 /* The bytes of a file of the state, by its path; NULL if there is none. They belong to the state. */
 const char *disk_state_file(const struct disk_state *state, const char *path, size_t *length);
-
-#endif

@@ -8,8 +8,7 @@
  * - A request in the outbox is there until it is delivered; claims can be taken; insights can be added.
  * - The store can be read, verified, rendered and appended to, and then verifies without a finding.
  */
-#ifndef FAULT_POWER_PROMISES_H
-#define FAULT_POWER_PROMISES_H
+#pragma once
 
 #include "power_disk.h"
 
@@ -31,5 +30,3 @@ size_t promises_answered(const struct promises *promises, size_t end);
  * reason for a false result. */
 bool promises_hold(const struct promises *promises, const struct disk_state *state, size_t end, const char *lineage,
                    char why[PROMISE_TEXT]);
-
-#endif

@@ -5,8 +5,7 @@
  * Writes through a shared mapping are not recorded: only SQLite's -shm file is written in that way, which is made anew
  * after a crash.
  */
-#ifndef FAULT_POWER_TRACE_H
-#define FAULT_POWER_TRACE_H
+#pragma once
 
 #include "power_disk.h"
 
@@ -18,5 +17,3 @@ bool power_trace_works(void);
  * exits. Returns its exit status. Its messages are printed if it exits with another status than 0.
  */
 int power_trace(struct disk *disk, char *const argv[]);
-
-#endif

@@ -2,8 +2,7 @@
  * questions.h: small stores that contain every kind of data, and all questions that can be asked of these stores.
  * Answers are text.
  */
-#ifndef FAULT_QUESTIONS_H
-#define FAULT_QUESTIONS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -38,5 +37,3 @@ extern const size_t n_large_questions;
 void print_trial(FILE *out, const struct lineage_trial *trial);
 /* Prints the trials of a cursor, and closes it. */
 enum lineage_status print_trials(FILE *out, struct lineage_cursor *cursor, struct lineage_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* sqlite_faults.h: an SQLite VFS in which the n-th write, sync, truncate, lock or open fails. */
-#ifndef FAULT_SQLITE_FAULTS_H
-#define FAULT_SQLITE_FAULTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -18,5 +17,3 @@ void sqlite_faults_watch(void (*call)(void));
 
 /* Returns true if the armed call was reached. */
 bool sqlite_faults_hit(void);
-
-#endif

@@ -2,8 +2,7 @@
  * statement_faults.h: makes the n-th statement that the mirror prepares, steps or executes fail. The program is
  * linked with --wrap of those calls and of the call that returns SQLite's error message.
  */
-#ifndef FAULT_STATEMENT_FAULTS_H
-#define FAULT_STATEMENT_FAULTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -23,5 +22,3 @@ void statement_faults_watch(void (*call)(void));
  */
 struct sqlite3 *other_client_begin(const char *path);
 void other_client_end(struct sqlite3 *client);
-
-#endif

@@ -1,6 +1,5 @@
 /* fuzz.h: the entry point of a fuzz target, and an assertion that release builds keep. */
-#ifndef FUZZ_FUZZ_H
-#define FUZZ_FUZZ_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 #endif
 
 #define fuzz_assert(condition) ((condition) ? (void)0 : __builtin_trap())
-
-#endif

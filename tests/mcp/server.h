@@ -1,6 +1,5 @@
 /* server.h: `lineage mcp` as a child process, for the hostile test and the benchmark. */
-#ifndef TESTS_MCP_SERVER_H
-#define TESTS_MCP_SERVER_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -32,5 +31,3 @@ json_t *server_next(struct server *server);
 
 /* Closes its input and waits. Returns its exit status, or 128 plus the signal. */
 int server_end(struct server *server);
-
-#endif

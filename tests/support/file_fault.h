@@ -2,8 +2,7 @@
  * file_fault.h: injects a fault into one file operation of a process: the operation fails, writes only half of its
  * data, or is where the process is killed.
  */
-#ifndef SUPPORT_FILE_FAULT_H
-#define SUPPORT_FILE_FAULT_H
+#pragma once
 
 #include <string.h>
 
@@ -29,5 +28,3 @@ static inline int file_fault_strike(void *context, const char *call)
         kill_myself();
     return fault->what;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* files.h: creates and reads scratch directories, files and JSON files for tests. Any failure ends the test. */
-#ifndef SUPPORT_FILES_H
-#define SUPPORT_FILES_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -33,5 +32,3 @@ json_t *read_json(const char *path);
  */
 char **list_dir(const char *dir, const char *prefix);
 void free_list(char **names);
-
-#endif

@@ -2,8 +2,7 @@
  * forked_ranks.h: runs the trainer in several processes of this machine, connected by sockets, and collects all
  * results except times. If a process or socket fails, the test ends.
  */
-#ifndef SUPPORT_FORKED_RANKS_H
-#define SUPPORT_FORKED_RANKS_H
+#pragma once
 
 #include <trainer/train.h>
 
@@ -33,5 +32,3 @@ void rank_outcome_release(struct rank_outcome *outcome);
 
 /* Runs `work` in a child process, so that threads started by `work` do not affect the caller. `work` must return. */
 void in_a_child(void (*work)(void *context), void *context);
-
-#endif

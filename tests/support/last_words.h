@@ -2,8 +2,7 @@
  * last_words.h: lets a child of a test end without exit(3) and still write its coverage counts. Counts are normally
  * written by exit, so a process that ends in another way, or kills itself to simulate a kill, must write them first.
  */
-#ifndef SUPPORT_LAST_WORDS_H
-#define SUPPORT_LAST_WORDS_H
+#pragma once
 
 #include <signal.h>
 #include <unistd.h>
@@ -30,5 +29,3 @@ static inline void kill_myself(void)
     last_words();
     kill(getpid(), SIGKILL);
 }
-
-#endif

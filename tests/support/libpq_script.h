@@ -2,8 +2,7 @@
  * libpq_script.h: a PostgreSQL server with scripted answers, for programs linked with --wrap of
  * libpq_load, clock_gettime, poll and getpid. Nothing waits, because the clock advances by itself.
  */
-#ifndef SUPPORT_LIBPQ_SCRIPT_H
-#define SUPPORT_LIBPQ_SCRIPT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,5 +62,3 @@ extern int script_pid_more;       /* added to the process id, to simulate a fork
 
 /* Breaks the connection now, while no statement is running. */
 void script_break(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* opened_run.h: opens a run whose steps the test calls one by one. Any failure ends the test. */
-#ifndef SUPPORT_OPENED_RUN_H
-#define SUPPORT_OPENED_RUN_H
+#pragma once
 
 #include "run/run.h"
 
@@ -12,5 +11,3 @@ void close_run(struct run *run);
 /* Runs the first two steps of an iteration: collects rollouts and assigns credit. */
 enum trainer_status collect_and_credit(struct run *run, int32_t iteration, struct trainer_iteration *metrics,
                                        struct trainer_error *err);
-
-#endif

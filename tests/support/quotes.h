@@ -1,6 +1,5 @@
 /* quotes.h: lets tests write JSON in C strings without backslashes, with ' in place of ". */
-#ifndef SUPPORT_QUOTES_H
-#define SUPPORT_QUOTES_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,5 +12,3 @@ static inline char *quotes(const char *text)
         *at = '"';
     return copy;
 }
-
-#endif

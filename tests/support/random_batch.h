@@ -7,8 +7,7 @@
  *
  * If memory runs out, the test program ends.
  */
-#ifndef TESTS_RANDOM_BATCH_H
-#define TESTS_RANDOM_BATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,5 +79,3 @@ bool test_again(struct rl_workspace *ws, enum rl_status status);
  */
 double gradient_error(double (*f)(void *context), void *context, double *x, size_t n, const double *gradient, double step,
                       size_t *kinks);
-
-#endif

@@ -7,8 +7,7 @@
  *                                      \ 4 tool (2) - 5 ASSISTANT (2: **)
  *     branches {0 1 2 3}, {0 1 4 5}, {0}: the last has nothing to train
  */
-#ifndef TESTS_ROLLOUT_CASE_H
-#define TESTS_ROLLOUT_CASE_H
+#pragma once
 
 #include <rlcore/samples.h>
 
@@ -48,5 +47,3 @@ enum rl_status rollout_case_run(struct rollout_case *c, const char *algorithm);
 
 /* Measures the samples, cuts them, and routes the given advantages to them. */
 enum rl_status rollout_case_route(struct rollout_case *c, const char *algorithm, const double *credit);
-
-#endif

@@ -1,6 +1,5 @@
 /* rows.h: writes stores without the library, as another program might, and reads them. Any failure ends the test. */
-#ifndef SUPPORT_ROWS_H
-#define SUPPORT_ROWS_H
+#pragma once
 
 #include <lineage/query.h>
 #include <lineage/verify.h>
@@ -46,5 +45,3 @@ const char *best_of(struct lineage_store *store);
 
 /* Returns the first value that an SQL statement selects, as text (null is "NULL"); valid until the next call. */
 const char *sql_value(struct lineage_store *store, const char *sql);
-
-#endif

@@ -2,8 +2,7 @@
  * scarce_memory.h: allocations that fail when the test decides. scarce_memory(TARGET) in
  * tests/CMakeLists.txt links it with --wrap of every allocating function of the store.
  */
-#ifndef SUPPORT_SCARCE_MEMORY_H
-#define SUPPORT_SCARCE_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,5 +18,3 @@ bool piece_strikes(void);
 
 /* An allocation that never fails. */
 void *__real_malloc(size_t size);
-
-#endif

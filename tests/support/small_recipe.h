@@ -2,8 +2,7 @@
  * small_recipe.h: recipes that are small enough for tests, and a policy trained on a few demonstrations, so that its
  * rollouts vary: several turns, early answers, malformed turns. Any failure ends the test.
  */
-#ifndef SUPPORT_SMALL_RECIPE_H
-#define SUPPORT_SMALL_RECIPE_H
+#pragma once
 
 #include <rlcore/algorithm.h>
 #include <trainer/train.h>
@@ -30,5 +29,3 @@ void warm_checkpoint(const struct trainer_recipe *recipe, int32_t steps, const c
 struct trainer_rollouts *sample(const struct trainer_recipe *recipe, const float *params, int32_t questions, uint64_t seed);
 
 void assert_near(double a, double b, double tolerance);
-
-#endif

@@ -1,6 +1,5 @@
 /* test_rng.h: the splitmix64 generator, for tests of all rooms. Any seed will do. */
-#ifndef TESTS_TEST_RNG_H
-#define TESTS_TEST_RNG_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ static inline size_t test_rng_below(struct test_rng *rng, size_t bound)
 {
     return (size_t)(test_rng_next(rng) % bound);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * told_numbers.h: lists all numbers that a run reports about an iteration except times, in a fixed order, for tests
  * that compare two runs.
  */
-#ifndef SUPPORT_TOLD_NUMBERS_H
-#define SUPPORT_TOLD_NUMBERS_H
+#pragma once
 
 #include <trainer/train.h>
 
@@ -14,5 +13,3 @@ enum { TOLD_NUMBERS_MAX = 64 };
  * the caller compares itself.
  */
 size_t told_numbers(double out[TOLD_NUMBERS_MAX], const struct trainer_iteration *i);
-
-#endif

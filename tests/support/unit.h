@@ -1,6 +1,5 @@
 /* unit.h: includes cmocka and the headers that cmocka needs. */
-#ifndef SUPPORT_UNIT_H
-#define SUPPORT_UNIT_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,5 +7,3 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#endif

@@ -2,8 +2,7 @@
  * warm_place.h: makes a directory with a policy trained on a few demonstrations, as setup and teardown of a cmocka
  * test.
  */
-#ifndef SUPPORT_WARM_PLACE_H
-#define SUPPORT_WARM_PLACE_H
+#pragma once
 
 struct warm_place {
     char *dir;
@@ -14,5 +13,3 @@ struct warm_place {
 
 int open_warm_place(void **state);
 int close_warm_place(void **state);
-
-#endif

@@ -2,8 +2,7 @@
  * a2tgpo_internal.h: the parts of A2TGPO as its kernels call them: with memory and groups provided
  * and arguments checked.
  */
-#ifndef RLCORE_A2TGPO_INTERNAL_H
-#define RLCORE_A2TGPO_INTERNAL_H
+#pragma once
 
 #include <rlcore/a2tgpo.h>
 
@@ -54,5 +53,3 @@ static inline size_t rl_row_turns(const struct rl_turns *turns, size_t row)
 {
     return turns->start[row + 1] - turns->start[row];
 }
-
-#endif

@@ -2,8 +2,7 @@
  * adca_internal.h: the intermediate values of rl_adca_advantage, from which its metrics are
  * computed.
  */
-#ifndef RLCORE_ADCA_INTERNAL_H
-#define RLCORE_ADCA_INTERNAL_H
+#pragma once
 
 #include <rlcore/adca.h>
 
@@ -78,5 +77,3 @@ enum rl_status rl_adca_begin(struct rl_adca_work *w, const struct rl_adca_input 
 enum rl_status rl_adca_run(const struct rl_adca_work *w, const struct rl_adca_output *out, struct rl_error *err);
 
 void rl_adca_measure(const struct rl_adca_work *w, struct rl_adca_metrics *metrics);
-
-#endif

@@ -3,8 +3,7 @@
  * are double in both precisions, because the mean of equal float scores differs from the scores by
  * rounding, and dividing by their deviation would turn that error into an advantage.
  */
-#ifndef RLCORE_OUTCOME_ESTIMATORS_H
-#define RLCORE_OUTCOME_ESTIMATORS_H
+#pragma once
 
 #include <rlcore/advantage.h>
 
@@ -30,5 +29,3 @@ enum rl_status rl_whiten_check(size_t n, struct rl_error *err);
 
 /* RL_EINVAL unless the value is finite and not negative. */
 enum rl_status rl_discount_check(const char *name, double value, struct rl_error *err);
-
-#endif

@@ -6,8 +6,7 @@
  * needs new code only if no existing kernel fits: a new kind of rows (algorithm_rows_real.c), or a
  * function over the traces of a group (algorithm_values.c).
  */
-#ifndef RLCORE_ALGORITHM_CODE_H
-#define RLCORE_ALGORITHM_CODE_H
+#pragma once
 
 #include <rlcore/algorithm.h>
 
@@ -46,5 +45,3 @@ struct rl_algorithm_code {
 };
 
 rl_values_fn rl_values_grpo, rl_values_max_rl, rl_values_hierarchical, rl_values_rae, rl_values_reward;
-
-#endif

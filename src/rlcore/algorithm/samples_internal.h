@@ -2,8 +2,7 @@
  * samples_internal.h: a run of a named algorithm over message trees: advantages (samples_run.c) and
  * streams (samples_route.c).
  */
-#ifndef RLCORE_SAMPLES_INTERNAL_H
-#define RLCORE_SAMPLES_INTERNAL_H
+#pragma once
 
 #include <rlcore/samples.h>
 
@@ -45,5 +44,3 @@ const struct rl_tree *rl_sample_tree(const struct rl_algorithm_job *job, size_t 
 
 /* The number of tokens at mask 1. */
 size_t rl_node_sampled(const struct rl_node *node);
-
-#endif

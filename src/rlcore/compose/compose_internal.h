@@ -2,8 +2,7 @@
  * compose_internal.h: the sums that the composed loss keeps per row, and its functions that do not
  * depend on the precision.
  */
-#ifndef RLCORE_COMPOSE_INTERNAL_H
-#define RLCORE_COMPOSE_INTERNAL_H
+#pragma once
 
 #include <math.h>
 
@@ -41,5 +40,3 @@ enum rl_status rl_compose_routes(const struct rl_batch *batch, const struct rl_c
 
 /* Compute the factors of the result from the sums of all rows, added in their order. */
 void rl_compose_result_set(struct rl_compose_result *out, const struct rl_compose_row *rows, size_t n_rows);
-
-#endif

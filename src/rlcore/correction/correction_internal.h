@@ -5,8 +5,7 @@
  * Rows are processed in parallel and store their sums in an array. The sums of the batch are made
  * from it in the order of the rows, so they do not depend on the number of threads.
  */
-#ifndef RLCORE_CORRECTION_INTERNAL_H
-#define RLCORE_CORRECTION_INTERNAL_H
+#pragma once
 
 #include <rlcore/offpolicy.h>
 
@@ -134,5 +133,3 @@ enum rl_status rl_correction_weights(struct rl_correcting *c, const struct rl_di
 
 /* Apply all rejection options to keep, and report their metrics. */
 void rl_correction_reject(struct rl_correcting *c, const struct rl_distance *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* rejection_options.h: the parsed rejection options of a correction. */
-#ifndef RLCORE_REJECTION_OPTIONS_H
-#define RLCORE_REJECTION_OPTIONS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ struct rl_rejection {
 /* Parse the options in `rs` with their thresholds; *n receives their number. */
 enum rl_status rl_rejections_parse(const char *rs, const char *thresholds, struct rl_rejection *out, size_t *n,
                                    struct rl_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* diagnostics_internal.h: rl_diagnose for inputs of either precision. */
-#ifndef RLCORE_DIAGNOSTICS_INTERNAL_H
-#define RLCORE_DIAGNOSTICS_INTERNAL_H
+#pragma once
 
 #include <rlcore/diagnostics.h>
 
@@ -8,5 +7,3 @@
 
 enum rl_status rl_diagnose_policies(const struct rl_two_policies *p, double clip_low, double clip_high,
                                     struct rl_diagnostics *out, struct rl_workspace *ws, struct rl_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * loss_internal.h: what the policy losses share: the entry, the checks of the arguments, and the result.
  * Each loss has a file of its own with the loop over the tokens of a row.
  */
-#ifndef RLCORE_LOSS_INTERNAL_H
-#define RLCORE_LOSS_INTERNAL_H
+#pragma once
 
 #include <rlcore/loss.h>
 
@@ -69,5 +68,3 @@ void rl_loss_entropy(const struct rl_loss_call *call, size_t row, struct rl_row_
 /* The result from the sums of all rows. RL_EVALUE if the loss overflowed; *out is then unchanged. */
 enum rl_status rl_loss_result_set(struct rl_loss_result *out, const struct rl_row_sums *total, size_t n_tokens,
                                   struct rl_error *err);
-
-#endif

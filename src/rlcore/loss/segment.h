@@ -6,8 +6,7 @@
  * and 0 beyond the limit. The mean makes long segments comparable with short ones; the sum, as in
  * the exact sequence ratio, leaves every clip range after a few hundred tokens.
  */
-#ifndef RLCORE_SEGMENT_H
-#define RLCORE_SEGMENT_H
+#pragma once
 
 #include "loss/loss_internal.h"
 
@@ -128,5 +127,3 @@ static RL_INLINE double rl_segment_loss(const struct rl_segment *s, struct rl_ro
     sums->ratio_max = fmax(sums->ratio_max, ratio);
     return ratio;
 }
-
-#endif

@@ -9,8 +9,7 @@
  * were finite is seen from the sums: a sum is not finite if one of its terms is not. Log-ratios
  * beyond 20 are rare, and a chunk that has one is corrected between the loops.
  */
-#ifndef RLCORE_TOKEN_CHUNK_H
-#define RLCORE_TOKEN_CHUNK_H
+#pragma once
 
 #include "loss/loss_internal.h"
 #include "support/vexp.h"
@@ -195,5 +194,3 @@ static RL_INLINE struct rl_row_sums rl_token_row(const struct rl_loss_call *call
     }
     return sums;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * sequence chunk by chunk: in wide loops, or token by token if the chunk contains a value that the
  * loops do not handle.
  */
-#ifndef RLCORE_STREAM_INTERNAL_H
-#define RLCORE_STREAM_INTERNAL_H
+#pragma once
 
 #include <rlcore/algorithm.h> /* enum rl_component */
 #include <rlcore/stream_loss.h>
@@ -56,5 +55,3 @@ bool rl_stream_chunk(const struct rl_streaming *s, enum rl_component component, 
  */
 enum rl_status rl_stream_tokens(const struct rl_streaming *s, enum rl_component component, const struct rl_stretch *stretch,
                                 struct rl_stream_sums *sums, struct rl_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* fail.h: how functions of the core report errors. */
-#ifndef RLCORE_FAIL_H
-#define RLCORE_FAIL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -27,5 +26,3 @@ enum rl_status rl_need(struct rl_error *err, size_t n, const struct rl_needed *n
 #define RL_NEED(err, ...)                                                                                                        \
     rl_need(err, sizeof((const struct rl_needed[]){__VA_ARGS__}) / sizeof(struct rl_needed),                                     \
             (const struct rl_needed[]){__VA_ARGS__})
-
-#endif

@@ -11,8 +11,7 @@
  * Masks and turns are addressed by bytes. Their values fit into the lowest byte or the lowest four
  * bytes whatever their width, so that one way of reading serves all widths without a copy.
  */
-#ifndef RLCORE_GRID_H
-#define RLCORE_GRID_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -119,5 +118,3 @@ static RL_INLINE struct rl_ids rl_ids_from(struct rl_ids ids, size_t t)
 
 /* The number of response tokens among the n positions from i on. */
 size_t rl_count_on(const struct rl_grid *grid, size_t i, size_t n);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * Groups are numbered in ascending order of their labels; rows keep their order inside a group.
  */
-#ifndef RLCORE_GROUPS_H
-#define RLCORE_GROUPS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ static inline size_t rl_group_size(const struct rl_groups *groups, size_t group)
 {
     return groups->start[group + 1] - groups->start[group];
 }
-
-#endif

@@ -1,4 +1,3 @@
-/* level.c: see rlcore/level.h. */
 #include <rlcore/level.h>
 
 #include <stdatomic.h>

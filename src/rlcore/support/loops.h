@@ -5,8 +5,7 @@
  * are never fused, so that all levels round each element alike, and sums are taken by rl_sum, whose order
  * does not depend on the level.
  */
-#ifndef RLCORE_LOOPS_H
-#define RLCORE_LOOPS_H
+#pragma once
 
 #include "hot/hot.h"
 
@@ -35,5 +34,3 @@ enum { RL_CHUNK = 128 };
 
 /* Below this many tokens, starting threads costs more than it saves. */
 enum { RL_PARALLEL_TOKENS = 1 << 14 };
-
-#endif

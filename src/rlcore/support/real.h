@@ -3,8 +3,7 @@
  * double name of every function. RL_SINGLE selects float and, through single_names.h, the names
  * with suffix f.
  */
-#ifndef RLCORE_REAL_H
-#define RLCORE_REAL_H
+#pragma once
 
 #include <math.h>
 #include <stddef.h>
@@ -325,5 +324,3 @@ enum rl_status rl_grid_check_reals(const char *name, const struct rl_grid *grid,
 
 /* rl_batch_check_rewards; accepts a batch without a mask. The rewards are the first array of the call. */
 enum rl_status rl_grid_check_rewards(const struct rl_grid *grid, const real *rewards, struct rl_error *err);
-
-#endif

@@ -13,8 +13,7 @@
  * `poisoned` and continues, because a loop with an exit would not be vectorised. Only a poisoned
  * batch is searched for the element to name.
  */
-#ifndef RLCORE_ROW_SUMS_H
-#define RLCORE_ROW_SUMS_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -86,5 +85,3 @@ static inline double rl_masked_mean(double sum, size_t n_tokens)
 {
     return sum / ((double)n_tokens + 1e-8);
 }
-
-#endif

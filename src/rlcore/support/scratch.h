@@ -1,6 +1,5 @@
 /* scratch.h: scratch memory of one call, taken from the caller's workspace. */
-#ifndef RLCORE_SCRATCH_H
-#define RLCORE_SCRATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ struct rl_scratch rl_scratch_begin(struct rl_workspace *ws);
 void *rl_scratch_take(struct rl_scratch *s, size_t count, size_t size);
 bool rl_scratch_fits(const struct rl_scratch *s);
 enum rl_status rl_scratch_short(struct rl_scratch *s, struct rl_error *err);
-
-#endif

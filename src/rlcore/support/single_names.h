@@ -7,8 +7,7 @@
  * the first name is replaced by the second. The test rlcore_single_names compares the table with
  * the names that the object files define.
  */
-#ifndef RLCORE_SINGLE_NAMES_H
-#define RLCORE_SINGLE_NAMES_H
+#pragma once
 
 #include <rlcore/a2tgpo.h>
 #include <rlcore/adca.h>
@@ -96,7 +95,5 @@
 #define rl_whiten_grid rl_whiten_gridf
 #define rl_two_policies_of rl_two_policies_off
 #define rl_weight_sink_of rl_weight_sink_off
-
-#endif
 
 #endif

@@ -1,6 +1,5 @@
 /* sort.h: sorts doubles in time linear in their number. */
-#ifndef RLCORE_SORT_H
-#define RLCORE_SORT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -9,5 +8,3 @@
  * two arrays that holds the result.
  */
 double *rl_sort(double *values, double *spare, size_t n);
-
-#endif

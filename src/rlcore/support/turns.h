@@ -4,8 +4,7 @@
  * Turn k of a row spans [begin, end): from its first token to the first token of turn k+1, or the
  * end of the row. Positions inside with an id other than k are holes (-1).
  */
-#ifndef RLCORE_TURNS_H
-#define RLCORE_TURNS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ size_t rl_turn_next(struct rl_ids turn, size_t from, size_t n, int32_t current);
 
 /* rl_turn_starts without its checks: start [B+1] where the turns of each row begin. */
 void rl_turn_count_rows(const struct rl_grid *batch, size_t *start);
-
-#endif

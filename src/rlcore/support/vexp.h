@@ -7,8 +7,7 @@
  * error found against libm is below 1 ulp in both (tests/unit/rlcore_vexp.c). exp(0) is exactly 1;
  * NaN stays NaN.
  */
-#ifndef RLCORE_VEXP_H
-#define RLCORE_VEXP_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -128,5 +127,3 @@ static RL_INLINE void rl_exp_near_all(real *restrict out, const real *restrict x
     for (size_t t = 0; t < n; t++)
         out[t] = rl_exp_scaled(1 + (high[t] + (out[t] - low[t])), shifted[t]);
 }
-
-#endif

@@ -1,4 +1,3 @@
-/* acknowledged.c: see acknowledged.h. */
 #include "acknowledged.h"
 
 #include <fcntl.h>

@@ -6,8 +6,7 @@
  *
  * The copy is a help and not a second log: without a state directory, or for rows that another program wrote last, there is none.
  */
-#ifndef APPEND_ACKNOWLEDGED_H
-#define APPEND_ACKNOWLEDGED_H
+#pragma once
 
 #include "../format/arena.h"
 #include "../internal.h"
@@ -43,5 +42,3 @@ void acknowledged_lost_release(struct acknowledged_lost *lost);
 
 /* Sets the copy aside, as results.tsv.before, because a new store begins in the directory. */
 void acknowledged_set_aside(const char *dir);
-
-#endif

@@ -1,6 +1,5 @@
 /* append_ids.h: ids of rows (format/id.h). A row without an id gets the next number. */
-#ifndef APPEND_APPEND_IDS_H
-#define APPEND_APPEND_IDS_H
+#pragma once
 
 #include "appending.h"
 
@@ -12,5 +11,3 @@ enum lineage_status append_id_find(struct appending *a, const char *id, const ch
 /* Fills in a->trial.exp_id with the next number, or checks the id that the caller gave: LINEAGE_EEXIST if the store has
  * it in either spelling. */
 enum lineage_status append_id_give(struct appending *a, struct lineage_error *err);
-
-#endif

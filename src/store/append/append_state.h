@@ -1,6 +1,5 @@
 /* append_state.h: what a handle remembers from one appended row to the next. */
-#ifndef APPEND_APPEND_STATE_H
-#define APPEND_APPEND_STATE_H
+#pragma once
 
 #include <time.h>
 
@@ -81,5 +80,3 @@ void append_forget(struct append_state *state);
 
 /* Brings the mirror up to date and frees the state. */
 void append_close(struct lineage_store *store);
-
-#endif

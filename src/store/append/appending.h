@@ -2,8 +2,7 @@
  * appending.h: one append in progress, of a single row (append.c) or of each of many (append_many.c), into a file or
  * to a log on a server (outbox.c). The functions are in the order in which they are called.
  */
-#ifndef APPEND_APPENDING_H
-#define APPEND_APPENDING_H
+#pragma once
 
 #include "append_state.h"
 #include "../files/snapshot.h"
@@ -71,5 +70,3 @@ enum lineage_status appending_give_row(struct lineage_trial *row, struct appendi
 /* Formats a short text (at most 511 bytes) into the arena. */
 enum lineage_status appending_format_text(struct appending *a, const char **out, struct lineage_error *err, const char *format,
                                           ...) __attribute__((format(printf, 4, 5)));
-
-#endif

@@ -1,6 +1,5 @@
 /* catch_up.h: bringing a writing handle up to date with the log. */
-#ifndef APPEND_CATCH_UP_H
-#define APPEND_CATCH_UP_H
+#pragma once
 
 #include "../internal.h"
 #include "../log/log.h"
@@ -21,5 +20,3 @@ enum lineage_status append_catch_up(struct lineage_store *store, struct log_stat
 typedef enum lineage_status append_decide_fn(void *context, struct lineage_error *err);
 enum lineage_status append_catch_up_and(struct lineage_store *store, struct log_state *end, append_decide_fn *then, void *context,
                                         struct lineage_error *err);
-
-#endif

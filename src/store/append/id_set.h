@@ -1,6 +1,5 @@
 /* id_set.h: ids of rows that the mirror has not read yet, because they were just appended or imported. */
-#ifndef APPEND_ID_SET_H
-#define APPEND_ID_SET_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ void id_set_clear(struct id_set *set);               /* frees everything in it *
  * holds for numbers that this function chose. It searches by doubling and bisection, so that a log with one id in ten
  * thousand rows does not cost their square. */
 size_t id_find_free_number(bool (*is_taken)(void *context, size_t n), void *context);
-
-#endif

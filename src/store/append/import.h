@@ -1,6 +1,5 @@
 /* import.h: imports the bytes of a log that is already in memory. */
-#ifndef APPEND_IMPORT_H
-#define APPEND_IMPORT_H
+#pragma once
 
 #include <lineage/verify.h>
 
@@ -10,5 +9,3 @@
 enum lineage_status import_bytes(struct lineage_store *store, const struct buf *bytes, const char *metric,
                                  struct lineage_import_stats *stats, lineage_finding_fn *report, void *context,
                                  struct lineage_error *err);
-
-#endif

@@ -4,8 +4,7 @@
  * An append is one write under an exclusive flock on the file, then a sync. A torn last line does not affect the
  * others: readers skip lines that are not JSON, and the next append starts a new line.
  */
-#ifndef APPEND_JSON_LINES_H
-#define APPEND_JSON_LINES_H
+#pragma once
 
 #include <jansson.h>
 
@@ -22,5 +21,3 @@ enum lineage_status json_lines_append(struct lineage_store *store, const char *p
 /* Calls visit for each object, oldest first, until visit returns false. A missing file counts as empty. */
 enum lineage_status json_lines_read(struct lineage_store *store, const char *place,
                                     bool (*visit)(void *context, const json_t *object), void *context, struct lineage_error *err);
-
-#endif

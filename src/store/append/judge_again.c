@@ -1,6 +1,4 @@
 /*
- * judge_again.c: see judge_again.h.
- *
  * Walks through the measured trials in the order of the log, with the best so far, as the appends did. A trial that was compared
  * with a void one, or that a trial has come before which was void, is compared with the best that counts. Its label changes only
  * if the rules gave it (append_rules.c), not if a person did.

@@ -1,6 +1,4 @@
 /*
- * outbox.c: see outbox.h.
- *
  * The order of steps guarantees that each row is added exactly once. The request is on disk before the claim. Its
  * number is stored with the row and is unique in the log. The request is erased after the commit was confirmed. If the
  * process is killed before the commit, the request exists and the row does not, and the next command that appends adds it.

@@ -5,8 +5,7 @@
  *
  * While a trial waits, its id is outbox-NUMBER, and its files are named after that (telemetry is in the request).
  */
-#ifndef APPEND_OUTBOX_H
-#define APPEND_OUTBOX_H
+#pragma once
 
 #include <lineage/store.h>
 
@@ -52,5 +51,3 @@ enum lineage_status outbox_deliver_many(struct lineage_store *store, struct outb
 /* Call them under the claim: they rename waiting files from the request's name to the row's name, and back. */
 enum lineage_status outbox_request_place(struct appending *a, const char *exp_id, struct lineage_error *err);
 void outbox_request_unplace(struct appending *a);
-
-#endif

@@ -3,8 +3,7 @@
  * contain prepared requests, and a command that delivered them would append rows of that person under this user's rights. So a
  * request has a code that only this user's key can make (user_key.h), and it covers the name of the server.
  */
-#ifndef APPEND_OUTBOX_BIND_H
-#define APPEND_OUTBOX_BIND_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -17,5 +16,3 @@ void outbox_bind(json_t *about, const struct lineage_store *store);
 
 /* Whether the request was bound by this user, to the server of this store. */
 bool outbox_is_bound(json_t *about, const struct lineage_store *store);
-
-#endif

@@ -1,4 +1,3 @@
-/* outbox_file.c: see outbox_file.h. */
 #include "outbox_file.h"
 
 #include <errno.h>
@@ -209,14 +208,8 @@ static bool add_name(struct names *names, const char *name)
     if (strlen(name) + sizeof PLACE_OUTBOX + sizeof DAMAGED - sizeof ENDING >= OUTBOX_NAME_MAX ||
         (!ends_in(name, ENDING) && !ends_in(name, DAMAGED)))
         return true;
-    if (names->n == names->room) {
-        size_t room = names->room ? 2 * names->room : 16;
-        char(*grown)[OUTBOX_NAME_MAX] = realloc(names->at, room * sizeof *grown);
-        if (!grown)
-            return false;
-        names->at = grown;
-        names->room = room;
-    }
+    if (!LIST_ROOM(names->at, names->n, names->room))
+        return false;
     snprintf(names->at[names->n++], OUTBOX_NAME_MAX, PLACE_OUTBOX "/%s", name);
     return true;
 }

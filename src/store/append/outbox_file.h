@@ -6,8 +6,7 @@
  * deliver it too; the lock of a killed process is gone at once. A handle reuses its file: a delivered request is erased
  * but its file stays, because making a new file name durable costs more than the row.
  */
-#ifndef APPEND_OUTBOX_FILE_H
-#define APPEND_OUTBOX_FILE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -52,5 +51,3 @@ enum lineage_status outbox_check(int dir_fd, void (*report)(void *context, const
 
 /* Sets aside a request that can never be delivered, by changing the suffix of its file. name receives the new name. */
 void outbox_refuse(struct outbox_file *file, int dir_fd, char name[OUTBOX_NAME_MAX]);
-
-#endif

@@ -1,6 +1,5 @@
 /* outbox_request.h: one append to a log on a server, as written to the outbox (outbox.h). */
-#ifndef APPEND_OUTBOX_REQUEST_H
-#define APPEND_OUTBOX_REQUEST_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -18,5 +17,3 @@ struct outbox_request {
     unsigned tries;
     bool delivered;         /* sent by a later command, from the outbox */
 };
-
-#endif

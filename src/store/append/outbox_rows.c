@@ -1,4 +1,3 @@
-/* outbox_rows.c: see outbox_rows.h. */
 #include "outbox_rows.h"
 
 #include <string.h>

@@ -2,8 +2,7 @@
  * outbox_rows.h: the trials of a request as text: records in the form of results.tsv, with the 17 columns and the
  * trials' extra columns. On delivery, only extra columns that the log has are written to it.
  */
-#ifndef APPEND_OUTBOX_ROWS_H
-#define APPEND_OUTBOX_ROWS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -26,5 +25,3 @@ void outbox_rows_release(struct outbox_rows *rows);
  * member `auto` has one value for each trial. */
 enum lineage_status outbox_rows_read(const json_t *about, struct arena *arena, struct lineage_trial **trials, size_t *n,
                                      struct lineage_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * back to a backup, no longer has the last rows that it acknowledged. The machine that sent them keeps them in outbox/receipts
  * until a standby has them too, within the limits of receipts.c, and delivers them again.
  */
-#ifndef APPEND_RECEIPTS_H
-#define APPEND_RECEIPTS_H
+#pragma once
 
 #include "../internal.h"
 #include "../log/log.h"
@@ -20,5 +19,3 @@ enum lineage_status receipts_check(struct lineage_store *store, size_t *n_missin
 /* Delivers those rows again, with the number of their request, so that none is added twice. A row whose id is taken gets the
  * next id, and its notes say which one it had; the parents of later rows follow. *n is the number of requests delivered. */
 enum lineage_status receipts_deliver(struct lineage_store *store, size_t *n, struct lineage_error *err);
-
-#endif

@@ -1,4 +1,3 @@
-/* receipts_beside.c: see receipts_beside.h. */
 #include "receipts_beside.h"
 
 #include <dirent.h>

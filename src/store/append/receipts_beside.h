@@ -1,6 +1,5 @@
 /* receipts_beside.h: records of a receipt (receipts.h) that are too long for its line, in a file outbox/receipt-REQUEST. */
-#ifndef APPEND_RECEIPTS_BESIDE_H
-#define APPEND_RECEIPTS_BESIDE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ bool receipts_put_beside(int dir_fd, const char *request, const char *bytes, siz
 bool receipts_read_beside(struct buf *out, int dir_fd, const char *request, const char *digest);
 
 void receipts_drop_beside(int dir_fd, const char *request);
-
-#endif

@@ -1,4 +1,3 @@
-/* tail_reader.c: see tail_reader.h. */
 #include "tail_reader.h"
 
 #include "../mirror/mirror.h"

@@ -1,6 +1,5 @@
 /* tail_reader.h: the records at the end of a claimed log, as trials. */
-#ifndef APPEND_TAIL_READER_H
-#define APPEND_TAIL_READER_H
+#pragma once
 
 #include "../format/arena.h"
 #include "../format/row.h"
@@ -34,5 +33,3 @@ struct tail_row {
 };
 enum lineage_status tail_read(struct tail *tail, const struct tsv_record *record, struct tail_row *row,
                               struct lineage_error *err);
-
-#endif

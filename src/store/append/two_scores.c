@@ -1,4 +1,3 @@
-/* two_scores.c: see two_scores.h. */
 #include "two_scores.h"
 
 #include <math.h>

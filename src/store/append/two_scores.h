@@ -1,6 +1,5 @@
 /* two_scores.h: decides whether a trial is kept for its second score (lineage/front.h). */
-#ifndef APPEND_TWO_SCORES_H
-#define APPEND_TWO_SCORES_H
+#pragma once
 
 #include "../internal.h"
 
@@ -25,5 +24,3 @@ bool two_scores_keep(const char **dominated_by, const struct two_scores *scores,
                      const struct lineage_trial *trial, double threshold);
 
 void two_scores_forget(struct two_scores *scores);
-
-#endif

@@ -1,6 +1,5 @@
 /* verdict.h: compares a score with the best so far. */
-#ifndef APPEND_VERDICT_H
-#define APPEND_VERDICT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -25,5 +24,3 @@ const char *verdict_reason(char out[VERDICT_REASON_MAX], double difference, doub
 
 /* Writes the reason for a trial that is better, but may be so by luck: "unconfirmed: +0.5, fresh runs decide". Returns out. */
 const char *verdict_unconfirmed(char out[VERDICT_REASON_MAX], double difference);
-
-#endif

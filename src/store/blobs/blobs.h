@@ -2,8 +2,7 @@
  * blobs.h: the blob functions that other modules use. An append sends the chunks of a snapshot before the claim, so
  * that naming the snapshot under the claim is quick.
  */
-#ifndef BLOBS_BLOBS_H
-#define BLOBS_BLOBS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -15,5 +14,3 @@ enum lineage_status blobs_offer(struct lineage_store *store, const char *path, s
 
 /* Whether the blob is on the server. Returns false if the server cannot be asked. */
 bool blobs_has(struct lineage_store *store, const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* blobs_backend.h: blobs on a server. A build without PostgreSQL has no stores on servers. The caller checks names. */
-#ifndef BLOBS_BLOBS_BACKEND_H
-#define BLOBS_BLOBS_BACKEND_H
+#pragma once
 
 #include <lineage/blobs.h>
 
@@ -20,5 +19,3 @@ enum lineage_status blobs_clean_server(struct lineage_store *store, const char *
 
 /* Returns LINEAGE_ENOTFOUND, without a message, if the blob does not exist. */
 enum lineage_status blobs_find(struct lineage_store *store, const char *name, struct lineage_error *err);
-
-#endif

@@ -1,4 +1,3 @@
-/* code_check.c: see code_check.h. */
 #include "code_check.h"
 
 #include <errno.h>

@@ -1,6 +1,5 @@
 /* code_check.h: checks the stored code of all trials (lineage verify). */
-#ifndef CODE_CODE_CHECK_H
-#define CODE_CODE_CHECK_H
+#pragma once
 
 #include <lineage/verify.h>
 
@@ -12,5 +11,3 @@
  * nothing. Returns an error only if the check could not be done.
  */
 enum lineage_status code_check(struct lineage_store *store, lineage_finding_fn *report, void *context, struct lineage_error *err);
-
-#endif

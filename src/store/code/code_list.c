@@ -1,4 +1,3 @@
-/* code_list.c: see code_list.h. */
 #include "code_list.h"
 
 #include <stdlib.h>

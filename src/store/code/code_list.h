@@ -8,8 +8,7 @@
  *
  * Each line ends in LF. Anything else is refused, because anybody may write a file into the store or onto a server.
  */
-#ifndef CODE_CODE_LIST_H
-#define CODE_CODE_LIST_H
+#pragma once
 
 #include "code_objects.h"
 
@@ -20,5 +19,3 @@ void code_list_print(struct buf *out, const struct lineage_code *code);
 
 /* Reads the text, which is changed and must live as long as the code. Allocates from the arena. */
 enum lineage_status code_list_parse(struct lineage_code *code, struct arena *arena, char *text, struct lineage_error *err);
-
-#endif

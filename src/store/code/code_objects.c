@@ -1,4 +1,3 @@
-/* code_objects.c: see code_objects.h. */
 #include "code_objects.h"
 
 #include <errno.h>

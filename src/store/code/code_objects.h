@@ -4,8 +4,7 @@
  * Nothing in lineage_code/ is trusted when it is read: a link is not followed, a file that is too long is refused, and
  * the bytes must have the digest that names them.
  */
-#ifndef CODE_CODE_OBJECTS_H
-#define CODE_CODE_OBJECTS_H
+#pragma once
 
 #include <lineage/code.h>
 
@@ -29,5 +28,3 @@ enum lineage_status code_object_here(struct buf *out, const struct lineage_store
 
 /* Like code_object_here. Fetches an object that is missing here from the server. */
 enum lineage_status code_object_get(struct buf *out, struct lineage_store *store, const char *digest, struct lineage_error *err);
-
-#endif

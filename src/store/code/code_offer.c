@@ -1,4 +1,3 @@
-/* code_offer.c: see code_offer.h. */
 #include "code_offer.h"
 
 #include <stdio.h>

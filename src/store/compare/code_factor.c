@@ -1,6 +1,4 @@
 /*
- * code_factor.c: see code_factor.h.
- *
  * Whether a trial has a change is read from its files and not from the diffs that led to them, because a later diff may
  * have taken the change back, and two planners may make the same change by different diffs. A change is a list of runs:
  * lines that a diff removes and adds at one place. A trial has a run if its file contains the added lines at least as

@@ -1,6 +1,5 @@
 /* code_factor.h: a change of code as a factor: which trials ran code that contains it. */
-#ifndef COMPARE_CODE_FACTOR_H
-#define COMPARE_CODE_FACTOR_H
+#pragma once
 
 #include <lineage/code.h>
 #include <lineage/compare.h>
@@ -36,5 +35,3 @@ enum lineage_status code_factor_ask(struct code_answer *answer, struct code_fact
 
 /* Frees what is not in the arena. */
 void code_factor_close(struct code_factor *factor);
-
-#endif

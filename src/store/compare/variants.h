@@ -1,8 +1,7 @@
 /* variants.h: which trials belong to each variant of a comparison, with one score per seed.
  * The store is read through its public queries, so this code does not depend on the mirror.
  */
-#ifndef COMPARE_VARIANTS_H
-#define COMPARE_VARIANTS_H
+#pragma once
 
 #include <lineage/compare.h>
 
@@ -46,5 +45,3 @@ void variants_release(struct comparing *c);
 
 /* Order of two seeds, as for qsort. */
 int variants_order(const struct observation *a, const struct observation *b);
-
-#endif

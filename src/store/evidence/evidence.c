@@ -66,19 +66,6 @@ static size_t find_row(const struct collection *c, const char *exp_id)
     return c->n;
 }
 
-static bool grow(void **items, size_t *capacity, size_t n, size_t size)
-{
-    if (n < *capacity)
-        return true;
-    size_t more = *capacity ? 2 * *capacity : 64;
-    void *grown = realloc(*items, more * size);
-    if (!grown)
-        return false;
-    *items = grown;
-    *capacity = more;
-    return true;
-}
-
 static void add_score(struct lineage_evidence_trial *trial, double *squares, const struct run *run)
 {
     struct lineage_runs *to[] = {&trial->runs, run->fresh ? &trial->fresh : NULL};
@@ -169,10 +156,7 @@ static bool sum_runs(const struct lineage_evidence *evidence, const struct colle
 
 static bool add_id(struct collection *c, const char *exp_id, size_t trial)
 {
-    void *ids = c->ids;
-    bool grown = grow(&ids, &c->ids_capacity, c->n_ids, sizeof *c->ids);
-    c->ids = ids;
-    const char *copy = grown ? arena_text(&c->arena, exp_id, strlen(exp_id)) : NULL;
+    const char *copy = LIST_ROOM(c->ids, c->n_ids, c->ids_capacity) ? arena_text(&c->arena, exp_id, strlen(exp_id)) : NULL;
     if (copy)
         c->ids[c->n_ids++] = (struct row_id){copy, trial};
     return copy != NULL;
@@ -180,10 +164,7 @@ static bool add_id(struct collection *c, const char *exp_id, size_t trial)
 
 static bool add_trial(struct collection *c, const struct lineage_trial *row)
 {
-    void *trials = c->trials;
-    bool grown = grow(&trials, &c->capacity, c->n, sizeof *c->trials);
-    c->trials = trials;
-    if (!grown || !add_id(c, row->exp_id, c->n))
+    if (!LIST_ROOM(c->trials, c->n, c->capacity) || !add_id(c, row->exp_id, c->n))
         return false;
     c->trials[c->n++] =
         (struct lineage_evidence_trial){.exp_id = c->ids[c->n_ids - 1].exp_id, .seq = row->seq, .status = row->status};
@@ -192,10 +173,8 @@ static bool add_trial(struct collection *c, const struct lineage_trial *row)
 
 static bool add_run(struct collection *c, size_t trial, double score, const char *notes, bool fresh)
 {
-    void *runs = c->runs;
-    bool grown = grow(&runs, &c->runs_capacity, c->n_runs, sizeof *c->runs);
+    bool grown = LIST_ROOM(c->runs, c->n_runs, c->runs_capacity);
     struct run run = {.trial = trial, .score = score, .fresh = fresh};
-    c->runs = runs;
     mean_note_parse(&run.seeds, &run.std, notes);
     if (grown)
         c->runs[c->n_runs++] = run;
@@ -214,9 +193,7 @@ static size_t find_setting(const struct collection *c, uint64_t digest)
 
 static bool add_setting(struct collection *c, uint64_t digest, size_t trial)
 {
-    void *settings = c->settings;
-    bool grown = grow(&settings, &c->settings_capacity, c->n_settings, sizeof *c->settings);
-    c->settings = settings;
+    bool grown = LIST_ROOM(c->settings, c->n_settings, c->settings_capacity);
     if (grown) {
         c->settings[c->n_settings] = (struct setting){digest, trial, c->buckets[digest % BUCKETS]};
         c->buckets[digest % BUCKETS] = ++c->n_settings;

@@ -1,6 +1,5 @@
 /* shrunk_means.h: the value that each trial is expected to have, drawn to the middle of all. */
-#ifndef EVIDENCE_SHRUNK_MEANS_H
-#define EVIDENCE_SHRUNK_MEANS_H
+#pragma once
 
 #include <lineage/evidence.h>
 
@@ -19,5 +18,3 @@ int compare_numbers(const void *a, const void *b);
 
 /* A score is far outside if it is worse than the middle by this many spreads. */
 #define FAR_OUTSIDE 7.0
-
-#endif

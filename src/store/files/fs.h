@@ -3,8 +3,7 @@
  * renames, links or locks a file, so a test can make the n-th call fail, do half its work, or be the last call before a
  * kill. The fault tests do not cover a call that bypasses these functions.
  */
-#ifndef FILES_FS_H
-#define FILES_FS_H
+#pragma once
 
 #include <dirent.h>
 
@@ -121,5 +120,3 @@ enum lineage_status fs_read_stream(int dir_fd, const char *name, struct buf *out
 /* Writes the id of this boot of the machine. Returns false, and writes "", where the kernel does not tell it. */
 enum { FS_BOOT = 40 };
 bool fs_boot(char id[FS_BOOT]);
-
-#endif

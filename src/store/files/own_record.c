@@ -1,4 +1,3 @@
-/* own_record.c: see own_record.h. */
 #include "own_record.h"
 
 #include <errno.h>

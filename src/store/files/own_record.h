@@ -3,8 +3,7 @@
  * directory that is sent to others. So the records are in this user's state directory, one small file each, and name what
  * they record by device, inode and time of birth, which nobody can copy.
  */
-#ifndef FILES_OWN_RECORD_H
-#define FILES_OWN_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -31,5 +30,3 @@ enum lineage_status own_record_write(const char *base, const char *suffix, const
 /* Opens and locks STATE/mirrors/.lock, so that one process at a time replaces a file and records it. Returns the descriptor,
  * which fs_close unlocks, or -1. */
 int own_record_lock(const char *base);
-
-#endif

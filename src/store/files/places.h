@@ -2,8 +2,7 @@
  * places.h: the names of a store's files inside its directory; no other source file contains these names. Files beside
  * results.tsv are named after the row that they belong to, so that a row and its files find each other without a list.
  */
-#ifndef FILES_PLACES_H
-#define FILES_PLACES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ bool place_is_own(const char *name);
 /* results.tsv.torn-N. */
 void place_torn(char name[64], unsigned n);
 bool place_is_torn(const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* snapshot.h: a work directory copied into the store. */
-#ifndef FILES_SNAPSHOT_H
-#define FILES_SNAPSHOT_H
+#pragma once
 
 #include "../fail.h"
 #include "places.h"
@@ -35,5 +34,3 @@ void snapshot_remove(struct snapshot *snapshot, int dir_fd);
 
 /* Removes the copy unless it was published. */
 void snapshot_release(struct snapshot *snapshot, int dir_fd);
-
-#endif

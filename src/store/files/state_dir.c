@@ -1,4 +1,3 @@
-/* state_dir.c: see state_dir.h. */
 #include "state_dir.h"
 
 #include <fcntl.h>

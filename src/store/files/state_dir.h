@@ -2,8 +2,7 @@
  * state_dir.h: this user's directory for what lineage remembers outside of stores: ${XDG_STATE_HOME:-~/.local/state}/lineage.
  * It contains the local directories of stores on servers, and the records of own_record.h.
  */
-#ifndef FILES_STATE_DIR_H
-#define FILES_STATE_DIR_H
+#pragma once
 
 #include "../format/arena.h"
 #include "../fail.h"
@@ -15,5 +14,3 @@ enum lineage_status state_dir_path(struct buf *path, const char *what, struct li
 /* Creates the missing directories of path up to its last slash, for this user only. They stay after a failure, because later
  * calls find them by name. path is unchanged when the function returns. */
 enum lineage_status state_dir_make_parents(char *path, struct lineage_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* telemetry.h: per-step metrics of a trial, telemetry/EXP_ID.json (schema/telemetry.schema.json). */
-#ifndef FILES_TELEMETRY_H
-#define FILES_TELEMETRY_H
+#pragma once
 
 #include "../fail.h"
 #include "../format/arena.h"
@@ -15,5 +14,3 @@ enum lineage_status telemetry_read(int dir_fd, const char *exp_id, struct buf *o
 
 /* Removes the file that was written for a row that was not added. */
 void telemetry_remove(int dir_fd, const char *exp_id);
-
-#endif

@@ -1,4 +1,3 @@
-/* torn_file.c: see torn_file.h. */
 #include "torn_file.h"
 
 #include <errno.h>

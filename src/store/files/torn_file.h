@@ -1,6 +1,5 @@
 /* torn_file.h: the file results.tsv.torn-N, which keeps a record that may be incomplete. */
-#ifndef FILES_TORN_FILE_H
-#define FILES_TORN_FILE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,5 +9,3 @@
  * error messages. */
 enum lineage_status torn_save(int dir_fd, const char *place, const char *bytes, size_t length, char name[64],
                               struct lineage_error *err);
-
-#endif

@@ -183,14 +183,8 @@ static bool add(struct records *records, int fd, const char *name)
     struct named one = {0};
     if (strlen(name) >= sizeof one.name || name[0] == '.')
         return true;
-    if (records->n == records->room) {
-        size_t room = records->room ? 2 * records->room : 16;
-        struct named *grown = realloc(records->at, room * sizeof *grown);
-        if (!grown)
-            return false;
-        records->at = grown;
-        records->room = room;
-    }
+    if (!LIST_ROOM(records->at, records->n, records->room))
+        return false;
     strcpy(one.name, name);
     if (read_record(&one.record, fd, name, NULL) == LINEAGE_OK)
         records->at[records->n++] = one;

@@ -4,8 +4,7 @@
  * user has trusted with `lineage trust`. A record names directory and server: a lineage.json that names another server later is
  * not trusted.
  */
-#ifndef FILES_TRUST_RECORD_H
-#define FILES_TRUST_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -31,5 +30,3 @@ enum lineage_status trust_record_remove(const char *path, bool *was, struct line
 /* Calls visit for each record in the order of the paths, until it returns false. */
 typedef bool trust_visit_fn(void *context, const char *path, const char *server);
 enum lineage_status trust_record_each(trust_visit_fn *visit, void *context, struct lineage_error *err);
-
-#endif

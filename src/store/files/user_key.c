@@ -1,4 +1,3 @@
-/* user_key.c: see user_key.h. */
 #include "user_key.h"
 
 #include <errno.h>

@@ -99,16 +99,19 @@ void arena_release(struct arena *arena)
     }
 }
 
-void *list_room(void *items, size_t n, size_t *capacity, size_t size)
+bool list_room(void *items, size_t n, size_t *capacity, size_t size)
 {
     enum { FIRST = 32 };
     size_t wanted = *capacity ? 2 * *capacity : FIRST;
+    void *old, *larger;
     if (n < *capacity)
-        return items;
-    void *larger = wanted > *capacity && wanted <= SIZE_MAX / size ? realloc(items, wanted * size) : NULL;
-    if (larger)
-        *capacity = wanted;
-    return larger;
+        return true;
+    memcpy(&old, items, sizeof old);
+    if (wanted <= *capacity || wanted > SIZE_MAX / size || !(larger = realloc(old, wanted * size)))
+        return false;
+    memcpy(items, &larger, sizeof larger);
+    *capacity = wanted;
+    return true;
 }
 
 bool buf_grow(struct buf *buf, size_t length)

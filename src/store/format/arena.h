@@ -1,6 +1,5 @@
 /* arena.h: memory that is freed all at once, and a growing byte buffer. */
-#ifndef FORMAT_ARENA_H
-#define FORMAT_ARENA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,9 +19,10 @@ bool text_has_stand_in(const char *text);
 /* Whether both texts are shown alike, so that one may be a copy of what was shown of the other. */
 bool text_is_shown_as(const char *text, const char *shown);
 
-/* Returns items, or a larger copy of it if the array of `capacity` items is full with n; NULL when out of memory, which leaves items
- * unchanged. The caller keeps and frees the result. */
-void *list_room(void *items, size_t n, size_t *capacity, size_t size);
+/* Makes room for an item behind the n of an array that has room for `capacity`. Returns false when out of memory, which leaves the
+ * array unchanged. The function takes the address of the pointer to the array. */
+#define LIST_ROOM(items, n, capacity) list_room(&(items), n, &(capacity), sizeof *(items))
+bool list_room(void *items, size_t n, size_t *capacity, size_t size);
 
 /* A growing byte string, always NUL-terminated once anything was added. After an allocation failure `failed` is set and
  * further additions do nothing, so one check at the end is enough. */
@@ -55,5 +55,3 @@ static inline void buf_reset(struct buf *buf) /* empties it but keeps its memory
     buf->failed = false;
 }
 void buf_release(struct buf *buf);
-
-#endif

@@ -1,6 +1,5 @@
 /* config.h: struct lineage_config as the text of lineage.json. */
-#ifndef FORMAT_CONFIG_H
-#define FORMAT_CONFIG_H
+#pragma once
 
 #include <lineage/ideas.h>
 #include <lineage/store.h>
@@ -28,5 +27,3 @@ void config_write(struct buf *out, const struct lineage_config *config, const st
 
 /* Whether the settings, once written, can be parsed again. */
 enum lineage_status config_check(const struct lineage_config *config, struct lineage_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* id.h: exp_014 and 014 name the same trial. */
-#ifndef FORMAT_ID_H
-#define FORMAT_ID_H
+#pragma once
 
 #include <string.h>
 
@@ -9,5 +8,3 @@ static inline const char *id_bare(const char *id)
 {
     return strncmp(id, "exp_", 4) == 0 ? id + 4 : id;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* json_text.h: the JSON texts of a store, parsed by Jansson. */
-#ifndef FORMAT_JSON_TEXT_H
-#define FORMAT_JSON_TEXT_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -12,5 +11,3 @@
  * syntax too. The text would then count as missing, and the answer would silently lack it.) */
 enum lineage_status json_text_parse(json_t **root, const char *name, enum lineage_status malformed, const char *text,
                                     size_t length, size_t flags, struct lineage_error *err);
-
-#endif

@@ -13,6 +13,7 @@
 #include <lineage/notes.h>
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +23,45 @@
 #include "../fail.h"
 #include "arena.h"
 #include "number.h"
-#include "param_aliases.h"
 #include "row.h"
+
+/* Other names of parameters, such as α for alpha. lineage_param_canonical (lineage/notes.h) resolves them. */
+
+/* The first N_GREEK aliases are Greek letters of GREEK bytes of UTF-8 each; longer aliases follow them. */
+enum { N_GREEK = 8, GREEK = 2 };
+
+static const struct {
+    const char *alias, *name;
+} aliases[] = {
+    {"α", "alpha"}, {"β", "beta"},    {"γ", "gamma"},
+    {"δ", "delta"}, {"ε", "epsilon"}, {"λ", "lambda"},
+    {"η", "eta"},   {"τ", "tau"},     {"adv_rescale_alpha", "alpha"},
+};
+
+/* Only canonical names are stored; otherwise a query for alpha would miss the rows of an agent that wrote α. */
+const char *lineage_param_canonical(const char *name)
+{
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+        if (aliases[i].alias[0] == name[0] && strcmp(aliases[i].alias, name) == 0)
+            return aliases[i].name;
+    return name;
+}
+
+/* Bytes of the Greek letter that text begins with, if that letter is an alias and more text follows; else 0. */
+static size_t param_alias_greek(const char *text, size_t length)
+{
+    for (size_t i = 0; i < N_GREEK; i++)
+        if (length > GREEK && memcmp(text, aliases[i].alias, GREEK) == 0)
+            return GREEK;
+    return 0;
+}
+
+bool lineage_param_is_seed(const char *name)
+{
+    return strcmp(name, "seed") == 0 || strcmp(name, "random_seed") == 0;
+}
+
+/* ---- settings and metrics in the notes cell (grammar in lineage/notes.h) ---- */
 
 /* A stretch of text. */
 struct span {

@@ -1,6 +1,5 @@
 /* number.h: reading and writing numbers for rows and the notes grammar, beyond lineage/text.h. */
-#ifndef FORMAT_NUMBER_H
-#define FORMAT_NUMBER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -19,5 +18,3 @@ static inline void buf_add_number(struct buf *buf, double value)
     if (buf_reserve(buf, LINEAGE_NUMBER_MAX))
         buf->length += number_write(buf->data + buf->length, value);
 }
-
-#endif

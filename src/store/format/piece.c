@@ -1,4 +1,3 @@
-/* piece.c: see piece.h. */
 #include "piece.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
 /* piece.h: the pieces that notes are split into (grammar in lineage/notes.h). */
-#ifndef LINEAGE_FORMAT_PIECE_H
-#define LINEAGE_FORMAT_PIECE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -12,5 +11,3 @@ struct piece {
 
 /* Steps to the next piece that has more than blanks; blanks around it are left out. Returns false after the last. */
 bool piece_next(struct piece *piece);
-
-#endif

@@ -2,8 +2,7 @@
  * row.h: converts a record's cells to a trial and back. Columns are found by header name. Three layouts are known: the
  * 17 columns, the blackboard's, and the five of karpathy/autoresearch.
  */
-#ifndef FORMAT_ROW_H
-#define FORMAT_ROW_H
+#pragma once
 
 #include <lineage/store.h>
 
@@ -129,5 +128,3 @@ bool json_params_read(struct lineage_trial *trial, const char *text, struct aren
 
 /* Deep copy into memory owned by the copy (lineage_trial_release). */
 enum lineage_status trial_copy(struct lineage_trial *out, const struct lineage_trial *in, struct lineage_error *err);
-
-#endif

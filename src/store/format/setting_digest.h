@@ -1,6 +1,5 @@
 /* setting_digest.h: a digest of what a row says of its setting, by which the seeds of one setting are found. */
-#ifndef LINEAGE_STORE_SETTING_DIGEST_H
-#define LINEAGE_STORE_SETTING_DIGEST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ struct setting_digest {
 
 /* Returns false if the row declares no seed, or no other parameter. */
 bool setting_digest(struct setting_digest *digest, const struct lineage_trial *row);
-
-#endif

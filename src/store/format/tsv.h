@@ -2,8 +2,7 @@
  * tsv.h: records and cells of results.tsv (schema/FORMAT.md): CPython csv dialect, TAB, quote `"`,
  * minimal quoting, LF.
  */
-#ifndef FORMAT_TSV_H
-#define FORMAT_TSV_H
+#pragma once
 
 #include <stdint.h>
 
@@ -51,5 +50,3 @@ void tsv_write(struct buf *out, const struct tsv_cell *cells, size_t n);
 
 /* Appends one cell, quoted if needed. */
 void tsv_write_cell(struct buf *out, const char *text, size_t length);
-
-#endif

@@ -34,10 +34,8 @@ static bool add(struct finder *f, const struct lineage_effective_setting *settin
     HASH_FIND_STR(f->places, setting->knob, *place);
     if (*place)
         return true;
-    struct lineage_effective_setting *items = list_room(out->items, out->n, &f->capacity, sizeof *items);
-    if (!items)
+    if (!LIST_ROOM(out->items, out->n, f->capacity))
         return false;
-    out->items = items;
     *place = arena_alloc(f->arena, 1, sizeof **place);
     if (!*place)
         return false;

@@ -9,10 +9,8 @@ uint32_t terms_find(struct terms *terms, const char *text, size_t length, bool a
     uint32_t number = text_table_find(&terms->table, text, length);
     if (number != TEXT_NONE || !add || terms->n == TERM_NONE - 1)
         return number == TEXT_NONE ? TERM_NONE : number;
-    uint32_t *df = list_room(terms->df, terms->n, &terms->capacity, sizeof *df);
-    if (!df)
+    if (!LIST_ROOM(terms->df, terms->n, terms->capacity))
         return TERM_NONE;
-    terms->df = df;
     number = text_table_add(&terms->table, text, length);
     if (number == TEXT_NONE)
         return TERM_NONE;
@@ -55,12 +53,10 @@ void weights_add(struct weights *w, uint32_t term, float weight)
 {
     if (term == TERM_NONE)
         return;
-    struct weight *items = list_room(w->items, w->n, &w->capacity, sizeof *items);
-    if (!items) {
+    if (!LIST_ROOM(w->items, w->n, w->capacity)) {
         w->failed = true;
         return;
     }
-    w->items = items;
     w->items[w->n++] = (struct weight){term, weight};
 }
 

@@ -1,8 +1,7 @@
 /*
  * idea_terms.h: a dictionary of the words, numbers and names of a log, and texts as weighted sets of them.
  */
-#ifndef IDEAS_IDEA_TERMS_H
-#define IDEAS_IDEA_TERMS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ double weights_share(const struct terms *terms, const struct weights *a, const s
 
 /* The cosine of the two texts, weighted by squared inverse document frequency. */
 double weights_cosine(const struct terms *terms, const struct weights *a, const struct weights *b);
-
-#endif

@@ -92,10 +92,8 @@ static uint32_t peek(const struct reader *r, size_t at)
 static bool add(struct reader *r, struct token token, size_t end)
 {
     struct tokens *tokens = r->tokens;
-    struct token *items = list_room(tokens->items, tokens->n, &r->capacity, sizeof *items);
-    if (!items)
+    if (!LIST_ROOM(tokens->items, tokens->n, r->capacity))
         return false;
-    tokens->items = items;
     token.at = (uint32_t)r->at;
     token.length = (uint32_t)(end - r->at);
     token.clause = r->clause;

@@ -4,8 +4,7 @@
  * One pass over the text, linear in its length. Words keep their underscores, dots and hyphens ("muon_wd_mlp",
  * "attn.proj", "warmup-frac"); numbers are read with their units and exponents (32K, 28%, 2^15, 1/3, 0.25×, 10⁻⁴).
  */
-#ifndef IDEAS_IDEA_TOKENS_H
-#define IDEAS_IDEA_TOKENS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,5 +77,3 @@ bool units_agree(double *ratio, const char *a, size_t a_length, const char *b, s
 
 /* Calls visit for the ids of other trials that a text mentions, in the order of the text. */
 void citations_each(const struct tokens *tokens, void (*visit)(void *context, const char *id, size_t length), void *context);
-
-#endif

@@ -216,10 +216,8 @@ static enum lineage_status add(struct lineage_ideas *ideas, const struct lineage
         return store_fail(err, LINEAGE_EINVAL, "a trial cannot be added to a settled set of ideas");
     if (ideas->n == UINT32_MAX - 1)
         return store_fail(err, LINEAGE_ELIMIT, "a set of ideas holds at most %u trials", UINT32_MAX - 1);
-    struct idea_row *rows = list_room(ideas->rows, ideas->n, &ideas->capacity, sizeof *rows);
-    if (!rows)
+    if (!LIST_ROOM(ideas->rows, ideas->n, ideas->capacity))
         return store_no_memory(err);
-    ideas->rows = rows;
     struct idea_row *row = &ideas->rows[ideas->n];
     *row = (struct idea_row){.parent = TRIAL_NONE, .base = TRIAL_NONE};
     row->idea = (struct lineage_idea){.exp_id = copy_id(ideas, trial->exp_id, &ok),

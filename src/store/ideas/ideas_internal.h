@@ -28,8 +28,7 @@
  *   similar_features.c  how the verdict on one of them is found
  *   novelty.c      claims of novelty and the trials that contradict them
  */
-#ifndef IDEAS_INTERNAL_H
-#define IDEAS_INTERNAL_H
+#pragma once
 
 #include <lineage/ideas.h>
 
@@ -402,5 +401,3 @@ enum lineage_status reading_cache_read(struct lineage_ideas *ideas, struct linea
  * the set, which holds a trial of the store. Call it right after that trial was added. */
 enum lineage_status reading_cache_is_complete(bool *complete, const struct lineage_ideas *ideas, struct lineage_store *store,
                                               struct lineage_error *err);
-
-#endif

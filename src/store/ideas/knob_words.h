@@ -3,8 +3,7 @@
  *
  * "muon_WD-mlp", "MuonWdMlp" and "opt.muon_wd_mlp" are the words muon, wd, mlp; β₂, BETA2 and beta_2 are beta2.
  */
-#ifndef IDEAS_KNOB_WORDS_H
-#define IDEAS_KNOB_WORDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ void knob_words_split(struct knob_words *words, const char *name, size_t length)
 
 /* The stem of a word of prose in lower case: "clipping", "clips" and "clipped" give "clip". out holds KNOB_WORD_MAX. */
 void word_stem(char *out, const char *word, size_t length);
-
-#endif

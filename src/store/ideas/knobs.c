@@ -97,10 +97,8 @@ static struct gathered *knob_of(struct gathering *g, uint32_t name)
     const struct knob_name *named = &g->ideas->named[name];
     if (g->knob_of[named->number] != NO_KNOB)
         return &g->items[g->knob_of[named->number]];
-    struct gathered *items = list_room(g->items, g->n, &g->capacity, sizeof *items);
-    if (!items)
+    if (!LIST_ROOM(g->items, g->n, g->capacity))
         return NULL;
-    g->items = items;
     g->knob_of[named->number] = (uint32_t)g->n;
     g->items[g->n] = (struct gathered){.knob = {.knob = named->knob, .set_by = SIZE_MAX}, .trial = SIZE_MAX, .from = TEXT_NONE};
     return &g->items[g->n++];

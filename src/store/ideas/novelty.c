@@ -185,10 +185,8 @@ static bool add_claim(struct claims *claims, size_t trial, struct idea_row *row,
     uint64_t which = subjects(row, t, i);
     if (!similar_pairs(claims->pairs, &n, PAIRS_MAX, claims->ideas, row, before, self))
         return false;
-    struct lineage_novelty_claim *items = list_room(claims->items, claims->n, &claims->capacity, sizeof *items);
-    if (!items)
+    if (!LIST_ROOM(claims->items, claims->n, claims->capacity))
         return false;
-    claims->items = items;
     if (!counter)
         return false;
     for (size_t k = 0; k < n && n_counter < COUNTERS_MAX; k++)

@@ -140,12 +140,10 @@ static void add_word(struct reader *r, uint32_t number)
 {
     if (!number && (!r->n_words || !r->words[r->n_words - 1]))
         return; /* one separator is enough */
-    uint32_t *words = list_room(r->words, r->n_words, &r->words_capacity, sizeof *words);
-    if (!words) {
+    if (!LIST_ROOM(r->words, r->n_words, r->words_capacity)) {
         r->failed = true;
         return;
     }
-    r->words = words;
     r->words[r->n_words++] = number;
 }
 

@@ -5,8 +5,7 @@
  * keeps it (reading_cache.c). What other trials decide, such as the meaning of abbreviations, is found from the readings
  * of all trials when a set is settled.
  */
-#ifndef IDEAS_READING_H
-#define IDEAS_READING_H
+#pragma once
 
 #include <lineage/ideas.h>
 
@@ -54,5 +53,3 @@ struct reader {
 /* Reads a trial's texts. The arena owns the reading. Returns false when out of memory. */
 bool reading_make(struct reading *reading, struct reader *reader, const char *hypothesis, const char *notes, struct arena *arena);
 void reader_release(struct reader *reader);
-
-#endif

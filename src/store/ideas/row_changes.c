@@ -139,10 +139,8 @@ enum lineage_status lineage_ideas_add_change(struct lineage_ideas *ideas, size_t
         return store_fail(err, LINEAGE_EINVAL, "a change needs a name and a new value");
     if (change->source != LINEAGE_CHANGE_DECLARED && change->source != LINEAGE_CHANGE_MEASURED)
         return store_fail(err, LINEAGE_EINVAL, "an added change is declared or measured; stated ones are read from texts");
-    struct given_change *larger = list_room(ideas->given, ideas->n_given, &ideas->given_capacity, sizeof *larger);
-    if (!larger)
+    if (!LIST_ROOM(ideas->given, ideas->n_given, ideas->given_capacity))
         return store_no_memory(err);
-    ideas->given = larger;
     const struct lineage_number from = number_of(change->from_value, change->from), to = number_of(change->to_value, change->to);
     const struct given_change given = {.trial = (uint32_t)trial,
                                        .order = (uint32_t)ideas->n_given,

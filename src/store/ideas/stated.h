@@ -4,8 +4,7 @@
  * Every place where a text puts a name beside a value is a candidate; its context (its form, its clause, the words
  * before it) decides by a weighted sum whether the trial makes that change or only mentions it.
  */
-#ifndef IDEAS_STATED_H
-#define IDEAS_STATED_H
+#pragma once
 
 #include <lineage/ideas.h>
 
@@ -121,5 +120,3 @@ size_t stated_value(const struct tokens *tokens, size_t i, bool words, struct sp
 
 /* Whether a word is a verb of change: raise, lowering, set. */
 bool stated_verb_word(const char *word, size_t length);
-
-#endif

@@ -4,8 +4,7 @@
  * A log repeats few names and values in many trials, so a set of ideas keeps numbers in its trials and each text once. An entry
  * takes about 24 bytes beside its text; an entry of uthash takes 56 and more.
  */
-#ifndef IDEAS_TEXT_TABLE_H
-#define IDEAS_TEXT_TABLE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ uint32_t text_table_find(const struct text_table *table, const char *text, size_
 uint32_t text_table_add(struct text_table *table, const char *text, size_t length);
 
 void text_table_release(struct text_table *table);
-
-#endif

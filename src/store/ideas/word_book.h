@@ -5,8 +5,7 @@
  * told apart by their bytes. Numbers written in a text are words that begin with #, in one spelling ("#0.005"), and
  * mentioned trials are words that begin with ^ ("^588"); no word of a text begins with either.
  */
-#ifndef IDEAS_WORD_BOOK_H
-#define IDEAS_WORD_BOOK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ const struct text_entry *word_book_text(const struct word_book *book, uint32_t n
 struct word *word_book_split(struct word_book *book, uint32_t number);
 
 void word_book_release(struct word_book *book);
-
-#endif

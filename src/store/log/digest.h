@@ -13,8 +13,7 @@
  * a line end, a lone CR that may be half of CR LF), so no digest covers them. Stored digests may lag behind the log,
  * but they never cover bytes that are not in the log.
  */
-#ifndef LOG_DIGEST_H
-#define LOG_DIGEST_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ struct digest_chain {
     uint64_t position; /* position after the last of these records */
     unsigned char digest[DIGEST_BYTES];
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* digest_chain.h: computing the digests of a log's records (digest.h). */
-#ifndef LOG_DIGEST_CHAIN_H
-#define LOG_DIGEST_CHAIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ enum lineage_status digest_chain_follow(struct digest_chain *chain, struct log *
 #define DIGEST_TEXT (2 * DIGEST_BYTES + 1)
 void digest_write(char text[DIGEST_TEXT], const unsigned char digest[DIGEST_BYTES]);
 bool digest_read(unsigned char digest[DIGEST_BYTES], const char *text);
-
-#endif

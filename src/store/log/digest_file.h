@@ -3,8 +3,7 @@
  *
  * Each append adds a line that states how many records the log has, where the last record ends, and its digest.
  */
-#ifndef LOG_DIGEST_FILE_H
-#define LOG_DIGEST_FILE_H
+#pragma once
 
 #include "log.h"
 
@@ -29,5 +28,3 @@ enum lineage_status digest_file_check(struct digest_file *file, struct log *log,
 /* Like digest_file_follow, but replaces the lines that do not match. */
 enum lineage_status digest_file_rebuild(struct digest_file *file, struct log *log, struct log_digests *digests,
                                         struct lineage_error *err);
-
-#endif

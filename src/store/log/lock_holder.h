@@ -1,6 +1,5 @@
 /* lock_holder.h: finds the process that holds the lock for which a writer waits. */
-#ifndef LOG_LOCK_HOLDER_H
-#define LOG_LOCK_HOLDER_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -10,5 +9,3 @@
 /* Writes ", held by process 1234 (python3)", or "" if the holder is not known (no /proc, or a process on another
  * machine). */
 void lock_holder(char out[LOCK_HOLDER_MAX], dev_t device, ino_t inode);
-
-#endif

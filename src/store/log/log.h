@@ -17,8 +17,7 @@
  *   5. The same bytes are never added twice: if a broken connection hides whether an append took place, log_append finds
  *      out before it returns.
  */
-#ifndef LOG_LOG_H
-#define LOG_LOG_H
+#pragma once
 
 #include "../fail.h"
 #include "../format/arena.h"
@@ -353,5 +352,3 @@ static inline void log_close(struct log *log)
     if (log)
         log->kind->close(log);
 }
-
-#endif

@@ -1,4 +1,3 @@
-/* record_walk.c: see record_walk.h. */
 #include "record_walk.h"
 
 #define PIECE ((size_t)1 << 20)

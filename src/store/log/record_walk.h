@@ -1,7 +1,6 @@
 /* record_walk.h: visits the terminated records of a log. The log is read in chunks, because it may be larger than
  * memory. */
-#ifndef LOG_RECORD_WALK_H
-#define LOG_RECORD_WALK_H
+#pragma once
 
 #include "../format/tsv.h"
 #include "log.h"
@@ -23,5 +22,3 @@ void record_walk_start(struct record_walk *walk, struct log *log, uint64_t posit
  * end a record, because it may be half of CR LF. */
 enum lineage_status record_walk_next(struct record_walk *walk, struct tsv_record *record, bool *there, struct lineage_error *err);
 void record_walk_release(struct record_walk *walk);
-
-#endif

@@ -1,4 +1,3 @@
-/* redactions.c: see redactions.h. */
 #include "redactions.h"
 
 #include <errno.h>

@@ -6,8 +6,7 @@
  * With it the chain of digests goes on as if nothing had happened: the digests of later records, noted heads and signatures stay
  * valid, and a record is accepted only if its bytes are exactly those that the redaction left.
  */
-#ifndef LOG_REDACTIONS_H
-#define LOG_REDACTIONS_H
+#pragma once
 
 #include "../fail.h"
 #include "../format/arena.h"
@@ -46,5 +45,3 @@ enum lineage_status redactions_add(int dir_fd, const char *lines, size_t length,
 
 /* Whether the object of lineage_code/ with this name was redacted to the bytes whose SHA-256 is `digest`. */
 bool redactions_have_code(int dir_fd, const char *name, const char *digest);
-
-#endif

@@ -43,12 +43,10 @@ static char peek(const struct splitter *s, size_t ahead)
 static void put(struct splitter *s, enum token_kind kind, size_t from, uint32_t line)
 {
     struct code_tokens *t = s->tokens;
-    struct code_token *items = list_room(t->items, t->n, &t->capacity, sizeof *items);
-    if (!items) {
+    if (!LIST_ROOM(t->items, t->n, t->capacity)) {
         t->failed = true;
         return;
     }
-    t->items = items;
     t->items[t->n++] = (struct code_token){(uint32_t)from, (uint32_t)(s->at - from), line, s->indent, kind};
 }
 

@@ -1,6 +1,5 @@
 /* code_tokens.h: the text of a program or of a configuration file as tokens. */
-#ifndef MEASURED_CODE_TOKENS_H
-#define MEASURED_CODE_TOKENS_H
+#pragma once
 
 #include "literals.h"
 
@@ -62,5 +61,3 @@ static inline const char *code_string(const struct code_tokens *tokens, size_t a
     *length = tokens->items[at].length >= 2 ? tokens->items[at].length - 2 : 0;
     return tokens->text + tokens->items[at].at + 1;
 }
-
-#endif

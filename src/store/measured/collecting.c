@@ -1,4 +1,3 @@
-/* collecting.c: see collecting.h. */
 #include "collecting.h"
 
 #include <stdlib.h>
@@ -22,12 +21,10 @@ void collect_change(struct collecting *c, const struct lineage_measured_change *
         c->incomplete = true;
         return;
     }
-    struct lineage_measured_change *changes = list_room(c->changes, c->n_changes, &c->changes_capacity, sizeof *changes);
-    if (!changes) {
+    if (!LIST_ROOM(c->changes, c->n_changes, c->changes_capacity)) {
         c->failed = true;
         return;
     }
-    c->changes = changes;
     struct lineage_measured_change *mine = &c->changes[c->n_changes];
     *mine = *change;
     mine->file = copy(c, change->file);
@@ -45,12 +42,10 @@ void collect_code(struct collecting *c, const char *file, const char *heading, s
         c->incomplete = true;
         return;
     }
-    struct lineage_measured_lines *code = list_room(c->code, c->n_code, &c->code_capacity, sizeof *code);
-    if (!code) {
+    if (!LIST_ROOM(c->code, c->n_code, c->code_capacity)) {
         c->failed = true;
         return;
     }
-    c->code = code;
     bool same_file = c->n_code && strcmp(c->code[c->n_code - 1].file, file) == 0;
     c->code[c->n_code] = (struct lineage_measured_lines){.file = same_file ? c->code[c->n_code - 1].file : copy(c, file),
                                                          .heading = copy(c, heading),
@@ -89,11 +84,10 @@ static void take(void *context, const struct literal *before, const struct liter
     struct differences *d = context;
     if (before && digits_of(before->value) >= WRITTEN_DIGITS && digits_of(after->value) >= WRITTEN_DIGITS)
         d->measured_value = true;
-    struct literal_difference *items = list_room(d->items, d->n, &d->capacity, sizeof *items);
-    d->failed = d->failed || !items;
-    if (!items)
+    if (!LIST_ROOM(d->items, d->n, d->capacity)) {
+        d->failed = true;
         return;
-    d->items = items;
+    }
     d->items[d->n++] = (struct literal_difference){before, after};
 }
 

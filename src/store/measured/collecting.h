@@ -1,6 +1,5 @@
 /* collecting.h: puts together the answer of a measurement. */
-#ifndef MEASURED_COLLECTING_H
-#define MEASURED_COLLECTING_H
+#pragma once
 
 #include <lineage/measured.h>
 
@@ -49,5 +48,3 @@ void collect_diff(struct collecting *c, const char *diff, size_t length);
 
 /* Compares two commands, each an array of words. */
 void collect_commands(struct collecting *c, const char *const *from, size_t n_from, const char *const *to, size_t n_to);
-
-#endif

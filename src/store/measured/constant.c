@@ -1,6 +1,4 @@
 /*
- * constant.c: see expressions.h.
- *
  * Every function looks at a range of at most CONSTANT_TOKENS tokens, and a call descends into a smaller range, so the
  * cost of an expression is bounded whatever its text is.
  */

@@ -1,6 +1,5 @@
 /* expressions.h: the literals of one expression or call, and where in it they are. */
-#ifndef MEASURED_EXPRESSIONS_H
-#define MEASURED_EXPRESSIONS_H
+#pragma once
 
 #include "code_tokens.h"
 
@@ -53,5 +52,3 @@ bool target_of(struct target *target, const struct reading *r, size_t from, size
 
 void scan_shell(struct literal_set *set, const char *text, size_t length);
 void scan_configuration(struct literal_set *set, enum language language, const char *text, size_t length);
-
-#endif

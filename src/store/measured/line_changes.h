@@ -1,6 +1,5 @@
 /* line_changes.h: which lines of two texts differ. */
-#ifndef MEASURED_LINE_CHANGES_H
-#define MEASURED_LINE_CHANGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ struct line_changes {
 };
 bool line_changes_find(struct line_changes *changes, const char *from, size_t from_length, const char *to, size_t to_length);
 void line_changes_release(struct line_changes *changes);
-
-#endif

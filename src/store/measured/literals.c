@@ -30,12 +30,10 @@ void literals_add(struct literal_set *set, const struct literal_place *place, co
     }
     if (place->name_length >= LITERAL_NAME_MAX || !literal_name_ok(place->name, place->name_length))
         return;
-    struct literal *items = list_room(set->items, set->n, &set->capacity, sizeof *items);
-    if (!items) {
+    if (!LIST_ROOM(set->items, set->n, set->capacity)) {
         set->failed = true;
         return;
     }
-    set->items = items;
     uint64_t name_hash = literal_hash(0, place->name, place->name_length);
     struct literal literal = {.key = literal_hash(place->context, place->name, place->name_length),
                               .within = place->within,
@@ -57,11 +55,10 @@ void literals_add_call(struct literal_set *set, uint64_t key)
 {
     if (set->n_calls == LITERALS_MAX)
         return;
-    uint64_t *calls = list_room(set->calls, set->n_calls, &set->calls_capacity, sizeof *calls);
-    set->failed = set->failed || !calls;
-    if (!calls)
+    if (!LIST_ROOM(set->calls, set->n_calls, set->calls_capacity)) {
+        set->failed = true;
         return;
-    set->calls = calls;
+    }
     set->calls[set->n_calls++] = key;
 }
 
@@ -71,11 +68,10 @@ void literals_add_scope(struct literal_set *set, uint32_t line, const char *scop
         return;
     if (set->n_scopes == LITERALS_MAX)
         return;
-    struct scope_line *scopes = list_room(set->scopes, set->n_scopes, &set->scopes_capacity, sizeof *scopes);
-    set->failed = set->failed || !scopes;
-    if (!scopes)
+    if (!LIST_ROOM(set->scopes, set->n_scopes, set->scopes_capacity)) {
+        set->failed = true;
         return;
-    set->scopes = scopes;
+    }
     set->scopes[set->n_scopes++] = (struct scope_line){line, scope};
 }
 

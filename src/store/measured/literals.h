@@ -4,8 +4,7 @@
  * A literal is identified by its name and by where it is: the class or function around it, and the call, list or
  * dictionary that it belongs to. Lines have no part in that, so moving a line is not a change.
  */
-#ifndef MEASURED_LITERALS_H
-#define MEASURED_LITERALS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -127,5 +126,3 @@ void literals_read(struct literal_set *set, enum language language, const char *
 /* Reads the options, overrides and environment of a command: --lr 3e-4, --lr=3e-4, lr=3e-4, LR=3e-4 before the
  * command. A word that is followed by -c is a shell, whose script is read. */
 void literals_read_command(struct literal_set *set, const char *const *words, size_t n);
-
-#endif

@@ -1,11 +1,472 @@
 /* measure_trial.c: compares a trial with its nearest ancestors whose code and command are known. */
 #include "measure_trial.h"
 
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include <lineage/code.h>
+#include <lineage/render.h>
+
+#include "../files/fs.h"
+#include "../files/places.h"
+#include "../format/id.h"
+#include "../format/json_text.h"
 #include "../internal.h"
 #include "../questions/questions.h"
-#include "trial_program.h"
+#include "collecting.h"
+
+/* ---- what a trial was run from: its snapshot, the code that its sweep kept, and its provenance ---- */
+
+/* Two diffs against the same commit are compared by what they did: a setting that only the new one changed has changed,
+ * a setting that only the old one changed is back at its value in the commit, and a setting that both changed went from
+ * the one value to the other. Lines are compared in the same way, by file. */
+
+struct program {
+    const char *exp_id; /* the trial's; it must live as long as the struct */
+    int snapshot_fd;   /* -1 for none */
+    int provenance_fd; /* -1 for none */
+    json_t *run;       /* run.json; NULL for none */
+    struct file_text diff; /* of the commits of this trial and the other, if the caller knows it; text NULL: unknown */
+    struct lineage_code code;
+    bool has_code;
+    bool failed;       /* out of memory */
+    bool gone;         /* the row names a snapshot or code that is not here now */
+};
+
+enum { RUN_MAX = 1 << 20, DIFF_MAX = 16 << 20, WORDS_MAX = 4096, ID_MAX = 200 };
+
+/* Opens the directory path[0..] below dir_fd, one name after the other, without following a link. */
+static int open_below(int dir_fd, const char *path)
+{
+    char name[NAME_MAX + 1];
+    int fd = -1;
+    if (path[0] == '/')
+        return -1;
+    while (*path) {
+        size_t length = strcspn(path, "/");
+        bool sound = length && length <= NAME_MAX && !(length == 2 && memcmp(path, "..", 2) == 0);
+        int next = -1;
+        if (sound) {
+            memcpy(name, path, length);
+            name[length] = '\0';
+            next = fs_open(fd < 0 ? dir_fd : fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+        }
+        if (fd >= 0)
+            fs_close(fd);
+        if ((fd = next) < 0)
+            return -1;
+        path += length;
+        path += strspn(path, "/");
+    }
+    return fd;
+}
+
+/* Reads a regular file of at most `max` bytes to the end of out. Returns false if there is none. */
+static bool read_file(struct buf *out, int dir_fd, const char *name, size_t max)
+{
+    struct stat st;
+    int fd = fs_open(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+    bool good = fd >= 0 && fs_stat_open(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size <= max &&
+                buf_reserve(out, (size_t)st.st_size);
+    ssize_t n = good ? fs_read_at(fd, out->data + out->length, (size_t)st.st_size, 0) : -1;
+    if (n >= 0) {
+        out->length += (size_t)n;
+        out->data[out->length] = '\0';
+    }
+    if (fd >= 0)
+        fs_close(fd);
+    return n >= 0;
+}
+
+/* Opens what is there. Nothing of it is required, and links are not followed. */
+static void program_open(struct program *program, struct lineage_store *store, const struct lineage_trial *trial)
+{
+    struct lineage_error ignored;
+    struct lineage_code_note note;
+    struct buf text = {0};
+    size_t length = strlen(trial->exp_id);
+    bool has_snapshot = trial->snapshot_path && *trial->snapshot_path;
+    *program = (struct program){.exp_id = trial->exp_id, .snapshot_fd = -1, .provenance_fd = -1};
+    if (has_snapshot)
+        program->snapshot_fd = open_below(store->dir_fd, trial->snapshot_path);
+    if (lineage_code_note_parse(&note, trial->notes)) {
+        enum lineage_status status = lineage_code_load(&program->code, store, trial, &ignored);
+        program->has_code = status == LINEAGE_OK;
+        program->gone = !program->has_code;
+        program->failed = status == LINEAGE_ENOMEM;
+    }
+    program->gone = program->gone || (has_snapshot && program->snapshot_fd < 0);
+    if (!length || length > ID_MAX || trial->exp_id[0] == '.' || strchr(trial->exp_id, '/'))
+        return;
+    int places = fs_open(store->dir_fd, PLACE_PROVENANCE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    if (places < 0)
+        return;
+    program->provenance_fd = fs_open(places, trial->exp_id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    fs_close(places);
+    if (program->provenance_fd >= 0 && read_file(&text, program->provenance_fd, "run.json", RUN_MAX))
+        program->failed =
+            json_text_parse(&program->run, "run.json", LINEAGE_EINVAL, text.data, text.length, 0, &ignored) == LINEAGE_ENOMEM ||
+            program->failed;
+    if (program->run && !json_is_object(program->run)) {
+        json_decref(program->run);
+        program->run = NULL;
+    }
+    program->failed = program->failed || text.failed;
+    buf_release(&text);
+}
+
+static void program_close(struct program *program)
+{
+    if (program->snapshot_fd >= 0)
+        fs_close(program->snapshot_fd);
+    if (program->provenance_fd >= 0)
+        fs_close(program->provenance_fd);
+    json_decref(program->run);
+    if (program->has_code)
+        lineage_code_release(&program->code);
+    *program = (struct program){.snapshot_fd = -1, .provenance_fd = -1};
+}
+
+/* Whether there is code, and a command, to compare with another trial's. */
+static bool program_has_code(const struct program *program)
+{
+    return program->snapshot_fd >= 0 || program->has_code || json_object_get(program->run, "git");
+}
+
+static bool program_has_command(const struct program *program)
+{
+    return json_array_size(json_object_get(program->run, "command")) > 0;
+}
+
+/* ---- commands ---- */
+
+/* The words of a command, with the variables of --env in front as assignments. Returns NULL if there is no command. */
+static const char **words_of(const struct program *program, struct arena *arena, size_t *n, bool *failed)
+{
+    const json_t *command = json_object_get(program->run, "command"), *value;
+    json_t *env = json_object_get(program->run, "env");
+    const char *name;
+    size_t count = json_array_size(command);
+    if (!json_is_array(command) || !count || count + json_object_size(env) > WORDS_MAX)
+        return NULL;
+    const char **words = arena_alloc(arena, count + json_object_size(env), sizeof *words);
+    *n = 0;
+    *failed = *failed || !words;
+    if (!words)
+        return NULL;
+    json_object_foreach(env, name, value) {
+        const char *text = json_string_value(value);
+        char *word = text ? arena_alloc(arena, strlen(name) + strlen(text) + 2, 1) : NULL;
+        if (word) {
+            strcpy(word, name);
+            strcat(word, "=");
+            words[(*n)++] = strcat(word, text);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        const char *word = json_string_value(json_array_get(command, i));
+        words[(*n)++] = word ? word : "";
+    }
+    return words;
+}
+
+/* Compares commands and the variables set by --env. Returns false if one of them has no command. */
+static bool program_compare_commands(struct collecting *c, const struct program *from, const struct program *to)
+{
+    struct arena arena = {0};
+    size_t n_from, n_to;
+    const char **before = words_of(from, &arena, &n_from, &c->failed), **after = words_of(to, &arena, &n_to, &c->failed);
+    if (before && after)
+        collect_commands(c, before, n_from, after, n_to);
+    arena_release(&arena);
+    return before && after;
+}
+
+/* ---- code ---- */
+
+static const char *commit_of(const struct program *program)
+{
+    return json_string_value(json_object_get(json_object_get(program->run, "git"), "commit"));
+}
+
+/* The commit that has the changes of the work tree in it; NULL if it could not be made. */
+static const char *code_of(const struct program *program)
+{
+    return json_string_value(json_object_get(json_object_get(program->run, "git"), "code"));
+}
+
+/* Changes in them are in no diff against a commit of the repository around them. */
+static bool has_submodules(const struct program *program)
+{
+    return json_object_get(json_object_get(program->run, "git"), "submodules");
+}
+
+/* The trial with whose code `lineage run` compared this one before it started; "" if it is not known. */
+static const char *program_against(const struct program *program)
+{
+    const char *against = json_string_value(json_object_get(json_object_get(program->run, "git"), "against"));
+    return against ? against : "";
+}
+
+static const char *text_of(const char *text)
+{
+    return text ? text : "";
+}
+
+static bool is_same_place(const struct lineage_measured_change *a, const struct lineage_measured_change *b)
+{
+    return strcmp(a->name, b->name) == 0 && strcmp(a->file, b->file) == 0 && strcmp(a->scope, b->scope) == 0;
+}
+
+static void collect_settings(struct collecting *c, const struct collecting *from, const struct collecting *to)
+{
+    bool used[LINEAGE_MEASURED_CHANGES] = {false};
+    for (size_t i = 0; i < to->n_changes; i++) {
+        struct lineage_measured_change change = to->changes[i];
+        bool same = false;
+        for (size_t k = 0; k < from->n_changes; k++) {
+            const struct lineage_measured_change *before = &from->changes[k];
+            if (used[k] || !is_same_place(before, &change) || strcmp(text_of(before->from), text_of(change.from)) != 0)
+                continue;
+            used[k] = true;
+            same = strcmp(before->to, change.to) == 0;
+            change.from = before->to;
+            change.from_value = before->to_value;
+            break;
+        }
+        if (!same)
+            collect_change(c, &change);
+    }
+    for (size_t k = 0; k < from->n_changes; k++) {
+        struct lineage_measured_change change = from->changes[k];
+        if (used[k] || !change.from)
+            continue;
+        change.from = from->changes[k].to;
+        change.from_value = from->changes[k].to_value;
+        change.to = from->changes[k].from;
+        change.to_value = from->changes[k].from_value;
+        change.line = 0; /* not part of the new diff */
+        collect_change(c, &change);
+    }
+}
+
+/* A changed line of a diff, and the file that it is in. */
+struct diff_line {
+    uint64_t hash, file; /* hashes: of file, sign and text; of the file's name */
+    const char *name;
+    size_t name_length;
+    bool added;
+};
+
+struct diff_lines {
+    struct diff_line *items;
+    size_t n, capacity;
+};
+
+static int by_hash(const void *a, const void *b)
+{
+    const struct diff_line *x = a, *y = b;
+    return (x->hash > y->hash) - (x->hash < y->hash);
+}
+
+static bool split_diff(struct diff_lines *lines, const struct buf *diff)
+{
+    struct diff_line at = {0};
+    for (const char *line = diff->data, *end = diff->data + diff->length, *next; line < end; line = next) {
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        size_t n = stop ? (size_t)(stop - line) : (size_t)(end - line);
+        next = stop ? stop + 1 : end;
+        if (n > 6 && (memcmp(line, "+++ b/", 6) == 0 || memcmp(line, "--- a/", 6) == 0)) {
+            at.name = line + 6;
+            at.name_length = n - 6;
+            at.file = literal_hash(0, at.name, at.name_length);
+        }
+        if (n > 4 && (memcmp(line, "+++ ", 4) == 0 || memcmp(line, "--- ", 4) == 0))
+            continue;
+        if (!at.name || !n || (line[0] != '+' && line[0] != '-'))
+            continue;
+        if (!LIST_ROOM(lines->items, lines->n, lines->capacity))
+            return false;
+        at.hash = literal_hash(at.file, line, n);
+        at.added = line[0] == '+';
+        lines->items[lines->n++] = at;
+    }
+    if (lines->n)
+        qsort(lines->items, lines->n, sizeof *lines->items, by_hash);
+    return true;
+}
+
+static int by_file(const void *a, const void *b)
+{
+    const struct diff_line *x = a, *y = b;
+    return (x->file > y->file) - (x->file < y->file);
+}
+
+/* Counts the lines that one diff has and the other has not. A line that only the old diff added is removed now. */
+static void collect_diff_lines(struct collecting *c, const struct buf *from, const struct buf *to)
+{
+    struct diff_lines old = {0}, new = {0}, other = {0};
+    bool ok = split_diff(&old, from) && split_diff(&new, to);
+    other.items = ok ? malloc((old.n + new.n + 1) * sizeof *other.items) : NULL;
+    ok = other.items != NULL;
+    for (size_t i = 0, k = 0; ok && (i < old.n || k < new.n);) {
+        if (k == new.n || (i < old.n && old.items[i].hash < new.items[k].hash)) {
+            other.items[other.n] = old.items[i++];
+            other.items[other.n].added = !other.items[other.n].added;
+            other.n++;
+        } else if (i == old.n || new.items[k].hash < old.items[i].hash)
+            other.items[other.n++] = new.items[k++];
+        else
+            i++, k++;
+    }
+    if (ok && other.n)
+        qsort(other.items, other.n, sizeof *other.items, by_file);
+    for (size_t i = 0; ok && i < other.n;) {
+        const struct diff_line *first = &other.items[i];
+        size_t added = 0, removed = 0;
+        for (; i < other.n && other.items[i].file == first->file; i++) {
+            added += other.items[i].added;
+            removed += !other.items[i].added;
+        }
+        const char *name = arena_text(&c->arena, first->name, first->name_length);
+        if (name)
+            collect_code(c, name, NULL, added, removed, LINEAGE_LINES_COUNTED);
+        ok = name != NULL;
+    }
+    c->failed = c->failed || !ok;
+    free(old.items);
+    free(new.items);
+    free(other.items);
+}
+
+static void release(struct collecting *c)
+{
+    arena_release(&c->arena);
+    free(c->changes);
+    free(c->code);
+}
+
+static void compare_diffs(struct collecting *c, const struct program *from, const struct program *to)
+{
+    static const char *const names[] = {"staged.diff", "unstaged.diff"};
+    struct collecting before = {0}, after = {0};
+    struct buf old = {0}, new = {0};
+    for (size_t i = 0; i < 2; i++) {
+        read_file(&old, from->provenance_fd, names[i], DIFF_MAX);
+        read_file(&new, to->provenance_fd, names[i], DIFF_MAX);
+    }
+    bool same = old.length == new.length && (!old.length || memcmp(old.data, new.data, old.length) == 0);
+    if (!same && !old.failed && !new.failed) {
+        collect_diff(&before, old.data, old.length);
+        collect_diff(&after, new.data, new.length);
+        collect_settings(c, &before, &after);
+        collect_diff_lines(c, &old, &new);
+    }
+    c->failed = c->failed || before.failed || after.failed || old.failed || new.failed;
+    c->incomplete = c->incomplete || before.incomplete || after.incomplete;
+    release(&before);
+    release(&after);
+    buf_release(&old);
+    buf_release(&new);
+    int old_files = fs_open(from->provenance_fd, "untracked", O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    int new_files = fs_open(to->provenance_fd, "untracked", O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    if (old_files >= 0 || new_files >= 0)
+        collect_trees(c, old_files, new_files);
+    if (old_files >= 0)
+        fs_close(old_files);
+    if (new_files >= 0)
+        fs_close(new_files);
+}
+
+/* Reads the diff between the commits of two trials. Returns false if none was recorded for them. */
+static bool read_parent_diff(struct collecting *c, const struct program *from, const struct program *to)
+{
+    const char *change = json_string_value(json_object_get(json_object_get(to->run, "git"), "change"));
+    struct buf diff = {0};
+    if (!change || !*from->exp_id || strcmp(id_bare(program_against(to)), id_bare(from->exp_id)) != 0)
+        return false;
+    bool there = read_file(&diff, to->provenance_fd, "parent.diff", DIFF_MAX);
+    if (there)
+        collect_diff(c, diff.data, diff.length);
+    c->failed = c->failed || diff.failed;
+    buf_release(&diff);
+    return there || !*change; /* "": the code is the same */
+}
+
+/* Reads one version of a file that a sweep kept; without a file, the text is NULL. */
+static enum lineage_status read_kept(char **text, struct file_text *side, struct lineage_store *store,
+                                     const struct lineage_code_file *file, struct lineage_error *err)
+{
+    *text = NULL;
+    *side = (struct file_text){NULL, 0};
+    enum lineage_status status = file ? lineage_code_read(text, &side->length, store, file->digest, err) : LINEAGE_OK;
+    side->text = *text;
+    return status;
+}
+
+static enum lineage_status compare_kept(struct collecting *c, struct lineage_store *store, const struct lineage_code *from,
+                                        const struct lineage_code *to, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0, k = 0; (i < from->n_files || k < to->n_files) && status == LINEAGE_OK && !c->failed;) {
+        int order = i == from->n_files ? 1 : k == to->n_files ? -1 : strcmp(from->files[i].name, to->files[k].name);
+        const struct lineage_code_file *a = order <= 0 ? &from->files[i++] : NULL, *b = order >= 0 ? &to->files[k++] : NULL;
+        struct file_text old, new;
+        char *old_text = NULL, *new_text = NULL;
+        if (a && b && strcmp(a->digest, b->digest) == 0)
+            continue;
+        status = read_kept(&old_text, &old, store, a, err);
+        if (status == LINEAGE_OK)
+            status = read_kept(&new_text, &new, store, b, err);
+        if (status == LINEAGE_OK)
+            collect_file(c, a ? a->name : b->name, &old, &new);
+        lineage_free(old_text);
+        lineage_free(new_text);
+    }
+    return status;
+}
+
+/* Compares the commits with their changes by what is recorded of them. Returns false if that says nothing about the two. */
+static bool compare_commits(struct collecting *c, const struct program *from, const struct program *to)
+{
+    const char *old = code_of(from), *new = code_of(to);
+    if (from->diff.text) {
+        collect_diff(c, from->diff.text, from->diff.length);
+        return true;
+    }
+    if (read_parent_diff(c, from, to) || (old && new && strcmp(old, new) == 0))
+        return true;
+    old = commit_of(from), new = commit_of(to);
+    if (!old || !new || strcmp(old, new) != 0 || has_submodules(from) || has_submodules(to))
+        return false;
+    compare_diffs(c, from, to);
+    return true;
+}
+
+/* Compares the code of two trials: their snapshots, else the files that their sweep kept; and, without such files, the diff that was
+ * recorded between their commits, else the diffs that were recorded against the same commit. A snapshot alone does not tell what two
+ * commits differ in, and sets c->incomplete. *done is false if they have none of these in common. Fails only if a kept file cannot be
+ * read. */
+static enum lineage_status program_compare_code(bool *done, struct collecting *c, struct lineage_store *store,
+                                                const struct program *from, const struct program *to, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    const bool snapshots = from->snapshot_fd >= 0 && to->snapshot_fd >= 0, kept = from->has_code && to->has_code;
+    const bool commits = !kept && compare_commits(c, from, to);
+    *done = snapshots || kept || commits;
+    if (snapshots)
+        collect_trees(c, from->snapshot_fd, to->snapshot_fd);
+    else if (kept)
+        status = compare_kept(c, store, &from->code, &to->code, err);
+    if (snapshots && !kept && !commits && commit_of(from) && commit_of(to)) /* the program is in the commits */
+        c->incomplete = true;
+    return status;
+}
+
+/* ---- compares a trial with its nearest ancestors whose code and command are known ---- */
 
 /* Files of this many ancestors are looked for. */
 enum { ANCESTORS_MAX = 100 };

@@ -1,6 +1,5 @@
 /* measure_trial.h: compares one trial with its ancestors. */
-#ifndef MEASURED_MEASURE_TRIAL_H
-#define MEASURED_MEASURE_TRIAL_H
+#pragma once
 
 #include <lineage/measured.h>
 
@@ -8,5 +7,3 @@
  * an ancestor's row names are not here now, so that the answer may be another one later. */
 enum lineage_status measure_trial_at(struct lineage_measured *measured, bool *settled, struct lineage_store *store, uint64_t seq,
                                      struct lineage_error *err);
-
-#endif

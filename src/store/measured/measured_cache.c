@@ -65,9 +65,7 @@ static enum lineage_status list_provenance(struct cache *c, struct lineage_error
     const char *name;
     bool ok = true;
     while (ok && dir && (name = fs_next(dir))) {
-        char **items = list_room(names->items, names->n, &names->capacity, sizeof *items);
-        names->items = items ? items : names->items;
-        ok = items && (names->items[names->n] = strdup(name)) != NULL;
+        ok = LIST_ROOM(names->items, names->n, names->capacity) && (names->items[names->n] = strdup(name)) != NULL;
         names->n += ok;
     }
     if (dir)
@@ -150,10 +148,8 @@ static enum lineage_status add_candidate(struct cache *c, sqlite3_stmt *stmt, st
     lineage_code_note_parse(&code, mirror_text(stmt, 4));
     if (!*snapshot && !*code.digest && !has_provenance(c, id))
         return LINEAGE_OK;
-    struct candidate *items = list_room(c->items, c->n, &c->capacity, sizeof *items);
-    if (!items)
+    if (!LIST_ROOM(c->items, c->n, c->capacity))
         return store_no_memory(err);
-    c->items = items;
     /* The provenance of a row from another machine may arrive later. */
     uint64_t row = add_text(add_text(MEASURED_VERSION + (has_provenance(c, id) ? 100u : 0u), id), mirror_text(stmt, 2));
     c->items[c->n++] = (struct candidate){.seq = (uint64_t)sqlite3_column_int64(stmt, 0),

@@ -1,6 +1,5 @@
 /* measured_cache.h: what trials changed in their programs, kept in lineage.db. */
-#ifndef MEASURED_CACHE_H
-#define MEASURED_CACHE_H
+#pragma once
 
 #include <lineage/measured.h>
 
@@ -22,5 +21,3 @@ enum lineage_status measured_each(struct lineage_store *store, uint64_t first, u
 /* Visits the trials seqs[n], ascending, in the same way. It takes time in proportion to n. */
 enum lineage_status measured_some(struct lineage_store *store, const int64_t *seqs, size_t n, measured_visit *visit,
                                   void *context, struct lineage_error *err);
-
-#endif

@@ -251,12 +251,10 @@ static void skip_document(struct script *s)
 /* Reads one word into s->unquoted. */
 static void read_word(struct script *s)
 {
-    struct word *words = list_room(s->words, s->n, &s->capacity, sizeof *words);
-    if (!words) {
+    if (!LIST_ROOM(s->words, s->n, s->capacity)) {
         s->set->failed = true;
         return;
     }
-    s->words = words;
     struct word word = {.offset = s->unquoted.length, .line = s->line, .literal = true};
     char quote = '\0';
     for (; s->at < s->length; s->at++) {

@@ -71,12 +71,10 @@ static void list_directory(struct trees *t, int dir_fd, struct listing *list)
             t->c->incomplete = true;
             break;
         }
-        struct entry *items = list_room(list->items, list->n, &list->capacity, sizeof *items);
-        if (!items) {
+        if (!LIST_ROOM(list->items, list->n, list->capacity)) {
             t->c->failed = true;
             break;
         }
-        list->items = items;
         char *mine = strdup(name);
         if (mine)
             list->items[list->n++] = (struct entry){mine, S_ISDIR(st.st_mode), (uint64_t)st.st_size};
@@ -120,10 +118,8 @@ static char *read_text(struct trees *t, int side, int dir_fd, const char *name, 
 
 static void keep_lone(struct trees *t, const char *path, char *text, size_t length, bool to)
 {
-    struct lone *items = list_room(t->lone, t->n_lone, &t->lone_capacity, sizeof *items);
-    t->lone = items ? items : t->lone;
     char *mine = strdup(path);
-    if (!mine || !items) {
+    if (!mine || !LIST_ROOM(t->lone, t->n_lone, t->lone_capacity)) {
         t->c->failed = true;
         free(mine);
         free(text);

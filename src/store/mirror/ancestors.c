@@ -117,14 +117,8 @@ static bool add(struct places *places, uint32_t seq)
 {
     if (find(places, seq))
         return true;
-    if (places->n == places->capacity) {
-        size_t capacity = places->capacity ? 2 * places->capacity : 16;
-        struct place *items = realloc(places->items, capacity * sizeof *items);
-        if (!items)
-            return false;
-        places->items = items;
-        places->capacity = capacity;
-    }
+    if (!LIST_ROOM(places->items, places->n, places->capacity))
+        return false;
     places->items[places->n++] = (struct place){.seq = seq};
     return enter(places);
 }
@@ -288,14 +282,8 @@ static enum lineage_status compute(const struct places *places, struct place *pl
 
 static bool go_on(struct places *places, struct place *place)
 {
-    if (places->n_way == places->way_capacity) {
-        size_t capacity = places->way_capacity ? 2 * places->way_capacity : 64;
-        uint32_t *way = realloc(places->way, capacity * sizeof *way);
-        if (!way)
-            return false;
-        places->way = way;
-        places->way_capacity = capacity;
-    }
+    if (!LIST_ROOM(places->way, places->n_way, places->way_capacity))
+        return false;
     place->state = ON_THE_WAY;
     places->way[places->n_way++] = (uint32_t)(place - places->items);
     return true;

@@ -1,6 +1,5 @@
 /* ancestors.h: keeps the table `ancestors` (schema/009_ancestors.sql) in step with the rows of `trials`. */
-#ifndef MIRROR_ANCESTORS_H
-#define MIRROR_ANCESTORS_H
+#pragma once
 
 #include "mirror.h"
 #include "seqs.h"
@@ -31,5 +30,3 @@ enum lineage_status ancestors_update(struct mirror *mirror, const struct mirror_
 
 /* Computes all rows anew from trials and its indexes. *same is whether the table has exactly these rows. Writes nothing. */
 enum lineage_status ancestors_check(struct mirror *mirror, bool *same, struct lineage_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* apply_voids.h: makes void trials read as harness_abort. */
-#ifndef MIRROR_APPLY_VOIDS_H
-#define MIRROR_APPLY_VOIDS_H
+#pragma once
 
 #include "ancestors.h"
 #include "mirror.h"
@@ -24,5 +23,3 @@ enum lineage_status void_rows_apply(struct void_rows *rows, struct mirror *mirro
 
 /* The digest of the settings that verdicts depend on; never 0. */
 int64_t void_rows_settings(const struct mirror *mirror);
-
-#endif

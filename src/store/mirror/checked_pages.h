@@ -1,6 +1,5 @@
 /* checked_pages.h: lineage.db with a digest in every page. */
-#ifndef MIRROR_CHECKED_PAGES_H
-#define MIRROR_CHECKED_PAGES_H
+#pragma once
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -21,5 +20,3 @@ void checked_pages_reserve(sqlite3 *db);
 /* Makes this connection record its journals and write-ahead logs (own_record.h); `records` is the path of the records, which
  * is copied. Call it before the first read. Returns false if memory runs out. */
 bool checked_pages_record(sqlite3 *db, const char *records);
-
-#endif

@@ -11,20 +11,76 @@
 #include "connection.h"
 
 #include <assert.h>
+#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/time.h>
+
 #include "../files/fs.h"
 #include "checked_pages.h"
 #include "meta.h"
+#include "mirror.h"
 #include "mirror_file.h"
 #include "mirror_place.h"
 #include "mirror_internal.h"
-#include "param_function.h"
 #include "schema_sql.h"
 #include "statement.h"
+
+/* ---- defines the SQL function param(notes, key) ---- */
+
+/* functions for this library's statements: moment(timestamp), seconds since 1970 or NULL, and
+ * param(notes, key[, json]), a number or text. json is the
+ * cell of the column `params` in a store that has it. Trials are found
+ * in param_rows by the value of one parameter. A second parameter is read from the notes of these trials, which is
+ * cheaper than joining two ranges.
+ *
+ * Notes are parsed by the code that is used everywhere, so a condition sees the same value as a reader of the row. The
+ * function is declared deterministic, so SQLite may call it only once for equal arguments. */
+
+static void find_param(sqlite3_context *context, int n, sqlite3_value **values)
+{
+    struct lineage_trial trial = {0};
+    struct arena *arena = sqlite3_user_data(context);
+    arena_reset(arena);
+    if (sqlite3_value_type(values[0]) == SQLITE_NULL || sqlite3_value_type(values[1]) == SQLITE_NULL)
+        return;
+    const char *notes = (const char *)sqlite3_value_text(values[0]), *key = (const char *)sqlite3_value_text(values[1]);
+    if (!notes || !key || notes_parse(&trial, notes, arena, NULL) != LINEAGE_OK ||
+        (n > 2 && !json_params_read(&trial, (const char *)sqlite3_value_text(values[2]), arena))) { /* only if memory runs out */
+        sqlite3_result_error_nomem(context);
+        return;
+    }
+    const struct lineage_param *param = lineage_trial_find_param(&trial, key);
+    if (param && param->text)
+        sqlite3_result_text(context, param->text, -1, SQLITE_TRANSIENT);
+    else if (param && !isnan(param->value))
+        sqlite3_result_double(context, param->value);
+}
+
+static void find_moment(sqlite3_context *context, int n, sqlite3_value **values)
+{
+    int64_t seconds;
+    const char *text = (const char *)sqlite3_value_text(values[0]);
+    (void)n;
+    if (text && lineage_time_read(&seconds, text))
+        sqlite3_result_int64(context, seconds);
+}
+
+/* Defines param(notes, key) on the connection: the value of one parameter, NULL if the notes do not have it. */
+static enum lineage_status param_function_register(struct mirror *mirror, struct lineage_error *err)
+{
+    int code = sqlite3_create_function_v2(mirror->db, "moment", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, find_moment, NULL,
+                                          NULL, NULL);
+    for (int n = 2; code == SQLITE_OK && n <= 3; n++)
+        code = sqlite3_create_function_v2(mirror->db, "param", n, SQLITE_UTF8 | SQLITE_DETERMINISTIC, &mirror->notes_arena,
+                                          find_param, NULL, NULL, NULL);
+    return code == SQLITE_OK ? LINEAGE_OK : mirror_fail(mirror, "cannot add a function", err);
+}
+
+/* ---- opens the SQLite connection and applies schema and migrations ---- */
 
 #define N_MIGRATIONS ((int)(sizeof schema_migrations / sizeof *schema_migrations))
 /* An ordinary sync takes less time than this. A command that waits longer than this gives up and answers from memory,
@@ -285,7 +341,7 @@ static bool is_expected(struct schema_place *place, const char *type, const char
     return strcmp(type, "index") == 0 ? strstr(schema_indexes, name) != NULL : find_in_migrations(place, name);
 }
 
-/* The index of full-text search (search/search_index.c), and the tables in which FTS5 keeps it. The texts of those depend on
+/* The index of full-text search (search/search.c), and the tables in which FTS5 keeps it. The texts of those depend on
  * the version of SQLite, so they are known by their names. */
 static bool is_of_search(const char *name, const char *sql)
 {

@@ -1,6 +1,5 @@
 /* connection.h: opening lineage.db or a database in memory, with its schema. */
-#ifndef MIRROR_CONNECTION_H
-#define MIRROR_CONNECTION_H
+#pragma once
 
 #include "mirror.h"
 
@@ -36,5 +35,3 @@ void mirror_wait_no_more(struct mirror *mirror, bool no_more);
 
 enum lineage_status mirror_make_indexes(struct mirror *mirror, struct lineage_error *err);
 enum lineage_status mirror_drop_indexes(struct mirror *mirror, struct lineage_error *err);
-
-#endif

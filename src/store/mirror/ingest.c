@@ -6,6 +6,10 @@
 #include "ingest.h"
 
 #include <errno.h>
+#include <jansson.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,19 +17,337 @@
 
 #include "../files/fs.h"
 #include "../files/places.h"
+#include "../files/telemetry.h"
+#include "../format/json_text.h"
 #include "ancestors.h"
 #include "apply_voids.h"
 #include "connection.h"
 #include "insert.h"
 #include "meta.h"
+#include "mirror.h"
 #include "mirror_internal.h"
 #include "param_batch.h"
-#include "provisional.h"
-#include "row_batch.h"
+#include "record_digest.h"
+#include "schema_sql.h"
 #include "statement.h"
-#include "step_metrics.h"
 #include "specialist_sums.h"
-#include "worker_thread.h"
+
+/* ---- runs a function in a separate thread, in parallel with the caller ---- */
+
+/* starts a thread that does not disturb the program that uses the library. The thread blocks all
+ * signals, because the program's handlers expect the program's own threads. Its stack is small, because a program with
+ * a memory limit may not have room for a stack of the usual size. */
+
+enum { STACK_BYTES = 512 * 1024 };
+
+/* Starts work(context), which must not read or write files, so that system calls stay in one thread and in one order.
+ * Returns false if no thread can be started; then the caller must do the work itself. */
+static bool worker_thread_start(pthread_t *thread, void *(*work)(void *context), void *context)
+{
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0)
+        return false;
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool started = pthread_create(thread, &attributes, work, context) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return started;
+}
+
+/* ---- * ingest.c: turns new bytes of the log into rows ---- */
+
+/* Parses records of the log into rows, many at a time. For a long log, a separate thread parses while the
+ * caller inserts.
+ *
+ * Parsing a row costs about as much as inserting it, and it needs neither the database nor the previous row. So a load
+ * parses in one thread and inserts in another. The parsing thread uses only its batch, the layout of the header and the
+ * reader. */
+
+/* A record and the row that was parsed from it. The batch owns its texts. */
+struct parsed_record {
+    struct tsv_record record;
+    uint64_t next_line; /* number of the line after the record */
+    int64_t digest;     /* digest of the record; 0 for an empty one */
+    bool is_header;
+    bool is_row;        /* trial is filled in */
+    enum row_fault fault;
+    const char *reason;            /* text of the fault */
+    const char *fault_id;          /* exp_id as written; NULL if it cannot be read, or if nothing is wrong */
+    struct lineage_trial trial;
+};
+
+/* A stretch of the log and its parsed records. A zeroed batch is empty. A batch is reused for one stretch after
+ * another. */
+struct row_batch {
+    struct buf bytes;
+    struct parsed_record *records;
+    size_t n, capacity;
+    struct arena arena;
+    enum lineage_status status; /* result of the parsing */
+    struct lineage_error err;
+};
+
+/* Parses one batch at a time. row_parser_give starts the parsing and row_parser_take waits for the result. A separate
+ * thread parses if `apart` is set and a thread can be started; otherwise row_parser_give itself parses. Between the two
+ * calls, do not touch the batch, the layout and the reader. */
+struct row_parser;
+
+struct row_parser {
+    const struct row_layout *layout;
+    struct tsv_reader *reader;
+    bool apart; /* there is a parsing thread */
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct row_batch *waiting; /* the batch that is being parsed; only the parsing thread touches it */
+    bool end;
+};
+
+/* Adds a record of batch->bytes; returns false if memory runs out. */
+static bool row_batch_add(struct row_batch *batch, const struct tsv_record *record, uint64_t next_line, bool is_header)
+{
+    if (!LIST_ROOM(batch->records, batch->n, batch->capacity))
+        return false;
+    struct parsed_record *parsed = &batch->records[batch->n++];
+    parsed->record = *record;
+    parsed->next_line = next_line;
+    parsed->is_header = is_header;
+    return true;
+}
+
+static void row_batch_clear(struct row_batch *batch)
+{
+    batch->n = 0;
+    batch->bytes.length = 0;
+    arena_reset(&batch->arena);
+}
+
+static void row_batch_release(struct row_batch *batch)
+{
+    buf_release(&batch->bytes);
+    free(batch->records);
+    arena_release(&batch->arena);
+}
+
+/* Copies the fault, because cells are valid until the next record is parsed and the fault is reported later. */
+static enum lineage_status keep_fault(struct row_batch *batch, struct parsed_record *parsed, const char *reason,
+                                      const struct tsv_cell *cells, size_t n, int id)
+{
+    parsed->reason = arena_text(&batch->arena, reason, strlen(reason));
+    if (parsed->fault != ROW_NOT_UTF8 && (size_t)id < n) {
+        parsed->fault_id = arena_text(&batch->arena, cells[id].text, strlen(cells[id].text));
+        if (!parsed->fault_id)
+            return LINEAGE_ENOMEM;
+    }
+    return parsed->reason ? LINEAGE_OK : LINEAGE_ENOMEM;
+}
+
+static enum lineage_status parse_record(struct row_parser *parser, struct row_batch *batch, struct parsed_record *parsed)
+{
+    const struct tsv_cell *cells;
+    char reason[160];
+    size_t n;
+    parsed->digest = record_digest(parsed->record.bytes, parsed->record.length);
+    parsed->fault = ROW_SOUND;
+    parsed->fault_id = parsed->reason = NULL;
+    if (parsed->is_header)
+        return LINEAGE_OK;
+    enum lineage_status status = tsv_parse(parser->reader, &parsed->record, &cells, &n, &batch->err);
+    if (status != LINEAGE_OK)
+        return status;
+    parsed->is_row = row_read(&parsed->trial, parser->layout, cells, n, &batch->arena, &parsed->fault, reason, &status);
+    if (status == LINEAGE_OK && parsed->fault != ROW_SOUND)
+        status = keep_fault(batch, parsed, reason, cells, n, parser->layout->column[0]);
+    return status == LINEAGE_OK ? status : store_no_memory(&batch->err);
+}
+
+static void parse(struct row_parser *parser, struct row_batch *batch)
+{
+    batch->status = LINEAGE_OK;
+    for (size_t i = 0; batch->status == LINEAGE_OK && i < batch->n; i++)
+        if (batch->records[i].record.content)
+            batch->status = parse_record(parser, batch, &batch->records[i]);
+}
+
+static void *parse_apart(void *context)
+{
+    struct row_parser *parser = context;
+    pthread_mutex_lock(&parser->lock);
+    for (;;) {
+        while (!parser->waiting && !parser->end)
+            pthread_cond_wait(&parser->changed, &parser->lock);
+        if (!parser->waiting)
+            break;
+        pthread_mutex_unlock(&parser->lock);
+        parse(parser, parser->waiting);
+        pthread_mutex_lock(&parser->lock);
+        parser->waiting = NULL;
+        pthread_cond_signal(&parser->changed);
+    }
+    pthread_mutex_unlock(&parser->lock);
+    return NULL;
+}
+
+static struct row_parser *row_parser_new(const struct row_layout *layout, struct tsv_reader *reader, bool apart)
+{
+    struct row_parser *parser = calloc(1, sizeof *parser);
+    if (!parser)
+        return NULL;
+    parser->layout = layout;
+    parser->reader = reader;
+    pthread_mutex_init(&parser->lock, NULL);
+    pthread_cond_init(&parser->changed, NULL);
+    /* If the thread cannot be started, row_parser_give parses the batch itself: slower, but with the same result. */
+    parser->apart = apart && worker_thread_start(&parser->thread, parse_apart, parser);
+    return parser;
+}
+
+static void row_parser_give(struct row_parser *parser, struct row_batch *batch)
+{
+    if (!parser->apart) {
+        parse(parser, batch);
+        return;
+    }
+    pthread_mutex_lock(&parser->lock);
+    parser->waiting = batch;
+    pthread_cond_signal(&parser->changed);
+    pthread_mutex_unlock(&parser->lock);
+}
+
+static enum lineage_status row_parser_take(struct row_parser *parser, struct row_batch *batch, struct lineage_error *err)
+{
+    if (parser->apart) {
+        pthread_mutex_lock(&parser->lock);
+        while (parser->waiting)
+            pthread_cond_wait(&parser->changed, &parser->lock);
+        pthread_mutex_unlock(&parser->lock);
+    }
+    return batch->status == LINEAGE_OK ? LINEAGE_OK : store_give(err, &batch->err);
+}
+
+/* waits until the current batch is parsed */
+static void row_parser_free(struct row_parser *parser)
+{
+    if (!parser)
+        return;
+    if (parser->apart) {
+        pthread_mutex_lock(&parser->lock);
+        parser->end = true;
+        pthread_cond_signal(&parser->changed);
+        pthread_mutex_unlock(&parser->lock);
+        pthread_join(parser->thread, NULL);
+    }
+    pthread_cond_destroy(&parser->changed);
+    pthread_mutex_destroy(&parser->lock);
+    free(parser);
+}
+
+/* ---- reads telemetry/<exp_id>.json into the table step_metrics ---- */
+
+/* reads the per-step metrics of telemetry/<exp_id>.json into the table step_metrics. A file that is
+ * missing, unreadable or damaged does not make the sync fail: `lineage verify` reports it. */
+
+static enum lineage_status insert_step(struct mirror *mirror, const struct lineage_trial *trial, json_int_t step, const char *key,
+                                       double value, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, "REPLACE INTO step_metrics VALUES (?,?,?,?,?)", err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_int64(stmt, 1, (int64_t)trial->seq);
+    sqlite3_bind_text(stmt, 2, trial->exp_id, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(stmt, 3, step);
+    sqlite3_bind_text(stmt, 4, key, -1, SQLITE_STATIC);
+    sqlite3_bind_double(stmt, 5, value);
+    return mirror_run(mirror, stmt, err);
+}
+
+/* Files written by this library contain only numbers. A file of another writer is used up to its first error. */
+static enum lineage_status insert_steps(struct mirror *mirror, const struct lineage_trial *trial, const json_t *steps,
+                                        struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && i < json_array_size(steps); i++) {
+        json_t *step = json_array_get(steps, i), *value;
+        const char *key;
+        json_int_t number = json_integer_value(json_object_get(step, "step"));
+        json_object_foreach(step, key, value)
+            if (status == LINEAGE_OK && json_is_number(value) && strcmp(key, "step") != 0)
+                status = insert_step(mirror, trial, number, key, json_number_value(value), err);
+    }
+    return status;
+}
+
+/* Whether the failure would occur again next time. A temporary failure (I/O, memory, descriptors) must make the sync
+ * fail; otherwise the row would count as read and its metrics would be missing until a rebuild. */
+static bool is_permanent(const struct lineage_error *why)
+{
+    return why->status == LINEAGE_ENOTFOUND || why->status == LINEAGE_EINVAL || why->status == LINEAGE_ELIMIT ||
+           why->os_errno == EACCES || why->os_errno == EPERM || why->os_errno == EISDIR || why->os_errno == ENOTDIR ||
+           why->os_errno == ELOOP;
+}
+
+/* The file is read when its row is inserted, because append writes the file before the row, and the file does not
+ * change later. */
+static enum lineage_status mirror_insert_telemetry(struct mirror *mirror, const struct lineage_trial *trial,
+                                                   struct lineage_error *err)
+{
+    struct buf text = {0};
+    struct lineage_error why = {0};
+    json_t *root = NULL;
+    enum lineage_status status = telemetry_read(mirror->store->dir_fd, trial->exp_id, &text, &why);
+    if (status == LINEAGE_OK)
+        status = json_text_parse(&root, "telemetry", LINEAGE_EINVAL, text.data, text.length, 0, &why);
+    if (status == LINEAGE_OK)
+        status = insert_steps(mirror, trial, json_object_get(root, "steps"), err);
+    else
+        status = is_permanent(&why) ? LINEAGE_OK : store_give(err, &why);
+    json_decref(root);
+    buf_release(&text);
+    return status;
+}
+
+/* ---- the row of a last record that has no line end ---- */
+
+/* Runs a script with seq bound in each of its statements, which sqlite3_exec cannot do. The scripts are files in
+ * schema/, beside the definitions of the tables that they change. */
+static enum lineage_status run_script(struct mirror *mirror, const char *sql, int64_t seq, struct lineage_error *err)
+{
+    for (;;) {
+        sqlite3_stmt *stmt = NULL;
+        if (sqlite3_prepare_v2(mirror->db, sql, -1, &stmt, &sql) != SQLITE_OK)
+            return mirror_fail(mirror, "cannot prepare", err);
+        if (!stmt)
+            return LINEAGE_OK;
+        if (sqlite3_bind_parameter_count(stmt))
+            sqlite3_bind_int64(stmt, 1, seq);
+        int code = sqlite3_step(stmt);
+        sqlite3_finalize(stmt);
+        if (code != SQLITE_DONE)
+            return mirror_fail(mirror, "cannot take the last record back", err);
+    }
+}
+
+/* A last record without a line end may be half of what another tool is writing. Readers are shown it, because editors
+ * often leave the last line of a file without one; the next sync removes it and reads it again. The row's share of a
+ * sum cannot be subtracted later (a minimum does not know the second smallest value, and floating-point additions
+ * cannot be undone exactly). So the sums that the row is going to change are copied first. */
+static enum lineage_status provisional_keep_sums(struct mirror *mirror, int64_t seq, struct lineage_error *err)
+{
+    return run_script(mirror, schema_before, seq, err);
+}
+
+/* Removes the row and restores the sums.
+ * A new table needs a statement in schema/undo.sql that removes its rows. */
+static enum lineage_status provisional_undo(struct mirror *mirror, int64_t seq, struct lineage_error *err)
+{
+    return run_script(mirror, schema_undo, seq, err);
+}
+
+/* ---- turns new bytes of the log into rows ---- */
 
 /* Up to this many new bytes a sync counts as small, one row or a few; above it, as a load. */
 #define MUCH ((size_t)4 << 20)

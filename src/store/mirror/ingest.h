@@ -1,6 +1,5 @@
 /* ingest.h: turns new bytes of the log into rows of the mirror. */
-#ifndef MIRROR_INGEST_H
-#define MIRROR_INGEST_H
+#pragma once
 
 #include "mirror.h"
 #include "trial_values.h"
@@ -16,5 +15,3 @@ typedef enum lineage_status ingest_row_fn(void *context, const struct lineage_tr
  * ancestors. Makes no indexes. For a caller that compares the rows instead of asking questions about them. */
 enum lineage_status mirror_ingest_parts(struct mirror *mirror, const struct log_state *log, ingest_row_fn *row, void *context,
                                         struct lineage_error *err);
-
-#endif

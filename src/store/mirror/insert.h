@@ -1,6 +1,5 @@
 /* insert.h: inserts one trial or one finding into the tables of the mirror. */
-#ifndef MIRROR_INSERT_H
-#define MIRROR_INSERT_H
+#pragma once
 
 #include "mirror.h"
 #include "param_batch.h"
@@ -21,5 +20,3 @@ enum lineage_status mirror_insert_night(struct mirror *mirror, const struct line
 enum lineage_status mirror_insert_finding(struct mirror *mirror, const struct tsv_record *record, int64_t digest,
                                           enum row_fault fault, bool is_row, const char *exp_id, const char *text,
                                           struct lineage_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* log_changes.h: checks whether the mirrored bytes of the log have changed since they were read. */
-#ifndef MIRROR_LOG_CHANGES_H
-#define MIRROR_LOG_CHANGES_H
+#pragma once
 
 #include "mirror.h"
 
@@ -11,5 +10,3 @@ enum lineage_status mirror_check_ends(struct mirror *mirror, const struct log_st
 /* *line is the line of the first changed record, or 0 if no record has changed. The mirror must have read something
  * before. */
 enum lineage_status mirror_first_change(struct mirror *mirror, uint64_t *line, struct lineage_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* meta.h: loads and saves the record in lineage.db of how far the mirror has read. */
-#ifndef MIRROR_META_H
-#define MIRROR_META_H
+#pragma once
 
 #include "mirror.h"
 
@@ -17,5 +16,3 @@ enum lineage_status mirror_save_meta(struct mirror *mirror, struct lineage_error
 /* mirror_set_header copies and parses the header record of the log; mirror_forget_header forgets it. */
 enum lineage_status mirror_set_header(struct mirror *mirror, const char *bytes, size_t length, struct lineage_error *err);
 void mirror_forget_header(struct mirror *mirror);
-
-#endif

@@ -19,8 +19,7 @@
  *   7. A trial is identified by its seq, its position among the rows, counted from 1. A seq is valid until the next
  *      mirror_sync, because the provisional row may be a different row then.
  */
-#ifndef MIRROR_MIRROR_H
-#define MIRROR_MIRROR_H
+#pragma once
 
 #include "../format/row.h"
 #include "../internal.h"
@@ -161,5 +160,3 @@ enum lineage_status mirror_ends_in_log(struct mirror *mirror, bool *ends, struct
 
 /* Layout of the log's header; NULL while the log has none. Valid until the next sync. */
 const struct row_layout *mirror_layout(const struct mirror *mirror);
-
-#endif

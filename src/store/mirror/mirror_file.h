@@ -1,6 +1,5 @@
 /* mirror_file.h: decides whether the file called lineage.db may be opened as a mirror, and how. */
-#ifndef MIRROR_MIRROR_FILE_H
-#define MIRROR_MIRROR_FILE_H
+#pragma once
 
 #include "mirror_internal.h"
 
@@ -41,5 +40,3 @@ bool mirror_file_is_settled(const struct mirror *mirror, bool *soon);
 /* Returns the path for SQLite, or NULL if memory runs out; free it with sqlite3_free. If `frozen`, the path is a URI
  * that makes SQLite read the file without locks. */
 char *mirror_file_path(const struct mirror *mirror, bool frozen);
-
-#endif

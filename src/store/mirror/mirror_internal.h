@@ -1,6 +1,5 @@
 /* mirror_internal.h: defines struct mirror for the files of this directory. */
-#ifndef MIRROR_MIRROR_INTERNAL_H
-#define MIRROR_MIRROR_INTERNAL_H
+#pragma once
 
 #include <sqlite3.h>
 
@@ -82,5 +81,3 @@ struct mirror {
     struct arena notes_arena;      /* used by the SQL function param() */
     struct lineage_error fallback; /* why memory is used; status LINEAGE_OK if the disk is used */
 };
-
-#endif

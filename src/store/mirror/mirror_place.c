@@ -1,4 +1,3 @@
-/* mirror_place.c: see mirror_place.h. */
 #include "mirror_place.h"
 
 #include <errno.h>

@@ -7,8 +7,7 @@
  *   - otherwise a mirror in this user's state directory. The file beside the log stays unchanged. So users who share a store,
  *     or containers with state directories of their own, each have a mirror, and none makes that of another anew.
  */
-#ifndef MIRROR_MIRROR_PLACE_H
-#define MIRROR_MIRROR_PLACE_H
+#pragma once
 
 #include "mirror_file.h"
 
@@ -35,5 +34,3 @@ enum lineage_status mirror_place_hold(struct mirror *mirror, struct lineage_erro
 void mirror_place_let_go(struct mirror *mirror);
 
 void mirror_place_release(struct mirror *mirror);
-
-#endif

@@ -56,18 +56,6 @@ void param_batch_free(struct param_batch *batch)
     free(batch);
 }
 
-/* Doubles the capacity, so that a load copies each row a constant number of times. */
-static bool grow(void **array, size_t *capacity, size_t size)
-{
-    size_t wanted = *capacity ? *capacity * 2 : 16;
-    void *larger = realloc(*array, wanted * size);
-    if (!larger)
-        return false;
-    *array = larger;
-    *capacity = wanted;
-    return true;
-}
-
 /* The place of the name in the table, or the free place where it belongs. */
 static const char **place_of(const char **names, size_t capacity, const char *name)
 {
@@ -105,7 +93,7 @@ static const char *intern(struct param_batch *batch, const char *name)
 
 static bool add_one(struct param_batch *batch, const struct lineage_param *param, const struct lineage_trial *trial)
 {
-    if (batch->n == batch->capacity && !grow((void **)(void *)&batch->rows, &batch->capacity, sizeof *batch->rows))
+    if (!LIST_ROOM(batch->rows, batch->n, batch->capacity))
         return false;
     bool scored = trial->score.present && isfinite(trial->score.value);
     struct param_row row = {.key = intern(batch, param->name),

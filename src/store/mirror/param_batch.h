@@ -1,6 +1,5 @@
 /* param_batch.h: collects parameters and inserts them in sorted order. */
-#ifndef MIRROR_PARAM_BATCH_H
-#define MIRROR_PARAM_BATCH_H
+#pragma once
 
 #include "mirror.h"
 
@@ -21,5 +20,3 @@ void param_batch_sort(struct param_batch *batch);
 enum lineage_status param_batch_rows(struct param_batch *batch, struct mirror *mirror, struct lineage_error *err);
 enum lineage_status param_batch_sums(struct param_batch *batch, struct mirror *mirror, struct lineage_error *err);
 enum lineage_status param_batch_flush(struct param_batch *batch, struct mirror *mirror, struct lineage_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* record_digest.h: the digest that the mirror keeps of each record of the log. */
-#ifndef MIRROR_RECORD_DIGEST_H
-#define MIRROR_RECORD_DIGEST_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -11,5 +10,3 @@ static inline int64_t record_digest(const char *bytes, size_t length)
 {
     return (int64_t)XXH3_64bits(bytes, length);
 }
-
-#endif

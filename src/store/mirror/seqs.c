@@ -1,18 +1,13 @@
-/* seqs.c: see seqs.h. */
 #include "seqs.h"
 
 #include <stdlib.h>
 
+#include "../format/arena.h"
+
 bool mirror_seqs_add(struct mirror_seqs *found, int64_t seq)
 {
-    if (found->n == found->capacity) {
-        size_t capacity = found->capacity ? found->capacity * 2 : 64;
-        int64_t *items = realloc(found->items, capacity * sizeof *items);
-        if (!items)
-            return false;
-        found->items = items;
-        found->capacity = capacity;
-    }
+    if (!LIST_ROOM(found->items, found->n, found->capacity))
+        return false;
     found->items[found->n++] = seq;
     return true;
 }

@@ -1,6 +1,5 @@
 /* seqs.h: a list of rows, by their seqs. */
-#ifndef MIRROR_SEQS_H
-#define MIRROR_SEQS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ bool mirror_seqs_has(const struct mirror_seqs *sorted, int64_t seq);
 
 /* Sorts a list of different seqs, ascending, in linear time if they are a good part of all rows. */
 void mirror_seqs_order(struct mirror_seqs *seqs);
-
-#endif

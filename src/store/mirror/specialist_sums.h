@@ -1,6 +1,5 @@
 /* specialist_sums.h: the sums of label_counts and calibration, added up in memory during a sync. */
-#ifndef MIRROR_SPECIALIST_SUMS_H
-#define MIRROR_SPECIALIST_SUMS_H
+#pragma once
 
 #include "mirror.h"
 
@@ -17,5 +16,3 @@ enum lineage_status specialist_sums_add(struct specialist_sums *sums, const stru
 
 /* Writes the sums into their tables. */
 enum lineage_status specialist_sums_flush(struct specialist_sums *sums, struct lineage_error *err);
-
-#endif

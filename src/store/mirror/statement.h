@@ -1,6 +1,5 @@
 /* statement.h: SQL statements on the mirror's connection, for the modules that query or check the mirror. */
-#ifndef MIRROR_STATEMENT_H
-#define MIRROR_STATEMENT_H
+#pragma once
 
 #include <sqlite3.h>
 
@@ -65,5 +64,3 @@ enum lineage_status mirror_label(struct mirror *mirror, sqlite3_stmt *stmt, int 
 /* Bits of trials.special. Each number column has a bit, from 1 up, that is set if the number is nan, which SQLite
  * cannot store. That bit times this factor is set if the number is negative zero. */
 #define MIRROR_NEGATIVE_ZERO 256
-
-#endif

@@ -1,6 +1,5 @@
 /* trial_values.h: the row of `trials` that a record of the log becomes. */
-#ifndef MIRROR_TRIAL_VALUES_H
-#define MIRROR_TRIAL_VALUES_H
+#pragma once
 
 #include <sqlite3.h>
 
@@ -22,5 +21,3 @@ enum { MIRROR_TRIAL_VALUES = LINEAGE_N_COLUMNS + 10 };
 /* Computes the row of `trials` for a trial whose seq is set. */
 void mirror_trial_values(struct mirror_value values[MIRROR_TRIAL_VALUES], const struct lineage_trial *trial,
                          const struct tsv_record *record, int64_t digest);
-
-#endif

@@ -1,6 +1,4 @@
 /*
- * connect.c: see connect.h.
- *
  * Up to libpq 17, a failed connection has a message but no SQLSTATE. The message contains the server's text in the
  * server's language, in the form of every server message: SEVERITY, a colon and two blanks. In this case the connection
  * is tried once more with the verbosity that adds the SQLSTATE. Messages of libpq itself (TLS, a missing password) have

@@ -2,8 +2,7 @@
  * connect.h: connects to a server and classifies failures: either the server does not answer, which is temporary, or it
  * refuses, which lasts until the user changes something.
  */
-#ifndef POSTGRES_CONNECT_H
-#define POSTGRES_CONNECT_H
+#pragma once
 
 #include "libpq.h"
 
@@ -21,5 +20,3 @@ bool connect_is_passing(const char *sqlstate);
 
 /* The first line of a libpq message; the others are advice, or about the next host. */
 void connect_first_line(char *out, size_t size, const char *text);
-
-#endif

@@ -3,8 +3,7 @@
  * every `lineage best` on a directory would load it with its TLS and Kerberos libraries, which takes longer than the
  * answer.
  */
-#ifndef POSTGRES_LIBPQ_H
-#define POSTGRES_LIBPQ_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -33,5 +32,3 @@ struct libpq {
 /* Returns LINEAGE_EIO with a message that names the missing package. */
 enum lineage_status libpq_load(struct libpq *pq, struct lineage_error *err);
 void libpq_unload(struct libpq *pq);
-
-#endif

@@ -1,6 +1,5 @@
 /* log_postgres.h: a log in PostgreSQL (schema/postgresql/001_log.sql). */
-#ifndef POSTGRES_LOG_POSTGRES_H
-#define POSTGRES_LOG_POSTGRES_H
+#pragma once
 
 #include "../log/log.h"
 
@@ -29,5 +28,3 @@ struct pg *log_postgres_pg(struct log *log);
 /* The number of the log's store on the server, as a parameter of statements; the first call asks the server. */
 #define LOG_POSTGRES_STORE 24
 enum lineage_status log_postgres_store(struct log *log, char number[LOG_POSTGRES_STORE], struct lineage_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* log_postgres_parts.h: declarations that the files of a log on a server share; each file is named after its task. */
-#ifndef POSTGRES_LOG_POSTGRES_PARTS_H
-#define POSTGRES_LOG_POSTGRES_PARTS_H
+#pragma once
 
 #include "../log/log.h"
 #include "pg.h"
@@ -115,5 +114,3 @@ enum lineage_status postgres_history(struct log *log, const uint64_t *keys, size
                                      void *context, struct lineage_error *err);
 enum lineage_status postgres_check_digests(struct log *log, struct log_digests *digests, struct lineage_error *err);
 enum lineage_status postgres_rebuild_digests(struct log *log, struct log_digests *digests, struct lineage_error *err);
-
-#endif

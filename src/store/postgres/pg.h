@@ -7,8 +7,7 @@
  * (LINEAGE_EREFUSED; see also connect.h): nothing took place, and pg_sqlstate says why. If it does not answer, the
  * connection is given up at the deadline, which is LINEAGE_EAWAY again.
  */
-#ifndef POSTGRES_PG_H
-#define POSTGRES_PG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -98,5 +97,3 @@ const char *pg_digits(const struct pg_result *result, size_t row, size_t column)
 int64_t pg_int(const struct pg_result *result, size_t row, size_t column);
 bool pg_is_int(const struct pg_result *result, size_t row, size_t column); /* otherwise pg_int returns 0 */
 void pg_clear(struct pg_result *result);
-
-#endif

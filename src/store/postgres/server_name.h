@@ -7,8 +7,7 @@
  * without either it is "default". libpq interprets everything else. A password is refused, because the name is in
  * lineage.json, in the list of processes and in messages.
  */
-#ifndef POSTGRES_SERVER_NAME_H
-#define POSTGRES_SERVER_NAME_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -40,5 +39,3 @@ enum lineage_status server_name_make_dir(char **dir, const char *text, struct li
 /* The text of lineage.json in such a directory: {"log": NAME}. */
 struct buf;
 void server_name_settings(struct buf *out, const char *text);
-
-#endif

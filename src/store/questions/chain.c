@@ -48,14 +48,8 @@ static void release(struct found_chain *found)
 
 static bool add_link(struct found_chain *found, int64_t seq, size_t passed_over)
 {
-    if (found->n == found->capacity) {
-        size_t capacity = found->capacity ? found->capacity * 2 : 32;
-        struct link *links = realloc(found->links, capacity * sizeof *links);
-        if (!links)
-            return false;
-        found->links = links;
-        found->capacity = capacity;
-    }
+    if (!LIST_ROOM(found->links, found->n, found->capacity))
+        return false;
     found->links[found->n++] = (struct link){seq, passed_over};
     return true;
 }

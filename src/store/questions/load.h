@@ -1,6 +1,5 @@
 /* load.h: loads a row of the mirror as a trial. */
-#ifndef QUESTIONS_LOAD_H
-#define QUESTIONS_LOAD_H
+#pragma once
 
 #include "../mirror/statement.h"
 #include "questions.h"
@@ -18,5 +17,3 @@ enum lineage_status load_trial(struct mirror *mirror, sqlite3_stmt *stmt, struct
 
 /* Fails with LINEAGE_EDB and notes damage: param_rows or an index refers to a missing row. */
 enum lineage_status load_missing_row(struct mirror *mirror, struct lineage_error *err);
-
-#endif

@@ -1,4 +1,3 @@
-/* param_walks.c: see param_walks.h. */
 #include "param_walks.h"
 
 #include <math.h>

@@ -3,8 +3,7 @@
  * which has the trials of one value in the order of the log. A walk skips stretches of the log by a look-up, so what several
  * walks have in common is found without looking at all trials of any.
  */
-#ifndef QUESTIONS_PARAM_WALKS_H
-#define QUESTIONS_PARAM_WALKS_H
+#pragma once
 
 #include <lineage/query.h>
 
@@ -49,5 +48,3 @@ enum lineage_status source_add_bits(struct source *source, struct mirror *mirror
 enum lineage_status source_to(struct source *source, struct mirror *mirror, int64_t seq, struct lineage_error *err);
 
 void source_close(struct source *source);
-
-#endif

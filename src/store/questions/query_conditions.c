@@ -1,4 +1,3 @@
-/* query_conditions.c: see query_conditions.h. */
 #include "query_conditions.h"
 
 #include <math.h>

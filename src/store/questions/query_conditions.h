@@ -2,8 +2,7 @@
  * query_conditions.h: turns the conditions of a query into SQL, and chooses the condition whose index leads to the
  * rows. Every value, and every name that a user gave, is bound.
  */
-#ifndef QUESTIONS_QUERY_CONDITIONS_H
-#define QUESTIONS_QUERY_CONDITIONS_H
+#pragma once
 
 #include <lineage/query.h>
 
@@ -48,5 +47,3 @@ enum lineage_status lead_consider(struct builder *b, struct lead *lead, const st
 /* Adds "SELECT l.seq FROM .. WHERE ..", which selects the trials t that the lead l finds. Without a lead it adds
  * "SELECT t.seq" of all trials. `alone`: nothing else in the statement names t, so it is left out. */
 void lead_add_source(struct builder *b, const struct lead *lead, bool alone);
-
-#endif

@@ -1,6 +1,5 @@
 /* query_names.h: what a name in a query stands for: a column, a parameter, a metric or an extra column. */
-#ifndef QUESTIONS_QUERY_NAMES_H
-#define QUESTIONS_QUERY_NAMES_H
+#pragma once
 
 #include "questions.h"
 
@@ -38,5 +37,3 @@ enum lineage_status name_find_param(struct mirror *mirror, const char *name, str
  * *status. */
 bool name_exists(struct mirror *mirror, const char *sql, const char *name, enum lineage_status *status,
                  struct lineage_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* query_narrow.h: the rows of a query by an index of trials. */
-#ifndef QUESTIONS_QUERY_NARROW_H
-#define QUESTIONS_QUERY_NARROW_H
+#pragma once
 
 #include <lineage/query.h>
 
@@ -16,5 +15,3 @@ struct narrow {
 /* since and until are texts between which the timestamps are (NULL: no bound). The statement must have these conditions too. */
 enum lineage_status query_find_narrow(struct narrow *narrow, struct mirror *mirror, const struct lineage_query *query,
                                       const char *since, const char *until, struct lineage_error *err);
-
-#endif

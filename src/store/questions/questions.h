@@ -5,8 +5,7 @@
  * Answers are numbers, texts, structs, and lists given to a callback item by item; no SQLite type appears here. To add a
  * question, declare it here in terms of structs and implement it in a file of this folder named after its subject.
  */
-#ifndef QUESTIONS_QUESTIONS_H
-#define QUESTIONS_QUESTIONS_H
+#pragma once
 
 #include <lineage/front.h>
 #include <lineage/notes.h>
@@ -305,5 +304,3 @@ enum lineage_status mirror_median_seconds(struct mirror *mirror, struct lineage_
  * score is better. */
 enum lineage_status mirror_proposers(struct mirror *mirror, size_t limit, bool lower, struct lineage_report_proposer **list,
                                      size_t *n, struct arena *arena, struct lineage_error *err);
-
-#endif

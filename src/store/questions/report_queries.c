@@ -50,27 +50,13 @@ struct growing {
     struct arena *arena;
 };
 
-/* The capacity is doubled, because a list of all trials (fieldkit with 0) may have a million entries. */
-static bool grow(struct growing *list)
-{
-    if (list->n < list->capacity)
-        return true;
-    size_t capacity = list->capacity ? list->capacity * 2 : 32;
-    struct lineage_trial *items = realloc(list->items, capacity * sizeof *items);
-    if (!items)
-        return false;
-    list->items = items;
-    list->capacity = capacity;
-    return true;
-}
-
 /* The statement is reset on every path. Otherwise it would keep a read transaction open, and the write-ahead log could
  * not be emptied. */
 static enum lineage_status add_rows(struct growing *list, struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
 {
     enum lineage_status status;
     while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
-        if (!grow(list))
+        if (!LIST_ROOM(list->items, list->n, list->capacity))
             status = store_no_memory(err);
         else {
             list->items[list->n] = (struct lineage_trial){0};

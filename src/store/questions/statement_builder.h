@@ -1,6 +1,5 @@
 /* statement_builder.h: builds a statement from parts and runs it. */
-#ifndef QUESTIONS_STATEMENT_BUILDER_H
-#define QUESTIONS_STATEMENT_BUILDER_H
+#pragma once
 
 #include "../mirror/statement.h"
 #include "questions.h"
@@ -31,5 +30,3 @@ enum lineage_status builder_count(size_t *n, const struct builder *b, struct lin
 
 /* Runs a statement that selects seq. The caller frees the seqs that were found, also after a failure. */
 enum lineage_status builder_collect(struct mirror_seqs *found, const struct builder *b, struct lineage_error *err);
-
-#endif

@@ -57,7 +57,7 @@ static const char axis_extra_sql[] = "SELECT number, seq FROM extras WHERE name 
                                      " ORDER BY number, seq";
 static const char outcomes_sql[] = "SELECT seq, status, score FROM trials WHERE seq >= ?1 ORDER BY seq";
 static const char id_sql[] = "SELECT exp_id FROM trials WHERE seq = ?1";
-/* If the first parameter has few rows, the second is read from the notes of these rows (param_function.c), because
+/* If the first parameter has few rows, the second is read from the notes of these rows (connection.c), because
  * reading its whole index for a handful of rows would cost more. */
 static const char few_sql[] = "SELECT p.value AS x, param(t.notes, ?2) AS y, t.status, t.score, t.exp_id FROM param_rows p"
                               " JOIN trials t ON t.seq = p.seq WHERE p.key = ?1 AND y IS NOT NULL ORDER BY x, y, p.seq";
@@ -129,14 +129,8 @@ static struct lineage_sweep_cell *cell_for(struct sweeping *s, struct value x, s
     struct lineage_sweep_cell *last = sweep->n_cells ? &sweep->cells[sweep->n_cells - 1] : NULL;
     if (last && is_at(last, x, y))
         return last;
-    if (sweep->n_cells == s->capacity) {
-        size_t capacity = s->capacity ? s->capacity * 2 : 32;
-        struct lineage_sweep_cell *cells = realloc(sweep->cells, capacity * sizeof *cells);
-        if (!cells)
-            return NULL;
-        sweep->cells = cells;
-        s->capacity = capacity;
-    }
+    if (!LIST_ROOM(sweep->cells, sweep->n_cells, s->capacity))
+        return NULL;
     last = &sweep->cells[sweep->n_cells++];
     *last = (struct lineage_sweep_cell){.x = x.number, .y = y.number};
     last->x_text = x.text ? strdup(x.text) : NULL;
@@ -379,23 +373,12 @@ struct pairing {
     int64_t *best; /* [cells] seq of the trial with the best score, 0 for none */
 };
 
-static bool grow(void **array, size_t *capacity, size_t size)
-{
-    size_t wanted = *capacity ? *capacity * 2 : 64;
-    void *larger = realloc(*array, wanted * size);
-    if (!larger)
-        return false;
-    *array = larger;
-    *capacity = wanted;
-    return true;
-}
-
 /* Values come in order, so this value equals the last one or is new. */
 static bool note_value(struct axis *axis, struct value value)
 {
     if (axis->n && by_value(&axis->values[axis->n - 1].value, &value) == 0)
         return true;
-    if (axis->n == axis->capacity && !grow((void **)(void *)&axis->values, &axis->capacity, sizeof *axis->values))
+    if (!LIST_ROOM(axis->values, axis->n, axis->capacity))
         return false;
     if (value.text && !(value.text = strdup(value.text)))
         return false;
@@ -411,8 +394,7 @@ static bool is_known(const struct pairing *p, sqlite3_stmt *stmt)
 
 static bool note_x(struct pairing *p, sqlite3_stmt *stmt)
 {
-    if (!note_value(&p->axes[0], value_at(stmt, 0)) ||
-        (p->n == p->capacity && !grow((void **)(void *)&p->seqs, &p->capacity, sizeof *p->seqs)))
+    if (!note_value(&p->axes[0], value_at(stmt, 0)) || !LIST_ROOM(p->seqs, p->n, p->capacity))
         return false;
     p->seqs[p->n++] = (uint32_t)sqlite3_column_int64(stmt, 1);
     p->axes[0].values[p->axes[0].n - 1].end = p->n;

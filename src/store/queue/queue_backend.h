@@ -1,6 +1,5 @@
 /* queue_backend.h: the functions that every kind of queue implements; lineage/queue.h documents them. */
-#ifndef QUEUE_QUEUE_BACKEND_H
-#define QUEUE_QUEUE_BACKEND_H
+#pragma once
 
 #include <lineage/queue.h>
 
@@ -36,5 +35,3 @@ enum lineage_status queue_files_open(struct lineage_queue **queue, struct lineag
 
 /* Opens a queue with claims in PostgreSQL (schema/postgresql/002_queue.sql), for workers on any machine. */
 enum lineage_status queue_postgres_open(struct lineage_queue **queue, struct lineage_store *store, struct lineage_error *err);
-
-#endif

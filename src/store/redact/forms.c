@@ -1,4 +1,3 @@
-/* forms.c: see forms.h. */
 #include "forms.h"
 
 #include <jansson.h>

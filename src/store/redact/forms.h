@@ -1,6 +1,5 @@
 /* forms.h: the spellings in which a store may contain a secret. */
-#ifndef REDACT_FORMS_H
-#define REDACT_FORMS_H
+#pragma once
 
 #include <lineage/status.h>
 
@@ -19,5 +18,3 @@ void forms_release(struct forms *forms);
 
 /* Length of the form that begins at text, of which `length` bytes are known; 0: none does. */
 size_t forms_match(const struct forms *forms, const char *text, size_t length);
-
-#endif

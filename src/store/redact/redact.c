@@ -6,18 +6,489 @@
  */
 #include <lineage/redact.h>
 
+#include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sha2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "../append/acknowledged.h"
 #include "../files/fs.h"
 #include "../files/places.h"
+#include "../format/tsv.h"
 #include "../internal.h"
 #include "../log/log.h"
+#include "../log/record_walk.h"
 #include "../log/redactions.h"
-#include "redact_files.h"
-#include "redact_rows.h"
+#include "forms.h"
+
+/* ---- takes a secret out of results.tsv ---- */
+
+/* The order makes an interrupted redaction harmless: the lines of .results.tsv.redacted are durable before the first byte of the
+ * log changes. A record has then either its original bytes or the redacted ones, and both match; only a record of which a part
+ * was overwritten does not, until the recorded ranges are overwritten by the next call, which needs no secret for that. */
+
+struct redacting {
+    struct lineage_store *store;
+    const struct forms *forms;
+    struct redactions before;
+    struct digest_chain chain;
+    struct buf lines, record; /* lines to be recorded; the redacted bytes of one record */
+    struct tsv_reader *cells, *cells_after;
+    struct lineage_error *err;
+    char names[64][24]; /* of the header's columns; the others count as extra columns */
+    size_t n_names;
+    struct lineage_redaction *done;
+};
+
+static void overwrite_range(struct buf *record, size_t from, size_t length)
+{
+    memset(record->data + from, REDACTED, length);
+}
+
+/* ---- completing what was interrupted ---- */
+
+static enum lineage_status finish_record(struct lineage_store *store, const struct redaction *r, size_t *rows,
+                                         struct lineage_error *err)
+{
+    struct buf now = {0};
+    const char *rest = r->ranges;
+    size_t from, length;
+    bool differs = false;
+    enum lineage_status status = log_read(store->log, r->offset, (size_t)r->length, &now, err);
+    if (status == LINEAGE_OK && now.length == r->length) {
+        while (redaction_range(&from, &length, &rest)) {
+            for (size_t i = 0; i < length; i++)
+                differs = differs || now.data[from + i] != REDACTED;
+            overwrite_range(&now, from, length);
+        }
+        if (differs)
+            status = log_overwrite(store->log, r->offset, now.data, now.length, err);
+        *rows += differs;
+    }
+    buf_release(&now);
+    return status;
+}
+
+/* A line whose record is elsewhere now, because somebody edited the log, must not overwrite anything: the recorded length and
+ * place must be those of a record. */
+static enum lineage_status finish_all(struct lineage_store *store, const struct redactions *r, size_t *rows,
+                                      struct lineage_error *err)
+{
+    struct record_walk walk = {0};
+    struct tsv_record record;
+    struct log_state end;
+    uint64_t number = 0;
+    bool there;
+    enum lineage_status status = log_look(store->log, &end, err);
+    record_walk_start(&walk, store->log, 0, 1, end.size);
+    for (size_t i = 0; status == LINEAGE_OK && i < r->n;) {
+        status = record_walk_next(&walk, &record, &there, err);
+        if (status != LINEAGE_OK || !there)
+            break;
+        number++;
+        for (; i < r->n && r->at[i].record <= number && status == LINEAGE_OK; i++)
+            if (r->at[i].record == number && r->at[i].offset == record.offset && r->at[i].length == record.length)
+                status = finish_record(store, &r->at[i], rows, err);
+    }
+    record_walk_release(&walk);
+    return status;
+}
+
+/* Completes redactions that were interrupted, under a claim of its own. */
+static enum lineage_status redact_rows_finish(struct lineage_store *store, size_t *rows, struct lineage_error *err)
+{
+    struct redactions r = {.n = 0};
+    struct log_state state;
+    *rows = 0;
+    enum lineage_status status = redactions_read(&r, store->dir_fd, err);
+    if (status == LINEAGE_OK && r.n) {
+        status = log_claim(store->log, &state, err);
+        if (status == LINEAGE_OK) {
+            status = finish_all(store, &r, rows, err);
+            acknowledged_renew(store);
+            log_release(store->log);
+        }
+    }
+    redactions_release(&r);
+    return status;
+}
+
+/* ---- what may be redacted ---- */
+
+/* Other rows, files and programs refer to these cells. */
+static bool is_fixed(const char *name)
+{
+    static const char *const names[] = {"exp_id",  "commit",        "timestamp",   "parent_exp", "baseline_exp",
+                                        "status",  "snapshot_path", "core_metric", "val_bpb",    "delta_vs_best",
+                                        "train_s", "total_s",       "memory_gb",   NULL};
+    for (size_t i = 0; names[i]; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+static enum lineage_status read_names(struct redacting *r, const struct tsv_record *header)
+{
+    const struct tsv_cell *cells;
+    size_t n;
+    enum lineage_status status = tsv_parse(r->cells, header, &cells, &n, r->err);
+    for (size_t i = 0; status == LINEAGE_OK && i < n && i < sizeof r->names / sizeof *r->names; i++) {
+        snprintf(r->names[i], sizeof *r->names, "%s", cells[i].text);
+        r->n_names = i + 1;
+    }
+    return status;
+}
+
+/* Compares the cells before and after. */
+static enum lineage_status check_cells(struct redacting *r, const struct tsv_record *before)
+{
+    const struct tsv_record after = {.bytes = r->record.data,
+                                     .length = before->length,
+                                     .content = before->content,
+                                     .offset = before->offset,
+                                     .line = before->line,
+                                     .terminated = before->terminated};
+    const struct tsv_cell *a, *b;
+    size_t n_a, n_b;
+    enum lineage_status status = tsv_parse(r->cells, before, &a, &n_a, r->err);
+    if (status == LINEAGE_OK)
+        status = tsv_parse(r->cells_after, &after, &b, &n_b, r->err);
+    if (status == LINEAGE_OK && n_a != n_b)
+        return store_fail(r->err, LINEAGE_EINVAL, "results.tsv:%" PRIu64 ": without the secret the row would have other cells",
+                          before->line);
+    for (size_t i = 0; status == LINEAGE_OK && i < n_a; i++)
+        if (i < r->n_names && is_fixed(r->names[i]) &&
+            (a[i].length != b[i].length || memcmp(a[i].text, b[i].text, a[i].length) != 0))
+            return store_fail(r->err, LINEAGE_EINVAL,
+                              "results.tsv:%" PRIu64 ": the secret is in the column %s, which cannot be "
+                              "redacted, because rows, files and programs refer to it",
+                              before->line, r->names[i]);
+    return status;
+}
+
+/* ---- redacting ---- */
+
+/* Overwrites the secret in r->record, and appends the ranges to the lines. Returns the number of places. */
+static size_t find_ranges(struct redacting *r, struct buf *ranges)
+{
+    size_t places = 0, n;
+    for (size_t i = 0; i < r->record.length; i += n ? n : 1) {
+        n = forms_match(r->forms, r->record.data + i, r->record.length - i);
+        if (!n)
+            continue;
+        buf_printf(ranges, "%s%zu:%zu", places++ ? "," : "", i, n);
+        overwrite_range(&r->record, i, n);
+    }
+    return places;
+}
+
+static enum lineage_status examine(struct redacting *r, const struct tsv_record *record)
+{
+    struct buf ranges = {0};
+    struct digest_chain after = r->chain;
+    enum lineage_status status = LINEAGE_OK;
+    buf_reset(&r->record);
+    buf_add(&r->record, record->bytes, record->length);
+    size_t places = r->record.failed ? 0 : find_ranges(r, &ranges);
+    if (places && r->chain.records == 0)
+        status = store_fail(r->err, LINEAGE_EINVAL, "the secret is in the header of results.tsv");
+    if (places && status == LINEAGE_OK)
+        status = check_cells(r, record);
+    digest_chain_add(&r->chain, record);
+    redactions_apply(&r->before, &r->chain);
+    if (places && status == LINEAGE_OK) {
+        digest_chain_add(&after, &(struct tsv_record){.bytes = r->record.data, .length = record->length});
+        buf_printf(&r->lines, "row %" PRIu64 " %" PRIu64 " %zu ", r->chain.records, record->offset, record->length);
+        buf_add_hex(&r->lines, r->chain.digest, DIGEST_BYTES);
+        buf_put(&r->lines, ' ');
+        buf_add_hex(&r->lines, after.digest, DIGEST_BYTES);
+        buf_printf(&r->lines, " %s\n", ranges.data);
+        r->done->rows++;
+        r->done->places += places;
+    }
+    bool failed = ranges.failed || r->lines.failed || r->record.failed;
+    buf_release(&ranges);
+    return failed ? store_no_memory(r->err) : status;
+}
+
+static enum lineage_status examine_all(struct redacting *r, uint64_t end)
+{
+    struct record_walk walk = {0};
+    struct tsv_record record;
+    bool there;
+    enum lineage_status status;
+    record_walk_start(&walk, r->store->log, 0, 1, end);
+    while ((status = record_walk_next(&walk, &record, &there, r->err)) == LINEAGE_OK && there) {
+        if (r->chain.records == 0)
+            status = read_names(r, &record);
+        if (status == LINEAGE_OK)
+            status = examine(r, &record);
+        if (status != LINEAGE_OK)
+            break;
+    }
+    record_walk_release(&walk);
+    return status;
+}
+
+/* Call it under the claim. */
+static enum lineage_status redact_claimed(struct redacting *r, const struct log_state *end)
+{
+    struct log_digests digests = {.broken = NULL};
+    struct redactions now = {.n = 0};
+    size_t rows;
+    /* Digests are completed first, so that they cover the original bytes of every row. */
+    enum lineage_status status = log_check_digests(r->store->log, &digests, r->err);
+    if (status == LINEAGE_OK && digests.is_broken)
+        return store_fail(r->err, LINEAGE_ECORRUPT, "rows of %s do not match their digests; see 'lineage verify'",
+                          r->store->log->place);
+    if (status == LINEAGE_OK)
+        status = log_rebuild_digests(r->store->log, &digests, r->err);
+    if (status == LINEAGE_OK)
+        status = redactions_read(&r->before, r->store->dir_fd, r->err);
+    if (status == LINEAGE_OK)
+        status = examine_all(r, end->size);
+    if (status != LINEAGE_OK || !r->lines.length)
+        return status;
+    status = redactions_add(r->store->dir_fd, r->lines.data, r->lines.length, r->err);
+    if (status == LINEAGE_OK)
+        status = redactions_read(&now, r->store->dir_fd, r->err);
+    if (status == LINEAGE_OK)
+        status = finish_all(r->store, &now, &rows, r->err);
+    redactions_release(&now);
+    return status;
+}
+
+/* Overwrites the secret in every row. All rows are examined before the first byte is changed. */
+static enum lineage_status redact_rows(struct lineage_store *store, const struct forms *forms, struct lineage_redaction *done,
+                                       struct lineage_error *err)
+{
+    struct log_state end;
+    struct redacting r = {.store = store, .forms = forms, .err = err, .done = done};
+    enum lineage_status status = log_look(store->log, &end, err);
+    if (status != LINEAGE_OK || !end.exists)
+        return status;
+    r.cells = tsv_reader_new();
+    r.cells_after = tsv_reader_new();
+    if (!r.cells || !r.cells_after)
+        status = store_no_memory(err);
+    if (status == LINEAGE_OK)
+        status = log_claim(store->log, &end, err);
+    if (status == LINEAGE_OK) {
+        status = redact_claimed(&r, &end);
+        acknowledged_renew(store);
+        log_release(store->log);
+    }
+    if (status != LINEAGE_OK)
+        done->rows = done->places = 0;
+    redactions_release(&r.before);
+    buf_release(&r.lines);
+    buf_release(&r.record);
+    tsv_reader_free(r.cells);
+    tsv_reader_free(r.cells_after);
+    return status;
+}
+
+/* ---- takes a secret out of the files beside results.tsv ---- */
+
+enum { DEPTH = 64, PATH_BYTES = 4096, PIECE = 1 << 20 };
+
+struct cleaning {
+    struct lineage_store *store;
+    const struct forms *forms;
+    bool only_look;
+    struct lineage_redaction *done;
+    lineage_redact_fn *report;
+    void *context;
+    struct lineage_error *err;
+    struct buf piece;
+    char path[PATH_BYTES]; /* of the current directory or file, relative to the store */
+};
+
+static void tell(struct cleaning *c, size_t places, const char *why)
+{
+    if (why)
+        c->done->left += places;
+    if (c->report)
+        c->report(c->context, c->path, places, why);
+}
+
+/* The rows have an order of their own (redact.c), and the mirror is removed. */
+static bool is_left_to_others(const struct cleaning *c, const char *name, unsigned depth)
+{
+    static const char *const names[] = {PLACE_MIRROR,   PLACE_MIRROR "-wal", PLACE_MIRROR "-shm",
+                                        PLACE_REDACTED, PLACE_DIGESTS,       NULL};
+    for (size_t i = 0; names[i]; i++)
+        if (depth == 0 && strcmp(names[i], name) == 0)
+            return true;
+    return depth == 0 && !c->only_look && strcmp(name, PLACE_RESULTS) == 0;
+}
+
+/* ---- one file ---- */
+
+/* Counts the places in the file and, with a descriptor for writing, overwrites them. A form that is split between two pieces is
+ * found because the pieces overlap. Returns -1 with errno if the file cannot be read or written. */
+static ssize_t clean_bytes(struct cleaning *c, int from, int to)
+{
+    const size_t overlap = c->forms->longest - 1;
+    ssize_t places = 0, n;
+    uint64_t at = 0;
+    char mask[64];
+    memset(mask, REDACTED, sizeof mask);
+    buf_reset(&c->piece);
+    if (!buf_reserve(&c->piece, PIECE))
+        return errno = ENOMEM, -1;
+    while ((n = fs_read_at(from, c->piece.data, PIECE, at)) > 0) {
+        const size_t length = (size_t)n, end = length == PIECE ? length - overlap : length;
+        size_t i = 0, match;
+        for (; i < end; i += match ? match : 1) {
+            const char *first = c->piece.data + i;
+            match = forms_match(c->forms, first, length - i);
+            places += match > 0;
+            for (size_t k = 0; to >= 0 && k < match; k += sizeof mask)
+                if (fs_write_at(to, mask, match - k < sizeof mask ? match - k : sizeof mask, at + i + k) != 0)
+                    return -1;
+        }
+        at += i;
+        if (length < PIECE)
+            break;
+    }
+    return n < 0 ? -1 : places;
+}
+
+/* Opens a file for writing that its owner made read-only, as copies in provenance/ are. */
+static int open_writable(int dir, const char *name, int fd, const struct stat *st)
+{
+    struct stat again;
+    int to = fs_open(dir, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    if (to < 0 && errno == EACCES && fs_chmod(fd, (st->st_mode & 07777) | 0200) == 0) {
+        to = fs_open(dir, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+        int saved = errno;
+        fs_chmod(fd, st->st_mode & 07777);
+        errno = saved;
+    }
+    if (to >= 0 && (fs_stat_open(to, &again) != 0 || again.st_ino != st->st_ino || again.st_dev != st->st_dev)) {
+        fs_close(to);
+        return errno = EAGAIN, -1;
+    }
+    return to;
+}
+
+/* An object of lineage_code/ is named after its bytes. Its new digest is recorded before they change; until they have changed,
+ * the old one matches. */
+static bool note_code(struct cleaning *c, int fd, const char *name)
+{
+    struct buf bytes = {0}, line = {0};
+    struct stat st;
+    char digest[SHA256_DIGEST_STRING_LENGTH];
+    bool ok = fs_stat_open(fd, &st) == 0 && buf_reserve(&bytes, (size_t)st.st_size + 1);
+    ssize_t n = ok ? fs_read_at(fd, bytes.data, (size_t)st.st_size, 0) : -1;
+    for (size_t i = 0, match; n > 0 && i < (size_t)n; i += match ? match : 1)
+        if ((match = forms_match(c->forms, bytes.data + i, (size_t)n - i)) > 0)
+            memset(bytes.data + i, REDACTED, match);
+    if (n >= 0) {
+        SHA256Data((const uint8_t *)bytes.data, (size_t)n, digest);
+        buf_printf(&line, "code %s %s\n", name, digest);
+    }
+    ok = n >= 0 && !line.failed &&
+         (redactions_have_code(c->store->dir_fd, name, digest) ||
+          redactions_add(c->store->dir_fd, line.data, line.length, NULL) == LINEAGE_OK);
+    buf_release(&bytes);
+    buf_release(&line);
+    return ok;
+}
+
+static bool is_code(const struct cleaning *c)
+{
+    return strncmp(c->path, PLACE_CODE "/", sizeof PLACE_CODE) == 0;
+}
+
+static void clean_file(struct cleaning *c, int dir, const char *name)
+{
+    struct stat st;
+    int to = -1;
+    int fd = fs_open(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    if (fd < 0) {
+        if (errno != ENOENT)
+            tell(c, 1, strerror(errno));
+        return;
+    }
+    bool regular = fs_stat_open(fd, &st) == 0 && S_ISREG(st.st_mode);
+    ssize_t found = regular ? clean_bytes(c, fd, -1) : 0;
+    bool ok = found >= 0;
+    if (found > 0 && !c->only_look) {
+        ok = !is_code(c) || note_code(c, fd, name);
+        ok = ok && (to = open_writable(dir, name, fd, &st)) >= 0 && clean_bytes(c, fd, to) >= 0 && fs_sync(to) == 0;
+    }
+    if (!ok) {
+        tell(c, found > 0 ? (size_t)found : 1, strerror(errno));
+    } else if (found > 0 && c->only_look) {
+        tell(c, (size_t)found, "it is still there");
+    } else if (found > 0) {
+        c->done->files++;
+        c->done->places += (size_t)found;
+        tell(c, (size_t)found, NULL);
+    }
+    if (to >= 0)
+        fs_close(to);
+    fs_close(fd);
+}
+
+/* ---- the directory ---- */
+
+static void clean_dir(struct cleaning *c, int dir_fd, const char *dir, unsigned depth);
+
+static void clean_entry(struct cleaning *c, int dir, const char *name, unsigned depth)
+{
+    struct stat st;
+    const size_t before = strlen(c->path);
+    int n = snprintf(c->path + before, sizeof c->path - before, "%s%s", before ? "/" : "", name);
+    size_t length = strlen(name);
+    if (n > 0 && (size_t)n < sizeof c->path - before && !is_left_to_others(c, name, depth)) {
+        for (size_t i = 0; c->only_look && i < length; i++)
+            if (forms_match(c->forms, name + i, length - i))
+                tell(c, 1, "it is in the name of the file, which is not changed");
+        if (fs_stat(dir, name, AT_SYMLINK_NOFOLLOW, &st) != 0 || S_ISREG(st.st_mode))
+            clean_file(c, dir, name);
+        else if (S_ISDIR(st.st_mode) && depth < DEPTH)
+            clean_dir(c, dir, name, depth + 1);
+        else if (S_ISDIR(st.st_mode))
+            tell(c, 1, "it is nested too deeply");
+    }
+    c->path[before] = '\0';
+}
+
+static void clean_dir(struct cleaning *c, int dir_fd, const char *dir, unsigned depth)
+{
+    const char *name;
+    int fd = fs_open(dir_fd, dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    DIR *list = fd >= 0 ? fs_list(fd) : NULL;
+    if (!list && c->only_look)
+        tell(c, 1, strerror(errno));
+    while (list && (name = fs_next(list)))
+        clean_entry(c, dirfd(list), name, depth);
+    if (list)
+        closedir(list);
+}
+
+/* Overwrites the secret in every regular file below the store's directory, in place, because files of provenance/ share their
+ * bytes by hard links, and because the length stays. Links are not followed. Names that contain the secret are reported as left.
+ * With only_look, nothing is changed, and every place that is found counts as left; then results.tsv is searched, too. */
+static enum lineage_status redact_files(struct lineage_store *store, const struct forms *forms, bool only_look,
+                                        struct lineage_redaction *done, lineage_redact_fn *report, void *context,
+                                        struct lineage_error *err)
+{
+    struct cleaning c = {
+        .store = store, .forms = forms, .only_look = only_look, .done = done, .report = report, .context = context, .err = err};
+    clean_dir(&c, store->dir_fd, ".", 0);
+    bool failed = c.piece.failed;
+    buf_release(&c.piece);
+    return failed ? store_no_memory(err) : LINEAGE_OK;
+}
+
+/* ---- takes a secret out of a store (lineage/redact.h) ---- */
 
 static enum lineage_status remove_mirror(struct lineage_store *store, struct lineage_error *err)
 {

@@ -1,6 +1,5 @@
 /* blackboard.h: the blackboard's three files, printed from the rows of results.tsv as text. */
-#ifndef RENDER_BLACKBOARD_H
-#define RENDER_BLACKBOARD_H
+#pragma once
 
 #include "render.h"
 
@@ -24,5 +23,3 @@ bool bb_knowledge(struct buf *out, const struct blackboard *bb);
 
 /* Prints the end of KNOWLEDGE.md that is kept from the old file (NULL if there was none). */
 void bb_insights(struct buf *out, const char *old, size_t length);
-
-#endif

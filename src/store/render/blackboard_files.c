@@ -172,14 +172,8 @@ static void add_tree_row(struct buf *out, const struct tree_walk *walk)
 static bool go_down(struct tree_walk *walk, size_t row)
 {
     size_t first, n = bb_children(walk->bb, row, &first), depth = walk->levels ? walk->depth + 1 : 0;
-    if (depth == walk->capacity) {
-        size_t larger = walk->capacity ? walk->capacity * 2 : 32;
-        struct level *grown = realloc(walk->levels, larger * sizeof *grown);
-        if (!grown)
-            return false;
-        walk->levels = grown;
-        walk->capacity = larger;
-    }
+    if (!LIST_ROOM(walk->levels, depth, walk->capacity))
+        return false;
     walk->levels[depth] = (struct level){first, first + n, LINEAGE_BOARD_NONE, walk->path.length};
     walk->depth = depth;
     return true;

@@ -9,8 +9,7 @@
  *   3. A part without rows has no heading.
  *   4. Everything is measured in printed bytes. A text is written once, in its two forms; later steps only choose.
  */
-#ifndef RENDER_BUDGET_H
-#define RENDER_BUDGET_H
+#pragma once
 
 #include "../format/arena.h"
 
@@ -75,5 +74,3 @@ void budget_print(struct buf *out, const struct block *block);
 /* Prints what was not chosen: `leaderboard 5 of 7, recent 12 of 30, texts shortened`; prints nothing if every row was
  * chosen in full. */
 void budget_tell(struct buf *out, const struct block *block);
-
-#endif

@@ -13,8 +13,7 @@
  *     written by another tool (fieldkit, blackboard)      nothing                     yes
  *     anything else                                       all of it                   no
  */
-#ifndef RENDER_HANDWRITTEN_H
-#define RENDER_HANDWRITTEN_H
+#pragma once
 
 #include "../format/arena.h"
 
@@ -35,5 +34,3 @@ void handwritten_add_line(struct buf *text);
 
 /* Writes the note about a rendered text in a style that has no line. */
 void handwritten_note(struct buf *note, const char *text, size_t length);
-
-#endif

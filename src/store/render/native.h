@@ -6,8 +6,7 @@
  * heading made, and a reader sees where the quotation ends. Only names of letters, digits and _.-:+ are printed
  * without backticks.
  */
-#ifndef RENDER_NATIVE_H
-#define RENDER_NATIVE_H
+#pragma once
 
 #include "budget.h"
 #include "render.h"
@@ -58,5 +57,3 @@ void add_outcome(struct buf *out, const struct native *n, const struct lineage_t
 
 /* Prints the specialist of a trial, unless it is stated once for all trials. */
 bool names_specialist(const struct native *n, const struct lineage_trial *trial);
-
-#endif

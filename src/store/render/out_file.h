@@ -4,8 +4,7 @@
  * A link stays a link: its target is replaced, atomically, in the target's directory. A device or a pipe is written
  * to, never replaced. Mode and owner of the file stay.
  */
-#ifndef RENDER_OUT_FILE_H
-#define RENDER_OUT_FILE_H
+#pragma once
 
 #include <sys/stat.h>
 
@@ -32,5 +31,3 @@ enum lineage_status out_file_read(struct out_file *file, struct buf *bytes, stru
 bool out_file_same(const struct out_file *file);
 
 enum lineage_status out_file_write(const struct out_file *file, const char *data, size_t length, struct lineage_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* render.h: what the printers share. A printer turns a report into text and never asks the store. */
-#ifndef RENDER_RENDER_H
-#define RENDER_RENDER_H
+#pragma once
 
 #include <lineage/render.h>
 #include <lineage/report.h>
@@ -24,5 +23,3 @@ enum lineage_status render_fieldkit(struct buf *out, struct lineage_store *store
                                     struct lineage_error *err);
 enum lineage_status render_native(struct buf *out, struct lineage_store *store, const struct lineage_render_options *options,
                                   struct lineage_error *err);
-
-#endif

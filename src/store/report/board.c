@@ -53,14 +53,8 @@ static int column(const struct board_reader *r, const char *name)
  * None. */
 static bool add_row(struct board_reader *r, const struct tsv_cell *cells, size_t n)
 {
-    if (r->n == r->capacity) {
-        size_t capacity = r->capacity ? r->capacity * 2 : 64;
-        struct lineage_board_row *rows = realloc(r->rows, capacity * sizeof *rows);
-        if (!rows)
-            return false;
-        r->rows = rows;
-        r->capacity = capacity;
-    }
+    if (!LIST_ROOM(r->rows, r->n, r->capacity))
+        return false;
     struct lineage_board_row *row = &r->rows[r->n++];
     row->id = or_empty(cell(r, cells, n, column(r, "exp_id")));
     row->parent = or_empty(cell(r, cells, n, column(r, "parent_exp")));

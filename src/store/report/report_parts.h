@@ -1,6 +1,5 @@
 /* report_parts.h: the parts of a report; each reads its own data from the mirror. */
-#ifndef REPORT_REPORT_PARTS_H
-#define REPORT_REPORT_PARTS_H
+#pragma once
 
 #include <lineage/report.h>
 
@@ -40,5 +39,3 @@ enum lineage_status report_full(struct report_load *load, struct lineage_error *
 
 /* board.c: every row as text, and best.json. */
 enum lineage_status report_board(struct report_load *load, struct lineage_error *err);
-
-#endif

@@ -1,13 +1,475 @@
 /* search.c: lineage_search: parses the words, asks the index, and selects the trials that count. */
 #include <lineage/ideas.h>
+#include <lineage/remarks.h>
 #include <lineage/search.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "../format/arena.h"
+#include "../mirror/mirror.h"
+#include "../mirror/statement.h"
+#include "../questions/questions.h"
 #include "../settings/ask_settings.h"
-#include "search_index.h"
 #include "search_words.h"
+
+/* ---- the full-text index of the mirror, an FTS5 table with a row for each row of trials ---- */
+
+/* the table `search` in lineage.db.
+ *
+ * The table has no content of its own (content=''): it holds words and the numbers of rows, and the texts stay in
+ * trials. Its largest rowid shows which rows are indexed, so separate bookkeeping, which could disagree, is not needed.
+ *
+ * An append never pays for the index; the next search does. The provisional row (a last record without a line end) may
+ * change, and a table without content cannot forget a row: so that row, the trials with remarks, and everything if
+ * lineage.db cannot be written, are indexed in a temporary table of this connection, which is dropped after the search. */
+
+/*
+ * Finds the seqs of the rows that match an expression of FTS5: if `ranked`, best match first and at most limit (0: all), else
+ * all of them in any order. Only rows of `among` are found, which gets sorted; NULL: every row. With a limit, only the newest
+ * SEARCH_RANKED matches are ranked, or as many as the limit, so the time does not grow with the log. Indexes rows that came
+ * since the last search before it looks: about 50,000 a second. Call mirror_sync first.
+ */
+enum { SEARCH_RANKED = 4000 };
+
+#define COLUMNS                                                                                                                  \
+    "(exp_id, specialist, hypothesis, notes, remarks, content='', tokenize='unicode61 "                                          \
+    "remove_diacritics 2')"
+
+static const char table_sql[] = "CREATE VIRTUAL TABLE search USING fts5" COLUMNS;
+#define ROWS "SELECT seq, exp_id, specialist, hypothesis, notes FROM trials WHERE seq > ?1 AND seq <= ?2"
+
+static const char temp_sql[] = "CREATE VIRTUAL TABLE temp.search_now USING fts5" COLUMNS;
+
+struct indexing {
+    struct mirror *mirror;
+    sqlite3_stmt *insert;
+    struct buf text;
+};
+
+static enum lineage_status prepare(struct mirror *mirror, sqlite3_stmt **stmt, const char *sql, struct lineage_error *err)
+{
+    *stmt = NULL;
+    return sqlite3_prepare_v2(mirror_db(mirror), sql, -1, stmt, NULL) == SQLITE_OK ? LINEAGE_OK
+                                                                                   : mirror_fail(mirror, "cannot search", err);
+}
+
+/* Returns the number in the first column of the first row; 0 if there is no row. */
+static enum lineage_status ask_number(struct mirror *mirror, const char *sql, int64_t *number, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = prepare(mirror, &stmt, sql, err);
+    *number = 0;
+    if (status == LINEAGE_OK)
+        status = mirror_step(mirror, stmt, err);
+    if (status == LINEAGE_OK)
+        *number = sqlite3_column_int64(stmt, 0);
+    sqlite3_finalize(stmt);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+static enum lineage_status add_text(struct indexing *in, int column, const char *text, struct lineage_error *err)
+{
+    buf_reset(&in->text);
+    search_text(&in->text, text);
+    if (in->text.failed)
+        return store_no_memory(err);
+    sqlite3_bind_text(in->insert, column, in->text.length ? in->text.data : "", (int)in->text.length, SQLITE_TRANSIENT);
+    return LINEAGE_OK;
+}
+
+/* Adds the current row of `SELECT seq, exp_id, specialist, hypothesis, notes`. */
+static enum lineage_status add_row(struct indexing *in, sqlite3_stmt *row, const char *remarks, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    sqlite3_bind_int64(in->insert, 1, sqlite3_column_int64(row, 0));
+    for (int i = SEARCH_EXP_ID; i <= SEARCH_NOTES && status == LINEAGE_OK; i++)
+        status = add_text(in, i + 2, mirror_text(row, i + 1), err);
+    if (status == LINEAGE_OK)
+        status = add_text(in, SEARCH_REMARKS + 2, remarks, err);
+    return status == LINEAGE_OK ? mirror_run(in->mirror, in->insert, err) : status;
+}
+
+/* Adds the rows that `select` finds with from < seq <= to to the table that `insert` names. */
+static enum lineage_status add_rows(struct mirror *mirror, const char *insert, const char *select, int64_t from, int64_t to,
+                                    struct lineage_error *err)
+{
+    struct indexing in = {.mirror = mirror};
+    sqlite3_stmt *rows = NULL;
+    enum lineage_status status = prepare(mirror, &in.insert, insert, err);
+    if (status == LINEAGE_OK)
+        status = prepare(mirror, &rows, select, err);
+    if (status == LINEAGE_OK) {
+        sqlite3_bind_int64(rows, 1, from);
+        sqlite3_bind_int64(rows, 2, to);
+    }
+    while (status == LINEAGE_OK && (status = mirror_step(mirror, rows, err)) == LINEAGE_OK)
+        status = add_row(&in, rows, "", err);
+    sqlite3_finalize(rows);
+    sqlite3_finalize(in.insert);
+    buf_release(&in.text);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+/* Creates the table if it is missing. Anything else with that name was made by another or an older program. */
+static enum lineage_status make_table(struct mirror *mirror, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    bool there = false, ours = false;
+    enum lineage_status status = prepare(mirror, &stmt, "SELECT sql = ? FROM main.sqlite_schema WHERE name = 'search'", err);
+    if (status == LINEAGE_OK) {
+        sqlite3_bind_text(stmt, 1, table_sql, -1, SQLITE_STATIC);
+        status = mirror_step(mirror, stmt, err);
+        there = status == LINEAGE_OK;
+        ours = there && sqlite3_column_int(stmt, 0);
+    }
+    sqlite3_finalize(stmt);
+    if (status != LINEAGE_OK && status != LINEAGE_ENOTFOUND)
+        return status;
+    status = there && !ours ? mirror_exec(mirror, "DROP TABLE main.search", err) : LINEAGE_OK;
+    return status == LINEAGE_OK && !ours ? mirror_exec(mirror, table_sql, err) : status;
+}
+
+/* Whether the last statement failed because lineage.db cannot be written now, rather than because it is damaged. */
+static bool cannot_write(struct mirror *mirror)
+{
+    switch (sqlite3_errcode(mirror_db(mirror)) & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_FULL:
+    case SQLITE_READONLY:
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN: return true;
+    default: return false;
+    }
+}
+
+/* Sets *indexed to the number of rows in the table; -1 if there is none. */
+static enum lineage_status count_indexed(struct mirror *mirror, int64_t *indexed, struct lineage_error *err)
+{
+    int64_t there = 0;
+    *indexed = -1;
+    enum lineage_status status =
+        ask_number(mirror, "SELECT count(*) FROM main.sqlite_schema WHERE name = 'search_docsize'", &there, err);
+    return status == LINEAGE_OK && there ? ask_number(mirror, "SELECT max(id) FROM search_docsize", indexed, err) : status;
+}
+
+/* Opens lineage.db for writing if rows have to be indexed. Call it after mirror_sync, before a temporary table is made. */
+static enum lineage_status search_index_make_ready(struct mirror *mirror, struct lineage_error *err)
+{
+    int64_t indexed;
+    enum lineage_status status = count_indexed(mirror, &indexed, err);
+    if (status == LINEAGE_OK && indexed != (int64_t)mirror_position(mirror)->rows)
+        status = mirror_open_to_write(mirror, err);
+    return status;
+}
+
+/* Brings the table up to date with the terminated rows. *unwritable becomes true if this failed because lineage.db
+ * cannot be written. */
+static enum lineage_status catch_up(struct mirror *mirror, int64_t rows, bool *unwritable, struct lineage_error *err)
+{
+    int64_t indexed;
+    enum lineage_status status = count_indexed(mirror, &indexed, err);
+    if (status != LINEAGE_OK || indexed == rows)
+        return status;
+    status = mirror_exec(mirror, "BEGIN IMMEDIATE", err);
+    *unwritable = status != LINEAGE_OK && cannot_write(mirror);
+    if (status != LINEAGE_OK)
+        return status;
+    status = make_table(mirror, err);
+    if (status == LINEAGE_OK) /* another process may have been first */
+        status = ask_number(mirror, "SELECT max(id) FROM search_docsize", &indexed, err);
+    if (status == LINEAGE_OK && indexed > rows) { /* rows were removed from the log */
+        status = mirror_exec(mirror, "DROP TABLE main.search", err);
+        if (status == LINEAGE_OK)
+            status = mirror_exec(mirror, table_sql, err);
+        indexed = 0;
+    }
+    if (status == LINEAGE_OK)
+        status = add_rows(mirror,
+                          "INSERT INTO main.search(rowid, exp_id, specialist, hypothesis, notes, remarks)"
+                          " VALUES (?,?,?,?,?,?)",
+                          ROWS " ORDER BY seq", indexed, rows, err);
+    if (status == LINEAGE_OK)
+        status = mirror_exec(mirror, "COMMIT", err);
+    *unwritable = status != LINEAGE_OK && cannot_write(mirror);
+    if (status != LINEAGE_OK)
+        sqlite3_exec(mirror_db(mirror), "ROLLBACK", NULL, NULL, NULL);
+    return status;
+}
+
+/* ---- trials with remarks ---- */
+
+struct remarked {
+    struct remarked_trial {
+        int64_t seq;
+        struct buf text;
+    } *trials;
+    size_t n, room;
+    struct mirror *mirror;
+    enum lineage_status status;
+    struct lineage_error *err;
+};
+
+static bool take_remark(void *context, const struct lineage_remark *remark)
+{
+    struct remarked *r = context;
+    int64_t seq = 0;
+    size_t i = 0;
+    enum lineage_status status = mirror_find(r->mirror, remark->exp_id, &seq, r->err);
+    if (status == LINEAGE_ENOTFOUND) /* a remark on a trial of another log */
+        return true;
+    r->status = status;
+    while (i < r->n && r->trials[i].seq != seq)
+        i++;
+    if (status == LINEAGE_OK && i == r->n) {
+        if (!LIST_ROOM(r->trials, r->n, r->room)) {
+            r->status = store_no_memory(r->err);
+            return false;
+        }
+        r->trials[r->n++] = (struct remarked_trial){.seq = seq};
+    }
+    if (r->status == LINEAGE_OK) {
+        buf_puts(&r->trials[i].text, remark->text);
+        buf_put(&r->trials[i].text, '\n');
+    }
+    return r->status == LINEAGE_OK;
+}
+
+static enum lineage_status add_remarked(struct mirror *mirror, const char *insert, const struct remarked_trial *trial,
+                                        struct lineage_error *err)
+{
+    struct indexing in = {.mirror = mirror};
+    sqlite3_stmt *row = NULL;
+    enum lineage_status status = trial->text.failed ? store_no_memory(err) : prepare(mirror, &in.insert, insert, err);
+    if (status == LINEAGE_OK)
+        status = prepare(mirror, &row, "SELECT seq, exp_id, specialist, hypothesis, notes FROM trials WHERE seq = ?", err);
+    if (status == LINEAGE_OK) {
+        sqlite3_bind_int64(row, 1, trial->seq);
+        status = mirror_step(mirror, row, err);
+    }
+    if (status == LINEAGE_OK)
+        status = add_row(&in, row, trial->text.data, err);
+    sqlite3_finalize(row);
+    sqlite3_finalize(in.insert);
+    buf_release(&in.text);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+static void remarked_release(struct remarked *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        buf_release(&r->trials[i].text);
+    free(r->trials);
+}
+
+/* Fills the temporary table, or leaves it out if it would be empty. Trials with remarks come first, because the rows added
+ * after them skip what the table has. indexed: rows that the table of lineage.db has. */
+static enum lineage_status make_temp(struct mirror *mirror, struct lineage_store *store, int64_t indexed, bool *made,
+                                     struct lineage_error *err)
+{
+    static const char insert[] = "INSERT INTO temp.search_now(rowid, exp_id, specialist, hypothesis, notes, remarks)"
+                                 " VALUES (?,?,?,?,?,?)";
+    struct remarked r = {.mirror = mirror, .status = LINEAGE_OK, .err = err};
+    int64_t last = 0;
+    enum lineage_status status = lineage_remarks_read(store, NULL, take_remark, &r, err);
+    if (r.status != LINEAGE_OK)
+        status = r.status;
+    if (status == LINEAGE_OK)
+        status = ask_number(mirror, "SELECT max(seq) FROM trials", &last, err);
+    *made = r.n > 0 || last > indexed;
+    if (status == LINEAGE_OK && *made)
+        status = mirror_exec(mirror, "DROP TABLE IF EXISTS temp.search_now", err);
+    if (status == LINEAGE_OK && *made)
+        status = mirror_exec(mirror, temp_sql, err);
+    for (size_t i = 0; i < r.n && status == LINEAGE_OK; i++)
+        status = add_remarked(mirror, insert, &r.trials[i], err);
+    if (status == LINEAGE_OK && *made)
+        status = add_rows(mirror, insert, ROWS " AND seq NOT IN (SELECT id FROM temp.search_now_docsize) ORDER BY seq", indexed,
+                          last, err);
+    remarked_release(&r);
+    return status;
+}
+
+/* ---- looking ---- */
+
+/* The SQL function `counted`: whether a row is in the sorted list of rows that count; a NULL list contains all rows. */
+static void counted(sqlite3_context *context, int n_values, sqlite3_value **values)
+{
+    const struct mirror_seqs *among = sqlite3_user_data(context);
+    (void)n_values;
+    sqlite3_result_int(context, !among || mirror_seqs_has(among, sqlite3_value_int64(values[0])));
+}
+
+static enum lineage_status collect(struct mirror *mirror, const char *sql, const char *expression, size_t limit,
+                                   struct mirror_seqs *found, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = prepare(mirror, &stmt, sql, err);
+    if (status == LINEAGE_OK) {
+        const bool limited = limit && limit < INT64_MAX;
+        sqlite3_bind_text(stmt, 1, expression, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(stmt, 2, limited ? (int64_t)limit : -1);
+        sqlite3_bind_int64(stmt, 3, !limited ? -1 : limit > SEARCH_RANKED ? (int64_t)limit : SEARCH_RANKED);
+        status = mirror_list_seqs(found, mirror, stmt, err);
+    }
+    sqlite3_finalize(stmt);
+    return status;
+}
+
+/* Weights of the columns: a word of the hypothesis says more than one of the notes, which hold what machines wrote.
+ * Ranking a row takes a microsecond and more, walking past it a tenth of that: so only the newest matches are ranked. */
+#define MATCHES(schema, table, rank)                                                                                             \
+    "SELECT rowid AS seq, " rank " AS rank FROM " schema "." table " WHERE " table " MATCH ?1 AND counted(rowid)"
+#define RANKED(schema, table)                                                                                                    \
+    "SELECT seq, rank FROM (" MATCHES(schema, table, "bm25(" table ", 1, 1, 4, 1, 2)") " ORDER BY seq DESC LIMIT ?3)"
+
+/* Asks the table of lineage.db, the temporary one, or both: a trial with a remark is in both. */
+static const char *question(bool on_file, bool in_temp, bool ranked)
+{
+    if (!on_file)
+        return ranked ? "SELECT seq FROM (" RANKED("temp", "search_now") ") ORDER BY rank, seq LIMIT ?2"
+                      : MATCHES("temp", "search_now", "0");
+    if (!in_temp)
+        return ranked ? "SELECT seq FROM (" RANKED("main", "search") ") ORDER BY rank, seq LIMIT ?2"
+                      : MATCHES("main", "search", "0");
+    return ranked ? "SELECT seq FROM (SELECT * FROM (" RANKED("main", "search") ") UNION ALL SELECT * FROM (" RANKED(
+                        "temp", "search_now") ")) GROUP BY "
+                                              "seq ORDER BY "
+                                              "min(rank), "
+                                              "seq LIMIT ?2"
+                  : "SELECT seq FROM (" MATCHES("main", "search", "0") " UNION ALL " MATCHES("temp", "search_now",
+                                                                                             "0") ") GROUP BY seq";
+}
+
+/* Brings the table up to date with the rows of the log. *on_file: whether the table of lineage.db can be asked. */
+static enum lineage_status bring_up(struct mirror *mirror, int64_t rows, bool *on_file, struct lineage_error *err)
+{
+    struct lineage_error why = {0};
+    int64_t indexed;
+    bool unwritable = false;
+    *on_file = false;
+    enum lineage_status status = count_indexed(mirror, &indexed, &why);
+    if (status == LINEAGE_OK)
+        *on_file = indexed == rows || sqlite3_db_readonly(mirror_db(mirror), "main") == 0;
+    if (status == LINEAGE_OK && *on_file)
+        status = catch_up(mirror, rows, &unwritable, &why);
+    *on_file = *on_file && !unwritable;
+    return status != LINEAGE_OK && !unwritable ? store_give(err, &why) : LINEAGE_OK;
+}
+
+static enum lineage_status search_index_find(struct mirror *mirror, struct lineage_store *store, const char *expression,
+                                             struct mirror_seqs *among, bool ranked, size_t limit, struct mirror_seqs *found,
+                                             struct lineage_error *err)
+{
+    int64_t rows = (int64_t)mirror_position(mirror)->rows;
+    bool on_file, in_temp = false;
+    enum lineage_status status = bring_up(mirror, rows, &on_file, err);
+    if (status != LINEAGE_OK)
+        return status;
+    if (among)
+        mirror_seqs_sort(among);
+    if (sqlite3_create_function(mirror_db(mirror), "counted", 1, SQLITE_UTF8 | SQLITE_DIRECTONLY, among, counted, NULL, NULL) !=
+        SQLITE_OK)
+        return mirror_fail(mirror, "cannot search", err);
+    status = make_temp(mirror, store, on_file ? rows : 0, &in_temp, err);
+    if (status == LINEAGE_OK && (on_file || in_temp))
+        status = collect(mirror, question(on_file, in_temp, ranked), expression, limit, found, err);
+    if (in_temp)
+        sqlite3_exec(mirror_db(mirror), "DROP TABLE IF EXISTS temp.search_now", NULL, NULL, NULL);
+    sqlite3_create_function(mirror_db(mirror), "counted", 1, SQLITE_UTF8, NULL, NULL, NULL, NULL);
+    return status;
+}
+
+/* ---- alike ---- */
+
+enum { ALIKE_WORDS = 64, ALIKE_COMMON = 1000, ALIKE_WORD_MAX = 40 };
+
+struct alike_word {
+    char text[ALIKE_WORD_MAX];
+    int64_t rows; /* rows that have it, ALIKE_COMMON for more */
+};
+
+static bool is_word_byte(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c & 0x80);
+}
+
+/* Lists the words of a text that has the form of the index, each once; one and two letters say too little. */
+static size_t list_words(struct alike_word words[ALIKE_WORDS], const char *text)
+{
+    size_t n = 0;
+    for (size_t length; *text && n < ALIKE_WORDS; text += length ? length : 1) {
+        bool known = false;
+        for (length = 0; is_word_byte(text[length]);)
+            length++;
+        if (length < 3 || length >= ALIKE_WORD_MAX)
+            continue;
+        memcpy(words[n].text, text, length);
+        words[n].text[length] = '\0';
+        words[n].rows = 0;
+        for (size_t i = 0; i < n && !known; i++)
+            known = sqlite3_stricmp(words[i].text, words[n].text) == 0;
+        n += !known;
+    }
+    return n;
+}
+
+/* Counts the rows that have each word. Walking past a row takes a tenth of a microsecond, so a common word is not counted to
+ * its end. */
+static enum lineage_status count_rows(struct mirror *mirror, struct alike_word *words, size_t n, struct lineage_error *err)
+{
+    static const char sql[] = "SELECT count(*) FROM (SELECT 1 FROM main.search WHERE search MATCH '\"' || ?1 || '\"' LIMIT ?2)";
+    sqlite3_stmt *stmt;
+    enum lineage_status status = prepare(mirror, &stmt, sql, err);
+    for (size_t i = 0; i < n && status == LINEAGE_OK; i++) {
+        sqlite3_bind_text(stmt, 1, words[i].text, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(stmt, 2, ALIKE_COMMON);
+        status = mirror_step(mirror, stmt, err);
+        words[i].rows = status == LINEAGE_OK ? sqlite3_column_int64(stmt, 0) : 0;
+        sqlite3_reset(stmt);
+    }
+    sqlite3_finalize(stmt);
+    return status;
+}
+
+static int by_rows(const void *a, const void *b)
+{
+    const struct alike_word *x = a, *y = b;
+    return x->rows != y->rows ? (x->rows > y->rows ? 1 : -1) : strcmp(x->text, y->text);
+}
+
+/* Finds the rows that share the rarest words of a text, at most limit, best first: the time does not grow with the log. Call
+ * search_index_make_ready first. */
+static enum lineage_status search_index_alike(struct mirror *mirror, struct lineage_store *store, const char *text, size_t limit,
+                                              struct mirror_seqs *found, struct lineage_error *err)
+{
+    struct alike_word words[ALIKE_WORDS];
+    struct buf expression = {0};
+    bool on_file;
+    search_text(&expression, text);
+    size_t n = expression.data && !expression.failed ? list_words(words, expression.data) : 0;
+    enum lineage_status status =
+        expression.failed ? store_no_memory(err) : bring_up(mirror, (int64_t)mirror_position(mirror)->rows, &on_file, err);
+    if (status == LINEAGE_OK && on_file)
+        status = count_rows(mirror, words, n, err);
+    if (n)
+        qsort(words, n, sizeof *words, by_rows);
+    buf_reset(&expression);
+    int64_t rows = 0;
+    for (size_t i = 0; i < n && (i == 0 || rows + words[i].rows <= SEARCH_RANKED); i++) {
+        buf_printf(&expression, "%s\"%s\"", i ? " OR " : "", words[i].text);
+        rows += words[i].rows;
+    }
+    if (status == LINEAGE_OK && expression.failed)
+        status = store_no_memory(err);
+    if (status == LINEAGE_OK && n)
+        status = search_index_find(mirror, store, expression.data, NULL, true, limit, found, err);
+    buf_release(&expression);
+    return status;
+}
+
+/* ---- lineage_search: parses the words, asks the index, and selects the trials that count ---- */
 
 static bool selects_all(const struct lineage_query *q)
 {

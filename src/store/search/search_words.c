@@ -138,14 +138,8 @@ static enum lineage_status want(struct parser *p, const char *word, size_t lengt
     struct search_words *words = p->words;
     if (p->negated)
         return LINEAGE_OK;
-    if (words->n_wanted == p->room) {
-        size_t room = p->room ? 2 * p->room : 16;
-        struct search_word *grown = realloc(words->wanted, room * sizeof *grown);
-        if (!grown)
-            return store_no_memory(p->err);
-        words->wanted = grown;
-        p->room = room;
-    }
+    if (!LIST_ROOM(words->wanted, words->n_wanted, p->room))
+        return store_no_memory(p->err);
     char *text = folded(word, length);
     if (text)
         words->wanted[words->n_wanted++] = (struct search_word){text, prefix};

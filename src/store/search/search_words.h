@@ -1,6 +1,5 @@
 /* search_words.h: converts texts and searches to the form that SQLite's FTS5 expects. */
-#ifndef SEARCH_SEARCH_WORDS_H
-#define SEARCH_SEARCH_WORDS_H
+#pragma once
 
 #include "../format/arena.h"
 #include "../internal.h"
@@ -31,5 +30,3 @@ struct search_words {
 /* Reads a search. Release *words also after a failure. LINEAGE_EINVAL with the position of the mistake. */
 enum lineage_status search_words_parse(struct search_words *words, const char *search, struct lineage_error *err);
 void search_words_release(struct search_words *words);
-
-#endif

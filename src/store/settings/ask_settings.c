@@ -1,4 +1,3 @@
-/* ask_settings.c: see ask_settings.h. */
 #include "ask_settings.h"
 
 #include <stdio.h>

@@ -7,8 +7,7 @@
  * try. So a question about parameters costs as much as without this room, unless it names several and the log has trials
  * that declare some of them and have a parent: what such a trial does not declare, it has from its parent.
  */
-#ifndef SETTINGS_ASK_SETTINGS_H
-#define SETTINGS_ASK_SETTINGS_H
+#pragma once
 
 #include "../questions/questions.h"
 
@@ -52,5 +51,3 @@ enum lineage_status mirror_count_declared(struct mirror *mirror, const char *nam
 
 /* Frees what a handle remembers about settings. */
 void settings_close(struct lineage_store *store);
-
-#endif

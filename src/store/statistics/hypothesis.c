@@ -1,4 +1,3 @@
-/* hypothesis.c: see lineage/hypothesis.h. */
 #include <lineage/hypothesis.h>
 
 #include <math.h>

@@ -1,6 +1,4 @@
 /*
- * quantiles.c: see quantiles.h.
- *
  * The incomplete beta function of student.c gives Student's t and the ratio of variances (DLMF 8.17; Abramowitz and Stegun
  * 26.6.2), the incomplete gamma function below gives chi-square (DLMF 8.11.4 and 8.9.2). Quantiles are found by bisection,
  * because tails are monotonic and a few dozen steps cost less than a row.

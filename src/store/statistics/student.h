@@ -1,6 +1,5 @@
 /* student.h: Student's t distribution, for intervals and tests of paired differences. */
-#ifndef STATISTICS_STUDENT_H
-#define STATISTICS_STUDENT_H
+#pragma once
 
 /* P(|T| >= t) with df > 0 degrees of freedom, t >= 0: the p value of a two-sided test. */
 double student_two_sided(double t, double df);
@@ -15,5 +14,3 @@ double falling_root(double (*tail_at)(double x, double df), double tail, double 
 
 /* I_x(a, b), the regularised incomplete beta function; rest is 1 - x. */
 double incomplete_beta(double a, double b, double x, double rest);
-
-#endif

@@ -1,6 +1,5 @@
 /* mirror_checks.h: reports faults of rows and of lineage.db itself. Call mirror_sync first. */
-#ifndef VERIFY_MIRROR_CHECKS_H
-#define VERIFY_MIRROR_CHECKS_H
+#pragma once
 
 #include <lineage/verify.h>
 
@@ -29,5 +28,3 @@ void mirror_leave_sound(struct mirror *on_disk);
  * (which may have grown since). Reports differences; writes nothing. */
 enum lineage_status mirror_check(struct mirror *on_disk, struct mirror *truth, lineage_finding_fn *report, void *context,
                                  struct lineage_error *err);
-
-#endif

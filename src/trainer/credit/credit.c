@@ -1,6 +1,4 @@
 /*
- * credit.c: see credit.h.
- *
  * Outcomes, lengths and gains are double here, because gains are small differences of probabilities; they become float
  * when the core assigns them to tokens.
  */
@@ -10,17 +8,184 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rlcore/batch.h>
+#include <rlcore/distill.h>
 #include <rlcore/group_advantage.h>
 #include <rlcore/length.h>
 #include <rlcore/loss.h>
 #include <rlcore/passk.h>
 #include <rlcore/process.h>
 
-#include "credit/adaptive_alpha.h"
-#include "credit/failure_distillation.h"
+#include "credit/credit_task.h"
 #include "support/error.h"
 #include "support/judged_iterations.h"
 #include "support/roles.h"
+#include "support/workspace.h"
+
+/* ---- lets a teacher contribute to the credit of rollouts that failed (algorithm.distill) ---- */
+
+/* The core decides which groups, rollouts and tokens are taught
+ * (rlcore/distill.h). Its decision uses the environment's reward, before penalties and pass@k. The policy's log-probs
+ * are those of sampling. */
+
+struct distilling {
+    struct trainer_rollouts *r;
+    const struct credit_task *task;
+    const struct trainer_distill *settings;
+    size_t horizon, at; /* at: first token of the rows */
+    struct rl_batch batch;
+    double *pass_rate; /* [n] */
+    uint8_t *eligible; /* [n] */
+};
+
+/* K1 overwrites the advantages in place, which works because the core reads each advantage before it writes it. */
+static enum rl_status distill(struct distilling *d, struct workspace *workspace, struct rl_error *core)
+{
+    struct trainer_rollouts *r = d->r;
+    const struct rl_distill_options options = {.pass_rate_threshold = d->settings->pass_rate,
+                                               .horizon = d->horizon,
+                                               .normalise = d->settings->normalise,
+                                               .kd_coef = d->settings->coef};
+    bool as_advantage = d->settings->how == TRAINER_DISTILL_ADVANTAGE;
+    float *written = as_advantage ? r->advantage + d->at : r->kd + d->at;
+    struct rl_distill_result result;
+    enum rl_status status;
+    CORE_CALL(status, workspace,
+              rl_distillf(&d->batch, &options, r->log_prob + d->at, r->reference + d->at, r->advantage + d->at,
+                          r->reward + d->task->first, written, NULL, d->pass_rate, d->eligible, &result, &workspace->ws, core));
+    return status;
+}
+
+/* Gives the taught tokens of a row their weight, and returns their number. Adds to *gap. */
+static uint64_t teach_row(struct distilling *d, size_t i, double *gap)
+{
+    struct trainer_rollouts *r = d->r;
+    bool as_advantage = d->settings->how == TRAINER_DISTILL_ADVANTAGE;
+    float coef = (float)d->settings->coef;
+    uint64_t n = 0;
+    for (size_t t = 0, at = d->at + i * r->width; t < r->width; t++, at++) {
+        bool taught = d->eligible[i] && r->mask[at] && n < d->horizon;
+        if (!as_advantage)
+            r->kd[at] = taught ? coef : 0;
+        else if (taught)
+            r->advantage[at] *= coef;
+        *gap += taught ? (double)r->reference[at] - (double)r->log_prob[at] : 0;
+        n += taught;
+    }
+    return n;
+}
+
+/* The rows of a group are adjacent. */
+static void count(const struct distilling *d, struct trainer_distillation *counts)
+{
+    bool taught = false;
+    for (size_t i = 0; i < d->task->n; i++) {
+        bool begins = i == 0 || d->batch.group[i] != d->batch.group[i - 1];
+        taught = !begins && taught;
+        counts->groups += begins;
+        counts->taught_groups += d->eligible[i] && !taught;
+        taught = taught || d->eligible[i];
+        counts->taught_rollouts += d->eligible[i];
+    }
+    counts->rollouts += d->task->n;
+    counts->tokens += rollouts_tokens(d->r, d->task->first, d->task->n);
+}
+
+static void teach(struct distilling *d, struct trainer_distillation *counts)
+{
+    double before = (double)counts->taught_tokens, gap = counts->gap * before;
+    count(d, counts);
+    for (size_t i = 0; i < d->task->n; i++)
+        counts->taught_tokens += teach_row(d, i, &gap);
+    counts->gap = counts->taught_tokens ? gap / (double)counts->taught_tokens : 0;
+}
+
+/* Called after advantages and component weights of the task's rows are set. K1 replaces the advantages of taught
+ * tokens, K2 fills their kd. Adds to *counts. Does nothing if the recipe does not distil. */
+static enum trainer_status distill_failures(struct trainer_rollouts *r, const struct credit_task *task,
+                                            struct workspace *workspace, struct trainer_distillation *counts,
+                                            struct trainer_error *err)
+{
+    const struct trainer_distill *settings = &task->recipe->tasks[task->task].algorithm.distill;
+    size_t at = task->first * r->width;
+    struct rl_error core = {RL_OK, "out of memory"};
+    if (settings->how == TRAINER_DISTILL_NONE)
+        return TRAINER_OK;
+    struct distilling d = {.r = r,
+                           .task = task,
+                           .settings = settings,
+                           .horizon = settings->horizon > 0 ? (size_t)settings->horizon : r->width,
+                           .at = at,
+                           .batch = {task->n, r->width, r->mask + at, r->turn + at, r->group + task->first},
+                           .pass_rate = malloc(task->n * (sizeof *d.pass_rate + 1))};
+    if (!d.pass_rate)
+        return trainer_no_memory(err, task->n * sizeof *d.pass_rate);
+    d.eligible = (uint8_t *)(d.pass_rate + task->n);
+    enum rl_status status = distill(&d, workspace, &core);
+    if (status == RL_OK)
+        teach(&d, counts);
+    free(d.pass_rate);
+    return status == RL_OK ? TRAINER_OK : trainer_core_failed(err, "algorithm.distill", status, &core);
+}
+
+/* ---- computes adaptive alpha, the weight of the process advantage, from each batch ---- */
+
+/* Welford's sums, because sums of squares would lose the digits of such small differences. */
+struct spread {
+    double n, mean, square;
+};
+
+static void add(struct spread *s, double x)
+{
+    double from = x - s->mean;
+    s->mean += from / ++s->n;
+    s->square += from * (x - s->mean);
+}
+
+static double deviation(const struct spread *s)
+{
+    return s->n > 0 ? sqrt(s->square / s->n) : 0;
+}
+
+/* All tokens of a turn have the same advantage, so the first one is enough. */
+static void add_row(const struct rl_batch *batch, size_t row, size_t last, const float *with, const float *without,
+                    struct spread *process, struct spread *outcome)
+{
+    int32_t before = -1;
+    for (size_t t = row * batch->n_tokens, end = t + batch->n_tokens; t < end; t++) {
+        if (!batch->mask[t] || batch->turn[t] == before)
+            continue;
+        if (before < 0)
+            add(outcome, (double)without[t]);
+        before = batch->turn[t];
+        if ((size_t)before < last)
+            add(process, (double)with[t] - (double)without[t]);
+    }
+}
+
+/* The factor on turn-group-v1d's alpha in its adaptive variant (v1c of A2TGPO, arXiv 2605.06200, whose formula is
+ * not published: this definition is ours). It scales process advantages to the spread of outcomes, so that their
+ * proportion to outcomes is that of gains in turn-group:
+ *
+ *     alpha_t = alpha * s,   s = sd(z(o)) / sd(D), but at least 1/4 and at most 4
+ *
+ * sd is biased; D is the process advantage of each turn of the batch that has a gain (rlcore/a2tgpo.h), z(o) the
+ * normalised outcome of each row. In a group of equal outcomes z(o) is 0 but D is not. With a fixed alpha, training
+ * would therefore rely more on gains alone, the fewer groups have different outcomes. If D has no spread, s is 1.
+ *
+ * with, without: advantages [B*T] for alpha 1 and for alpha 0; turn_start as in rlcore/algorithm.h. */
+static double adaptive_alpha_scale(const struct rl_batch *batch, const size_t *turn_start, const float *with,
+                                   const float *without)
+{
+    const double most = 4, none = 1e-6; /* `none` is above the rounding of float */
+    struct spread process = {0}, outcome = {0};
+    for (size_t row = 0; row < batch->n_rows; row++)
+        add_row(batch, row, turn_start[row + 1] - turn_start[row] - 1, with, without, &process, &outcome);
+    double spread = deviation(&process);
+    return spread > none ? fmin(most, fmax(1 / most, deviation(&outcome) / spread)) : 1;
+}
+
+/* ----  Outcomes, lengths and gains are double here, because gains are small differences of probabilities ---- */
 
 /* The rows of one task, and the scratch memory for their credit. */
 struct credit {

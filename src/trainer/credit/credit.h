@@ -3,8 +3,7 @@
  * table (rlcore/algorithm.h) defines each algorithm's formula, its inputs and the component that it trains; credit.c
  * gathers these inputs from the rollouts.
  */
-#ifndef TRAINER_CREDIT_H
-#define TRAINER_CREDIT_H
+#pragma once
 
 #include <rlcore/algorithm.h>
 
@@ -48,5 +47,3 @@ enum trainer_status credit_assign(struct trainer_rollouts *rollouts, const struc
 enum trainer_status credit_measure_gains(const struct trainer_rollouts *rollouts,
                                          struct trainer_turn_gain gain[TRAINER_TURNS_MAX], int32_t *n_gain,
                                          struct trainer_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* credit_task.h: the rows that one task has in an iteration's rollouts. */
-#ifndef TRAINER_CREDIT_TASK_H
-#define TRAINER_CREDIT_TASK_H
+#pragma once
 
 #include "rollout/rollouts.h"
 
@@ -11,5 +10,3 @@ struct credit_task {
     size_t first, n;
     int32_t iteration; /* 0-based */
 };
-
-#endif

@@ -1,6 +1,4 @@
 /*
- * judging.c: see judging.h.
- *
  * The rule-based judge always flags every row: this costs nothing, allows another judge to be compared with it, and
  * gives every row valid flags even if a failure interrupts the other judge.
  */

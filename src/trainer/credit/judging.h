@@ -2,8 +2,7 @@
  * judging.h: GOOD or BAD flags for the steps of a task's rows, by the rule-based judge or by the caller's judge
  * (trainer/judge.h).
  */
-#ifndef TRAINER_JUDGING_H
-#define TRAINER_JUDGING_H
+#pragma once
 
 #include <trainer/judge.h>
 
@@ -36,5 +35,3 @@ enum trainer_status judging_flags(struct judging *judging, const struct judging_
 
 /* Adds the counts of a task or an iteration to a sum. */
 void judging_add(struct trainer_judge_counts *sum, const struct trainer_judge_counts *part);
-
-#endif

@@ -1,4 +1,3 @@
-/* calculator.c: see calculator.h. */
 #include "env/calculator.h"
 
 int32_t calculator_sum(const struct trainer_env *env, int32_t a, int32_t b)

@@ -1,6 +1,5 @@
 /* calculator.h: the tool that adds two numbers, for environments whose entities are numbers. */
-#ifndef TRAINER_ENV_CALCULATOR_H
-#define TRAINER_ENV_CALCULATOR_H
+#pragma once
 
 #include "env/env_kind.h"
 
@@ -19,5 +18,3 @@ int32_t calculator_second(const struct trainer_env *env, const struct trainer_ep
  * probability p_fail OBS NONE /OBS. Uses the random stream of the current turn. Returns the number of tokens.
  */
 size_t calculator_answer(const struct trainer_env *env, const struct trainer_episode *episode, int32_t *text);
-
-#endif

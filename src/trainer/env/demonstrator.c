@@ -1,6 +1,4 @@
 /*
- * demonstrator.c: see demonstrator.h.
- *
  * The errors of the demonstrator limit how good a warm start can be. The demonstrator stops too early, makes useless
  * calls and continues when it knows everything, so that training with rewards can still improve the policy.
  */

@@ -1,6 +1,5 @@
 /* demonstrator.h: code that the demonstrators of all environments share. Demonstrators make errors on purpose. */
-#ifndef TRAINER_DEMONSTRATOR_H
-#define TRAINER_DEMONSTRATOR_H
+#pragma once
 
 #include "env/env_kind.h"
 
@@ -45,5 +44,3 @@ struct demo_plan {
  */
 size_t demo_play(const struct demo_plan *plan, const struct trainer_env *env, const struct trainer_demo_options *options,
                  struct trainer_rng *rng, int32_t *tokens, uint8_t *mask);
-
-#endif

@@ -1,6 +1,5 @@
 /* env_kind.h: the functions that each environment provides to env.c. */
-#ifndef TRAINER_ENV_INTERNAL_H
-#define TRAINER_ENV_INTERNAL_H
+#pragma once
 
 #include <trainer/env.h>
 
@@ -48,5 +47,3 @@ void env_draw_distinct(struct trainer_rng *rng, int32_t n, int32_t k, int32_t *v
 
 /* Ends the episode. */
 enum trainer_turn env_end(struct trainer_episode *episode, bool malformed, bool right);
-
-#endif

@@ -1,4 +1,3 @@
-/* fact_graph.c: see fact_graph.h. */
 #include "env/fact_graph.h"
 
 /*

@@ -5,8 +5,7 @@
  * Every question has its own graph, so that facts can only be found, never remembered: what a policy learns is how to
  * search. Half of the relations stay inside a region, so that a guess within it is better than none.
  */
-#ifndef TRAINER_FACT_GRAPH_H
-#define TRAINER_FACT_GRAPH_H
+#pragma once
 
 #include "env/env_kind.h"
 
@@ -21,5 +20,3 @@ void graph_draw_relations(const struct trainer_env *env, struct trainer_rng *rng
  * Q entity relation_1 .. relation_k /Q and returns its length.
  */
 size_t graph_ask(const struct trainer_env *env, struct trainer_episode *episode, int32_t *prompt);
-
-#endif

@@ -1,4 +1,3 @@
-/* search_tool.c: see search_tool.h. */
 #include "env/search_tool.h"
 
 #include "env/fact_graph.h"

@@ -1,6 +1,5 @@
 /* search_tool.h: the search tool, which answers a search with the fact that was asked for and distractors. */
-#ifndef TRAINER_SEARCH_TOOL_H
-#define TRAINER_SEARCH_TOOL_H
+#pragma once
 
 #include "env/env_kind.h"
 
@@ -24,5 +23,3 @@ size_t search_tool_answer(const struct trainer_env *env, const struct trainer_ep
 /* Checks the ranges of environments with a search tool. n_answer: tokens of the longest answer. */
 enum trainer_status search_tool_check(const struct trainer_env *env, enum search_distractors distractors, int32_t n_answer,
                                       struct trainer_error *err);
-
-#endif

@@ -1,4 +1,3 @@
-/* slot_answer.c: see slot_answer.h. */
 #include "env/slot_answer.h"
 
 #include "env/search_tool.h"

@@ -2,8 +2,7 @@
  * slot_answer.h: code shared by the environments whose questions name k relations of one entity, and whose answers are
  * a value for each relation, found slot by slot.
  */
-#ifndef TRAINER_ENV_SLOT_ANSWER_H
-#define TRAINER_ENV_SLOT_ANSWER_H
+#pragma once
 
 #include "env/env_kind.h"
 
@@ -22,5 +21,3 @@ size_t slot_answer_tokens(const struct trainer_env *env, const struct trainer_ep
  * for each slot that the tool has shown.
  */
 size_t slot_answer_search(const struct trainer_env *env, struct trainer_episode *episode, int32_t *text);
-
-#endif

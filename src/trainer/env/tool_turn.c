@@ -1,6 +1,4 @@
 /*
- * tool_turn.c: see tool_turn.h.
- *
  * The grammar is checked token by token: a token that does not parse ends the episode immediately with reward 0. So
  * credit falls on the token that broke the grammar, and no rollout is longer than max_tokens.
  */

@@ -2,8 +2,7 @@
  * tool_turn.h: the grammar of turns that all environments with a tool share: S word word /S calls the tool, ANS
  * begins the answer.
  */
-#ifndef TRAINER_ENV_TOOL_TURN_H
-#define TRAINER_ENV_TOOL_TURN_H
+#pragma once
 
 #include "env/env_kind.h"
 
@@ -33,5 +32,3 @@ enum trainer_status tool_turn_check(const struct trainer_env *env, int32_t n_ans
 /* Takes a token of the policy. The right answer is the one that trainer_env_answer writes. */
 enum trainer_turn tool_turn_step(const struct tool_turn *tool, const struct trainer_env *env, struct trainer_episode *episode,
                                  int32_t token, int32_t *text, size_t *n);
-
-#endif

@@ -1,6 +1,5 @@
 /* adamw.h: AdamW (arXiv 1711.05101) over a flat array of floats. */
-#ifndef TRAINER_ADAMW_H
-#define TRAINER_ADAMW_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ void adamw_begin(struct adamw *adam);
  * params). The gradient is first multiplied by scale.
  */
 void adamw_step(struct adamw *adam, size_t first, size_t n, double rate, double scale, const float *gradient, float *params);
-
-#endif

@@ -10,8 +10,7 @@
  * all chunks, the other chunks repeat their forward pass just before the backward pass (activation recomputation, arXiv
  * 1604.06174). The results are the same, and these chunks take a third more work.
  */
-#ifndef TRAINER_LEARNER_H
-#define TRAINER_LEARNER_H
+#pragma once
 
 #include <trainer/policy.h>
 
@@ -100,5 +99,3 @@ enum trainer_status learner_values(struct learner *learner, const struct learner
  */
 enum trainer_status learner_update(struct learner *learner, const float *d_log_prob, const float *d_value,
                                    const struct learner_rates *rates, double *norm, struct trainer_error *err);
-
-#endif

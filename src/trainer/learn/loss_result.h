@@ -1,6 +1,5 @@
 /* loss_result.h: what the losses of a minibatch report. */
-#ifndef TRAINER_LOSS_RESULT_H
-#define TRAINER_LOSS_RESULT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -37,5 +36,3 @@ struct loss_result {
     double distilled, distill_clipped; /* distance to a teacher: loss, and share of taught tokens without a gradient */
     uint64_t n_tokens;                 /* of the policy */
 };
-
-#endif

@@ -1,4 +1,3 @@
-/* micro_batch.c: see micro_batch.h. */
 #include "learn/micro_batch.h"
 
 #include <rlcore/pack.h>

@@ -5,8 +5,7 @@
  * packed by the core's plan (rlcore/pack.h): no micro-batch exceeds the limit, and the lanes cost about the same.
  * Either way the micro-batches depend on the rows alone, never on the number of threads or ranks.
  */
-#ifndef TRAINER_MICRO_BATCH_H
-#define TRAINER_MICRO_BATCH_H
+#pragma once
 
 #include <trainer/recipe.h>
 
@@ -39,5 +38,3 @@ void micro_batches_close(struct micro_batches *batches);
 
 /* Cuts a batch of n rows (at most max_rows) with length [n] into micro-batches. */
 enum trainer_status micro_batches_plan(struct micro_batches *batches, size_t n, const int32_t *length, struct trainer_error *err);
-
-#endif

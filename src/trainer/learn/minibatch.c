@@ -1,4 +1,3 @@
-/* minibatch.c: see minibatch.h. */
 #include "learn/minibatch.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 /* minibatch.h: rows of an update, gathered from the rollouts. */
-#ifndef TRAINER_MINIBATCH_H
-#define TRAINER_MINIBATCH_H
+#pragma once
 
 #include <rlcore/stream_loss.h>
 
@@ -43,5 +42,3 @@ struct minibatch *minibatch_new(size_t rows, size_t width);
 
 /* Copies rows row[0..n) of the rollouts, which have the same width. */
 void minibatch_gather(struct minibatch *batch, const struct trainer_rollouts *rollouts, const size_t *row, size_t n);
-
-#endif

@@ -1,6 +1,5 @@
 /* minibatch_loss.h: the loss of one minibatch and its gradient with respect to log-probs. */
-#ifndef TRAINER_MINIBATCH_LOSS_H
-#define TRAINER_MINIBATCH_LOSS_H
+#pragma once
 
 #include "learn/loss_result.h"
 #include "learn/minibatch.h"
@@ -13,5 +12,3 @@
  */
 enum trainer_status minibatch_loss(struct minibatch *batch, const struct trainer_loss *loss, struct workspace *workspace,
                                    struct loss_result *result, struct trainer_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * the nearest orthogonal matrix, so that every direction moves equally. In short trainings such as a warm start it
  * needs about half as many steps as AdamW.
  */
-#ifndef TRAINER_MUON_H
-#define TRAINER_MUON_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ size_t muon_scratch(size_t rows, size_t columns);
 
 /* params -= rate sqrt(max(1, rows / columns)) orthogonal(scale gradient + 0.95 momentum) */
 void muon_step(const struct muon_matrix *matrix, double rate, double scale, float *scratch);
-
-#endif

@@ -1,4 +1,3 @@
-/* policy_loss.c: see policy_loss.h. */
 #include "learn/policy_loss.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 /* policy_loss.h: computes the loss of the rl component with one of the core's policy losses (rlcore/loss.h). */
-#ifndef TRAINER_POLICY_LOSS_H
-#define TRAINER_POLICY_LOSS_H
+#pragma once
 
 #include <rlcore/loss.h>
 
@@ -8,7 +7,7 @@
 #include "learn/minibatch.h"
 #include "support/workspace.h"
 
-/* Whether a loss is a stream loss (stream_losses.h), which is computed per token and not by policy_loss. */
+/* Whether a loss is a stream loss (minibatch_loss.c), which is computed per token and not by policy_loss. */
 static inline bool loss_is_stream(const struct trainer_loss *loss)
 {
     return loss->name == TRAINER_LOSS_DPPO || loss->name == TRAINER_LOSS_IPO;
@@ -20,5 +19,3 @@ static inline bool loss_is_stream(const struct trainer_loss *loss)
  */
 enum rl_status policy_loss(struct minibatch *batch, const struct trainer_loss *loss, struct workspace *workspace,
                            struct loss_result *result, struct rl_loss_result *out, struct rl_error *core);
-
-#endif

@@ -1,4 +1,3 @@
-/* value_loss.c: see value_loss.h. */
 #include "learn/value_loss.h"
 
 #include <string.h>

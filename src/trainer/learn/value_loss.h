@@ -1,6 +1,5 @@
 /* value_loss.h: the loss of the value head. */
-#ifndef TRAINER_VALUE_LOSS_H
-#define TRAINER_VALUE_LOSS_H
+#pragma once
 
 #include "learn/loss_result.h"
 #include "learn/minibatch.h"
@@ -12,5 +11,3 @@
  */
 enum trainer_status minibatch_value_loss(struct minibatch *batch, const struct trainer_recipe *recipe,
                                          struct workspace *workspace, struct loss_result *result, struct trainer_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* warm_start.h: supervised warm start on demonstrations with errors. */
-#ifndef TRAINER_WARM_START_H
-#define TRAINER_WARM_START_H
+#pragma once
 
 #include <trainer/train.h>
 
@@ -15,5 +14,3 @@ typedef bool warm_step_fn(void *context, int32_t step, double loss);
  */
 enum trainer_status warm_start(struct learner *learner, const struct trainer_recipe *recipe, warm_step_fn *report, void *context,
                                struct trainer_error *err);
-
-#endif

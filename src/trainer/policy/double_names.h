@@ -5,8 +5,7 @@
  * definition; with TRAINER_DOUBLE the same text defines `net_gemm`. A name that is missing here would be defined
  * twice; the test trainer_names compares this table with the objects.
  */
-#ifndef TRAINER_DOUBLE_NAMES_H
-#define TRAINER_DOUBLE_NAMES_H
+#pragma once
 
 /* Declares both forms side by side, so it must be read before one of them is renamed. */
 #include <trainer/policy.h>
@@ -56,6 +55,4 @@
 #define trainer_policy_backwardf trainer_policy_backward
 #define trainer_policy_forwardf trainer_policy_forward
 #define trainer_policy_initf trainer_policy_init
-#endif
-
 #endif

@@ -1,6 +1,5 @@
 /* experts.h: the mixture of experts of one layer. The source is written in float and also compiled for double. */
-#ifndef TRAINER_EXPERTS_H
-#define TRAINER_EXPERTS_H
+#pragma once
 
 #include <trainer/policy.h>
 
@@ -57,5 +56,3 @@ struct net_experts_gradientf {
 void net_experts_backwardf(const struct net_expertsf *x, size_t q, const real *in, const real *d_out, double balance,
                            const struct net_choicef *c, const struct net_experts_scratchf *s, real *d_in,
                            struct net_experts_gradientf *g);
-
-#endif

@@ -3,8 +3,7 @@
  * header are written in float and compiled a second time for double (double_names.h, CMakeLists.txt). Arrays are
  * row-major, and rows are tokens. "+=" marks outputs that are added to.
  */
-#ifndef TRAINER_KERNELS_H
-#define TRAINER_KERNELS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -76,5 +75,3 @@ void net_value_backwardf(size_t n, size_t d, const real *x, const real *head, co
 void net_softmaxf(size_t n, size_t v, real *logits, const int32_t *target, real *log_prob, real *entropy);
 /* p [n][v] becomes d logits, given d_log_prob [n]. */
 void net_softmax_backwardf(size_t n, size_t v, real *p, const int32_t *target, const real *d_log_prob);
-
-#endif

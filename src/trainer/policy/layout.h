@@ -1,6 +1,5 @@
 /* layout.h: the place of each parameter in the flat array. */
-#ifndef TRAINER_LAYOUT_H
-#define TRAINER_LAYOUT_H
+#pragma once
 
 #include <trainer/policy.h>
 
@@ -24,5 +23,3 @@ static inline size_t net_mlps(const struct trainer_model *model)
 
 struct net_layout net_layout(const struct trainer_model *model);
 struct net_layer net_layer(const struct trainer_model *model, const struct net_layout *layout, int32_t layer);
-
-#endif

@@ -1,6 +1,5 @@
 /* pass.h: buffers of one forward and backward pass over packed sequences. */
-#ifndef TRAINER_PASS_H
-#define TRAINER_PASS_H
+#pragma once
 
 #include <trainer/policy.h>
 
@@ -61,5 +60,3 @@ void net_rotatef(const struct trainer_passf *pass, real direction, real *qkv);
 
 /* Copies rows row[0..n) of `from` to `to` [n][d]. */
 void net_gatherf(size_t n, size_t d, const int32_t *row, const real *from, real *to);
-
-#endif

@@ -1,6 +1,5 @@
 /* precision.h: float or double, and the compiler attributes of the inner loops. */
-#ifndef TRAINER_PRECISION_H
-#define TRAINER_PRECISION_H
+#pragma once
 
 #include <math.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ static inline size_t net_padded(size_t n)
 {
     return (n + NET_BLOCK - 1) / NET_BLOCK * NET_BLOCK;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * before it multiplies, it clears the result, and it copies both factors into panels and reads the panels, which takes
  * a third of the time if each sum has 64 terms.
  */
-#ifndef TRAINER_PRODUCT_H
-#define TRAINER_PRODUCT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ struct product {
  * supported.
  */
 bool product_run(const struct product *product);
-
-#endif

@@ -1,6 +1,5 @@
 /* transpose.h: transposes blocks of 4 x 4 numbers in registers, which takes half the time of moving numbers one by one. */
-#ifndef TRAINER_TRANSPOSE_H
-#define TRAINER_TRANSPOSE_H
+#pragma once
 
 #include "policy/precision.h"
 
@@ -18,5 +17,3 @@ static TRAINER_INLINE void transpose_four(const real *from, size_t stride, real 
     *(net_four *)(to + 2 * to_stride) = __builtin_shufflevector(ac1, bd1, 0, 4, 1, 5);
     *(net_four *)(to + 3 * to_stride) = __builtin_shufflevector(ac1, bd1, 2, 6, 3, 7);
 }
-
-#endif

@@ -1,6 +1,4 @@
 /*
- * recipe_conditions.c: see recipe_conditions.h.
- *
  * A condition looks at other settings of the recipe only. Whether a setting has an effect on the data of a trial, such as
  * a length penalty on rollouts of equal length, is found out by run/gradient_trace.c.
  */

@@ -2,8 +2,7 @@
  * recipe_conditions.h: on which condition a setting is read. Every field of the table has one. A setting that nothing
  * reads is refused, because the trial's row would claim that it was on.
  */
-#ifndef TRAINER_RECIPE_CONDITIONS_H
-#define TRAINER_RECIPE_CONDITIONS_H
+#pragma once
 
 #include "recipe/recipe_fields.h"
 
@@ -36,5 +35,3 @@ enum trainer_status recipe_check_read(const struct trainer_recipe *recipe, struc
 
 /* Refuses an adaptive clip range (turn-group-v1d with beta above 0) with a loss that has no clip range. */
 enum trainer_status recipe_check_clip_scale(const struct trainer_recipe *recipe, struct trainer_error *err);
-
-#endif

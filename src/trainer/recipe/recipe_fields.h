@@ -5,8 +5,7 @@
  * A field is found by its path: "training.epochs" in the recipe, "algorithm.alpha" in an environment. In the table,
  * an object comes before its members, and the members of one object are adjacent.
  */
-#ifndef TRAINER_RECIPE_FIELDS_H
-#define TRAINER_RECIPE_FIELDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -155,5 +154,3 @@ static inline bool recipe_is_number(const struct recipe_field *field)
 {
     return field->kind == RECIPE_INT || field->kind == RECIPE_SEED || field->kind == RECIPE_REAL;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* recipe_foreign.h: names that other trainers have for settings, so that a message can name ours. */
-#ifndef TRAINER_RECIPE_FOREIGN_H
-#define TRAINER_RECIPE_FOREIGN_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ const struct recipe_foreign *recipe_foreign_find(const char *name);
 
 /* Returns row i of the table, or NULL behind its end. */
 const struct recipe_foreign *recipe_foreign_at(size_t i);
-
-#endif

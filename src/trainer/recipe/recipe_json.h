@@ -1,6 +1,5 @@
 /* recipe_json.h: reads recipes and sweeps from JSON: files, syntax errors, keys. */
-#ifndef TRAINER_RECIPE_JSON_H
-#define TRAINER_RECIPE_JSON_H
+#pragma once
 
 #include <jansson.h>
 
@@ -22,5 +21,3 @@ enum trainer_status recipe_file_read(char **text, size_t *length, const char *pa
 enum trainer_status recipe_from_json(struct trainer_recipe *recipe, json_t *object, struct trainer_error *err);
 
 enum trainer_status recipe_from_recorded_json(struct trainer_recipe *recipe, json_t *object, struct trainer_error *err);
-
-#endif

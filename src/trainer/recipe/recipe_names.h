@@ -2,8 +2,7 @@
  * recipe_names.h: the names of settings, which are the same in rows, in --set, in the grid of a sweep and at the top
  * level of a recipe. A setting without a name is referred to by its path.
  */
-#ifndef TRAINER_RECIPE_NAMES_H
-#define TRAINER_RECIPE_NAMES_H
+#pragma once
 
 #include <jansson.h>
 
@@ -57,5 +56,3 @@ bool recipe_gives(json_t *object, const char *setting);
  * Writes the name of a setting for use in the name of a trial. `setting` has one of the forms that recipe_put accepts.
  */
 void recipe_called(char called[128], const char *setting);
-
-#endif

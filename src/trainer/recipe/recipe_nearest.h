@@ -1,6 +1,5 @@
 /* recipe_nearest.h: suggestions for unknown keys. */
-#ifndef TRAINER_RECIPE_NEAREST_H
-#define TRAINER_RECIPE_NEAREST_H
+#pragma once
 
 #include "recipe/recipe_fields.h"
 
@@ -16,5 +15,3 @@ struct recipe_place {
  * same name elsewhere in the recipe.
  */
 void recipe_nearest(char path[128], const struct recipe_place *place, const char *key);
-
-#endif

@@ -1,4 +1,3 @@
-/* recipe_needs.c: see recipe_needs.h. */
 #include "recipe/recipe_needs.h"
 
 unsigned recipe_needs(const struct trainer_recipe *recipe, int32_t task)

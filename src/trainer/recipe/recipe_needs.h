@@ -1,6 +1,5 @@
 /* recipe_needs.h: what a recipe requires of a run: rows, and policies in addition to the trained policy. */
-#ifndef TRAINER_RECIPE_NEEDS_H
-#define TRAINER_RECIPE_NEEDS_H
+#pragma once
 
 #include <rlcore/algorithm.h>
 #include <trainer/recipe.h>
@@ -39,5 +38,3 @@ enum rl_component recipe_component(const struct trainer_recipe *recipe, int32_t 
 const struct trainer_correction *recipe_bypass(const struct trainer_recipe *recipe);
 
 bool recipe_is_off_policy(const struct trainer_recipe *recipe);
-
-#endif

@@ -1,6 +1,5 @@
 /* recipe_value.h: the value of one field. base is the struct that contains it. */
-#ifndef TRAINER_RECIPE_VALUE_H
-#define TRAINER_RECIPE_VALUE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdio.h>
@@ -36,5 +35,3 @@ void recipe_value_words(char words[64], const struct recipe_field *field, const 
 
 /* Writes the value in the form used in messages: JSON in ASCII, shortened to fit. */
 void recipe_shown(char text[64], const json_t *value);
-
-#endif

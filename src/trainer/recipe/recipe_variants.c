@@ -1,4 +1,3 @@
-/* recipe_variants.c: see recipe_variants.h. */
 #include "recipe/recipe_variants.h"
 
 #include <stdio.h>

@@ -2,8 +2,7 @@
  * recipe_variants.h: copies of a recipe in which one setting has its default. The gradient trace
  * (run/gradient_trace.h) uses them to find settings on which nothing depends.
  */
-#ifndef TRAINER_RECIPE_VARIANTS_H
-#define TRAINER_RECIPE_VARIANTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ void recipe_variant(struct trainer_recipe *variant, const struct trainer_recipe 
 
 /* Writes the setting's name in rows: "clip_high", "env1.alpha". */
 void recipe_traced_name(char name[160], const struct recipe_traced *traced);
-
-#endif

@@ -10,18 +10,61 @@
  */
 #include <trainer/sweep.h>
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
+#include "recipe/recipe_conditions.h"
 #include "support/error.h"
 #include "recipe/recipe_json.h"
 #include "recipe/recipe_names.h"
 #include "recipe/recipe_nearest.h"
 #include "recipe/recipe_value.h"
-#include "recipe/sweep_given.h"
 #include "recipe/sweep_merge.h"
+
+/* ---- refuses the settings of a sweep that nothing reads ---- */
+
+enum { UNREAD_MAX = 64 };
+
+static bool is_on_an_axis(json_t *grid, const char *setting)
+{
+    const char *axis;
+    json_t *values;
+    json_object_foreach(grid, axis, values)
+        if (recipe_same_setting(axis, setting))
+            return true;
+    return false;
+}
+
+static bool is_read_by_any(const struct trainer_trial *trials, size_t n, const char *setting)
+{
+    char needs[256];
+    for (size_t i = 0; i < n; i++)
+        if (recipe_setting_is_read(&trials[i].recipe, setting, needs))
+            return true;
+    return false;
+}
+
+/* Checks trial i of n. A setting of the trial's own object or of the grid must be read by the trial. A setting of the
+ * base that it shares with the others must be read by one of the trials: a base describes all of them, and the rows of
+ * those that do not read the setting leave it out. own and grid are in canonical form. */
+static enum trainer_status sweep_check_given(const struct trainer_trial *trials, size_t n, size_t i, json_t *own, json_t *grid,
+                                             struct trainer_error *err)
+{
+    struct trainer_unread unread[UNREAD_MAX];
+    size_t found = trainer_recipe_unread(&trials[i].recipe, unread, UNREAD_MAX);
+    for (size_t k = 0; k < found && k < UNREAD_MAX; k++) {
+        bool its_own = recipe_gives(own, unread[k].setting) || is_on_an_axis(grid, unread[k].setting);
+        if (unread[k].refused && (its_own || !is_read_by_any(trials, n, unread[k].setting)))
+            return trainer_fail(err, TRAINER_EINVAL, "trial '%.63s': %s is %s, but nothing reads it: it needs %s", trials[i].name,
+                                unread[k].setting, unread[k].value, unread[k].needs);
+    }
+    return recipe_check_clip_scale(&trials[i].recipe, err);
+}
+
+/* ---- expands one JSON file into a list of checked recipes ---- */
 
 struct trainer_sweep {
     char name[TRAINER_NAME_MAX];

@@ -1,4 +1,3 @@
-/* sweep_merge.c: see sweep_merge.h. */
 #include "recipe/sweep_merge.h"
 
 /* Merges element by element: {"environments": [{"algorithm": {..}}]} changes one environment. */

@@ -1,6 +1,5 @@
 /* sweep_merge.h: merges recipes while they are still JSON. */
-#ifndef TRAINER_SWEEP_MERGE_H
-#define TRAINER_SWEEP_MERGE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -10,5 +9,3 @@
  * values are replaced by a copy. Returns false when out of memory.
  */
 bool sweep_lay_over(json_t *onto, json_t *over);
-
-#endif

@@ -1,4 +1,3 @@
-/* hinted_teacher.c: see hinted_teacher.h. */
 #include "references/hinted_teacher.h"
 
 #include <stdlib.h>

@@ -2,8 +2,7 @@
  * hinted_teacher.h: the teacher of opsd, which is the live policy itself, but with a hint that it did not have when it
  * sampled: the fact that the last hop would have found, or a worked solution of the question.
  */
-#ifndef TRAINER_HINTED_TEACHER_H
-#define TRAINER_HINTED_TEACHER_H
+#pragma once
 
 #include "learn/learner.h"
 #include "rollout/rollouts.h"
@@ -27,5 +26,3 @@ void hinted_rows_close(struct hinted_rows *hinted);
 /* Writes log-probs of the hinted policy to rollouts->reference of rows [first, first+n), all of one task. */
 enum trainer_status hinted_teacher_score(struct hinted_rows *hinted, struct learner *learner, const struct trainer_recipe *recipe,
                                          struct trainer_rollouts *rollouts, size_t first, size_t n, struct trainer_error *err);
-
-#endif

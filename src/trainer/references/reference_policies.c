@@ -1,4 +1,3 @@
-/* reference_policies.c: see reference_policies.h. */
 #include "references/reference_policies.h"
 
 #include <math.h>

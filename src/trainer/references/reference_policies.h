@@ -3,8 +3,7 @@
  * task that has one, and the reference of the KL penalty: the policy that training started from, or one that follows it. (A third one, the live policy with a hint, is in
  * hinted_teacher.h.)
  */
-#ifndef TRAINER_REFERENCE_POLICIES_H
-#define TRAINER_REFERENCE_POLICIES_H
+#pragma once
 
 #include <trainer/train.h>
 
@@ -58,5 +57,3 @@ void reference_policies_follow(struct reference_policies *policies, const struct
  */
 enum trainer_status reference_policies_score_start(const struct reference_policies *policies, struct learner *learner,
                                                    struct trainer_rollouts *rollouts, struct trainer_error *err);
-
-#endif

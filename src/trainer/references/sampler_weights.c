@@ -1,4 +1,3 @@
-/* sampler_weights.c: see sampler_weights.h. */
 #include "references/sampler_weights.h"
 
 #include <stdlib.h>

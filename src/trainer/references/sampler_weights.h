@@ -3,8 +3,7 @@
  * is stale (from an earlier iteration), quantised, or both, as in asynchronous training with a separate inference
  * engine.
  */
-#ifndef TRAINER_SAMPLER_WEIGHTS_H
-#define TRAINER_SAMPLER_WEIGHTS_H
+#pragma once
 
 #include <trainer/policy.h>
 #include <trainer/recipe.h>
@@ -32,5 +31,3 @@ void sampler_weights_close(struct sampler_weights *weights);
 enum trainer_status sampler_weights_choose(struct sampler_weights *weights, const struct trainer_recipe *recipe,
                                            const float *params, int32_t iteration, const float **chosen, double *staleness,
                                            struct trainer_error *err);
-
-#endif

@@ -1,4 +1,3 @@
-/* shared_weights.c: see shared_weights.h. */
 #include "references/shared_weights.h"
 
 enum trainer_status shared_weights_load(struct ranks *ranks, const struct trainer_model *model, const char *path, float *params,

@@ -1,6 +1,5 @@
 /* shared_weights.h: loads the same weights from a checkpoint on every process of a run. */
-#ifndef TRAINER_SHARED_WEIGHTS_H
-#define TRAINER_SHARED_WEIGHTS_H
+#pragma once
 
 #include <trainer/policy.h>
 
@@ -13,5 +12,3 @@
  */
 enum trainer_status shared_weights_load(struct ranks *ranks, const struct trainer_model *model, const char *path, float *params,
                                         struct trainer_error *err);
-
-#endif

@@ -1,6 +1,4 @@
 /*
- * data_set.c: see data_set.h.
- *
  * The rows are played again instead of trusted: mask, turns, the places of values, the judge's flags and the reward then follow
  * from the environment, as they do for sampled rows, and a file of another world or difficulty is refused at its first line.
  */

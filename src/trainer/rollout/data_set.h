@@ -9,8 +9,7 @@
  * number, or one for each token) may be missing if the caller does not need them, and so may reward. The rollouts are played again in the environment, which must give the same prompt
  * and the same answers of tools; the reward, if there is one, must be the environment's.
  */
-#ifndef TRAINER_DATA_SET_H
-#define TRAINER_DATA_SET_H
+#pragma once
 
 #include "rollout/rollouts.h"
 #include "support/ranks.h"
@@ -43,5 +42,3 @@ void data_set_close(struct data_set *data);
  * Given advantages are in rewards, at the policy's tokens. */
 void data_set_add(const struct data_set *data, struct trainer_rollouts *rollouts, const struct rollouts_plan *plan,
                   size_t first_row);
-
-#endif

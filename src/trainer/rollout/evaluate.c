@@ -1,6 +1,4 @@
 /*
- * evaluate.c: see evaluate.h.
- *
  * A score is the share of right answers over all tasks together. Each sampling seed answers each question once:
  * several samples of one question say less than one sample of several questions.
  */

@@ -1,6 +1,5 @@
 /* evaluate.h: evaluates a policy on the fixed evaluation questions. */
-#ifndef TRAINER_EVALUATE_H
-#define TRAINER_EVALUATE_H
+#pragma once
 
 #include "rollout/sampler.h"
 
@@ -13,5 +12,3 @@ size_t evaluate_rows(const struct trainer_recipe *recipe);
  */
 enum trainer_status evaluate_once(struct sampler *sampler, struct trainer_rollouts *rollouts, const float *params, uint64_t seed,
                                   double temperature, double *score, int64_t *correct, struct trainer_error *err);
-
-#endif

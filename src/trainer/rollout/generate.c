@@ -1,6 +1,4 @@
 /*
- * generate.c: see generate.h.
- *
  * All rows of a lane take one token at a time. The matrix products of a step then have a row for each episode that is
  * still running; decoding one episode at a time would be slow because of its small products. Rows do not influence each
  * other.

@@ -1,6 +1,5 @@
 /* generate.h: plays the rows of one lane, and measures the value of the true answer along them. */
-#ifndef TRAINER_GENERATE_H
-#define TRAINER_GENERATE_H
+#pragma once
 
 #include "rollout/kv_decode.h"
 #include "rollout/rollouts.h"
@@ -36,5 +35,3 @@ void lane_generate(struct lane *lane);
  * the lane's rows.
  */
 void lane_values(struct lane *lane);
-
-#endif

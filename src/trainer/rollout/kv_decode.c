@@ -1,6 +1,4 @@
 /*
- * kv_decode.c: see kv_decode.h.
- *
  * Keys are stored transposed, [feature][position], so that the scores of a query run over contiguous positions;
  * values are stored by row, because their mixture runs over features. Segments of all rows of a lane go through a
  * layer's products together, which makes batching fast; attention goes row by row.

@@ -5,8 +5,7 @@
  * the tokens that the slot already holds. Any number of segments go through the matrix products together. A branch is a
  * segment that is fed for its outputs only: afterwards the slot holds what it held before.
  */
-#ifndef TRAINER_KV_DECODE_H
-#define TRAINER_KV_DECODE_H
+#pragma once
 
 #include <trainer/policy.h>
 
@@ -63,5 +62,3 @@ void decode_feed(struct decode *decode, const float *params);
 
 /* Makes slot `to` hold the first n tokens of slot `from`. */
 void decode_copy(struct decode *decode, size_t from, size_t to, size_t n);
-
-#endif

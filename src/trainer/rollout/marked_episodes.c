@@ -1,4 +1,3 @@
-/* marked_episodes.c: see marked_episodes.h. */
 #include "rollout/marked_episodes.h"
 
 #include <string.h>

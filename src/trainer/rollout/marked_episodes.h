@@ -1,6 +1,5 @@
 /* marked_episodes.h: rollouts that are cut into episodes by markers in their tokens, instead of into turns. */
-#ifndef TRAINER_MARKED_EPISODES_H
-#define TRAINER_MARKED_EPISODES_H
+#pragma once
 
 #include "rollout/rollouts.h"
 
@@ -11,5 +10,3 @@
  * of its tokens could get credit. There are at most ROLLOUT_VALUES episodes; the last one takes what remains.
  */
 void episodes_cut(struct trainer_rollouts *rollouts, const struct trainer_recipe *recipe, size_t first, size_t n);
-
-#endif

@@ -2,8 +2,7 @@
  * question_allocation.h: decides which questions of a pool are asked and how many rollouts each gets; hard questions
  * get more.
  */
-#ifndef TRAINER_QUESTION_ALLOCATION_H
-#define TRAINER_QUESTION_ALLOCATION_H
+#pragma once
 
 #include "rollout/rollouts.h"
 
@@ -38,5 +37,3 @@ enum trainer_status allocation_draw(struct allocation *allocation, const struct 
 
 /* Stores the outcomes of rows [first, first+n), which answer the questions of the last draw. */
 void allocation_learn(struct allocation *allocation, const struct trainer_rollouts *rollouts, size_t first, size_t n);
-
-#endif

@@ -1,6 +1,5 @@
 /* rollouts.h: the rollouts of one iteration, and how rows are started. */
-#ifndef TRAINER_ROLLOUTS_H
-#define TRAINER_ROLLOUTS_H
+#pragma once
 
 #include <trainer/train.h>
 
@@ -97,5 +96,3 @@ size_t rollouts_tokens(const struct trainer_rollouts *rollouts, size_t first, si
 /* Rows start[r] .. start[r+1] were played by rank r. On return every rank has the results of all rows. */
 enum trainer_status rollouts_share(struct trainer_rollouts *rollouts, struct ranks *ranks, const size_t *start,
                                    struct trainer_error *err);
-
-#endif

@@ -1,6 +1,4 @@
 /*
- * sampler.c: see sampler.h.
- *
  * Work is cut into lanes by rows alone, never by threads, and every row has its own random stream, so that the same
  * recipe gives the same rollouts on any number of cores. BLAS is limited to one thread: its own threads would
  * compete with the lanes, and their number would change sums.

@@ -2,8 +2,7 @@
  * sampler.h: plays rollouts in lanes, which are divided among the processes of a run and among threads with their own
  * caches.
  */
-#ifndef TRAINER_SAMPLER_H
-#define TRAINER_SAMPLER_H
+#pragma once
 
 #include "rollout/rollouts.h"
 #include "support/ranks.h"
@@ -35,5 +34,3 @@ struct sampler_job {
  * Plays the started rows. On return every process has all results. Returns TRAINER_ENUMERIC if the network overflowed.
  */
 enum trainer_status sampler_play(struct sampler *sampler, struct sampler_job *job, struct trainer_error *err);
-
-#endif

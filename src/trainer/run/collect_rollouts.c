@@ -1,11 +1,124 @@
-/* collect_rollouts.c: see collect_rollouts.h. */
 #include "run/collect_rollouts.h"
 
+#include <string.h>
+
 #include "recipe/recipe_needs.h"
-#include "run/greedy_baseline.h"
-#include "run/prefix_values.h"
+#include "run/run.h"
 #include "run/shared_beginnings.h"
+#include "run/side_rollouts.h"
+#include "run/side_rows.h"
 #include "support/rng.h"
+
+/* The value of a rollout's prefixes, estimated by continuations: how often the policy succeeds when it
+ * continues from the prefix (VinePPO, arXiv 2410.01679). */
+
+/* Continuation k from boundary b of a row. Continuations are numbered and played in this order. */
+struct prefix {
+    size_t row;
+    int32_t b, k;
+};
+
+static void step_on(const struct trainer_rollouts *r, int32_t continuations, struct prefix *at)
+{
+    if (++at->k < continuations)
+        return;
+    at->k = 0;
+    if (++at->b > r->n_turns[at->row]) {
+        at->b = 0;
+        at->row++;
+    }
+}
+
+/* Fills the side rollouts with continuations, starting at *at and up to row `end`, and moves *at past the last one. */
+static void add_continuations(struct run *run, int32_t continuations, uint64_t seed, size_t end, struct prefix *at)
+{
+    const struct trainer_rollouts *r = run->rollouts;
+    run->side->n = 0;
+    while (run->side->n < run->side->capacity && at->row < end) {
+        uint64_t place = at->row * ROLLOUT_VALUES + (uint64_t)at->b;
+        rollouts_add_continued(run->side, &run->recipe->tasks[r->task[at->row]].env, r, at->row, (size_t)r->boundary[place],
+                               trainer_seed(seed, 'c', place * (uint64_t)continuations + (uint64_t)at->k));
+        step_on(r, continuations, at);
+    }
+}
+
+/*
+ * Plays the continuations of all prefixes of rows [first, first+n), the rows of one task, in as many rounds as
+ * necessary.
+ */
+static enum trainer_status continue_rows(struct run *run, size_t first, size_t n, int32_t continuations, uint64_t seed,
+                                         struct sampler_job job, struct trainer_iteration *metrics, struct trainer_error *err)
+{
+    struct trainer_rollouts *r = run->rollouts;
+    struct prefix next = {first, 0, 0}, at = next;
+    enum trainer_status status = TRAINER_OK;
+    memset(r->value + first * ROLLOUT_VALUES, 0, n * ROLLOUT_VALUES * sizeof *r->value);
+    job.rollouts = run->side;
+    job.values = false;
+    while (next.row < first + n && status == TRAINER_OK) {
+        add_continuations(run, continuations, seed, first + n, &next);
+        status = sampler_play(&run->sampler, &job, err);
+        metrics->gain_s += job.generation_s;
+        metrics->gain_tokens += job.fed;
+        for (size_t i = 0; i < run->side->n && status == TRAINER_OK; i++) {
+            r->value[at.row * ROLLOUT_VALUES + (size_t)at.b] += (run->side->reward[i] > 0 ? 1.0 : 0.0) / continuations;
+            step_on(r, continuations, &at);
+        }
+    }
+    return status;
+}
+
+/* Called after the rows were played. Overwrites run->rollouts->value of the tasks that use continuations. job: the
+ * sampler's job for the rows themselves. Adds to the time and tokens of gains in *metrics. */
+static enum trainer_status prefix_values(struct run *run, int32_t iteration, const struct sampler_job *job,
+                                         struct trainer_iteration *metrics, struct trainer_error *err)
+{
+    const struct trainer_recipe *recipe = run->recipe;
+    const struct trainer_rollouts *r = run->rollouts;
+    uint64_t seed = trainer_seed(recipe->seed, 'v', (uint64_t)iteration);
+    enum trainer_status status = TRAINER_OK;
+    for (size_t first = 0, end; first < r->n && status == TRAINER_OK; first = end) {
+        int32_t task = r->task[first];
+        for (end = first; end < r->n && r->task[end] == task; end++)
+            continue;
+        if (side_continues(recipe, task))
+            status = continue_rows(run, first, end - first, recipe->tasks[task].algorithm.prefix.continuations, seed, *job,
+                                   metrics, err);
+    }
+    return status;
+}
+
+/* ---- remax's baseline: it subtracts the outcome of each question's greedy rollout (arXiv 2310.10505) ---- */
+
+/* Plays one greedy rollout of each question of the plan, and sets the baseline of the plan's rows, which begin at
+ * `first` in run->rollouts. job: the sampler's job for the rows themselves. Adds to *metrics.
+ * A greedy rollout has its own random stream for the tool, as in an evaluation, which differs from those of all rows of
+ * the group. */
+static enum trainer_status greedy_baseline(struct run *run, const struct rollouts_plan *plan, size_t first,
+                                           const struct sampler_job *job, struct trainer_iteration *metrics,
+                                           struct trainer_error *err)
+{
+    struct trainer_rollouts *r = run->rollouts;
+    struct rollouts_plan one = *plan;
+    struct sampler_job greedy = *job;
+    double before = metrics->greedy_reward * (double)metrics->n_greedy, sum = 0;
+    one.group_size = 1;
+    one.sizes = NULL;
+    one.noise_seed = trainer_seed(plan->noise_seed, 'g', (uint64_t)plan->task);
+    greedy.temperature = 0;
+    enum trainer_status status = side_play(run, &one, greedy, metrics, err);
+    if (status != TRAINER_OK)
+        return status;
+    for (size_t i = first; i < r->n; i++)
+        r->baseline[i] = run->side->reward[rollouts_question(r, i)];
+    for (size_t q = 0; q < run->side->n; q++)
+        sum += run->side->reward[q];
+    metrics->n_greedy += run->side->n;
+    metrics->greedy_reward = (before + sum) / (double)metrics->n_greedy;
+    return TRAINER_OK;
+}
+
+/* ---- the first step of an iteration ---- */
 
 /*
  * Questions and noise are functions of (seed, iteration), never of a generator that keeps its state, so trials that

@@ -1,6 +1,5 @@
 /* collect_rollouts.h: the first step of an iteration: play its rollouts. */
-#ifndef TRAINER_COLLECT_ROLLOUTS_H
-#define TRAINER_COLLECT_ROLLOUTS_H
+#pragma once
 
 #include "run/run.h"
 
@@ -10,5 +9,3 @@
  * them, because they are used to compare rows of different algorithms.
  */
 enum trainer_status run_collect(struct run *run, int32_t iteration, struct trainer_iteration *metrics, struct trainer_error *err);
-
-#endif

@@ -1,4 +1,3 @@
-/* credit_rollouts.c: see credit_rollouts.h. */
 #include "run/credit_rollouts.h"
 
 #include <math.h>

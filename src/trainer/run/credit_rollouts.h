@@ -1,6 +1,5 @@
 /* credit_rollouts.h: the second step of an iteration: from rollouts to advantages. */
-#ifndef TRAINER_CREDIT_ROLLOUTS_H
-#define TRAINER_CREDIT_ROLLOUTS_H
+#pragma once
 
 #include "run/run.h"
 
@@ -9,5 +8,3 @@
  * the task's algorithm, and fills the metrics of rollouts and credit.
  */
 enum trainer_status run_credit(struct run *run, int32_t iteration, struct trainer_iteration *metrics, struct trainer_error *err);
-
-#endif

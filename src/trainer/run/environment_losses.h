@@ -2,8 +2,7 @@
  * environment_losses.h: the loss of each environment of a mixed run. A run with one environment allocates nothing, because
  * its loss is that of the run.
  */
-#ifndef TRAINER_ENVIRONMENT_LOSSES_H
-#define TRAINER_ENVIRONMENT_LOSSES_H
+#pragma once
 
 #include <trainer/train.h>
 
@@ -36,5 +35,3 @@ enum trainer_status environment_losses_add(struct environment_losses *losses, co
 /* Divides the sums of an iteration by the numbers of updates, and prepares for the next iteration. */
 void environment_losses_end(struct environment_losses *losses, const struct trainer_recipe *recipe,
                             struct trainer_part env[TRAINER_ENVS_MAX]);
-
-#endif

@@ -1,4 +1,3 @@
-/* gradient_trace.c: see gradient_trace.h. */
 #include "run/gradient_trace.h"
 
 #include <stdio.h>

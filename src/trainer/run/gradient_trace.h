@@ -8,8 +8,7 @@
  * is not looked at any more. No network pass is repeated, no judge is asked, and nothing of the run changes: neither its
  * rollouts nor its random numbers nor its state.
  */
-#ifndef TRAINER_GRADIENT_TRACE_H
-#define TRAINER_GRADIENT_TRACE_H
+#pragma once
 
 #include "run/run.h"
 
@@ -25,5 +24,3 @@ enum trainer_status gradient_trace_look(struct run *run, int32_t iteration, stru
  * reports no setting.
  */
 void gradient_trace_report(const struct run *run, struct trainer_event *event);
-
-#endif

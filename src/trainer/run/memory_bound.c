@@ -1,4 +1,3 @@
-/* memory_bound.c: see memory_bound.h. */
 #include "run/memory_bound.h"
 
 #include "learn/learner.h"

@@ -1,6 +1,5 @@
 /* memory_bound.h: how much memory a run needs at most, and whether its budget allows that. */
-#ifndef TRAINER_MEMORY_BOUND_H
-#define TRAINER_MEMORY_BOUND_H
+#pragma once
 
 #include <trainer/train.h>
 
@@ -15,5 +14,3 @@ size_t memory_bound_largest_batch(const struct trainer_recipe *recipe);
  * instead of crash. Called before anything is allocated or trained.
  */
 enum trainer_status memory_bound_check(const struct trainer_recipe *recipe, struct trainer_error *err);
-
-#endif

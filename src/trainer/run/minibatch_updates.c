@@ -1,6 +1,4 @@
 /*
- * minibatch_updates.c: see minibatch_updates.h.
- *
  * Rows are shuffled again in each epoch, with a seed that depends on the iteration and the epoch, and cut into
  * minibatches. Shuffling mixes questions, because a minibatch of a single group would only push one answer against its
  * siblings. Old log-probs are computed before the first update of the iteration, because the clip range limits the

@@ -1,6 +1,5 @@
 /* off_policy_correction.h: the third step of an iteration: correct for rollouts that the learner did not sample. */
-#ifndef TRAINER_OFF_POLICY_CORRECTION_H
-#define TRAINER_OFF_POLICY_CORRECTION_H
+#pragma once
 
 #include "run/run.h"
 
@@ -17,5 +16,3 @@ enum trainer_status run_correct(struct run *run, struct trainer_iteration *metri
  */
 enum trainer_status correction_weigh(const struct trainer_recipe *recipe, struct trainer_rollouts *rollouts,
                                      struct workspace *workspace, struct trainer_error *err);
-
-#endif

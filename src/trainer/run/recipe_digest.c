@@ -1,4 +1,3 @@
-/* recipe_digest.c: see recipe_digest.h. */
 #include "run/recipe_digest.h"
 
 #include <stdlib.h>

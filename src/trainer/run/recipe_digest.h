@@ -1,6 +1,5 @@
 /* recipe_digest.h: a digest that shows whether two recipes give the same results. */
-#ifndef TRAINER_RECIPE_DIGEST_H
-#define TRAINER_RECIPE_DIGEST_H
+#pragma once
 
 #include <trainer/recipe.h>
 
@@ -9,5 +8,3 @@
  * for activations, and texts for people are left out.
  */
 uint64_t recipe_digest(const struct trainer_recipe *recipe);
-
-#endif

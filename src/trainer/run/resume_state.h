@@ -8,8 +8,7 @@
  * have the same bytes as in memory, so only the same program on the same kind of machine can read the file; to give a
  * policy to others, write a checkpoint.
  */
-#ifndef TRAINER_RESUME_STATE_H
-#define TRAINER_RESUME_STATE_H
+#pragma once
 
 #include "run/run.h"
 
@@ -22,5 +21,3 @@ enum trainer_status resume_state_save(struct run *run, const char *path, int32_t
  * TRAINER_EINVAL for the state of another recipe.
  */
 enum trainer_status resume_state_load(struct run *run, const char *path, int32_t *iterations, struct trainer_error *err);
-
-#endif

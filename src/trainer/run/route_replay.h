@@ -2,8 +2,7 @@
  * route_replay.h: routes of a mixture of experts: the routes that the sampler and the learner recorded, and the routes
  * that an update replays.
  */
-#ifndef TRAINER_ROUTE_REPLAY_H
-#define TRAINER_ROUTE_REPLAY_H
+#pragma once
 
 #include "learn/learner.h"
 #include "learn/minibatch.h"
@@ -42,5 +41,3 @@ const uint16_t *routing_of(struct routing *routing, const struct trainer_recipe 
  * even.
  */
 double routing_load(const struct trainer_recipe *recipe, const struct trainer_rollouts *r);
-
-#endif

@@ -3,8 +3,7 @@
  * collect_rollouts.h, credit_rollouts.h, off_policy_correction.h and minibatch_updates.h; training.c calls them in that
  * order.
  */
-#ifndef TRAINER_RUN_H
-#define TRAINER_RUN_H
+#pragma once
 
 #include "credit/credit.h"
 #include "learn/learner.h"
@@ -58,5 +57,3 @@ struct run {
  */
 enum trainer_status run_open(struct run *run, struct trainer_error *err);
 void run_close(struct run *run);
-
-#endif

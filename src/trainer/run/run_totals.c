@@ -1,4 +1,3 @@
-/* run_totals.c: see run_totals.h. */
 #include "run/run_totals.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 /* run_totals.h: clocks of a run, and sums over its iterations, which the last event reports as means. */
-#ifndef TRAINER_RUN_TOTALS_H
-#define TRAINER_RUN_TOTALS_H
+#pragma once
 
 #include <trainer/train.h>
 
@@ -31,5 +30,3 @@ void run_totals_add(struct run_totals *totals, int32_t iteration, int32_t n_iter
 
 /* Fills the means of TRAINER_EVENT_DONE, but not the final score. */
 void run_totals_report(const struct run_totals *totals, int32_t n_iterations, struct trainer_event *event);
-
-#endif

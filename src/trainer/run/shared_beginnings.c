@@ -1,4 +1,3 @@
-/* shared_beginnings.c: see shared_beginnings.h. */
 #include "run/shared_beginnings.h"
 
 #include <math.h>

@@ -2,8 +2,7 @@
  * shared_beginnings.h: rollouts that branch from a shared beginning (hierarchical_grpo). An episode is played for some
  * turns, after which all its rows continue separately.
  */
-#ifndef TRAINER_SHARED_BEGINNINGS_H
-#define TRAINER_SHARED_BEGINNINGS_H
+#pragma once
 
 #include "run/run.h"
 
@@ -16,5 +15,3 @@ enum trainer_status shared_beginnings_play(struct run *run, const struct rollout
 
 /* Measures the spread of the outcomes of all rows that branch: between the episodes of a group, and within episodes. */
 void shared_beginnings_measure(const struct trainer_rollouts *rollouts, struct trainer_iteration *metrics);
-
-#endif

@@ -1,4 +1,3 @@
-/* side_rollouts.c: see side_rollouts.h. */
 #include "run/side_rollouts.h"
 
 /* Values of the true answer are measured only on rollouts that are trained on. */

@@ -1,9 +1,8 @@
 /*
  * side_rollouts.h: additional rollouts that are played but not trained on, in run->side: the greedy rollouts of
- * greedy_baseline.h, the beginnings of shared_beginnings.h and the continuations of prefix_values.h.
+ * collect_rollouts.c, the beginnings of shared_beginnings.h and the continuations of collect_rollouts.c.
  */
-#ifndef TRAINER_SIDE_ROLLOUTS_H
-#define TRAINER_SIDE_ROLLOUTS_H
+#pragma once
 
 #include "run/run.h"
 
@@ -13,5 +12,3 @@
  */
 enum trainer_status side_play(struct run *run, const struct rollouts_plan *plan, struct sampler_job job,
                               struct trainer_iteration *metrics, struct trainer_error *err);
-
-#endif

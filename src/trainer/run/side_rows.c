@@ -1,4 +1,3 @@
-/* side_rows.c: see side_rows.h. */
 #include "run/side_rows.h"
 
 #include "recipe/recipe_needs.h"

@@ -1,6 +1,5 @@
 /* side_rows.h: how many rows a recipe needs for the rollouts of side_rollouts.h. */
-#ifndef TRAINER_SIDE_ROWS_H
-#define TRAINER_SIDE_ROWS_H
+#pragma once
 
 #include <trainer/recipe.h>
 
@@ -15,5 +14,3 @@ size_t side_rows(const struct trainer_recipe *recipe);
 
 /* Returns the bytes of the side rows. */
 double side_bytes(const struct trainer_recipe *recipe);
-
-#endif

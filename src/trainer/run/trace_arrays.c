@@ -1,4 +1,3 @@
-/* trace_arrays.c: see trace_arrays.h. */
 #include "run/trace_arrays.h"
 
 #include <stdlib.h>

@@ -2,8 +2,7 @@
  * trace_arrays.h: the memory of a gradient trace (gradient_trace.h). A recipe whose settings all have their defaults
  * allocates none.
  */
-#ifndef TRAINER_TRACE_ARRAYS_H
-#define TRAINER_TRACE_ARRAYS_H
+#pragma once
 
 #include "credit/credit.h"
 #include "recipe/recipe_variants.h"
@@ -42,5 +41,3 @@ double trace_arrays_bytes(const struct trainer_recipe *recipe);
 enum trainer_status trace_arrays_open(struct gradient_trace **trace, const struct trainer_recipe *recipe,
                                       struct trainer_error *err);
 void trace_arrays_close(struct gradient_trace *trace);
-
-#endif

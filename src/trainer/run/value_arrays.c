@@ -1,4 +1,3 @@
-/* value_arrays.c: see value_arrays.h. */
 #include "run/value_arrays.h"
 
 #include <math.h>

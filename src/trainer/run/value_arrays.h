@@ -2,8 +2,7 @@
  * value_arrays.h: memory for the values of a value head, from sampling to update. Rollouts and minibatch point to these
  * arrays; a policy without a value head does not allocate them.
  */
-#ifndef TRAINER_VALUE_ARRAYS_H
-#define TRAINER_VALUE_ARRAYS_H
+#pragma once
 
 #include "learn/minibatch.h"
 #include "rollout/rollouts.h"
@@ -19,5 +18,3 @@ enum trainer_status value_arrays_open(void **memory, const struct trainer_recipe
 
 /* Measures how well the values at sampling predicted the returns. */
 void value_arrays_measure(const struct trainer_rollouts *rollouts, struct trainer_iteration *metrics);
-
-#endif

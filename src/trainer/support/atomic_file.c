@@ -1,4 +1,3 @@
-/* atomic_file.c: see atomic_file.h. */
 #include "support/atomic_file.h"
 
 #include <errno.h>

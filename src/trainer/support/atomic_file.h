@@ -2,8 +2,7 @@
  * atomic_file.h: replaces files atomically: a file is written under another name, synced and renamed, so that a reader
  * finds the old file or the new one, never a part.
  */
-#ifndef TRAINER_ATOMIC_FILE_H
-#define TRAINER_ATOMIC_FILE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -32,5 +31,3 @@ unsigned char *atomic_file_read(const char *path, const char *what, const struct
 
 /* Reads the first n bytes of a regular file to head. Returns the errors of atomic_file_read. */
 enum trainer_status atomic_file_head(const char *path, const char *what, void *head, size_t n, struct trainer_error *err);
-
-#endif

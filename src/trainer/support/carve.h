@@ -2,8 +2,7 @@
  * carve.h: divides one block of memory into arrays. With a NULL base it only computes the size: the same function
  * computes a block's size and lays it out, so that size and layout cannot disagree.
  */
-#ifndef TRAINER_CARVE_H
-#define TRAINER_CARVE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ static inline void *carve_block(size_t bytes)
         ((uint64_t *)block)[i] = 0;
     return block;
 }
-
-#endif

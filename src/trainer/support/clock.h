@@ -1,6 +1,5 @@
 /* clock.h: seconds of wall time. */
-#ifndef TRAINER_CLOCK_H
-#define TRAINER_CLOCK_H
+#pragma once
 
 #include <time.h>
 
@@ -10,5 +9,3 @@ static inline double clock_now(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* error.h: how the trainer's functions fail: a status, and a message for a person. */
-#ifndef TRAINER_ERROR_H
-#define TRAINER_ERROR_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -28,5 +27,3 @@ static inline double trainer_std(double n, double sum, double square)
 {
     return n > 1 ? sqrt(fmax(0, square - sum * sum / n) / (n - 1)) : 0;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* judged_iterations.h: how long adca asks its judge. */
-#ifndef TRAINER_JUDGED_ITERATIONS_H
-#define TRAINER_JUDGED_ITERATIONS_H
+#pragma once
 
 #include <trainer/recipe.h>
 
@@ -13,5 +12,3 @@ static inline int64_t judged_iterations(const struct trainer_task *task)
     int64_t asked = (int64_t)task->algorithm.prm_epochs * task->pool;
     return asked > 0 ? (asked + task->questions - 1) / task->questions : task->algorithm.prm_steps;
 }
-
-#endif

@@ -1,4 +1,3 @@
-/* markers.c: see markers.h. */
 #include "support/markers.h"
 
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /* markers.h: parses the words of a recipe's algorithm.episodes.markers, which are searched for in a text of tokens. */
-#ifndef TRAINER_MARKERS_H
-#define TRAINER_MARKERS_H
+#pragma once
 
 #include <trainer/env.h>
 
@@ -20,5 +19,3 @@ bool markers_read(struct markers *markers, const char *text);
 
 /* Returns the first word that is not a token of the world, or NULL. */
 const char *markers_unknown(const struct markers *markers, const struct trainer_world *world);
-
-#endif

@@ -1,4 +1,3 @@
-/* ordered_sum.c: see ordered_sum.h. */
 #include "support/ordered_sum.h"
 
 #include <string.h>

@@ -6,8 +6,7 @@
  * same bits for any number of processes. The sum is sent in segments: the second rank adds to the first segment while
  * the first rank works on the next one.
  */
-#ifndef TRAINER_ORDERED_SUM_H
-#define TRAINER_ORDERED_SUM_H
+#pragma once
 
 #include "support/ranks.h"
 
@@ -16,5 +15,3 @@
  * numbers; the other lanes are undefined. Each rank must fill in only the lanes that ranks_lanes gives it.
  */
 enum trainer_status ordered_sum(struct ranks *ranks, size_t n_lanes, size_t n, float *lanes, struct trainer_error *err);
-
-#endif

@@ -1,4 +1,3 @@
-/* ranks.c: see ranks.h. */
 #include "support/ranks.h"
 
 #include <stdio.h>

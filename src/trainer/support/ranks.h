@@ -7,8 +7,7 @@
  *
  * A NULL struct ranks, or one without a communicator, means a single process, for which these functions do nothing.
  */
-#ifndef TRAINER_RANKS_H
-#define TRAINER_RANKS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -67,5 +66,3 @@ enum trainer_status ranks_leave(struct ranks *ranks, enum trainer_status status,
 enum trainer_status ranks_meet(struct ranks *ranks, enum trainer_status status, const struct trainer_error *mine,
                                struct trainer_error *err);
 enum trainer_status ranks_lost(struct ranks *ranks, struct trainer_error *err);
-
-#endif

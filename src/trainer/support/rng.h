@@ -3,8 +3,7 @@
  * of the recipe's seed and an index and never of earlier draws. Therefore neither the order of work nor the number of
  * threads changes the random numbers.
  */
-#ifndef TRAINER_RNG_H
-#define TRAINER_RNG_H
+#pragma once
 
 #include <stdint.h>
 
@@ -44,5 +43,3 @@ static inline int32_t trainer_rng_below(struct trainer_rng *rng, int32_t n)
 {
     return (int32_t)(((trainer_rng_next(rng) >> 32) * (uint64_t)n) >> 32);
 }
-
-#endif

@@ -1,6 +1,4 @@
 /*
- * roles.c: see roles.h.
- *
  * prime-rl selects tokens of messages behind the policy's first token. In the trainer's environments system and user speak
  * before it only, so a weight for them would change nothing, and it is refused.
  */

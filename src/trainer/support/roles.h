@@ -1,6 +1,5 @@
 /* roles.h: parses a recipe's algorithm.echo.roles, the weights of messages by role. */
-#ifndef TRAINER_ROLES_H
-#define TRAINER_ROLES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -9,5 +8,3 @@
  * role that is listed twice, or a role whose messages are never trained on.
  */
 const char *roles_read(const char *text, double *tool);
-
-#endif

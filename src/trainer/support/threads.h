@@ -1,6 +1,5 @@
 /* threads.h: OpenMP's threads, or one thread if the compiler does not support OpenMP. */
-#ifndef TRAINER_THREADS_H
-#define TRAINER_THREADS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -43,5 +42,3 @@ static inline int threads_mine(void)
     return 0;
 #endif
 }
-
-#endif

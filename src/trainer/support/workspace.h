@@ -1,6 +1,5 @@
 /* workspace.h: scratch memory for the core's kernels, which require it from their caller. */
-#ifndef TRAINER_WORKSPACE_H
-#define TRAINER_WORKSPACE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -31,5 +30,3 @@ void workspace_free(struct workspace *workspace);
         while (workspace_grow((workspace), (status)))                                                                            \
             (status) = (call);                                                                                                   \
     } while (0)
-
-#endif
