@@ -15,6 +15,9 @@
 /* A trial that fails this often on fresh seeds is left alone. */
 enum { FAILURES_MAX = 3 };
 
+/* Neighbours say what a run of a proposed setting is worth, so that this part of the runs, a tenth, is enough to learn the noise. */
+enum { LAST_SHARE = 10 };
+
 static int load(struct lineage_evidence *evidence, struct lineage_store *store, const char *exp_id, size_t runs_max)
 {
     struct lineage_error err;
@@ -63,8 +66,13 @@ bool rerun_is_due(const struct night *night)
 {
     const struct trial_list *list = &night->list;
     const char *parent = json_string_value(json_object_get(list->sweep.root, "parent"));
-    bool builds = night->planning.on || (parent && strcmp(parent, "base") != 0);
-    return night->reruns.confirm && builds && 3 * list->n_again + 2 < 2 * first_runs(list, night->planning.on);
+    const size_t budget = rerun_budget(night), first = first_runs(list, night->planning.on);
+    if (!night->reruns.confirm)
+        return false;
+    if (night->planning.planner || (parent && strcmp(parent, "base") != 0))
+        return 3 * list->n_again + 2 < 2 * first;
+    return night->planning.on &&
+           (budget == SIZE_MAX ? LAST_SHARE * list->n_again < first : LAST_SHARE * rerun_runs_left(night) <= budget);
 }
 
 /* Trials of other sweeps and people cannot run again here, so they are passed over. */

@@ -1,5 +1,6 @@
 /*
  * Expected improvement (Mockus 1978; Jones, Schonlau, Welch 1998) over the best mean among the settings that were tried,
+ * times what one noisy run can say about a setting (Huang et al. 2006, "Global optimization of stochastic black-box systems"),
  * times the probability that a trial does not fail (Gardner et al. 2014, "Bayesian optimization with inequality
  * constraints"), which a second process learns from which trials failed. Running trials count as if they had ended with the
  * mean that is expected of them (Ginsbourger, Le Riche, Carraro 2010, the kriging believer), so that workers that ask at the
@@ -244,9 +245,10 @@ static double log_room(const struct search *search, const double *z)
 static double merit_of(struct search *search, const double *z)
 {
     static const double caution = 4, small = 0.03;
-    double mean, deviation, merit;
+    double mean, deviation, merit, noise = search->value.noise * search->value.variance;
     gaussian_predict(&mean, &deviation, &search->value, z);
     merit = log_improvement((search->best - mean) / deviation) + propose_log(deviation);
+    merit += propose_log(fmax(1 - sqrt(noise / (noise + deviation * deviation)), 1e-12));
     if (search->can_fail) {
         gaussian_predict(&mean, &deviation, &search->failure, z);
         double chance = propose_normal_cdf(-mean / sqrt(deviation * deviation + 0.01));

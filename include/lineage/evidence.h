@@ -177,7 +177,9 @@ struct lineage_evidence {
  *
  * Expected values. The trials' true means are taken as normal, with a middle and a variance that are estimated from all means by
  * their precision (DerSimonian and Laird 1986), without those that are far worse than most; the expected value is the posterior mean
- * (Efron and Morris 1973, J. Am. Stat. Assoc. 68:117). So one lucky run does not win against ten good ones. Until the noise is measured well, a
+ * (Efron and Morris 1973, J. Am. Stat. Assoc. 68:117). So one lucky run does not win against ten good ones. Where something ran again and
+ * the means follow the trials' numbers (at most 8 parameters that differ; texts part the trials), a setting is drawn to what its neighbours
+ * say instead of to the middle. Until the noise is measured well, a
  * guess counts like PRIOR_FREEDOM degrees of freedom.
  *
  * Collects the runs of every trial of the store and judges each against the best one. The noise is the one that the

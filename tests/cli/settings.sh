@@ -303,6 +303,27 @@ must_run append -C close --status discard --core-metric 1.3 --param x=0.95 --par
 must_run settings -C close --format tsv
 must_equal '3 1.0 2 0' "$(grep '^x=1	' out | cut -f 3,4 | tr '\t' ' ') $(grep '^x=0.95	' out | cut -f 3,7 | tr '\t' ' ')"
 
+# Where scores follow a number, neighbours count: a single lucky run far from the others does not win. Texts have no neighbours.
+awk 'BEGIN {
+    for (i = 0; i < 16; i++) {
+        x = i / 15
+        score = i == 12 ? -0.2 : 4 * (x - 0.4) * (x - 0.4) + (i * 7 % 5 - 2) / 12
+        printf "{\"status\": \"discard\", \"core_metric\": %.4f, \"params\": {\"x\": %.4f, \"seed\": 1}}\n", score, x
+    }
+    split("0 0.6 0.2667 0.2 1 1.3", again, " ")
+    for (i = 1; i < 6; i += 2)
+        printf "{\"status\": \"discard\", \"core_metric\": %s, \"params\": {\"x\": %.4f, \"seed\": 2}}\n", again[i + 1], again[i]
+}' >smooth.jsonl
+sed 's/"x": \([0-9.]*\)/"x": "t\1"/' smooth.jsonl >texts.jsonl
+for kind in smooth texts; do
+    must_run init $kind --direction lower
+    must_run append -C $kind --json $kind.jsonl
+done
+must_run best -C smooth --format json
+must_equal 0.3333 "$(json params.x)" 'neighbours count'
+must_run best -C texts --format json
+must_equal t0.8000 "$(json params.x)" 'the best run of texts'
+
 # An empty log has no settings.
 must_run init empty --direction lower
 run tried -C empty --param x=1

@@ -344,8 +344,8 @@ static void every_machine_proposes_the_same(void **state)
                                                       [PROPOSE_TPE] = {0.0013221999999999999, 1, 0},
                                                       [PROPOSE_RANDOM] = {4.9003e-05, 1, 0},
                                                       [PROPOSE_GRID] = {1e-05, 1, 0},
-                                                      [PROPOSE_AUTO] = {0.00086861000000000002, 1, 0},
-                                                      [PROPOSE_GP] = {0.00086861000000000002, 1, 0}};
+                                                      [PROPOSE_AUTO] = {3.6004000000000003e-05, 1, 0},
+                                                      [PROPOSE_GP] = {3.6004000000000003e-05, 1, 0}};
     struct night night;
     begin(&night, mixed, 3, 42);
     for (; night.problem.n_past < 30; night.problem.n_past++) {

@@ -22,7 +22,9 @@
 #include "../questions/questions.h"
 #include "shrunk_means.h"
 
-enum { REPLICAS_FROM = 1000, FRESH_FROM = 3, BUCKETS = 4096 };
+enum { REPLICAS_FROM = 1000, FRESH_FROM = 3, BUCKETS = 4096, AXES_MAX = 64 };
+/* Values further apart than this factor are compared by their logarithms. */
+#define MAGNITUDES 20.0
 
 struct row_id {
     const char *exp_id;
@@ -42,13 +44,23 @@ struct setting {
     size_t trial, next; /* next: index + 1 of the next one in the bucket */
 };
 
+/* A parameter of a trial's first row. */
+struct number {
+    size_t trial;
+    uint64_t name, text; /* digests; text: of name and value, 0 for a number */
+    double value;
+};
+
 struct collection {
     struct arena arena;
+    struct number *numbers;
+    struct surface surface;
     struct lineage_evidence_trial *trials;
     struct run *runs; /* in the order of the log */
     struct row_id *ids; /* likewise */
     struct setting *settings;
     size_t n, capacity, n_ids, ids_capacity, n_runs, runs_capacity, n_settings, settings_capacity;
+    size_t n_numbers, numbers_capacity;
     size_t buckets[BUCKETS];
     uint64_t last_seq;
 };
@@ -162,9 +174,25 @@ static bool add_id(struct collection *c, const char *exp_id, size_t trial)
     return copy != NULL;
 }
 
+/* The numbers of the trial at c->n, and a digest of its texts. A seed says nothing about a setting. */
+static bool add_numbers(struct collection *c, const struct lineage_trial *row)
+{
+    bool good = true;
+    for (size_t i = 0; i < row->n_params && good; i++) {
+        const struct lineage_param *p = &row->params[i];
+        if (!lineage_param_is_inherited(p->name) || (!p->text && !isfinite(p->value)))
+            continue;
+        const uint64_t name = setting_digest_mix(0, p->name), text = p->text ? setting_digest_mix(name, p->text) | 1 : 0;
+        good = LIST_ROOM(c->numbers, c->n_numbers, c->numbers_capacity);
+        if (good)
+            c->numbers[c->n_numbers++] = (struct number){c->n, name, text, p->value};
+    }
+    return good;
+}
+
 static bool add_trial(struct collection *c, const struct lineage_trial *row)
 {
-    if (!LIST_ROOM(c->trials, c->n, c->capacity) || !add_id(c, row->exp_id, c->n))
+    if (!LIST_ROOM(c->trials, c->n, c->capacity) || !add_id(c, row->exp_id, c->n) || !add_numbers(c, row))
         return false;
     c->trials[c->n++] =
         (struct lineage_evidence_trial){.exp_id = c->ids[c->n_ids - 1].exp_id, .seq = row->seq, .status = row->status};
@@ -252,6 +280,72 @@ static enum lineage_status collect(struct collection *c, struct lineage_cursor *
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
+/* ---- where the trials are ---- */
+
+/* A parameter that most trials have as a number, and not all the same. */
+struct axis {
+    uint64_t name;
+    double low, high;
+    size_t n;
+};
+
+static struct axis *find_axis(struct axis *axes, size_t *n, uint64_t name)
+{
+    size_t i = 0;
+    while (i < *n && axes[i].name != name)
+        i++;
+    if (i == AXES_MAX)
+        return NULL;
+    if (i == *n)
+        axes[(*n)++] = (struct axis){.name = name, .low = INFINITY, .high = -INFINITY};
+    return &axes[i];
+}
+
+/* From 0 to 1; by its logarithm if it has values of several magnitudes. */
+static double on_axis(const struct axis *axis, double value)
+{
+    const bool is_log = axis->low > 0 && axis->high >= MAGNITUDES * axis->low;
+    return is_log ? log(value / axis->low) / log(axis->high / axis->low) : (value - axis->low) / (axis->high - axis->low);
+}
+
+/* Finds the parameters that may say which trials are near each other. Returns false when out of memory. */
+static bool find_surface(struct collection *c)
+{
+    struct axis axes[AXES_MAX];
+    size_t n = 0, n_used = 0;
+    struct surface *surface = &c->surface;
+    for (size_t i = 0; i < c->n_numbers; i++) {
+        struct axis *axis = c->numbers[i].text ? NULL : find_axis(axes, &n, c->numbers[i].name);
+        if (!axis && !c->numbers[i].text)
+            return true;
+        if (!axis)
+            continue;
+        axis->low = fmin(axis->low, c->numbers[i].value);
+        axis->high = fmax(axis->high, c->numbers[i].value);
+        axis->n++;
+    }
+    for (size_t k = 0; k < n; k++)
+        if (2 * axes[k].n > c->n && axes[k].high > axes[k].low)
+            axes[n_used++] = axes[k];
+    if (!n_used || n_used > SURFACE_PARAMS_MAX)
+        return true;
+    surface->z = calloc(c->n, sizeof *surface->z);
+    surface->group = calloc(c->n, sizeof *surface->group);
+    if (!surface->z || !surface->group)
+        return false;
+    for (size_t i = 0; i < c->n * n_used; i++)
+        surface->z[i / n_used][i % n_used] = (double)NAN;
+    for (size_t i = 0; i < c->n_numbers; i++) {
+        const struct number *number = &c->numbers[i];
+        surface->group[number->trial] += number->text;
+        for (size_t k = 0; k < n_used && !number->text; k++)
+            if (axes[k].name == number->name)
+                surface->z[number->trial][k] = on_axis(&axes[k], number->value);
+    }
+    surface->n_params = n_used;
+    return true;
+}
+
 /* ---- noise ---- */
 
 static enum lineage_status estimate_from_replicas(struct lineage_noise *noise, struct lineage_store *store, uint64_t last_seq,
@@ -309,7 +403,8 @@ static void judge_trial(const struct lineage_evidence *evidence, struct lineage_
 
 bool lineage_evidence_judge(struct lineage_evidence *evidence)
 {
-    if (!evidence_expect(evidence))
+    const struct collection *c = evidence->memory;
+    if (!evidence_expect(evidence, c ? &c->surface : NULL))
         return false;
     for (size_t i = 0; i < evidence->n; i++)
         evidence->trials[i].is_best = i == evidence->best;
@@ -367,6 +462,9 @@ static void release(struct collection *c)
     arena_release(&c->arena);
     free(c->trials);
     free(c->runs);
+    free(c->numbers);
+    free(c->surface.z);
+    free(c->surface.group);
     free(c->ids);
     free(c->settings);
     free(c);
@@ -390,7 +488,7 @@ static enum lineage_status load(struct lineage_evidence *evidence, struct lineag
                                                     .runs_max = rule ? rule->runs_max : 0,
                                                     .higher = config->direction == LINEAGE_HIGHER};
     if (status == LINEAGE_OK)
-        status = sum_runs(evidence, c) ? find_top(evidence, c, store, err) : store_no_memory(err);
+        status = sum_runs(evidence, c) && find_surface(c) ? find_top(evidence, c, store, err) : store_no_memory(err);
     if (status == LINEAGE_OK)
         status = find_noise(evidence, store, c->last_seq, err);
     if (status == LINEAGE_OK && !lineage_evidence_judge(evidence))

@@ -151,7 +151,7 @@ static double answer_certainty(const struct lineage_evidence *evidence)
     return sure;
 }
 
-bool evidence_expect(struct lineage_evidence *evidence)
+bool evidence_expect(struct lineage_evidence *evidence, const struct surface *surface)
 {
     double middle, spread, inverse = 0;
     bool again = false;
@@ -171,6 +171,8 @@ bool evidence_expect(struct lineage_evidence *evidence)
         trial->expected = share < 1 ? middle + share * (trial->runs.mean - middle) : trial->runs.mean;
         trial->doubt = sqrt(truth * (1 - share));
     }
+    if (again && surface && surface->n_params && !surface_expect(evidence, surface, middle, FAR_OUTSIDE * spread, truth, noise))
+        return false;
     evidence->best = best_of(evidence, true, evidence->n);
     evidence->answer = best_of(evidence, false, evidence->n);
     evidence->second = best_of(evidence, false, evidence->answer);

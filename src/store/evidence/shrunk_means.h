@@ -3,8 +3,11 @@
 
 #include <lineage/evidence.h>
 
-/* Sets expected and doubt of each trial, best, answer, second and sure. Returns false when out of memory. */
-bool evidence_expect(struct lineage_evidence *evidence);
+#include "surface.h"
+
+/* Sets expected and doubt of each trial, best, answer, second and sure. surface: NULL if neighbours say nothing. Returns false when out of
+ * memory. */
+bool evidence_expect(struct lineage_evidence *evidence, const struct surface *surface);
 
 /* Whether the best of the kept trials ran once, far outside of all others, so that nothing is proven by being better. */
 bool evidence_best_is_stray(const struct lineage_evidence *evidence);

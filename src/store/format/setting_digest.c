@@ -8,7 +8,7 @@
 #include <lineage/text.h>
 #include <lineage/trial.h>
 
-static uint64_t mix(uint64_t digest, const char *text)
+uint64_t setting_digest_mix(uint64_t digest, const char *text)
 {
     return XXH3_64bits_withSeed(text, strlen(text) + 1, digest);
 }
@@ -37,7 +37,8 @@ bool setting_digest(struct setting_digest *digest, const struct lineage_trial *r
     if (!declares_seed(row)) /* most rows: nothing else is computed for them */
         return false;
     uint64_t setting =
-        mix_piece(mix_piece(mix(mix(0, row->specialist), row->hypothesis), row->notes, "program "), row->notes, "commit ");
+        mix_piece(mix_piece(setting_digest_mix(setting_digest_mix(0, row->specialist), row->hypothesis), row->notes, "program "),
+                  row->notes, "commit ");
     uint64_t seeds = 0;
     bool other = false;
     for (size_t i = 0; i < row->n_params; i++) {
@@ -45,7 +46,8 @@ bool setting_digest(struct setting_digest *digest, const struct lineage_trial *r
         const bool is_seed = lineage_param_is_seed(p->name);
         uint64_t *to = is_seed ? &seeds : &setting;
         if (strcmp(p->name, "proposer") != 0) /* a sum, because writers order parameters as they like */
-            *to += mix(mix(0, p->name), p->text ? p->text : lineage_number_format(number, p->value));
+            *to +=
+                setting_digest_mix(setting_digest_mix(0, p->name), p->text ? p->text : lineage_number_format(number, p->value));
         other = other || !is_seed;
     }
     *digest = (struct setting_digest){setting, setting ^ (seeds | 1)};

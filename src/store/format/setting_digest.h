@@ -13,3 +13,6 @@ struct setting_digest {
 
 /* Returns false if the row declares no seed, or no other parameter. */
 bool setting_digest(struct setting_digest *digest, const struct lineage_trial *row);
+
+/* A digest of the text, and of what has the digest. */
+uint64_t setting_digest_mix(uint64_t digest, const char *text);
