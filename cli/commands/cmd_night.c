@@ -249,14 +249,14 @@ static bool read_planning(struct night_options *o)
     return true;
 }
 
-/* A proposer gets two thirds of the runs that the list leaves, if trials run again. */
+/* A proposer gets the runs that the list leaves, but for those of trials that run again. */
 static void share_runs(struct night *night)
 {
     struct propose_plan *plan = &night->list.sweep.plan;
     const size_t runs = night->reruns.runs, listed = night->list.sweep.n;
     if (!night->planning.on || !runs)
         return;
-    const size_t left = runs > listed ? runs - listed : 0, most = night->reruns.confirm ? (2 * left + 2) / 3 : left;
+    const size_t left = runs > listed ? runs - listed : 0, most = left - rerun_reserve(night, left);
     if (!plan->trials || plan->trials > most)
         plan->trials = most;
 }

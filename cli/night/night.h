@@ -84,3 +84,6 @@ const char *const *night_slot_environment(const struct night *night, size_t slot
 void rerun_decide(char *text, size_t size, struct lineage_store *store, size_t runs_max,
                   const struct lineage_replicate *replicate, struct lineage_trial *row, struct lineage_append_options *options,
                   char top_id[256]);
+
+/* How many of the runs that a proposer has are for trials that run again. */
+size_t rerun_reserve(const struct night *night, size_t runs);

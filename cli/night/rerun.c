@@ -15,9 +15,6 @@
 /* A trial that fails this often on fresh seeds is left alone. */
 enum { FAILURES_MAX = 3 };
 
-/* Neighbours say what a run of a proposed setting is worth, so that this part of the runs, a tenth, is enough to learn the noise. */
-enum { LAST_SHARE = 10 };
-
 static int load(struct lineage_evidence *evidence, struct lineage_store *store, const char *exp_id, size_t runs_max)
 {
     struct lineage_error err;
@@ -62,17 +59,28 @@ size_t rerun_runs_left(const struct night *night)
     return budget > used ? budget - used : 0;
 }
 
+/* Neighbours say what a run of a proposed setting is worth, so that this part of the runs, a tenth and two, is enough to learn the noise. */
+enum { LAST_SHARE = 10 };
+
+static bool builds(const struct night *night)
+{
+    const char *parent = json_string_value(json_object_get(night->list.sweep.root, "parent"));
+    return night->planning.planner || (parent && strcmp(parent, "base") != 0);
+}
+
+size_t rerun_reserve(const struct night *night, size_t runs)
+{
+    const size_t last = runs / LAST_SHARE + 2;
+    return !night->reruns.confirm ? 0 : builds(night) || last > runs / 3 ? runs / 3 : last;
+}
+
 bool rerun_is_due(const struct night *night)
 {
-    const struct trial_list *list = &night->list;
-    const char *parent = json_string_value(json_object_get(list->sweep.root, "parent"));
-    const size_t budget = rerun_budget(night), first = first_runs(list, night->planning.on);
+    const size_t again = night->list.n_again, first = first_runs(&night->list, night->planning.on);
     if (!night->reruns.confirm)
         return false;
-    if (night->planning.planner || (parent && strcmp(parent, "base") != 0))
-        return 3 * list->n_again + 2 < 2 * first;
-    return night->planning.on &&
-           (budget == SIZE_MAX ? LAST_SHARE * list->n_again < first : LAST_SHARE * rerun_runs_left(night) <= budget);
+    return builds(night) ? 3 * again + 2 < 2 * first
+                         : night->planning.on && rerun_budget(night) == SIZE_MAX && LAST_SHARE * again + 2 < first;
 }
 
 /* Trials of other sweeps and people cannot run again here, so they are passed over. */

@@ -12,9 +12,8 @@ size_t rerun_budget(const struct night *night);
 /* How many of them may still begin. */
 size_t rerun_runs_left(const struct night *night);
 
-/* Whether a trial should run again before the next first run: a share of the runs of a night without an end, or whose later
- * trials start from what is confirmed, and the last runs of one that proposes from ranges. Other nights compare their trials when all
- * have run. */
+/* Whether a trial should run again before the next first run: a share of the runs of a night whose later trials start from what is
+ * confirmed, or which proposes without an end. Other nights compare their trials when all have run. */
 bool rerun_is_due(const struct night *night);
 
 /*
