@@ -85,7 +85,7 @@ cli/cli.h                  *                           include/lineage
 cli/support                *                           include/lineage cli/cli.h
 cli/output                 *                           include/lineage cli/cli.h cli/support
 cli/sign                   signed_head.h user_keys.h   include/lineage cli/cli.h
-cli/propose                propose.h propose_ranges.h propose_past.h propose_answer.h propose_math.h propose_space.h   include/lineage cli/cli.h cli/support cli/output
+cli/propose                propose.h propose_ranges.h propose_past.h propose_answer.h propose_math.h propose_space.h gp.h   include/lineage cli/cli.h cli/support cli/output
 cli/metrics                *                           include/lineage cli/cli.h
 cli/git                    *                           cli/cli.h cli/support cli/trial
 cli/trial                  *                           include/lineage cli/cli.h cli/support cli/output cli/metrics

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/text.h>
+
 #include "commands/night_trainer.h"
 #include "night/night.h"
 #include "night/night_loop.h"
@@ -25,16 +27,16 @@ enum { NIGHT_REQUIREMENTS_MAX = 32, AGENT_TOKENS = 2000000 };
 struct night_options {
     struct cli_session session;
     char *hours, *jobs, *lease, *stop_after, *retry, *method, *planner, *planner_seconds, *trials, *seed, *race, *runs,
-        *confirm_runs;
+        *confirm_runs, *until, *plateau, *notify;
     char **slots, **require;
     char *prune, *sandbox;
     char *agent_endpoint, *agent_model, *agent_key_env, *agent_prompt, *agent_tokens, *agent_command;
-    int list, quiet, report, worker, confirm, no_confirm;
+    int approve, list, quiet, report, worker, confirm, no_confirm;
     char *scheduler, *workers, *gpus, *hosts, *image, **scheduler_options; /* of --submit */
     int print;
     const char *const **environments; /* one environment per slot */
     unsigned retry_labels;
-    const char *again[48 + 2 * NIGHT_REQUIREMENTS_MAX]; /* options to repeat when the night is continued, NULL-terminated */
+    const char *again[64 + 2 * NIGHT_REQUIREMENTS_MAX]; /* options to repeat when the night is continued, NULL-terminated */
     int argc; /* arguments of the command, which lineage-train gets for a sweep of recipes */
     const char **argv;
     uint64_t *keys; /* of the trials, if the worker needs only their rows */
@@ -223,6 +225,8 @@ static bool read_planning(struct night_options *o)
     size_t seed = (size_t)plan->seed;
     night->planning.method = plan->method;
     night->planning.planner = o->planner;
+    night->planning.approve = o->approve;
+    night->notify.command = o->notify;
     if (!read_agent(o))
         return false;
     if (o->method && !propose_method_parse(&night->planning.method, o->method))
@@ -233,6 +237,8 @@ static bool read_planning(struct night_options *o)
     plan->seed = seed;
     const bool planner = night->planning.planner != NULL;
     night->planning.on = o->method || planner || plan->given;
+    if (o->approve && !night->planning.on)
+        return cli_error(CLI_USAGE, "--approve is for proposals: add --planner, --agent-endpoint or --propose"), false;
     bool by_diffs = planner && json_object_get(night->list.sweep.root, "files");
     if (night->planning.on && night->list.sweep.space.n == 0 && !by_diffs)
         return cli_error(CLI_USAGE,
@@ -284,6 +290,33 @@ static bool read_reruns(struct night_options *o)
     return true;
 }
 
+/* --plateau without a price was given the word noise by plateau_price. */
+static bool read_stop(struct night_options *o)
+{
+    struct night_stop *stop = &o->night.stop;
+    struct lineage_error err;
+    stop->plateau = o->plateau != NULL;
+    stop->has_target = o->until != NULL;
+    if (o->until && lineage_requirement_parse(&stop->target, o->until, &err) != LINEAGE_OK)
+        return cli_error(CLI_USAGE, "--until: %s", err.text), false;
+    if (!o->plateau || strcmp(o->plateau, "noise") == 0)
+        return true;
+    if (!lineage_number_parse(&stop->price, o->plateau, strlen(o->plateau)) || !isfinite(stop->price) || stop->price <= 0)
+        return cli_error(CLI_USAGE, "--plateau '%s': the price is a gain of the score above 0, such as 0.002", o->plateau), false;
+    return true;
+}
+
+/* Options whose argument may be left out would take the sweep's name for one, so the default is written behind the option. */
+static void plateau_price(int argc, const char **argv)
+{
+    double price;
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--plateau") == 0 &&
+            (i + 1 >= argc ||
+             (strcmp(argv[i + 1], "noise") != 0 && !lineage_number_parse(&price, argv[i + 1], strlen(argv[i + 1])))))
+            argv[i] = "--plateau=noise";
+}
+
 /* Collects the options that the line `to go on` repeats after the sweep and the store. */
 static void collect_options(struct night_options *o)
 {
@@ -299,6 +332,9 @@ static void collect_options(struct night_options *o)
                  {"--prune", o->prune},
                  {"--race", o->race},
                  {"--runs", o->runs},
+                 {"--notify", o->notify},
+                 {"--until", o->until},
+                 {"--plateau", o->plateau},
                  {"--confirm-runs", o->confirm_runs},
                  {"--sandbox", o->sandbox},
                  {"--agent-endpoint", o->agent_endpoint},
@@ -319,9 +355,9 @@ static void collect_options(struct night_options *o)
         o->again[n++] = "--require";
         o->again[n++] = *require;
     }
-    const char *const flags[] = {o->worker ? "--worker" : NULL, o->confirm ? "--confirm" : NULL,
-                                 o->no_confirm ? "--no-confirm" : NULL, o->report ? "--report" : NULL,
-                                 o->quiet ? "--quiet" : NULL};
+    const char *const flags[] = {o->approve ? "--approve" : NULL, o->worker ? "--worker" : NULL,
+                                 o->confirm ? "--confirm" : NULL, o->no_confirm ? "--no-confirm" : NULL,
+                                 o->report ? "--report" : NULL,   o->quiet ? "--quiet" : NULL};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (flags[i])
             o->again[n++] = flags[i];
@@ -398,7 +434,7 @@ static int follow_only_night(struct night_options *o, struct cli_session *sessio
     const struct night *night = &o->night;
     const struct trial_list *list = &night->list;
     if (!o->worker || o->list || !list->sweep.of_commands || night->planning.on || night->reruns.confirm || night->reruns.race ||
-        o->retry || night->slots.n > 1 || o->report || !list->n)
+        o->until || o->plateau || o->retry || night->slots.n > 1 || o->report || !list->n)
         return CLI_GO_ON;
     o->keys = calloc(list->n, sizeof *o->keys);
     if (!o->keys)
@@ -427,7 +463,7 @@ static int read_sweep(struct cli_session *session, void *context)
         (o->planner_seconds &&
          !cli_measure_parse(&night->planning.planner_seconds, CLI_SECONDS, "planner-seconds", o->planner_seconds)) ||
         (o->stop_after && !cli_count_parse(&night->failures.stop_after, "stop-after", o->stop_after)) || !read_slots(o) ||
-        !read_retry(o) || !read_walls(o))
+        !read_retry(o) || !read_walls(o) || !read_stop(o))
         return CLI_USAGE;
     night->list.sweep.trainer = night_trainer;
     int status = night_sweep_read(&night->list.sweep, session->args.positional[0]);
@@ -510,6 +546,8 @@ static int work(struct cli_session *session, void *context)
         status = check_second(night);
     if (status == CLI_GO_ON)
         status = check_direction(night);
+    if (status == CLI_GO_ON)
+        status = night_stop_check(night);
     if (status == CLI_GO_ON && !o->list) {
         cli_deliver_waiting(session->store);
         status = night_lock(night);
@@ -613,6 +651,18 @@ static int run_night(struct night_options *o, const struct cli_command *command,
          "N"},
         {"race", 0, POPT_ARG_STRING, &o->race, 0, "run trials again N times at most beyond one run of each; implies --confirm",
          "N"},
+        {"approve", 0, POPT_ARG_NONE, &o->approve, 0,
+         "let each proposal wait until a person has accepted, edited or refused it (`lineage approve`)", NULL},
+        {"notify", 0, POPT_ARG_STRING, &o->notify, 0,
+         "run this shell command at a new best, a failure, a proposal that waits and the end; the facts are in "
+         "LINEAGE_NOTIFY_EVENT, _TEXT .. and as JSON on its standard input",
+         "COMMAND"},
+        {"until", 0, POPT_ARG_STRING, &o->until, 0,
+         "stop once the best trial has a score, or a trial another metric, of at most (<=, <) or at least (>=, >) NUMBER",
+         "NAME<=NUMBER"},
+        {"plateau", 0, POPT_ARG_STRING, &o->plateau, 0,
+         "stop once the next five runs are expected to improve the score by less than GAIN (default: a quarter of the noise)",
+         "GAIN"},
         {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "seed of the proposer (default: the sweep's, else 0)", "N"},
         {"report", 0, POPT_ARG_NONE, &o->report, 0, "also rewrite report.html beside KNOWLEDGE.md (see `lineage report`)", NULL},
         {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "show no progress", NULL},
@@ -631,6 +681,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     if (!o)
         return cli_no_memory();
     night_init(&o->night);
+    plateau_price(argc, argv);
     o->argc = argc;
     o->argv = argv;
     int status = run_night(o, command, argc, argv);

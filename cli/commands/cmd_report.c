@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -14,7 +15,7 @@ struct report_options {
     struct cli_store_options where;
     struct cli_args args;
     char *output, *svg, *since;
-    int no_diffs;
+    int no_diffs, held_out;
     size_t n;
     struct lineage_store *stores[STORES_MAX];
     struct model models[STORES_MAX];
@@ -82,7 +83,7 @@ static int check_picture(const struct report_options *o)
 static void print_page(FILE *out, const void *context)
 {
     const struct report_options *o = context;
-    page_print(out, o->models, o->n, &(struct page_options){.no_diffs = o->no_diffs});
+    page_print(out, o->models, o->n, &(struct page_options){.no_diffs = o->no_diffs, .held_out = o->held_out});
 }
 
 /* Writes the path that a page gets without --output. */
@@ -102,6 +103,9 @@ static int write_out(const struct report_options *o)
     const char *name = o->output ? o->output : o->svg ? "-" : NULL;
     char path[PATH_MAX];
     int status = o->svg ? check_picture(o) : CLI_GO_ON;
+    if (o->held_out && (!o->output || o->svg))
+        status = cli_error(CLI_USAGE, o->svg ? "--held-out and --svg exclude each other"
+                                             : "--held-out needs --output FILE: agents read the report.html of a store");
     if (status == CLI_GO_ON && !name)
         status = default_name(o, path);
     if (status != CLI_GO_ON)
@@ -111,7 +115,12 @@ static int write_out(const struct report_options *o)
         return CLI_OK;
     }
     /* A file that --output names is replaced whatever it contains, because the user typed its path. */
+    const mode_t mask = o->held_out ? umask(0077) : 0;
+    if (o->held_out && name)
+        chmod(name, 0600); /* a page gets the mode of the file that it replaces */
     status = page_file_write(name ? name : path, print, o, !o->output);
+    if (o->held_out)
+        umask(mask);
     if (status == CLI_GO_ON)
         printf("%s\n", name ? name : path);
     return status == CLI_GO_ON ? CLI_OK : status;
@@ -138,6 +147,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"since", 0, POPT_ARG_STRING, &o->since, 0,
          "begin with what is new after this trial or this time, instead of the last night: 041, yesterday, 2026-05-07T18:00",
          "ID|DATE"},
+        {"held-out", 0, POPT_ARG_NONE, &o->held_out, 0,
+         "also show the held-out scores and their gap to the score; the file is readable for you alone and needs --output", NULL},
         {"no-diffs", 0, POPT_ARG_NONE, &o->no_diffs, 0, "leave out what snapshots changed", NULL},
         POPT_TABLEEND};
     int status;

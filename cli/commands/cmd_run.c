@@ -10,6 +10,7 @@
 #include "git/work_tree_diff.h"
 #include "output/check_tried.h"
 #include "output/show.h"
+#include "plan/notify.h"
 #include "run/command_options.h"
 #include "run/run_command.h"
 #include "support/launchers.h"
@@ -20,6 +21,7 @@ struct run_options {
     char *again, *again_notes;
     int baseline, quiet, check_tried, dry_metrics;
     char *dry_lines;
+    struct notify notify;
     struct command_dry dry;
     struct command_options settings;
     struct command_trial trial;
@@ -184,6 +186,11 @@ static int work(struct cli_session *session, void *context)
     status = interrupts_hold(&interrupts) ? command_trial_run(session->store, &o->trial, &outcome, &row) : CLI_SYSTEM;
     if (status == CLI_GO_ON)
         status = report(o, &outcome, &row);
+    if (row.exp_id && !notify_trial(&o->notify, session->store, row.exp_id, row.status)) {
+        char text[256];
+        snprintf(text, sizeof text, "%.80s has ended: %s", row.exp_id, lineage_label_name(row.status));
+        notify_send(&o->notify, session->store, "stop", row.exp_id, text);
+    }
     interrupts_release(&interrupts);
     lineage_trial_release(&row);
     return status;
@@ -216,6 +223,10 @@ static int run_run(struct run_options *o, const struct cli_command *command, int
          "show which metric is read from which line of the command's output or of a saved log; no store, no row", NULL},
         {"dry-lines", 0, POPT_ARG_STRING, &o->dry_lines, 0,
          "with --dry-metrics: end the command after its first N lines (default: let it finish)", "N"},
+        {"notify", 0, POPT_ARG_STRING, &o->notify.command, 0,
+         "run this shell command at the end, which is a new best, a failure or a stop; the facts are in "
+         "LINEAGE_NOTIFY_EVENT, _TEXT .. and as JSON on its standard input",
+         "COMMAND"},
         {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "show no progress, and nothing that the command prints", NULL},
         POPT_TABLEEND};
     struct poptOption options[sizeof before / sizeof *before + COMMAND_SETTINGS_MAX + sizeof after / sizeof *after];

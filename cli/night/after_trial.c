@@ -42,6 +42,7 @@ int night_after_trial(struct night *night, size_t i, int status, const struct ni
     if (status != CLI_GO_ON && status != CLI_INTERRUPTED)
         return status;
     struct lineage_error err;
+    night->ran++;
     if (night->list.trials[i].replicates && night->list.trials[i].recipe && status == CLI_GO_ON &&
         lineage_noise_measure(night->list.store, false, &err) != LINEAGE_OK)
         return cli_fail(&err);
@@ -52,6 +53,8 @@ int night_after_trial(struct night *night, size_t i, int status, const struct ni
         return status;
     if (night_ending_is_measured(ending) && ending->end != TRIAL_PRUNED)
         forecast_learn(&night->list, i, warmed_up, seconds);
+    if (!ending->late && night->list.trials[i].exp_id)
+        notify_trial(&night->notify, night->list.store, night->list.trials[i].exp_id, ending->label);
     night->list.n_proposed += night->list.trials[i].proposer != NULL;
     night->unscored += ending->label == LINEAGE_HARNESS_ABORT && ending->end == TRIAL_FINISHED && !ending->late;
     int counted = repeated_failures_count(&night->failures, ending, &night->list, i);

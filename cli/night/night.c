@@ -26,6 +26,7 @@ void night_init(struct night *night)
     night->planning.claims = &night->claims;
     night->planning.hours = &night->hours;
     night->planning.interrupts = &night->interrupts;
+    night->planning.notify = &night->notify;
     night->planning.planner_seconds = PLANNER_SECONDS;
 }
 

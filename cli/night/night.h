@@ -9,11 +9,14 @@
  *   rerun               runs trials again until they are confirmed or refuted
  *   after_trial         updates KNOWLEDGE.md and the pace after each trial
  *   repeated_failures   ends a night whose trials keep failing in the same way
+ *   night_stop          ends it at a target or a plateau
  *   night_summary       what is printed at the end
  *
  * It uses the modules cli/sweep (the trials), cli/share (claims among workers) and cli/plan (proposed trials).
  */
 #pragma once
+
+#include <lineage/require.h>
 
 #include "night/repeated_failures.h"
 #include "plan/planning.h"
@@ -35,6 +38,20 @@ struct night_reruns {
     size_t runs_max; /* of one trial, its first included; 0: LINEAGE_RUNS_MAX */
 };
 
+enum { NIGHT_STOP_MAX = 400 };
+
+/* When the night ends early (night/night_stop.h). */
+struct night_stop {
+    bool has_target, of_score; /* of_score: the target is one of the store's score, whose direction and noise are known */
+    struct lineage_requirement target;
+    bool plateau;
+    double price; /* least gain that the next runs must be expected to bring; 0: a share of the noise */
+    bool near;    /* the best trial has reached the target, but not in enough runs: it runs again next */
+    bool decided;
+    uint64_t decided_at;      /* the last row that was looked at */
+    char why[NIGHT_STOP_MAX]; /* ""; else the night ends */
+};
+
 struct night {
     struct trial_list list; /* list.store is the store of the night */
     struct claims claims;
@@ -44,6 +61,9 @@ struct night {
     size_t unscored; /* trials of this night that finished without a score */
     struct repeated_failures failures;
     struct night_reruns reruns;
+    struct night_stop stop;
+    struct notify notify;
+    size_t ran; /* trials that ended in this night */
     struct interrupts interrupts;
     int lock;    /* descriptor of the locked directory; -1: not locked */
     bool told_part; /* night_write_knowledge has said that it writes nothing */
@@ -69,6 +89,10 @@ int night_open(struct night *night, struct lineage_store *store);
  * run their trials as well. Returns CLI_GO_ON or an exit status.
  */
 int night_lock(struct night *night);
+
+/* Whether the store and the sweep know the name that --until requires, and whether its direction fits. Call it with the open store.
+ * Returns CLI_GO_ON or CLI_USAGE. */
+int night_stop_check(struct night *night);
 
 /* Releases everything but the store. */
 void night_close(struct night *night);

@@ -11,6 +11,7 @@
 #include "night/after_trial.h"
 #include "night/next_trial.h"
 #include "night/night_jobs.h"
+#include "night/night_stop.h"
 #include "night/night_summary.h"
 #include "night/night_turn.h"
 #include "night/rerun.h"
@@ -70,7 +71,9 @@ static int step(struct night *night, struct night_jobs *jobs)
     bool warms_up;
     if (interrupts_came(&night->interrupts))
         return CLI_INTERRUPTED;
-    int next = night->slots.at_work < night->slots.n ? next_trial(night, &i) : CLAIM_WAIT;
+    int next = night_stop_decide(night);
+    if (next == CLI_GO_ON)
+        next = night->stop.why[0] ? CLI_OK : night->slots.at_work < night->slots.n ? next_trial(night, &i) : CLAIM_WAIT;
     if (next == CLI_GO_ON && !has_time(night, forecast_seconds(&night->list, i, &warms_up))) {
         claims_end(&night->claims, i, LINEAGE_CLAIM_DONE);
         trial_list_forget(&night->list, i);
@@ -117,6 +120,8 @@ int night_run(struct night *night)
     }
     if (status == CLI_OK)
         status = claims_clear(&night->claims);
+    night_stop_record(night);
     night_summarize(night, status);
+    night_tell_end(night, status);
     return status == CLI_GO_ON ? CLI_OK : status;
 }

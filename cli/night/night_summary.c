@@ -1,7 +1,10 @@
 #include "night/night_summary.h"
 
+#include <string.h>
+
 #include <lineage/text.h>
 
+#include "night/night_stop.h"
 #include "support/shell_word.h"
 #include "trial/run_and_append.h"
 
@@ -19,6 +22,8 @@ static const char *ending(const struct night *night, int status, size_t left)
     const struct planning *planning = &night->planning;
     if (status == CLI_INTERRUPTED)
         return "interrupted";
+    if (night->stop.why[0])
+        return night->stop.why;
     if (night->hours.used_up)
         return "the hours are used up";
     if (planning->on && planning->idle && planning->nothing)
@@ -33,7 +38,10 @@ static void print_command(const struct night *night)
     fputs(" -C", stderr);
     shell_word_write(stderr, lineage_store_dir(night->list.store));
     for (const char *const *option = night->options; option && *option; option++)
-        shell_word_write(stderr, *option);
+        if (night->stop.why[0] && (strcmp(*option, "--until") == 0 || strcmp(*option, "--plateau") == 0))
+            option++; /* with its argument: the night would stop at once */
+        else
+            shell_word_write(stderr, *option);
     fputc('\n', stderr);
 }
 
@@ -55,7 +63,10 @@ void night_summarize(const struct night *night, int status)
     const struct night_sweep *sweep = &night->list.sweep;
     if ((status != CLI_GO_ON && status != CLI_INTERRUPTED) || (left == 0 && night->quiet))
         return;
-    fprintf(stderr, "lineage: %s; ", ending(night, status, left));
+    char prospect[NIGHT_PROSPECT_MAX] = "";
+    if (night->stop.has_target || night->stop.plateau)
+        night_stop_prospect(prospect, night);
+    fprintf(stderr, "lineage: %s; %s%s", ending(night, status, left), prospect, *prospect ? "; " : "");
     if (night->unscored)
         fprintf(
             stderr,
@@ -74,4 +85,21 @@ void night_summarize(const struct night *night, int status)
     fputs(". What the next night should know:\n  lineage render -C", stderr);
     shell_word_write(stderr, lineage_store_dir(night->list.store));
     fputc('\n', stderr);
+}
+
+void night_tell_end(struct night *night, int status)
+{
+    char text[NIGHT_STOP_MAX + NIGHT_PROSPECT_MAX + 96], prospect[NIGHT_PROSPECT_MAX] = "";
+    const size_t left = count_left(night);
+    if (!night->notify.command || !night->list.store)
+        return;
+    if (night->stop.why[0])
+        night_stop_prospect(prospect, night);
+    if (status != CLI_GO_ON && status != CLI_INTERRUPTED)
+        snprintf(text, sizeof text, "night %s ended with exit status %d; its last message says why", night->list.sweep.name,
+                 status);
+    else
+        snprintf(text, sizeof text, "night %s: %s; %zu trials are left%s%s", night->list.sweep.name, ending(night, status, left),
+                 left, *prospect ? "; " : "", prospect);
+    notify_send(&night->notify, night->list.store, "stop", NULL, text);
 }

@@ -8,3 +8,6 @@
  * is reserved for rows. Prints nothing after an error, so that the error message stays the last line.
  */
 void night_summarize(const struct night *night, int status);
+
+/* Tells the command of --notify that the night has ended, and why. */
+void night_tell_end(struct night *night, int status);

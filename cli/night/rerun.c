@@ -79,6 +79,8 @@ bool rerun_is_due(const struct night *night)
     const size_t again = night->list.n_again, first = first_runs(&night->list, night->planning.on);
     if (!night->reruns.confirm)
         return false;
+    if (night->stop.near)
+        return true;
     return builds(night) ? 3 * again + 2 < 2 * first
                          : night->planning.on && rerun_budget(night) == SIZE_MAX && LAST_SHARE * again + 2 < first;
 }
@@ -89,7 +91,8 @@ static int choose(struct night *night, const struct lineage_evidence *evidence, 
     const size_t most = night->reruns.runs_max ? night->reruns.runs_max : LINEAGE_RUNS_MAX;
     char why[NIGHT_WHY_MAX] = "";
     for (size_t k = 0; k < evidence->n; k++)
-        skip[k] = evidence->trials[k].failed >= FAILURES_MAX || is_at_work(&night->list, evidence->trials[k].exp_id) ||
+        skip[k] = (night->stop.near && k != evidence->answer) || evidence->trials[k].failed >= FAILURES_MAX ||
+                  is_at_work(&night->list, evidence->trials[k].exp_id) ||
                   evidence->trials[k].runs.n + evidence->trials[k].left_out >= most;
     for (;;) {
         size_t next = lineage_evidence_next(evidence, skip);

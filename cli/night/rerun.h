@@ -13,7 +13,8 @@ size_t rerun_budget(const struct night *night);
 size_t rerun_runs_left(const struct night *night);
 
 /* Whether a trial should run again before the next first run: a share of the runs of a night whose later trials start from what is
- * confirmed, or which proposes without an end. Other nights compare their trials when all have run. */
+ * confirmed, which proposes without an end, or whose best
+ * trial seems to have reached the target. Other nights compare their trials when all have run. */
 bool rerun_is_due(const struct night *night);
 
 /*

@@ -4,9 +4,11 @@
  */
 #include "plan/planning.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan/approval.h"
 #include "sweep/command_program.h"
 #include "sweep/sweep_file.h"
 
@@ -47,6 +49,63 @@ int planning_read_past(struct propose_past *past, const struct planning *plannin
             return cli_no_memory();
     }
     return other_workers_count(&others, planning->claims, past);
+}
+
+/* Asks once, and then looks for the answer. */
+static int wait_for_a_person(const struct planning *planning, const json_t *proposal, char id[APPROVAL_ID_BYTES])
+{
+    char text[200];
+    struct lineage_store *store = planning->list->store;
+    if (!*id && !approval_ask(store, planning->list->sweep.name, proposal, id))
+        return CLI_SYSTEM;
+    snprintf(text, sizeof text, "proposal %s waits: `lineage approve %s` accepts it, --refuse REASON refuses it", id, id);
+    cli_say(text);
+    notify_send(planning->notify, store, "proposal", NULL, text);
+    return CLI_GO_ON;
+}
+
+int planning_approve(const struct planning *planning, const json_t *proposal, json_t **edited, char why[NIGHT_WHY_MAX])
+{
+    enum { LOOK_MS = 200 };
+    char id[APPROVAL_ID_BYTES] = "", reason[APPROVAL_REASON_MAX];
+    bool asked = false;
+    for (*edited = NULL; planning->approve;) {
+        switch (approval_of(planning->list->store, planning->list->sweep.name, proposal, id, edited, reason)) {
+        case APPROVAL_REFUSED: snprintf(why, NIGHT_WHY_MAX, "a person refused it: %s", reason); return CLI_NO;
+        case APPROVAL_ACCEPTED:
+        case APPROVAL_EDITED: return CLI_GO_ON;
+        case APPROVAL_NEW:
+        case APPROVAL_WAITING: break;
+        }
+        int status = asked ? CLI_GO_ON : wait_for_a_person(planning, proposal, id);
+        struct pollfd interrupts = {planning->interrupts->fd, POLLIN, 0};
+        asked = true;
+        if (status != CLI_GO_ON)
+            return status;
+        poll(&interrupts, 1, LOOK_MS);
+        if (interrupts_came(planning->interrupts))
+            return CLI_INTERRUPTED;
+        if (night_hours_left(planning->hours) <= 0)
+            return CLI_OK;
+    }
+    return CLI_GO_ON;
+}
+
+int planning_expect(struct gp_gain *gain, bool *ready, const struct planning *planning, size_t n)
+{
+    struct propose_past past = {0};
+    int status = planning_read_past(&past, planning, false);
+    *gain = (struct gp_gain){0};
+    *ready = false;
+    if (status == CLI_GO_ON) {
+        const struct night_sweep *sweep = &planning->list->sweep;
+        const struct propose_problem problem = propose_problem_of(&past, &sweep->space, planning->list->store, sweep->plan.seed);
+        *ready = gp_is_ready(&problem);
+        if (*ready && !gp_expect_gain(gain, n, &problem))
+            status = cli_no_memory();
+    }
+    propose_past_release(&past);
+    return status;
 }
 
 void planning_give_cost(struct planning *planning, struct night_trial *trial)

@@ -7,6 +7,8 @@
  *   planner_facts     the block's facts about ideas, as JSON
  *   planner_ideas     the store's trials as a set of ideas, for one turn
  *   proposal_gate     checks a proposal before it becomes a trial
+ *   approval            proposals that wait for a person
+ *   notify              tells a command of the user's what matters
  *   draw_parent       draws the trial from which the next one starts
  *   night_hours       the time that is left
  */
@@ -15,7 +17,10 @@
 #include <jansson.h>
 
 #include "plan/night_hours.h"
+#include "plan/notify.h"
 #include "plan/spent_tokens.h"
+#include "propose/gp.h"
+#include "propose/propose_math.h"
 #include "propose/propose_past.h"
 #include "share/other_workers.h"
 #include "trial/interrupts.h"
@@ -37,6 +42,8 @@ struct planning {
     json_t *cost;               /* what it reported since the last trial that it proposed; NULL: nothing */
     double planner_seconds;     /* a planner that takes longer is stopped */
     json_t *answers;            /* the planner's proposals that have not been looked at yet, best first; NULL: none */
+    bool approve;               /* a proposal waits until a person has decided on it (approval.h) */
+    struct notify *notify;      /* told of such a proposal */
     bool idle;                  /* nothing could be proposed */
     const char *nothing;        /* why; NULL: something could */
     bool declined;              /* the planner's last answer was an empty list */
@@ -57,6 +64,16 @@ bool planning_has_room(const struct planning *planning, const struct other_worke
  * (propose_past.h). Returns CLI_GO_ON or a status.
  */
 int planning_read_past(struct propose_past *past, const struct planning *planning, bool whole);
+
+/*
+ * Waits until a person has decided on a proposal that may run, if the night asks. Returns CLI_GO_ON: it runs, with *edited (a new
+ * reference) in its place if that is not NULL; CLI_NO with why: a person has refused it; CLI_OK: the hours are used up; or an exit
+ * status.
+ */
+int planning_approve(const struct planning *planning, const json_t *proposal, json_t **edited, char why[NIGHT_WHY_MAX]);
+
+/* What the next n proposals are expected to improve. *ready is false if too few trials ended. Returns CLI_GO_ON or a status. */
+int planning_expect(struct gp_gain *gain, bool *ready, const struct planning *planning, size_t n);
 
 /*
  * Adds a proposed trial to the list, which takes it over; x [ranges] is its setting, or NULL. Returns CLI_GO_ON with *i,

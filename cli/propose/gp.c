@@ -34,6 +34,7 @@ struct search {
     double (*running)[PROPOSE_RANGES_MAX]; /* [n_running] */
     size_t n_running;
     double best; /* the least mean of a setting that was tried */
+    double scale; /* of the scores that the process sees, by that of the better scores */
     struct propose_stream stream;
 };
 
@@ -158,7 +159,7 @@ static bool learn_values(struct search *search)
     qsort(search->points, search->n, sizeof *search->points, by_y);
     if (search->n > GP_POINTS_MAX)
         search->n = GP_POINTS_MAX;
-    double scale = standardise(search->points, search->n);
+    const double scale = search->scale = standardise(search->points, search->n);
     struct gaussian_prior prior = {.noise = 1e-3, .spread = 2};
     if (problem->noise > 0)
         prior = (struct gaussian_prior){fmin(fmax(pow(problem->noise * scale, 2), 1e-6), 1), 0.5};
@@ -188,10 +189,10 @@ static bool learn_failures(struct search *search)
     return !search->can_fail || gaussian_fit(&search->failure, search->points, n, search->is_choice, problem->n_ranges, &prior);
 }
 
-static bool believe_running(struct search *search)
+static bool believe_running(struct search *search, size_t room)
 {
     const struct propose_problem *problem = search->problem;
-    search->running = calloc(problem->n_past, sizeof *search->running);
+    search->running = calloc(problem->n_past + room, sizeof *search->running);
     for (size_t i = 0; search->running && i < problem->n_past; i++)
         if (problem->past[i].end == PROPOSE_RUNNING) {
             double *z = search->running[search->n_running++];
@@ -342,35 +343,83 @@ static void find(struct candidate *all, struct search *search)
     qsort(all, n, sizeof *all, by_merit);
 }
 
-static bool search_for(double (*candidates)[PROPOSE_RANGES_MAX], struct search *search)
+/* Learns from the past, and believes that running trials bring what is expected. room: of further trials that are believed. */
+static bool learn(struct search *search, const struct propose_problem *problem, size_t room)
 {
-    struct candidate *all = calloc(ALL, sizeof *all);
-    bool good = all && learn_values(search);
-    search->best = INFINITY;
-    for (size_t i = 0; good && i < search->n; i++) {
+    *search = (struct search){.problem = problem,
+                              .stream = propose_stream_of(problem->seed, PROPOSE_GP, problem->n_past),
+                              .points = malloc(problem->n_past * sizeof *search->points),
+                              .best = INFINITY};
+    for (size_t r = 0; r < problem->n_ranges; r++)
+        search->is_choice[r] = problem->ranges[r].scale == PROPOSE_CHOICE;
+    if (!search->points || !learn_values(search))
+        return false;
+    for (size_t i = 0; i < search->n; i++) {
         bool own = search->points[i].context == 0;
         double mean = own ? gaussian_mean_at(&search->value, i) : gaussian_mean(&search->value, search->points[i].z);
         search->best = fmin(search->best, mean);
     }
-    good = good && believe_running(search) && learn_failures(search);
-    if (good)
-        find(all, search);
-    for (size_t i = 0; good && i < GP_CANDIDATES; i++)
-        memcpy(candidates[i], all[i].x, sizeof all[i].x);
-    free(all);
-    return good;
+    return believe_running(search, room) && learn_failures(search);
+}
+
+static void release(struct search *search)
+{
+    gaussian_release(&search->value);
+    gaussian_release(&search->failure);
+    free(search->running);
+    free(search->points);
 }
 
 bool gp_candidates(double (*candidates)[PROPOSE_RANGES_MAX], const struct propose_problem *problem)
 {
-    struct search search = {.problem = problem, .stream = propose_stream_of(problem->seed, PROPOSE_GP, problem->n_past)};
-    search.points = malloc(problem->n_past * sizeof *search.points);
-    for (size_t r = 0; r < problem->n_ranges; r++)
-        search.is_choice[r] = problem->ranges[r].scale == PROPOSE_CHOICE;
-    bool good = search.points && search_for(candidates, &search);
-    gaussian_release(&search.value);
-    gaussian_release(&search.failure);
-    free(search.running);
-    free(search.points);
+    struct search search;
+    struct candidate *all = calloc(ALL, sizeof *all);
+    bool good = learn(&search, problem, 0) && all;
+    if (good)
+        find(all, &search);
+    for (size_t i = 0; good && i < GP_CANDIDATES; i++)
+        memcpy(candidates[i], all[i].x, sizeof all[i].x);
+    free(all);
+    release(&search);
+    return good;
+}
+
+/* Adds the gain of the next trial, and believes it. */
+static bool add_step(struct gp_gain *gain, struct search *search, struct candidate *all)
+{
+    double mean, deviation, step, variance;
+    find(all, search);
+    gaussian_predict(&mean, &deviation, &search->value, all[0].z);
+    propose_gain(&step, &variance, mean - search->best, deviation);
+    gain->mean += step / search->scale;
+    gain->variance += variance / (search->scale * search->scale);
+    search->best = fmin(search->best, mean);
+    memcpy(search->running[search->n_running++], all[0].z, sizeof all[0].z);
+    return gaussian_believe(&search->value, (const double(*)[PROPOSE_RANGES_MAX])all[0].z, 1);
+}
+
+bool gp_expect_gain(struct gp_gain *gain, size_t n, const struct propose_problem *problem)
+{
+    struct search search;
+    struct candidate *all = calloc(ALL, sizeof *all);
+    double first = 0, last = 0;
+    *gain = (struct gp_gain){0};
+    bool good = learn(&search, problem, GP_STEPS) && all;
+    if (good)
+        gain->noise = sqrt(search.value.noise * search.value.variance) / search.scale;
+    for (size_t i = 0; good && i < n && i < GP_STEPS; i++) {
+        last = gain->mean;
+        good = add_step(gain, &search, all);
+        last = gain->mean - last;
+        first = i ? first : last;
+    }
+    if (n > GP_STEPS && last > 0) { /* a geometric series */
+        const double ratio = fmin(pow(last / first, 1.0 / (GP_STEPS - 1)), 0.99), further = (double)(n - GP_STEPS);
+        const double rest = last * ratio * (1 - pow(ratio, further)) / (1 - ratio);
+        gain->variance *= 1 + rest / gain->mean;
+        gain->mean += rest;
+    }
+    free(all);
+    release(&search);
     return good;
 }

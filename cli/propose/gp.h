@@ -14,3 +14,14 @@ bool gp_is_ready(const struct propose_problem *problem);
  * memory.
  */
 bool gp_candidates(double (*candidates)[PROPOSE_RANGES_MAX], const struct propose_problem *problem);
+
+/* What further trials would improve: the best true score of a setting, in the unit of the score. */
+struct gp_gain {
+    double mean, variance;
+    double noise; /* standard deviation of one seed that the process has learned */
+};
+
+/* The gain of the next n trials, each at the setting with the largest expected improvement, as if it had brought what is expected there.
+ * Behind GP_STEPS of them it falls on as it fell before. Returns false when out of memory. */
+enum { GP_STEPS = 12 };
+bool gp_expect_gain(struct gp_gain *gain, size_t n, const struct propose_problem *problem);

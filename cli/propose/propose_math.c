@@ -99,3 +99,15 @@ double propose_sigmoid(double x)
 {
     return 1 / (1 + propose_exp(-fmin(fmax(x, -700), 700)));
 }
+
+void propose_gain(double *gain, double *variance, double lead, double deviation)
+{
+    const double z = deviation > 0 ? -lead / deviation : lead < 0 ? INFINITY : -INFINITY;
+    *gain = fmax(-lead, 0);
+    *variance = 0;
+    if (isinf(z))
+        return;
+    const double chance = propose_normal_cdf(z), density = propose_exp(-0.5 * z * z - 0.91893853320467274);
+    *gain = deviation * fmax(z * chance + density, 0);
+    *variance = fmax(deviation * deviation * ((z * z + 1) * chance + z * density) - *gain * *gain, 0);
+}

@@ -13,6 +13,9 @@ double propose_exp(double x); /* x at most 700; 0 below -700 */
 double propose_normal_cdf(double x);
 double propose_sigmoid(double x); /* 1 / (1 + exp(-x)) */
 
+/* Mean and variance of max(0, -x) for a normal x with this mean and deviation: of a gain over something that is ahead by `lead`. */
+void propose_gain(double *gain, double *variance, double lead, double deviation);
+
 /* One step of splitmix64 (Steele, Lea, Flood 2014), as a hash. */
 uint64_t propose_mix(uint64_t x);
 
@@ -24,7 +27,7 @@ struct propose_stream {
 struct propose_stream propose_stream_of(uint64_t seed, uint64_t purpose, uint64_t index);
 
 double propose_uniform(struct propose_stream *stream); /* in [0, 1) */
-double propose_normal(struct propose_stream *stream);  /* mean 0, variance 1 */
+double propose_normal(struct propose_stream *stream); /* mean 0, variance 1 */
 
 /* Returns a number in [0, 1) that depends only on the arguments. */
 double propose_draw(uint64_t seed, uint64_t purpose, uint64_t index);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/held_out_section.h"
 #include "report/html_escape.h"
 #include "report/hypotheses.h"
 #include "report/page_data.h"
@@ -239,6 +240,8 @@ static void print_store(FILE *out, const struct model *model, size_t which, bool
     for (const struct picture_kind *kind = picture_kinds; kind->name; kind++)
         if (is_shown(model, kind))
             print_picture(&p, kind);
+    if (options->held_out)
+        held_out_section(&p);
     fprintf(out, "<section class=\"wide\"><h2 id=\"s%zu-hypotheses\">Hypotheses</h2>\n", which);
     hypotheses_print(&p);
     fputs("</section>\n", out);

@@ -11,6 +11,7 @@
 
 struct page_options {
     bool live;       /* the page is served and connects to its server for updates */
+    bool held_out;   /* show the held-out scores: only for a page that a person asked for */
     bool no_diffs;   /* do not compare snapshots */
 };
 

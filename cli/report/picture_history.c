@@ -422,5 +422,10 @@ void morning_sentences(const struct picture *p)
     fputs("<p class=\"lead\">", p->out);
     first_sentence(p, &night);
     second_sentence(p, &night);
+    if (*p->model->summary->stopped) {
+        fputs(" ", p->out);
+        html_text(p->out, p->model->summary->stopped, 600);
+        fputs(".", p->out);
+    }
     fputs("</p>\n", p->out);
 }

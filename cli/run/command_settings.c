@@ -46,6 +46,8 @@ static const struct command_setting settings[] = {
      "which value of a metric counts: min, max, mean:N (of the last N) or last (default); may be repeated"},
     {"metric_file", "metric-file", 0, "metric_file", SETTING_TEXTS, AT(metric_file), OTHER_TRIAL, NULL, "NAME=PATH[#KEY]",
      "read metric NAME, called KEY there, from the file that the trial leaves at PATH, a pattern; may be repeated"},
+    {"held_out", "held-out", 0, "held_out", SETTING_TEXT, AT(settings.held_out), OTHER_TRIAL, NULL, "NAME",
+     "a metric that no planner sees: kept out of the row and every answer but `report --held-out`"},
     {"protect", "protect", 0, "protect", SETTING_FILES, AT(protect), SAME_TRIAL, NULL, "FILE",
      "disqualify the trial if this file changes; may be repeated"},
     {"require", "require", 0, "require", SETTING_TEXTS, AT(settings.require), SAME_TRIAL, NULL, "NAME<=NUMBER",

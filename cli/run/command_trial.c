@@ -7,10 +7,40 @@
 #include <lineage/notes.h>
 #include <lineage/query.h>
 
+/* A metric that is held out must not be asked for by another setting, whose use would show it. Returns that setting, or NULL. */
+static const char *shows_held_out(const struct command_trial *trial)
+{
+    const struct {
+        const char *key;
+        const char *const *texts;
+    } lists[] = {{"metric", trial->settings.metrics.names},
+                 {"require", trial->settings.require},
+                 {"metric-regex", trial->metric_regex},
+                 {"metric-file", trial->metric_file}};
+    const char *held = trial->settings.held_out;
+    char name[METRIC_NAME_BYTES];
+    if (trial->settings.score && held_out_is(held, trial->settings.score))
+        return "score";
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        for (const char *const *text = lists[i].texts; text && *text; text++) {
+            snprintf(name, sizeof name, "%.*s", (int)strcspn(*text, i ? "=<> " : ""), *text);
+            if (held_out_is(held, name))
+                return lists[i].key;
+        }
+    return NULL;
+}
+
 bool command_trial_check(const struct command_trial *trial, bool sweep, char *why, size_t size)
 {
-    const char *sealed = sweep ? "sealed_eval" : "--sealed-eval";
-    if (trial->sealed_eval && trial->eval)
+    const char *sealed = sweep ? "sealed_eval" : "--sealed-eval", *held = trial->settings.held_out,
+               *shown = held ? shows_held_out(trial) : NULL;
+    if (held && (!*held || strlen(held) >= METRIC_NAME_BYTES || strcmp(held, "score") == 0))
+        snprintf(why, size, "%s '%.80s': use the name of a metric, which is not the score and has at most %d bytes",
+                 sweep ? "held_out" : "--held-out", held, METRIC_NAME_BYTES - 1);
+    else if (shown)
+        snprintf(why, size, "%s '%.63s' is also named by %s, which would show it", sweep ? "held_out" : "--held-out", held,
+                 shown);
+    else if (trial->sealed_eval && trial->eval)
         snprintf(why, size, "%s and %s exclude each other", sweep ? "eval" : "--eval", sealed);
     else if (trial->sealed_eval && !(trial->protect && trial->protect[0]))
         snprintf(why, size, "%s needs %s: the files of the evaluator, which is all that it finds", sealed,

@@ -3,6 +3,7 @@
  * with its own limits, and the outcome distinguishes the stages: a failed preflight is not labelled as a crash, nor an
  * evaluation that takes too long as an overrun of the training.
  */
+#include "output/held_out_file.h"
 #include "run/run_command.h"
 
 #include <dirent.h>
@@ -78,6 +79,8 @@ struct command_run {
     char not_started[TRIAL_TEXT_MAX]; /* why the files could not be put into the work directory */
     json_t *git; /* the repository as provenance recorded it; NULL: nothing was recorded */
     char code[LINEAGE_CODE_NOTE_MAX]; /* the piece of notes that names the commit */
+    struct lineage_number held; /* the held-out score, mean over held_runs runs */
+    size_t held_runs;
     struct trial_job job; /* with the settings that all stages have in common */
 };
 
@@ -203,6 +206,8 @@ static void recorded(void *context, const char *exp_id)
 {
     const struct command_run *run = context;
     code_ref_keep(run->store, exp_id);
+    if (run->held.present)
+        held_out_file_add(run->store, exp_id, run->plan->settings.held_out, run->held.value, run->held_runs);
 }
 
 /* ---- a stage ---- */
@@ -769,6 +774,7 @@ static bool run_seeds(struct command_run *run, struct trial_outcome *outcome, st
         if (!ran)
             break;
         run->channel = results->score_channel;
+        held_out_end_run(run->job.held);
         if (!has_failed(outcome) || seeds < 2)
             add_score(run, results, seed);
         if (!has_failed(outcome) && interrupts_came(t->interrupts))
@@ -825,6 +831,8 @@ static bool watch(void *context, struct trial_outcome *outcome, struct trial_job
     if (results->order.note[0])
         cli_say(results->order.note);
     name_score(run, outcome, results);
+    if ((run->held_runs = run->job.held->runs))
+        run->held = (struct lineage_number){!has_failed(outcome), run->job.held->sum / (double)run->held_runs};
     run->watched = true;
     return true;
 }

@@ -106,6 +106,7 @@ struct work {
     const struct trial_request *request;
     struct workdir dir;
     struct trial_results results;
+    struct held_out held;
     struct progress progress;
     struct pruning pruning; /* without a method unless the plan prunes */
     double began, told; /* when the trial began, and when alive.tell was called last */
@@ -252,6 +253,7 @@ static bool run(struct work *work, const char *dir, struct trial_outcome *outcom
 {
     const struct trial_request *request = work->request;
     struct trial_job job = {.settings = request->plan.settings,
+                            .held = &work->held,
                             .interrupts = request->interrupts,
                             .event = on_event,
                             .hopeless = work->pruning.rule.method == PRUNE_NONE ? NULL : is_hopeless,
@@ -405,12 +407,16 @@ static struct work *work_new(const struct trial_request *request)
     work->request = request;
     work->dir.fd = -1;
     trial_results_init(&work->results, &request->plan);
+    const char *held = request->plan.settings.held_out;
+    const struct metric_rule rule = metric_values_rule(&work->results.values, held ? held : "");
+    held_out_init(&work->held, held, &rule);
     return work;
 }
 
 static void work_free(struct work *work)
 {
     trial_results_release(&work->results);
+    held_out_release(&work->held);
     pruning_release(&work->pruning);
     workdir_remove(&work->dir);
     free(work);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "metrics/event_lines.h"
+#include "metrics/held_out.h"
 #include "trial/interrupts.h"
 #include "trial/sandbox.h"
 #include "trial/trial_plan.h"
@@ -28,6 +29,7 @@ struct trial_job {
     size_t n_artifacts;
     const struct interrupts *interrupts;
 
+    struct held_out *held; /* what is taken out of its output and events; NULL: nothing */
     void (*event)(void *context, const struct trial_event *event); /* NULL: not called */
     /*
      * Called after event. Returns true, with the reason in why[size], if the trial is to be ended because its result would

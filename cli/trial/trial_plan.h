@@ -47,6 +47,7 @@ struct trial_settings {
     size_t n_takes;
     const char *const *require; /* requirements (lineage/require.h), valid, ended by NULL; NULL: none */
     const char *prune;          /* when a hopeless trial is ended (prune_rule.h), valid; NULL: never */
+    const char *held_out; /* metric that is kept from all who plan (metrics/held_out.h); NULL: none */
     const char *score; /* name of the metric that is the score, on every channel; NULL: `score` */
 };
 

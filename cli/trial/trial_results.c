@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "metrics/held_out.h"
 
 void trial_results_init(struct trial_results *results, const struct trial_plan *plan)
 {
@@ -122,6 +123,13 @@ static json_t *step_object(struct trial_results *results)
     return json_integer_value(json_object_get(last, "step")) == results->step ? last : NULL;
 }
 
+/* A file may have more metrics than were asked for, so that what is held out is not taken from there either. */
+static bool is_metric(const struct trial_results *results, const struct trial_event *event, const char *name, const json_t *value)
+{
+    const struct trial_settings *settings = &results->plan->settings;
+    return event_is_metric(event, name, value, &settings->metrics) && !held_out_is(settings->held_out, name);
+}
+
 /* Copies the metrics of the event's line to the object; NULL: only counts them. Returns their number. */
 static size_t copy_metrics(json_t *object, const struct trial_results *results, const struct trial_event *event)
 {
@@ -129,7 +137,7 @@ static size_t copy_metrics(json_t *object, const struct trial_results *results, 
     json_t *value;
     size_t n = 0;
     json_object_foreach((json_t *)(uintptr_t)event->line, name, value)
-        if (event_is_metric(event, name, value, &results->plan->settings.metrics)) {
+        if (is_metric(results, event, name, value)) {
             n++;
             if (object)
                 json_object_set_new(object, name, json_deep_copy(value)); /* the line's object may be reused */
@@ -276,7 +284,7 @@ static void take_values(struct trial_results *results, const struct trial_event 
         if (event->channel == TRIAL_CHANNEL_FILE) /* its value is the one that counts of all that the file has */
             metric_values_forget(&results->values, name);
     json_object_foreach((json_t *)(uintptr_t)event->line, name, value)
-        if (event_is_metric(event, name, value, &results->plan->settings.metrics))
+        if (is_metric(results, event, name, value))
             metric_values_add(&results->values, name, place_of(results), json_number_value(value), NULL);
     if (event->not_finite)
         metric_values_add(&results->values, event->not_finite, place_of(results), (double)NAN, NULL);
@@ -326,7 +334,7 @@ static void order_steps(struct trial_results *results, const struct trial_event 
     double before;
     json_object_foreach((json_t *)(uintptr_t)event->line, name, value) {
         const bool score = event->has_score && strcmp(name, "score") == 0;
-        if (!score && !event_is_metric(event, name, value, &results->plan->settings.metrics))
+        if (!score && !is_metric(results, event, name, value))
             continue;
         enum step_move move =
             step_order_take(&results->order, score ? key : name, place_of(results), json_number_value(value),

@@ -276,6 +276,8 @@ static void take_event_line(void *context, const char *text, size_t length)
     struct trial_event event;
     const bool over = w->stop || w->told;
     json_t *line = over ? NULL : event_line_read(&event, text, length, w->job->settings.score);
+    if (line && w->job->held)
+        held_out_take_event(w->job->held, line, &event);
     if (!line) {
         if (!over && !is_blank_line(text, length) && w->unreadable++ == 0)
             w->first_unreadable = w->events.n_lines;
@@ -311,6 +313,23 @@ static bool read_events(struct watch *w)
     return n > 0;
 }
 
+/* Shows and keeps whole lines, in which nothing that is held out is left. all: also the last one, which has no end. */
+static void show_without_held(struct watch *w, bool all)
+{
+    struct line_reader *reader = &w->printed;
+    size_t n = reader->length;
+    while (!all && n && reader->bytes[n - 1] != '\n' && reader->bytes[n - 1] != '\r')
+        n--;
+    char *copy = n ? malloc(n) : NULL;
+    if (!copy)
+        return;
+    held_out_take_lines(w->job->held, reader->bytes, n);
+    memcpy(copy, reader->bytes, n);
+    held_out_hide(w->job->held, copy, n);
+    w->job->output(w->job->context, copy, n);
+    free(copy);
+}
+
 /*
  * Output is first shown and kept, whether or not it holds metrics. A program may print gigabytes of short lines, so
  * lines are only parsed one by one if they may contain a metric.
@@ -323,8 +342,12 @@ static bool read_output(struct watch *w)
         return false;
     w->heard = cli_now();
     w->after = w->left[0] != '\0';
-    w->job->output(w->job->context, reader->bytes + reader->length - n, n);
-    if (metric_lines_may_be_in(&w->metrics, reader->bytes, reader->length) || w->job->line)
+    const bool held = w->job->held && w->job->held->name;
+    if (held)
+        show_without_held(w, false);
+    else
+        w->job->output(w->job->context, reader->bytes + reader->length - n, n);
+    if (held || metric_lines_may_be_in(&w->metrics, reader->bytes, reader->length) || w->job->line)
         line_reader_each_printed(reader, take_printed_line, w);
     else
         line_reader_skip(reader);
@@ -336,6 +359,8 @@ static bool read_output(struct watch *w)
 static void take_last_lines(struct watch *w)
 {
     line_reader_last(&w->events, take_event_line, w);
+    if (w->job->held && w->job->held->name)
+        show_without_held(w, true);
     line_reader_last(&w->printed, take_printed_line, w);
 }
 

@@ -11,6 +11,7 @@
 #include <lineage/store.h>
 
 #define LINEAGE_REMARK_MAX 4096 /* bytes of a remark's text */
+#define LINEAGE_NIGHT_AUTHOR "lineage night" /* author of the remark on its last row by which a night says why it stopped */
 
 struct lineage_remark {
     const char *timestamp; /* YYYY-MM-DDTHH:MM:SSZ */

@@ -216,6 +216,7 @@ struct lineage_report {
     struct lineage_noise noise; /* the same noise with its interval */
     double needed;        /* an improvement larger than this is kept (lineage_threshold) */
     const char *claim;    /* what the verdict of the best trial is worth while the noise is unknown (lineage_claim_text); "" */
+    const char *stopped;  /* the latest night that stopped at a target or a plateau: its last trial, and why; "": none has */
 
     bool in_words; /* trials of the lists may state settings in their hypotheses; one without a hypothesis and with parameters has
                       those that it changed for one */

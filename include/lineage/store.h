@@ -228,7 +228,8 @@ enum lineage_place {
     LINEAGE_PLACE_RENDERED,    /* lineage_snapshots/, blocks that were shown */
     LINEAGE_PLACE_LOGS,        /* logs/, ID.log each: the output of the command */
     LINEAGE_PLACE_PROVENANCE,  /* provenance/, ID/ each: the code and settings that the command was run from */
-    LINEAGE_PLACE_CODE         /* lineage_code/: files and diffs of trials, named by their digests (lineage/code.h) */
+    LINEAGE_PLACE_CODE,        /* lineage_code/: files and diffs of trials, named by their digests (lineage/code.h) */
+    LINEAGE_PLACE_HELD_OUT     /* held-out.jsonl: scores that no planner sees; only its owner may read it */
 };
 
 /* Path of a place, beginning with the directory that was given to open, in *path (free with lineage_free). */

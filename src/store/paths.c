@@ -9,15 +9,12 @@
 enum lineage_status lineage_store_path(char **path, const struct lineage_store *store, enum lineage_place place,
                                        struct lineage_error *err)
 {
-    static const char *const names[] = {[LINEAGE_PLACE_SETTINGS] = PLACE_CONFIG,
-                                        [LINEAGE_PLACE_TELEMETRY] = PLACE_TELEMETRY,
-                                        [LINEAGE_PLACE_SNAPSHOTS] = PLACE_SNAPSHOTS,
-                                        [LINEAGE_PLACE_CHECKPOINTS] = PLACE_CHECKPOINTS,
-                                        [LINEAGE_PLACE_KNOWLEDGE] = PLACE_KNOWLEDGE,
-                                        [LINEAGE_PLACE_RENDERED] = PLACE_RENDERED,
-                                        [LINEAGE_PLACE_LOGS] = PLACE_LOGS,
-                                        [LINEAGE_PLACE_PROVENANCE] = PLACE_PROVENANCE,
-                                        [LINEAGE_PLACE_CODE] = PLACE_CODE};
+    static const char *const names[] = {
+        [LINEAGE_PLACE_SETTINGS] = PLACE_CONFIG,     [LINEAGE_PLACE_TELEMETRY] = PLACE_TELEMETRY,
+        [LINEAGE_PLACE_SNAPSHOTS] = PLACE_SNAPSHOTS, [LINEAGE_PLACE_CHECKPOINTS] = PLACE_CHECKPOINTS,
+        [LINEAGE_PLACE_KNOWLEDGE] = PLACE_KNOWLEDGE, [LINEAGE_PLACE_RENDERED] = PLACE_RENDERED,
+        [LINEAGE_PLACE_LOGS] = PLACE_LOGS,           [LINEAGE_PLACE_PROVENANCE] = PLACE_PROVENANCE,
+        [LINEAGE_PLACE_CODE] = PLACE_CODE,           [LINEAGE_PLACE_HELD_OUT] = PLACE_HELD_OUT};
     struct buf text = {0};
     *path = NULL;
     if ((size_t)place >= sizeof names / sizeof *names)

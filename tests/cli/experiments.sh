@@ -6,6 +6,8 @@
 unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY all_proxy
 page=$SOURCE/fixtures/experiments/README.md
 
+shipped=$SOURCE/fixtures/experiments
+
 # A writable store with the shipped rows.
 rows()
 {
@@ -22,9 +24,21 @@ must_equal 1 "$(awk "BEGIN {print ($(json variants.1.low) > 0)}")" "the interval
 told=$(awk "BEGIN {printf \"%+.3f [%+.3f, %+.3f]\", $(json variants.1.difference), $(json variants.1.low), $(json variants.1.high)}")
 must_have "$page" "adca over GRPO: $told"
 
+# ---- a held-out score shows what a night has gained by luck; a night that had enough says why ----
+rows held-out
+cp "$shipped/held-out/held-out.jsonl" held-out
+must_run report -C held-out --held-out -o held.html
+must_have held.html '<td class="n">0.6167</td><td class="n">0.4918</td><td class="n">+0.125</td>'
+must_have "$page" 'a gap of +0.125'
+must_run render -C held-out
+must_lack out 0.4918
+rows plateau
+cp "$shipped/plateau/remarks.jsonl" plateau
+must_run render -C plateau
+must_have out 'After 019, night plateau stopped: plateau: the next 5 runs likely bring 2.1e-05 ± 8.3e-05'
+
 # ---- the ladder: tables, curves and pictures of the page are reproduced from the rows ----
 bench=$SOURCE/tests/bench
-shipped=$SOURCE/fixtures/experiments
 must_tell()
 {
     [ -s told ] || fail "$last: said nothing"

@@ -188,6 +188,10 @@ static void add_title(struct buf *out, const struct native *n)
         add_id(out, report->best->exp_id);
         buf_printf(out, " is %s.\n", report->claim);
     }
+    if (*report->stopped) {
+        add_quoted(out, report->stopped, 500);
+        buf_puts(out, ".\n");
+    }
     if (report->findings)
         /* The numbers further down may lack these records, so this is stated first. */
         buf_printf(out, "%llu records of results.tsv could not be read in full: see `lineage verify`.\n",

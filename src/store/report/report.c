@@ -6,10 +6,12 @@
  * so that all parts describe the same rows.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <lineage/evidence.h>
+#include <lineage/remarks.h>
 
 #include "../mirror/statement.h"
 #include "report_parts.h"
@@ -49,7 +51,7 @@ static enum lineage_status take_settings(struct report_load *load, struct lineag
     report->night_trials = config->night_trials ? config->night_trials : LINEAGE_NIGHT_TRIALS;
     lineage_noise_of_config(&report->noise, config);
     report->second = config->second;
-    report->claim = "";
+    report->claim = report->stopped = "";
     report->rows = mirror_position(load->store->mirror)->rows;
     struct lineage_scatter scatter = {0};
     enum lineage_status status = report->metric ? LINEAGE_OK : store_no_memory(err);
@@ -158,6 +160,32 @@ static enum lineage_status load_best(struct report_load *load, struct lineage_er
     return load_chain(load, seq, MIRROR_CHAIN_KEPT, first, load->options->chain - first, err);
 }
 
+struct stopped {
+    struct report_load *load;
+    bool failed;
+};
+
+static bool take_stop(void *context, const struct lineage_remark *remark)
+{
+    struct stopped *stopped = context;
+    char text[LINEAGE_REMARK_MAX + LINEAGE_NAME_MAX];
+    if (strcmp(remark->author, LINEAGE_NIGHT_AUTHOR) != 0)
+        return true;
+    int n = snprintf(text, sizeof text, "After %.60s, %s", remark->exp_id, remark->text);
+    const char *copy = arena_text(&stopped->load->arena, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+    stopped->failed = !copy;
+    stopped->load->report.stopped = copy ? copy : "";
+    return copy != NULL;
+}
+
+/* A night has no row of its own: why it stopped is a remark on its last trial. */
+static enum lineage_status load_stopped(struct report_load *load, struct lineage_error *err)
+{
+    struct stopped stopped = {load, false};
+    enum lineage_status status = lineage_remarks_read(load->store, NULL, take_stop, &stopped, err);
+    return stopped.failed ? store_no_memory(err) : status;
+}
+
 /* Labels are counted from the sums by specialist, which failures.c needs anyway, so one query serves both. */
 static enum lineage_status count_labels(struct report_load *load, struct lineage_error *err)
 {
@@ -179,6 +207,8 @@ static enum lineage_status load_native(struct report_load *load, struct lineage_
     struct lineage_report_near_miss *near_misses = NULL;
     struct lineage_front_point *front = NULL;
     enum lineage_status status = load_best(load, err);
+    if (status == LINEAGE_OK)
+        status = load_stopped(load, err);
     if (status == LINEAGE_OK)
         status = count_labels(load, err);
     if (status == LINEAGE_OK)

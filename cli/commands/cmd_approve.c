@@ -1,0 +1,132 @@
+/* cmd_approve.c: `lineage approve`: accepts, edits or refuses proposals that a night waits with (`night --approve`). */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <lineage/text.h>
+
+#include "cli.h"
+#include "plan/approval.h"
+
+struct approve_options {
+    char *refuse, **params;
+    int all;
+};
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+static int list_questions(struct cli_session *session, const struct approve_options *o, const json_t *questions)
+{
+    static const char *const columns[] = {"id", "time", "sweep", "decision", "proposal"};
+    struct cli_list *list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
+    size_t i;
+    json_t *question;
+    if (!list)
+        return cli_no_memory();
+    json_array_foreach((json_t *)(uintptr_t)questions, i, question) {
+        const char *decision = text_of(question, "decision");
+        const json_t *edited = json_object_get(question, "edited");
+        char *proposal = json_dumps(edited ? edited : json_object_get(question, "proposal"), JSON_COMPACT | JSON_SORT_KEYS);
+        if (!*decision || o->all) {
+            cli_list_text(list, text_of(question, "id"));
+            cli_list_text(list, text_of(question, "time"));
+            cli_list_text(list, text_of(question, "sweep"));
+            cli_list_text(list, *decision ? decision : "waits");
+            cli_list_text(list, proposal ? proposal : "");
+            cli_list_end_row(list);
+        }
+        free(proposal);
+    }
+    return cli_list_finish(list);
+}
+
+/* The proposal with the parameters NAME=VALUE in place of its own: a number where the text is one. A new reference; NULL after printing
+ * why. Whether the sweep allows the values is decided by the night, as for any proposal. */
+static json_t *edit(const json_t *proposal, char *const *texts)
+{
+    json_t *edited = json_deep_copy(proposal), *params = json_object_get(edited, "params");
+    for (; edited && *texts; texts++) {
+        const char *equals = strchr(*texts, '=');
+        double value;
+        if (!equals || equals == *texts || !equals[1]) {
+            cli_error(CLI_USAGE, "approve: --param '%s' is not NAME=VALUE", *texts);
+            json_decref(edited);
+            return NULL;
+        }
+        if (!params)
+            json_object_set_new(edited, "params", params = json_object());
+        json_object_setn_new(params, *texts, (size_t)(equals - *texts),
+                             lineage_number_parse(&value, equals + 1, strlen(equals + 1)) ? cli_json_number(value)
+                                                                                          : cli_json_text(equals + 1));
+    }
+    if (!edited)
+        cli_no_memory();
+    return edited;
+}
+
+/* A planner that could accept its own proposals would make the question pointless: it has no terminal. */
+static int decide(struct cli_session *session, const struct approve_options *o, const json_t *questions, const char *id)
+{
+    json_t *question = NULL, *each, *edited = NULL;
+    size_t i;
+    json_array_foreach((json_t *)(uintptr_t)questions, i, each)
+        question = strcmp(text_of(each, "id"), id) == 0 ? each : question;
+    if (!question)
+        return cli_error(CLI_USAGE, "approve: no proposal has the id '%s'; `lineage approve` lists those that wait", id);
+    if (!isatty(STDIN_FILENO))
+        return cli_error(CLI_USAGE, "approve: a person decides at a terminal, and standard input is none");
+    if (o->refuse && o->params)
+        return cli_error(CLI_USAGE, "approve: --refuse and --param exclude each other");
+    if (o->refuse && (!*o->refuse || strlen(o->refuse) >= APPROVAL_REASON_MAX))
+        return cli_error(CLI_USAGE, "approve: --refuse needs a reason of at most %d bytes", APPROVAL_REASON_MAX - 1);
+    if (o->params && !(edited = edit(json_object_get(question, "proposal"), o->params)))
+        return CLI_USAGE;
+    const bool good = approval_decide(session->store, id, edited, o->refuse);
+    json_decref(edited);
+    return good ? CLI_OK : CLI_SYSTEM;
+}
+
+static int work(struct cli_session *session, void *context)
+{
+    const struct approve_options *o = context;
+    json_t *questions = approval_read(session->store);
+    if (!questions)
+        return CLI_SYSTEM;
+    int status = session->args.n_positional ? decide(session, o, questions, session->args.positional[0])
+                 : o->refuse || o->params   ? cli_error(CLI_USAGE, "approve: name the proposal: its ID")
+                                            : list_questions(session, o, questions);
+    json_decref(questions);
+    return status;
+}
+
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct cli_session session = {0};
+    struct approve_options o = {0};
+    struct poptOption options[] = {
+        CLI_SESSION_OPTIONS(&session),
+        {"refuse", 0, POPT_ARG_STRING, &o.refuse, 0, "refuse it, and do not ask about it again", "REASON"},
+        {"param", 'p', POPT_ARG_ARGV, &o.params, 0, "accept it with this value in place of its own; may be repeated",
+         "NAME=VALUE"},
+        {"all", 0, POPT_ARG_NONE, &o.all, 0, "list the decided ones, too", NULL},
+        POPT_TABLEEND};
+    return cli_on_store(&session, command, options, 0, 1, argc, argv, work, &o);
+}
+
+const struct cli_command cmd_approve = {
+    .name = "approve",
+    .arguments = "[ID]",
+    .description = "Accepts the proposal that a night with --approve waits with, and prints nothing; with\n"
+                   "--param it runs with other values, with --refuse it does not run and is not asked about\n"
+                   "again. The planner gets the reason. Without ID, lists the proposals that wait. A decision\n"
+                   "needs a terminal, which planners and agents do not have; it can be changed until the\n"
+                   "night has taken it up. Decisions are kept in telemetry/approvals.jsonl.",
+    .examples = "  lineage approve -C runs/mine\n"
+                "  lineage approve -C runs/mine 3fa2c1 -p lr=0.01\n"
+                "  lineage approve -C runs/mine 3fa2c1 --refuse 'tried by hand last week'",
+    .run = run,
+};

@@ -1,0 +1,150 @@
+/* approval.c: see approval.h. */
+#include "plan/approval.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <lineage/time.h>
+
+#include "cli.h"
+#include "plan/telemetry_line.h"
+#include "propose/propose_math.h"
+
+#define APPROVALS "approvals.jsonl"
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+static json_t *find(const json_t *questions, const char *id)
+{
+    size_t i;
+    json_t *question;
+    json_array_foreach((json_t *)(uintptr_t)questions, i, question)
+        if (strcmp(text_of(question, "id"), id) == 0)
+            return question;
+    return NULL;
+}
+
+/* A later decision replaces an earlier one, so that a person can change their mind until the trial runs. */
+static void take_line(json_t *questions, const json_t *line)
+{
+    json_t *question = find(questions, text_of(line, "id"));
+    const char *decision = text_of(line, "decision");
+    if (!*decision) {
+        if (!question && *text_of(line, "id") && json_is_object(json_object_get(line, "proposal")))
+            json_array_append_new(questions, json_deep_copy(line));
+        return;
+    }
+    if (!question)
+        return;
+    json_object_set(question, "decision", json_object_get(line, "decision"));
+    json_object_set_new(question, "by", json_string(text_of(line, "by")));
+    json_object_set_new(question, "reason", json_string(text_of(line, "reason")));
+    json_object_del(question, "edited");
+    if (json_is_object(json_object_get(line, "proposal")))
+        json_object_set(question, "edited", json_object_get(line, "proposal"));
+}
+
+json_t *approval_read(struct lineage_store *store)
+{
+    char path[PATH_MAX], *line = NULL;
+    size_t capacity = 0;
+    json_t *questions = json_array();
+    FILE *file = questions && telemetry_path(path, store, APPROVALS) ? fopen(path, "re") : NULL;
+    while (file && getline(&line, &capacity, file) > 0) {
+        json_t *object = json_loads(line, 0, NULL);
+        if (json_is_object(object))
+            take_line(questions, object);
+        json_decref(object);
+    }
+    free(line);
+    if (file)
+        fclose(file);
+    if (!questions)
+        cli_no_memory();
+    return questions;
+}
+
+/* The part of a proposal that decides what runs. A new reference. */
+static json_t *essence(const json_t *proposal)
+{
+    static const char *const words[] = {"hypothesis", "expected_delta", "proposer", "again", "novel"};
+    json_t *copy = json_copy((json_t *)(uintptr_t)proposal);
+    for (size_t i = 0; copy && i < sizeof words / sizeof *words; i++)
+        json_object_del(copy, words[i]);
+    return copy;
+}
+
+static bool is_same(const json_t *question, const char *sweep, const json_t *wanted)
+{
+    json_t *own = essence(json_object_get(question, "proposal"));
+    bool same = own && strcmp(text_of(question, "sweep"), sweep) == 0 && json_equal(own, wanted);
+    json_decref(own);
+    return same;
+}
+
+static enum approval_state state_of(const json_t *question)
+{
+    const char *decision = text_of(question, "decision");
+    return strcmp(decision, "accepted") == 0  ? APPROVAL_ACCEPTED
+           : strcmp(decision, "edited") == 0  ? APPROVAL_EDITED
+           : strcmp(decision, "refused") == 0 ? APPROVAL_REFUSED
+                                              : APPROVAL_WAITING;
+}
+
+enum approval_state approval_of(struct lineage_store *store, const char *sweep, const json_t *proposal,
+                                char id[APPROVAL_ID_BYTES], json_t **edited, char reason[APPROVAL_REASON_MAX])
+{
+    enum approval_state state = APPROVAL_NEW;
+    json_t *questions = approval_read(store), *wanted = essence(proposal), *question;
+    size_t i;
+    *edited = NULL;
+    reason[0] = '\0';
+    json_array_foreach(questions, i, question) {
+        if (!is_same(question, sweep, wanted))
+            continue;
+        state = state_of(question);
+        snprintf(id, APPROVAL_ID_BYTES, "%s", text_of(question, "id"));
+        snprintf(reason, APPROVAL_REASON_MAX, "%s", text_of(question, "reason"));
+        json_decref(*edited);
+        *edited = state == APPROVAL_EDITED ? json_incref(json_object_get(question, "edited")) : NULL;
+    }
+    json_decref(wanted);
+    json_decref(questions);
+    return state;
+}
+
+bool approval_ask(struct lineage_store *store, const char *sweep, const json_t *proposal, char id[APPROVAL_ID_BYTES])
+{
+    char now[LINEAGE_TIME_MAX];
+    struct timespec clock;
+    clock_gettime(CLOCK_REALTIME, &clock);
+    const uint64_t drawn = propose_mix((uint64_t)clock.tv_nsec ^ (uint64_t)clock.tv_sec << 30 ^ (uint64_t)getpid() << 50);
+    snprintf(id, APPROVAL_ID_BYTES, "%06x", (unsigned)(drawn & 0xffffff));
+    json_t *line = json_pack("{s:s, s:s, s:s, s:O}", "id", id, "time", lineage_time_format(now, (int64_t)time(NULL)), "sweep",
+                             sweep, "proposal", proposal);
+    const bool good = telemetry_line_append(store, APPROVALS, line);
+    json_decref(line);
+    return good;
+}
+
+bool approval_decide(struct lineage_store *store, const char *id, const json_t *edited, const char *reason)
+{
+    char now[LINEAGE_TIME_MAX];
+    const char *user = getenv("USER");
+    json_t *line = json_pack("{s:s, s:s, s:s, s:s, s:s, s:O*}", "id", id, "time", lineage_time_format(now, (int64_t)time(NULL)),
+                             "by", user ? user : "", "decision",
+                             reason   ? "refused"
+                             : edited ? "edited"
+                                      : "accepted",
+                             "reason", reason ? reason : "", "proposal", edited);
+    const bool good = telemetry_line_append(store, APPROVALS, line);
+    json_decref(line);
+    return good;
+}
