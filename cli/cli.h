@@ -292,6 +292,9 @@ int cli_store_attach(const char *dir, const char *server);
  * moment. */
 double cli_now(void);
 
+/* The fewest digits, from 15 to 17, that give back the value, for JSON_REAL_PRECISION. */
+int cli_digits(double value);
+
 /* Formats a duration for people: "7:05", "1:02:03". Shows at most 1000 hours, because a forecast from one slow first
  * step may be a year. */
 void cli_duration_format(char text[32], double seconds);

@@ -5,7 +5,7 @@
 . "$SOURCE/tests/support/shell.sh"
 
 cat >sweep.json <<'END'
-{"name": "n", "direction": "lower", "command": ["sh", "train.sh", "{x}"], "metrics": ["loss"], "grid": {"x": [3, 2, 5, 1]}}
+{"name": "n", "direction": "lower", "command": ["sh", "train.sh", "{x}"], "metrics": ["loss"], "grid": {"x": [3, 2, 5, 1.1]}}
 END
 echo '[ "$1" != 2 ] || exit 3; echo "METRIC loss=$1"; env | grep LINEAGE_NOTIFY >>leaked || :' >train.sh
 tell='cat >>told; echo "$LINEAGE_NOTIFY_EVENT $LINEAGE_NOTIFY_EXP_ID $LINEAGE_NOTIFY_STATUS $LINEAGE_NOTIFY_SCORE" >>facts'
@@ -22,11 +22,12 @@ run night sweep.json -C s -q --notify "$tell"
 must_exit 0
 must_equal 'best 000 baseline 3.0
 failure 001 crash 
-best 003 keep 1.0
+best 003 keep 1.1
 stop   ' "$(cat facts)"
 must_equal 4 "$(wc -l <told | tr -d ' ')" "one line of JSON an event"
 sed -n 3p told >out
-must_equal 'best|003|keep|1.0|1.0' "$(json event)|$(json exp_id)|$(json status)|$(json score)|$(json best_score)"
+must_equal 'best|003|keep|1.1|1.1' "$(json event)|$(json exp_id)|$(json status)|$(json score)|$(json best_score)"
+must_have out '"score":1.1,'
 sed -n 4p told >out
 must_equal 'stop|003' "$(json event)|$(json best)"
 must_have out 'night n: the night is done; 0 trials are left'
