@@ -463,7 +463,7 @@ static int run_append(struct append_options *o, const struct cli_command *comman
         {"alpha", 0, POPT_ARG_STRING, &o->alpha, 0, "parameter alpha", "NUMBER"},
         {"beta", 0, POPT_ARG_STRING, &o->beta, 0, "parameter beta", "NUMBER"},
         {"gamma", 0, POPT_ARG_STRING, &o->gamma, 0, "parameter gamma", "NUMBER"},
-        {"param", 0, POPT_ARG_ARGV, &o->params, 0, "any parameter; may be repeated", "NAME=NUMBER|TEXT"},
+        {"param", 'p', POPT_ARG_ARGV, &o->params, 0, "any parameter; may be repeated", "NAME=NUMBER|TEXT"},
         {"measured", 0, POPT_ARG_ARGV, &o->metrics, 0, "a metric beside the score; may be repeated", "NAME=NUMBER"},
         {"json", 0, POPT_ARG_STRING, &o->json, 0, "take the trial, or several, from JSON objects; options override them",
          "FILE|-"},

@@ -116,8 +116,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
          "compare every trial with the best one by all its runs, and mark those that are worth another run", NULL},
         {"over", 0, POPT_ARG_STRING, &o.over, 0, "parameters that pair the trials (default: seed; with --code: all)",
          "NAME[,NAME]"},
-        {"param", 0, POPT_ARG_ARGV, &o.params, 0, "use only trials whose parameter is in RANGE or equals a TEXT; may be repeated",
-         "NAME=RANGE|TEXTS"},
+        {"param", 'p', POPT_ARG_ARGV, &o.params, 0,
+         "use only trials whose parameter is in RANGE or equals a TEXT; may be repeated", "NAME=RANGE|TEXTS"},
         {"confidence", 0, POPT_ARG_STRING, &o.confidence, 0, "confidence level of the intervals, 0 to 1 (default: 0.95)",
          "NUMBER"},
         POPT_TABLEEND};

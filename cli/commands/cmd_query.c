@@ -164,7 +164,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"alpha", 0, POPT_ARG_STRING, &o.alpha, 0, "alpha is in RANGE", "RANGE"},
         {"beta", 0, POPT_ARG_STRING, &o.beta, 0, "beta is in RANGE", "RANGE"},
         {"gamma", 0, POPT_ARG_STRING, &o.gamma, 0, "gamma is in RANGE", "RANGE"},
-        {"param", 0, POPT_ARG_ARGV, &o.params, 0,
+        {"param", 'p', POPT_ARG_ARGV, &o.params, 0,
          "a parameter, setting, metric, column or extra column is in RANGE or equals a TEXT", "NAME=RANGE|TEXTS"},
         {"metric", 0, POPT_ARG_ARGV, &o.metrics, 0, "the score is in RANGE; or the name of the score column", "RANGE|COLUMN"},
         {"status", 0, POPT_ARG_STRING, &o.status, 0, "one of these labels, separated by commas", "LABELS"},

@@ -185,7 +185,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"alpha", 0, POPT_ARG_STRING, &o.alpha, 0, "value of alpha to look for", "NUMBER"},
         {"beta", 0, POPT_ARG_STRING, &o.beta, 0, "value of beta to look for", "NUMBER"},
         {"gamma", 0, POPT_ARG_STRING, &o.gamma, 0, "value of gamma to look for", "NUMBER"},
-        {"param", 0, POPT_ARG_ARGV, &o.params, 0, "value of any parameter or setting to look for", "NAME=NUMBER|TEXT"},
+        {"param", 'p', POPT_ARG_ARGV, &o.params, 0, "value of any parameter or setting to look for", "NAME=NUMBER|TEXT"},
         {"tolerance", 0, POPT_ARG_STRING, &o.tolerance, 0,
          "largest difference that counts as equal, as a share of the value: 0.05 means 5 % (default: 1e-9)", "SHARE"},
         CLI_SCREEN_OPTIONS(&session.screen),

@@ -331,4 +331,15 @@ must_exit 1
 run query -C empty --param x=1
 must_exit 2
 
+
+# ---- without parents nothing is inherited but settings in words: show says what `settings` and `query` say ----
+must_run init alone --direction lower
+for values in '-p lr=1 -p flag=true' '-p lr=2'; do
+    # shellcheck disable=SC2086 # words
+    must_run append -C alone --status auto --core-metric 1 $values
+done
+must_run show -C alone 001
+must_lack out 'flag'
+must_run query -C alone -p flag=true
+must_equal 000 "$(awk 'NR > 1 { print $1 }' out)" 'trials with the flag'
 finish

@@ -97,11 +97,13 @@ static bool add_params(struct finder *f, struct lineage_ideas *ideas, size_t tri
     return true;
 }
 
-static bool add_changes(struct finder *f, const struct lineage_ideas *ideas, size_t trial)
+static bool add_changes(struct finder *f, const struct lineage_ideas *ideas, size_t trial, bool in_words)
 {
     struct lineage_change c;
     for (size_t i = 0; lineage_ideas_change_at(&c, ideas, trial, i); i++) {
         struct place *place = NULL;
+        if (in_words && c.source == LINEAGE_CHANGE_DECLARED)
+            continue;
         const struct lineage_effective_setting setting = {
             .name = c.name, .knob = c.knob, .value = c.to, .number = c.to_value, .source = c.source, .set_by = trial};
         if (!add(f, &setting, &place))
@@ -121,7 +123,8 @@ enum lineage_status lineage_effective_find(struct lineage_effective *settings, s
         return store_fail(err, LINEAGE_EINVAL, "trial %zu is not in the set of ideas", trial);
     }
     for (size_t at = trial, steps = 0; ok && at != TRIAL_NONE && steps < LINEAGE_EFFECTIVE_CHAIN; steps++) {
-        ok = add_params(&f, ideas, at) && add_changes(&f, ideas, at);
+        const bool in_words = steps > 0 && !ideas->has_parents; /* parameters are inherited from parents alone */
+        ok = (in_words || add_params(&f, ideas, at)) && add_changes(&f, ideas, at, in_words);
         at = ideas->rows[at].base;
     }
     HASH_CLEAR(hh, f.places);

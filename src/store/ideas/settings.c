@@ -199,7 +199,10 @@ static bool fill(struct lineage_settings *settings, const struct lineage_ideas *
         for (size_t i = 0; ok && i < n; i++) {
             uint32_t next = (uint32_t)m->n_given;
             ok = add_own(m, &settings->names[i], ideas, t, i, knobs[i]);
-            m->first[t * n + i] = m->n_given > next ? next : bases[t] != SIZE_MAX ? m->first[bases[t] * n + i] : NONE;
+            uint32_t from = bases[t] != SIZE_MAX ? m->first[bases[t] * n + i] : NONE;
+            if (!parents && from != NONE && m->given[from].setting.source == LINEAGE_CHANGE_DECLARED)
+                from = NONE; /* parameters are inherited from parents alone */
+            m->first[t * n + i] = m->n_given > next ? next : from;
         }
         if (!idea->running && (idea->status == LINEAGE_KEEP || idea->status == LINEAGE_BASELINE))
             last_kept = t;
