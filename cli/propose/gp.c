@@ -118,8 +118,8 @@ static double likelihood_of(const struct gaussian_point *points, size_t n, doubl
     return square > 0 ? slopes - 0.5 * (double)n * propose_log(square) : -INFINITY;
 }
 
-/* Transforms and standardises y of points sorted by y. Returns how much noise of 1 becomes among the better scores. */
-static double standardise(struct gaussian_point *points, size_t n)
+/* Transforms and standardises y of all points, by the first n, which are sorted by y. Returns how much noise of 1 becomes among the better scores. */
+static double standardise(struct gaussian_point *points, size_t n, size_t all)
 {
     static const double shares[] = {INFINITY, 3, 1, 0.3, 0.1, 0.03, 0.01};
     double least = points[0].y, middle = points[n / 2].y - least, c = INFINITY, top = -INFINITY, mean = 0, square = 0;
@@ -133,16 +133,90 @@ static double standardise(struct gaussian_point *points, size_t n)
         }
     }
     double slope = c == INFINITY ? 1 : 1 / (c + points[n / 4].y - least);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < all; i++) {
         points[i].y = transformed(points[i].y, least, c);
-        mean += points[i].y / (double)n;
+        mean += i < n ? points[i].y / (double)n : 0;
     }
     for (size_t i = 0; i < n; i++)
         square += (points[i].y - mean) * (points[i].y - mean) / (double)n;
     double deviation = square > 0 ? sqrt(square) : 1;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < all; i++)
         points[i].y = (points[i].y - mean) / deviation;
     return slope / deviation;
+}
+
+/* ---- runs that diverged ---- */
+
+/* A score may be of a run that diverged by chance if it is worse than the middle by this many spreads of the better half, and by this
+ * many times the distance of the worst fifth. */
+#define FAR_OUTSIDE 7.0
+#define FAR_SHARE 3.0
+#define IMPOSSIBLE 5.0 /* deviations from what the others say */
+enum { NEAREST = 3 };
+
+/* How many of the points, sorted by y, are not far outside of the others. */
+static size_t count_usual(const struct search *search)
+{
+    const struct gaussian_point *points = search->points;
+    size_t n = search->n;
+    double squares = 0, middle = points[n / 2].y;
+    for (size_t i = 0; i < n / 2; i++)
+        squares += (middle - points[i].y) * (middle - points[i].y);
+    const double far = fmax(FAR_OUTSIDE * sqrt(squares / (double)(n / 2 + 1)), FAR_SHARE * (points[(n - 1) * 4 / 5].y - middle));
+    while (far > 0 && points[n - 1].y - middle > far)
+        n--;
+    return n;
+}
+
+static double square_between(const struct search *search, const double *a, const double *b)
+{
+    double square = 0;
+    for (size_t r = 0; r < search->problem->n_ranges; r++)
+        square += search->is_choice[r] ? a[r] != b[r] : (a[r] - b[r]) * (a[r] - b[r]);
+    return square;
+}
+
+/* Whether most of the points nearest to point i are usual ones, so that its setting is hardly the cause of its score. Points of another
+ * context may be far outside by their offset. */
+static bool is_stray(const struct search *search, size_t i, size_t usual)
+{
+    size_t nearest[NEAREST], far = 0;
+    for (size_t n = 0; n < NEAREST; n++) {
+        double least = INFINITY;
+        nearest[n] = i;
+        for (size_t k = 0; k < search->n; k++) {
+            bool taken = k == i || search->points[k].context != search->points[i].context;
+            for (size_t before = 0; before < n; before++)
+                taken = taken || nearest[before] == k;
+            const double square = taken ? INFINITY : square_between(search, search->points[i].z, search->points[k].z);
+            nearest[n] = square < least ? k : nearest[n];
+            least = fmin(least, square);
+        }
+        far += nearest[n] >= usual;
+    }
+    return 2 * far < NEAREST;
+}
+
+/* Moves strays behind the other points, which are sorted by y, and returns how many the others are. */
+static size_t part_strays(struct search *search)
+{
+    const size_t usual = count_usual(search);
+    size_t n = usual;
+    for (size_t i = usual; i < search->n; i++)
+        if (!is_stray(search, i, usual)) {
+            const struct gaussian_point point = search->points[i];
+            search->points[i] = search->points[n];
+            search->points[n++] = point;
+        }
+    return n;
+}
+
+/* Whether the process, which did not learn from the point, finds its score impossible. */
+static bool is_impossible(struct search *search, const struct gaussian_point *point)
+{
+    double mean, deviation, noise = search->value.noise * search->value.variance / point->seeds;
+    gaussian_predict(&mean, &deviation, &search->value, point->z);
+    return point->y - mean > IMPOSSIBLE * sqrt(deviation * deviation + noise);
 }
 
 /* ---- the two processes ---- */
@@ -159,10 +233,18 @@ static bool learn_values(struct search *search)
     qsort(search->points, search->n, sizeof *search->points, by_y);
     if (search->n > GP_POINTS_MAX)
         search->n = GP_POINTS_MAX;
-    const double scale = search->scale = standardise(search->points, search->n);
+    const size_t all = search->n, n = search->n = part_strays(search);
+    const double scale = search->scale = standardise(search->points, n, all);
     struct gaussian_prior prior = {.noise = 1e-3, .spread = 2};
     if (problem->noise > 0)
         prior = (struct gaussian_prior){fmin(fmax(pow(problem->noise * scale, 2), 1e-6), 1), 0.5};
+    bool good = gaussian_fit(&search->value, search->points, n, search->is_choice, problem->n_ranges, &prior);
+    for (size_t i = n; good && i < all; i++)
+        if (!is_impossible(search, &search->points[i]))
+            search->points[search->n++] = search->points[i];
+    if (search->n == n)
+        return good;
+    gaussian_release(&search->value);
     return gaussian_fit(&search->value, search->points, search->n, search->is_choice, problem->n_ranges, &prior);
 }
 
@@ -228,11 +310,7 @@ static double log_room(const struct search *search, const double *z)
     static const double width = 0.05; /* of a range */
     double sum = 0;
     for (size_t i = 0; i < search->n_running; i++) {
-        double square = 0;
-        for (size_t r = 0; r < search->problem->n_ranges; r++) {
-            double difference = search->running[i][r] - z[r];
-            square += search->is_choice[r] ? difference != 0 : difference * difference;
-        }
+        double square = square_between(search, search->running[i], z);
         sum += propose_log(fmax(1 - propose_exp(-square / (2 * width * width)), 1e-12));
     }
     return sum;

@@ -151,6 +151,7 @@ struct lineage_evidence_trial {
     size_t left_out; /* runs that are far worse than its others and than most trials; they count in nothing else */
     double expected; /* the mean of its runs, drawn to the middle of all trials as far as noise may explain the difference */
     double doubt;    /* standard deviation of the true mean around it */
+    bool stray;      /* ran once, far outside of all others: that run may have diverged, and counts in nothing expected */
 };
 
 struct lineage_evidence {
@@ -250,9 +251,8 @@ LINEAGE_API bool lineage_evidence_is_ready(const struct lineage_evidence *eviden
 
 /*
  * Picks the trial that runs again next: the one whose next run improves the answer most, as far as can be expected
- * (knowledge gradient: Frazier, Powell and Dayanik 2008, SIAM J. Control Optim. 47:2410). A single run far outside of all others is
- * repeated first, then the leader until the noise is known; a trial that is far behind by the measured noise does not run again. When
- * the answer is certain enough, it runs again until it is known whether it is
+ * (knowledge gradient: Frazier, Powell and Dayanik 2008, SIAM J. Control Optim. 47:2410), the leader first until the noise is known. A trial
+ * that is far behind by the measured noise does not run again; a stray one may, once, as if it had not run. When the answer is certain enough, it runs again until it is known whether it is
  * better than the best of the kept trials. skip[i] excludes trial i. Returns its index, or SIZE_MAX if none is left or all is
  * decided.
  */

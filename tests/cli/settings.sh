@@ -303,6 +303,14 @@ must_run append -C close --status discard --core-metric 1.3 --param x=0.95 --par
 must_run settings -C close --format tsv
 must_equal '3 1.0 2 0' "$(grep '^x=1	' out | cut -f 3,4 | tr '\t' ' ') $(grep '^x=0.95	' out | cut -f 3,7 | tr '\t' ' ')"
 
+# Where several of the few settings that ran again have a run that diverged, each such run is left out, though the spreads are large.
+must_run init diverged --direction lower
+for x in 1 2 3 4 5 6; do must_run append -C diverged --status discard --core-metric 1.$x --param x=$x --param seed=1; done
+for x in 1 2; do must_run append -C diverged --status discard --core-metric 9.$x --param x=$x --param seed=2; done
+must_run append -C diverged --status discard --core-metric 9 --param x=7 --param seed=1
+must_run settings -C diverged --format tsv
+must_equal '1 1 7' "$(grep '^x=[12]	' out | cut -f 7 | tr '\n' ' ')$(sed -n '$s/x=\([0-9]\).*/\1/p' out)" 'left out, and the last setting'
+
 # Where scores follow a number, neighbours count: a single lucky run far from the others does not win. Texts have no neighbours.
 awk 'BEGIN {
     for (i = 0; i < 16; i++) {

@@ -167,6 +167,7 @@ static void runs_go_where_they_decide(void **state)
                                             {.exp_id = "4", .runs = {1, 1.9}}};
     struct lineage_evidence evidence = {.trials = list, .n = 5, .noise = {.std = 0.5, .freedom = 9}};
     const bool none[5] = {false}, skip[5] = {false, true, true};
+    size_t order[5];
     (void)state;
     assert_true(lineage_evidence_judge(&evidence));
     assert_int_equal(evidence.answer, 1);
@@ -191,6 +192,16 @@ static void runs_go_where_they_decide(void **state)
     evidence.noise = (struct lineage_noise){.std = 0.5, .freedom = 9};
     assert_true(lineage_evidence_judge(&evidence));
     assert_int_equal(lineage_evidence_next(&evidence, none), 0);
+    assert_true(list[0].stray && list[0].expected < 5 && list[0].doubt > list[4].doubt); /* it says nothing about its setting */
+    lineage_evidence_order(order, &evidence);
+    assert_int_equal(order[4], 0);
+    list[4].runs.mean = 1.05; /* which of two leads is more in doubt than that the setting is better than both */
+    list[3].runs.mean = 5;
+    evidence.noise.std = 1;
+    assert_true(lineage_evidence_judge(&evidence) && list[0].stray);
+    assert_int_not_equal(lineage_evidence_next(&evidence, none), 0);
+    list[0].again = 1; /* it ran again and failed */
+    assert_true(lineage_evidence_judge(&evidence) && !list[0].stray && list[0].expected > list[3].expected);
 }
 
 int main(void)

@@ -95,23 +95,20 @@ static void add_score(struct lineage_evidence_trial *trial, double *squares, con
     trial->variance = n > 1 && !rounded ? spread / (n - 1) : 0;
 }
 
-/* The lower median of the spreads within trials of several runs, one of which may have diverged; 0 if fewer than two ran again.
- * Uses scratch [c->n]. */
-static double typical_spread(const struct collection *c, double *scratch)
+/* How far runs are from each other, of all trials together: several of the few that ran again may have diverged. Rows of several seeds
+ * say it themselves. Uses scratch [c->n_runs]. */
+static double typical_spread(const struct collection *c, double *scratch, bool higher)
 {
+    double middle, spread;
     size_t n = 0;
-    memset(scratch, 0, c->n * sizeof *scratch);
-    for (size_t k = 0; k < c->n_runs; k++) {
-        const struct run *run = &c->runs[k];
-        add_score(&c->trials[run->trial], &scratch[run->trial], run);
-    }
-    for (size_t i = 0; i < c->n; i++) {
-        if (c->trials[i].runs.n > 1)
-            scratch[n++] = sqrt(c->trials[i].variance);
-        c->trials[i].runs = c->trials[i].fresh = (struct lineage_runs){0};
-    }
+    for (size_t k = 0; k < c->n_runs; k++)
+        scratch[k] = c->runs[k].score;
+    better_half(&middle, &spread, scratch, c->n_runs, higher);
+    for (size_t k = 0; k < c->n_runs; k++)
+        if (c->runs[k].seeds > 1)
+            scratch[n++] = c->runs[k].std;
     qsort(scratch, n, sizeof *scratch, compare_numbers);
-    return n > 1 ? scratch[(n - 1) / 2] : 0;
+    return n ? fmax(spread, scratch[(n - 1) / 2]) : spread;
 }
 
 /* Whether the run is far outside of all trials, and of the best run of its own. */
@@ -128,7 +125,7 @@ static bool has_diverged(const struct run *run, double best, double middle, doub
 static bool sum_runs(const struct lineage_evidence *evidence, const struct collection *c)
 {
     const bool higher = evidence->rule.higher;
-    double middle, spread, *scratch = calloc(2 * c->n + 1, sizeof *scratch), *best = scratch + c->n;
+    double middle, spread, *scratch = calloc(c->n + c->n_runs + 1, sizeof *scratch), *best = scratch + c->n_runs;
     if (!scratch)
         return false;
     for (size_t i = 0; i < c->n; i++) {
@@ -136,7 +133,7 @@ static bool sum_runs(const struct lineage_evidence *evidence, const struct colle
         trial->runs = trial->fresh = (struct lineage_runs){0};
         trial->left_out = 0;
     }
-    const double typical = typical_spread(c, scratch);
+    const double typical = typical_spread(c, scratch, higher);
     for (size_t i = 0; i < c->n; i++)
         best[i] = (double)NAN;
     for (size_t k = 0; k < c->n_runs; k++) {

@@ -82,15 +82,18 @@ static bool is_better(const struct lineage_evidence *evidence, size_t a, size_t 
 
 static bool comes_later(const struct lineage_evidence *evidence, size_t a, size_t b)
 {
+    const bool stray = evidence->trials[a].stray;
+    if (stray != evidence->trials[b].stray)
+        return stray; /* what is expected of it is not what it has shown */
     return is_better(evidence, b, a) || (!is_better(evidence, a, b) && a > b);
 }
 
-/* The better of two; the earlier one if they are equal. */
+/* The best one without trial `without`; the earlier one of equal ones. */
 static size_t best_of(const struct lineage_evidence *evidence, bool kept, size_t without)
 {
     size_t best = evidence->n;
     for (size_t i = 0; i < evidence->n; i++)
-        if (i != without && (!kept || evidence->trials[i].kept_id) && (best == evidence->n || is_better(evidence, i, best)))
+        if (i != without && (!kept || evidence->trials[i].kept_id) && (best == evidence->n || comes_later(evidence, best, i)))
             best = i;
     return best;
 }
@@ -142,6 +145,29 @@ static double find_truth(double *middle, double truth, const struct lineage_evid
     return truth;
 }
 
+/* The mean that a fifth of the trials is worse than; NAN without memory. */
+static double worse_fifth(const struct lineage_evidence *evidence)
+{
+    double *means = calloc(evidence->n + 1, sizeof *means), value = (double)NAN;
+    for (size_t i = 0; means && i < evidence->n; i++)
+        means[i] = evidence->rule.higher ? -evidence->trials[i].runs.mean : evidence->trials[i].runs.mean;
+    if (means && evidence->n) {
+        qsort(means, evidence->n, sizeof *means, compare_numbers);
+        value = means[(evidence->n - 1) * 4 / 5];
+    }
+    free(means);
+    return evidence->rule.higher ? -value : value;
+}
+
+/* Whether a trial ran once, with a score far outside of all others, the bad ones included: its run may have diverged by chance. */
+static bool is_stray(const struct lineage_evidence *evidence, size_t i, double middle, double spread, double worst)
+{
+    const struct lineage_evidence_trial *trial = &evidence->trials[i];
+    const double limit = fmax(FAR_OUTSIDE * spread, FAR_SHARE * fabs(worst - middle));
+    const double worse = evidence->rule.higher ? middle - trial->runs.mean : trial->runs.mean - middle;
+    return spread > 0 && worse > limit && trial->runs.n == 1 && !trial->again;
+}
+
 /* The probability that the answer is the best, taking its leads over the others as independent. */
 static double answer_certainty(const struct lineage_evidence *evidence)
 {
@@ -161,13 +187,15 @@ bool evidence_expect(struct lineage_evidence *evidence, const struct surface *su
         inverse += 1 / (double)evidence->trials[i].runs.n;
         again = again || evidence->trials[i].runs.n > 1 || evidence->trials[i].again;
     }
-    const double noise = noise_variance(evidence, spread), between = spread * spread;
+    const double noise = noise_variance(evidence, spread), between = spread * spread, usual = middle;
     double truth = fmax(between - noise * inverse / (double)(evidence->n ? evidence->n : 1), LEAST_SHARE * between);
     if (truth > 0)
         truth = find_truth(&middle, truth, evidence, spread, noise);
+    const double worst = worse_fifth(evidence);
     for (size_t i = 0; i < evidence->n; i++) {
         struct lineage_evidence_trial *trial = &evidence->trials[i];
-        double share = truth > 0 ? truth / (truth + noise / (double)trial->runs.n) : 1;
+        trial->stray = is_stray(evidence, i, usual, spread, worst);
+        double share = trial->stray ? 0 : truth > 0 ? truth / (truth + noise / (double)trial->runs.n) : 1;
         trial->expected = share < 1 ? middle + share * (trial->runs.mean - middle) : trial->runs.mean;
         trial->doubt = sqrt(truth * (1 - share));
     }
@@ -211,44 +239,11 @@ void lineage_evidence_order(size_t *order, const struct lineage_evidence *eviden
 
 /* ---- which trial runs again ---- */
 
-/* The mean that a fifth of the trials is worse than; NAN without memory. */
-static double worse_fifth(const struct lineage_evidence *evidence)
-{
-    double *means = calloc(evidence->n + 1, sizeof *means), value = (double)NAN;
-    for (size_t i = 0; means && i < evidence->n; i++)
-        means[i] = evidence->rule.higher ? -evidence->trials[i].runs.mean : evidence->trials[i].runs.mean;
-    if (means && evidence->n) {
-        qsort(means, evidence->n, sizeof *means, compare_numbers);
-        value = means[(evidence->n - 1) * 4 / 5];
-    }
-    free(means);
-    return evidence->rule.higher ? -value : value;
-}
-
-/* Whether a trial ran once, with a score far outside of all others, the bad ones included: its run may have diverged by chance. */
-static bool is_stray(const struct lineage_evidence *evidence, size_t i, double middle, double spread, double worst)
-{
-    const struct lineage_evidence_trial *trial = &evidence->trials[i];
-    const double limit = fmax(FAR_OUTSIDE * spread, FAR_SHARE * fabs(worst - middle));
-    const double worse = evidence->rule.higher ? middle - trial->runs.mean : trial->runs.mean - middle;
-    return spread > 0 && worse > limit && trial->runs.n == 1 && !trial->again;
-}
-
 bool evidence_best_is_stray(const struct lineage_evidence *evidence)
 {
     double middle, spread;
     return evidence->best < evidence->n && find_spread(&middle, &spread, evidence) &&
            is_stray(evidence, evidence->best, middle, spread, middle);
-}
-
-static size_t find_stray(const struct lineage_evidence *evidence, const bool *skip, double middle, double spread)
-{
-    size_t found = SIZE_MAX;
-    const double worst = worse_fifth(evidence);
-    for (size_t i = 0; i < evidence->n; i++)
-        if (!skip[i] && is_stray(evidence, i, middle, spread, worst))
-            found = i;
-    return found;
 }
 
 /* Whether the measured noise hardly explains the distance from the leader: it exceeds `far` standard errors. */
@@ -257,7 +252,7 @@ static bool is_far_behind(const struct lineage_evidence *evidence, size_t i, dou
     const struct lineage_runs *runs = &evidence->trials[i].runs, *best = &evidence->trials[evidence->answer].runs;
     const struct lineage_noise *noise = &evidence->noise;
     const double error = noise->std * sqrt(1 / (double)best->n + 1 / (double)runs->n);
-    return noise->freedom >= 2 && fabs(best->mean - runs->mean) > error * far;
+    return !evidence->trials[i].stray && noise->freedom >= 2 && fabs(best->mean - runs->mean) > error * far;
 }
 
 /* How much one more run of trial i is expected to improve the answer. */
@@ -289,11 +284,11 @@ static size_t next_of_claim(const struct lineage_evidence *evidence, const bool 
     return skip[next] ? SIZE_MAX : next;
 }
 
-static bool leads_by_far(const struct lineage_evidence *evidence, double far)
+static bool leads_by_far(const struct lineage_evidence *evidence, const bool *skip, double far)
 {
     bool leads = true;
     for (size_t i = 0; i < evidence->n; i++)
-        leads = leads && (i == evidence->answer || is_far_behind(evidence, i, far));
+        leads = leads && (i == evidence->answer || (evidence->trials[i].stray && skip[i]) || is_far_behind(evidence, i, far));
     return leads;
 }
 
@@ -303,13 +298,13 @@ size_t lineage_evidence_next(const struct lineage_evidence *evidence, const bool
     if (evidence->n < 2 || !find_spread(&middle, &spread, evidence))
         return SIZE_MAX;
     const double far = evidence->noise.freedom > 0 ? quantile_t(FAR_BEHIND, evidence->noise.freedom) : INFINITY;
-    if (leads_by_far(evidence, far) || (evidence->noise.freedom >= SURE_FROM && evidence->sure >= SURE_ENOUGH))
+    if (leads_by_far(evidence, skip, far) || (evidence->noise.freedom >= SURE_FROM && evidence->sure >= SURE_ENOUGH))
         return next_of_claim(evidence, skip, far);
-    size_t next = find_stray(evidence, skip, middle, spread);
-    if (next == SIZE_MAX && evidence->noise.freedom < LEADER_UNTIL && !skip[evidence->answer])
+    if (evidence->noise.freedom < LEADER_UNTIL && !skip[evidence->answer])
         return evidence->answer;
+    size_t next = SIZE_MAX;
     const double noise = likely_noise(evidence, spread);
-    for (size_t i = 0; next == SIZE_MAX && i < evidence->n; i++)
+    for (size_t i = 0; i < evidence->n; i++)
         most = skip[i] ? most : fmax(most, improvement(evidence, i, noise, far));
     for (size_t i = 0; next == SIZE_MAX && most > 0 && i < evidence->n; i++)
         if (!skip[i] && improvement(evidence, i, noise, far) >= most)

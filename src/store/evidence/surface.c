@@ -50,6 +50,8 @@ static double condition(struct fit *fit, double noise)
     double likelihood = 0;
     memset(fit->mean, 0, fit->n * sizeof *fit->mean);
     for (size_t i = 0; i < fit->n; i++) {
+        if (fit->evidence->trials[fit->points[i]].stray)
+            continue;
         const struct lineage_runs *runs = &fit->evidence->trials[fit->points[i]].runs;
         double *row = fit->covariance + i * fit->n;
         const double variance = row[i] + noise / (double)runs->n, surprise = runs->mean - fit->middle - fit->mean[i];
@@ -141,19 +143,21 @@ static double climb(struct fit *fit, double *theta)
 static void choose_points(struct fit *fit, double limit)
 {
     const struct lineage_evidence *evidence = fit->evidence;
-    double sum = 0, squares = 0;
+    double n = 0, sum = 0, squares = 0;
     for (size_t i = evidence->n; i-- > 0 && fit->n < POINTS_MAX;) {
         const double from = evidence->trials[i].runs.mean - fit->middle;
         bool placed = true;
         for (size_t k = 0; k < fit->surface->n_params; k++)
             placed = placed && !isnan(fit->surface->z[i][k]);
-        if (!placed || (evidence->rule.higher ? -from : from) > limit)
+        const bool stray = evidence->trials[i].stray;
+        if (!placed || (!stray && (evidence->rule.higher ? -from : from) > limit))
             continue;
         fit->points[fit->n++] = i;
-        sum += from;
-        squares += from * from;
+        n += stray ? 0 : 1;
+        sum += stray ? 0 : from;
+        squares += stray ? 0 : from * from;
     }
-    fit->spread = fit->n ? squares / (double)fit->n - sum * sum / (double)(fit->n * fit->n) : 0;
+    fit->spread = n >= POINTS_MIN ? squares / n - sum * sum / (n * n) : 0;
 }
 
 static void learn(struct fit *fit, struct lineage_evidence *evidence, double truth)
@@ -184,7 +188,7 @@ bool surface_expect(struct lineage_evidence *evidence, const struct surface *sur
     const bool good = fit.points && fit.covariance;
     if (good)
         choose_points(&fit, limit);
-    if (good && fit.n >= POINTS_MIN && fit.spread > 0 && noise > 0)
+    if (good && fit.spread > 0 && noise > 0)
         learn(&fit, evidence, truth);
     free(fit.points);
     free(fit.covariance);
