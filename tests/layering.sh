@@ -89,7 +89,7 @@ cli/propose                propose.h propose_ranges.h propose_past.h propose_ans
 cli/metrics                *                           include/lineage cli/cli.h
 cli/git                    *                           cli/cli.h cli/support cli/trial
 cli/trial                  *                           include/lineage cli/cli.h cli/support cli/output cli/metrics
-cli/run                    *                           include/lineage cli/cli.h cli/support cli/output cli/metrics cli/trial cli/git cli/histories
+cli/run                    *                           include/lineage cli/cli.h cli/support cli/output cli/metrics cli/trial cli/git cli/histories cli/propose
 cli/judge                  answer.h chat.h endpoint.h judge.h judge_case.h request_digest.h score_cache.h trajectory.h wording.h   include/trainer cli/cli.h
 cli/agent                  agent_prompt.h      include/lineage cli/cli.h cli/support cli/judge cli/plan
 cli/recipe                 *                           include/lineage include/rlcore include/trainer cli/cli.h cli/support cli/output cli/metrics cli/trial cli/judge cli/propose

@@ -8,13 +8,14 @@
 #include "cli.h"
 #include "output/comparison.h"
 #include "output/evidence_out.h"
+#include "run/examples.h"
 
 enum { MAX_CONDITIONS = 32 };
 
 struct compare_options {
     char *by, *over, *baseline, *confidence, *code;
     char **params;
-    int json, runs;
+    int json, runs, examples;
     struct lineage_compare_options what;
     struct lineage_condition conditions[MAX_CONDITIONS];
     char names[MAX_CONDITIONS][LINEAGE_NAME_MAX];
@@ -78,9 +79,60 @@ static int print_runs(struct cli_session *session, const struct compare_options 
     return status;
 }
 
+static int print_pair(struct cli_list *list, struct cli_session *session, const char *id, const struct examples *base)
+{
+    struct examples own;
+    struct examples_difference difference;
+    char why[EXAMPLES_WHY_MAX];
+    if (!examples_of(&own, session->store, id, why))
+        return cli_error(CLI_USAGE, "compare: %s", why);
+    const bool good = examples_compare(&difference, &own, base, lineage_store_config(session->store), why);
+    if (good) {
+        cli_list_text(list, own.exp_id);
+        cli_list_text(list, base->exp_id);
+        cli_list_count(list, difference.n);
+        cli_list_figure(list, difference.mean, true);
+        cli_list_figure(list, difference.low, true);
+        cli_list_figure(list, difference.high, true);
+        cli_list_figure(list, difference.p, true);
+        cli_list_figure(list, difference.error, true);
+        cli_list_figure(list, difference.bar, true);
+        cli_list_figure(list, difference.seeds, difference.seeds > 0);
+        cli_list_figure(list, difference.seeds_bar, difference.seeds_bar > 0);
+        cli_list_text(list, examples_verdict(&difference));
+        cli_list_end_row(list);
+    }
+    examples_release(&own);
+    return good ? CLI_GO_ON : cli_error(CLI_USAGE, "compare: %.80s and %.80s are not comparable: %s", base->exp_id, id, why);
+}
+
+/* One run of each trial, example by example, against the first. */
+static int print_examples(struct cli_session *session, const struct compare_options *o)
+{
+    static const char *const columns[] = {"exp_id", "baseline", "examples", "difference",  "low",       "high",
+                                          "p",      "error",    "bar",      "error_seeds", "bar_seeds", "verdict"};
+    const struct cli_args *args = &session->args;
+    struct examples base;
+    char why[EXAMPLES_WHY_MAX];
+    if (o->by || o->baseline || o->code || o->over || o->params || o->confidence || o->runs || args->n_positional < 2)
+        return cli_error(CLI_USAGE, "compare: --examples takes the ids of two trials or more, the baseline first, and no other "
+                                    "option of compare");
+    if (!examples_of(&base, session->store, args->positional[0], why))
+        return cli_error(CLI_USAGE, "compare: %s", why);
+    struct cli_list *list = cli_list_new(o->json ? CLI_JSON : session->format, stdout, sizeof columns / sizeof *columns, columns);
+    int status = list ? CLI_GO_ON : cli_no_memory();
+    for (size_t i = 1; i < args->n_positional && status == CLI_GO_ON; i++)
+        status = print_pair(list, session, args->positional[i], &base);
+    examples_release(&base);
+    const int finished = list ? cli_list_finish(list) : CLI_SYSTEM;
+    return status == CLI_GO_ON ? finished : status;
+}
+
 static int work(struct cli_session *session, void *context)
 {
     struct compare_options *o = context;
+    if (o->examples)
+        return print_examples(session, o);
     if (o->runs)
         return print_runs(session, o);
     struct lineage_comparison comparison;
@@ -114,6 +166,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
          "CHANGE"},
         {"runs", 0, POPT_ARG_NONE, &o.runs, 0,
          "compare every trial with the best one by all its runs, and mark those that are worth another run", NULL},
+        {"examples", 0, POPT_ARG_NONE, &o.examples, 0,
+         "compare single trials with the first by the scores of their examples (`run --examples FILE`)", NULL},
         {"over", 0, POPT_ARG_STRING, &o.over, 0, "parameters that pair the trials (default: seed; with --code: all)",
          "NAME[,NAME]"},
         {"param", 'p', POPT_ARG_ARGV, &o.params, 0,
@@ -141,13 +195,17 @@ const struct cli_command cmd_compare = {
                    "--runs prints a line for each trial of the store, whatever its label: its runs, which are its\n"
                    "first row and those that run it again, their mean, the difference to the best trial with its\n"
                    "95 % interval, the odds that it is better, and `run_again` if more runs may decide\n"
-                   "(`lineage help rules`).",
+                   "(`lineage help rules`).\n"
+                   "\n"
+                   "--examples compares one run of each trial example by example: the mean difference with its\n"
+                   "95 % interval, p, and the noise and the bar between examples and between seeds.",
     .examples = "  lineage compare grpo joint turn-group-v1d\n"
                 "  lineage compare --by alpha --baseline 0.3 --param k_max=5\n"
                 "  lineage compare optimizer=adam optimizer=sgd\n"
                 "  lineage compare grpo,lr=0.0003 grpo,lr=0.0006 --json\n"
                 "  lineage compare 000,004,008 001,005,009\n"
                 "  lineage compare --runs\n"
+                "  lineage compare --examples 003 014\n"
                 "  lineage compare --code 014\n  lineage compare --code lr_decay",
     .run = run,
 };

@@ -284,6 +284,10 @@ static bool read_reruns(struct night_options *o)
     if (o->runs && o->race)
         return cli_error(CLI_USAGE, "--runs and --race exclude each other"), false;
     reruns->confirm = !o->no_confirm && (o->confirm || reruns->race || replicate_is_default(&o->night.list.sweep));
+    if (reruns->confirm && json_object_get(o->night.list.sweep.root, "decide_by"))
+        return cli_error(CLI_USAGE, "decide_by keeps trials by one run each, and --confirm, --race and confirm only by several: "
+                                    "leave one of them out"),
+               false;
     if (o->no_confirm && reruns->race)
         return cli_error(CLI_USAGE, "--race runs trials again, which --no-confirm excludes"), false;
     share_runs(&o->night);

@@ -11,6 +11,7 @@
 #include <lineage/text.h>
 
 #include "metrics/event_lines.h"
+#include "metrics/npy.h"
 
 enum { NAME_BYTES = 256, DEPTH = 16, COLUMNS_MAX = 4096 };
 
@@ -172,49 +173,18 @@ static bool read_table(struct reading *r, const char *bytes, size_t length)
 
 /* ---- arrays ---- */
 
-static uint64_t little_endian(const uint8_t *bytes, size_t n)
-{
-    uint64_t value = 0;
-    while (n-- > 0)
-        value = value << 8 | bytes[n];
-    return value;
-}
-
-static double element(const uint8_t *at, char kind, size_t bytes)
-{
-    const uint64_t bits = little_endian(at, bytes);
-    const uint32_t low = (uint32_t)bits;
-    double wide;
-    float narrow;
-    if (kind == 'f' && bytes == 8)
-        return memcpy(&wide, &bits, sizeof wide), wide;
-    if (kind == 'f')
-        return memcpy(&narrow, &low, sizeof narrow), (double)narrow;
-    return bytes == 8 ? (double)(int64_t)bits : (double)(int32_t)low;
-}
-
-/* One .npy: a header that is the text of a Python dictionary, and the elements. Arrays of other types hold no metric. */
+/* One .npy. Arrays of other types hold no metric. */
 static void take_array(struct reading *r, const char *name, const uint8_t *data, size_t length)
 {
-    enum { MAGIC = 6, FIELDS = 10 };
-    char header[512];
-    const size_t wide = length > FIELDS && data[MAGIC] > 1 ? 4 : 2;
-    const uint64_t n = length > FIELDS + 2 ? little_endian(data + 8, wide) : 0;
-    if (length < 8 + wide || memcmp(data, "\x93NUMPY", MAGIC) != 0 || n > length - 8 - wide)
+    struct npy npy;
+    char why[120];
+    if (!npy_read(&npy, (const char *)data, length, why, sizeof why) || !npy.rows || !strchr("fi", npy.kind) || npy.size < 4)
         return;
-    snprintf(header, sizeof header, "%.*s", (int)(n < sizeof header ? n : sizeof header - 1), (const char *)data + 8 + wide);
-    const char *type = strstr(header, "'<"), *shape = strstr(header, "'shape': (");
-    unsigned long long steps = 0;
-    if (!type || !shape || strstr(header, "'fortran_order': True") || !strchr("fi", type[2]) || !strchr("48", type[3]) ||
-        sscanf(shape, "'shape': (%llu", &steps) != 1 || steps == 0)
-        return;
-    const size_t bytes = (size_t)(type[3] - '0'), n_elements = (length - 8 - wide - (size_t)n) / bytes,
-                 width = n_elements / (size_t)steps;
-    const uint8_t *at = data + 8 + wide + n;
-    for (unsigned long long i = 0; width > 0 && i < steps; i++) {
+    const size_t width = npy.length / npy.size / npy.rows;
+    for (size_t i = 0; width > 0 && i < npy.rows; i++) {
         double sum = 0;
-        for (size_t k = 0; k < width; k++, at += bytes)
-            sum += element(at, type[2], bytes);
+        for (size_t k = 0; k < width; k++)
+            sum += npy_value(&npy, i * width + k);
         r->take(r->context, name, sum / (double)width);
     }
 }
@@ -237,19 +207,19 @@ static bool read_arrays(struct reading *r, const uint8_t *bytes, size_t length)
         end--;
     if (length < END || memcmp(bytes + end, "PK\5\6", 4) != 0)
         return fail(r, "it is not a complete zip file");
-    uint64_t at = little_endian(bytes + end + 16, 4);
-    for (uint64_t n = little_endian(bytes + end + 10, 2); n > 0; n--) {
+    uint64_t at = npy_little_endian(bytes + end + 16, 4);
+    for (uint64_t n = npy_little_endian(bytes + end + 10, 2); n > 0; n--) {
         if (at > end || end - at < ENTRY || memcmp(bytes + at, "PK\1\2", 4) != 0)
             return fail(r, "its directory is damaged");
-        const uint64_t name = little_endian(bytes + at + 28, 2),
-                       rest = little_endian(bytes + at + 30, 2) + little_endian(bytes + at + 32, 2);
-        const uint64_t size = little_endian(bytes + at + 20, 4), local = little_endian(bytes + at + 42, 4);
+        const uint64_t name = npy_little_endian(bytes + at + 28, 2),
+                       rest = npy_little_endian(bytes + at + 30, 2) + npy_little_endian(bytes + at + 32, 2);
+        const uint64_t size = npy_little_endian(bytes + at + 20, 4), local = npy_little_endian(bytes + at + 42, 4);
         if (end - at - ENTRY < name + rest || local > end || end - local < LOCAL)
             return fail(r, "its directory is damaged");
-        const uint64_t from = local + LOCAL + little_endian(bytes + local + 26, 2) + little_endian(bytes + local + 28, 2);
+        const uint64_t from = local + LOCAL + npy_little_endian(bytes + local + 26, 2) + npy_little_endian(bytes + local + 28, 2);
         char text[NAME_BYTES];
         snprintf(text, sizeof text, "%.*s", (int)(name < NAME_BYTES ? name : NAME_BYTES - 1), (const char *)bytes + at + ENTRY);
-        if (little_endian(bytes + at + 10, 2) != STORED)
+        if (npy_little_endian(bytes + at + 10, 2) != STORED)
             return fail(r, "its arrays are compressed; write them with numpy.savez");
         if (from > end || size > end - from)
             return fail(r, "its directory is damaged");

@@ -46,6 +46,11 @@ static const struct command_setting settings[] = {
      "which value of a metric counts: min, max, mean:N (of the last N) or last (default); may be repeated"},
     {"metric_file", "metric-file", 0, "metric_file", SETTING_TEXTS, AT(metric_file), OTHER_TRIAL, NULL, "NAME=PATH[#KEY]",
      "read metric NAME, called KEY there, from the file that the trial leaves at PATH, a pattern; may be repeated"},
+    {"examples", "examples", 0, "examples", SETTING_TEXT, AT(examples), OTHER_TRIAL, NULL, "FILE[#NAME]",
+     "file of scores of single examples that it leaves (.jsonl with id and NAME, or .npy): compares it with the best trial by "
+     "them"},
+    {"decide_by", "decide-by", 0, "decide_by", SETTING_TEXT, AT(decide_by), SAME_TRIAL, NULL, "examples",
+     "keep it if its difference on the examples exceeds their bar, instead of the bar between seeds"},
     {"held_out", "held-out", 0, "held_out", SETTING_TEXT, AT(settings.held_out), OTHER_TRIAL, NULL, "NAME",
      "a metric that no planner sees: kept out of the row and every answer but `report --held-out`"},
     {"protect", "protect", 0, "protect", SETTING_FILES, AT(protect), SAME_TRIAL, NULL, "FILE",
@@ -131,6 +136,10 @@ bool command_setting_check(const struct command_setting *setting, const char *te
     struct prune_rule rule;
     if (setting->offset == AT(sandbox) && strcmp(text, "require") != 0 && strcmp(text, "try") != 0) {
         snprintf(why, size, "sandbox: '%.40s' is neither require nor try", text);
+        return false;
+    }
+    if (setting->offset == AT(decide_by) && strcmp(text, "examples") != 0) {
+        snprintf(why, size, "decide_by: '%.40s' is not examples", text);
         return false;
     }
     if ((setting->offset == AT(sandbox_write) || setting->offset == AT(sandbox_read)) && access(text, F_OK) != 0) {

@@ -40,6 +40,16 @@ bool command_trial_check(const struct command_trial *trial, bool sweep, char *wh
     else if (shown)
         snprintf(why, size, "%s '%.63s' is also named by %s, which would show it", sweep ? "held_out" : "--held-out", held,
                  shown);
+    else if (trial->examples && trial->seeds > 1)
+        snprintf(why, size,
+                 "%s and several seeds exclude each other: a trial has one value for each example; run each seed as a trial",
+                 sweep ? "examples" : "--examples");
+    else if (trial->decide_by && !trial->examples)
+        snprintf(why, size, "%s needs %s, the file of their scores", sweep ? "decide_by" : "--decide-by",
+                 sweep ? "examples" : "--examples");
+    else if (trial->decide_by && trial->sealed_eval)
+        snprintf(why, size, "%s and %s exclude each other: the trial itself has written the file",
+                 sweep ? "decide_by" : "--decide-by", sealed);
     else if (trial->sealed_eval && trial->eval)
         snprintf(why, size, "%s and %s exclude each other", sweep ? "eval" : "--eval", sealed);
     else if (trial->sealed_eval && !(trial->protect && trial->protect[0]))

@@ -71,6 +71,8 @@ struct command_trial {
     const char *const *metric_regex; /* NAME=REGEX, ended by NULL; NULL: none (metrics/metric_rules.h) */
     const char *const *metric_take;  /* NAME=min, max, last or mean:N, ended by NULL; NULL: none */
     const char *const *metric_file;  /* NAME=PATH[#KEY], ended by NULL; NULL: none (metric_files.h) */
+    const char *examples;  /* FILE[#NAME] of scores of single examples, in its work directory or where it works; NULL: none */
+    const char *decide_by; /* "examples": their bar decides whether it is kept (run/examples.h); NULL: that of the store */
     size_t seeds;        /* number of runs, whose mean score counts; 0 is 1 */
     bool has_seed;       /* first_seed was set; it becomes a parameter of the row if there is only one run */
     uint64_t first_seed; /* the runs use consecutive seeds from this number; from 1 without has_seed */

@@ -28,6 +28,7 @@
 #include "run/command_environment.h"
 #include "run/command_sandbox.h"
 #include "run/dry_metrics.h"
+#include "run/examples.h"
 #include "run/failure_evidence.h"
 #include "run/metric_files.h"
 #include "run/files_beside_row.h"
@@ -81,6 +82,11 @@ struct command_run {
     char code[LINEAGE_CODE_NOTE_MAX]; /* the piece of notes that names the commit */
     struct lineage_number held; /* the held-out score, mean over held_runs runs */
     size_t held_runs;
+    struct examples examples;      /* of the trial; none: it left none that can be read */
+    char examples_said[EXAMPLES_TEXT_MAX + 240]; /* for the notes; "": nothing */
+    double bar;                        /* what the score must exceed against the trial below, by the examples */
+    char bar_against[LINEAGE_NAME_MAX]; /* "": the bar of the store counts */
+    struct timespec began;
     struct trial_job job; /* with the settings that all stages have in common */
 };
 
@@ -205,7 +211,10 @@ static void beside(void *context, const char *exp_id)
 static void recorded(void *context, const char *exp_id)
 {
     const struct command_run *run = context;
+    char why[EXAMPLES_WHY_MAX];
     code_ref_keep(run->store, exp_id);
+    if (run->examples.n && !examples_keep(&run->examples, run->store, exp_id, why))
+        cli_error(CLI_SYSTEM, "%s", why);
     if (run->held.present)
         held_out_file_add(run->store, exp_id, run->plan->settings.held_out, run->held.value, run->held_runs);
 }
@@ -812,6 +821,76 @@ static void name_score(const struct command_run *run, struct trial_outcome *outc
     results->score.present = false;
 }
 
+/* A file of an earlier trial in the directory where the commands work is not that of this one. */
+static bool find_examples(const struct command_run *run, char path[PATH_MAX], const char *name, char *why)
+{
+    static const char place[] = "{workdir}/";
+    const bool placed = strncmp(name, place, sizeof place - 1) == 0;
+    const char *dirs[] = {run->workdir, placed ? NULL : run->trial->dir ? run->trial->dir : "."};
+    struct stat status;
+    name += placed ? sizeof place - 1 : 0;
+    for (size_t i = 0; i < 2 && dirs[i]; i++) {
+        const int n = *name == '/' ? snprintf(path, PATH_MAX, "%s", name) : snprintf(path, PATH_MAX, "%s/%s", dirs[i], name);
+        if (n >= PATH_MAX || stat(path, &status) != 0)
+            continue;
+        if (status.st_mtim.tv_sec >= run->began.tv_sec - 1)
+            return true;
+        snprintf(why, EXAMPLES_WHY_MAX, "%.200s was written before the trial began", name);
+        return false;
+    }
+    snprintf(why, EXAMPLES_WHY_MAX, "the trial left no file %.200s", name);
+    return false;
+}
+
+static bool read_examples(struct command_run *run, char *why)
+{
+    if (run->measured > 1) { /* of `rerun --seeds` */
+        snprintf(why, EXAMPLES_WHY_MAX, "%zu seeds have no single value for each example; run each as a trial", run->measured);
+        return false;
+    }
+    char path[PATH_MAX], *name = strdup(run->trial->examples), *key = name ? strrchr(name, '#') : NULL;
+    if (key)
+        *key++ = '\0';
+    const bool good = name && find_examples(run, path, name, why) && examples_read(&run->examples, path, key, why);
+    free(name);
+    return good;
+}
+
+/* Compares the trial with the best one by the examples that it left. What cannot be compared is judged by the bar of the store. */
+static void compare_examples(struct command_run *run, const struct lineage_number *score)
+{
+    struct lineage_trial best = {0};
+    struct examples others = {0}, *own = &run->examples;
+    struct examples_difference difference;
+    struct lineage_error err;
+    char why[EXAMPLES_WHY_MAX] = "", text[EXAMPLES_TEXT_MAX] = "";
+    const bool decide = run->trial->decide_by != NULL, read = read_examples(run, why);
+    own->score = *score;
+    if (read && lineage_best_kept(run->store, &best, &err) == LINEAGE_OK && examples_of(&others, run->store, best.exp_id, why) &&
+        examples_compare(&difference, own, &others, lineage_store_config(run->store), why)) {
+        examples_text(text, &difference, best.exp_id);
+        if (decide && difference.is_of_scores) {
+            run->bar = difference.bar;
+            snprintf(run->bar_against, sizeof run->bar_against, "%.*s", LINEAGE_NAME_MAX - 1, best.exp_id);
+        } else if (decide) {
+            snprintf(why, sizeof why, "write the values so that their mean is the score, %.6g, and not %.6g", score->value,
+                     own->mean);
+        }
+    }
+    const char *bar = run->bar_against[0]                     ? ", decided by examples"
+                      : decide && why[0] && run->measured < 2 ? ", decided by the bar of the store"
+                                                              : "";
+    const char *failed = !why[0] ? "" : !read ? "examples not kept: " : *text ? ", " : "examples not compared: ";
+    const char *kept = !read ? "" : *text || why[0] ? ", examples kept: digest " : "examples kept: digest ";
+    snprintf(run->examples_said, sizeof run->examples_said, "%s%s%s%s%s%s", text, failed, why, bar, kept, own->digest);
+    for (char *c = run->examples_said; *c; c++)
+        *c = (char)(*c == ';' ? ',' : *c == '=' || (unsigned char)*c < 0x20 ? ' ' : *c); /* they would end a piece of notes */
+    if (why[0])
+        cli_say(run->examples_said);
+    examples_release(&others);
+    lineage_trial_release(&best);
+}
+
 static bool watch(void *context, struct trial_outcome *outcome, struct trial_job *job, struct trial_results *results)
 {
     struct command_run *run = context;
@@ -819,6 +898,7 @@ static bool watch(void *context, struct trial_outcome *outcome, struct trial_job
     size_t seeds = t->seeds ? t->seeds : 1;
     run->job = *job;
     *outcome = (struct trial_outcome){0};
+    clock_gettime(CLOCK_REALTIME, &run->began);
     if (t->sealed_eval) /* no process of the same user may change the memory of this one and of the guardian */
         prctl(PR_SET_DUMPABLE, 0);
     if (t->preflight && !run_preflight(run, outcome))
@@ -833,6 +913,8 @@ static bool watch(void *context, struct trial_outcome *outcome, struct trial_job
     name_score(run, outcome, results);
     if ((run->held_runs = run->job.held->runs))
         run->held = (struct lineage_number){!has_failed(outcome), run->job.held->sum / (double)run->held_runs};
+    if (run->trial->examples && run->store && !has_failed(outcome))
+        compare_examples(run, &results->score);
     run->watched = true;
     return true;
 }
@@ -902,6 +984,8 @@ static void remark(void *context, const struct trial_results *results, const str
     else if (run->measured > 1)
         n += (size_t)snprintf(out + n, size - n, ", mean of %zu seeds, std %.4g", run->measured, score_std(run));
     n += note_printed(run, results, out + n, size - n, n > 0);
+    if (run->examples_said[0] && n < size)
+        n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "", run->examples_said);
     const char *left = json_string_value(json_object_get(run->git, "left_out"));
     if (left)
         n += (size_t)snprintf(out + n, size - n, "%scode not kept: %.200s", n ? ", " : "", left);
@@ -1185,6 +1269,8 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
                                     .recorded = recorded,
                                     .alive = trial->alive,
                                     .noise_seeds = trial->seeds > 1 ? (unsigned)trial->seeds : 0,
+                                    .bar = &run->bar,
+                                    .bar_against = run->bar_against,
                                     .snapshot = RUNNING_WORK,
                                     .remark = remark,
                                     .context = run,
@@ -1218,6 +1304,7 @@ done:
     free(params);
     if (run) {
         json_decref(run->git);
+        examples_release(&run->examples);
         free(run->last_lines);
     }
     free(run);

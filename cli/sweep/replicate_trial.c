@@ -33,7 +33,7 @@ bool replicate_is_default(const struct night_sweep *sweep)
     static const char *const shared[] = {"command", "eval", "preflight", "seed", "params", "base", "environment", NULL};
     const json_t *asked = json_object_get(sweep->root, "confirm");
     bool seeded = json_object_get(sweep->root, "seed") != NULL;
-    if (asked)
+    if (asked || json_object_get(sweep->root, "decide_by")) /* examples decide by one run each */
         return json_is_true(asked);
     for (size_t i = 0; varied[i]; i++)
         if (mentions(json_object_get(sweep->root, varied[i]), "seed", NULL))

@@ -346,6 +346,11 @@ static int append(struct work *work, struct lineage_store *store, struct trial_o
     options.once_per_night = true;
     if (request->plan.identity.settle)
         request->plan.identity.settle(request->plan.identity.settle_context, &trial, &options);
+    if (request->bar_against && *request->bar_against && options.auto_status) {
+        options.min_delta = *request->bar;
+        options.noise_std = 0;
+        options.keep_against = request->bar_against;
+    }
     enum lineage_status status = lineage_store_append(store, &trial, &options, row, &err);
     if (status == LINEAGE_EEXIST) { /* no id was asked for */
         outcome->late = true;

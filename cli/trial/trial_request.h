@@ -58,6 +58,8 @@ struct trial_request {
 
     struct trial_alive alive;
     unsigned noise_seeds;      /* number of seeds over which the score is a mean; 0: as configured in the store */
+    const char *bar_against;   /* exp_id of the trial against which the bar below counts; NULL or "": as configured */
+    const double *bar;         /* what an improvement must exceed; `watch` may set it and the text above */
     const char *snapshot;      /* the part of the work directory that becomes the snapshot; NULL: all of it */
     const char *keep_artifact; /* file in the work directory to keep if the trial finishes */
     const char *keep_as;       /* path under which keep_artifact is kept; NULL: nothing is kept */

@@ -229,7 +229,8 @@ enum lineage_place {
     LINEAGE_PLACE_LOGS,        /* logs/, ID.log each: the output of the command */
     LINEAGE_PLACE_PROVENANCE,  /* provenance/, ID/ each: the code and settings that the command was run from */
     LINEAGE_PLACE_CODE,        /* lineage_code/: files and diffs of trials, named by their digests (lineage/code.h) */
-    LINEAGE_PLACE_HELD_OUT     /* held-out.jsonl: scores that no planner sees; only its owner may read it */
+    LINEAGE_PLACE_HELD_OUT,    /* held-out.jsonl: scores that no planner sees; only its owner may read it */
+    LINEAGE_PLACE_EXAMPLES     /* examples/, ID.jsonl each: scores of single examples */
 };
 
 /* Path of a place, beginning with the directory that was given to open, in *path (free with lineage_free). */
@@ -253,7 +254,8 @@ struct lineage_append_options {
     bool unconfirmed;          /* with auto_status: a trial that would be kept is a discard whose notes say that fresh runs must
                                   confirm it; only a trial that has nothing to beat is kept */
     const char *keep_against;  /* with status keep: keep the trial only if this trial is the best one when the row is written,
-                                  and its score is worse; else the row is a discard. NULL: always */
+                                  and its score is worse; else the row is a discard. NULL: always. With auto_status: the
+                                  min_delta and noise given here count against this trial; against another, those configured */
     bool first_is_baseline;    /* with auto_status: a trial that has nothing to beat is a baseline instead of a keep */
     const char *snapshot_dir;  /* freeze this directory if the trial is kept; NULL: none */
     /* Called after the id is chosen and before the row is written, so that the trial's files can be stored under its id

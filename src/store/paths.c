@@ -14,7 +14,8 @@ enum lineage_status lineage_store_path(char **path, const struct lineage_store *
         [LINEAGE_PLACE_SNAPSHOTS] = PLACE_SNAPSHOTS, [LINEAGE_PLACE_CHECKPOINTS] = PLACE_CHECKPOINTS,
         [LINEAGE_PLACE_KNOWLEDGE] = PLACE_KNOWLEDGE, [LINEAGE_PLACE_RENDERED] = PLACE_RENDERED,
         [LINEAGE_PLACE_LOGS] = PLACE_LOGS,           [LINEAGE_PLACE_PROVENANCE] = PLACE_PROVENANCE,
-        [LINEAGE_PLACE_CODE] = PLACE_CODE,           [LINEAGE_PLACE_HELD_OUT] = PLACE_HELD_OUT};
+        [LINEAGE_PLACE_CODE] = PLACE_CODE,           [LINEAGE_PLACE_HELD_OUT] = PLACE_HELD_OUT,
+        [LINEAGE_PLACE_EXAMPLES] = PLACE_EXAMPLES};
     struct buf text = {0};
     *path = NULL;
     if ((size_t)place >= sizeof names / sizeof *names)

@@ -37,6 +37,13 @@ cp "$shipped/plateau/remarks.jsonl" plateau
 must_run render -C plateau
 must_have out 'After 019, night plateau stopped: plateau: the next 5 runs likely bring 2.1e-05 ± 8.3e-05'
 
+# ---- by their examples, one run each decides what five seeds do not ----
+rows paired
+cp -R "$shipped/paired/examples" paired
+must_run compare --examples 000 002 004 -C paired --format tsv
+must_equal '002 -0.01373 0.004336 0.3156 better 004' "$(awk -F'\t' 'NR == 2 { printf "%s %.4g %.4g %.4g %s ", $1, $4, $9, $11, $12 } NR == 3 { print $1 }' out)"
+must_have "$page" '0.01373 (95 % interval 0.00996 to 0.01768, bar 0.00434)'
+
 # ---- the ladder: tables, curves and pictures of the page are reproduced from the rows ----
 bench=$SOURCE/tests/bench
 must_tell()

@@ -8,6 +8,7 @@
 
 #include "fuzz.h"
 #include "metrics/event_lines.h"
+#include "run/examples.h"
 #include "metrics/metric_lines.h"
 #include "metrics/step_file.h"
 
@@ -58,6 +59,24 @@ static void read_steps(const uint8_t *data, size_t size)
             fuzz_assert(memchr(why, 0, sizeof why) != NULL);
 }
 
+/* What is accepted can be read again from what is kept, and is compared with itself without a difference. */
+static void read_examples(const char *data, size_t size, bool npy)
+{
+    struct examples given, kept;
+    struct examples_difference difference;
+    char why[EXAMPLES_WHY_MAX];
+    if (!examples_parse(&given, data, size, npy, NULL, why)) {
+        fuzz_assert(*why && !given.at);
+        return;
+    }
+    fuzz_assert(examples_parse(&kept, given.text, given.length, false, NULL, why));
+    fuzz_assert(kept.n == given.n && strcmp(kept.digest, given.digest) == 0 && isfinite(kept.mean));
+    fuzz_assert(examples_compare(&difference, &given, &kept, &(struct lineage_config){0}, why));
+    fuzz_assert(difference.mean == 0 && difference.verdict == 0);
+    examples_release(&given);
+    examples_release(&kept);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const names[] = {"loss", "val loss", "acc"};
@@ -76,6 +95,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         at += length + 1;
     }
     read_steps(data, size);
+    read_examples((const char *)data, size, false);
+    read_examples((const char *)data, size, true);
     metric_lines_describe(&named, text, sizeof text);
     fuzz_assert(memchr(text, 0, sizeof text) != NULL);
     metric_lines_release(&named);

@@ -106,6 +106,33 @@ static void a_status_may_be_asked_for_row_by_row(void **state)
     end();
 }
 
+/* The bar of a comparison with one trial does not count once another one is the best; then that of the store does. */
+static void a_bar_against_one_trial_is_not_one_against_another(void **state)
+{
+    static const struct {
+        const char *against;
+        double score;
+        enum lineage_label wanted;
+    } cases[] = {{"000", 0.24, LINEAGE_DISCARD}, {"001", 0.24, LINEAGE_KEEP}, {"001", 0.23, LINEAGE_DISCARD}};
+    struct lineage_append_options options;
+    struct lineage_trial out;
+    (void)state;
+    begin();
+    assert_int_equal(lineage_store_set_noise(store, 1, 1, &err), LINEAGE_OK);
+    lineage_append_options_init(&options);
+    options.auto_status = true;
+    options.min_delta = 0.005;
+    options.noise_std = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        options.keep_against = cases[i].against;
+        const struct lineage_trial trial = {.core_metric = {true, cases[i].score}};
+        assert_int_equal(lineage_store_append(store, &trial, &options, &out, &err), LINEAGE_OK);
+        assert_int_equal(out.status, cases[i].wanted);
+        lineage_trial_release(&out);
+    }
+    end();
+}
+
 /* The check answers as an append would, writes nothing, and leaves the handle ready for the append. */
 static void a_check_answers_as_the_append_would(void **state)
 {
@@ -460,6 +487,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_are_rows_alone),
         cmocka_unit_test(a_status_may_be_asked_for_row_by_row),
+        cmocka_unit_test(a_bar_against_one_trial_is_not_one_against_another),
         cmocka_unit_test(a_last_line_without_end_is_ended_first),
         cmocka_unit_test(a_header_without_end_is_ended_first),
         cmocka_unit_test(rows_that_another_program_wrote_count),

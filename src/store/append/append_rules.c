@@ -116,7 +116,11 @@ enum lineage_status appending_give_timestamp(struct appending *a, struct lineage
 /* In the options, NAN means "as configured", because 0 is a valid threshold. */
 static double threshold(const struct appending *a)
 {
+    const struct append_state *state = a->store->append;
     struct lineage_config config = a->store->config;
+    const char *against = a->options->keep_against;
+    if (against && !(state->has_best && strcmp(id_bare(state->best_id), id_bare(against)) == 0))
+        return lineage_threshold(&config, &state->scatter); /* the bar given is that of another comparison */
     if (!isnan(a->options->min_delta))
         config.min_delta = a->options->min_delta;
     if (!isnan(a->options->noise_std)) {
@@ -125,7 +129,7 @@ static double threshold(const struct appending *a)
     }
     if (a->options->noise_seeds)
         config.noise_seeds = a->options->noise_seeds;
-    return lineage_threshold(&config, &a->store->append->scatter);
+    return lineage_threshold(&config, &state->scatter);
 }
 
 /* A kept trial needs a score; otherwise the next trial would have nothing to beat. This is checked before an id is

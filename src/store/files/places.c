@@ -84,7 +84,7 @@ bool place_is_own(const char *name)
                                         PLACE_MIRROR,    PLACE_TELEMETRY,     PLACE_SNAPSHOTS,     PLACE_CHECKPOINTS,
                                         PLACE_KNOWLEDGE, PLACE_RENDERED,      PLACE_REMARKS,       PLACE_INSIGHTS,
                                         PLACE_LOGS,      PLACE_PROVENANCE,    PLACE_SERVER,        PLACE_OUTBOX,
-                                        PLACE_CODE,      PLACE_HELD_OUT};
+                                        PLACE_CODE,      PLACE_HELD_OUT,      PLACE_EXAMPLES};
     /* The parentheses around a joined literal show that it is one string, and that no comma was forgotten. */
     static const char *const beginnings[] = {PLACE_RESULTS, PLACE_TRIAL, ("." PLACE_RESULTS), ("." PLACE_DIGESTS)};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)

@@ -35,6 +35,7 @@
 #define PLACE_REMARKS "remarks.jsonl"      /* remarks on trials, added later */
 #define PLACE_INSIGHTS "insights.jsonl"    /* claims with their evidence */
 #define PLACE_HELD_OUT "held-out.jsonl"    /* scores that no planner sees; written and read by the command only */
+#define PLACE_EXAMPLES "examples"          /* EXP_ID.jsonl each: scores of single examples */
 #define PLACE_BEST_JSON "best.json"      /* the blackboard's note of its best trial, read only */
 
 #define PLACE_MAX 400 /* longest path that the functions below return, with its NUL */
