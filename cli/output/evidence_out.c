@@ -210,6 +210,12 @@ int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session
     int status = list ? cli_list_finish(list) : cli_no_memory();
     status = order ? status : cli_no_memory();
     free(order);
+    for (size_t i = 0; i < evidence->n; i++)
+        if (evidence->trials[i].stray)
+            fprintf(stderr,
+                    "lineage: %s ran once, far outside of all others: it may have diverged, so it counts as not run; `lineage "
+                    "rerun %s --seeds 2` finds out\n",
+                    evidence->trials[i].exp_id, evidence->trials[i].exp_id);
     return status;
 }
 
@@ -224,10 +230,11 @@ json_t *cli_ranked_json(const struct lineage_evidence *evidence, struct lineage_
         const double half = lineage_noise_margin(&evidence->noise, trial->runs.n);
         char name[160];
         name_setting(name, sizeof name, store, trial->exp_id);
-        json_array_append_new(array, json_pack("{s:o, s:o, s:i, s:o, s:o}", "setting", cli_json_text(name), "exp_id",
+        json_array_append_new(array, json_pack("{s:o, s:o, s:i, s:o, s:o, s:o*}", "setting", cli_json_text(name), "exp_id",
                                                cli_json_text(trial->exp_id), "runs", (int)trial->runs.n, "mean",
                                                cli_json_number(trial->runs.mean), "margin",
-                                               isfinite(half) ? cli_json_number(half) : json_null()));
+                                               isfinite(half) ? cli_json_number(half) : json_null(), "stray",
+                                               trial->stray ? json_true() : NULL));
     }
     free(order);
     return array;

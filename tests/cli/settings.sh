@@ -308,7 +308,9 @@ must_run init diverged --direction lower
 for x in 1 2 3 4 5 6; do must_run append -C diverged --status discard --core-metric 1.$x --param x=$x --param seed=1; done
 for x in 1 2; do must_run append -C diverged --status discard --core-metric 9.$x --param x=$x --param seed=2; done
 must_run append -C diverged --status discard --core-metric 9 --param x=7 --param seed=1
-must_run settings -C diverged --format tsv
+run settings -C diverged --format tsv
+must_exit 0
+must_have err '008 ran once, far outside of all others'
 must_equal '1 1 7' "$(grep '^x=[12]	' out | cut -f 7 | tr '\n' ' ')$(sed -n '$s/x=\([0-9]\).*/\1/p' out)" 'left out, and the last setting'
 
 # Where scores follow a number, neighbours count: a single lucky run far from the others does not win. Texts have no neighbours.

@@ -40,6 +40,7 @@ class _Trial(ctypes.Structure):
         ("exp_id", _text), ("kept_id", _text), ("seq", ctypes.c_uint64), ("status", ctypes.c_int), ("runs", _Runs),
         ("fresh", _Runs), ("again", _size), ("failed", _size), ("variance", _double), ("is_best", ctypes.c_bool),
         ("judgement", _Judgement), ("suggested", ctypes.c_bool), ("left_out", _size), ("expected", _double), ("doubt", _double),
+        ("stray", ctypes.c_bool),
     ]  # fmt: skip
 
 
@@ -112,7 +113,7 @@ def _trial(evidence: _Evidence, trial: _Trial) -> "dict[str, Any]":
         "fresh_mean": trial.fresh.mean if trial.fresh.n else None, "again": trial.again, "failed": trial.failed,
         "std": math.sqrt(trial.variance) if trial.runs.n > 1 else None,
         "margin": _known(_lib.lineage_noise_margin(ctypes.byref(evidence.noise), trial.runs.n)), "is_best": trial.is_best,
-        "expected": trial.expected, "left_out": trial.left_out,
+        "expected": trial.expected, "left_out": trial.left_out, "stray": bool(trial.stray),
     }  # fmt: skip
     judged = trial.judgement if evidence.best < evidence.n and not trial.is_best else None
     low, high = _double(math.nan), _double(math.nan)
