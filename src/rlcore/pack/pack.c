@@ -201,7 +201,7 @@ static void find_extremes(const struct rl_partition *p, double sign, size_t *ext
 }
 
 /*
- * The most extreme load of all parts except two; minus or plus infinity if there are no other
+ * The most extreme load of all parts except two; minus or plus infinity if these two are all
  * parts.
  */
 static double extreme_but(const struct rl_partition *p, const size_t *extremes, double sign, size_t but, size_t nor)

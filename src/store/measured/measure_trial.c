@@ -143,7 +143,7 @@ static bool program_has_command(const struct program *program)
 
 /* ---- commands ---- */
 
-/* The words of a command, with the variables of --env in front as assignments. Returns NULL if there is no command. */
+/* The words of a run's command, after its --env variables as assignments NAME=VALUE. Returns NULL for a run without a command. */
 static const char **words_of(const struct program *program, struct arena *arena, size_t *n, bool *failed)
 {
     const json_t *command = json_object_get(program->run, "command"), *value;

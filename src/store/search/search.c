@@ -54,7 +54,7 @@ static enum lineage_status prepare(struct mirror *mirror, sqlite3_stmt **stmt, c
                                                                                    : mirror_fail(mirror, "cannot search", err);
 }
 
-/* Returns the number in the first column of the first row; 0 if there is no row. */
+/* Gives the only number that the statement selects, or 0 if it selects nothing. */
 static enum lineage_status ask_number(struct mirror *mirror, const char *sql, int64_t *number, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
