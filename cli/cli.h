@@ -292,9 +292,6 @@ int cli_store_attach(const char *dir, const char *server);
  * moment. */
 double cli_now(void);
 
-/* The fewest digits, from 15 to 17, that give back the value, for JSON_REAL_PRECISION. */
-int cli_digits(double value);
-
 /* Formats a duration for people: "7:05", "1:02:03". Shows at most 1000 hours, because a forecast from one slow first
  * step may be a year. */
 void cli_duration_format(char text[32], double seconds);
@@ -312,6 +309,7 @@ const char *cli_sign(const char *unicode, const char *ascii);
 void cli_json_print(FILE *out, const json_t *value, bool indent);
 char *cli_json_compact(const json_t *value, size_t *length); /* one line without blanks (free it); NULL: out of
                                                               * memory */
+const char *cli_json_member(const json_t *object, const char *name); /* the member's text; "" if it has none */
 json_t *cli_json_number(double value); /* nan and infinities become the strings that the store writes */
 json_t *cli_json_setting(double value); /* of a parameter */
 json_t *cli_json_digits(const char *number); /* of a number as the store writes it; without a point it is an integer */

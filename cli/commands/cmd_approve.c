@@ -13,12 +13,6 @@ struct approve_options {
     int all;
 };
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
 static int list_questions(struct cli_session *session, const struct approve_options *o, const json_t *questions)
 {
     static const char *const columns[] = {"id", "time", "sweep", "decision", "proposal"};
@@ -28,13 +22,13 @@ static int list_questions(struct cli_session *session, const struct approve_opti
     if (!list)
         return cli_no_memory();
     json_array_foreach((json_t *)(uintptr_t)questions, i, question) {
-        const char *decision = text_of(question, "decision");
+        const char *decision = cli_json_member(question, "decision");
         const json_t *edited = json_object_get(question, "edited");
         char *proposal = json_dumps(edited ? edited : json_object_get(question, "proposal"), JSON_COMPACT | JSON_SORT_KEYS);
         if (!*decision || o->all) {
-            cli_list_text(list, text_of(question, "id"));
-            cli_list_text(list, text_of(question, "time"));
-            cli_list_text(list, text_of(question, "sweep"));
+            cli_list_text(list, cli_json_member(question, "id"));
+            cli_list_text(list, cli_json_member(question, "time"));
+            cli_list_text(list, cli_json_member(question, "sweep"));
             cli_list_text(list, *decision ? decision : "waits");
             cli_list_text(list, proposal ? proposal : "");
             cli_list_end_row(list);
@@ -71,10 +65,7 @@ static json_t *edit(const json_t *proposal, char *const *texts)
 /* A planner that could accept its own proposals would make the question pointless: it has no terminal. */
 static int decide(struct cli_session *session, const struct approve_options *o, const json_t *questions, const char *id)
 {
-    json_t *question = NULL, *each, *edited = NULL;
-    size_t i;
-    json_array_foreach((json_t *)(uintptr_t)questions, i, each)
-        question = strcmp(text_of(each, "id"), id) == 0 ? each : question;
+    json_t *question = approval_find(questions, id), *edited = NULL;
     if (!question)
         return cli_error(CLI_USAGE, "approve: no proposal has the id '%s'; `lineage approve` lists those that wait", id);
     if (!isatty(STDIN_FILENO))

@@ -17,27 +17,21 @@ struct refs {
     size_t changed, missing;
 };
 
-static const char *text_of(const json_t *git, const char *key)
-{
-    const char *text = json_string_value(json_object_get(git, key));
-    return text ? text : "";
-}
-
 /* Trials that were run outside of a repository have no line. */
 static void show(struct refs *o, const char *exp_id)
 {
     json_t *run = provenance_load(o->session.store, exp_id), *git = json_object_get(run, "git");
-    const char *ref = text_of(git, "ref"), *code = text_of(git, "code");
+    const char *ref = cli_json_member(git, "ref"), *code = cli_json_member(git, "code");
     bool exists = git && trial_ref_exists(git);
     if (git) {
         cli_list_text(o->list, exp_id);
         cli_list_text(o->list, ref);
-        cli_list_text(o->list, *code ? code : text_of(git, "commit"));
+        cli_list_text(o->list, *code ? code : cli_json_member(git, "commit"));
         cli_list_text(o->list, !*ref ? "none" : exists ? "kept" : trial_place_of(git) ? "missing" : "unknown");
         cli_list_end_row(o->list);
         o->missing += *ref && !exists;
         if (*ref && !trial_place_of(git))
-            cli_error(CLI_NO, "the ref of %s is unknown: the repository %s is not there", exp_id, text_of(git, "top"));
+            cli_error(CLI_NO, "the ref of %s is unknown: the repository %s is not there", exp_id, cli_json_member(git, "top"));
     }
     json_decref(run);
 }

@@ -8,11 +8,7 @@
 
 #include "git/repository.h"
 
-static const char *text_of(const json_t *git, const char *key)
-{
-    const char *text = json_string_value(json_object_get(git, key));
-    return text ? text : "";
-}
+#include "cli.h"
 
 static bool has(const char *dir, const char *name)
 {
@@ -50,16 +46,16 @@ static bool take(char out[PATH_MAX], const char *top, const char *common)
  * store. Writes the repository around dir. */
 static bool knows_trial(struct repository *r, const json_t *git, const char *dir)
 {
-    const char *code = text_of(git, "code");
+    const char *code = cli_json_member(git, "code");
     char commit[REPOSITORY_COMMIT_MAX];
-    return repository_find(r, dir) && repository_commit(commit, r, *code ? code : text_of(git, "commit"));
+    return repository_find(r, dir) && repository_commit(commit, r, *code ? code : cli_json_member(git, "commit"));
 }
 
 /* A repository that may be another one must have the commit. If it is the recorded one, it belongs to the store of then, which may
  * still be there. */
 static bool take_if_known(char out[PATH_MAX], const json_t *git, const char *dir, bool *others)
 {
-    const char *common = text_of(git, "common"), *was = text_of(git, "store");
+    const char *common = cli_json_member(git, "common"), *was = cli_json_member(git, "store");
     struct repository *r = calloc(1, sizeof *r);
     bool known = r && knows_trial(r, git, dir);
     if (known) {
@@ -82,7 +78,7 @@ static void follow_rewriting(json_t *git, struct repository *r, const char *plac
                                                                                                                    "commit"};
     char path[PATH_MAX], line[4 * REPOSITORY_COMMIT_MAX], was[REPOSITORY_COMMIT_MAX], is[REPOSITORY_COMMIT_MAX],
         kept[REPOSITORY_COMMIT_MAX] = "";
-    const char *ref = text_of(git, "ref");
+    const char *ref = cli_json_member(git, "ref");
     bool listed = false, moved = false;
     FILE *in = NULL;
     for (size_t i = 0; !in && i < 2; i++)
@@ -96,11 +92,11 @@ static void follow_rewriting(json_t *git, struct repository *r, const char *plac
             continue;
         moved = moved || strcmp(is, kept) == 0;
         for (size_t k = 0; k < 2; k++)
-            if (strcmp(was, text_of(git, keys[k])) == 0)
+            if (strcmp(was, cli_json_member(git, keys[k])) == 0)
                 listed = json_object_set_new(git, keys[k], json_string(is)) == 0;
     }
     for (size_t k = 0; k < 2 && moved && !listed; k++)
-        if (*text_of(git, keys[k]))
+        if (*cli_json_member(git, keys[k]))
             json_object_set_new(git, keys[k], json_string(kept));
     if (in)
         fclose(in);
@@ -108,7 +104,7 @@ static void follow_rewriting(json_t *git, struct repository *r, const char *plac
 
 void trial_place_find(json_t *git, const char *store)
 {
-    const char *top = text_of(git, "top"), *common = text_of(git, "common"), *was = text_of(git, "store");
+    const char *top = cli_json_member(git, "top"), *common = cli_json_member(git, "common"), *was = cli_json_member(git, "store");
     char now[PATH_MAX], place[PATH_MAX], moved_top[PATH_MAX], moved_common[PATH_MAX];
     bool others = false, found = false;
     if (!*top || !realpath(store, now))

@@ -8,22 +8,18 @@
 #include "git/repository.h"
 #include "git/trial_place.h"
 
+#include "cli.h"
+
 #define REFS "refs/lineage/"
 #define RUNNING_REFS "refs/lineage-running/"
 
 enum { NAME_MAX_BYTES = 200, NAMES_TRIED = 1000 };
 
-static const char *text_of(const json_t *git, const char *key)
-{
-    const char *text = json_string_value(json_object_get(git, key));
-    return text ? text : "";
-}
-
 /* The commit that the refs of the trial name. */
 static const char *code_of(const json_t *git)
 {
-    const char *code = text_of(git, "code");
-    return *code ? code : text_of(git, "commit");
+    const char *code = cli_json_member(git, "code");
+    return *code ? code : cli_json_member(git, "commit");
 }
 
 /* The whole name of a commit: run.json may come from anybody, and git must not take a text in it for an option. */
@@ -107,7 +103,7 @@ void trial_ref_name_running(json_t *git, const char *job)
 bool trial_ref_create_running(const json_t *git)
 {
     struct repository *r = open_repository(git);
-    const char *ref = text_of(git, "running");
+    const char *ref = cli_json_member(git, "running");
     bool created = r && is_ours(ref, RUNNING_REFS) && repository_ref_set(r, ref, code_of(git), "");
     free(r);
     return created;
@@ -133,7 +129,7 @@ static bool create(const struct repository *r, json_t *git, const char *exp_id)
 
 static void remove_running(const struct repository *r, const json_t *git)
 {
-    const char *ref = text_of(git, "running");
+    const char *ref = cli_json_member(git, "running");
     if (is_ours(ref, RUNNING_REFS))
         repository_ref_set(r, ref, NULL, code_of(git));
 }
@@ -141,7 +137,7 @@ static void remove_running(const struct repository *r, const json_t *git)
 bool trial_ref_keep(json_t *git, const char *exp_id)
 {
     struct repository *r = open_own(git);
-    const char *ref = text_of(git, "ref");
+    const char *ref = cli_json_member(git, "ref");
     bool kept = r && ((is_ours(ref, REFS) && has_value(r, ref, code_of(git))) || create(r, git, exp_id));
     if (kept) {
         remove_running(r, git);
@@ -154,7 +150,7 @@ bool trial_ref_keep(json_t *git, const char *exp_id)
 bool trial_ref_remove(const json_t *git)
 {
     struct repository *r = open_own(git);
-    const char *ref = text_of(git, "ref");
+    const char *ref = cli_json_member(git, "ref");
     bool removed = r && is_ours(ref, REFS) && has_value(r, ref, code_of(git)) && repository_ref_set(r, ref, NULL, code_of(git));
     if (r)
         remove_running(r, git);
@@ -165,7 +161,7 @@ bool trial_ref_remove(const json_t *git)
 bool trial_ref_exists(const json_t *git)
 {
     struct repository *r = open_repository(git);
-    const char *ref = text_of(git, "ref");
+    const char *ref = cli_json_member(git, "ref");
     bool exists = r && is_ours(ref, REFS) && has_value(r, ref, code_of(git));
     free(r);
     return exists;

@@ -29,8 +29,8 @@ bool held_out_file_add(const struct lineage_store *store, const char *exp_id, co
 {
     char *path = file_of(store), *text = NULL;
     json_t *line = json_pack("{s:s, s:s, s:f, s:I}", "exp_id", exp_id, "name", name, "value", value, "runs", (json_int_t)runs);
-    text = line ? json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION((size_t)cli_digits(value))) : NULL;
-    const size_t length = text ? strlen(text) : 0;
+    size_t length = 0;
+    text = line ? cli_json_compact(line, &length) : NULL;
     int fd = path && text ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
     bool good = fd >= 0;
     if (good) {

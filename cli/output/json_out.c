@@ -135,6 +135,12 @@ char *cli_json_compact(const json_t *value, size_t *length)
     return NULL;
 }
 
+const char *cli_json_member(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text ? text : "";
+}
+
 /* JSON has neither nan nor infinities, but rows of other tools contain them. A string preserves more than null. */
 json_t *cli_json_number(double value)
 {

@@ -15,18 +15,12 @@
 
 #define APPROVALS "approvals.jsonl"
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
-static json_t *find(const json_t *questions, const char *id)
+json_t *approval_find(const json_t *questions, const char *id)
 {
     size_t i;
     json_t *question;
     json_array_foreach((json_t *)(uintptr_t)questions, i, question)
-        if (strcmp(text_of(question, "id"), id) == 0)
+        if (strcmp(cli_json_member(question, "id"), id) == 0)
             return question;
     return NULL;
 }
@@ -34,18 +28,18 @@ static json_t *find(const json_t *questions, const char *id)
 /* A later decision replaces an earlier one, so that a person can change their mind until the trial runs. */
 static void take_line(json_t *questions, const json_t *line)
 {
-    json_t *question = find(questions, text_of(line, "id"));
-    const char *decision = text_of(line, "decision");
+    json_t *question = approval_find(questions, cli_json_member(line, "id"));
+    const char *decision = cli_json_member(line, "decision");
     if (!*decision) {
-        if (!question && *text_of(line, "id") && json_is_object(json_object_get(line, "proposal")))
+        if (!question && *cli_json_member(line, "id") && json_is_object(json_object_get(line, "proposal")))
             json_array_append_new(questions, json_deep_copy(line));
         return;
     }
     if (!question)
         return;
     json_object_set(question, "decision", json_object_get(line, "decision"));
-    json_object_set_new(question, "by", json_string(text_of(line, "by")));
-    json_object_set_new(question, "reason", json_string(text_of(line, "reason")));
+    json_object_set_new(question, "by", json_string(cli_json_member(line, "by")));
+    json_object_set_new(question, "reason", json_string(cli_json_member(line, "reason")));
     json_object_del(question, "edited");
     if (json_is_object(json_object_get(line, "proposal")))
         json_object_set(question, "edited", json_object_get(line, "proposal"));
@@ -84,14 +78,14 @@ static json_t *essence(const json_t *proposal)
 static bool is_same(const json_t *question, const char *sweep, const json_t *wanted)
 {
     json_t *own = essence(json_object_get(question, "proposal"));
-    bool same = own && strcmp(text_of(question, "sweep"), sweep) == 0 && json_equal(own, wanted);
+    bool same = own && strcmp(cli_json_member(question, "sweep"), sweep) == 0 && json_equal(own, wanted);
     json_decref(own);
     return same;
 }
 
 static enum approval_state state_of(const json_t *question)
 {
-    const char *decision = text_of(question, "decision");
+    const char *decision = cli_json_member(question, "decision");
     return strcmp(decision, "accepted") == 0  ? APPROVAL_ACCEPTED
            : strcmp(decision, "edited") == 0  ? APPROVAL_EDITED
            : strcmp(decision, "refused") == 0 ? APPROVAL_REFUSED
@@ -110,8 +104,8 @@ enum approval_state approval_of(struct lineage_store *store, const char *sweep, 
         if (!is_same(question, sweep, wanted))
             continue;
         state = state_of(question);
-        snprintf(id, APPROVAL_ID_BYTES, "%s", text_of(question, "id"));
-        snprintf(reason, APPROVAL_REASON_MAX, "%s", text_of(question, "reason"));
+        snprintf(id, APPROVAL_ID_BYTES, "%s", cli_json_member(question, "id"));
+        snprintf(reason, APPROVAL_REASON_MAX, "%s", cli_json_member(question, "reason"));
         json_decref(*edited);
         *edited = state == APPROVAL_EDITED ? json_incref(json_object_get(question, "edited")) : NULL;
     }

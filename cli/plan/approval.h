@@ -19,6 +19,9 @@ enum approval_state { APPROVAL_NEW, APPROVAL_WAITING, APPROVAL_ACCEPTED, APPROVA
  * it waits. A new reference; NULL after printing why. */
 json_t *approval_read(struct lineage_store *store);
 
+/* The question with this id; NULL if there is none. Borrowed. */
+json_t *approval_find(const json_t *questions, const char *id);
+
 /* What was decided on a proposal of the sweep. id, and *edited (a new reference) or reason, are set where the state has them. */
 enum approval_state approval_of(struct lineage_store *store, const char *sweep, const json_t *proposal,
                                 char id[APPROVAL_ID_BYTES], json_t **edited, char reason[APPROVAL_REASON_MAX]);

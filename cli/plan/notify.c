@@ -74,10 +74,8 @@ static void call(struct notify *notify, const json_t *facts, const char *command
 {
     const struct interrupts none = {.fd = -1}; /* the end of an interrupted night is sent, too */
     char trouble[PLANNER_TROUBLE_MAX] = "";
-    const int score = cli_digits(json_number_value(json_object_get(facts, "score"))),
-              best = cli_digits(json_number_value(json_object_get(facts, "best_score")));
-    char *line = json_dumps(facts, JSON_COMPACT | JSON_REAL_PRECISION((size_t)(score > best ? score : best)));
-    const size_t length = line ? strlen(line) : 0;
+    size_t length;
+    char *line = cli_json_compact(facts, &length);
     if (line)
         line[length] = '\n'; /* in place of the NUL */
     const double began = cli_now();

@@ -2,7 +2,6 @@
 #include "run/examples.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
@@ -20,13 +19,14 @@
 #include <lineage/text.h>
 
 #include "cli.h"
+#include "histories/history.h"
 #include "metrics/event_lines.h"
 #include "metrics/npy.h"
 #include "propose/propose_math.h"
 
 enum { ROUNDS = 2000, ROUNDS_LEAST = 200, ID_MAX = 200, PAIRS_LEAST = 2 };
 static const double most_draws = 2e8;
-static const off_t most_bytes = (off_t)256 << 20;
+static const size_t most_bytes = (size_t)256 << 20;
 
 static bool refuse(char *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static bool refuse(char *why, const char *format, ...)
@@ -41,11 +41,7 @@ static bool refuse(char *why, const char *format, ...)
 /* Takes over the id. */
 static bool add(struct examples *examples, char *id, double value)
 {
-    const size_t n = examples->n;
-    struct example *grown = id ? examples->at : NULL;
-    if (id && (n & (n - 1)) == 0 && (grown = realloc(examples->at, (n ? 2 * n : 1) * sizeof *grown)))
-        examples->at = grown;
-    if (!grown) {
+    if (!id || !CLI_ROOM(examples->at, examples->n, examples->capacity)) {
         free(id);
         return false;
     }
@@ -111,7 +107,7 @@ static bool read_line(struct examples *examples, const json_t *line, const char 
         return refuse(why, "line %zu has an id, and others have none", number);
     examples->by_position = !named;
     return add(examples, id_of(named ? id : position), json_is_number(value) ? json_number_value(value) : json_is_true(value)) ||
-           refuse(why, "line %zu: its id is longer than %d bytes, or there is no memory", number, ID_MAX);
+           refuse(why, "line %zu: an id has at most %d bytes, or no memory is left", number, ID_MAX);
 }
 
 static bool read_lines(struct examples *examples, const char *bytes, size_t length, const char *key, char *why)
@@ -179,12 +175,14 @@ static bool write_text(struct examples *examples, char *why)
 {
     FILE *out = open_memstream(&examples->text, &examples->length);
     bool good = out != NULL;
+    size_t length;
     for (size_t i = 0; good && i < examples->n; i++) {
         const struct example *e = &examples->at[i];
         json_t *line = examples->by_position ? json_pack("{s:I, s:f}", "position", (json_int_t)atoll(e->id), "value", e->value)
                                              : json_pack("{s:s, s:f}", "id", e->id, "value", e->value);
-        good = line && json_dumpf(line, out, JSON_COMPACT | JSON_REAL_PRECISION((size_t)cli_digits(e->value))) == 0 &&
-               fputc('\n', out) != EOF;
+        char *text = line ? cli_json_compact(line, &length) : NULL;
+        good = text && fprintf(out, "%s\n", text) > 0;
+        free(text);
         json_decref(line);
     }
     good = out && fclose(out) == 0 && good;
@@ -208,27 +206,14 @@ bool examples_parse(struct examples *examples, const char *bytes, size_t length,
 
 bool examples_read(struct examples *examples, const char *path, const char *key, char why[EXAMPLES_WHY_MAX])
 {
-    struct stat status = {0};
-    *examples = (struct examples){0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    char reason[HISTORY_WHY_MAX];
+    size_t n;
+    char *bytes = history_file_text(path, most_bytes, &n, reason);
     const size_t length = strlen(path);
-    bool good = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
-    char *bytes = NULL;
-    size_t n = 0;
-    if (fd < 0)
-        refuse(why, "%.200s: %s", path, strerror(errno));
-    else if (!good)
-        refuse(why, "%.200s is not a file", path);
-    else if (status.st_size > most_bytes)
-        good = refuse(why, "%.200s has more than %lld MiB", path, (long long)(most_bytes >> 20));
-    else
-        good = (bytes = malloc((size_t)status.st_size + 1)) || refuse(why, "no memory");
-    for (ssize_t got = 1; good && got > 0 && n < (size_t)status.st_size; n += got > 0 ? (size_t)got : 0)
-        got = read(fd, bytes + n, (size_t)status.st_size - n);
-    good = good && examples_parse(examples, bytes, n, length > 4 && strcmp(path + length - 4, ".npy") == 0, key, why);
+    *examples = (struct examples){0};
+    const bool good = bytes ? examples_parse(examples, bytes, n, length > 4 && strcmp(path + length - 4, ".npy") == 0, key, why)
+                            : refuse(why, "%.300s", reason);
     free(bytes);
-    if (fd >= 0)
-        close(fd);
     return good;
 }
 

@@ -22,7 +22,7 @@ struct example {
 
 struct examples {
     struct example *at; /* [n] sorted by id */
-    size_t n;
+    size_t n, capacity;
     bool by_position; /* the ids are positions in an array */
     char *text;       /* [length] of the file that is kept */
     size_t length;

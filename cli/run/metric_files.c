@@ -174,11 +174,17 @@ static bool read_steps(struct found *found, const char *path, char why[HISTORY_W
     return good;
 }
 
+struct printed {
+    struct found *found;
+    struct metric_lines lines;
+};
+
 static void take_line(void *context, const char *text, size_t length)
 {
-    struct found *found = ((void **)context)[0];
+    struct printed *printed = context;
+    struct found *found = printed->found;
     struct trial_event event;
-    if (!metric_lines_read(((void **)context)[1], &event, text, length))
+    if (!metric_lines_read(&printed->lines, &event, text, length))
         return;
     const json_t *value = json_object_get(event.line, found->asked);
     if (json_is_number(value))
@@ -199,19 +205,18 @@ static bool read_text(struct found *found, const char *path)
         return true;
     const struct metric_query query = {.names = &found->asked, .n_names = 1};
     struct line_reader reader = {0};
-    struct metric_lines lines;
-    void *context[] = {found, &lines};
+    struct printed printed = {.found = found};
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
-    metric_lines_init(&lines, &query, found->asked);
+    metric_lines_init(&printed.lines, &query, found->asked);
     while (fd >= 0 && (line_reader_read(&reader, &fd) || errno == EINTR))
-        line_reader_each_printed(&reader, take_line, context);
+        line_reader_each_printed(&reader, take_line, &printed);
     if (fd >= 0)
         close(fd);
-    line_reader_last(&reader, take_line, context);
+    line_reader_last(&reader, take_line, &printed);
     line_reader_release(&reader);
-    metric_lines_release(&lines);
+    metric_lines_release(&printed.lines);
     return found->rank != NO_MATCH;
 }
 

@@ -1,6 +1,5 @@
-/* clock.c: the clock for timeouts and limits, durations as text, and digits. */
+/* clock.c: the clock for timeouts and limits, and durations as text. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "cli.h"
@@ -19,13 +18,4 @@ void cli_duration_format(char text[32], double seconds)
         snprintf(text, 32, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
     else
         snprintf(text, 32, "%ld:%02ld", s / 60, s % 60);
-}
-
-int cli_digits(double value)
-{
-    char text[40];
-    int digits = 15;
-    while (digits < 17 && snprintf(text, sizeof text, "%.*g", digits, value) > 0 && strtod(text, NULL) != value)
-        digits++;
-    return digits;
 }
