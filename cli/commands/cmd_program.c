@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <lineage/move.h>
 #include <lineage/query.h>
@@ -17,11 +18,15 @@ struct program {
     const char *dir; /* the store */
     char *text_dir;
     char *directory, *direction, **metrics;
+    char *agents;
+    size_t n_agents; /* that work at once; 0 is 1 */
     int skill;
     const char *const *command; /* the words after -- */
     char *text_command, *text_metrics, *text_metric; /* as a shell reads them */
     const char *text_direction, *text_better;
     char *text_ignore;   /* the line that keeps the store out of commits; "": the store is elsewhere */
+    char *text_agents;   /* how several agents work beside each other; "": there is one */
+    const char *text_lease, *text_follow; /* what one of several agents does in steps 1 and 2; "": there is one */
 };
 
 static const char front_matter[] =
@@ -74,6 +79,7 @@ static const char *const parts[] = {
     "--from results.tsv`. Write the time limit of a trial as `--train-seconds N`, and name files that you must not change by\n"
     "`--protect FILE`, in each `lineage run` below.\n"
     "\n"
+    "{agents}"
     "## 1. Read what is known\n"
     "\n"
     "At the start of a session, and again after every ten trials:\n"
@@ -86,7 +92,8 @@ static const char *const parts[] = {
     "Look at: the best trial and how it came about; recent failures and their reasons; which settings were raised and lowered\n"
     "with what outcome; insights. HEAD must be the code of the last kept trial. If it is not, `lineage refs -C {store} ID`\n"
     "names the commit of any trial.\n"
-    "\n",
+    "\n"
+    "{follow}",
     "## 2. Choose an idea, and search before you write it\n"
     "\n"
     "Write the idea as one sentence with the change and its mechanism. Name a setting with both values: `lr 0.02 -> 0.04: the\n"
@@ -100,6 +107,7 @@ static const char *const parts[] = {
     "lineage tried -C {store} --param lr=0.04\n"
     "```\n"
     "\n"
+    "{lease}"
     "- `same` and failed or discarded: drop the idea, or say what is different now.\n"
     "- `lineage show -C {store} ID` tells why a trial ended as it did, `lineage diff -C {store} ID` what it changed.\n"
     "- Out of ideas: `lineage suggest -C {store} --range lr=0.001:0.1:log` proposes numbers; combine two trials that were\n"
@@ -162,6 +170,20 @@ static const char *const parts[] = {
     "- Is a score real? `lineage rerun -C {store} ID` runs the same code again; `--seeds 3` measures the noise.\n"
     "- Exit status of `lineage`: 0 done, 1 the answer is no, 2 wrong usage, 3 the machine failed. `lineage --help` lists the\n"
     "  commands, `lineage run --help` explains every option of a trial.\n"};
+
+static const char follow_lines[] =
+    "The best trial may be another agent's. If you have nothing of your own to lose, go on from its code:\n"
+    "`git reset -q --hard refs/lineage/ID`. `lineage status -C {store}` lists what the others run.\n"
+    "\n";
+
+static const char lease_lines[] =
+    "Then lease the idea, before you edit. Exit status 1: another agent has it, or somebody tried it; take another idea.\n"
+    "`lineage run` refuses what another agent has leased, and ends your lease when the row is in the store.\n"
+    "\n"
+    "```sh\n"
+    "lineage lease -C {store} --hypothesis 'lr 0.02 -> 0.04: the loss still falls at the end' -p lr=0.04 --for 1h\n"
+    "```\n"
+    "\n";
 
 /* ---- what the store knows ---- */
 
@@ -231,7 +253,7 @@ static void take_from_trial(struct program *p, const struct lineage_store *store
     json_decref(run);
 }
 
-enum { TRIALS_ASKED = 50 };
+enum { TRIALS_ASKED = 50, AGENTS_MAX = 64 };
 
 /* A store that cannot be opened or that has no trial of `run` leaves the placeholders, which is not an error: the
  * instructions may be written before the store exists. */
@@ -264,10 +286,17 @@ static const char *value_of(const struct program *p, const char *name, size_t le
 {
     const struct {
         const char *name, *value;
-    } values[] = {{"store", p->text_dir},       {"ignore", p->text_ignore},
-                  {"metric", p->text_metric},   {"metrics", p->text_metrics},
-                  {"command", p->text_command}, {"direction", p->text_direction},
-                  {"better", p->text_better},   {"delta", strcmp(p->text_direction, "higher") == 0 ? "+0.005" : "-0.005"}};
+    } values[] = {{"store", p->text_dir},
+                  {"ignore", p->text_ignore},
+                  {"metric", p->text_metric},
+                  {"metrics", p->text_metrics},
+                  {"command", p->text_command},
+                  {"direction", p->text_direction},
+                  {"agents", p->text_agents},
+                  {"follow", p->text_follow},
+                  {"lease", p->text_lease},
+                  {"better", p->text_better},
+                  {"delta", strcmp(p->text_direction, "higher") == 0 ? "+0.005" : "-0.005"}};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         if (strlen(values[i].name) == length && strncmp(values[i].name, name, length) == 0)
             return values[i].value;
@@ -283,12 +312,34 @@ static void print_filled(const struct program *p, const char *from)
         const char *end = strchr(from, '}');
         const char *value = end ? value_of(p, from + 1, (size_t)(end - from) - 1) : NULL;
         if (value) {
-            fputs(value, stdout);
+            strchr(value, '{') ? print_filled(p, value) : (void)fputs(value, stdout);
             from = end + 1;
         } else if (*from) {
             putchar(*from++);
         }
     }
+}
+
+/* The text about several agents: a work tree for each, and their names. */
+static char *make_agents(const struct program *p)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = p->n_agents > 1 ? open_memstream(&text, &length) : NULL;
+    if (!out)
+        return strdup("");
+    fprintf(
+        out,
+        "## %zu agents at once\n\nEach has a work tree of its own beside this one, on a branch of its own, and all use the one\n"
+        "store. A person makes the work trees once, and starts each agent in its own with these instructions. Leave out\n"
+        "`--gpu` where there is none.\n\n```sh\n",
+        p->n_agents);
+    for (size_t i = 0; i < p->n_agents; i++)
+        fprintf(out, "lineage worktree -C {store} agent%zu --gpu %zu\n", i, i);
+    fputs("```\n\n`lineage run` and `lineage lease` know the agent by its work tree. Elsewhere, say `export "
+          "LINEAGE_AGENT=NAME`.\n\n",
+          out);
+    return fclose(out) == 0 ? text : (free(text), NULL);
 }
 
 /* Each unknown value is a placeholder in capitals, and the first lines list the placeholders. */
@@ -312,7 +363,10 @@ static int print_program(struct program *p)
     p->text_better = strcmp(p->text_direction, "higher") == 0 ? "higher" : "lower";
     snprintf(ignore, sizeof ignore, ignore_line, p->dir, p->dir);
     p->text_ignore = strdup(below ? ignore : "");
-    if (!p->text_dir || !p->text_metric || !p->text_metrics || !p->text_command || !p->text_ignore)
+    p->text_agents = make_agents(p);
+    p->text_lease = p->n_agents > 1 ? lease_lines : "";
+    p->text_follow = p->n_agents > 1 ? follow_lines : "";
+    if (!p->text_dir || !p->text_agents || !p->text_metric || !p->text_metrics || !p->text_command || !p->text_ignore)
         return cli_no_memory();
     if (p->skill)
         fputs(front_matter, stdout);
@@ -330,6 +384,21 @@ static int read_program(struct program *p)
     const char *const *metrics = (const char *const *)p->metrics;
     p->dir = p->directory ? p->directory : cli_is_store(".") ? "." : "runs";
     enum lineage_direction direction;
+    char above[PATH_MAX], whole[2 * PATH_MAX];
+    if (p->agents && !cli_count_parse(&p->n_agents, "agents", p->agents))
+        return CLI_USAGE;
+    if (p->agents && (p->n_agents < 1 || p->n_agents > AGENTS_MAX))
+        return cli_error(CLI_USAGE, "program: --agents %s: use 1 to %d", p->agents, AGENTS_MAX);
+    /* The agents work in other directories. */
+    if (p->n_agents > 1 && p->dir[0] != '/' && !lineage_is_server(p->dir)) {
+        if (!getcwd(above, sizeof above))
+            return cli_error(CLI_SYSTEM, "the current directory has no name");
+        snprintf(whole, sizeof whole, "%s%s%s", above, strcmp(p->dir, ".") ? "/" : "", strcmp(p->dir, ".") ? p->dir : "");
+        replace(&p->directory, strdup(whole));
+        p->dir = p->directory;
+    }
+    if (!p->dir)
+        return cli_no_memory();
     if (!cli_direction_parse(&direction, p->direction))
         return CLI_USAGE;
     p->text_direction = p->direction;
@@ -364,6 +433,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
          "lower|higher"},
         {"metric", 'm', POPT_ARG_ARGV, &p.metrics, 0,
          "the score, as the command prints it; may be repeated (default: that of the newest trial)", "NAME"},
+        {"agents", 0, POPT_ARG_STRING, &p.agents, 0,
+         "how many agents work at once, each in a work tree of its own (lineage worktree), with leases (default: 1)", "N"},
         {"skill", 0, POPT_ARG_NONE, &p.skill, 0, "print a SKILL.md, with its front matter", NULL},
         POPT_TABLEEND};
     struct cli_args args;
@@ -376,6 +447,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     free(p.text_metrics);
     free(p.text_metric);
     free(p.text_ignore);
+    free(p.text_agents);
     return status;
 }
 
@@ -386,7 +458,8 @@ const struct cli_command cmd_program = {
                    "what to read first, how to search before proposing, how to run a trial, when to keep and\n"
                    "when to reset a commit, how to record an insight. Append them to program.md, CLAUDE.md or\n"
                    "AGENTS.md, or save them as a skill. Command and metric are those of the newest trial of\n"
-                   "`lineage run` in the store, unless they are given. The store need not exist yet.",
+                   "`lineage run` in the store, unless they are given. The store need not exist yet. With\n"
+                   "--agents, each of several agents leases an idea before it trains.",
     .examples = "  lineage program -C runs -m val_bpb --direction lower \\\n      -- uv run train.py >>program.md\n"
                 "  mkdir -p .claude/skills/lineage\n  lineage program --skill >.claude/skills/lineage/SKILL.md",
     .run = run,

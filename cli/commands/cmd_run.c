@@ -5,10 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <lineage/move.h>
+
 #include "cli.h"
+#include "git/agent_place.h"
 #include "git/repository.h"
 #include "git/work_tree_diff.h"
 #include "output/check_tried.h"
+#include "output/lease_idea.h"
 #include "output/show.h"
 #include "plan/notify.h"
 #include "run/command_options.h"
@@ -26,6 +30,9 @@ struct run_options {
     struct command_options settings;
     struct command_trial trial;
     struct lineage_trial parent;
+    char agent[AGENT_NAME_MAX]; /* the name of the agent that runs it; "": unknown */
+    char lease[LEASE_ID_BYTES];
+    int hold; /* descriptor that holds the lease; -1: none */
 };
 
 /* Whether the main work tree of the repository has a store of this name; an agent may work in another one, which is removed later. */
@@ -154,22 +161,70 @@ static int report(const struct run_options *o, const struct trial_outcome *outco
     return outcome->reason[0] ? CLI_NO : shown;
 }
 
+/* Finds the agent for whom it runs, and the GPU of the agent's work tree. */
+static void find_agent(struct run_options *o)
+{
+    struct agent_place place;
+    const bool here = agent_place_here(&place);
+    agent_name(o->agent, getenv("LINEAGE_AGENT") || !here ? NULL : place.agent);
+    if (here && place.gpu[0])
+        setenv("CUDA_VISIBLE_DEVICES", place.gpu, 0);
+    if (o->agent[0] && !o->trial.identity.specialist)
+        o->trial.identity.specialist = o->trial.identity.name = o->agent;
+}
+
+/*
+ * Refuses what another agent has leased. For an agent, and with --check-tried, it takes a lease itself, which also refuses what a
+ * trial beside it does. Earlier rows are looked at after that: whoever runs the same has either its lease or its row.
+ */
+static int take_lease(struct run_options *o)
+{
+    const struct trial_identity *t = &o->trial.identity;
+    const struct lease_idea idea = {o->agent, t->hypothesis, o->trial.params, o->trial.n_params};
+    const bool takes = o->agent[0] || o->check_tried;
+    const char *dir = lineage_store_dir(o->session.store);
+    int lock = -1;
+    if (lineage_is_server(dir) || (!idea.n_params && (!t->hypothesis || !*t->hypothesis)))
+        return CLI_GO_ON;
+    if (takes && (lock = leases_lock(dir)) < 0)
+        return CLI_SYSTEM;
+    json_t *reasons = json_array(), *reason;
+    size_t i;
+    int status = lease_reasons(reasons, o->session.store, &idea, takes);
+    json_array_foreach(reasons, i, reason)
+        cli_error(CLI_NO, "%s", json_string_value(reason));
+    if (status == CLI_GO_ON && json_array_size(reasons))
+        status = cli_error(CLI_NO,
+                           "nothing is run: take another idea; `lineage lease --end ID` ends a lease of an agent that is gone");
+    json_decref(reasons);
+    if (status == CLI_GO_ON && takes)
+        status = lease_take(o->lease, o->session.store, &idea, 0, &o->hold);
+    if (lock >= 0)
+        close(lock);
+    return status;
+}
+
+/* After the row is in the store. */
+static void end_lease(struct run_options *o)
+{
+    if (o->hold < 0)
+        return;
+    lease_remove(lineage_store_dir(o->session.store), o->lease);
+    close(o->hold);
+    o->hold = -1;
+}
+
 /* Without a scheduler, nothing ends this process before the trial: what a launcher leaves is ended, too. */
 static bool is_job_of_scheduler(void)
 {
     return getenv("SLURM_JOB_ID") || getenv("PBS_JOBID") || getenv("LSB_JOBID") || getenv("KUBERNETES_SERVICE_HOST");
 }
 
-static int work(struct cli_session *session, void *context)
+static int run_trial(struct cli_session *session, struct run_options *o)
 {
-    struct run_options *o = context;
     struct interrupts interrupts;
     struct trial_outcome outcome;
     struct lineage_trial row = {0};
-    cli_deliver_waiting(session->store);
-    int status = find_parent(o);
-    if (status != CLI_GO_ON)
-        return status;
     if (o->check_tried && !o->again) {
         const struct trial_identity *t = &o->trial.identity;
         const struct command_trial *all = &o->trial;
@@ -183,7 +238,8 @@ static int work(struct cli_session *session, void *context)
         launchers_warn(o->command, o->trial.dir ? o->trial.dir : "");
     o->trial.interrupts = &interrupts;
     /* Signals are held until the row is appended, so that an interrupted trial gets a row too. */
-    status = interrupts_hold(&interrupts) ? command_trial_run(session->store, &o->trial, &outcome, &row) : CLI_SYSTEM;
+    int status = interrupts_hold(&interrupts) ? command_trial_run(session->store, &o->trial, &outcome, &row) : CLI_SYSTEM;
+    end_lease(o);
     if (status == CLI_GO_ON)
         status = report(o, &outcome, &row);
     if (row.exp_id && !notify_trial(&o->notify, session->store, row.exp_id, row.status)) {
@@ -193,6 +249,20 @@ static int work(struct cli_session *session, void *context)
     }
     interrupts_release(&interrupts);
     lineage_trial_release(&row);
+    return status;
+}
+
+static int work(struct cli_session *session, void *context)
+{
+    struct run_options *o = context;
+    cli_deliver_waiting(session->store);
+    find_agent(o);
+    int status = find_parent(o);
+    if (status == CLI_GO_ON)
+        status = take_lease(o);
+    if (status == CLI_GO_ON)
+        status = run_trial(session, o);
+    end_lease(o);
     return status;
 }
 
@@ -234,6 +304,7 @@ static int run_run(struct run_options *o, const struct cli_command *command, int
     memcpy(options, before, sizeof before);
     n += command_options_list(options + n, &o->settings);
     memcpy(options + n, after, sizeof after);
+    o->hold = -1;
     o->session.before_open = read_options;
     o->session.appends = true;
     return cli_on_store(&o->session, command, options, 0, 1, find_command(o, argc, argv), argv, work, o);

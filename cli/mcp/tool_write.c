@@ -1,9 +1,10 @@
 /*
- * tool_write.c: the tools `append`, `note` and `void`, offered only with --allow-write. Separate from the reading tools, so
+ * tool_write.c: the tools `append`, `note`, `lease` and `void`, offered only with --allow-write. Separate from the reading tools, so
  * that everything a client can change is in one file.
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <math.h>
 
@@ -15,6 +16,8 @@
 #include "mcp/field.h"
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"
+#include "output/check_tried.h"
+#include "output/lease_idea.h"
 #include "output/show.h"
 #include "support/secrets.h"
 
@@ -207,6 +210,73 @@ const struct mcp_tool mcp_tool_note = {
     .writes = true,
     .patience_s = MCP_PATIENCE_S,
     .call = call_note,
+};
+
+/* ---- lease ---- */
+
+enum { LEASE_SECONDS = 3600, LEASE_SECONDS_MAX = 604800 };
+
+static const struct mcp_argument lease_arguments[] = {
+    {"agent", MCP_TEXT, true, "who will train it", 0, LEASE_AGENT_MAX - 1, NULL},
+    {"hypothesis", MCP_TEXT, false, "what will change, and why", 0, TEXT, NULL},
+    {"params", MCP_PARAMS, false, "parameter -> value", 0, 0, NULL},
+    {"seconds", MCP_COUNT, false, "default 3600", 1, LEASE_SECONDS_MAX, NULL},
+    {"end", MCP_TEXT, false, "lease to end instead", 0, LEASE_ID_BYTES, NULL},
+    {.name = NULL}};
+
+/* The reasons are texts of other agents. */
+static json_t *refuse_lease(const json_t *reasons)
+{
+    json_t *cells = json_array(), *reason;
+    size_t i;
+    json_array_foreach((json_t *)(uintptr_t)reasons, i, reason)
+        json_array_append_new(cells, mcp_cell(json_string_value(reason), 400));
+    return json_pack("{s:b, s:o}", "leased", 0, "reasons", cells);
+}
+
+static json_t *call_lease(struct mcp_call *call)
+{
+    struct lineage_param params[MAX_PARAMS];
+    struct lineage_trial trial = {.hypothesis = mcp_text_argument(call, "hypothesis")};
+    struct lineage_store *store = call->server->store;
+    const char *end = mcp_text_argument(call, "end");
+    char id[LEASE_ID_BYTES];
+    if (!read_params(&trial, params, call))
+        return NULL;
+    if (!end && !trial.hypothesis && !trial.n_params)
+        return mcp_trouble(call, "lease: give the idea: hypothesis, params or both");
+    const struct lease_idea idea = {mcp_text_argument(call, "agent"), trial.hypothesis, params, trial.n_params};
+    if (!*idea.agent)
+        return mcp_trouble(call, "lease: agent is empty");
+    int lock = leases_lock(lineage_store_dir(store));
+    if (lock < 0)
+        return mcp_trouble(call, "leases need a store in a directory that can be written");
+    json_t *reasons = json_array(), *result = NULL;
+    int status = end ? CLI_GO_ON : lease_reasons(reasons, store, &idea, true);
+    if (status == CLI_GO_ON && !end && !json_array_size(reasons))
+        status = cli_tried_reasons(reasons, store, idea.hypothesis, params, trial.n_params);
+    if (status == CLI_GO_ON && end)
+        result = json_pack("{s:b}", "ended", lease_remove(lineage_store_dir(store), end));
+    else if (status == CLI_GO_ON && json_array_size(reasons))
+        result = refuse_lease(reasons);
+    else if (status == CLI_GO_ON &&
+             lease_take(id, store, &idea, (double)mcp_count_argument(call, "seconds", LEASE_SECONDS), NULL) == CLI_GO_ON)
+        result = json_pack("{s:b, s:s}", "leased", 1, "lease", id);
+    json_decref(reasons);
+    close(lock);
+    return result ? result : mcp_trouble(call, "the lease cannot be taken");
+}
+
+const struct mcp_tool mcp_tool_lease = {
+    .name = "lease",
+    .title = "Claim an idea",
+    .description = "Claim an idea that no agent has tried, runs or claims.",
+    .arguments = lease_arguments,
+    .output = "\"leased\":{\"type\":\"boolean\"}",
+    .needed = "",
+    .writes = true,
+    .patience_s = MCP_PATIENCE_S,
+    .call = call_lease,
 };
 
 /* ---- void ---- */

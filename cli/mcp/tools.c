@@ -17,7 +17,7 @@ static const struct mcp_tool *const tools[] = {&mcp_tool_knowledge, &mcp_tool_be
                                                &mcp_tool_query,     &mcp_tool_sweep,   &mcp_tool_tried,   &mcp_tool_search,
                                                &mcp_tool_similar,   &mcp_tool_knobs,   &mcp_tool_diff,    &mcp_tool_sql,
                                                &mcp_tool_suggest,   &mcp_tool_compare, &mcp_tool_running, &mcp_tool_append,
-                                               &mcp_tool_note,      &mcp_tool_insight, &mcp_tool_void};
+                                               &mcp_tool_note,      &mcp_tool_insight, &mcp_tool_void,    &mcp_tool_lease};
 enum { N_TOOLS = sizeof tools / sizeof *tools };
 
 /* A tool that may not be used is not listed, because a model tries what it sees. */

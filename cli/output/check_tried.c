@@ -99,20 +99,28 @@ static bool has_no_params(void *store, const struct lineage_idea *idea)
     return none;
 }
 
+int cli_tried_reasons(json_t *reasons, struct lineage_store *store, const char *hypothesis, const struct lineage_param *params,
+                      size_t n_params)
+{
+    struct lineage_ideas *ideas = NULL;
+    struct lineage_error err;
+    int status = n_params ? check_params(reasons, store, params, n_params) : CLI_GO_ON;
+    if (status != CLI_GO_ON || !hypothesis || !*hypothesis)
+        return status;
+    if (cli_ideas_alike(&ideas, store, hypothesis, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    status = cli_tried_idea(reasons, ideas, hypothesis, n_params ? has_no_params : NULL, store);
+    if (status == CLI_GO_ON)
+        status = cli_tried_claims(reasons, ideas, hypothesis);
+    lineage_ideas_release(ideas);
+    return status;
+}
+
 int cli_check_tried(struct lineage_store *store, const char *hypothesis, const struct lineage_param *params, size_t n_params)
 {
     json_t *reasons = json_array(), *reason;
-    struct lineage_ideas *ideas = NULL;
-    struct lineage_error err;
     size_t i;
-    int status = n_params ? check_params(reasons, store, params, n_params) : CLI_GO_ON;
-    if (status == CLI_GO_ON && hypothesis && *hypothesis) {
-        status = cli_ideas_alike(&ideas, store, hypothesis, &err) == LINEAGE_OK ? CLI_OK : cli_fail(&err);
-        status = status == CLI_OK ? cli_tried_idea(reasons, ideas, hypothesis, n_params ? has_no_params : NULL, store) : status;
-        if (status == CLI_GO_ON)
-            status = cli_tried_claims(reasons, ideas, hypothesis);
-        lineage_ideas_release(ideas);
-    }
+    int status = cli_tried_reasons(reasons, store, hypothesis, params, n_params);
     json_array_foreach(reasons, i, reason)
         cli_error(CLI_NO, "%s", json_string_value(reason));
     if (status == CLI_GO_ON && json_array_size(reasons) > 0)

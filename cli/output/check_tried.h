@@ -23,6 +23,10 @@ enum { CLI_TRIED_SHOWN = 5 };
  */
 int cli_check_tried(struct lineage_store *store, const char *hypothesis, const struct lineage_param *params, size_t n_params);
 
+/* Likewise, with the objections added to the list `reasons` instead of printed: CLI_GO_ON also if there are some. */
+int cli_tried_reasons(json_t *reasons, struct lineage_store *store, const char *hypothesis, const struct lineage_param *params,
+                      size_t n_params);
+
 /* Adds to the list `reasons` a text that names an earlier trial with its outcome. how: "with the same parameters". */
 void cli_tried_row(json_t *reasons, const struct lineage_trial *row, const char *how);
 

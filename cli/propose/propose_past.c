@@ -11,6 +11,7 @@
 #include "output/settings_out.h"
 #include "propose/propose_math.h"
 #include "propose/propose_space.h"
+#include "support/leases.h"
 #include "support/running_files.h"
 
 static bool make_room(struct propose_past *past)
@@ -411,6 +412,14 @@ static void add_running(void *context, int events)
     json_decref(line);
 }
 
+/* An agent trains it soon. */
+static void add_leased(void *context, const struct lease *lease)
+{
+    struct running *running = context;
+    running->added =
+        running->added && propose_past_add_params(running->past, running->space, json_object_get(lease->object, "params"));
+}
+
 enum lineage_status propose_past_read(struct propose_past *past, const struct propose_from *from, bool whole,
                                       struct lineage_error *err)
 {
@@ -419,6 +428,8 @@ enum lineage_status propose_past_read(struct propose_past *past, const struct pr
     enum lineage_status status = whole ? read_all(past, err) : read_some(past, err);
     if (status == LINEAGE_OK)
         running_each(lineage_store_dir(from->store), add_running, &running);
+    if (status == LINEAGE_OK)
+        leases_each(lineage_store_dir(from->store), add_leased, &running);
     return running.added ? status : cli_no_memory_error(err);
 }
 

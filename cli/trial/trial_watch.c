@@ -726,7 +726,7 @@ static bool clear_away(struct watch *w)
     }
     for (int i = 0; i < PIPE_READS && read_output(w); i++)
         continue;
-    call_turn(w); /* what came with the end was read after the last turn: followers of the trial see it, too */
+    call_turn(w); /* lines that came with the end were read after the last turn; followers wait for them */
     if (w->process.lost)
         return cli_error(CLI_SYSTEM, "the trial was lost: %s", strerror(errno)), false;
     w->outcome->total_s = (w->stop ? cli_now() : ended) - w->began;

@@ -40,7 +40,7 @@ HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f\u200b-\u200f\u202a-\u
 TAG = re.compile(r"(?<!\\)<[ \t]*/?[ \t/]*untrusted-data", re.I)
 COLUMNS = ("exp_id timestamp specialist parent_exp baseline_exp domain hypothesis expected_delta status core_metric val_bpb "
            "delta_vs_best train_s total_s job_name snapshot_path notes").split()
-WRITERS = ("append", "note", "insight", "void")
+WRITERS = ("append", "note", "insight", "void", "lease")
 
 
 def cell(text):
