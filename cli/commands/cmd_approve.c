@@ -38,14 +38,17 @@ static int list_questions(struct cli_session *session, const struct approve_opti
     return cli_list_finish(list);
 }
 
-/* The proposal with the parameters NAME=VALUE in place of its own: a number where the text is one. A new reference; NULL after printing
+/* The proposal with the parameters NAME=VALUE in place of its own, which its hypothesis says: a number where the text is one. A new reference; NULL after printing
  * why. Whether the sweep allows the values is decided by the night, as for any proposal. */
 static json_t *edit(const json_t *proposal, char *const *texts)
 {
     json_t *edited = json_deep_copy(proposal), *params = json_object_get(edited, "params");
+    char changed[256] = "";
+    size_t n = 0;
     for (; edited && *texts; texts++) {
         const char *equals = strchr(*texts, '=');
         double value;
+        n += n < sizeof changed ? (size_t)snprintf(changed + n, sizeof changed - n, "%s%s", n ? ", " : "", *texts) : 0;
         if (!equals || equals == *texts || !equals[1]) {
             cli_error(CLI_USAGE, "approve: --param '%s' is not NAME=VALUE", *texts);
             json_decref(edited);
@@ -57,6 +60,9 @@ static json_t *edit(const json_t *proposal, char *const *texts)
                              lineage_number_parse(&value, equals + 1, strlen(equals + 1)) ? cli_json_number(value)
                                                                                           : cli_json_text(equals + 1));
     }
+    if (edited && *cli_json_member(edited, "hypothesis"))
+        json_object_set_new(edited, "hypothesis",
+                            json_sprintf("%s (a person set %s)", cli_json_member(edited, "hypothesis"), changed));
     if (!edited)
         cli_no_memory();
     return edited;

@@ -26,8 +26,8 @@ bool telemetry_path(char path[PATH_MAX], struct lineage_store *store, const char
 
 bool telemetry_line_append(struct lineage_store *store, const char *name, const json_t *object)
 {
-    char path[PATH_MAX] = "", *line = object ? json_dumps(object, JSON_COMPACT) : NULL;
-    const size_t length = line ? strlen(line) : 0;
+    size_t length = 0;
+    char path[PATH_MAX] = "", *line = object ? cli_json_compact(object, &length) : NULL;
     int fd = line && telemetry_path(path, store, name) ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666) : -1;
     if (line)
         line[length] = '\n';

@@ -10,6 +10,7 @@
 #include <lineage/require.h>
 
 #include "metrics/metric_rules.h"
+#include "run/trial_conditions.h"
 #include "run/metric_files.h"
 #include "trial/prune_rule.h"
 
@@ -51,6 +52,10 @@ static const struct command_setting settings[] = {
      "them"},
     {"decide_by", "decide-by", 0, "decide_by", SETTING_TEXT, AT(decide_by), SAME_TRIAL, NULL, "examples",
      "keep it if its difference on the examples exceeds their bar, instead of the bar between seeds"},
+    {"comparable", "comparable", 0, "comparable", SETTING_TEXT, AT(comparable), SAME_TRIAL, NULL, "NAME,...",
+     "run nothing if the best trial differs in gpu, processor, budget, data or packages; they become parameters of the row"},
+    {"data", "data", 0, "data", SETTING_TEXTS, AT(data), SAME_TRIAL, NULL, "PATH",
+     "a file or directory whose contents are a condition of the trial; may be repeated"},
     {"held_out", "held-out", 0, "held_out", SETTING_TEXT, AT(settings.held_out), OTHER_TRIAL, NULL, "NAME",
      "a metric that no planner sees: kept out of the row and every answer but `report --held-out`"},
     {"protect", "protect", 0, "protect", SETTING_FILES, AT(protect), SAME_TRIAL, NULL, "FILE",
@@ -142,6 +147,8 @@ bool command_setting_check(const struct command_setting *setting, const char *te
         snprintf(why, size, "decide_by: '%.40s' is not examples", text);
         return false;
     }
+    if (setting->offset == AT(comparable))
+        return conditions_check(text, why, size);
     if ((setting->offset == AT(sandbox_write) || setting->offset == AT(sandbox_read)) && access(text, F_OK) != 0) {
         snprintf(why, size, "%s: %.400s: %s", setting->key, text, strerror(errno));
         return false;

@@ -73,6 +73,8 @@ struct command_trial {
     const char *const *metric_file;  /* NAME=PATH[#KEY], ended by NULL; NULL: none (metric_files.h) */
     const char *examples;  /* FILE[#NAME] of scores of single examples, in its work directory or where it works; NULL: none */
     const char *decide_by; /* "examples": their bar decides whether it is kept (run/examples.h); NULL: that of the store */
+    const char *comparable;  /* names of conditions that the best trial must share (run/trial_conditions.h); NULL: none */
+    const char *const *data; /* files and directories that are a condition of the trial, ended by NULL; NULL: none */
     size_t seeds;        /* number of runs, whose mean score counts; 0 is 1 */
     bool has_seed;       /* first_seed was set; it becomes a parameter of the row if there is only one run */
     uint64_t first_seed; /* the runs use consecutive seeds from this number; from 1 without has_seed */

@@ -3,11 +3,9 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <lineage/render.h>
@@ -17,12 +15,12 @@
 #include "run/code_change.h"
 #include "run/code_ref.h"
 #include "run/command_settings.h"
+#include "run/trial_conditions.h"
 #include "git/read_command.h"
-#include "support/blas_env.h"
 #include "support/running_files.h"
 #include "support/secrets.h"
 
-enum { VERSION_SECONDS = 30, VERSION_BYTES = 1 << 14, LINE = 512 };
+enum { VERSION_SECONDS = 30, VERSION_BYTES = 1 << 14 };
 
 /* ---- environment ---- */
 
@@ -89,57 +87,6 @@ static json_t *given_environment(const struct command_trial *t)
         json_object_set_new(given, name, secret ? json_null() : cli_json_text(text + n + 1));
     }
     return given;
-}
-
-/* ---- machine ---- */
-
-/* Reads the text after the colon in the first line of the file that begins with key. */
-static bool read_line(char out[LINE], const char *path, const char *key)
-{
-    char line[LINE];
-    FILE *in = fopen(path, "re");
-    bool found = false;
-    while (in && !found && fgets(line, sizeof line, in)) {
-        char *colon = strncmp(line, key, strlen(key)) == 0 ? strchr(line, ':') : NULL;
-        if (!colon)
-            continue;
-        colon += 1 + strspn(colon + 1, " \t");
-        colon[strcspn(colon, "\n")] = '\0';
-        strcpy(out, colon);
-        found = true;
-    }
-    if (in)
-        fclose(in);
-    return found;
-}
-
-static json_t *gpus(void)
-{
-    json_t *list = json_array();
-    char model[LINE];
-    glob_t found = {0};
-    if (glob("/proc/driver/nvidia/gpus/*/information", 0, NULL, &found) == 0)
-        for (size_t i = 0; i < found.gl_pathc; i++)
-            if (read_line(model, found.gl_pathv[i], "Model"))
-                json_array_append_new(list, cli_json_text(model));
-    globfree(&found);
-    return list;
-}
-
-static void put_machine(json_t *run)
-{
-    struct utsname name;
-    char model[LINE];
-    if (uname(&name) == 0) {
-        json_object_set_new(run, "host", cli_json_text(name.nodename));
-        json_object_set_new(run, "system", json_sprintf("%s %s %s", name.sysname, name.release, name.machine));
-    }
-    if (read_line(model, "/proc/cpuinfo", "model name"))
-        json_object_set_new(run, "processor", cli_json_text(model));
-    json_object_set_new(run, "vector_level", json_string(blas_env_level()));
-    json_object_set_new(run, "processors", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
-    json_object_set_new(run, "memory_bytes", json_integer((json_int_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE)));
-    json_object_set_new(run, "gpus", gpus());
 }
 
 /* ---- the command ---- */
@@ -249,7 +196,7 @@ static json_t *run_json(const struct command_trial *t)
             put_text(run, "directory", t->dir ? t->dir : getcwd(dir, sizeof dir));
             put_text(run, "rerun_of", t->rerun_of);
         } else if (command_setting_value(t, setting) == &t->keep_environment) {
-            put_machine(run);
+            conditions_machine(run);
         }
     }
     return run;
@@ -295,7 +242,7 @@ static json_t *record_git(const char *dir, const char *workdir, struct lineage_s
 }
 
 bool provenance_write(json_t **recorded, const char *workdir, struct lineage_store *store, const struct command_trial *t,
-                      const struct sandbox *sandbox)
+                      const struct sandbox *sandbox, json_t *conditions)
 {
     char dir[PATH_MAX], path[PATH_MAX];
     *recorded = NULL;
@@ -307,6 +254,8 @@ bool provenance_write(json_t **recorded, const char *workdir, struct lineage_sto
         json_object_set_new(run, "sandbox_layers", layers(sandbox));
     if (t->sandbox && sandbox->layers & SANDBOX_MOUNTS)
         json_object_set_new(run, "sandbox_hidden", texts(sandbox->hidden));
+    if (conditions)
+        json_object_set(run, "conditions", conditions);
     json_t *git = record_git(dir, workdir, store, t);
     if (git)
         json_object_set(run, "git", git);

@@ -17,10 +17,10 @@
  * Makes the directory RUNNING_PROVENANCE in the work directory and fills it. Files of stores are not recorded as
  * untracked. The ref that keeps the code is named, but not made yet (code_ref.h). A directory outside of a repository, and a machine without
  * git, are not errors. *git is what was recorded of the repository (release it with json_decref), or NULL. sandbox is that of
- * the commands; its layers are recorded if the trial asked for one. Returns false after printing the error.
+ * the commands; its layers are recorded if the trial asked for one. conditions: see conditions_now. Returns false after printing the error.
  */
 bool provenance_write(json_t **git, const char *workdir, struct lineage_store *store, const struct command_trial *trial,
-                      const struct sandbox *sandbox);
+                      const struct sandbox *sandbox, json_t *conditions);
 
 /* Whether the name [length] of a variable suggests that its value is secret. */
 bool provenance_is_secret(const char *name, size_t length);

@@ -28,6 +28,7 @@
 #include "run/command_environment.h"
 #include "run/command_sandbox.h"
 #include "run/dry_metrics.h"
+#include "run/trial_conditions.h"
 #include "run/examples.h"
 #include "run/failure_evidence.h"
 #include "run/metric_files.h"
@@ -78,6 +79,7 @@ struct command_run {
     bool unscored;           /* the trial finished without a score, so its work directory is kept */
     bool watched;            /* the trial ran to its end, with success or not */
     char not_started[TRIAL_TEXT_MAX]; /* why the files could not be put into the work directory */
+    json_t *conditions; /* conditions_now; NULL: nothing runs */
     json_t *git; /* the repository as provenance recorded it; NULL: nothing was recorded */
     char code[LINEAGE_CODE_NOTE_MAX]; /* the piece of notes that names the commit */
     struct lineage_number held; /* the held-out score, mean over held_runs runs */
@@ -189,8 +191,8 @@ static bool prepare(void *context, const struct workdir *dir, struct trial_job *
     job->hold = dir->fd;
     return make_sandbox(run, dir, absolute, job) && (!t->fill || t->fill(t->fill_context, run->workdir, run->not_started)) &&
            seal_protected(run) && seal_evaluator(run, dir, absolute) && write_params(run) && run_log_open(&run->log, dir->fd) &&
-           (run->dry || provenance_write(&run->git, dir->path, run->store, t, &run->sandbox.sandbox)) && note_code(run) &&
-           abandoned_trial_prepare(dir->path, run->plan) && hold_code(run);
+           (run->dry || provenance_write(&run->git, dir->path, run->store, t, &run->sandbox.sandbox, run->conditions)) &&
+           note_code(run) && abandoned_trial_prepare(dir->path, run->plan) && hold_code(run);
 }
 
 static void on_output(void *context, const char *bytes, size_t n)
@@ -950,6 +952,25 @@ static bool has_files(const struct command_run *run)
     return has;
 }
 
+/* The verdict is against the best trial, whose conditions may be others. */
+static size_t note_conditions(const struct command_run *run, char *out, size_t size, bool more)
+{
+    char text[CONDITIONS_TEXT_MAX];
+    struct lineage_trial best = {0};
+    struct lineage_error err;
+    json_t *theirs = lineage_best_kept(run->store, &best, &err) == LINEAGE_OK ? conditions_of(run->store, best.exp_id) : NULL;
+    int n = 0;
+    for (char *c = (char *)(uintptr_t)conditions_differ(text, run->conditions, theirs, NULL); *c; c++)
+        *c = *c == ';' ? ',' : *c; /* a semicolon ends a piece of notes */
+    if (*text) {
+        cli_error(CLI_NO, "its verdict is across conditions: %s for %s", text, best.exp_id);
+        n = snprintf(out, size, "%s" LINEAGE_ACROSS "%s for %.80s", more ? ", " : "", text, best.exp_id);
+    }
+    json_decref(theirs);
+    lineage_trial_release(&best);
+    return n > 0 && (size_t)n < size ? (size_t)n : 0;
+}
+
 static void remark(void *context, const struct trial_results *results, const struct trial_outcome *outcome, char *out)
 {
     static const char *const channels[] = {
@@ -984,6 +1005,8 @@ static void remark(void *context, const struct trial_results *results, const str
     else if (run->measured > 1)
         n += (size_t)snprintf(out + n, size - n, ", mean of %zu seeds, std %.4g", run->measured, score_std(run));
     n += note_printed(run, results, out + n, size - n, n > 0);
+    if (results->score.present && run->conditions && n < size)
+        n += note_conditions(run, out + n, size - n, n > 0);
     if (run->examples_said[0] && n < size)
         n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "", run->examples_said);
     const char *left = json_string_value(json_object_get(run->git, "left_out"));
@@ -1017,7 +1040,7 @@ static bool make_params(struct lineage_param **params, size_t *n, const struct c
 {
     const struct lineage_param *from = t->in_force ? t->in_force : t->params;
     *n = t->in_force ? t->n_in_force : t->n_params;
-    *params = calloc(*n + 2, sizeof **params);
+    *params = calloc(*n + 2 + CONDITIONS_MAX, sizeof **params);
     if (!*params)
         return false;
     if (*n)
@@ -1027,6 +1050,53 @@ static bool make_params(struct lineage_param **params, size_t *n, const struct c
     if (t->identity.proposer)
         (*params)[(*n)++] = (struct lineage_param){"proposer", (double)NAN, t->identity.proposer};
     return true;
+}
+
+/* The conditions that --comparable names become parameters, in place of those that the trial inherits. Returns false after printing why. */
+static bool add_conditions(struct command_run *run, struct lineage_param *params, size_t *n, const struct command_trial *t)
+{
+    char name[LINEAGE_NAME_MAX];
+    for (size_t i = 0; conditions_name(t->comparable, i, name); i++) {
+        const char *key = NULL;
+        json_t *value;
+        size_t at = 0;
+        for (size_t k = 0; k < t->n_params; k++)
+            if (strcmp(t->params[k].name, name) == 0)
+                return cli_error(CLI_USAGE, "run: %s is a parameter of the trial, and --comparable sets it", name), false;
+        json_object_foreach(run->conditions, key, value)
+            if (strcmp(key, name) == 0)
+                break;
+        if (!key)
+            return cli_error(CLI_USAGE, "run: --comparable data needs --data PATH"), false;
+        while (at < *n && strcmp(params[at].name, name) != 0)
+            at++;
+        *n += at == *n;
+        params[at] = (struct lineage_param){key, (double)NAN, json_string_value(value)};
+    }
+    return true;
+}
+
+/* Refuses to train what could not be compared with the best trial. A rerun is a look at the same trial elsewhere. */
+static bool may_compare_conditions(const struct command_run *run, const struct command_trial *t)
+{
+    char text[CONDITIONS_TEXT_MAX];
+    struct lineage_trial best = {0};
+    struct lineage_error err;
+    bool good = true;
+    if (!t->comparable || t->rerun_of || lineage_best_kept(run->store, &best, &err) != LINEAGE_OK)
+        return true;
+    json_t *theirs = conditions_of(run->store, best.exp_id);
+    if (!theirs)
+        cli_error(CLI_NO, "the conditions of %s, the best trial, are not recorded: whether this trial is comparable is not known",
+                  best.exp_id);
+    else if (*conditions_differ(text, run->conditions, theirs, t->comparable))
+        good = cli_error(CLI_USAGE,
+                         "nothing is run: %s for %s, the best trial; give these trials a store of their own (-C), "
+                         "or leave that out of --comparable: the row then says so",
+                         text, best.exp_id) == CLI_OK;
+    json_decref(theirs);
+    lineage_trial_release(&best);
+    return good;
 }
 
 static size_t count_names(const struct command_trial *t)
@@ -1254,6 +1324,12 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
     }
     run->trial = trial;
     run->store = store;
+    if (store && !trial->dry && !trial->rescore && !trial->refused &&
+        (!(run->conditions = conditions_now(trial)) || !add_conditions(run, params, &n_params, trial) ||
+         !may_compare_conditions(run, trial))) {
+        status = CLI_USAGE;
+        goto done;
+    }
     if (trial->metric_file && trial->metric_file[0])
         metric_files_name(run->file_score, trial->metric_file[0]);
     run->log.fd = -1;
@@ -1304,6 +1380,7 @@ done:
     free(params);
     if (run) {
         json_decref(run->git);
+        json_decref(run->conditions);
         examples_release(&run->examples);
         free(run->last_lines);
     }

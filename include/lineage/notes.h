@@ -102,6 +102,10 @@ LINEAGE_API bool lineage_replicate_parse(struct lineage_replicate *replicate, co
 /* Writes the piece and returns out. */
 LINEAGE_API const char *lineage_replicate_format(char out[LINEAGE_REPLICATE_MAX], const struct lineage_replicate *replicate);
 
+/* Begins the part of a row's notes that names conditions (hardware, budget ..) in which the trial that its verdict is against
+ * differs. */
+#define LINEAGE_ACROSS "compared across "
+
 /*
  * Finds the piece of the notes that says why a trial failed, as the trials of this project write it: which limit was
  * exceeded, or which error ended it. Returns its first character, or "" if there is none; the piece ends at a semicolon.

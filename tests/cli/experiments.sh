@@ -38,6 +38,16 @@ must_run render -C plateau
 must_have out 'After 019, night plateau stopped: plateau: the next 5 runs likely bring 2.1e-05 ± 8.3e-05'
 
 # ---- by their examples, one run each decides what five seeds do not ----
+rows agents
+must_run render -C agents
+must_equal 200 "$(awk -F '\t' '$9 ~ /keep|discard/ { print $7 }' agents/results.tsv | sort -u | wc -l | tr -d ' ')" "ideas of four agents, each once"
+rows conditions
+must_run render -C conditions
+must_have out 'Conditions differ: the verdicts of 2 of the last 3 trials'
+rows approved
+cp -R "$shipped/approved/telemetry" approved
+must_run approve -C approved --all --format tsv
+must_equal 'accepted edited refused accepted' "$(sed 1d out | cut -f 4 | xargs)"
 rows paired
 cp -R "$shipped/paired/examples" paired
 must_run compare --examples 000 002 004 -C paired --format tsv

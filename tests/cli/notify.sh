@@ -114,6 +114,7 @@ wait_for 3
 decide "$(waiting)" || fail "cannot accept: $(cat out)"
 wait $night || fail "the night failed: $(cat night.err)"
 must_equal '44 33' "$(for i in 000 001; do "$LINEAGE" show -C a $i --format json | "$JSON_GET" params.x; done | xargs)"
+must_have a/results.tsv "(a person set x=44)"
 must_have night.err 'a person refused it: known to be bad'
 must_have a/telemetry/proposals.jsonl 'a person refused it: known to be bad'
 must_have told '"event":"proposal"'

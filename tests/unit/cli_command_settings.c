@@ -101,7 +101,7 @@ static void provenance_has_the_settings_of_the_table(void **state)
     /* The other members of run.json, which say where the command ran. */
     static const char *const others[] = {"directory",      "rerun_of",   "masked",       "host", "system", "processor",
                                          "vector_level",   "processors", "memory_bytes", "gpus", "git",    "sandbox_layers",
-                                         "sandbox_hidden", NULL};
+                                         "sandbox_hidden", "conditions", NULL};
     (void)state;
     const struct command_setting *setting;
     json_t *root = schema("provenance.schema.json"), *properties = json_object_get(root, "properties"), *value;

@@ -138,6 +138,26 @@ static void add_why_none(struct buf *out, const struct lineage_report *report)
     buf_puts(out, ".");
 }
 
+/* A gain across hardware, budgets or data may be theirs. */
+static void add_across(struct buf *out, const struct lineage_report *report)
+{
+    const char *newest = NULL, *at;
+    size_t n = 0;
+    for (size_t i = 0; i < report->n_recent; i++)
+        if (report->recent[i].notes && (at = strstr(report->recent[i].notes, LINEAGE_ACROSS))) {
+            newest = newest ? newest : at + strlen(LINEAGE_ACROSS);
+            n++;
+        }
+    if (!newest)
+        return;
+    char text[300];
+    snprintf(text, sizeof text, "%.*s", (int)strcspn(newest, ";"), newest);
+    buf_printf(out, "Conditions differ: the verdicts of %zu of the last %zu trials are across them; the newest: ", n,
+               report->n_recent);
+    add_quoted(out, text, 200);
+    buf_puts(out, ".\n");
+}
+
 /* The first lines must be enough by themselves: under the smallest budget they are all that is printed, and a person
  * may read only them. So they contain the best trial, the direction and the threshold, in that order. */
 static void add_title(struct buf *out, const struct native *n)
@@ -184,6 +204,7 @@ static void add_title(struct buf *out, const struct native *n)
         buf_puts(out, ".\n");
     }
     add_threshold(out, report);
+    add_across(out, report);
     if (*report->claim) {
         add_id(out, report->best->exp_id);
         buf_printf(out, " is %s.\n", report->claim);

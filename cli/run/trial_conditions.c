@@ -1,0 +1,320 @@
+#include "run/trial_conditions.h"
+
+#include <errno.h>
+#include <fts.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "git/read_command.h"
+#include "run/protected_files.h"
+#include "run/provenance_read.h"
+#include "support/blas_env.h"
+
+/* READ_MAX: bytes of data that are read before each trial; more are known by their sizes and times. */
+enum { LINE = 512, PACKAGES_MAX = 1 << 22, PACKAGES_SECONDS = 120 };
+static const off_t read_max = (off_t)1 << 30;
+
+static const char *const known[] = {"gpu", "processor", "budget", "data", "packages", NULL};
+
+const char *conditions_name(const char *list, size_t i, char name[LINEAGE_NAME_MAX])
+{
+    for (; list && *list; list += *list == ',') {
+        const size_t n = strcspn(list, ",");
+        if (i-- == 0) {
+            snprintf(name, LINEAGE_NAME_MAX, "%.*s", (int)n, list);
+            return name;
+        }
+        list += n;
+    }
+    return NULL;
+}
+
+static bool is_known(const char *name)
+{
+    for (size_t i = 0; known[i]; i++)
+        if (strcmp(known[i], name) == 0)
+            return true;
+    return false;
+}
+
+bool conditions_check(const char *list, char *why, size_t size)
+{
+    char name[LINEAGE_NAME_MAX];
+    size_t n = 0;
+    for (; conditions_name(list, n, name); n++)
+        if (!is_known(name))
+            return snprintf(why, size, "comparable: '%.60s' is none of gpu, processor, budget, data, packages", name), false;
+    return n || (snprintf(why, size, "comparable: name conditions: gpu, processor, budget, data, packages"), false);
+}
+
+/* ---- hardware and budget ---- */
+
+/* Reads the text after the colon in the first line of the file that begins with key. */
+static bool read_line(char out[LINE], const char *path, const char *key)
+{
+    char line[LINE];
+    FILE *in = fopen(path, "re");
+    bool found = false;
+    while (in && !found && fgets(line, sizeof line, in)) {
+        char *colon = strncmp(line, key, strlen(key)) == 0 ? strchr(line, ':') : NULL;
+        if (!colon)
+            continue;
+        colon += 1 + strspn(colon + 1, " \t");
+        colon[strcspn(colon, "\n")] = '\0';
+        strcpy(out, colon);
+        found = true;
+    }
+    if (in)
+        fclose(in);
+    return found;
+}
+
+static json_t *gpus(void)
+{
+    json_t *list = json_array();
+    char model[LINE];
+    glob_t found = {0};
+    if (glob("/proc/driver/nvidia/gpus/*/information", 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            if (read_line(model, found.gl_pathv[i], "Model"))
+                json_array_append_new(list, cli_json_text(model));
+    globfree(&found);
+    return list;
+}
+
+void conditions_machine(json_t *run)
+{
+    struct utsname name;
+    char model[LINE];
+    if (uname(&name) == 0) {
+        json_object_set_new(run, "host", cli_json_text(name.nodename));
+        json_object_set_new(run, "system", json_sprintf("%s %s %s", name.sysname, name.release, name.machine));
+    }
+    if (read_line(model, "/proc/cpuinfo", "model name"))
+        json_object_set_new(run, "processor", cli_json_text(model));
+    json_object_set_new(run, "vector_level", json_string(blas_env_level()));
+    json_object_set_new(run, "processors", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
+    json_object_set_new(run, "memory_bytes", json_integer((json_int_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE)));
+    json_object_set_new(run, "gpus", gpus());
+}
+
+/* CUDA_VISIBLE_DEVICES chooses among them by number; any other form of it, such as an id, is a part of the text. */
+static json_t *gpu_text(const json_t *models)
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES"), *first = json_string_value(json_array_get(models, 0));
+    const size_t all = json_array_size(models);
+    size_t seen = all, i;
+    bool equal = true;
+    json_t *model, *text;
+    if (visible) {
+        seen = *visible != '\0';
+        for (const char *c = visible; *c; c++)
+            seen += *c == ',';
+    }
+    json_array_foreach((json_t *)(uintptr_t)models, i, model)
+        equal = equal && strcmp(json_string_value(model), first) == 0;
+    if (!all || !seen)
+        text = json_string("none");
+    else if (equal)
+        text = json_sprintf("%zu x %s", seen, first);
+    else
+        text = json_sprintf("%zu of %zu, %s first%s%s", seen, all, first, visible ? ", " : "", visible ? visible : "");
+    return text;
+}
+
+static json_t *budget_text(const struct command_trial *t)
+{
+    const struct trial_settings *s = &t->settings;
+    const struct {
+        const char *name;
+        double amount;
+    } limits[] = {{"train_seconds", s->train_seconds},
+                  {"eval_seconds", s->eval_seconds},
+                  {"train_cpu_seconds", s->train_cpu_seconds},
+                  {"eval_cpu_seconds", s->eval_cpu_seconds},
+                  {"memory_bytes", s->memory_bytes}};
+    char text[256] = "";
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (limits[i].amount > 0)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %.10g", n ? ", " : "", limits[i].name, limits[i].amount);
+    return json_string(n ? text : "none");
+}
+
+/* ---- data ---- */
+
+struct digesting {
+    XXH3_state_t *state;
+    off_t bytes;
+    bool read; /* by content; false: by size and time of modification */
+};
+
+static int by_name(const FTSENT **a, const FTSENT **b)
+{
+    return strcmp((*a)->fts_name, (*b)->fts_name);
+}
+
+/* name: the path below the one that was given, so that the same files elsewhere are the same data. */
+static bool add_file(struct digesting *d, const FTSENT *entry, const char *name)
+{
+    struct protected_digest digest = {0};
+    if (d->read && !protected_file_digest(&digest, entry->fts_accpath))
+        return false;
+    const uint64_t about[] = {digest.low, digest.high, (uint64_t)entry->fts_statp->st_size,
+                              d->read ? 0 : (uint64_t)entry->fts_statp->st_mtime};
+    XXH3_128bits_update(d->state, name, strlen(name) + 1);
+    XXH3_128bits_update(d->state, about, sizeof about);
+    return true;
+}
+
+/* Paths are relative to the directory in which the command works. */
+static bool path_of(char out[PATH_MAX], const struct command_trial *t, const char *path)
+{
+    const bool below = t->dir && path[0] != '/';
+    const int n = snprintf(out, PATH_MAX, "%s%s%s", below ? t->dir : "", below ? "/" : "", path);
+    return n > 0 && n < PATH_MAX;
+}
+
+/* Walks the files in the order of their names. state NULL: only adds their bytes. Returns false after printing why. */
+static bool walk(struct digesting *d, const struct command_trial *t)
+{
+    bool good = true;
+    for (size_t i = 0; good && t->data[i]; i++) {
+        char root[PATH_MAX];
+        char *const roots[] = {root, NULL};
+        if (!path_of(root, t, t->data[i]))
+            return cli_error(CLI_USAGE, "--data: %.200s..: the path is too long", t->data[i]), false;
+        FTS *tree = fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR, by_name);
+        const FTSENT *entry;
+        while (good && tree && (entry = fts_read(tree))) {
+            const bool fails = entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS || entry->fts_info == FTS_DNR;
+            if (entry->fts_info == FTS_F && !d->state)
+                d->bytes += entry->fts_statp->st_size;
+            else if (entry->fts_info == FTS_F && !add_file(d, entry, entry->fts_path + strlen(root)))
+                good = cli_error(CLI_USAGE, "--data: %s: %s", entry->fts_path, strerror(errno)) == CLI_OK;
+            else if (fails)
+                good = cli_error(CLI_USAGE, "--data: %s: %s", entry->fts_path, strerror(entry->fts_errno)) == CLI_OK;
+        }
+        if (!tree)
+            good = cli_no_memory() == CLI_OK;
+        else
+            fts_close(tree);
+    }
+    return good;
+}
+
+static json_t *data_text(const struct command_trial *t)
+{
+    struct digesting d = {0};
+    json_t *text = NULL;
+    if (!walk(&d, t))
+        return NULL;
+    d.read = d.bytes <= read_max;
+    d.state = XXH3_createState();
+    if (d.state)
+        XXH3_128bits_reset(d.state);
+    if (d.state && walk(&d, t))
+        text = json_sprintf("%016llx%s", (unsigned long long)XXH3_128bits_digest(d.state).low64,
+                            d.read ? "" : " by sizes and times");
+    XXH3_freeState(d.state);
+    return text;
+}
+
+static bool has_data(const struct command_trial *t)
+{
+    char path[PATH_MAX];
+    for (size_t i = 0; t->data[i]; i++)
+        if (!path_of(path, t, t->data[i]) || access(path, R_OK) != 0)
+            return false;
+    return true;
+}
+
+/* ---- packages ---- */
+
+/* The words that start the Python which the command would use: `python3.12`, `uv run python`, else python3. */
+static void python_of(const char *out[6], const char *const *argv)
+{
+    const char *name = argv && argv[0] ? strrchr(argv[0], '/') : NULL;
+    size_t n = 0;
+    name = name ? name + 1 : argv ? argv[0] : "";
+    if (strncmp(name, "python", 6) == 0) {
+        out[n++] = argv[0];
+    } else if ((strcmp(name, "uv") == 0 || strcmp(name, "poetry") == 0) && argv[1] && strcmp(argv[1], "run") == 0) {
+        out[n++] = argv[0], out[n++] = "run", out[n++] = "python";
+    } else {
+        out[n++] = "python3";
+    }
+    out[n++] = "-c";
+    out[n++] = "import importlib.metadata as m\n"
+               "print(*sorted({f\"{d.metadata['Name']}=={d.version}\" for d in m.distributions()}), sep='\\n')";
+    out[n] = NULL;
+}
+
+static json_t *packages_text(const struct command_trial *t)
+{
+    const char *words[6];
+    size_t length;
+    python_of(words, t->argv);
+    char *text = read_command(words, NULL, PACKAGES_SECONDS, PACKAGES_MAX, &length);
+    if (!text)
+        return cli_error(CLI_USAGE, "--comparable packages: %s does not list its packages; leave packages out", words[0]), NULL;
+    json_t *digest = json_sprintf("%016llx", (unsigned long long)XXH3_64bits(text, length));
+    free(text);
+    return digest;
+}
+
+/* ---- all of them ---- */
+
+json_t *conditions_now(const struct command_trial *t)
+{
+    json_t *now = json_object(), *machine = json_object(), *data = NULL, *packages = NULL;
+    conditions_machine(machine);
+    json_object_set_new(now, "gpu", gpu_text(json_object_get(machine, "gpus")));
+    json_object_set_new(now, "processor",
+                        json_sprintf("%lld x %s", json_integer_value(json_object_get(machine, "processors")),
+                                     *cli_json_member(machine, "processor") ? cli_json_member(machine, "processor") : "unknown"));
+    json_decref(machine);
+    json_object_set_new(now, "budget", budget_text(t));
+    const bool wants_packages = t->comparable && strstr(t->comparable, "packages");
+    /* The code that a rerun checks out may lack data that git ignores. */
+    const bool looks = t->data && t->data[0] && (!t->rerun_of || has_data(t));
+    bool good = (!looks || (data = data_text(t))) && (!wants_packages || (packages = packages_text(t)));
+    if (data)
+        json_object_set_new(now, "data", data);
+    if (packages)
+        json_object_set_new(now, "packages", packages);
+    if (good)
+        return now;
+    json_decref(now);
+    return NULL;
+}
+
+json_t *conditions_of(const struct lineage_store *store, const char *exp_id)
+{
+    json_t *run = provenance_load(store, exp_id), *conditions = json_incref(json_object_get(run, "conditions"));
+    json_decref(run);
+    return conditions;
+}
+
+const char *conditions_differ(char out[CONDITIONS_TEXT_MAX], const json_t *own, const json_t *other, const char *only)
+{
+    size_t n = 0;
+    out[0] = '\0';
+    for (size_t i = 0; known[i]; i++) {
+        char name[LINEAGE_NAME_MAX];
+        const char *mine = json_string_value(json_object_get(own, known[i])),
+                   *theirs = json_string_value(json_object_get(other, known[i]));
+        bool asked = !only;
+        for (size_t k = 0; !asked && conditions_name(only, k, name); k++)
+            asked = strcmp(name, known[i]) == 0;
+        if (asked && mine && theirs && strcmp(mine, theirs) != 0 && n < CONDITIONS_TEXT_MAX)
+            n += (size_t)snprintf(out + n, CONDITIONS_TEXT_MAX - n, "%s%s: %.80s, not %.80s", n ? ", " : "", known[i], mine,
+                                  theirs);
+    }
+    return out;
+}
