@@ -90,12 +90,14 @@ static int ask_and_take(struct lease_options *o, const struct lease_idea *idea, 
 static int work(struct cli_session *session, void *context)
 {
     struct lease_options *o = context;
-    struct lease_idea idea = {.agent = agent_name(o->name, o->agent), .hypothesis = o->hypothesis, .params = o->wanted};
+    struct lease_idea idea = {.agent = o->name, .hypothesis = o->hypothesis, .params = o->wanted};
     double seconds = LEASE_SECONDS;
     if (!o->hypothesis && !o->params && !o->end)
         return list_leases(o);
     if (o->end && (o->hypothesis || o->params))
         return cli_error(CLI_USAGE, "lease: --end and an idea exclude each other");
+    if (!agent_name(o->name, o->agent))
+        return CLI_USAGE;
     if (!read_params(o, &idea.n_params) || (o->seconds && !cli_measure_parse(&seconds, CLI_SECONDS, "for", o->seconds)))
         return CLI_USAGE;
     if (!o->end && !*idea.agent)

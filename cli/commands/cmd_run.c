@@ -162,15 +162,17 @@ static int report(const struct run_options *o, const struct trial_outcome *outco
 }
 
 /* Finds the agent for whom it runs, and the GPU of the agent's work tree. */
-static void find_agent(struct run_options *o)
+static bool find_agent(struct run_options *o)
 {
     struct agent_place place;
     const bool here = agent_place_here(&place);
-    agent_name(o->agent, getenv("LINEAGE_AGENT") || !here ? NULL : place.agent);
+    if (!agent_name(o->agent, getenv("LINEAGE_AGENT") || !here ? NULL : place.agent))
+        return false;
     if (here && place.gpu[0])
         setenv("CUDA_VISIBLE_DEVICES", place.gpu, 0);
     if (o->agent[0] && !o->trial.identity.specialist)
         o->trial.identity.specialist = o->trial.identity.name = o->agent;
+    return true;
 }
 
 /*
@@ -256,8 +258,7 @@ static int work(struct cli_session *session, void *context)
 {
     struct run_options *o = context;
     cli_deliver_waiting(session->store);
-    find_agent(o);
-    int status = find_parent(o);
+    int status = find_agent(o) ? find_parent(o) : CLI_USAGE;
     if (status == CLI_GO_ON)
         status = take_lease(o);
     if (status == CLI_GO_ON)

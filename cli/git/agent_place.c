@@ -38,14 +38,19 @@ bool agent_place_here(struct agent_place *place)
     return git_dir_of(git_dir, ".") && read_place(place, git_dir);
 }
 
-const char *agent_name(char out[AGENT_NAME_MAX], const char *given)
+bool agent_name(char out[AGENT_NAME_MAX], const char *given)
 {
     struct agent_place place;
     const char *name = given ? given : getenv("LINEAGE_AGENT");
     if (!name && agent_place_here(&place))
         name = place.agent;
+    for (const char *c = name; c && *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f || c - name >= AGENT_NAME_MAX - 1)
+            return cli_error(CLI_USAGE, "the name of the agent has a control character, or more than %d bytes",
+                             AGENT_NAME_MAX - 1),
+                   false;
     snprintf(out, AGENT_NAME_MAX, "%s", name ? name : "");
-    return out;
+    return true;
 }
 
 /* One work tree of `git worktree list --porcelain`: lines up to an empty one. */

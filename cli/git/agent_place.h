@@ -24,5 +24,6 @@ bool agent_places_each(const char *dir, void (*visit)(void *context, const struc
 /* Makes a work tree at place->path for place->agent, on the new branch place->branch at the commit. Returns false after printing why. */
 bool agent_place_make(const char *dir, const struct agent_place *place, const char *commit);
 
-/* The name that leases and rows give the agent that works here: `given`, or LINEAGE_AGENT, or that of the work tree, or "". */
-const char *agent_name(char out[AGENT_NAME_MAX], const char *given);
+/* Writes the name that leases and rows give the agent that works here: `given`, or LINEAGE_AGENT, or that of the work tree, or "".
+ * Returns false after printing that it is too long or has control characters. */
+bool agent_name(char out[AGENT_NAME_MAX], const char *given);

@@ -78,6 +78,11 @@ must_run lease -C "$store" --end "$third"
 must_fail 1 'there is no lease' lease -C "$store" --end "$third"
 must_fail 1 'there is no lease' lease -C "$store" --end ../../results
 must_fail 2 'whose is it' lease -C "$store" -p a=1 --agent ''
+must_fail 2 'control character' lease -C "$store" -p a=1 --agent "a
+b"
+LINEAGE_AGENT=$(seq -s _ 50) run run -C "$store" -q -m loss -p a=1 -- sh train.sh
+must_exit 2
+must_have err 'more than 95 bytes'
 must_fail 2 'exclude each other' lease -C "$store" -p a=1 --end "$own"
 must_fail 2 'use at least 1 second' lease -C "$store" -p a=1 --for 0
 must_fail 2 'api_key' lease -C "$store" -p api_key=sk-1234567890abcdef1234567890abcdef
