@@ -279,6 +279,7 @@ void cli_store_above(char path[PATH_MAX]);
 
 /* Whether the directory holds a store: it has settings or trials. */
 bool cli_is_store(const char *dir);
+bool cli_store_has(const char *dir, const char *name); /* a file of that name */
 
 /* Creates a store and its missing parent directories; config NULL: makes one again whose rows are known (lineage_store_restore). On failure the new directories are removed again. Returns an exit
  * status. */

@@ -9,18 +9,9 @@ known()
 {
     cat <<'END'
 rooms store/ideas store/settings
-rooms store/append store/store
 files store/measured/collecting store/measured/diff_text store/measured/trees
 files store/ideas/idea_index store/ideas/idea_row store/ideas/ideas
 files store/ideas/ideas_store store/ideas/sql_changes store/settings/ask_settings store/settings/named_questions
-files store/report/board store/report/coverage store/report/differences store/report/failures store/report/report
-files store/append/append store/append/append_files store/append/append_many store/append/outbox store/append/outbox_sync
-files store/postgres/log_postgres store/postgres/log_postgres_append store/postgres/log_postgres_claim store/postgres/log_postgres_digests store/postgres/log_postgres_history store/postgres/log_postgres_init store/postgres/log_postgres_mend store/postgres/log_postgres_read store/postgres/log_postgres_wait
-rooms cli/output cli/support
-files cli/output/list cli/output/settings_out cli/output/trial_out
-files cli/support/complete cli/support/complete_store cli/support/options cli/support/session
-files cli/report/picture cli/report/picture_coverage cli/report/picture_history cli/report/picture_knobs cli/report/picture_marks cli/report/picture_parallel cli/report/picture_sums cli/report/picture_tree
-files cli/mcp/conditions cli/mcp/field cli/mcp/page cli/mcp/prompt cli/mcp/resources cli/mcp/schema cli/mcp/server cli/mcp/snapshot_diff cli/mcp/tool_compare cli/mcp/tool_diff cli/mcp/tool_ideas cli/mcp/tool_knowledge cli/mcp/tool_list cli/mcp/tool_running cli/mcp/tool_sql cli/mcp/tool_suggest cli/mcp/tool_sweep cli/mcp/tool_write cli/mcp/tools cli/mcp/untrusted
 END
 }
 

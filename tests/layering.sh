@@ -20,7 +20,7 @@ src/store/fail.h           *                           include/lineage
 src/store/clock.h          *                           -
 src/store/internal.h       *                           include/lineage src/store/fail.h
 src/store/format           *                           include/lineage src/store/fail.h src/store/internal.h
-src/store/files            fs.h places.h state_dir.h own_record.h trust_record.h user_key.h snapshot.h telemetry.h torn_file.h   include/lineage src/store/fail.h src/store/internal.h src/store/format
+src/store/files            fs.h places.h store_dir.h state_dir.h own_record.h trust_record.h user_key.h snapshot.h telemetry.h torn_file.h   include/lineage src/store/fail.h src/store/internal.h src/store/format
 src/store/log              log.h log_file.h digest_chain.h record_walk.h redactions.h   include/lineage src/store/fail.h src/store/clock.h src/store/format src/store/files
 src/store/postgres         log_postgres.h pg.h server_name.h   include/lineage src/store/fail.h src/store/clock.h src/store/format src/store/files src/store/log
 src/store/mirror           mirror.h seqs.h statement.h connection.h ingest.h meta.h ancestors.h   include/lineage src/store/internal.h src/store/format src/store/files src/store/log
@@ -30,7 +30,7 @@ src/store/search           -                           include/lineage src/store
 src/store/code             code_offer.h code_check.h   include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/blobs
 src/store/statistics       student.h odds.h quantiles.h  include/lineage src/store/fail.h src/store/format
 src/store/evidence         -                           include/lineage src/store/fail.h src/store/format src/store/questions src/store/statistics
-src/store/append           acknowledged.h append_state.h judge_again.h outbox_file.h receipts.h  include/lineage src/store/internal.h src/store/clock.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/blobs src/store/code
+src/store/append           acknowledged.h append_state.h judge_again.h outbox_file.h receipts.h  include/lineage src/store/fail.h src/store/internal.h src/store/clock.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/blobs src/store/code
 src/store/blobs            blobs.h                     include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/postgres src/store/mirror src/store/questions
 src/store/queue            -                           include/lineage src/store/fail.h src/store/internal.h src/store/clock.h src/store/format src/store/files src/store/log src/store/postgres
 src/store/ideas            -                           include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/mirror src/store/questions src/store/measured

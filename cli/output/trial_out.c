@@ -103,14 +103,6 @@ json_t *cli_trial_json(const struct lineage_trial *trial)
     return object;
 }
 
-char *cli_text_line(const char *text, size_t max)
-{
-    char *safe = lineage_text_safe(text, strlen(text), max);
-    char *copy = safe ? strdup(safe) : NULL;
-    lineage_free(safe);
-    return copy;
-}
-
 static const char *const trial_columns[] = {"exp_id", "timestamp", "specialist",    "parent_exp", "status",
                                             "score",  "margin",    "delta_vs_best", "params",     "hypothesis"};
 enum { N_COLUMNS = sizeof trial_columns / sizeof *trial_columns, MARGIN = 6 };

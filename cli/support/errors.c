@@ -94,3 +94,11 @@ const char *cli_nearest(const char *word, const char *const *known)
     }
     return best;
 }
+
+char *cli_text_line(const char *text, size_t max)
+{
+    char *safe = lineage_text_safe(text, strlen(text), max);
+    char *copy = safe ? strdup(safe) : NULL;
+    lineage_free(safe);
+    return copy;
+}

@@ -459,3 +459,33 @@ bool cli_value_parse(struct lineage_param *param, struct cli_texts *texts, const
               name, text, LINEAGE_PARAM_TEXT_MAX);
     return false;
 }
+
+bool cli_direction_parse(enum lineage_direction *direction, const char *text)
+{
+    *direction = LINEAGE_DIRECTION_DEFAULT;
+    if (!text)
+        return true;
+    if (strcmp(text, "lower") == 0)
+        *direction = LINEAGE_LOWER;
+    else if (strcmp(text, "higher") == 0)
+        *direction = LINEAGE_HIGHER;
+    else
+        cli_error(CLI_USAGE, "--direction '%s': use lower or higher", text);
+    return *direction != LINEAGE_DIRECTION_DEFAULT;
+}
+
+bool cli_second_parse(struct lineage_config *config, const char *what, const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    size_t n = colon ? (size_t)(colon - text) : 0;
+    bool higher = colon && strcmp(colon, ":higher") == 0, lower = colon && strcmp(colon, ":lower") == 0;
+    if (!n || n >= sizeof config->second || (!higher && !lower)) {
+        cli_error(CLI_USAGE, "%s '%.100s': give a name of at most 63 bytes and which value is better, such as peak_vram_mb:lower",
+                  what, text);
+        return false;
+    }
+    memcpy(config->second, text, n);
+    config->second[n] = '\0';
+    config->second_direction = higher ? LINEAGE_HIGHER : LINEAGE_LOWER;
+    return true;
+}

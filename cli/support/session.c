@@ -22,49 +22,6 @@ static void print_notice(void *context, const struct lineage_notice *notice)
     cli_say(notice->text);
 }
 
-bool cli_direction_parse(enum lineage_direction *direction, const char *text)
-{
-    *direction = LINEAGE_DIRECTION_DEFAULT;
-    if (!text)
-        return true;
-    if (strcmp(text, "lower") == 0)
-        *direction = LINEAGE_LOWER;
-    else if (strcmp(text, "higher") == 0)
-        *direction = LINEAGE_HIGHER;
-    else
-        cli_error(CLI_USAGE, "--direction '%s': use lower or higher", text);
-    return *direction != LINEAGE_DIRECTION_DEFAULT;
-}
-
-bool cli_second_parse(struct lineage_config *config, const char *what, const char *text)
-{
-    const char *colon = strrchr(text, ':');
-    size_t n = colon ? (size_t)(colon - text) : 0;
-    bool higher = colon && strcmp(colon, ":higher") == 0, lower = colon && strcmp(colon, ":lower") == 0;
-    if (!n || n >= sizeof config->second || (!higher && !lower)) {
-        cli_error(CLI_USAGE, "%s '%.100s': give a name of at most 63 bytes and which value is better, such as peak_vram_mb:lower",
-                  what, text);
-        return false;
-    }
-    memcpy(config->second, text, n);
-    config->second[n] = '\0';
-    config->second_direction = higher ? LINEAGE_HIGHER : LINEAGE_LOWER;
-    return true;
-}
-
-static bool has(const char *dir, const char *name)
-{
-    char path[PATH_MAX];
-    int n = snprintf(path, sizeof path, "%s/%s", dir, name);
-    return n < PATH_MAX && access(path, F_OK) == 0;
-}
-
-/* results.tsv alone suffices, because stores of other tools have no lineage.json. */
-bool cli_is_store(const char *dir)
-{
-    return lineage_is_server(dir) || has(dir, "lineage.json") || has(dir, "results.tsv");
-}
-
 /* Makes the name of a new directory durable. A parent that this user must not read cannot be synced. */
 static bool sync_parent(const char *path)
 {
@@ -181,29 +138,6 @@ bool cli_has_store(const char *dir, bool may_create)
     return false;
 }
 
-/* A directory in which another user can make files, such as /tmp, must not decide where commands of this user read and write. */
-static bool is_own_directory(const char *path, struct stat *st)
-{
-    return stat(path, st) == 0 && S_ISDIR(st->st_mode) && st->st_uid == geteuid() && !(st->st_mode & S_IWOTH);
-}
-
-/* Looks as git does: up to the home directory, the border of the file system, or the first directory that is not this user's
- * alone. */
-void cli_store_above(char path[PATH_MAX])
-{
-    const char *home = getenv("HOME");
-    struct stat here, parent;
-    bool searches = !cli_is_store(".") && getcwd(path, PATH_MAX) && is_own_directory(path, &here);
-    for (char *slash; searches && (!home || strcmp(path, home) != 0) && (slash = strrchr(path, '/')) && slash > path;) {
-        *slash = '\0';
-        if (!is_own_directory(path, &parent) || parent.st_dev != here.st_dev)
-            break;
-        if (cli_is_store(path))
-            return;
-    }
-    path[0] = '\0';
-}
-
 static bool look_at_none(void *context, const struct lineage_claim *claim)
 {
     (void)context;
@@ -279,8 +213,9 @@ static int open_store(struct cli_session *session)
     if ((!session->before_store || (!lineage_is_server(dir) && access(dir, F_OK) != 0)) &&
         !cli_has_store(dir, session->may_create))
         return CLI_USAGE;
-    const enum lineage_direction wanted =
-        session->appends && (lineage_is_server(dir) || has(dir, "lineage.json")) ? open.direction : LINEAGE_DIRECTION_DEFAULT;
+    const enum lineage_direction wanted = session->appends && (lineage_is_server(dir) || cli_store_has(dir, "lineage.json"))
+                                              ? open.direction
+                                              : LINEAGE_DIRECTION_DEFAULT;
     if (wanted != LINEAGE_DIRECTION_DEFAULT)
         open.direction = LINEAGE_DIRECTION_DEFAULT;
     if (lineage_store_open(&session->store, dir, &open, &err) != LINEAGE_OK)

@@ -28,20 +28,12 @@
 #include "append/receipts.h"
 #include "files/fs.h"
 #include "files/places.h"
+#include "files/store_dir.h"
 #include "files/trust_record.h"
 #include "log/log_file.h"
 #include "postgres/log_postgres.h"
 #include "postgres/server_name.h"
 #include "settings/ask_settings.h"
-
-static enum lineage_status open_dir(int *fd, const char *dir, struct lineage_error *err)
-{
-    *fd = fs_open(AT_FDCWD, dir, O_RDONLY | O_DIRECTORY, 0);
-    if (*fd >= 0)
-        return LINEAGE_OK;
-    return store_fail_errno(err, errno == ENOENT || errno == ENOTDIR ? LINEAGE_ENOTFOUND : LINEAGE_EIO,
-                            "cannot open the store %s", dir);
-}
 
 /* *more is set as by config_parse. */
 static enum lineage_status read_config(struct lineage_config *config, struct config_more *more, int dir_fd,
@@ -104,32 +96,6 @@ static enum lineage_status compare_configs(const struct lineage_config *there, c
     buf_release(&has);
     buf_release(&wanted);
     return status;
-}
-
-/* Makes the name of a new directory durable; otherwise a power failure could remove the directory with all rows that were
- * acknowledged meanwhile. A parent that this user must not read cannot be synced. */
-static enum lineage_status sync_parent(const char *dir, struct lineage_error *err)
-{
-    struct buf parent = {0};
-    buf_printf(&parent, "%s/..", dir);
-    if (parent.failed)
-        return store_no_memory(err);
-    int fd = fs_open(AT_FDCWD, parent.data, O_RDONLY | O_DIRECTORY, 0);
-    bool ok = fd >= 0 ? fs_sync_dir(fd) == 0 : errno == EACCES;
-    enum lineage_status status = ok ? LINEAGE_OK : store_fail_errno(err, LINEAGE_EIO, "cannot sync the parent of %s", dir);
-    if (fd >= 0)
-        fs_close(fd);
-    buf_release(&parent);
-    return status;
-}
-
-/* Creates the directory but not its parents, like mkdir. */
-static enum lineage_status make_dir(const char *dir, struct lineage_error *err)
-{
-    const bool there = fs_is_dir(AT_FDCWD, dir);
-    if (fs_mkdir(AT_FDCWD, dir) != 0)
-        return store_fail_errno(err, LINEAGE_EIO, "cannot make the directory %s", dir);
-    return there ? LINEAGE_OK : sync_parent(dir, err);
 }
 
 static enum lineage_status write_config(int dir_fd, const struct lineage_config *config, struct lineage_error *err)
@@ -199,44 +165,6 @@ static enum lineage_status check_trust(int dir_fd, const char *dir, const char *
     return status;
 }
 
-/* Whether a directory above `dir`, or dir itself, is the top of a git repository. */
-static bool is_in_repository(int dir_fd)
-{
-    struct stat at, above;
-    struct buf path = {0};
-    bool found = false, more = fs_stat(dir_fd, ".", 0, &at) == 0;
-    buf_puts(&path, "./");
-    while (more && !found && !path.failed) {
-        buf_puts(&path, ".git");
-        found = fs_stat(dir_fd, path.data, 0, &above) == 0;
-        buf_truncate(&path, path.length - 4);
-        buf_puts(&path, "../");
-        more = fs_stat(dir_fd, path.data, 0, &above) == 0 && (above.st_ino != at.st_ino || above.st_dev != at.st_dev);
-        at = above;
-    }
-    buf_release(&path);
-    return found;
-}
-
-static bool is_empty_dir(int dir_fd)
-{
-    int fd = fs_open(dir_fd, ".", O_RDONLY | O_DIRECTORY, 0);
-    DIR *list = fd >= 0 ? fs_list(fd) : NULL;
-    bool empty = list && !fs_next(list);
-    if (list)
-        closedir(list);
-    return empty;
-}
-
-/* A reset, a stash or a checkout must not take rows back, so the repository around a new store ignores it. A directory that holds other
- * files is not ignored as a whole. */
-static enum lineage_status ignore_store(int dir_fd, bool in_repository, struct lineage_error *err)
-{
-    static const char text[] = "# made by lineage: git must not take back the rows of a store (see lineage help nights)\n*\n";
-    return in_repository && is_empty_dir(dir_fd) ? fs_replace(dir_fd, ".gitignore", text, sizeof text - 1, false, err)
-                                                 : LINEAGE_OK;
-}
-
 /*
  * In a repository, `git clean` may have taken the whole store away, and a new one would give the ids of its trials again, so it is
  * refused. Elsewhere a person has removed it, and a new store begins.
@@ -260,57 +188,20 @@ static enum lineage_status check_lost(int dir_fd, const char *dir, bool in_repos
     return status;
 }
 
-enum lineage_status lineage_store_restore(const char *dir, struct lineage_error *err)
-{
-    struct acknowledged_lost lost;
-    int dir_fd = -1;
-    acknowledged_find(&lost, dir);
-    enum lineage_status status = lost.rows ? make_dir(dir, err)
-                                           : store_fail(err, LINEAGE_ENOTFOUND,
-                                                        "no store in %s, and no acknowledged rows of one that was "
-                                                        "there are known to this user",
-                                                        dir);
-    if (status == LINEAGE_OK)
-        status = open_dir(&dir_fd, dir, err);
-    if (status == LINEAGE_OK)
-        status = ignore_store(dir_fd, is_in_repository(dir_fd), err);
-    if (status == LINEAGE_OK && lost.settings.length)
-        status = fs_replace(dir_fd, PLACE_CONFIG, lost.settings.data, lost.settings.length, true, err);
-    if (status == LINEAGE_OK)
-        status = fs_create(dir_fd, PLACE_RESULTS, lost.results.data, lost.results.length, NULL, err);
-    if (dir_fd >= 0)
-        fs_close(dir_fd);
-    acknowledged_lost_release(&lost);
-    return status;
-}
-
-void lineage_store_forget(const char *dir)
-{
-    acknowledged_set_aside(dir);
-}
-
-size_t lineage_store_lost(const char *dir)
-{
-    struct acknowledged_lost lost;
-    acknowledged_find(&lost, dir);
-    acknowledged_lost_release(&lost);
-    return lost.rows;
-}
-
 /* Also handles a directory whose lineage.json names a server. */
 static enum lineage_status create_in_dir(const char *dir, const struct lineage_config *config, struct lineage_error *err)
 {
     struct lineage_config there;
     struct config_more more = {0};
     int dir_fd = -1;
-    enum lineage_status status = make_dir(dir, err);
+    enum lineage_status status = store_dir_make(dir, err);
     if (status == LINEAGE_OK)
-        status = open_dir(&dir_fd, dir, err);
-    bool in_repository = status == LINEAGE_OK && is_in_repository(dir_fd);
+        status = store_dir_open(&dir_fd, dir, err);
+    bool in_repository = status == LINEAGE_OK && store_dir_in_repository(dir_fd);
     if (status == LINEAGE_OK)
         status = check_lost(dir_fd, dir, in_repository, err);
     if (status == LINEAGE_OK)
-        status = ignore_store(dir_fd, in_repository, err);
+        status = store_dir_ignore(dir_fd, in_repository, err);
     if (status == LINEAGE_OK)
         status = read_config(&there, &more, dir_fd, err);
     if (status == LINEAGE_OK && more.log)
@@ -651,7 +542,7 @@ enum lineage_status lineage_store_open(struct lineage_store **out, const char *d
     store->more = calloc(1, sizeof *store->more);
     enum lineage_status status = store->more ? find_dir(store, dir, err) : store_no_memory(err);
     if (status == LINEAGE_OK)
-        status = open_dir(&store->dir_fd, store->dir, err);
+        status = store_dir_open(&store->dir_fd, store->dir, err);
     if (status == LINEAGE_OK)
         status = read_config(&store->config, store->more, store->dir_fd, err);
     if (status == LINEAGE_OK && store->more->log && !server_name_is(dir)) /* a user who names the server needs no trust */
@@ -674,7 +565,7 @@ enum lineage_status lineage_store_open(struct lineage_store **out, const char *d
     if (status == LINEAGE_OK && server)
         tell_missing(store);
     else if (status == LINEAGE_OK)
-        status = check_lost(store->dir_fd, store->dir, is_in_repository(store->dir_fd), err);
+        status = check_lost(store->dir_fd, store->dir, store_dir_in_repository(store->dir_fd), err);
     if (status == LINEAGE_OK && !server)
         acknowledged_tell(store);
     if (status == LINEAGE_OK)

@@ -1,6 +1,7 @@
 /* appending.c: functions that every part of an append uses. */
 #include "appending.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -14,4 +15,9 @@ enum lineage_status appending_format_text(struct appending *a, const char **out,
     va_end(args);
     *out = arena_text(a->arena, text, (size_t)length);
     return *out ? LINEAGE_OK : store_no_memory(err);
+}
+
+void lineage_append_options_init(struct lineage_append_options *options)
+{
+    *options = (struct lineage_append_options){.min_delta = (double)NAN, .noise_std = (double)NAN};
 }

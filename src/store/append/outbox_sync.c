@@ -182,3 +182,11 @@ enum lineage_status lineage_sync_all(struct lineage_store *store, struct lineage
 {
     return sync_outbox(store, true, stats, err);
 }
+
+/* Called for a handle that left a request in the outbox, because the handle may live long and perhaps no other process
+ * will deliver the request. */
+void outbox_deliver_waiting(struct lineage_store *store)
+{
+    struct lineage_sync_stats stats;
+    store->append->outbox_waits = lineage_sync(store, &stats, NULL) != LINEAGE_OK;
+}

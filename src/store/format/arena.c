@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../fail.h"
+
 /* Large enough for the texts of a typical row, so a sync usually needs one block. Each further block is twice as large,
  * so the block that arena_reset keeps soon holds a thousand rows. */
 #define BLOCK_BYTES 4096u
@@ -64,6 +66,14 @@ void *arena_alloc(struct arena *arena, size_t count, size_t size)
     size_t bytes;
     void *out = __builtin_mul_overflow(count, size, &bytes) ? NULL : take(arena, bytes, sizeof(max_align_t));
     return out ? memset(out, 0, bytes) : NULL;
+}
+
+/* Writes through memcpy, because C forbids writing through a pointer to another pointer type. */
+enum lineage_status arena_items(struct arena *arena, size_t n, size_t size, void *out, struct lineage_error *err)
+{
+    void *items = arena_alloc(arena, n, size);
+    memcpy(out, &items, sizeof items);
+    return items ? LINEAGE_OK : store_no_memory(err);
 }
 
 char *arena_text(struct arena *arena, const char *text, size_t length)

@@ -4,11 +4,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <lineage/store.h>
+
 /* A zeroed struct arena is empty and ready. Allocations are aligned for any type and live until release. */
 struct arena {
     struct arena_block *blocks;
 };
 void *arena_alloc(struct arena *arena, size_t count, size_t size); /* zeroed; NULL when out of memory */
+/* Sets *out, a pointer to items of that size, to n zeroed ones. */
+enum lineage_status arena_items(struct arena *arena, size_t n, size_t size, void *out, struct lineage_error *err);
 char *arena_text(struct arena *arena, const char *text, size_t length); /* NUL-terminated copy */
 void arena_reset(struct arena *arena);   /* empties it, and keeps one block for reuse */
 void arena_release(struct arena *arena);

@@ -117,7 +117,7 @@ static enum lineage_status read_rows(struct report_load *load, struct lineage_bo
     struct lineage_board_row *rows;
     enum lineage_status status = r.reader ? read_log(&r, err) : store_no_memory(err);
     if (status == LINEAGE_OK)
-        status = report_alloc(load, r.n, sizeof *rows, &rows, err);
+        status = arena_items(&load->arena, r.n, sizeof *rows, &rows, err);
     if (status == LINEAGE_OK && r.n)
         memcpy(rows, r.rows, r.n * sizeof *rows);
     if (status == LINEAGE_OK) {
@@ -244,15 +244,15 @@ static enum lineage_status link_rows(struct report_load *load, struct lineage_bo
     size_t n = board->n, *parent_row = NULL, *last_row = NULL, *order = NULL;
     struct entry *entries = NULL;
     struct child *children = NULL;
-    enum lineage_status status = report_alloc(load, n, sizeof *entries, &entries, err);
+    enum lineage_status status = arena_items(&load->arena, n, sizeof *entries, &entries, err);
     if (status == LINEAGE_OK)
-        status = report_alloc(load, n, sizeof *children, &children, err);
+        status = arena_items(&load->arena, n, sizeof *children, &children, err);
     if (status == LINEAGE_OK)
-        status = report_alloc(load, n, sizeof *order, &order, err);
+        status = arena_items(&load->arena, n, sizeof *order, &order, err);
     if (status == LINEAGE_OK)
-        status = report_alloc(load, n, sizeof *parent_row, &parent_row, err);
+        status = arena_items(&load->arena, n, sizeof *parent_row, &parent_row, err);
     if (status == LINEAGE_OK)
-        status = report_alloc(load, n, sizeof *last_row, &last_row, err);
+        status = arena_items(&load->arena, n, sizeof *last_row, &last_row, err);
     if (status != LINEAGE_OK)
         return status;
     for (size_t i = 0; i < n; i++)
@@ -276,7 +276,7 @@ static enum lineage_status link_rows(struct report_load *load, struct lineage_bo
 enum lineage_status report_board(struct report_load *load, struct lineage_error *err)
 {
     struct lineage_board *board;
-    enum lineage_status status = report_alloc(load, 1, sizeof *board, &board, err);
+    enum lineage_status status = arena_items(&load->arena, 1, sizeof *board, &board, err);
     if (status != LINEAGE_OK)
         return status;
     status = read_rows(load, board, err);

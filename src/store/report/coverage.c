@@ -44,7 +44,7 @@ static enum lineage_status load_params(struct report_load *load, struct lineage_
     size_t n;
     enum lineage_status status = mirror_param_names(load->store->mirror, &names, &n, &report->more_params, &load->arena, err);
     if (status == LINEAGE_OK)
-        status = report_alloc(load, n, sizeof *params, &params, err);
+        status = arena_items(&load->arena, n, sizeof *params, &params, err);
     uint64_t all = measured(report->labels);
     for (size_t i = 0; status == LINEAGE_OK && i < n; i++) {
         struct lineage_report_param *param = &params[report->n_params];
@@ -118,7 +118,7 @@ static enum lineage_status cross(struct report_load *load, const struct lineage_
     bool tried[GRID_VALUES * GRID_VALUES] = {false}, settled;
     size_t(*untried)[2];
     struct lineage_report_grid grid = {.x = x, .y = y, .n_cells = x->n_values * y->n_values};
-    enum lineage_status status = report_alloc(load, grid.n_cells, sizeof *untried, &untried, err);
+    enum lineage_status status = arena_items(&load->arena, grid.n_cells, sizeof *untried, &untried, err);
     if (status == LINEAGE_OK)
         status = look_up(load, &grid, tried, untried, steps, &settled, err);
     /* If no cell was tried, the two parameters belong to different kinds of trials, and the grid is not a gap. */
@@ -177,7 +177,7 @@ static enum lineage_status load_grids(struct report_load *load, struct lineage_e
             !is_drawn(report, param))
             crossed[n++] = param;
     }
-    enum lineage_status status = report_alloc(load, n * n / 2, sizeof *grids, &grids, err);
+    enum lineage_status status = arena_items(&load->arena, n * n / 2, sizeof *grids, &grids, err);
     for (size_t i = 0; status == LINEAGE_OK && i < n; i++)
         for (size_t j = i + 1; status == LINEAGE_OK && j < n; j++)
             status = cross(load, crossed[i], crossed[j], grids, &steps, err);

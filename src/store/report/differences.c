@@ -112,7 +112,7 @@ enum lineage_status report_add_inherited(struct report_load *load, struct lineag
         struct lineage_param *params;
         status = find_other(load, at.parent_exp, &at, &next, &found, err);
         if (status == LINEAGE_OK && found)
-            status = report_alloc(load, trial->n_params + next.n_params, sizeof *params, &params, err);
+            status = arena_items(&load->arena, trial->n_params + next.n_params, sizeof *params, &params, err);
         if (status != LINEAGE_OK || !found)
             break;
         if (trial->n_params)
@@ -196,7 +196,7 @@ static enum lineage_status fill(struct report_load *load, struct lineage_report_
     if (status == LINEAGE_OK && !found)
         status = find_other(load, trial->baseline_exp, trial, &other, &found, err);
     if (status == LINEAGE_OK)
-        status = report_alloc(load, trial->n_params + other.n_params, sizeof *changes, &changes, err);
+        status = arena_items(&load->arena, trial->n_params + other.n_params, sizeof *changes, &changes, err);
     if (status != LINEAGE_OK)
         return status;
     full->compared_with = found ? other.exp_id : "";
@@ -275,7 +275,7 @@ enum lineage_status report_against_parents(struct report_load *load, struct line
 {
     const struct lineage_report *report = &load->report;
     struct lineage_number *deltas;
-    enum lineage_status status = report_alloc(load, report->n_recent, sizeof *deltas, &deltas, err);
+    enum lineage_status status = arena_items(&load->arena, report->n_recent, sizeof *deltas, &deltas, err);
     load->report.recent_vs_parent = deltas;
     for (size_t i = 0; status == LINEAGE_OK && i < report->n_recent; i++) {
         struct lineage_trial parent = {0};
@@ -295,7 +295,7 @@ enum lineage_status report_full(struct report_load *load, struct lineage_error *
     enum lineage_status status =
         limit ? mirror_list(load->store->mirror, MIRROR_NEWEST_INFORMATIVE, limit, &newest, &n, &load->arena, err) : LINEAGE_OK;
     if (status == LINEAGE_OK)
-        status = report_alloc(load, n, sizeof *full, &full, err);
+        status = arena_items(&load->arena, n, sizeof *full, &full, err);
     for (size_t i = 0; status == LINEAGE_OK && i < n; i++) {
         full[i].trial = newest[i];
         status = fill(load, &full[i], err);

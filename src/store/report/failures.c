@@ -37,7 +37,7 @@ static enum lineage_status count_specialists(struct report_load *load, struct li
                                              struct lineage_error *err)
 {
     struct lineage_report_count *specialists;
-    enum lineage_status status = report_alloc(load, load->n_counts, sizeof *specialists, &specialists, err);
+    enum lineage_status status = arena_items(&load->arena, load->n_counts, sizeof *specialists, &specialists, err);
     for (size_t i = 0; status == LINEAGE_OK && i < load->n_counts; i++)
         if (load->counts[i].label == failure->label)
             specialists[failure->n_specialists++] = (struct lineage_report_count){load->counts[i].specialist, load->counts[i].n};
@@ -149,7 +149,7 @@ static enum lineage_status find_reasons(struct report_load *load, struct lineage
     if (status == LINEAGE_OK)
         status = mirror_newest_failed(load->store->mirror, failure->label, LOOKED_AT, &trials, &n, &load->arena, err);
     if (status == LINEAGE_OK)
-        status = report_alloc(load, n, sizeof *reasons, &reasons, err);
+        status = arena_items(&load->arena, n, sizeof *reasons, &reasons, err);
     for (size_t i = 0; status == LINEAGE_OK && i < n; i++) {
         size_t at = 0;
         const char *text = wall && !*lineage_notes_reason(trials[i].notes) ? wall : reason_of(load, &trials[i]);
@@ -175,7 +175,7 @@ enum lineage_status report_failures(struct report_load *load, struct lineage_err
 {
     struct lineage_report *report = &load->report;
     struct lineage_report_failure *failures;
-    enum lineage_status status = report_alloc(load, LINEAGE_N_LABELS, sizeof *failures, &failures, err);
+    enum lineage_status status = arena_items(&load->arena, LINEAGE_N_LABELS, sizeof *failures, &failures, err);
     for (int i = 0; status == LINEAGE_OK && i < LINEAGE_N_LABELS; i++)
         if (report->labels[i] && lineage_label_is_failure((enum lineage_label)i)) {
             struct lineage_report_failure *failure = &failures[report->n_failures++];

@@ -25,14 +25,6 @@ void lineage_report_options_init(struct lineage_report_options *options)
     *options = (struct lineage_report_options){.leaders = 20, .recent = 30, .full = 10, .chain = 30};
 }
 
-/* Writes through memcpy, because C forbids writing through a pointer to another pointer type. */
-enum lineage_status report_alloc(struct report_load *load, size_t n, size_t size, void *out, struct lineage_error *err)
-{
-    void *items = arena_alloc(&load->arena, n, size);
-    memcpy(out, &items, sizeof items);
-    return items ? LINEAGE_OK : store_no_memory(err);
-}
-
 /* Settings are copied, so that the report stays valid after the store is closed. Append uses the same function for the
  * threshold. */
 static enum lineage_status take_settings(struct report_load *load, struct lineage_error *err)
@@ -108,9 +100,9 @@ static enum lineage_status take_ranking(struct report_load *load, const struct l
     report->sure = evidence->sure;
     if (isnan(evidence->sure))
         return LINEAGE_OK;
-    enum lineage_status status = report_alloc(load, evidence->n, sizeof *order, &order, err);
+    enum lineage_status status = arena_items(&load->arena, evidence->n, sizeof *order, &order, err);
     if (status == LINEAGE_OK)
-        status = report_alloc(load, SETTINGS, sizeof *list, &list, err);
+        status = arena_items(&load->arena, SETTINGS, sizeof *list, &list, err);
     if (status != LINEAGE_OK)
         return status;
     lineage_evidence_order(order, evidence);
@@ -145,7 +137,7 @@ static enum lineage_status load_best(struct report_load *load, struct lineage_er
     if (status != LINEAGE_OK)
         *err = none;
     if (status == LINEAGE_OK)
-        status = report_alloc(load, 1, sizeof *best, &best, err);
+        status = arena_items(&load->arena, 1, sizeof *best, &best, err);
     if (status == LINEAGE_OK)
         status = mirror_borrow(load->store->mirror, seq, best, &load->arena, err);
     if (status == LINEAGE_OK)
@@ -285,7 +277,7 @@ static enum lineage_status load_full(struct report_load *load, size_t limit, str
     size_t n;
     enum lineage_status status = list(load, MIRROR_NEWEST, limit ? limit : MIRROR_ALL, &newest, &n, err);
     if (status == LINEAGE_OK)
-        status = report_alloc(load, n, sizeof *full, &full, err);
+        status = arena_items(&load->arena, n, sizeof *full, &full, err);
     if (status != LINEAGE_OK)
         return status;
     for (size_t i = 0; i < n; i++)

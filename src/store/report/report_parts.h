@@ -16,9 +16,6 @@ struct report_load {
     struct arena arena;
 };
 
-/* Sets *out to n zeroed items in the report's arena. */
-enum lineage_status report_alloc(struct report_load *load, size_t n, size_t size, void *out, struct lineage_error *err);
-
 /* coverage.c: params, grids. */
 enum lineage_status report_coverage(struct report_load *load, struct lineage_error *err);
 
