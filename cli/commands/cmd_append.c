@@ -282,24 +282,28 @@ static bool fill_rows(struct append_options *o)
 
 static int print_row(const struct append_options *o, bool judged, const struct lineage_trial *row)
 {
-    struct lineage_error err;
     if (judged)
         cli_say_claim(o->session.store, row);
-    if (lineage_may_repeat(row) && lineage_label_is_measured(row->status) &&
-        lineage_noise_measure(o->session.store, false, &err) != LINEAGE_OK)
-        cli_fail(&err); /* the row is in the log */
     if (o->session.format_text)
         return cli_show_trial(row, NULL, o->session.format, NULL);
     puts(row->exp_id); /* nothing else is printed, because scripts use ID=$(lineage append ..) */
     return CLI_OK;
 }
 
-/* A store that cannot remember the name keeps the row. */
-static void remember_score(const struct append_options *o, struct lineage_store *store, const struct lineage_trial *row)
+/* What the store learns from the rows that it has now: once for all of them, because each question about noise looks at many rows. A
+ * store that cannot remember the name of the score keeps the rows. */
+static void learn(const struct append_options *o, struct lineage_store *store, const struct lineage_trial *rows, size_t n)
 {
     struct lineage_error err;
-    if (o->score && lineage_label_is_measured(row->status))
+    bool measured = false, repeats = false;
+    for (size_t i = 0; i < n; i++) {
+        measured = measured || lineage_label_is_measured(rows[i].status);
+        repeats = repeats || (lineage_label_is_measured(rows[i].status) && lineage_may_repeat(&rows[i]));
+    }
+    if (o->score && measured)
         (void)!lineage_store_name_score(store, o->score, &err);
+    if (repeats && lineage_noise_measure(store, false, &err) != LINEAGE_OK)
+        cli_fail(&err); /* the rows are in the log */
 }
 
 /* Prints the ids after all rows are in the file, so that a script which reads the first id can rely on the other
@@ -315,11 +319,11 @@ static int append_rows(struct append_options *o, struct lineage_store *store)
     if (lineage_store_append_many(store, rows->trials, rows->n, rows->auto_status, &o->request.options, written, &err) !=
         LINEAGE_OK)
         status = cli_fail(&err);
+    else
+        learn(o, store, written, rows->n);
     for (size_t i = 0; i < rows->n; i++) {
-        if (status == CLI_OK) {
-            remember_score(o, store, &written[i]);
+        if (status == CLI_OK)
             status = print_row(o, rows->auto_status[i], &written[i]);
-        }
         lineage_trial_release(&written[i]);
     }
     free(written);
@@ -365,7 +369,7 @@ static int append_one(struct append_options *o, struct lineage_store *store)
     struct lineage_trial row = {0};
     if (lineage_store_append(store, &o->request.trial, &o->request.options, &row, &err) != LINEAGE_OK)
         return cli_fail(&err);
-    remember_score(o, store, &row);
+    learn(o, store, &row, 1);
     int status = print_row(o, o->request.options.auto_status, &row);
     lineage_trial_release(&row);
     return status;

@@ -105,6 +105,18 @@ done <<END
 300 verify
 END
 
+# Several rows in one call, which repeat settings with other seeds: the noise is measured once, and not after each row.
+for n in 200 1200; do
+    awk -v n=$n 'BEGIN { for (i = 1; i <= n; i++)
+        printf "{\"status\": \"keep\", \"core_metric\": %.3f, \"params\": {\"lr\": %d, \"seed\": %d}}\n", i % 13 / 7, i % 40, i / 40 }' >many
+    must_run init "many-$n" --direction lower
+    count "many-$n" append --json ../many
+    printf 'append --json of %-29d %6d\n' $n "$calls"
+    [ $n = 200 ] && few=$calls
+done
+checks=$((checks + 1))
+[ $((calls - few)) -le 5000 ] || fail "append --json: $((calls - few)) system calls for 1,000 further rows, more than 5,000"
+
 # The same commands and proposals, from 12,000 to 50,000 rows: a proposal reads all rows of a log of up to 1,000.
 make huge-deep 50000 deep
 "$LINEAGE" best -C huge-deep >/dev/null # the first question notes how far the mirror is; the other store was asked before
