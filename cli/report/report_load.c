@@ -90,7 +90,7 @@ static void fill_uncertainty(const struct model *model, struct model_trial *out,
 {
     const struct lineage_report *sum = model->summary;
     size_t runs = lineage_score_runs(trial->notes);
-    double margin = sum->noise.freedom > 0 ? lineage_noise_margin(&sum->noise, runs > 1 ? runs : sum->noise_seeds) : NAN;
+    double margin = model->margin / sqrt((double)(runs > 1 ? runs : sum->noise_seeds));
     out->margin = (struct lineage_number){out->score.present && isfinite(margin), margin};
     out->prediction = lineage_hypothesis_of(trial, sum->margin);
 }
@@ -329,8 +329,10 @@ enum lineage_status model_load(struct model *model, struct lineage_store *store,
                             .noise_seeds = config->noise_seeds ? config->noise_seeds : 1,
                             .best = MODEL_NONE};
     enum lineage_status status;
-    if ((status = lineage_report_load(&model->summary, store, NULL, err)) != LINEAGE_OK ||
-        (status = load_trials(model, err)) != LINEAGE_OK)
+    if ((status = lineage_report_load(&model->summary, store, NULL, err)) != LINEAGE_OK)
+        return status;
+    model->margin = lineage_noise_margin(&model->summary->noise, 1);
+    if ((status = load_trials(model, err)) != LINEAGE_OK)
         return status;
     model->needed = model->summary->needed;
     if (!name_store(model) || !axes_find(model))

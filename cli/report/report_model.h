@@ -79,6 +79,7 @@ struct model {
     size_t *of_idea;             /* [count of ideas]: index in trials; MODEL_NONE if the row was appended meanwhile */
 
     struct lineage_report *summary; /* failures, calibration */
+    double margin; /* of a score of one run; NAN if the noise is unknown */
     struct lineage_comparison comparison;
     bool compared;
     char why_not[LINEAGE_ERROR_TEXT_MAX]; /* if not compared: why */
