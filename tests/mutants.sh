@@ -12,7 +12,7 @@ here=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 work=$here/build-mutants
 large='browser|server|pytorch|node|package|mpi|long'
 mkdir -p "$work/src"
-(cd "$here" && git ls-files -z | tar -cf - --null -T -) | tar -xf - -C "$work/src"
+(cd "$here" && git ls-files -z | tar -cf - --null -T -) | tar -xmf - -C "$work/src"
 [ ! -d "$here/../shared" ] || ln -sfn "$(cd "$here/../shared" && pwd)" "$work/shared"
 cmake -S "$work/src" -B "$work/src/build" -G Ninja -DLINEAGE_BUILD_TESTS=ON -DLINEAGE_BUILD_BENCH=OFF ${CMAKE_LAUNCHER:+-DCMAKE_C_COMPILER_LAUNCHER=$CMAKE_LAUNCHER} >/dev/null
 ninja -C "$work/src/build" --quiet
