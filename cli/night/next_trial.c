@@ -99,7 +99,8 @@ static bool may_propose(const struct night *night, const struct other_workers *o
     const struct planning *planning = &night->planning;
     bool idle = planning->idle && planning->idle_at == night->list.last_seq;
     bool alone = night->slots.at_work == 0 && others->held == 0;
-    return !night->hours.used_up && !idle && planning_has_room(planning, others) && (alone || !waits_for_baseline(night));
+    return !night->hours.used_up && !night->stop.over[0] && !idle && planning_has_room(planning, others) &&
+           (alone || !waits_for_baseline(night));
 }
 
 /*

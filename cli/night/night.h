@@ -49,7 +49,8 @@ struct night_stop {
     bool near;    /* the best trial has reached the target, but not in enough runs: it runs again next */
     bool decided;
     uint64_t decided_at;      /* the last row that was looked at */
-    char why[NIGHT_STOP_MAX]; /* ""; else the night ends */
+    char over[NIGHT_STOP_MAX]; /* ""; else why it proposes no more, and only runs again */
+    char why[NIGHT_STOP_MAX];  /* ""; else the night ends */
 };
 
 struct night {

@@ -109,13 +109,13 @@ static size_t trials_left(const struct night *night)
     return left;
 }
 
-/* Fills what the next n runs would bring. *ready is false if too little is known. */
-static int expect(struct prospect *prospect, bool *ready, const struct night *night, size_t n)
+/* Fills what the next n runs would bring: proposals first, unless there are to be none. *ready is false if too little is known. */
+static int expect(struct prospect *prospect, bool *ready, const struct night *night, size_t n, bool proposals)
 {
     struct lineage_evidence evidence;
     struct lineage_error err;
-    const size_t runs = rerun_runs_left(night), most = n < runs ? n : runs, left = trials_left(night),
-                 fresh = left < most ? left : most;
+    const size_t runs = rerun_runs_left(night), most = n < runs ? n : runs,
+                 left = proposals || !night->planning.on ? trials_left(night) : 0, fresh = left < most ? left : most;
     *prospect = (struct prospect){.runs = most};
     *ready = false;
     if (lineage_evidence_load_for(&evidence, night->list.store, NULL, NULL, &err) != LINEAGE_OK)
@@ -259,13 +259,21 @@ static int decide_plateau(struct night *night)
     struct night_stop *stop = &night->stop;
     struct prospect prospect;
     bool ready;
-    int status = expect(&prospect, &ready, night, NEXT_RUNS);
+    int status = expect(&prospect, &ready, night, NEXT_RUNS, !stop->over[0]);
     const double limit = stop->price > 0 ? stop->price : NOISE_SHARE * prospect.noise;
+    /* Proposals end first: which of them is best is decided by what runs again. */
+    const bool proposes = night->planning.on && night->reruns.confirm && !stop->over[0] && trials_left(night) > 0;
+    char *why = proposes ? stop->over : stop->why;
     if (status == CLI_GO_ON && ready && prospect.runs > 0 && prospect.gain < limit)
-        snprintf(stop->why, sizeof stop->why, "plateau: the next %zu run%s likely bring%s %.2g ± %.2g, less than %s %.3g",
-                 prospect.runs, prospect.runs == 1 ? "" : "s", prospect.runs == 1 ? "s" : "", prospect.gain,
-                 sqrt(prospect.variance), stop->price > 0 ? "the price" : "a quarter of the noise,", limit);
+        snprintf(why, NIGHT_STOP_MAX, "plateau: the next %zu run%s likely bring%s %.2g ± %.2g, less than %s %.3g", prospect.runs,
+                 prospect.runs == 1 ? "" : "s", prospect.runs == 1 ? "s" : "", prospect.gain, sqrt(prospect.variance),
+                 stop->price > 0 ? "the price" : "a quarter of the noise,", limit);
     return status;
+}
+
+const char *night_stop_text(const struct night *night)
+{
+    return night->stop.why[0] ? night->stop.why : night->stop.over;
 }
 
 int night_stop_decide(struct night *night)
@@ -284,6 +292,9 @@ int night_stop_decide(struct night *night)
         status = stop->of_score ? decide_score(night) : decide_metric(night, after);
     if (status == CLI_GO_ON && stop->plateau && !stop->why[0] && !stop->near)
         status = decide_plateau(night);
+    /* The share of runs that decides among proposals in a whole night is enough here, too. */
+    if (stop->over[0] && !stop->why[0] && night->list.n_again >= rerun_reserve(night, night->list.n_proposed))
+        memcpy(stop->why, stop->over, sizeof stop->why);
     return status;
 }
 
@@ -294,7 +305,7 @@ const char *night_stop_prospect(char out[NIGHT_PROSPECT_MAX], const struct night
     const double pace = night->list.pace, hour = pace > 0 ? 3600 / pace * (double)night->slots.n : 0;
     const size_t runs = hour < HOUR_RUNS_MAX ? (size_t)hour : HOUR_RUNS_MAX;
     *out = '\0';
-    if (runs < 1 || lineage_store_follows_night(night->list.store) || expect(&prospect, &ready, night, runs) != CLI_GO_ON ||
+    if (runs < 1 || lineage_store_follows_night(night->list.store) || expect(&prospect, &ready, night, runs, true) != CLI_GO_ON ||
         !ready)
         return out;
     if (prospect.runs == 0)
@@ -312,12 +323,12 @@ void night_stop_record(const struct night *night)
     struct lineage_cursor *cursor;
     struct lineage_trial row = {0};
     struct lineage_error err;
-    char prospect[NIGHT_PROSPECT_MAX], text[sizeof night->stop.why + NIGHT_PROSPECT_MAX + NIGHT_NAME_MAX + 32];
-    if (!night->stop.why[0] || !night->ran || !night->list.store ||
+    char prospect[NIGHT_PROSPECT_MAX], text[NIGHT_STOP_MAX + NIGHT_PROSPECT_MAX + NIGHT_NAME_MAX + 32];
+    if (!*night_stop_text(night) || !night->ran || !night->list.store ||
         lineage_query_open(&cursor, night->list.store, &newest, &err) != LINEAGE_OK)
         return;
     night_stop_prospect(prospect, night);
-    snprintf(text, sizeof text, "night %s stopped: %s%s%s", night->list.sweep.name, night->stop.why, *prospect ? "; " : "",
+    snprintf(text, sizeof text, "night %s stopped: %s%s%s", night->list.sweep.name, night_stop_text(night), *prospect ? "; " : "",
              prospect);
     const bool found = lineage_cursor_next(cursor, &row, &err) == LINEAGE_OK;
     char *exp_id = found ? strdup(row.exp_id) : NULL;

@@ -3,6 +3,9 @@
 
 #include "night/night.h"
 
+/* Why the night has ended early, or proposes no more; "": it has not. */
+const char *night_stop_text(const struct night *night);
+
 /* Sets stop.why if the rows that have come since the last call say that the night ends, and stop.near if the best trial would
  * reach the target if its first run was not luck. Returns CLI_GO_ON or an exit status. */
 int night_stop_decide(struct night *night);

@@ -22,8 +22,8 @@ static const char *ending(const struct night *night, int status, size_t left)
     const struct planning *planning = &night->planning;
     if (status == CLI_INTERRUPTED)
         return "interrupted";
-    if (night->stop.why[0])
-        return night->stop.why;
+    if (*night_stop_text(night))
+        return night_stop_text(night);
     if (night->hours.used_up)
         return "the hours are used up";
     if (planning->on && planning->idle && planning->nothing)
@@ -38,7 +38,7 @@ static void print_command(const struct night *night)
     fputs(" -C", stderr);
     shell_word_write(stderr, lineage_store_dir(night->list.store));
     for (const char *const *option = night->options; option && *option; option++)
-        if (night->stop.why[0] && (strcmp(*option, "--until") == 0 || strcmp(*option, "--plateau") == 0))
+        if (*night_stop_text(night) && (strcmp(*option, "--until") == 0 || strcmp(*option, "--plateau") == 0))
             option++; /* with its argument: the night would stop at once */
         else
             shell_word_write(stderr, *option);
@@ -93,7 +93,7 @@ void night_tell_end(struct night *night, int status)
     const size_t left = count_left(night);
     if (!night->notify.command || !night->list.store)
         return;
-    if (night->stop.why[0])
+    if (*night_stop_text(night))
         night_stop_prospect(prospect, night);
     if (status != CLI_GO_ON && status != CLI_INTERRUPTED)
         snprintf(text, sizeof text, "night %s ended with exit status %d; its last message says why", night->list.sweep.name,

@@ -102,6 +102,9 @@ LINEAGE_API bool lineage_replicate_parse(struct lineage_replicate *replicate, co
 /* Writes the piece and returns out. */
 LINEAGE_API const char *lineage_replicate_format(char out[LINEAGE_REPLICATE_MAX], const struct lineage_replicate *replicate);
 
+/* Begins the piece of the notes that says that a night discarded a trial although it was better, until it has run again. */
+#define LINEAGE_UNCONFIRMED "unconfirmed: "
+
 /* Begins the part of a row's notes that names conditions (hardware, budget ..) in which the trial that its verdict is against
  * differs. */
 #define LINEAGE_ACROSS "compared across "

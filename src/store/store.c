@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE /* memmem */
 #include <lineage/evidence.h>
+#include <lineage/notes.h>
 #include <lineage/query.h>
 #include <lineage/text.h>
 
@@ -623,7 +624,8 @@ const char *lineage_claim_text(char out[LINEAGE_CLAIM_TEXT_MAX], const struct li
     char path[LINEAGE_NAME_MAX + 32];
     struct stat st;
     out[0] = '\0';
-    if (trial->status != LINEAGE_KEEP || !trial->delta_vs_best.present || store->config.noise_std > 0)
+    const bool waits = trial->status == LINEAGE_DISCARD && trial->notes && strstr(trial->notes, LINEAGE_UNCONFIRMED);
+    if ((trial->status != LINEAGE_KEEP && !waits) || !trial->delta_vs_best.present || store->config.noise_std > 0)
         return out;
     const char *id = id_bare(trial->exp_id);
     int n = snprintf(path, sizeof path, PLACE_PROVENANCE "/%s/run.json", id);

@@ -52,6 +52,21 @@ goes night sweep.json -C seven -q --runs 7
 must_equal 7 "$(column seven 1 | wc -l)" "--runs counts runs"
 goes night sweep.json -C three -q --runs 3
 must_equal 3 "$(column three 1 | wc -l)" "--runs below the number of trials"
+# It ended before anything ran again: the best single run is the answer, as of any log of single runs, until it is void.
+sed 's/"baseline_seeds": 3, //' sweep.json >single.json
+goes night single.json -C cut -q --runs 3
+must_run best -C cut --format json
+must_equal '9 discard' "$(json params.gain) $(json status)" "the best of a night that confirmed nothing"
+must_run best -C cut
+must_have out 'not known to be better: the noise is unknown; `lineage rerun 002 --seeds 3` finds out'
+must_run render -C cut
+must_have out 'Current best: **exp_002**'
+must_have out 'better, but not confirmed by another run'
+must_run chain -C cut
+must_have out '002  discard'
+goes void -C cut 002 --reason 'wrong data'
+must_run best -C cut --format json
+must_equal 1 "$(json params.gain)" "the best after a void"
 must_fail 2 'exclude each other' night sweep.json -C wrong -q --runs 9 --race 3
 run night sweep.json -C planned
 must_have err '9 runs at most: one of each of 5 trials, and 4 again'

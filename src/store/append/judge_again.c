@@ -32,7 +32,7 @@ struct walk {
 static bool is_by_rule(const struct lineage_trial *row, bool *unconfirmed)
 {
     struct lineage_replicate replicate;
-    *unconfirmed = strstr(row->notes, VERDICT_UNCONFIRMED) != NULL;
+    *unconfirmed = strstr(row->notes, LINEAGE_UNCONFIRMED) != NULL;
     if (lineage_replicate_parse(&replicate, row->notes))
         return false;
     return row->status == LINEAGE_DISCARD ? *unconfirmed || strstr(row->notes, VERDICT_DISCARDED)

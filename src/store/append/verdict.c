@@ -6,6 +6,8 @@
  */
 #include "verdict.h"
 
+#include <lineage/notes.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,6 +61,6 @@ const char *verdict_reason(char out[VERDICT_REASON_MAX], double difference, doub
 
 const char *verdict_unconfirmed(char out[VERDICT_REASON_MAX], double difference)
 {
-    snprintf(out, VERDICT_REASON_MAX, VERDICT_UNCONFIRMED "%+.3g, fresh runs decide", difference);
+    snprintf(out, VERDICT_REASON_MAX, LINEAGE_UNCONFIRMED "%+.3g, fresh runs decide", difference);
     return out;
 }

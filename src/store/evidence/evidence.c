@@ -593,7 +593,32 @@ bool lineage_may_repeat(const struct lineage_trial *row)
 
 /* ---- the best trial ---- */
 
-/* Loads the row of the answer or of the best kept trial. With single runs only, both are the kept row with the best score. */
+/* So many of the best scores are looked at: a night may have discarded some of them for good. */
+enum { LOOKED_AT = 64 };
+
+/*
+ * A night that confirms discards what is better until it has run again. Where it ended before anything did, its best single run is the
+ * answer, as of any other log of single runs. LINEAGE_ENOTFOUND: a kept trial is better than all of these, or there is none.
+ */
+static enum lineage_status load_unconfirmed(struct lineage_store *store, struct lineage_trial *trial, struct lineage_error *err)
+{
+    const struct lineage_query best = {
+        .labels = 1u << LINEAGE_KEEP | 1u << LINEAGE_BASELINE | 1u << LINEAGE_DISCARD, .sort = "best", .limit = LOOKED_AT};
+    struct lineage_cursor *cursor;
+    struct lineage_trial row = {0};
+    char id[LINEAGE_NAME_MAX] = "";
+    enum lineage_status status = lineage_query_open(&cursor, store, &best, err);
+    if (status != LINEAGE_OK)
+        return status;
+    while (!*id && (status = lineage_cursor_next(cursor, &row, err)) == LINEAGE_OK && row.status == LINEAGE_DISCARD)
+        if (strstr(row.notes, LINEAGE_UNCONFIRMED))
+            snprintf(id, sizeof id, "%s", row.exp_id);
+    lineage_cursor_close(cursor);
+    return *id ? lineage_find(store, id, trial, err) : status == LINEAGE_OK ? LINEAGE_ENOTFOUND : status;
+}
+
+/* Loads the row of the answer or of the best kept trial. With single runs only, both are the kept row with the best score, or a better
+ * one that only waits for its confirmation. */
 static enum lineage_status load_best(struct lineage_store *store, bool kept, struct lineage_trial *trial,
                                      struct lineage_evidence *evidence, struct lineage_error *err)
 {
@@ -606,8 +631,11 @@ static enum lineage_status load_best(struct lineage_store *store, bool kept, str
     if (status != LINEAGE_OK)
         return status;
     size_t i = kept ? evidence->best : evidence->answer;
-    if (isnan(evidence->sure) || i >= evidence->n)
-        return mirror_ask_top(store, trial, err);
+    if (isnan(evidence->sure) || i >= evidence->n) {
+        if (kept || lineage_store_follows_night(store) || (status = load_unconfirmed(store, trial, err)) == LINEAGE_ENOTFOUND)
+            status = mirror_ask_top(store, trial, err);
+        return status;
+    }
     const struct lineage_evidence_trial *best = &evidence->trials[i];
     return lineage_find(store, best->kept_id ? best->kept_id : best->exp_id, trial, err);
 }

@@ -159,9 +159,10 @@ void add_about(struct buf *out, double value, bool sign)
 /* A delta is positive if the score rose, an improvement is positive if the score got better. The same number can be a
  * gain or a loss, so both it and the threshold are printed. A discard that beat the threshold was somebody's decision,
  * which a planner should ask about. */
-static void add_shortfall(struct buf *out, const struct lineage_report *report, double delta)
+static void add_shortfall(struct buf *out, const struct lineage_report *report, const struct lineage_trial *trial)
 {
     bool higher = report->direction == LINEAGE_HIGHER;
+    double delta = trial->delta_vs_best.value;
     double gain = higher ? delta : -delta;
     buf_puts(out, " (");
     add_about(out, delta, true);
@@ -173,7 +174,8 @@ static void add_shortfall(struct buf *out, const struct lineage_report *report, 
         buf_puts(out, higher ? ", needs more than " : ", needs less than ");
         add_about(out, higher ? report->needed : -report->needed, false);
     } else
-        buf_puts(out, ", though better: not decided by the score");
+        buf_puts(out, strstr(trial->notes, LINEAGE_UNCONFIRMED) ? ", better, but not confirmed by another run"
+                                                                : ", though better: not decided by the score");
 }
 
 /* The difference to the parent is printed without a sign, because the word says the direction. Rounding must not make two
@@ -215,7 +217,7 @@ void add_outcome(struct buf *out, const struct native *n, const struct lineage_t
     else if (!trial->score.present)
         buf_puts(out, " (no score)");
     else if (trial->delta_vs_best.present && isfinite(trial->delta_vs_best.value)) {
-        add_shortfall(out, n->report, trial->delta_vs_best.value);
+        add_shortfall(out, n->report, trial);
         if (vs_parent.present)
             add_against_parent(out, n, trial, vs_parent.value);
         buf_puts(out, ")");
