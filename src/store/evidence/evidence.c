@@ -593,7 +593,7 @@ bool lineage_may_repeat(const struct lineage_trial *row)
 
 /* ---- the best trial ---- */
 
-/* Of the best scores at most 64 are looked at: a night may have discarded some of them for good. */
+/* At most that many of the best scores are read, because a night may have discarded some of them for good. */
 enum { LOOKED_AT = 64 };
 
 /*
