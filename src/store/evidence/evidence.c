@@ -607,7 +607,7 @@ static enum lineage_status load_unconfirmed(struct lineage_store *store, struct 
     struct lineage_cursor *cursor;
     struct lineage_trial row = {0};
     char id[LINEAGE_NAME_MAX] = "";
-    enum lineage_status status = lineage_query_open(&cursor, store, &best, err);
+    enum lineage_status status = lineage_query_open_declared(&cursor, store, &best, err);
     if (status != LINEAGE_OK)
         return status;
     while (!*id && (status = lineage_cursor_next(cursor, &row, err)) == LINEAGE_OK && row.status == LINEAGE_DISCARD)
