@@ -100,7 +100,7 @@ cli/night                  night.h night_loop.h        include/lineage cli/cli.h
 cli/submit                 submit.h submission.h              include/lineage cli/cli.h cli/support cli/sweep
 cli/recipe_night           night_recipes.h             include/lineage include/trainer cli/cli.h cli/trial cli/recipe cli/sweep
 cli/ranks                  launch.h stand_in.h team.h          include/trainer cli/cli.h cli/support cli/recipe
-cli/mcp                    mcp.h                       include/lineage cli/cli.h cli/support cli/output cli/propose
+cli/mcp                    mcp.h                       include/lineage cli/cli.h cli/support cli/output cli/propose cli/git
 cli/report                 html_escape.h html_page.h page_file.h report_load.h   include/lineage cli/cli.h cli/output
 cli/histories              history.h history_rows.h   include/lineage cli/cli.h cli/support
 cli/serve                  live_server.h                    include/lineage cli/cli.h cli/support cli/report

@@ -394,6 +394,12 @@ enum lineage_status lineage_store_measure_noise(struct lineage_store *store, dou
     return replace_noise(store, &noise, true, err);
 }
 
+void lineage_store_pass_id(struct lineage_store *store, const char *id)
+{
+    if (!log_has_requests(store->log))
+        row_note_id(id, &store->log->next_id, &store->log->id_width);
+}
+
 void lineage_store_plan_trials(struct lineage_store *store, size_t trials)
 {
     store->config.night_trials = trials ? (unsigned)(trials < 1000000 ? trials : 1000000) : store->configured_trials;

@@ -62,6 +62,11 @@ gone() # best and verify name what is gone, and its id is refused
     "$LINEAGE" append -C "$store" --exp-id 002 --status discard >/dev/null 2>&1
     echo "$said $found $?"
 }
+taken() # an id that only a ref has is refused, too
+{
+    "$LINEAGE" append -C "$store" --exp-id 009 --status discard >/dev/null 2>&1
+    echo $?
+}
 code() # the code of the last trial, from its ref and in a diff
 {
     "$LINEAGE" diff -C "$store" 000 002 2>/dev/null | grep -c '^[-+][31]$'
@@ -110,6 +115,14 @@ inside|next|003: 000 001 002 003|git add -A; git commit -qm all; git reset -q --
 inside|next|003: 000 001 002 003|git rebase -q --onto HEAD~2 HEAD~1
 inside|next|003: 000 001 002 003|rm -rf runs
 inside|next|003: 000 001 002 003|cd ..; mv p q; cd q
+inside|next|003: 003|rm -rf runs "$XDG_STATE_HOME"; "$LINEAGE" init runs --direction lower
+inside|next|003: 003|git clone -q . ../../other; cd ../../other; git fetch -q ../w/p 'refs/lineage/*:refs/lineage/*'; "$LINEAGE" init runs --direction lower
+inside|next|010: 000 001 002 010|git update-ref refs/lineage/009 HEAD
+outside|next|010: 000 001 002 010|git update-ref refs/lineage/009.2 HEAD
+inside|next|001: 000 001|"$LINEAGE" init two --direction lower; trial two; store=two
+inside|next|001: 000 001|"$LINEAGE" init two --direction lower; trial two; cd ..; mv p q; cd q; store=two
+inside|next|003: 000 003|"$LINEAGE" init two --direction lower; trial two; rm -rf runs; store=two
+inside|taken|2|git update-ref refs/lineage/009 HEAD
 inside|next|003: 000 001 002 003|cd ..; cp -r p ../other; cd ../other
 outside|next|003: 000 001 002 003|git reset -q --hard HEAD~2; git clean -qfdx
 outside|next|003: 000 001 002 003|git worktree add -q ../wt; cd ../wt
@@ -260,7 +273,7 @@ rm -rf runs
 must_fail 2 'lineage restore -C runs' init runs --direction lower
 must_fail 2 'was a store of 1 trial, gone' best -C runs
 must_run init runs --direction lower --anew
-must_equal 000 "$(trial runs)"
+must_equal 001 "$(trial runs)" 'refs/lineage/000 has the code of a trial of the earlier store'
 
 # ---- what the state directory repeats goes away as the guide says ----
 HOME=$scratch/home
