@@ -166,19 +166,35 @@ static bool next_store(char store[PATH_MAX], const char *common, FILE *stores)
     return false;
 }
 
+static bool is_listed(const char *common, FILE *stores, const char *store)
+{
+    char there[PATH_MAX];
+    while (next_store(there, common, stores))
+        if (strcmp(there, store) == 0)
+            return true;
+    return false;
+}
+
+/* Whether trials of the store may have had the refs of a repository that is not around it: it is listed, or a clone has no list. */
+static bool may_own(const char *common, const char *store)
+{
+    FILE *stores = open_stores(common, "re");
+    bool may = !stores || is_listed(common, stores, store);
+    if (stores)
+        fclose(stores);
+    return may;
+}
+
 /* Nothing depends on it that the list is complete: ids of a store that it lacks are passed. */
 static void list_store(const struct repository *r, const char *dir)
 {
-    char common[PATH_MAX], store[PATH_MAX], there[PATH_MAX];
+    char common[PATH_MAX], store[PATH_MAX];
     if (!realpath(dir, store) || !find_common(common, r->top))
         return;
     FILE *stores = open_stores(common, "a+e");
-    bool listed = !stores;
-    while (!listed && next_store(there, common, stores))
-        listed = strcmp(there, store) == 0;
     const char *slash = strrchr(common, '/');
     size_t n = slash ? (size_t)(slash - common) + 1 : 0;
-    if (!listed)
+    if (stores && !is_listed(common, stores, store))
         fprintf(stores, "%s\n", n && strncmp(store, common, n) == 0 && store[n] ? store + n : store);
     if (stores)
         fclose(stores);
@@ -227,7 +243,7 @@ bool trial_ref_pass(struct lineage_store *store, const char *exp_id)
     bool good = true;
     make_name(wanted, REFS, exp_id && *exp_id ? exp_id : "0", 1);
     for (size_t i = 0; i < 2 && good && realpath(places[0], now); i++) {
-        if (!find_common(common[i], places[i]) || (i && strcmp(common[0], common[1]) == 0))
+        if (!find_common(common[i], places[i]) || (i && (strcmp(common[0], common[1]) == 0 || !may_own(common[i], now))))
             continue;
         char *refs = repository_refs(places[i], REFS), *rest = refs, *ref;
         for (bool passed = false; (ref = strsep(&rest, "\n")) && good;) {

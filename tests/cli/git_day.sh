@@ -119,6 +119,9 @@ inside|next|003: 003|rm -rf runs "$XDG_STATE_HOME"; "$LINEAGE" init runs --direc
 inside|next|003: 003|git clone -q . ../../other; cd ../../other; git fetch -q ../w/p 'refs/lineage/*:refs/lineage/*'; "$LINEAGE" init runs --direction lower
 inside|next|010: 000 001 002 010|git update-ref refs/lineage/009 HEAD
 outside|next|010: 000 001 002 010|git update-ref refs/lineage/009.2 HEAD
+outside|next|000: 000|"$LINEAGE" init ../two --direction lower; rm -rf ../S; store=../two
+outside|next|003: 003|rm -rf ../S "$XDG_STATE_HOME"; "$LINEAGE" init ../S --direction lower
+outside|next|003: 003|git clone -q . ../../other; cd ../../other; git fetch -q ../w/p 'refs/lineage/*:refs/lineage/*'; store=../two; "$LINEAGE" init ../two --direction lower
 inside|next|001: 000 001|"$LINEAGE" init two --direction lower; trial two; store=two
 inside|next|001: 000 001|"$LINEAGE" init two --direction lower; trial two; cd ..; mv p q; cd q; store=two
 inside|next|003: 000 003|"$LINEAGE" init two --direction lower; trial two; rm -rf runs; store=two
