@@ -162,6 +162,11 @@ inside|void|000 001 002|cp -r . ../../other; (cd ../../other; "$LINEAGE" void -C
 inside|void|000 001 002|cp -r runs ../../other; store=../../other
 outside|void|000 002|git worktree add -q ../wt; cd ../wt
 outside|refs|3|git init -q ../../other/p; (cd ../../other/p; git commit -q --allow-empty -m o); cp -r ../S ../../other/S; store=../../other/S
+outside|refs|3|cd ..; mv p q; git init -q p; cd q
+outside|again|0 1.0|cd ..; mv p q; git init -q p; cd q
+outside|void|000 002|cd ..; mv p q; git init -q p; cd q
+outside|void|000|mv ../S ../S2; (cd ..; "$LINEAGE" void -C S2 002 --reason x); store=../S2
+inside|void|000 001 002|git clone -q . ../../other; cp -r runs ../../other; (cd ../../other; "$LINEAGE" refs -C runs --remove --all); store=/tmp/none
 outside|void|000 001 002|git init -q ../../other/p; (cd ../../other/p; git commit -q --allow-empty -m o); cp -r ../S ../../other/S; store=../../other/S
 outside|code|2 1|git init -q ../../other/p; (cd ../../other/p; git commit -q --allow-empty -m o); cp -r ../S ../../other/S; store=../../other/S
 outside|code|2 1|git clone -q --mirror . ../../other; git -C ../../other fetch -q "$PWD" 'refs/lineage/*:refs/lineage/*'; git clone -q ../../other ../../other/c; cd ../../other/c; git fetch -q .. 'refs/lineage/*:refs/lineage/*'; rm -rf ../../w/p; store=../../w/S
