@@ -36,7 +36,7 @@ src/store/queue            -                           include/lineage src/store
 src/store/ideas            -                           include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/mirror src/store/questions src/store/measured
 src/store/measured         measured_cache.h            include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/mirror src/store/questions
 src/store/move             -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions
-src/store/compare          -                           include/lineage src/store/internal.h src/store/format src/store/questions src/store/statistics
+src/store/compare          -                           include/lineage src/store/internal.h src/store/format src/store/questions src/store/statistics src/store/settings
 src/store/report           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions
 src/store/facts            -                           include/lineage src/store/fail.h src/store/format
 src/store/render           -                           include/lineage src/store/internal.h src/store/format src/store/files

@@ -238,6 +238,25 @@ must_equal '001 0.1 0.2
 003 0.2 0.4' "$(sed 1d out | cut -f 1-3 | tr '\t' ' ')" 'changes against the value in force'
 run knobs -C ../chain --format tsv
 must_equal 'LR 0.2 MOMENTUM 0.9' "$(sed 1d out | cut -f 1,2 | tr '\t\n' '  ' | sed 's/ $//')"
+# compare takes values from the code and from parents, as well as from rows.
+must_run append -C ../chain --status discard --core-metric 3 --parent 000 --param seed=1
+must_run append -C ../chain --status discard --core-metric 2 --parent 001 --param seed=1
+run compare -C ../chain --by LR --format tsv
+must_equal 'LR=0.1 1 LR=0.2 1' "$(sed 1d out | cut -f 1,2 | grep ' *[1-9]$' | tr '\t\n' '  ' | sed 's/ $//')" 'inherited values are variants'
+git init -q ../lr && (cd ../lr && printf 'LR = 0.1\nprint("METRIC loss", LR)\n' >t.py && git add . && git commit -qm one)
+must_run init ../lr-store --direction lower
+for lr in 0.1 0.2; do
+    sed -i "s/^LR.*/LR = $lr/" ../lr/t.py
+    for seed in 1 2; do
+        (cd ../lr && "$LINEAGE" run -C ../lr-store -q -m loss -p seed=$seed -- sh -c 'sed -n "s/LR = /METRIC loss=/p" t.py' >/dev/null 2>&1)
+    done
+done
+run compare -C ../lr-store --by LR --format tsv
+must_equal 'LR=0.1 2 0.1 LR=0.2 2 0.2' "$(sed 1d out | cut -f 1-3 | tr '\t\n' '  ' | sed 's/ $//')" 'values in the code are variants'
+run compare -C ../lr-store LR=0.2 LR=0.1 --format tsv
+must_equal 'LR=0.2 LR=0.1' "$(sed 1d out | cut -f 1 | tr '\n' ' ' | sed 's/ $//')"
+run query -C ../lr-store -p seed=1:2 -p LR=0.1 --format tsv
+must_equal '000 001' "$(sed 1d out | cut -f 1 | sort | tr '\n' ' ' | sed 's/ $//')" 'a declared parameter beside a value in the code'
 # An id that telemetry has is not given by hand either.
 mkdir -p ../chain/telemetry && echo '{"steps": [{"step": 0}]}' >../chain/telemetry/052.json
 must_fail 2 "exp_id '052' is that of a trial without a row" append -C ../chain --exp-id 052 --status discard

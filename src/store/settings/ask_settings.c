@@ -116,6 +116,28 @@ static enum lineage_status list_open(struct open_names *open, struct lineage_sto
     return status;
 }
 
+enum lineage_status settings_beyond_rows(struct lineage_settings *found, struct lineage_store *store, const char *const *names,
+                                         size_t n, struct lineage_error *err)
+{
+    const struct named_question named = {.names = names, .n = n};
+    struct open_names open = {.names = calloc(n + 1, sizeof *open.names)};
+    struct lineage_ideas *ideas = NULL;
+    bool may = false;
+    *found = (struct lineage_settings){0};
+    enum lineage_status status = open.names ? mirror_sync(store->mirror, err) : store_no_memory(err);
+    if (status == LINEAGE_OK)
+        status = list_open(&open, store, &named, err);
+    if (status == LINEAGE_OK && n)
+        status = mirror_may_inherit(store->mirror, &may, err);
+    if (status == LINEAGE_OK && (may || (open.n && !has_no_changes(store))))
+        status = lineage_ideas_load(&ideas, store, err);
+    if (status == LINEAGE_OK && ideas)
+        status = lineage_settings_find(found, ideas, names, n, err);
+    lineage_ideas_release(ideas);
+    free(open.names);
+    return status;
+}
+
 /* ---- asking ---- */
 
 struct filled {
@@ -134,7 +156,7 @@ static enum lineage_status ask_filled(void *question, struct lineage_error *err)
         status = mirror_open_to_write(store->mirror, err);
     if (status == LINEAGE_OK)
         status = f->params ? mirror_inherited_fill(store->mirror, f->params, f->n_params, err)
-                           : mirror_settings_fill(store->mirror, &store->settings->found, err);
+                           : mirror_settings_fill(store->mirror, &store->settings->found, f->named->names, f->named->n, err);
     if (status == LINEAGE_OK) {
         store->settings_on = true;
         status = f->named->ask(f->named->question, err);
