@@ -226,7 +226,7 @@ static struct group *group_by_value(struct comparing *c, const char *by, const s
             return &c->groups[i];
     }
     snprintf(name, sizeof name, "%.80s=%s", by,
-             param->text ? lineage_param_text_format(quoted, param->text) : lineage_number_format(number, param->value));
+             param->text ? lineage_param_text_format(quoted, param->text) : lineage_setting_format(number, param->value));
     struct group *g = new_group(c, name, err);
     if (!g)
         return NULL;
