@@ -54,7 +54,8 @@ struct lineage_config {
     unsigned noise_seeds; /* seeds averaged per score, 0 counts as 1 */
     unsigned noise_freedom; /* degrees of freedom of a noise_std that was measured; 0: the owner has set it */
     unsigned noise_runs;    /* scores that a measured noise_std comes from; 0: noise_freedom + 1 */
-    unsigned night_trials;  /* trials of a night, for which the threshold is widened; 0: 100 */
+    unsigned night_trials;  /* trials of a night, for which the threshold is widened, as the owner says; 0: newest_night */
+    unsigned newest_night;  /* trials of the newest night, which writes it; 0: 100 */
     char second[LINEAGE_NAME_MAX]; /* metric or number column of a second score (lineage/front.h); empty: none */
     enum lineage_direction second_direction;
     double second_noise_std; /* standard deviation of the second score between seeds, 0 if unknown */
@@ -72,10 +73,13 @@ struct lineage_scatter {
  */
 LINEAGE_API struct lineage_scatter lineage_scatter_of(double *scores, size_t n);
 
+/* Trials of a night that the threshold is widened for: as the owner says, those of the newest night, or 100. */
+LINEAGE_API unsigned lineage_config_trials(const struct lineage_config *config);
+
 /*
  * What an improvement must exceed for auto_status to keep it: max(min_delta, q * noise_std * sqrt(2 / noise_seeds)), where
- * q is the quantile 1 - 0.05 / night_trials of Student's t with noise_freedom degrees of freedom, or of the normal
- * distribution if the owner has set the noise. lineage/evidence.h derives it. 0 seeds count as 1.
+ * q is the quantile 1 - 0.05 / lineage_config_trials of Student's t with noise_freedom degrees of freedom, or of the
+ * normal distribution if the owner has set the noise. lineage/evidence.h derives it. 0 seeds count as 1.
  *
  * A noise_std from a few runs gives a wide threshold. The noise cannot be larger than the scatter of all trials, to which
  * settings contribute as well: with at least ten of them, the threshold is at most the one for that scatter (or for the low
@@ -210,7 +214,7 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_store_measure_noise(st
  * a ref of the repository around it. Ids without a number, and a log on a server, are left alone. */
 LINEAGE_API void lineage_store_pass_id(struct lineage_store *store, const char *id);
 
-/* Sets night_trials for this handle only, because a night knows how many trials it has. 0: as configured. */
+/* Sets newest_night for this handle only, because a night knows how many trials it has. 0: as configured. */
 LINEAGE_API void lineage_store_plan_trials(struct lineage_store *store, size_t trials);
 
 /* Writes the number of lineage_store_plan_trials to the settings, so that every later threshold is the one of the newest night:
