@@ -15,7 +15,7 @@
 #define RUNNING_REFS "refs/lineage-running/"
 #define STORES "lineage-stores" /* in the repository's directory: the stores that have refs there, one a line */
 
-enum { NAME_MAX_BYTES = 200, NAMES_TRIED = 1000 };
+enum { NAME_MAX_BYTES = 200, NAMES_TRIED = 1000, DIGITS_MAX = 9 };
 
 /* The commit that the refs of the trial name. */
 static const char *code_of(const json_t *git)
@@ -217,12 +217,13 @@ static bool has_owner(const char *ref, const char *id, const char *common, const
     return owned;
 }
 
-/* Writes the id that the ref has, without the number of another store. Returns false if it is not a number. */
+/* Writes the id that the ref has, without the number of another store. Returns false if it is not a number that a store would give,
+ * because one stray ref must not make all later ids long. */
 static bool id_of(char id[LINEAGE_NAME_MAX], const char *ref)
 {
     const char *name = ref + strlen(REFS);
     size_t n = strspn(name, "0123456789");
-    if (!n || n >= LINEAGE_NAME_MAX || (name[n] && name[n] != '.'))
+    if (!n || n > DIGITS_MAX || (name[n] && name[n] != '.'))
         return false;
     snprintf(id, LINEAGE_NAME_MAX, "%.*s", (int)n, name);
     return true;
