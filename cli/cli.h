@@ -51,6 +51,7 @@ struct cli_screen {
     int wide, no_pager; /* --wide: do not shorten or omit anything; --no-pager */
     bool terminal, color;
     size_t width, height; /* columns and lines of the terminal */
+    double noise;         /* of a score of the store; 0: unknown */
     FILE *pager;          /* the pager that reads stdout now, or NULL */
     int terminal_fd;      /* the original stdout while a pager runs */
 };
@@ -362,6 +363,9 @@ struct cli_list;
 struct cli_list *cli_list_new(enum cli_format format, FILE *out, size_t n, const char *const *columns);
 void cli_list_text(struct cli_list *list, const char *text);
 void cli_list_number(struct cli_list *list, double value, bool present); /* not present: an empty cell, null in JSON */
+/* Writes a number (LINEAGE_NUMBER_MAX bytes) with two digits below the noise of the scores, or six decimals if it is
+ * unknown; with every digit if the screen is wide or NULL. Returns out. */
+const char *cli_number_text(char *out, const struct cli_screen *screen, double value);
 void cli_list_digits(struct cli_list *list, const char *number); /* a number as the store writes it; "": an empty cell */
 void cli_list_count(struct cli_list *list, size_t value);
 void cli_list_head(struct cli_list *list); /* names the columns of a table without rows, which prints nothing otherwise */

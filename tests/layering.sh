@@ -36,7 +36,7 @@ src/store/queue            -                           include/lineage src/store
 src/store/ideas            -                           include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/mirror src/store/questions src/store/measured
 src/store/measured         measured_cache.h            include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/mirror src/store/questions
 src/store/move             -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions
-src/store/compare          -                           include/lineage src/store/internal.h src/store/format src/store/questions src/store/statistics
+src/store/compare          -                           include/lineage src/store/internal.h src/store/format src/store/questions src/store/statistics src/store/settings
 src/store/report           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions
 src/store/facts            -                           include/lineage src/store/fail.h src/store/format
 src/store/render           -                           include/lineage src/store/internal.h src/store/format src/store/files
@@ -100,7 +100,7 @@ cli/night                  night.h night_loop.h        include/lineage cli/cli.h
 cli/submit                 submit.h submission.h              include/lineage cli/cli.h cli/support cli/sweep
 cli/recipe_night           night_recipes.h             include/lineage include/trainer cli/cli.h cli/trial cli/recipe cli/sweep
 cli/ranks                  launch.h stand_in.h team.h          include/trainer cli/cli.h cli/support cli/recipe
-cli/mcp                    mcp.h                       include/lineage cli/cli.h cli/support cli/output cli/propose
+cli/mcp                    mcp.h                       include/lineage cli/cli.h cli/support cli/output cli/propose cli/git
 cli/report                 html_escape.h html_page.h page_file.h report_load.h   include/lineage cli/cli.h cli/output
 cli/histories              history.h history_rows.h   include/lineage cli/cli.h cli/support
 cli/serve                  live_server.h                    include/lineage cli/cli.h cli/support cli/report

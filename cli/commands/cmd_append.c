@@ -7,6 +7,7 @@
 #include <lineage/text.h>
 
 #include "commands/append_request.h"
+#include "git/trial_ref.h"
 #include "git/work_tree_diff.h"
 #include "output/check_tried.h"
 #include "output/show.h"
@@ -384,7 +385,7 @@ static int work(struct cli_session *session, void *context)
         if (!secret_params_absent(o->rows.trials[i].params, o->rows.trials[i].n_params, harmless))
             return CLI_USAGE;
     cli_deliver_waiting(session->store);
-    if (!take_scores(o, session->store))
+    if (!take_scores(o, session->store) || !trial_ref_pass(session->store, o->rows.n ? NULL : trial->exp_id))
         return CLI_USAGE;
     if (o->rows.n)
         return append_rows(o, session->store);

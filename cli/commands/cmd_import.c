@@ -17,6 +17,7 @@
 #include <lineage/voids.h>
 
 #include "cli.h"
+#include "git/trial_ref.h"
 #include "histories/history_rows.h"
 #include "output/finding.h"
 #include "trial/workdir.h"
@@ -291,6 +292,7 @@ static enum lineage_status append_rows(struct lineage_store *store, const json_t
     struct lineage_append_options options;
     json_t *ids = json_object(), *entry;
     const char *job;
+    trial_ref_pass(store, NULL);
     lineage_append_options_init(&options);
     options.no_mirror_sync = true;
     json_object_foreach((json_t *)(uintptr_t)known, job, entry)

@@ -373,10 +373,11 @@ static void labels_text(char out[256], const struct lineage_sweep_cell *cell)
 /* A parameter may be a number in some trials and a text in others; each is printed as its own type. */
 static void add_value(struct cli_list *list, double value, const char *text)
 {
+    char number[LINEAGE_NUMBER_MAX];
     if (text)
         cli_list_text(list, text);
     else
-        cli_list_number(list, value, true);
+        cli_list_digits(list, lineage_setting_format(number, value));
 }
 
 static void fit(struct cli_list *list, bool pairs, struct cli_screen *screen)
@@ -432,7 +433,7 @@ static const char *value_text(char out[LINEAGE_PARAM_QUOTED_MAX], double value, 
     char number[LINEAGE_NUMBER_MAX];
     if (text)
         return lineage_param_text_format(out, text);
-    return strcpy(out, lineage_number_format(number, value));
+    return strcpy(out, lineage_setting_format(number, value));
 }
 
 /* Prints the untried pairs: x and y were both tried, but not together. */
@@ -457,7 +458,7 @@ static void print_untried(FILE *out, const struct lineage_sweep *sweep, const ch
 
 static json_t *value_json(double value, const char *text)
 {
-    return text ? cli_json_text(text) : cli_json_number(value);
+    return text ? cli_json_text(text) : cli_json_setting(value);
 }
 
 static json_t *cell_json(const struct lineage_sweep_cell *cell, const char *x, const char *y)

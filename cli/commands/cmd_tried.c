@@ -110,7 +110,7 @@ static void write_settings(char *out, size_t size, const struct tried_options *o
             size_t n = strlen(out);
             if (strcmp(wanted->name, json_string_value(name)) == 0)
                 snprintf(out + n, size - n, "%s%s=%s", n ? ", " : "", wanted->name,
-                         wanted->text ? wanted->text : lineage_number_format(number, wanted->value));
+                         wanted->text ? wanted->text : lineage_setting_format(number, wanted->value));
         }
 }
 
@@ -124,7 +124,7 @@ static void report_values(struct lineage_store *store, const struct tried_option
             char number[LINEAGE_NUMBER_MAX];
             char *text = json_is_string(value) ? cli_text_line(json_string_value(value), 60) : NULL;
             fprintf(stderr, "%s%s", k ? ", " : "lineage: tried: ", k ? "" : o->names[i]);
-            fprintf(stderr, "%s%s", k ? "" : " ", text ? text : lineage_number_format(number, json_number_value(value)));
+            fprintf(stderr, "%s%s", k ? "" : " ", text ? text : lineage_setting_format(number, json_number_value(value)));
             free(text);
         }
         if (k)

@@ -16,7 +16,7 @@
 /* Time limit of a git command: a repository may be large and a disk slow, but a trial must not wait forever. */
 static const double seconds = 60;
 
-enum { WORDS_MAX = 64, ENVIRONMENT_MAX = 24 };
+enum { WORDS_MAX = 64, ENVIRONMENT_MAX = 24, REFS_MAX = 64 << 20 };
 
 /* ---- in the user's repository ---- */
 
@@ -100,6 +100,17 @@ bool repository_flag(const struct repository *r, const char *key, bool otherwise
     if (strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
         cli_error(CLI_USAGE, "git config %s of %s is not true or false; it counts as false", key, r->top);
     return strcmp(value, "true") == 0;
+}
+
+char *repository_refs(const char *dir, const char *prefix)
+{
+    const char *const words[] = {"for-each-ref", "--sort=-version:refname", "--format=%(refname)", prefix, NULL};
+    size_t length;
+    char *text = in_users(dir, words, REFS_MAX, &length);
+    if (text && length)
+        return text;
+    free(text);
+    return NULL;
 }
 
 bool repository_ref_set(const struct repository *r, const char *ref, const char *commit, const char *before)

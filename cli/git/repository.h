@@ -58,6 +58,10 @@ char *repository_git(const struct repository *r, const char *const *more, const 
 /* Like repository_git, when only success matters. */
 bool repository_run(const struct repository *r, const char *const *words);
 
+/* Returns the names of the refs that begin with prefix, one a line and the highest first, for the repository around dir; the caller
+ * frees them. NULL: there is none, or no repository. */
+char *repository_refs(const char *dir, const char *prefix);
+
 /*
  * Sets the ref to the commit if its value is `before` (""; it must not exist). commit NULL removes the ref. Returns false
  * if the ref has another value, or if the repository cannot be written.

@@ -34,37 +34,33 @@ static bool move_along(char out[PATH_MAX], const char *path, const char *was, co
 }
 
 /* The work tree or, if it was removed, the directory of the repository. */
-static bool take(char out[PATH_MAX], const char *top, const char *common)
+static bool take(struct repository *r, const char *top, const char *common)
 {
     if (!has(top, ".git") && !has(common, "objects"))
         return false;
-    snprintf(out, PATH_MAX, "%s", has(top, ".git") ? top : common);
+    snprintf(r->top, sizeof r->top, "%s", has(top, ".git") ? top : common);
     return true;
 }
 
 /* A repository is known by the commits that it has and not by its path: another one may be where it was, or beside a copy of the
- * store. Writes the repository around dir. */
-static bool knows_trial(struct repository *r, const json_t *git, const char *dir)
+ * store. */
+static bool knows_trial(const struct repository *r, const json_t *git)
 {
     const char *code = cli_json_member(git, "code");
     char commit[REPOSITORY_COMMIT_MAX];
-    return repository_find(r, dir) && repository_commit(commit, r, *code ? code : cli_json_member(git, "commit"));
+    return repository_commit(commit, r, *code ? code : cli_json_member(git, "commit"));
 }
 
 /* A repository that may be another one must have the commit. If it is the recorded one, it belongs to the store of then, which may
  * still be there. */
-static bool take_if_known(char out[PATH_MAX], const json_t *git, const char *dir, bool *others)
+static bool take_if_known(struct repository *r, const json_t *git, const char *dir, bool *others)
 {
-    const char *common = cli_json_member(git, "common"), *was = cli_json_member(git, "store");
-    struct repository *r = calloc(1, sizeof *r);
-    bool known = r && knows_trial(r, git, dir);
-    if (known) {
-        size_t n = strlen(r->objects) - strlen("/objects");
-        snprintf(out, PATH_MAX, "%s", r->top);
-        *others = strlen(common) == n && strncmp(r->objects, common, n) == 0 && has(was, "results.tsv");
-    }
-    free(r);
-    return known;
+    const char *common = cli_json_member(git, "common");
+    if (!repository_find(r, dir) || !knows_trial(r, git))
+        return false;
+    size_t n = strlen(r->objects) - strlen("/objects");
+    *others = strlen(common) == n && strncmp(r->objects, common, n) == 0 && has(cli_json_member(git, "store"), "results.tsv");
+    return true;
 }
 
 /*
@@ -72,7 +68,7 @@ static bool take_if_known(char out[PATH_MAX], const json_t *git, const char *dir
  * become the new ones. After several runs the file lists the ids before the first one and after the last; a trial in between is
  * found by its ref, if that names a commit of the list.
  */
-static void follow_rewriting(json_t *git, struct repository *r, const char *place)
+static void follow_rewriting(json_t *git, const struct repository *r)
 {
     static const char *const files[] = {".git/filter-repo/commit-map", "filter-repo/commit-map"}, *const keys[] = {"code",
                                                                                                                    "commit"};
@@ -82,9 +78,8 @@ static void follow_rewriting(json_t *git, struct repository *r, const char *plac
     bool listed = false, moved = false;
     FILE *in = NULL;
     for (size_t i = 0; !in && i < 2; i++)
-        if (snprintf(path, sizeof path, "%s/%s", place, files[i]) < PATH_MAX)
+        if (snprintf(path, sizeof path, "%s/%s", r->top, files[i]) < PATH_MAX)
             in = fopen(path, "re");
-    snprintf(r->top, sizeof r->top, "%s", place);
     if (in && strncmp(ref, "refs/lineage/", 13) == 0 && !repository_commit(kept, r, ref))
         kept[0] = '\0';
     while (in && fgets(line, sizeof line, in)) {
@@ -105,7 +100,7 @@ static void follow_rewriting(json_t *git, struct repository *r, const char *plac
 void trial_place_find(json_t *git, const char *store)
 {
     const char *top = cli_json_member(git, "top"), *common = cli_json_member(git, "common"), *was = cli_json_member(git, "store");
-    char now[PATH_MAX], place[PATH_MAX], moved_top[PATH_MAX], moved_common[PATH_MAX];
+    char now[PATH_MAX], moved_top[PATH_MAX], moved_common[PATH_MAX];
     bool others = false, found = false;
     if (!*top || !realpath(store, now))
         return;
@@ -114,20 +109,21 @@ void trial_place_find(json_t *git, const char *store)
     if (!r)
         return;
     if (moved)
-        found = take(place, move_along(moved_top, top, was, now) ? moved_top : "",
+        found = take(r, move_along(moved_top, top, was, now) ? moved_top : "",
                      move_along(moved_common, common, was, now) ? moved_common : "") &&
-                knows_trial(r, git, place);
+                knows_trial(r, git);
     else if (*was || (strncmp(now, top, strlen(top)) == 0 && now[strlen(top)] == '/'))
-        found = take(place, top, common);
-    found = found || take_if_known(place, git, now, &others) || (!*was && take(place, top, common)) ||
-            take_if_known(place, git, ".", &others);
-    others = others && moved;
-    if (!found && moved)
-        found = others = take(place, top, common);
+        found = take(r, top, common) && knows_trial(r, git);
+    found = found || take_if_known(r, git, now, &others) || (!*was && take(r, top, common) && knows_trial(r, git)) ||
+            take_if_known(r, git, ".", &others);
+    if (!found) { /* it has lost the commit, or git filter-repo has rewritten it */
+        found = take(r, top, common);
+        others = has(was, "results.tsv");
+    }
     if (found)
-        follow_rewriting(git, r, place);
-    json_object_set_new(git, "place", found ? json_string(place) : json_null());
-    if (others)
+        follow_rewriting(git, r);
+    json_object_set_new(git, "place", found ? json_string(r->top) : json_null());
+    if (others && moved)
         json_object_set_new(git, "others", json_true());
     free(r);
 }

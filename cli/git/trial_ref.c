@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "git/repository.h"
 #include "git/trial_place.h"
@@ -12,8 +13,9 @@
 
 #define REFS "refs/lineage/"
 #define RUNNING_REFS "refs/lineage-running/"
+#define STORES "lineage-stores" /* in the repository's directory: the stores that have refs there, one a line */
 
-enum { NAME_MAX_BYTES = 200, NAMES_TRIED = 1000 };
+enum { NAME_MAX_BYTES = 200, NAMES_TRIED = 1000, DIGITS_MAX = 9 };
 
 /* The commit that the refs of the trial name. */
 static const char *code_of(const json_t *git)
@@ -134,12 +136,141 @@ static void remove_running(const struct repository *r, const json_t *git)
         repository_ref_set(r, ref, NULL, code_of(git));
 }
 
-bool trial_ref_keep(json_t *git, const char *exp_id)
+/* ---- whose refs they are ---- */
+
+/* The path of the list of the repository around dir, without the name. Lines are relative to what is around the repository's
+ * directory where they can be, so that a copied or moved project lists its own stores. */
+static bool find_common(char common[PATH_MAX], const char *dir)
+{
+    static const char *const words[] = {"rev-parse", "--path-format=absolute", "--git-common-dir", NULL};
+    return repository_ask(common, PATH_MAX, dir, words);
+}
+
+static FILE *open_stores(const char *common, const char *mode)
+{
+    char path[2 * PATH_MAX + 32];
+    snprintf(path, sizeof path, "%s/" STORES, common);
+    return fopen(path, mode);
+}
+
+/* The next store of the list, as the kernel knows it, if it is there. */
+static bool next_store(char store[PATH_MAX], const char *common, FILE *stores)
+{
+    char line[PATH_MAX + 2], path[2 * PATH_MAX + 16];
+    while (fgets(line, sizeof line, stores)) {
+        line[strcspn(line, "\n")] = '\0';
+        snprintf(path, sizeof path, "%s%s%s", line[0] == '/' ? "" : common, line[0] == '/' ? "" : "/../", line);
+        if (line[0] && realpath(path, store))
+            return true;
+    }
+    return false;
+}
+
+static bool is_listed(const char *common, FILE *stores, const char *store)
+{
+    char there[PATH_MAX];
+    while (next_store(there, common, stores))
+        if (strcmp(there, store) == 0)
+            return true;
+    return false;
+}
+
+/* Whether trials of the store may have had the refs of a repository that is not around it: it is listed, or a clone has no list. */
+static bool may_own(const char *common, const char *store)
+{
+    FILE *stores = open_stores(common, "re");
+    bool may = !stores || is_listed(common, stores, store);
+    if (stores)
+        fclose(stores);
+    return may;
+}
+
+/* Nothing depends on it that the list is complete: ids of a store that it lacks are passed. */
+static void list_store(const struct repository *r, const char *dir)
+{
+    char common[PATH_MAX], store[PATH_MAX];
+    if (!realpath(dir, store) || !find_common(common, r->top))
+        return;
+    FILE *stores = open_stores(common, "a+e");
+    const char *slash = strrchr(common, '/');
+    size_t n = slash ? (size_t)(slash - common) + 1 : 0;
+    if (stores && !is_listed(common, stores, store))
+        fprintf(stores, "%s\n", n && strncmp(store, common, n) == 0 && store[n] ? store + n : store);
+    if (stores)
+        fclose(stores);
+}
+
+/* Whether another store that is still there has a trial with this ref. */
+static bool has_owner(const char *ref, const char *id, const char *common, const char *store)
+{
+    char other[PATH_MAX], path[PATH_MAX + LINEAGE_NAME_MAX + 32];
+    FILE *stores = open_stores(common, "re");
+    bool owned = false;
+    while (stores && !owned && next_store(other, common, stores)) {
+        snprintf(path, sizeof path, "%s/provenance/%s/run.json", other, id);
+        json_t *run = strcmp(other, store) != 0 && cli_is_store(other) && access(path, F_OK) == 0 ? cli_json_load(path) : NULL;
+        owned = strcmp(cli_json_member(json_object_get(run, "git"), "ref"), ref) == 0;
+        json_decref(run);
+    }
+    if (stores)
+        fclose(stores);
+    return owned;
+}
+
+/* Writes the id that the ref has, without the number of another store. Returns false if it is not a number that a store would give,
+ * because one stray ref must not make all later ids long. */
+static bool id_of(char id[LINEAGE_NAME_MAX], const char *ref)
+{
+    const char *name = ref + strlen(REFS);
+    size_t n = strspn(name, "0123456789");
+    if (!n || n > DIGITS_MAX || (name[n] && name[n] != '.'))
+        return false;
+    snprintf(id, LINEAGE_NAME_MAX, "%.*s", (int)n, name);
+    return true;
+}
+
+static bool has_row(struct lineage_store *store, const char *exp_id)
+{
+    struct lineage_trial row = {0};
+    bool found = lineage_find(store, exp_id, &row, NULL) == LINEAGE_OK;
+    lineage_trial_release(&row);
+    return found;
+}
+
+bool trial_ref_pass(struct lineage_store *store, const char *exp_id)
+{
+    const char *const places[] = {lineage_store_dir(store), "."};
+    char now[PATH_MAX], common[2][PATH_MAX] = {"", ""}, wanted[REPOSITORY_REF_MAX], id[LINEAGE_NAME_MAX];
+    bool good = true;
+    make_name(wanted, REFS, exp_id && *exp_id ? exp_id : "0", 1);
+    for (size_t i = 0; i < 2 && good && realpath(places[0], now); i++) {
+        if (!find_common(common[i], places[i]) || (i && (strcmp(common[0], common[1]) == 0 || !may_own(common[i], now))))
+            continue;
+        char *refs = repository_refs(places[i], REFS), *rest = refs, *ref;
+        for (bool passed = false; (ref = strsep(&rest, "\n")) && good;) {
+            const bool is_wanted = exp_id && *exp_id && strcmp(ref, wanted) == 0 && !has_row(store, exp_id);
+            if ((passed && !is_wanted) || !id_of(id, ref) || has_owner(ref, id, common[i], now))
+                continue;
+            if (!passed)
+                lineage_store_pass_id(store, id);
+            passed = true;
+            good = !is_wanted;
+        }
+        free(refs);
+    }
+    return good || cli_error(CLI_USAGE,
+                             "the id %.80s has the code of another trial, whose row is not in this store: see `git show %s`; "
+                             "take another id, or remove the ref: git update-ref -d %s",
+                             exp_id, wanted, wanted) == CLI_OK;
+}
+
+bool trial_ref_keep(json_t *git, const char *exp_id, const char *store)
 {
     struct repository *r = open_own(git);
     const char *ref = cli_json_member(git, "ref");
     bool kept = r && ((is_ours(ref, REFS) && has_value(r, ref, code_of(git))) || create(r, git, exp_id));
     if (kept) {
+        list_store(r, store);
         remove_running(r, git);
         json_object_del(git, "running");
     }

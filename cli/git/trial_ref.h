@@ -13,6 +13,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "cli.h"
+
 /* Whether the repository's owner allows refs. */
 bool trial_ref_is_allowed(const json_t *git);
 
@@ -23,12 +25,19 @@ bool trial_ref_create_running(const json_t *git);
 
 /*
  * Gives the code of the trial its final ref, and removes the running one. Sets "ref" and removes "running". Calling it again
- * after a kill changes nothing. Returns false if the repository cannot be written or the commit is gone.
+ * after a kill changes nothing. The repository lists the store, in its file lineage-stores, so that others know whose ref it is. Returns false if the repository cannot be written or the commit is gone.
  */
-bool trial_ref_keep(json_t *git, const char *exp_id);
+bool trial_ref_keep(json_t *git, const char *exp_id, const char *store);
 
 /* Removes the ref "ref", if it still names this trial's code, and the running one. Returns whether "ref" was removed. */
 bool trial_ref_remove(const json_t *git);
+
+/*
+ * Ids of trials whose rows are gone while a ref still has their code, for example in a clone that fetched the refs, are not given
+ * again: passes the highest one (lineage_store_pass_id). Refs of other stores that are still there do not count. Call it before rows
+ * are appended. Returns false, after a message, if exp_id is such an id; NULL or "" asks for none.
+ */
+bool trial_ref_pass(struct lineage_store *store, const char *exp_id);
 
 /* Looks in the repository around the store, or around the current directory, for a ref of the trial whose commit begins with `begin`.
  * Returns the object of run.json as far as the ref tells it, or NULL. */

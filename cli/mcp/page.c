@@ -252,11 +252,8 @@ static json_t *params_text(const json_t *params, const json_t *shared)
         if (json_object_get(shared, key))
             continue;
         const char *shown =
-            json_is_string(value) ? json_string_value(value) : lineage_number_format(number, json_number_value(value));
-        size_t length = strlen(shown);
-        if (length > 2 && strcmp(shown + length - 2, ".0") == 0)
-            length -= 2; /* 60.0 becomes 60 */
-        fprintf(text.out, "%s%s=%.*s", blank, key, (int)length, shown);
+            json_is_string(value) ? json_string_value(value) : lineage_setting_format(number, json_number_value(value));
+        fprintf(text.out, "%s%s=%s", blank, key, shown);
         blank = " ";
     }
     return mcp_text_json(&text);

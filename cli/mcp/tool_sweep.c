@@ -37,7 +37,7 @@ static void value_name(char out[LINEAGE_PARAM_QUOTED_MAX], double value, const c
     if (text)
         lineage_param_text_format(out, text);
     else
-        strcpy(out, lineage_number_format(number, value));
+        strcpy(out, lineage_setting_format(number, value));
 }
 
 /* A cell is named by its values. Trials are only added, so its place in the order is stable. */

@@ -178,9 +178,9 @@ static void print_setting(struct cli_list *list, double one, const struct lineag
     cli_list_text(list, name);
     cli_list_text(list, trial->exp_id);
     cli_list_count(list, trial->runs.n);
-    cli_list_figure(list, trial->runs.mean, true);
+    cli_list_number(list, trial->runs.mean, true);
     cli_list_figure(list, half, isfinite(half));
-    cli_list_figure(list, trial->expected, true);
+    cli_list_number(list, trial->expected, true);
     cli_list_count(list, trial->left_out);
     cli_list_count(list, trial->failed);
     cli_list_text(list, trial->kept_id ? trial->kept_id : "");

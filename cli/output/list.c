@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -387,16 +388,33 @@ void cli_list_text(struct cli_list *list, const char *text)
     add(list, table ? cli_text_line(text ? text : "", text_limit(list)) : strdup(text ? text : ""), false);
 }
 
-/* All seventeen digits would take room from the hypothesis, and the last digits are noise. */
-enum { FITTED_NUMBER = 9 };
+/* Longer numbers are shortened, because their last digits are noise. */
+enum { SHORT_NUMBER = 9, DECIMALS = 6, MOST_DECIMALS = 17 };
+
+const char *cli_number_text(char *out, const struct cli_screen *screen, double value)
+{
+    const double size = fabs(value);
+    lineage_number_format(out, value);
+    if (!screen || screen->wide || strlen(out) <= SHORT_NUMBER || !isfinite(value))
+        return out;
+    double decimals = screen->noise > 0 ? fmin(MOST_DECIMALS, fmax(1, 2 - floor(log10(screen->noise)))) : DECIMALS;
+    if (size < 1e-4 || size >= 1e12) {
+        snprintf(out, LINEAGE_NUMBER_MAX, "%.*g", DECIMALS, value);
+    } else if (snprintf(out, LINEAGE_NUMBER_MAX, "%.*f", (int)decimals, value) < LINEAGE_NUMBER_MAX) {
+        size_t n = strlen(out);
+        while (n > 2 && out[n - 1] == '0' && out[n - 2] != '.')
+            out[--n] = '\0';
+    } else {
+        lineage_number_format(out, value);
+    }
+    return out;
+}
 
 void cli_list_number(struct cli_list *list, double value, bool present)
 {
     char text[LINEAGE_NUMBER_MAX] = "";
     if (present)
-        lineage_number_format(text, value);
-    if (list->fit && !list->screen->wide && strlen(text) > FITTED_NUMBER)
-        snprintf(text, sizeof text, "%.6g", value);
+        cli_number_text(text, list->screen, value);
     add(list, strdup(text), true);
 }
 

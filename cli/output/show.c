@@ -45,7 +45,7 @@ static void print_number(FILE *out, const struct cli_screen *screen, const char 
 {
     char text[LINEAGE_NUMBER_MAX];
     if (number.present)
-        cli_show_line(out, screen, name, lineage_number_format(text, number.value), style);
+        cli_show_line(out, screen, name, cli_number_text(text, screen, number.value), style);
 }
 
 /* Leaves out empty cells, because most of the 17 columns are empty and a reader looks for the others. */

@@ -121,7 +121,7 @@ static bool read_others(struct propose_others *others, const struct propose_spac
     for (size_t i = 0; others->at && i < row->n_params; i++) {
         char number[LINEAGE_NUMBER_MAX];
         const struct lineage_param *param = &row->params[i];
-        const char *value = param->text ? param->text : lineage_number_format(number, param->value);
+        const char *value = param->text ? param->text : lineage_setting_format(number, param->value);
         if (is_other(space, param->name))
             others->at[others->n++] = (struct propose_other){hash_of(param->name), hash_of(value)};
     }

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "git/trial_ref.h"
 #include "run/code_ref.h"
 #include "run/files_beside_row.h"
 #include "run/provenance_read.h"
@@ -187,6 +188,7 @@ static int append_row(struct abandoned *l)
     options.beside_context = l;
     if (has_files_only(l, id))
         trial.exp_id = id;
+    trial_ref_pass(l->store, NULL);
     enum lineage_status status = lineage_store_append(l->store, &trial, &options, &row, &err);
     if (status != LINEAGE_OK)
         return cli_fail(&err);

@@ -52,7 +52,7 @@ void code_ref_hold(const json_t *git)
 static bool keep(const struct lineage_store *store, const char *exp_id, json_t *run, json_t *git)
 {
     char said[256];
-    bool kept = trial_ref_keep(git, exp_id) && write_run(store, exp_id, run);
+    bool kept = trial_ref_keep(git, exp_id, lineage_store_dir(store)) && write_run(store, exp_id, run);
     if (!kept) {
         snprintf(said, sizeof said, "the code of %.60s has no ref in %.120s, so git may remove it", exp_id,
                  json_string_value(json_object_get(git, "top")));

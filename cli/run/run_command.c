@@ -32,6 +32,7 @@
 #include "run/examples.h"
 #include "run/failure_evidence.h"
 #include "run/metric_files.h"
+#include "git/trial_ref.h"
 #include "run/files_beside_row.h"
 #include "run/protected_files.h"
 #include "run/provenance.h"
@@ -1341,6 +1342,7 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
                                     .prepare = prepare,
                                     .watch = watch,
                                     .output = on_output,
+                                    .pass_ids = trial_ref_pass,
                                     .beside = beside,
                                     .recorded = recorded,
                                     .alive = trial->alive,

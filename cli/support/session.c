@@ -282,6 +282,8 @@ int cli_on_store(struct cli_session *session, const struct cli_command *command,
     if (session->before_open && (status = session->before_open(session, context)) != CLI_GO_ON)
         goto done;
     status = open_patiently(session);
+    if (status == CLI_GO_ON)
+        session->screen.noise = lineage_store_config(session->store)->noise_std;
     if (status == CLI_GO_ON && session->night_keys)
         status = follow_night(session);
     if (status == CLI_GO_ON)

@@ -51,6 +51,8 @@ struct trial_request {
     /* Writes the last piece of notes about an ended trial, at most TRIAL_REMARK_MAX bytes; NULL: no such piece. */
     void (*remark)(void *context, const struct trial_results *results, const struct trial_outcome *outcome, char *out);
 
+    /* Called before the row is appended, so that it does not get an id that only a ref has (git/trial_ref.h); NULL: none. */
+    bool (*pass_ids)(struct lineage_store *store, const char *exp_id);
     void (*beside)(void *context, const char *exp_id); /* see struct lineage_append_options; NULL: none */
     /* Called when the row is in the log, before the work directory is removed; NULL: none. */
     void (*recorded)(void *context, const char *exp_id);

@@ -54,7 +54,8 @@ struct lineage_config {
     unsigned noise_seeds; /* seeds averaged per score, 0 counts as 1 */
     unsigned noise_freedom; /* degrees of freedom of a noise_std that was measured; 0: the owner has set it */
     unsigned noise_runs;    /* scores that a measured noise_std comes from; 0: noise_freedom + 1 */
-    unsigned night_trials;  /* trials of a night, for which the threshold is widened; 0: 100 */
+    unsigned night_trials;  /* trials of a night, for which the threshold is widened, as the owner says; 0: newest_night */
+    unsigned newest_night;  /* trials of the newest night, which writes it; 0: 100 */
     char second[LINEAGE_NAME_MAX]; /* metric or number column of a second score (lineage/front.h); empty: none */
     enum lineage_direction second_direction;
     double second_noise_std; /* standard deviation of the second score between seeds, 0 if unknown */
@@ -72,10 +73,13 @@ struct lineage_scatter {
  */
 LINEAGE_API struct lineage_scatter lineage_scatter_of(double *scores, size_t n);
 
+/* Trials of a night that the threshold is widened for: as the owner says, those of the newest night, or 100. */
+LINEAGE_API unsigned lineage_config_trials(const struct lineage_config *config);
+
 /*
  * What an improvement must exceed for auto_status to keep it: max(min_delta, q * noise_std * sqrt(2 / noise_seeds)), where
- * q is the quantile 1 - 0.05 / night_trials of Student's t with noise_freedom degrees of freedom, or of the normal
- * distribution if the owner has set the noise. lineage/evidence.h derives it. 0 seeds count as 1.
+ * q is the quantile 1 - 0.05 / lineage_config_trials of Student's t with noise_freedom degrees of freedom, or of the
+ * normal distribution if the owner has set the noise. lineage/evidence.h derives it. 0 seeds count as 1.
  *
  * A noise_std from a few runs gives a wide threshold. The noise cannot be larger than the scatter of all trials, to which
  * settings contribute as well: with at least ten of them, the threshold is at most the one for that scatter (or for the low
@@ -206,7 +210,11 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_store_measure_noise(st
                                                                               unsigned freedom, unsigned runs,
                                                                               struct lineage_error *err);
 
-/* Sets night_trials for this handle only, because a night knows how many trials it has. 0: as configured. */
+/* No id that this handle gives from now on is `id`, or comes before it. For ids that only something outside of the store has, such as
+ * a ref of the repository around it. Ids without a number, and a log on a server, are left alone. */
+LINEAGE_API void lineage_store_pass_id(struct lineage_store *store, const char *id);
+
+/* Sets newest_night for this handle only, because a night knows how many trials it has. 0: as configured. */
 LINEAGE_API void lineage_store_plan_trials(struct lineage_store *store, size_t trials);
 
 /* Writes the number of lineage_store_plan_trials to the settings, so that every later threshold is the one of the newest night:
@@ -220,17 +228,17 @@ LINEAGE_API const char *lineage_store_dir(const struct lineage_store *store);
 /* Files and directories of the store besides its rows. Call lineage_store_path instead of building a path, because the
  * names are defined in the library only. The file or directory need not exist yet. */
 enum lineage_place {
-    LINEAGE_PLACE_SETTINGS,    /* lineage.json */
-    LINEAGE_PLACE_TELEMETRY,   /* telemetry/, ID.json each */
-    LINEAGE_PLACE_SNAPSHOTS,   /* snapshots/, ID_SPECIALIST/ each */
+    LINEAGE_PLACE_SETTINGS, /* lineage.json */
+    LINEAGE_PLACE_TELEMETRY, /* telemetry/, ID.json each */
+    LINEAGE_PLACE_SNAPSHOTS, /* snapshots/, ID_SPECIALIST/ each */
     LINEAGE_PLACE_CHECKPOINTS, /* checkpoints/: policies of a night that later trials start from */
-    LINEAGE_PLACE_KNOWLEDGE,   /* KNOWLEDGE.md, the rendered block that a night keeps up to date */
-    LINEAGE_PLACE_RENDERED,    /* lineage_snapshots/, blocks that were shown */
-    LINEAGE_PLACE_LOGS,        /* logs/, ID.log each: the output of the command */
-    LINEAGE_PLACE_PROVENANCE,  /* provenance/, ID/ each: the code and settings that the command was run from */
-    LINEAGE_PLACE_CODE,        /* lineage_code/: files and diffs of trials, named by their digests (lineage/code.h) */
-    LINEAGE_PLACE_HELD_OUT,    /* held-out.jsonl: scores that no planner sees; only its owner may read it */
-    LINEAGE_PLACE_EXAMPLES     /* examples/, ID.jsonl each: scores of single examples */
+    LINEAGE_PLACE_KNOWLEDGE, /* KNOWLEDGE.md, the rendered block that a night keeps up to date */
+    LINEAGE_PLACE_RENDERED, /* lineage_snapshots/, blocks that were shown */
+    LINEAGE_PLACE_LOGS, /* logs/, ID.log each: the output of the command */
+    LINEAGE_PLACE_PROVENANCE, /* provenance/, ID/ each: the code and settings that the command was run from */
+    LINEAGE_PLACE_CODE, /* lineage_code/: files and diffs of trials, named by their digests (lineage/code.h) */
+    LINEAGE_PLACE_HELD_OUT, /* held-out.jsonl: scores that no planner sees; only its owner may read it */
+    LINEAGE_PLACE_EXAMPLES /* examples/, ID.jsonl each: scores of single examples */
 };
 
 /* Path of a place, beginning with the directory that was given to open, in *path (free with lineage_free). */
@@ -241,28 +249,28 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_store_path(char **path
 LINEAGE_API const char *lineage_store_metric(const struct lineage_store *store);
 
 struct lineage_append_options {
-    bool no_sync;              /* do not fdatasync */
+    bool no_sync; /* do not fdatasync */
     bool allow_missing_parent; /* for imports */
-    bool auto_status;          /* decide keep or discard from the score; trial->status is ignored */
-    bool no_mirror_sync;       /* leave the mirror out of date; the next reader updates it */
-    double min_delta;          /* with auto_status: required improvement, NAN = as configured */
-    double noise_std;          /* with auto_status: noise floor, NAN = as configured */
-    unsigned noise_seeds;      /* with auto_status: 0 = as configured */
-    unsigned noise_freedom;    /* degrees of freedom of a noise_std given here that is an estimate; 0: it is known */
-    bool once_per_night;       /* refuse a row whose notes link it to a trial of a night that has a row already
+    bool auto_status; /* decide keep or discard from the score; trial->status is ignored */
+    bool no_mirror_sync; /* leave the mirror out of date; the next reader updates it */
+    double min_delta; /* with auto_status: required improvement, NAN = as configured */
+    double noise_std; /* with auto_status: noise floor, NAN = as configured */
+    unsigned noise_seeds; /* with auto_status: 0 = as configured */
+    unsigned noise_freedom; /* degrees of freedom of a noise_std given here that is an estimate; 0: it is known */
+    bool once_per_night; /* refuse a row whose notes link it to a trial of a night that has a row already
                                   (lineage/notes.h; harness_abort rows aside) with LINEAGE_EEXIST */
-    bool unconfirmed;          /* with auto_status: a trial that would be kept is a discard whose notes say that fresh runs must
+    bool unconfirmed; /* with auto_status: a trial that would be kept is a discard whose notes say that fresh runs must
                                   confirm it; only a trial that has nothing to beat is kept */
-    const char *keep_against;  /* with status keep: keep the trial only if this trial is the best one when the row is written,
+    const char *keep_against; /* with status keep: keep the trial only if this trial is the best one when the row is written,
                                   and its score is worse; else the row is a discard. NULL: always. With auto_status: the
                                   min_delta and noise given here count against this trial; against another, those configured */
-    bool first_is_baseline;    /* with auto_status: a trial that has nothing to beat is a baseline instead of a keep */
-    const char *snapshot_dir;  /* freeze this directory if the trial is kept; NULL: none */
+    bool first_is_baseline; /* with auto_status: a trial that has nothing to beat is a baseline instead of a keep */
+    const char *snapshot_dir; /* freeze this directory if the trial is kept; NULL: none */
     /* Called after the id is chosen and before the row is written, so that the trial's files can be stored under its id
      * before the row exists. If the row is then refused, these files stay, as after a killed append. */
     void (*beside)(void *context, const char *exp_id);
     void *beside_context;
-    const char *telemetry;     /* JSON text for telemetry/ID.json (schema/telemetry.schema.json); NULL: none */
+    const char *telemetry; /* JSON text for telemetry/ID.json (schema/telemetry.schema.json); NULL: none */
     size_t telemetry_length;
 };
 

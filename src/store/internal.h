@@ -48,7 +48,7 @@ struct lineage_store {
     pid_t owner; /* the process that opened it */
     struct lineage_config config; /* direction resolved, metric as configured or overridden */
     struct config_more *more;     /* the other settings, see format/config.h */
-    unsigned configured_trials; /* night_trials as configured, while config has that of a night */
+    unsigned configured_trials; /* newest_night as configured, while config has that of a night */
     struct lineage_open_options options;
     struct log *log;
     struct mirror *mirror;

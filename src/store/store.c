@@ -75,6 +75,7 @@ static enum lineage_status compare_configs(const struct lineage_config *there, c
     enum lineage_status status = LINEAGE_OK;
     if (!all.night_trials)
         all.night_trials = there->night_trials;
+    all.newest_night = there->newest_night;
     if (!(all.noise_std > 0) && there->noise_freedom) {
         all.noise_std = there->noise_std;
         all.noise_freedom = there->noise_freedom;
@@ -395,21 +396,27 @@ enum lineage_status lineage_store_measure_noise(struct lineage_store *store, dou
     return replace_noise(store, &noise, true, err);
 }
 
+void lineage_store_pass_id(struct lineage_store *store, const char *id)
+{
+    if (!log_has_requests(store->log))
+        row_note_id(id, &store->log->next_id, &store->log->id_width);
+}
+
 void lineage_store_plan_trials(struct lineage_store *store, size_t trials)
 {
-    store->config.night_trials = trials ? (unsigned)(trials < 1000000 ? trials : 1000000) : store->configured_trials;
+    store->config.newest_night = trials ? (unsigned)(trials < 1000000 ? trials : 1000000) : store->configured_trials;
 }
 
 static enum lineage_status change_trials(struct changed_settings *settings, const void *trials, struct lineage_error *err)
 {
     (void)err;
-    settings->config.night_trials = *(const unsigned *)trials;
+    settings->config.newest_night = *(const unsigned *)trials;
     return LINEAGE_OK;
 }
 
 enum lineage_status lineage_store_keep_trials(struct lineage_store *store, struct lineage_error *err)
 {
-    const unsigned trials = store->config.night_trials;
+    const unsigned trials = store->config.newest_night;
     if (trials == store->configured_trials)
         return LINEAGE_OK;
     enum lineage_status status = change_settings(store, change_trials, &trials, err);
@@ -560,7 +567,7 @@ enum lineage_status lineage_store_open(struct lineage_store **out, const char *d
         store_notice(store, 0,
                      "lineage.json was gone from %s; it is back as this user's state directory repeats it: a %s score is better",
                      store->dir, store->config.direction == LINEAGE_HIGHER ? "higher" : "lower");
-    store->configured_trials = store->config.night_trials;
+    store->configured_trials = store->config.newest_night;
     if (status == LINEAGE_OK)
         status = mirror_open(&store->mirror, store, judge_rows_again, err);
     if (status == LINEAGE_OK && server)

@@ -79,4 +79,16 @@ END
 must_run night sweep.json -C night -q
 must_equal "baseline keep discard" "$(cut -f 2 out | tr '\n' ' ' | sed 's/ $//')"
 must_fail 2 "but the second score of one is not set" night sweep.json -C one
+# After void, a trial is judged as if the one that was as good in both scores had never been there.
+must_run init void --direction lower --second mem:lower
+for row in '1.3 13.4' '2.49 8.5' '2.44 11.6' '2.08 9.1' '2.44 10.3'; do
+    must_run append -C void --status auto --core-metric "${row% *}" --measured "mem=${row#* }"
+done
+must_run show -C void 004 --format json
+must_equal discard "$(json status)"
+must_have out 'dominated by 003'
+run void -C void 003 --reason test
+must_exit 0
+must_run query -C void --status keep --format tsv
+must_equal '000 001 002 004' "$(sed 1d out | cut -f 1 | tr '\n' ' ' | sed 's/ $//')"
 finish

@@ -62,6 +62,11 @@ gone() # best and verify name what is gone, and its id is refused
     "$LINEAGE" append -C "$store" --exp-id 002 --status discard >/dev/null 2>&1
     echo "$said $found $?"
 }
+taken() # an id that only a ref has is refused, too
+{
+    "$LINEAGE" append -C "$store" --exp-id 009 --status discard >/dev/null 2>&1
+    echo $?
+}
 code() # the code of the last trial, from its ref and in a diff
 {
     "$LINEAGE" diff -C "$store" 000 002 2>/dev/null | grep -c '^[-+][31]$'
@@ -110,6 +115,17 @@ inside|next|003: 000 001 002 003|git add -A; git commit -qm all; git reset -q --
 inside|next|003: 000 001 002 003|git rebase -q --onto HEAD~2 HEAD~1
 inside|next|003: 000 001 002 003|rm -rf runs
 inside|next|003: 000 001 002 003|cd ..; mv p q; cd q
+inside|next|003: 003|rm -rf runs "$XDG_STATE_HOME"; "$LINEAGE" init runs --direction lower
+inside|next|003: 003|git clone -q . ../../other; cd ../../other; git fetch -q ../w/p 'refs/lineage/*:refs/lineage/*'; "$LINEAGE" init runs --direction lower
+inside|next|010: 000 001 002 010|git update-ref refs/lineage/009 HEAD
+outside|next|010: 000 001 002 010|git update-ref refs/lineage/009.2 HEAD
+outside|next|000: 000|"$LINEAGE" init ../two --direction lower; rm -rf ../S; store=../two
+outside|next|003: 003|rm -rf ../S "$XDG_STATE_HOME"; "$LINEAGE" init ../S --direction lower
+outside|next|003: 003|git clone -q . ../../other; cd ../../other; git fetch -q ../w/p 'refs/lineage/*:refs/lineage/*'; store=../two; "$LINEAGE" init ../two --direction lower
+inside|next|001: 000 001|"$LINEAGE" init two --direction lower; trial two; store=two
+inside|next|001: 000 001|"$LINEAGE" init two --direction lower; trial two; cd ..; mv p q; cd q; store=two
+inside|next|003: 000 003|"$LINEAGE" init two --direction lower; trial two; rm -rf runs; store=two
+inside|taken|2|git update-ref refs/lineage/009 HEAD
 inside|next|003: 000 001 002 003|cd ..; cp -r p ../other; cd ../other
 outside|next|003: 000 001 002 003|git reset -q --hard HEAD~2; git clean -qfdx
 outside|next|003: 000 001 002 003|git worktree add -q ../wt; cd ../wt
@@ -146,6 +162,11 @@ inside|void|000 001 002|cp -r . ../../other; (cd ../../other; "$LINEAGE" void -C
 inside|void|000 001 002|cp -r runs ../../other; store=../../other
 outside|void|000 002|git worktree add -q ../wt; cd ../wt
 outside|refs|3|git init -q ../../other/p; (cd ../../other/p; git commit -q --allow-empty -m o); cp -r ../S ../../other/S; store=../../other/S
+outside|refs|3|cd ..; mv p q; git init -q p; cd q
+outside|again|0 1.0|cd ..; mv p q; git init -q p; cd q
+outside|void|000 002|cd ..; mv p q; git init -q p; cd q
+outside|void|000|mv ../S ../S2; (cd ..; "$LINEAGE" void -C S2 002 --reason x); store=../S2
+inside|void|000 001 002|git clone -q . ../../other; cp -r runs ../../other; (cd ../../other; "$LINEAGE" refs -C runs --remove --all); store=/tmp/none
 outside|void|000 001 002|git init -q ../../other/p; (cd ../../other/p; git commit -q --allow-empty -m o); cp -r ../S ../../other/S; store=../../other/S
 outside|code|2 1|git init -q ../../other/p; (cd ../../other/p; git commit -q --allow-empty -m o); cp -r ../S ../../other/S; store=../../other/S
 outside|code|2 1|git clone -q --mirror . ../../other; git -C ../../other fetch -q "$PWD" 'refs/lineage/*:refs/lineage/*'; git clone -q ../../other ../../other/c; cd ../../other/c; git fetch -q .. 'refs/lineage/*:refs/lineage/*'; rm -rf ../../w/p; store=../../w/S
@@ -217,6 +238,25 @@ must_equal '001 0.1 0.2
 003 0.2 0.4' "$(sed 1d out | cut -f 1-3 | tr '\t' ' ')" 'changes against the value in force'
 run knobs -C ../chain --format tsv
 must_equal 'LR 0.2 MOMENTUM 0.9' "$(sed 1d out | cut -f 1,2 | tr '\t\n' '  ' | sed 's/ $//')"
+# compare takes values from the code and from parents, as well as from rows.
+must_run append -C ../chain --status discard --core-metric 3 --parent 000 --param seed=1
+must_run append -C ../chain --status discard --core-metric 2 --parent 001 --param seed=1
+run compare -C ../chain --by LR --format tsv
+must_equal 'LR=0.1 1 LR=0.2 1' "$(sed 1d out | cut -f 1,2 | grep ' *[1-9]$' | tr '\t\n' '  ' | sed 's/ $//')" 'inherited values are variants'
+git init -q ../lr && (cd ../lr && printf 'LR = 0.1\nprint("METRIC loss", LR)\n' >t.py && git add . && git commit -qm one)
+must_run init ../lr-store --direction lower
+for lr in 0.1 0.2; do
+    sed -i "s/^LR.*/LR = $lr/" ../lr/t.py
+    for seed in 1 2; do
+        (cd ../lr && "$LINEAGE" run -C ../lr-store -q -m loss -p seed=$seed -- sh -c 'sed -n "s/LR = /METRIC loss=/p" t.py' >/dev/null 2>&1)
+    done
+done
+run compare -C ../lr-store --by LR --format tsv
+must_equal 'LR=0.1 2 0.1 LR=0.2 2 0.2' "$(sed 1d out | cut -f 1-3 | tr '\t\n' '  ' | sed 's/ $//')" 'values in the code are variants'
+run compare -C ../lr-store LR=0.2 LR=0.1 --format tsv
+must_equal 'LR=0.2 LR=0.1' "$(sed 1d out | cut -f 1 | tr '\n' ' ' | sed 's/ $//')"
+run query -C ../lr-store -p seed=1:2 -p LR=0.1 --format tsv
+must_equal '000 001' "$(sed 1d out | cut -f 1 | sort | tr '\n' ' ' | sed 's/ $//')" 'a declared parameter beside a value in the code'
 # An id that telemetry has is not given by hand either.
 mkdir -p ../chain/telemetry && echo '{"steps": [{"step": 0}]}' >../chain/telemetry/052.json
 must_fail 2 "exp_id '052' is that of a trial without a row" append -C ../chain --exp-id 052 --status discard
@@ -260,7 +300,7 @@ rm -rf runs
 must_fail 2 'lineage restore -C runs' init runs --direction lower
 must_fail 2 'was a store of 1 trial, gone' best -C runs
 must_run init runs --direction lower --anew
-must_equal 000 "$(trial runs)"
+must_equal 001 "$(trial runs)" 'refs/lineage/000 has the code of a trial of the earlier store'
 
 # ---- what the state directory repeats goes away as the guide says ----
 HOME=$scratch/home

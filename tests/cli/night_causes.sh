@@ -256,7 +256,7 @@ must_run append -C n --status crash --alpha 0.9 --notes 'failed after step 2 of 
 must_run append -C n --status discard --core-metric 0.5 --alpha 0.9 --gamma 0.5 --param opt=adam
 run tried -C n --alpha 0.9 --gamma 1.0
 must_exit 1
-must_have err 'nearest: 001 has alpha=0.9, not gamma=1.0; crash: failed after step 2 of 9: ValueError: loss is nan (train.py:7)'
+must_have err 'nearest: 001 has alpha=0.9, not gamma=1; crash: failed after step 2 of 9: ValueError: loss is nan (train.py:7)'
 must_equal 3 "$(grep -c nearest err)"
 run tried -C n --alpha 0.9 --param opt=adam --gamma 0.7
 must_exit 1

@@ -169,6 +169,16 @@ must_equal '024 10 open yes' "$(json 1.exp_id) $(json 1.runs) $(json 1.evidence)
 must_run compare -C trainer --runs --format json
 must_equal 5 "$(keeps trainer)" "confirmed trials"
 must_equal '025 029' "$(json 0.exp_id) $(json 0.kept_as)"
+# What the owner says about nights stays.
+must_run init owner --direction lower --night-trials 50
+cat >owner.json <<'EOF'
+{"name": "one", "direction": "lower", "metrics": ["loss"], "grid": {"x": [0, 1]},
+ "command": "awk -v s={seed} -v x={x} 'BEGIN { srand(s * 7 + x); rand(); print \"loss: \" 1 + x + rand() }'"}
+EOF
+run night owner.json -C owner -q
+must_exit 0
+must_equal 50 "$(json night_trials owner/lineage.json)"
+must_have owner/KNOWLEDGE.md '50 trials a night'
 # The threshold is one figure: in KNOWLEDGE.md, render, the report, MCP and the note of the next row, after a night of four trials.
 cat >one.json <<'EOF'
 {"name": "one", "direction": "lower", "metrics": ["loss"], "grid": {"x": [0, 1, 2, 3]},
@@ -176,7 +186,7 @@ cat >one.json <<'EOF'
 EOF
 run night one.json -C one -q
 must_exit 0
-must_have one/lineage.json '"night_trials": 4'
+must_have one/lineage.json '"newest_night": 4'
 needed=$(sed -n 's/.*beats the best by more than \([0-9.]*\).*/\1/p' one/KNOWLEDGE.md)
 must_run render -C one
 must_have out "by more than $needed "

@@ -86,13 +86,13 @@ must_lack err 'did you mean'
 # ---- sweep ----
 
 must_run sweep random_page_cost --format tsv
-must_equal '1.1 2|8.0 1|' "$(sed 1d out | cut -f1,2 | tr '\t\n' ' |')"
+must_equal '1.1 2|8 1|' "$(sed 1d out | cut -f1,2 | tr '\t\n' ' |')"
 must_run sweep random_page_cost
 must_have out 'random_page_cost: 4 trials state it'
 must_have out '4 trials without random_page_cost'
 must_run sweep random_page_cost work_mem --format json
 must_equal '4 4 2' "$(json cells.#) $(json source.random_page_cost.stated) $(json source.work_mem.stated)"
-must_equal '1.1 64.0 2' "$(json cells.0.random_page_cost) $(json cells.0.work_mem) $(json cells.0.trials)"
+must_equal '1.1 64 2' "$(json cells.0.random_page_cost) $(json cells.0.work_mem) $(json cells.0.trials)"
 run sweep random_page
 must_exit 2
 must_have err "no column or parameter 'random_page'"
@@ -222,7 +222,7 @@ inherits() # STORE
     must_run sweep -C "$1" LR MOMENTUM --format tsv
     must_equal '0.2 0.9 1 1.0 002' "$(sed 1d out | cut -f 1-5 | tr '\t' ' ')"
     must_run sweep -C "$1" LR HIDDEN --format tsv
-    must_equal '0.1 64.0 000|0.2 64.0 001|' "$(sed 1d out | cut -f 1,2,5 | tr '\t\n' ' |')"
+    must_equal '0.1 64 000|0.2 64 001|' "$(sed 1d out | cut -f 1,2,5 | tr '\t\n' ' |')"
     must_run render -C "$1"
     must_have out '**parameters**: HIDDEN=64, LR=0.2, MOMENTUM=0.9'
     must_have out '| 001 | keep | 2 | `LR 0.1 → 0.2` |'

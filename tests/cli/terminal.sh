@@ -105,7 +105,7 @@ must_have out 2026-05-12T20:30:00Z
 on_terminal 80 100 query --color never
 must_equal 1 "$(grep -E '^00[0-26]|^005' out | awk '{ match($0, /[0-9]+\.[0-9]+/); print index(substr($0, RSTART), ".") + RSTART }' |
     sort -u | wc -l)" "columns of the decimal point"
-must_have out 9.12346
+must_have out 9.123457
 for columns in 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44; do
     on_terminal $columns 100 chain 002 --color never
     must_fit $columns
@@ -148,7 +148,7 @@ must_have out "${esc}[48;5;191;38;5;16m"
 must_have out "${esc}[48;5;54;38;5;231m"
 on_terminal 80 100 sweep alpha gamma --format table
 must_have out 'best_id'
-must_have out 'untried (1): alpha=0.1 gamma=1.0'
+must_have out 'untried (1): alpha=0.1 gamma=1'
 on_terminal 80 100 sweep optimizer alpha --direction lower
 must_have out 'a⟨U+20'
 

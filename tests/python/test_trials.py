@@ -31,7 +31,7 @@ def left(store):
 
 
 def run_command(*words):
-    return subprocess.run([LINEAGE, *words], capture_output=True, text=True, check=False)
+    return subprocess.run([LINEAGE, *words], capture_output=True, text=True, check=False, cwd="/")  # outside of a repository
 
 
 # ---- at the beginning ----

@@ -142,6 +142,7 @@ class _Config(ctypes.Structure):
         ("direction", ctypes.c_int), ("metric", ctypes.c_char * _NAME_MAX), ("metric_label", ctypes.c_char * _NAME_MAX),
         ("min_delta", ctypes.c_double), ("noise_std", ctypes.c_double), ("noise_seeds", ctypes.c_uint),
         ("noise_freedom", ctypes.c_uint), ("noise_runs", ctypes.c_uint), ("night_trials", ctypes.c_uint),
+        ("newest_night", ctypes.c_uint),
         ("second", ctypes.c_char * _NAME_MAX), ("second_direction", ctypes.c_int), ("second_noise_std", ctypes.c_double),
     ]  # fmt: skip
 

@@ -200,7 +200,7 @@ static enum lineage_status compare_with_best(struct appending *a, struct lineage
         else if (!keep)
             status = note_reason(a, verdict_reason(reason, difference, threshold(a), higher), err);
         if (dominated_by)
-            snprintf(reason, sizeof reason, "dominated by %.80s", dominated_by);
+            snprintf(reason, sizeof reason, VERDICT_DOMINATED "%.80s", dominated_by);
         else if (for_both)
             snprintf(reason, sizeof reason, "on the front with %s", a->store->config.second);
         if (status == LINEAGE_OK && (dominated_by || for_both))

@@ -6,6 +6,7 @@
 #include "judge_again.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ struct walk {
     double threshold, best;
     char *best_id;      /* NULL: nothing is kept yet */
     bool moved;         /* the best trial was void once, or has got another label */
+    bool relabelled;    /* with a second score: a label has changed, so that later trials have others on the front */
     bool void_baseline; /* the first kept trial takes the place of a baseline */
 };
 
@@ -39,23 +41,36 @@ static bool is_by_rule(const struct lineage_trial *row, bool *unconfirmed)
                                           : strncmp(row->job_name, "trial-", 6) == 0;
 }
 
-/* Whether the trial that the row was compared with is not kept any more. */
+/* Whether the trial with this id, which was kept, is not kept any more. */
+static enum lineage_status is_lost(struct walk *w, const char *id, bool *lost, struct lineage_error *err)
+{
+    struct lineage_trial kept = {0};
+    int64_t seq;
+    *lost = false;
+    if (!id[0])
+        return LINEAGE_OK;
+    enum lineage_status status = mirror_is_moved(w->store->mirror, id_bare(id), lost, err);
+    if (status == LINEAGE_OK && *lost)
+        status = mirror_find(w->store->mirror, id, &seq, err);
+    if (status == LINEAGE_OK && *lost)
+        status = mirror_load(w->store->mirror, seq, &kept, err);
+    *lost = *lost && status == LINEAGE_OK && !lineage_label_is_kept(kept.status);
+    lineage_trial_release(&kept);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+/* Whether a trial that the row was compared with is not kept any more: the best, or the one that was as good in both scores. */
 static enum lineage_status lost_its_baseline(struct walk *w, const struct lineage_trial *row, bool *lost,
                                              struct lineage_error *err)
 {
-    struct lineage_trial baseline = {0};
-    int64_t seq;
-    *lost = false;
-    if (!row->baseline_exp[0])
-        return LINEAGE_OK;
-    enum lineage_status status = mirror_is_moved(w->store->mirror, id_bare(row->baseline_exp), lost, err);
-    if (status == LINEAGE_OK && *lost)
-        status = mirror_find(w->store->mirror, row->baseline_exp, &seq, err);
-    if (status == LINEAGE_OK && *lost)
-        status = mirror_load(w->store->mirror, seq, &baseline, err);
-    *lost = *lost && status == LINEAGE_OK && !lineage_label_is_kept(baseline.status);
-    lineage_trial_release(&baseline);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    char id[LINEAGE_NAME_MAX];
+    const char *dominated = strstr(row->notes, VERDICT_DOMINATED);
+    enum lineage_status status = is_lost(w, row->baseline_exp, lost, err);
+    if (status != LINEAGE_OK || *lost || !dominated)
+        return status;
+    dominated += strlen(VERDICT_DOMINATED);
+    snprintf(id, sizeof id, "%.*s", (int)strcspn(dominated, ";"), dominated);
+    return is_lost(w, id, lost, err);
 }
 
 static enum lineage_label label_of(const struct walk *w, const struct lineage_trial *row, double difference, bool unconfirmed)
@@ -74,10 +89,13 @@ static enum lineage_status judge_row(struct walk *w, struct lineage_trial *row, 
     bool unconfirmed, lost;
     const bool by_rule = is_by_rule(row, &unconfirmed), compared = row->baseline_exp[0] && row->delta_vs_best.present;
     enum lineage_status status = lost_its_baseline(w, row, &lost, err);
-    if (status != LINEAGE_OK || !(lost || (w->moved && by_rule && strcmp(id_bare(w->best_id), id_bare(row->baseline_exp)) != 0)))
+    if (status != LINEAGE_OK || !(lost || (w->relabelled && by_rule) ||
+                                  (w->moved && by_rule && strcmp(id_bare(w->best_id), id_bare(row->baseline_exp)) != 0)))
         return status;
     const double difference = w->best_id ? verdict_difference(row->score.value, w->best) : 0;
+    const enum lineage_label was = row->status;
     row->status = by_rule ? label_of(w, row, difference, unconfirmed) : row->status;
+    w->relabelled = w->relabelled || (w->store->config.second[0] && row->status != was);
     row->delta_vs_best = (struct lineage_number){compared && w->best_id, difference};
     row->baseline_exp = w->best_id ? w->best_id : row->status == LINEAGE_BASELINE ? row->exp_id : "";
     return mirror_judge_row(w->store->mirror, row, err);

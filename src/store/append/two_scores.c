@@ -61,7 +61,7 @@ bool two_scores_keep(const char **dominated_by, const struct two_scores *scores,
                      const struct lineage_trial *trial, double threshold)
 {
     const struct lineage_config of_second = {
-        .noise_std = config->second_noise_std, .noise_seeds = config->noise_seeds, .night_trials = config->night_trials};
+        .noise_std = config->second_noise_std, .noise_seeds = config->noise_seeds, .night_trials = lineage_config_trials(config)};
     const double other = lineage_threshold(&of_second, NULL);
     struct lineage_number second;
     *dominated_by = NULL;

@@ -14,6 +14,7 @@ bool verdict_is_keep(double difference, double threshold, bool higher);
 
 /* How the two reasons begin; judge_again.c knows the rows that were judged by them. */
 #define VERDICT_DISCARDED "discarded: "
+#define VERDICT_DOMINATED "dominated by " /* behind either of them; with a second score */
 
 /*
  * Writes the reason for a discard as it appears in the row's notes: "discarded: +0.0068, needs more than 0.0566", and

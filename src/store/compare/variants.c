@@ -18,6 +18,7 @@
 
 #include "../internal.h"
 #include "../questions/questions.h"
+#include "../settings/ask_settings.h"
 
 /* More than anybody types, and well below SQLite's limits for the resulting statement. */
 enum { MAX_CONDITIONS = 64, NAME_SIZE = 128 + LINEAGE_PARAM_QUOTED_MAX };
@@ -225,7 +226,7 @@ static struct group *group_by_value(struct comparing *c, const char *by, const s
             return &c->groups[i];
     }
     snprintf(name, sizeof name, "%.80s=%s", by,
-             param->text ? lineage_param_text_format(quoted, param->text) : lineage_number_format(number, param->value));
+             param->text ? lineage_param_text_format(quoted, param->text) : lineage_setting_format(number, param->value));
     struct group *g = new_group(c, name, err);
     if (!g)
         return NULL;
@@ -247,6 +248,83 @@ static struct group *group_by_specialist(struct comparing *c, const struct linea
     return new_group(c, trial->specialist, err);
 }
 
+/* ---- what trials have beyond their rows ---- */
+
+/* Returns the next piece up to a comma outside quotes, NULL at the end; *rest moves past the comma. */
+static char *next_piece(char **rest)
+{
+    char *piece = *rest, *end = piece;
+    bool quoted = false;
+    if (!piece)
+        return NULL;
+    for (; *end && (quoted || *end != ','); end++)
+        quoted = quoted != (*end == '\'');
+    *rest = *end ? end + 1 : NULL;
+    *end = '\0';
+    return *piece ? piece : next_piece(rest);
+}
+
+/* Names of parameters that the question is about: `by`, and those of variants such as `lr=0.1,seed=1`. */
+static enum lineage_status find_beyond(struct comparing *c, struct lineage_error *err)
+{
+    const struct lineage_compare_options *o = c->options;
+    const char *names[LINEAGE_SETTINGS_NAMES];
+    size_t n = 0;
+    if (o->by && strcmp(o->by, "specialist") != 0)
+        names[n++] = lineage_param_canonical(o->by);
+    for (size_t i = 0; i <= o->n_variants; i++) {
+        const char *text = i < o->n_variants ? o->variants[i] : o->baseline;
+        char *rest = text && !o->by ? arena_text(c->arena, text, strlen(text)) : NULL;
+        for (char *piece; n < LINEAGE_SETTINGS_NAMES && (piece = next_piece(&rest));) {
+            char *equals = strchr(piece, '=');
+            if (equals) {
+                *equals = '\0';
+                names[n++] = lineage_param_canonical(piece);
+            }
+        }
+    }
+    return n ? settings_beyond_rows(&c->beyond, c->store, names, n, err) : LINEAGE_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct lineage_param *)a)->name, ((const struct lineage_param *)b)->name);
+}
+
+/* Adds to the trial's parameters, which stay sorted, what it has beyond its row. */
+static bool complete(struct comparing *c, struct lineage_trial *trial)
+{
+    const size_t room = trial->n_params + c->beyond.n;
+    struct lineage_param *all = room > c->room ? realloc(c->in_force, room * sizeof *all) : c->in_force;
+    if (!all)
+        return !room;
+    c->in_force = all;
+    c->room = room > c->room ? room : c->room;
+    memcpy(all, trial->params, trial->n_params * sizeof *all);
+    size_t n = trial->n_params;
+    for (size_t i = 0; i < c->beyond.n; i++) {
+        const struct lineage_setting *setting = lineage_settings_get(&c->beyond, trial->seq, i, 0);
+        const char *name = c->beyond.names[i].name;
+        if (setting && !lineage_trial_find_param(trial, name))
+            all[n++] = (struct lineage_param){.name = name,
+                                              .value = setting->value.present ? setting->value.value : NAN,
+                                              .text = setting->value.present ? NULL : setting->text};
+        trial->params = all;
+        trial->n_params = n;
+    }
+    qsort(all, n, sizeof *all, by_name);
+    return true;
+}
+
+/* The condition of a variant, for a trial that is complete. */
+static bool has_value(const struct lineage_trial *trial, const struct lineage_condition *condition)
+{
+    const struct lineage_param *param = lineage_trial_find_param(trial, condition->name);
+    if (!param || !condition->n_texts)
+        return param && !param->text && param->value == condition->range.low.value;
+    return param->text && strcmp(param->text, condition->texts[0]) == 0;
+}
+
 /* Adds every trial of the cursor to `fixed`, or to the group of its value of `by`. */
 static enum lineage_status add_found(struct comparing *c, const struct lineage_query *query, struct group *fixed, const char *by,
                                      struct lineage_error *err)
@@ -254,11 +332,20 @@ static enum lineage_status add_found(struct comparing *c, const struct lineage_q
     struct lineage_cursor *cursor;
     struct lineage_trial trial;
     struct lineage_error why = {0};
-    enum lineage_status status = lineage_query_open(&cursor, c->store, query, err);
+    struct lineage_query all = *query;
+    all.n_conditions = c->beyond.n ? c->options->n_conditions : query->n_conditions;
+    enum lineage_status status = lineage_query_open(&cursor, c->store, &all, err);
     if (status != LINEAGE_OK)
         return status;
     cursor_load_outcomes(cursor);
     while (status == LINEAGE_OK && (status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK) {
+        size_t i = all.n_conditions;
+        if (c->beyond.n && !complete(c, &trial))
+            status = store_no_memory(err);
+        while (i < query->n_conditions && (by || has_value(&trial, &query->conditions[i])))
+            i++;
+        if (i < query->n_conditions || status != LINEAGE_OK)
+            continue;
         struct group *g = fixed ? fixed : by ? group_by_value(c, by, &trial, &why) : group_by_specialist(c, &trial, &why);
         if (g)
             status = add_trial(c, g, &trial, err);
@@ -379,20 +466,6 @@ static enum lineage_status take_text(struct comparing *c, struct lineage_conditi
         return store_no_memory(err);
     *condition = (struct lineage_condition){.name = name, .texts = texts, .n_texts = 1};
     return LINEAGE_OK;
-}
-
-/* Returns the next piece up to a comma outside quotes, NULL at the end; *rest moves past the comma. */
-static char *next_piece(char **rest)
-{
-    char *piece = *rest, *end = piece;
-    bool quoted = false;
-    if (!piece)
-        return NULL;
-    for (; *end && (quoted || *end != ','); end++)
-        quoted = quoted != (*end == '\'');
-    *rest = *end ? end + 1 : NULL;
-    *end = '\0';
-    return *piece ? piece : next_piece(rest);
 }
 
 /* Reads NAME=VALUE as a condition; a piece without `=` is a specialist. `named` remembers what distinguishes the
@@ -532,6 +605,8 @@ enum lineage_status variants_collect(struct comparing *c, struct lineage_error *
     if (o->n_conditions > MAX_CONDITIONS)
         return store_fail(err, LINEAGE_ELIMIT, "more than %d conditions", MAX_CONDITIONS);
     enum lineage_status status = split_over(c, err);
+    if (status == LINEAGE_OK && !c->factor)
+        status = find_beyond(c, err);
     if (status == LINEAGE_OK)
         status = c->factor ? collect_by_code(c, err) : o->n_variants ? collect_given(c, err) : collect_by(c, err);
     if (status == LINEAGE_OK && c->n < 2)
@@ -550,4 +625,6 @@ void variants_release(struct comparing *c)
     for (size_t i = 0; c->groups && i < c->n; i++)
         free(c->groups[i].seen);
     free(c->groups);
+    free(c->in_force);
+    lineage_settings_release(&c->beyond);
 }

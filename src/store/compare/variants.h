@@ -4,6 +4,7 @@
 #pragma once
 
 #include <lineage/compare.h>
+#include <lineage/settings.h>
 
 #include "code_factor.h"
 
@@ -35,6 +36,9 @@ struct comparing {
     struct code_factor *factor; /* a change of code that distinguishes the variants; NULL: none */
     const char **named; /* parameters that distinguish the variants, so they are not listed as confounded */
     size_t n_named;
+    struct lineage_settings beyond; /* values that trials have from parents or by their code; empty: rows show all */
+    struct lineage_param *in_force; /* room for a trial's parameters and those */
+    size_t room;
     struct group *groups; /* [LINEAGE_COMPARE_MAX_VARIANTS], the baseline first */
     size_t n;
 };

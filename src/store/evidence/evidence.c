@@ -481,7 +481,7 @@ static enum lineage_status load(struct lineage_evidence *evidence, struct lineag
     evidence->n = c->n;
     evidence->memory = c;
     evidence->rule = (struct lineage_evidence_rule){.min_delta = config->min_delta,
-                                                    .trials = rule && rule->trials ? rule->trials : config->night_trials,
+                                                    .trials = rule && rule->trials ? rule->trials : lineage_config_trials(config),
                                                     .runs_max = rule ? rule->runs_max : 0,
                                                     .higher = config->direction == LINEAGE_HIGHER};
     if (status == LINEAGE_OK)

@@ -15,10 +15,25 @@
 #include "../fail.h"
 #include "json_text.h"
 
-static const char *const keys[] = {
-    "direction",    "metric", "metric_label",     "min_delta",        "noise_std", "noise_seeds",  "noise_freedom",  "noise_runs",
-    "night_trials", "second", "second_direction", "second_noise_std", "knobs",     "secret_files", "harmless_names", "score",
-    "log",          NULL};
+static const char *const keys[] = {"direction",
+                                   "metric",
+                                   "metric_label",
+                                   "min_delta",
+                                   "noise_std",
+                                   "noise_seeds",
+                                   "noise_freedom",
+                                   "noise_runs",
+                                   "night_trials",
+                                   "second",
+                                   "second_direction",
+                                   "second_noise_std",
+                                   "knobs",
+                                   "secret_files",
+                                   "harmless_names",
+                                   "score",
+                                   "log",
+                                   "newest_night",
+                                   NULL};
 
 static bool is_known(const char *key)
 {
@@ -144,7 +159,8 @@ static const struct {
 } counts[] = {{"noise_seeds", offsetof(struct lineage_config, noise_seeds)},
               {"noise_freedom", offsetof(struct lineage_config, noise_freedom)},
               {"noise_runs", offsetof(struct lineage_config, noise_runs)},
-              {"night_trials", offsetof(struct lineage_config, night_trials)}};
+              {"night_trials", offsetof(struct lineage_config, night_trials)},
+              {"newest_night", offsetof(struct lineage_config, newest_night)}};
 enum { N_COUNTS = sizeof counts / sizeof *counts };
 
 static unsigned *count_of(struct lineage_config *config, size_t i)
@@ -256,11 +272,12 @@ enum lineage_status config_parse(struct lineage_config *config, struct config_mo
         if (status != LINEAGE_OK)
             break;
         if (!is_known(key))
-            status = store_fail(err, LINEAGE_ECORRUPT,
-                                "lineage.json: unknown key '%.40s'; known are direction, metric, metric_label, "
-                                "min_delta, noise_std, noise_seeds, noise_freedom, noise_runs, night_trials, second, "
-                                "second_direction, second_noise_std, knobs, secret_files, harmless_names, score, log",
-                                key);
+            status =
+                store_fail(err, LINEAGE_ECORRUPT,
+                           "lineage.json: unknown key '%.40s'; known are direction, metric, metric_label, "
+                           "min_delta, noise_std, noise_seeds, noise_freedom, noise_runs, night_trials, newest_night, second, "
+                           "second_direction, second_noise_std, knobs, secret_files, harmless_names, score, log",
+                           key);
         else
             status = is_more(key) ? read_more(more, key, value, err) : read_key(config, key, value, err);
     }

@@ -146,8 +146,9 @@ static enum lineage_status apply_row(struct mirror *mirror, int64_t by, struct l
 int64_t void_rows_settings(const struct mirror *mirror)
 {
     const struct lineage_config *c = &mirror->store->config;
-    const double values[] = {c->direction,   c->min_delta,    c->noise_std,        c->noise_freedom,
-                             c->noise_seeds, c->night_trials, c->second_noise_std, c->second_direction};
+    const double values[] = {c->direction,        c->min_delta,       c->noise_std,
+                             c->noise_freedom,    c->noise_seeds,     lineage_config_trials(c),
+                             c->second_noise_std, c->second_direction};
     XXH64_hash_t digest = XXH3_64bits_withSeed(values, sizeof values, XXH3_64bits(c->second, strlen(c->second)));
     return digest ? (int64_t)digest : 1;
 }

@@ -40,7 +40,7 @@ static enum lineage_status take_settings(struct report_load *load, struct lineag
     report->noise_std = config->noise_std;
     report->noise_seeds = config->noise_seeds ? config->noise_seeds : 1;
     report->margin = lineage_hypothesis_margin(config);
-    report->night_trials = config->night_trials ? config->night_trials : LINEAGE_NIGHT_TRIALS;
+    report->night_trials = lineage_config_trials(config);
     lineage_noise_of_config(&report->noise, config);
     report->second = config->second;
     report->claim = report->stopped = "";

@@ -116,6 +116,39 @@ static enum lineage_status list_open(struct open_names *open, struct lineage_sto
     return status;
 }
 
+struct beyond {
+    struct lineage_store *store;
+    struct named_question named;
+    struct open_names open;
+    bool may; /* a trial may have what its row does not show */
+};
+
+static enum lineage_status ask_beyond(void *question, struct lineage_error *err)
+{
+    struct beyond *b = question;
+    b->open.n = 0;
+    enum lineage_status status = mirror_sync(b->store->mirror, err);
+    if (status == LINEAGE_OK)
+        status = list_open(&b->open, b->store, &b->named, err);
+    return status == LINEAGE_OK ? mirror_may_inherit(b->store->mirror, &b->may, err) : status;
+}
+
+enum lineage_status settings_beyond_rows(struct lineage_settings *found, struct lineage_store *store, const char *const *names,
+                                         size_t n, struct lineage_error *err)
+{
+    struct beyond b = {.store = store, .named = {.names = names, .n = n}, .open = {.names = calloc(n + 1, sizeof *b.open.names)}};
+    struct lineage_ideas *ideas = NULL;
+    *found = (struct lineage_settings){0};
+    enum lineage_status status = b.open.names ? mirror_ask(store->mirror, ask_beyond, &b, err) : store_no_memory(err);
+    if (status == LINEAGE_OK && (b.may || (b.open.n && !has_no_changes(store))))
+        status = lineage_ideas_load(&ideas, store, err);
+    if (status == LINEAGE_OK && ideas)
+        status = lineage_settings_find(found, ideas, names, n, err);
+    lineage_ideas_release(ideas);
+    free(b.open.names);
+    return status;
+}
+
 /* ---- asking ---- */
 
 struct filled {
@@ -134,7 +167,7 @@ static enum lineage_status ask_filled(void *question, struct lineage_error *err)
         status = mirror_open_to_write(store->mirror, err);
     if (status == LINEAGE_OK)
         status = f->params ? mirror_inherited_fill(store->mirror, f->params, f->n_params, err)
-                           : mirror_settings_fill(store->mirror, &store->settings->found, err);
+                           : mirror_settings_fill(store->mirror, &store->settings->found, f->named->names, f->named->n, err);
     if (status == LINEAGE_OK) {
         store->settings_on = true;
         status = f->named->ask(f->named->question, err);

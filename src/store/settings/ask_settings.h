@@ -25,14 +25,19 @@ enum lineage_status ask_settings(struct lineage_store *store, const struct named
 enum lineage_status ask_settings_of_query(struct lineage_store *store, const struct lineage_query *query, mirror_question_fn *ask,
                                           void *question, struct lineage_error *err);
 
+/* Finds the settings of all trials by these names, if rows alone do not show them: if the log has parents, or if texts and programs
+ * change them. Else *found is empty. Release it with lineage_settings_release. */
+enum lineage_status settings_beyond_rows(struct lineage_settings *found, struct lineage_store *store, const char *const *names,
+                                         size_t n, struct lineage_error *err);
+
 /*
  * Settings in words for one question: fill puts the values into a temporary table, where the questions of questions.h
  * find these names until drop is called. The values are those of trials that gave a value to at least one of the
- * settings (lineage/settings.h), and those of trials that declare a parameter of that name. Set store->settings_on in
+ * names [n] of the question (lineage/settings.h), and those of trials that declare a parameter of that name. Set store->settings_on in
  * between.
  */
-enum lineage_status mirror_settings_fill(struct mirror *mirror, const struct lineage_settings *settings,
-                                         struct lineage_error *err);
+enum lineage_status mirror_settings_fill(struct mirror *mirror, const struct lineage_settings *settings, const char *const *names,
+                                         size_t n, struct lineage_error *err);
 void mirror_settings_drop(struct mirror *mirror);
 
 /* Whether a trial may inherit a parameter from its parent: the log has parents, and not all trials declare the same

@@ -39,6 +39,23 @@ static bool gave_any(const struct lineage_settings *settings, uint64_t seq)
     return any;
 }
 
+/* Writes the seq of each trial that declares the name to from[seq * step]. */
+static enum lineage_status mark_declared(struct mirror *mirror, uint32_t *from, size_t step, uint64_t last, const char *name,
+                                         struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, "SELECT seq FROM param_rows WHERE key = ?1", err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_text(stmt, 1, lineage_param_canonical(name), -1, SQLITE_STATIC);
+    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+        int64_t seq = sqlite3_column_int64(stmt, 0);
+        if (seq > 0 && (uint64_t)seq <= last)
+            from[(size_t)seq * step] = (uint32_t)seq;
+    }
+    return mirror_end_rows(stmt, status);
+}
+
 /* Adds the values that trials declare. */
 static enum lineage_status add_declared(struct mirror *mirror, const char *name, struct lineage_error *err)
 {
@@ -55,16 +72,23 @@ static enum lineage_status add_declared(struct mirror *mirror, const char *name,
 }
 
 /* Seqs are counted from 1, and the provisional row may add one more. */
-static enum lineage_status add_all(struct mirror *mirror, const struct lineage_settings *settings, struct lineage_error *err)
+static enum lineage_status add_all(struct mirror *mirror, const struct lineage_settings *settings, const char *const *names,
+                                   size_t n, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     uint64_t last = mirror_position(mirror)->rows + 1;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, insert_sql, err);
+    uint32_t *gave = calloc(last + 1, sizeof *gave);
+    enum lineage_status status = gave ? LINEAGE_OK : store_no_memory(err);
+    for (size_t i = 0; i < n && n > settings->n && status == LINEAGE_OK; i++) /* parameters that are named beside the settings */
+        status = mark_declared(mirror, gave, 1, last, names[i], err);
+    if (status == LINEAGE_OK)
+        status = mirror_prepare(mirror, &stmt, insert_sql, err);
     for (uint64_t seq = 1; seq <= last && status == LINEAGE_OK; seq++)
-        for (size_t i = 0; gave_any(settings, seq) && i < settings->n && status == LINEAGE_OK; i++)
+        for (size_t i = 0; (gave[seq] || gave_any(settings, seq)) && i < settings->n && status == LINEAGE_OK; i++)
             status = add_values(mirror, stmt, settings, seq, i, err);
     for (size_t i = 0; i < settings->n && status == LINEAGE_OK; i++)
         status = add_declared(mirror, settings->names[i].name, err);
+    free(gave);
     return status;
 }
 
@@ -72,9 +96,9 @@ static enum lineage_status add_all(struct mirror *mirror, const struct lineage_s
 
 struct inheriting {
     struct mirror *mirror;
-    uint64_t last;     /* the largest seq */
+    uint64_t last; /* the largest seq */
     uint32_t *parents; /* [last + 1] seqs; 0: none */
-    uint32_t *from;    /* [last + 1][n] the trial that declared the value in force; 0: none */
+    uint32_t *from; /* [last + 1][n] the trial that declared the value in force; 0: none */
 };
 
 /* Only earlier rows count as parents, so each walk up ends. */
@@ -89,21 +113,6 @@ static enum lineage_status read_parents(struct inheriting *in, struct lineage_er
         int64_t seq = sqlite3_column_int64(stmt, 0);
         if (seq > 0 && (uint64_t)seq <= in->last)
             in->parents[seq] = (uint32_t)sqlite3_column_int64(stmt, 1);
-    }
-    return mirror_end_rows(stmt, status);
-}
-
-static enum lineage_status mark_declared(struct inheriting *in, const char *name, size_t at, size_t n, struct lineage_error *err)
-{
-    sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(in->mirror, &stmt, "SELECT seq FROM param_rows WHERE key = ?1", err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_text(stmt, 1, lineage_param_canonical(name), -1, SQLITE_STATIC);
-    while ((status = mirror_step(in->mirror, stmt, err)) == LINEAGE_OK) {
-        int64_t seq = sqlite3_column_int64(stmt, 0);
-        if (seq > 0 && (uint64_t)seq <= in->last)
-            in->from[(size_t)seq * n + at] = (uint32_t)seq;
     }
     return mirror_end_rows(stmt, status);
 }
@@ -153,7 +162,7 @@ static enum lineage_status add_inherited(struct mirror *mirror, const char *cons
     for (size_t i = 0; i < n && status == LINEAGE_OK; i++)
         status = add_declared(mirror, names[i], err);
     for (size_t i = 0; i < n && status == LINEAGE_OK; i++)
-        status = mark_declared(&in, names[i], i, n, err);
+        status = mark_declared(mirror, in.from + i, n, in.last, names[i], err);
     if (status == LINEAGE_OK)
         status = inherit_all(&in, names, n, err);
     free(in.parents);
@@ -202,13 +211,13 @@ static enum lineage_status end_table(struct mirror *mirror, enum lineage_status 
 }
 
 /* One transaction, because each would cost more than its row. */
-enum lineage_status mirror_settings_fill(struct mirror *mirror, const struct lineage_settings *settings,
-                                         struct lineage_error *err)
+enum lineage_status mirror_settings_fill(struct mirror *mirror, const struct lineage_settings *settings, const char *const *names,
+                                         size_t n, struct lineage_error *err)
 {
     enum lineage_status status = begin_table(mirror, err);
     if (status != LINEAGE_OK)
         return status;
-    return end_table(mirror, add_all(mirror, settings, err), err);
+    return end_table(mirror, add_all(mirror, settings, names, n, err), err);
 }
 
 enum lineage_status mirror_inherited_fill(struct mirror *mirror, const char *const *names, size_t n, struct lineage_error *err)

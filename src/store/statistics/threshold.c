@@ -31,9 +31,14 @@ struct lineage_scatter lineage_scatter_of(double *scores, size_t n)
     return (struct lineage_scatter){1.4826 * median_of(scores, n), n};
 }
 
+unsigned lineage_config_trials(const struct lineage_config *config)
+{
+    return config->night_trials ? config->night_trials : config->newest_night ? config->newest_night : LINEAGE_NIGHT_TRIALS;
+}
+
 double lineage_threshold(const struct lineage_config *config, const struct lineage_scatter *scatter)
 {
-    const double tail = LINEAGE_FALSE_KEEPS / (config->night_trials ? config->night_trials : LINEAGE_NIGHT_TRIALS);
+    const double tail = LINEAGE_FALSE_KEEPS / lineage_config_trials(config);
     struct lineage_noise noise;
     if (config->noise_std <= 0)
         return config->min_delta;
