@@ -64,23 +64,6 @@ static int open_below(int dir_fd, const char *path)
     return fd;
 }
 
-/* Reads a regular file of at most `max` bytes to the end of out. Returns false if there is none. */
-static bool read_file(struct buf *out, int dir_fd, const char *name, size_t max)
-{
-    struct stat st;
-    int fd = fs_open(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
-    bool good = fd >= 0 && fs_stat_open(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size <= max &&
-                buf_reserve(out, (size_t)st.st_size);
-    ssize_t n = good ? fs_read_at(fd, out->data + out->length, (size_t)st.st_size, 0) : -1;
-    if (n >= 0) {
-        out->length += (size_t)n;
-        out->data[out->length] = '\0';
-    }
-    if (fd >= 0)
-        fs_close(fd);
-    return n >= 0;
-}
-
 /* Opens what is there. Nothing of it is required, and links are not followed. */
 static void program_open(struct program *program, struct lineage_store *store, const struct lineage_trial *trial)
 {
@@ -106,7 +89,7 @@ static void program_open(struct program *program, struct lineage_store *store, c
         return;
     program->provenance_fd = fs_open(places, trial->exp_id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     fs_close(places);
-    if (program->provenance_fd >= 0 && read_file(&text, program->provenance_fd, "run.json", RUN_MAX))
+    if (program->provenance_fd >= 0 && read_regular(&text, program->provenance_fd, "run.json", RUN_MAX))
         program->failed =
             json_text_parse(&program->run, "run.json", LINEAGE_EINVAL, text.data, text.length, 0, &ignored) == LINEAGE_ENOMEM ||
             program->failed;
@@ -355,8 +338,8 @@ static void compare_diffs(struct collecting *c, const struct program *from, cons
     struct collecting before = {0}, after = {0};
     struct buf old = {0}, new = {0};
     for (size_t i = 0; i < 2; i++) {
-        read_file(&old, from->provenance_fd, names[i], DIFF_MAX);
-        read_file(&new, to->provenance_fd, names[i], DIFF_MAX);
+        read_regular(&old, from->provenance_fd, names[i], DIFF_MAX);
+        read_regular(&new, to->provenance_fd, names[i], DIFF_MAX);
     }
     bool same = old.length == new.length && (!old.length || memcmp(old.data, new.data, old.length) == 0);
     if (!same && !old.failed && !new.failed) {
@@ -388,7 +371,7 @@ static bool read_parent_diff(struct collecting *c, const struct program *from, c
     struct buf diff = {0};
     if (!change || !*from->exp_id || strcmp(id_bare(program_against(to)), id_bare(from->exp_id)) != 0)
         return false;
-    bool there = read_file(&diff, to->provenance_fd, "parent.diff", DIFF_MAX);
+    bool there = read_regular(&diff, to->provenance_fd, "parent.diff", DIFF_MAX);
     if (there)
         collect_diff(c, diff.data, diff.length);
     c->failed = c->failed || diff.failed;
