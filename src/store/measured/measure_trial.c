@@ -241,7 +241,7 @@ struct diff_line {
     uint64_t hash, file; /* hashes: of file, sign and text; of the file's name */
     const char *name;
     size_t name_length;
-    bool added;
+    bool added, old; /* old: of the first diff */
 };
 
 struct diff_lines {
@@ -249,15 +249,9 @@ struct diff_lines {
     size_t n, capacity;
 };
 
-static int by_hash(const void *a, const void *b)
+static bool split_diff(struct diff_lines *lines, const struct buf *diff, bool old)
 {
-    const struct diff_line *x = a, *y = b;
-    return (x->hash > y->hash) - (x->hash < y->hash);
-}
-
-static bool split_diff(struct diff_lines *lines, const struct buf *diff)
-{
-    struct diff_line at = {0};
+    struct diff_line at = {.old = old};
     for (const char *line = diff->data, *end = diff->data + diff->length, *next; line < end; line = next) {
         const char *stop = memchr(line, '\n', (size_t)(end - line));
         size_t n = stop ? (size_t)(stop - line) : (size_t)(end - line);
@@ -277,52 +271,42 @@ static bool split_diff(struct diff_lines *lines, const struct buf *diff)
         at.added = line[0] == '+';
         lines->items[lines->n++] = at;
     }
-    if (lines->n)
-        qsort(lines->items, lines->n, sizeof *lines->items, by_hash);
     return true;
 }
 
-static int by_file(const void *a, const void *b)
+static int by_file_and_line(const void *a, const void *b)
 {
     const struct diff_line *x = a, *y = b;
-    return (x->file > y->file) - (x->file < y->file);
+    if (x->file != y->file)
+        return x->file < y->file ? -1 : 1;
+    return (x->hash > y->hash) - (x->hash < y->hash);
 }
 
 /* Counts the lines that one diff has and the other has not. A line that only the old diff added is removed now. */
 static void collect_diff_lines(struct collecting *c, const struct buf *from, const struct buf *to)
 {
-    struct diff_lines old = {0}, new = {0}, other = {0};
-    bool ok = split_diff(&old, from) && split_diff(&new, to);
-    other.items = ok ? malloc((old.n + new.n + 1) * sizeof *other.items) : NULL;
-    ok = other.items != NULL;
-    for (size_t i = 0, k = 0; ok && (i < old.n || k < new.n);) {
-        if (k == new.n || (i < old.n && old.items[i].hash < new.items[k].hash)) {
-            other.items[other.n] = old.items[i++];
-            other.items[other.n].added = !other.items[other.n].added;
-            other.n++;
-        } else if (i == old.n || new.items[k].hash < old.items[i].hash)
-            other.items[other.n++] = new.items[k++];
-        else
-            i++, k++;
-    }
-    if (ok && other.n)
-        qsort(other.items, other.n, sizeof *other.items, by_file);
-    for (size_t i = 0; ok && i < other.n;) {
-        const struct diff_line *first = &other.items[i];
+    struct diff_lines lines = {0};
+    bool ok = split_diff(&lines, from, true) && split_diff(&lines, to, false);
+    if (ok && lines.n)
+        qsort(lines.items, lines.n, sizeof *lines.items, by_file_and_line);
+    for (size_t i = 0; ok && i < lines.n;) {
+        const struct diff_line *first = &lines.items[i];
         size_t added = 0, removed = 0;
-        for (; i < other.n && other.items[i].file == first->file; i++) {
-            added += other.items[i].added;
-            removed += !other.items[i].added;
+        while (i < lines.n && lines.items[i].file == first->file) {
+            const struct diff_line *line = &lines.items[i];
+            size_t old = 0, new = 0;
+            for (; i < lines.n && lines.items[i].hash == line->hash; i++)
+                *(lines.items[i].old ? &old : &new) += 1;
+            const size_t more = old > new ? old - new : new - old;
+            *(line->added == (new > old) ? &added : &removed) += more;
         }
-        const char *name = arena_text(&c->arena, first->name, first->name_length);
-        if (name)
-            collect_code(c, name, NULL, added, removed, LINEAGE_LINES_COUNTED);
+        const char *name = added || removed ? arena_text(&c->arena, first->name, first->name_length) : "";
         ok = name != NULL;
+        if (name && *name)
+            collect_code(c, name, NULL, added, removed, LINEAGE_LINES_COUNTED);
     }
     c->failed = c->failed || !ok;
-    free(old.items);
-    free(new.items);
-    free(other.items);
+    free(lines.items);
 }
 
 static void release(struct collecting *c)
