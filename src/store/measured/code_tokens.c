@@ -290,3 +290,29 @@ bool code_among(const struct code_tokens *tokens, size_t at, const char *list)
     memcpy(word + 1 + t->length, " ", 2);
     return strstr(list, word);
 }
+
+size_t code_close(const struct code_tokens *tokens, size_t open, size_t to)
+{
+    size_t depth = 0;
+    for (size_t i = open; i < to; i++) {
+        const int bracket = code_bracket(tokens, i);
+        if (bracket > 0)
+            depth++;
+        else if (bracket < 0 && --depth == 0)
+            return i;
+    }
+    return to;
+}
+
+size_t code_find(const struct code_tokens *tokens, size_t from, size_t to, const char *op, bool last)
+{
+    size_t depth = 0, found = to;
+    for (size_t i = from; i < to && (last || found == to); i++) {
+        const int bracket = code_bracket(tokens, i);
+        if (depth == 0 && !bracket && tokens->items[i].kind == CODE_OP && code_is(tokens, i, op))
+            found = i;
+        depth += bracket > 0;
+        depth -= bracket < 0 && depth > 0;
+    }
+    return found;
+}

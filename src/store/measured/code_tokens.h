@@ -55,6 +55,20 @@ static inline bool code_op(const struct code_tokens *tokens, size_t at, char op)
     return t->kind == CODE_OP && t->length == 1 && tokens->text[t->at] == op;
 }
 
+/* The token that closes the bracket at `open`; `to` if there is none before it. */
+size_t code_close(const struct code_tokens *tokens, size_t open, size_t to);
+
+/* The first token in [from, to) that is the operator `op` outside of brackets, `to` if there is none. With `last`, the last one. */
+size_t code_find(const struct code_tokens *tokens, size_t from, size_t to, const char *op, bool last);
+
+/* Whether the token opens or closes a bracket: 1 or -1, else 0. */
+static inline int code_bracket(const struct code_tokens *tokens, size_t at)
+{
+    const struct code_token *t = &tokens->items[at];
+    const char c = tokens->text[t->at];
+    return t->kind != CODE_OP || t->length != 1 ? 0 : is_opening(c) ? 1 : is_closing(c) ? -1 : 0;
+}
+
 /* The contents of a CODE_STRING, without quotes. */
 static inline const char *code_string(const struct code_tokens *tokens, size_t at, size_t *length)
 {

@@ -40,6 +40,9 @@ enum lineage_status collect_finish(struct collecting *c, struct lineage_measured
 
 /* ---- the two sources of files ---- */
 
+/* Reads a regular file of at most `max` bytes to the end of out, following no link. Returns false if there is none. */
+bool read_regular(struct buf *out, int dir_fd, const char *name, size_t max);
+
 /* Compares two directories, which stay open. A side that does not exist is -1. */
 void collect_trees(struct collecting *c, int from_fd, int to_fd);
 

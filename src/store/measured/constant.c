@@ -219,46 +219,6 @@ static bool read_arithmetic(struct constant *value, const struct code_tokens *to
 
 /* ---- lists and calls ---- */
 
-static bool opens(const struct code_tokens *tokens, size_t at)
-{
-    const struct code_token *t = &tokens->items[at];
-    return t->kind == CODE_OP && t->length == 1 && is_opening(tokens->text[t->at]);
-}
-
-static bool closes(const struct code_tokens *tokens, size_t at)
-{
-    const struct code_token *t = &tokens->items[at];
-    return t->kind == CODE_OP && t->length == 1 && is_closing(tokens->text[t->at]);
-}
-
-/* The first token in [from, to) that is `op` outside of brackets; `to` if there is none. */
-static size_t find(const struct code_tokens *tokens, size_t from, size_t to, char op)
-{
-    size_t depth = 0;
-    for (size_t i = from; i < to; i++) {
-        if (depth == 0 && code_op(tokens, i, op))
-            return i;
-        if (opens(tokens, i))
-            depth++;
-        else if (closes(tokens, i))
-            depth -= depth > 0;
-    }
-    return to;
-}
-
-/* The token that closes the bracket at `open`; `to` if there is none. */
-static size_t find_close(const struct code_tokens *tokens, size_t open, size_t to)
-{
-    size_t depth = 0;
-    for (size_t i = open; i < to; i++) {
-        if (opens(tokens, i))
-            depth++;
-        else if (closes(tokens, i) && --depth == 0)
-            return i;
-    }
-    return to;
-}
-
 static bool read(struct constant *value, const struct code_tokens *tokens, size_t from, size_t to, unsigned depth);
 
 static bool read_list(struct constant *value, const struct code_tokens *tokens, size_t from, size_t to, char open, unsigned depth)
@@ -268,7 +228,7 @@ static bool read_list(struct constant *value, const struct code_tokens *tokens, 
     text[length++] = open;
     for (size_t at = from; at < to; n++) {
         struct constant part;
-        size_t end = find(tokens, at, to, ',');
+        size_t end = code_find(tokens, at, to, ",", false);
         if (n == ELEMENTS_MAX || !read(&part, tokens, at, end, depth + 1) || length + part.length + 4 >= sizeof text)
             return false;
         if (n) {
@@ -290,7 +250,7 @@ static bool read_call(struct constant *value, const struct code_tokens *tokens, 
     size_t positional = 0, second = 0, second_end = 0;
     bool first_is_text = false;
     for (size_t at = from; at < to;) {
-        size_t end = find(tokens, at, to, ',');
+        size_t end = code_find(tokens, at, to, ",", false);
         bool named = end > at + 2 && tokens->items[at].kind == CODE_NAME && code_op(tokens, at + 1, '=');
         if (named && code_is(tokens, at, "default"))
             return read(value, tokens, at + 2, end, depth + 1);
@@ -305,9 +265,9 @@ static bool read_call(struct constant *value, const struct code_tokens *tokens, 
     if (positional == 2 && first_is_text)
         return read(value, tokens, second, second_end, depth + 1);
     if (positional >= 1 && code_among(tokens, name, " Option Argument Field field "))
-        return read(value, tokens, from, find(tokens, from, to, ','), depth + 1);
+        return read(value, tokens, from, code_find(tokens, from, to, ",", false), depth + 1);
     return positional == 1 && code_among(tokens, name, " int float str bool tuple list Path Decimal Fraction tensor ") &&
-           read(value, tokens, from, find(tokens, from, to, ','), depth + 1);
+           read(value, tokens, from, code_find(tokens, from, to, ",", false), depth + 1);
 }
 
 /* The value of an entry of a configuration: a list, or the text as it is written, on one line. */
@@ -317,8 +277,8 @@ static bool read_entry(struct constant *value, const struct code_tokens *tokens,
     const char *text = tokens->text + first->at;
     if (to - from == 1 && first->kind == CODE_STRING)
         return constant_of_token(value, tokens, from);
-    if (opens(tokens, from))
-        return *text == '[' && find_close(tokens, from, to) == to - 1 && read_list(value, tokens, from + 1, to - 1, '[', depth);
+    if (code_bracket(tokens, from) > 0)
+        return *text == '[' && code_close(tokens, from, to) == to - 1 && read_list(value, tokens, from + 1, to - 1, '[', depth);
     return last->line == first->line && constant_of_word(value, text, last->at + last->length - first->at);
 }
 
@@ -333,13 +293,13 @@ static bool read(struct constant *value, const struct code_tokens *tokens, size_
         return constant_of_token(value, tokens, from);
     if (read_arithmetic(value, tokens, from, to))
         return true;
-    bool bracket = opens(tokens, from) && find_close(tokens, from, to) == to - 1;
+    bool bracket = code_bracket(tokens, from) > 0 && code_close(tokens, from, to) == to - 1;
     char open = tokens->text[tokens->items[from].at];
-    if (bracket && open == '(' && find(tokens, from + 1, to - 1, ',') == to - 1)
+    if (bracket && open == '(' && code_find(tokens, from + 1, to - 1, ",", false) == to - 1)
         return read(value, tokens, from + 1, to - 1, depth + 1);
     if (bracket)
         return read_list(value, tokens, from + 1, to - 1, open, depth);
-    if (find(tokens, from, to, ',') != to)
+    if (code_find(tokens, from, to, ",", false) != to)
         return tokens->language == LANGUAGE_PYTHON && read_list(value, tokens, from, to, '(', depth);
     if (to - from > 2 && code_is(tokens, to - 2, "or"))
         return read(value, tokens, to - 1, to, depth + 1);
@@ -348,7 +308,7 @@ static bool read(struct constant *value, const struct code_tokens *tokens, size_
            (code_op(tokens, name + 1, '.') || code_is(tokens, name + 1, "::")))
         name += 2;
     if (name + 1 < to && tokens->items[name].kind == CODE_NAME && code_op(tokens, name + 1, '(') &&
-        find_close(tokens, name + 1, to) == to - 1)
+        code_close(tokens, name + 1, to) == to - 1)
         return read_call(value, tokens, name, name + 2, to - 1, depth);
     return false;
 }

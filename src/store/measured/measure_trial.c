@@ -64,23 +64,6 @@ static int open_below(int dir_fd, const char *path)
     return fd;
 }
 
-/* Reads a regular file of at most `max` bytes to the end of out. Returns false if there is none. */
-static bool read_file(struct buf *out, int dir_fd, const char *name, size_t max)
-{
-    struct stat st;
-    int fd = fs_open(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
-    bool good = fd >= 0 && fs_stat_open(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size <= max &&
-                buf_reserve(out, (size_t)st.st_size);
-    ssize_t n = good ? fs_read_at(fd, out->data + out->length, (size_t)st.st_size, 0) : -1;
-    if (n >= 0) {
-        out->length += (size_t)n;
-        out->data[out->length] = '\0';
-    }
-    if (fd >= 0)
-        fs_close(fd);
-    return n >= 0;
-}
-
 /* Opens what is there. Nothing of it is required, and links are not followed. */
 static void program_open(struct program *program, struct lineage_store *store, const struct lineage_trial *trial)
 {
@@ -106,7 +89,7 @@ static void program_open(struct program *program, struct lineage_store *store, c
         return;
     program->provenance_fd = fs_open(places, trial->exp_id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     fs_close(places);
-    if (program->provenance_fd >= 0 && read_file(&text, program->provenance_fd, "run.json", RUN_MAX))
+    if (program->provenance_fd >= 0 && read_regular(&text, program->provenance_fd, "run.json", RUN_MAX))
         program->failed =
             json_text_parse(&program->run, "run.json", LINEAGE_EINVAL, text.data, text.length, 0, &ignored) == LINEAGE_ENOMEM ||
             program->failed;
@@ -258,7 +241,7 @@ struct diff_line {
     uint64_t hash, file; /* hashes: of file, sign and text; of the file's name */
     const char *name;
     size_t name_length;
-    bool added;
+    bool added, old; /* old: of the first diff */
 };
 
 struct diff_lines {
@@ -266,15 +249,9 @@ struct diff_lines {
     size_t n, capacity;
 };
 
-static int by_hash(const void *a, const void *b)
+static bool split_diff(struct diff_lines *lines, const struct buf *diff, bool old)
 {
-    const struct diff_line *x = a, *y = b;
-    return (x->hash > y->hash) - (x->hash < y->hash);
-}
-
-static bool split_diff(struct diff_lines *lines, const struct buf *diff)
-{
-    struct diff_line at = {0};
+    struct diff_line at = {.old = old};
     for (const char *line = diff->data, *end = diff->data + diff->length, *next; line < end; line = next) {
         const char *stop = memchr(line, '\n', (size_t)(end - line));
         size_t n = stop ? (size_t)(stop - line) : (size_t)(end - line);
@@ -294,52 +271,42 @@ static bool split_diff(struct diff_lines *lines, const struct buf *diff)
         at.added = line[0] == '+';
         lines->items[lines->n++] = at;
     }
-    if (lines->n)
-        qsort(lines->items, lines->n, sizeof *lines->items, by_hash);
     return true;
 }
 
-static int by_file(const void *a, const void *b)
+static int by_file_and_line(const void *a, const void *b)
 {
     const struct diff_line *x = a, *y = b;
-    return (x->file > y->file) - (x->file < y->file);
+    if (x->file != y->file)
+        return x->file < y->file ? -1 : 1;
+    return (x->hash > y->hash) - (x->hash < y->hash);
 }
 
 /* Counts the lines that one diff has and the other has not. A line that only the old diff added is removed now. */
 static void collect_diff_lines(struct collecting *c, const struct buf *from, const struct buf *to)
 {
-    struct diff_lines old = {0}, new = {0}, other = {0};
-    bool ok = split_diff(&old, from) && split_diff(&new, to);
-    other.items = ok ? malloc((old.n + new.n + 1) * sizeof *other.items) : NULL;
-    ok = other.items != NULL;
-    for (size_t i = 0, k = 0; ok && (i < old.n || k < new.n);) {
-        if (k == new.n || (i < old.n && old.items[i].hash < new.items[k].hash)) {
-            other.items[other.n] = old.items[i++];
-            other.items[other.n].added = !other.items[other.n].added;
-            other.n++;
-        } else if (i == old.n || new.items[k].hash < old.items[i].hash)
-            other.items[other.n++] = new.items[k++];
-        else
-            i++, k++;
-    }
-    if (ok && other.n)
-        qsort(other.items, other.n, sizeof *other.items, by_file);
-    for (size_t i = 0; ok && i < other.n;) {
-        const struct diff_line *first = &other.items[i];
+    struct diff_lines lines = {0};
+    bool ok = split_diff(&lines, from, true) && split_diff(&lines, to, false);
+    if (ok && lines.n)
+        qsort(lines.items, lines.n, sizeof *lines.items, by_file_and_line);
+    for (size_t i = 0; ok && i < lines.n;) {
+        const struct diff_line *first = &lines.items[i];
         size_t added = 0, removed = 0;
-        for (; i < other.n && other.items[i].file == first->file; i++) {
-            added += other.items[i].added;
-            removed += !other.items[i].added;
+        while (i < lines.n && lines.items[i].file == first->file) {
+            const struct diff_line *line = &lines.items[i];
+            size_t old = 0, new = 0;
+            for (; i < lines.n && lines.items[i].hash == line->hash; i++)
+                *(lines.items[i].old ? &old : &new) += 1;
+            const size_t more = old > new ? old - new : new - old;
+            *(line->added == (new > old) ? &added : &removed) += more;
         }
-        const char *name = arena_text(&c->arena, first->name, first->name_length);
-        if (name)
-            collect_code(c, name, NULL, added, removed, LINEAGE_LINES_COUNTED);
+        const char *name = added || removed ? arena_text(&c->arena, first->name, first->name_length) : "";
         ok = name != NULL;
+        if (name && *name)
+            collect_code(c, name, NULL, added, removed, LINEAGE_LINES_COUNTED);
     }
     c->failed = c->failed || !ok;
-    free(old.items);
-    free(new.items);
-    free(other.items);
+    free(lines.items);
 }
 
 static void release(struct collecting *c)
@@ -355,8 +322,8 @@ static void compare_diffs(struct collecting *c, const struct program *from, cons
     struct collecting before = {0}, after = {0};
     struct buf old = {0}, new = {0};
     for (size_t i = 0; i < 2; i++) {
-        read_file(&old, from->provenance_fd, names[i], DIFF_MAX);
-        read_file(&new, to->provenance_fd, names[i], DIFF_MAX);
+        read_regular(&old, from->provenance_fd, names[i], DIFF_MAX);
+        read_regular(&new, to->provenance_fd, names[i], DIFF_MAX);
     }
     bool same = old.length == new.length && (!old.length || memcmp(old.data, new.data, old.length) == 0);
     if (!same && !old.failed && !new.failed) {
@@ -388,7 +355,7 @@ static bool read_parent_diff(struct collecting *c, const struct program *from, c
     struct buf diff = {0};
     if (!change || !*from->exp_id || strcmp(id_bare(program_against(to)), id_bare(from->exp_id)) != 0)
         return false;
-    bool there = read_file(&diff, to->provenance_fd, "parent.diff", DIFF_MAX);
+    bool there = read_regular(&diff, to->provenance_fd, "parent.diff", DIFF_MAX);
     if (there)
         collect_diff(c, diff.data, diff.length);
     c->failed = c->failed || diff.failed;

@@ -59,39 +59,6 @@ static void open_scope(struct program *p, size_t name, uint32_t indent, bool fun
     enter(p, line);
 }
 
-static size_t find_close(const struct code_tokens *t, size_t open, size_t to)
-{
-    size_t depth = 0;
-    for (size_t i = open; i < to; i++) {
-        if (code_op(t, i, '(') || code_op(t, i, '[') || code_op(t, i, '{'))
-            depth++;
-        else if ((code_op(t, i, ')') || code_op(t, i, ']') || code_op(t, i, '}')) && --depth == 0)
-            return i;
-    }
-    return to;
-}
-
-/* The first `op` outside of brackets in [from, to), or to. With `last`, the last one. */
-static size_t find_outside(const struct code_tokens *t, size_t from, size_t to, const char *op, bool last)
-{
-    size_t depth = 0, found = to;
-    for (size_t i = from; i < to; i++) {
-        if (t->items[i].kind != CODE_OP)
-            continue;
-        char c = t->text[t->items[i].at];
-        if (t->items[i].length == 1 && is_opening(c))
-            depth++;
-        else if (t->items[i].length == 1 && is_closing(c))
-            depth -= depth > 0;
-        else if (depth == 0 && code_is(t, i, op)) {
-            found = i;
-            if (!last)
-                break;
-        }
-    }
-    return found;
-}
-
 /* ---- Python ---- */
 
 /* Whether a new value at this place is a new setting. A variable of a function is not, nor is a value that holds only
@@ -108,14 +75,14 @@ static bool read_pairs(struct program *p, size_t from, size_t equals, size_t to)
 {
     const struct code_tokens *t = &p->r.tokens;
     size_t names = 0, values = 0;
-    for (size_t i = from; i < equals; i = find_outside(t, i, equals, ",", false) + 1)
+    for (size_t i = from; i < equals; i = code_find(t, i, equals, ",", false) + 1)
         names++;
-    for (size_t i = equals + 1; i < to; i = find_outside(t, i, to, ",", false) + 1)
+    for (size_t i = equals + 1; i < to; i = code_find(t, i, to, ",", false) + 1)
         values++;
     if (names < 2 || names != values)
         return false;
     for (size_t name = from, value = equals + 1; name < equals && value < to;) {
-        size_t name_end = find_outside(t, name, equals, ",", false), value_end = find_outside(t, value, to, ",", false);
+        size_t name_end = code_find(t, name, equals, ",", false), value_end = code_find(t, value, to, ",", false);
         struct target target = {.name = ""};
         bool named = target_of(&target, &p->r, name, name_end);
         target.setting = is_setting(p, &target, name, name_end);
@@ -135,7 +102,7 @@ static void read_simple(struct program *p, size_t from, size_t to)
     /* In a part of a file, an argument or entry on a line of its own ends with a comma. */
     if (to > from + 1 && code_op(t, to - 1, ','))
         to--;
-    size_t equals = find_outside(t, from, to, "=", true);
+    size_t equals = code_find(t, from, to, "=", true);
     if (equals == to) {
         for (size_t i = from; i < to && equals == to; i++)
             if (t->items[i].kind == CODE_OP && t->items[i].length >= 2 &&
@@ -155,12 +122,12 @@ static void read_simple(struct program *p, size_t from, size_t to)
             expression_read(&p->r, from, to, &target);
         return;
     }
-    size_t before = find_outside(t, from, equals, "=", true);
+    size_t before = code_find(t, from, equals, "=", true);
     if (before + 1 < equals) /* a = b = 3 */
         from = before + 1;
     if (read_pairs(p, from, equals, to))
         return;
-    size_t colon = find_outside(t, from, equals, ":", false), end = colon < equals ? colon : equals;
+    size_t colon = code_find(t, from, equals, ":", false), end = colon < equals ? colon : equals;
     if (!target_of(&target, &p->r, from, end))
         target = (struct target){.name = ""};
     target.setting = is_setting(p, &target, from, end);
@@ -180,11 +147,11 @@ static void read_definition(struct program *p, size_t keyword, size_t to, uint32
     open_scope(p, name, indent, function, false, t->items[name].line);
     size_t open = name + 1, close = open;
     if (open < to && code_op(t, open, '(')) {
-        close = find_close(t, open, to);
+        close = code_close(t, open, to);
         if (function)
             parameters_read(&p->r, open + 1, close);
     }
-    size_t colon = close < to ? find_outside(t, close + 1 < to ? close + 1 : to, to, ":", false) : to;
+    size_t colon = close < to ? code_find(t, close + 1 < to ? close + 1 : to, to, ":", false) : to;
     if (colon + 1 < to)
         read_python(p, colon + 1, to);
 }
@@ -195,7 +162,7 @@ static void read_python(struct program *p, size_t from, size_t to)
     const struct code_tokens *t = &p->r.tokens;
     struct target none = {.name = ""};
     while (from < to && code_among(t, from, " if elif while with for else try except finally match case ")) {
-        size_t colon = find_outside(t, from, to, ":", false), value = from + 1;
+        size_t colon = code_find(t, from, to, ":", false), value = from + 1;
         struct target target = none;
         if (colon == to)
             break;
@@ -296,7 +263,7 @@ static void read_part(struct program *p, size_t from, size_t to)
 {
     const struct code_tokens *t = &p->r.tokens;
     struct target target = {.name = "", .setting = !p->r.in_function};
-    size_t equals = find_outside(t, from, to, "=", false), name_end = from, depth = 0;
+    size_t equals = code_find(t, from, to, "=", false), name_end = from, depth = 0;
     for (size_t i = from; i < equals; i++) {
         if (depth == 0 && t->items[i].kind == CODE_NAME)
             name_end = i + 1;
@@ -321,7 +288,7 @@ static void read_part(struct program *p, size_t from, size_t to)
 static void read_parts(struct program *p, size_t from, size_t to, const char *separator)
 {
     for (size_t end; from < to; from = end + 1) {
-        end = find_outside(&p->r.tokens, from, to, separator, false);
+        end = code_find(&p->r.tokens, from, to, separator, false);
         if (from < end)
             read_part(p, from, end);
     }
@@ -339,7 +306,7 @@ static void read_c(struct program *p, size_t from, size_t to)
         result = code_is(t, from++, "return");
         if (!header || from >= to || !code_op(t, from, '('))
             continue;
-        size_t close = find_close(t, from, to);
+        size_t close = code_close(t, from, to);
         read_parts(p, from + 1, close, ";"); /* for (int i = 0; i < 10; i++) */
         from = close + 1;
     }

@@ -87,33 +87,38 @@ static void list_directory(struct trees *t, int dir_fd, struct listing *list)
         qsort(list->items, list->n, sizeof *list->items, by_name);
 }
 
+bool read_regular(struct buf *out, int dir_fd, const char *name, size_t max)
+{
+    struct stat st;
+    int fd = fs_open(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+    bool good = fd >= 0 && fs_stat_open(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size <= max &&
+                buf_reserve(out, (size_t)st.st_size);
+    ssize_t n = good ? fs_read_at(fd, out->data + out->length, (size_t)st.st_size, 0) : -1;
+    if (n >= 0) {
+        out->length += (size_t)n;
+        out->data[out->length] = '\0';
+    }
+    if (fd >= 0)
+        fs_close(fd);
+    return n >= 0;
+}
+
 /* Reads a file into a new buffer. Returns NULL, with *length 0, if it cannot be read or a limit is reached. */
 static char *read_text(struct trees *t, int side, int dir_fd, const char *name, size_t *length)
 {
-    struct stat st;
-    char *text = NULL;
-    int fd = fs_open(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
-    *length = 0;
-    bool good = fd >= 0 && fs_stat_open(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size <= LINEAGE_MEASURED_FILE;
-    bool within =
-        good && t->files[side] < LINEAGE_MEASURED_FILES && (size_t)st.st_size <= LINEAGE_MEASURED_BYTES - t->bytes[side];
-    if (within) {
-        text = malloc((size_t)st.st_size + 1);
-        t->c->failed = t->c->failed || !text;
-        ssize_t n = text ? fs_read_at(fd, text, (size_t)st.st_size, 0) : -1;
-        if (n < 0) {
-            free(text);
-            text = NULL;
-        } else
-            *length = (size_t)n;
-        t->files[side]++;
-        t->bytes[side] += *length;
-    }
-    if (!text)
-        t->c->incomplete = true;
-    if (fd >= 0)
-        fs_close(fd);
-    return text;
+    struct buf out = {0};
+    const size_t left = LINEAGE_MEASURED_BYTES - t->bytes[side];
+    bool within = t->files[side] < LINEAGE_MEASURED_FILES &&
+                  read_regular(&out, dir_fd, name, left < LINEAGE_MEASURED_FILE ? left : LINEAGE_MEASURED_FILE);
+    t->c->failed = t->c->failed || out.failed;
+    t->c->incomplete = t->c->incomplete || !within;
+    *length = out.length;
+    t->files[side] += within;
+    t->bytes[side] += out.length;
+    if (within)
+        return out.data;
+    buf_release(&out);
+    return NULL;
 }
 
 static void keep_lone(struct trees *t, const char *path, char *text, size_t length, bool to)
