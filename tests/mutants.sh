@@ -28,12 +28,12 @@ while IFS='|' read -r file text fault first; do
     fi
     TEXT=$text FAULT=$fault perl -pe 's/\Q$ENV{TEXT}\E/$ENV{FAULT}/' "$here/$file" >"$work/src/$file"
     found=
-    if ! ninja -C "$work/src/build" --quiet >"$work/log" 2>&1; then
+    if ! ninja -C "$work/src/build" --quiet >"$work/log" 2>&1 </dev/null; then
         found='the compiler'
     else
         for tests in "-R ^($first)\$" "-LE ^($large)\$"; do
             # shellcheck disable=SC2086
-            ctest --test-dir "$work/src/build" -j4 --stop-on-failure $tests >"$work/log" 2>&1 || {
+            ctest --test-dir "$work/src/build" -j4 --stop-on-failure $tests >"$work/log" 2>&1 </dev/null || {
                 found=$(sed -n 's/.*: \([a-z0-9_]*\) \.*\*\*\*.*/\1/p' "$work/log" | head -n 1)
                 break
             }

@@ -148,7 +148,7 @@ const struct cli_command cmd_lease = {
                    "A lease ends with its time, with --end, or when its agent has trained the idea: `lineage\n"
                    "run` takes a lease over, and holds it until the row is in the store or its process is gone.\n"
                    "Without an idea, lists the leases.",
-    .examples = "  lineage lease -C runs --hypothesis 'lr 0.02 -> 0.04' -p lr=0.04 || echo 'another'\n"
+    .examples = "  lineage lease -C runs --hypothesis 'lr 0.02 -> 0.04' -p lr=0.04\n"
                 "  lineage lease -C runs\n"
                 "  lineage lease -C runs --end 3fa2c1",
     .run = run,

@@ -174,8 +174,8 @@ static void add_shortfall(struct buf *out, const struct lineage_report *report, 
         buf_puts(out, higher ? ", needs more than " : ", needs less than ");
         add_about(out, higher ? report->needed : -report->needed, false);
     } else
-        buf_puts(out, strstr(trial->notes, LINEAGE_UNCONFIRMED) ? ", better, but not confirmed by another run"
-                                                                : ", though better: not decided by the score");
+        buf_puts(out, trial->notes && strstr(trial->notes, LINEAGE_UNCONFIRMED) ? ", better, but not confirmed by another run"
+                                                                                : ", though better: not decided by the score");
 }
 
 /* The difference to the parent is printed without a sign, because the word says the direction. Rounding must not make two
