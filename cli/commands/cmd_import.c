@@ -26,8 +26,9 @@ struct import_options {
     char *metric; /* of the imported file, not of the store */
     char *from, *study, *take, *specialist, **map;
     int exact, dry_run, replace;
+    bool checks;                      /* whether the history can be imported, before the store is made */
     enum lineage_direction direction; /* that was given */
-    char *made, *created; /* the directory that this command made for the rows of a log, and the store; NULL: none */
+    char *made; /* the directory that this command made for the rows of a log; NULL: none */
 };
 
 static int import_exact(struct lineage_store *store, const char *path)
@@ -445,11 +446,11 @@ static int import_history(struct lineage_store *store, const struct import_optio
         status = cli_error(CLI_USAGE, "%s", why);
     if (status == CLI_GO_ON && store)
         status = name_score(store, o, history, &rows, known);
-    if (status == CLI_GO_ON)
+    if (status == CLI_GO_ON && !o->checks)
         describe(history, &rows, store);
     if (status == CLI_GO_ON && o->dry_run)
         status = (printf("nothing is written: %zu runs would be imported\n", rows.n), CLI_OK);
-    else if (status == CLI_GO_ON)
+    else if (status == CLI_GO_ON && !o->checks)
         status = write_rows(store, history, &rows, known);
     history_rows_release(&rows);
     json_decref(known);
@@ -558,6 +559,19 @@ static int try_import(const struct lineage_config *config, const struct import_o
     return done;
 }
 
+/* With --direction. A log that lacks its header is refused later, before a store is made. */
+static int make_store(struct import_options *o, bool history, const char *dir, const char *path)
+{
+    const struct lineage_config config = {.direction = o->direction};
+    struct stat st;
+    o->checks = history;
+    const int status = history ? import_history(NULL, o, path) : CLI_GO_ON;
+    o->checks = false;
+    if (status != CLI_GO_ON || (!history && stat(path, &st) == 0 && S_ISREG(st.st_mode) && !history_log_score(path, o->metric)))
+        return status;
+    return cli_store_create(dir, &config) == CLI_OK ? CLI_GO_ON : CLI_SYSTEM;
+}
+
 /* Before the store is made: a file that cannot be read must not leave an empty store. */
 static int before_open(struct cli_session *session, void *context)
 {
@@ -580,10 +594,8 @@ static int before_open(struct cli_session *session, void *context)
     if (history && o->dry_run && !cli_is_store(dir))
         return import_history(NULL, o, path);
     const struct lineage_config fresh = {.direction = o->direction};
-    if (o->direction && !o->dry_run && !cli_is_store(dir)) {
-        o->created = access(dir, F_OK) != 0 ? strdup(dir) : NULL;
-        return cli_store_create(dir, &fresh) == CLI_OK ? CLI_GO_ON : CLI_SYSTEM;
-    }
+    if (o->direction && !o->dry_run && !cli_is_store(dir))
+        return make_store(o, history, dir, path);
     if (history && !cli_is_store(dir))
         return cli_error(CLI_USAGE,
                          "%s is not a store; say first which score is better: lineage init %s --direction lower|higher, or add "
@@ -639,10 +651,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     int status = cli_on_store(&session, command, options, 1, 1, argc, argv, work, &o);
     if (o.made && status != CLI_OK)
         rmdir(o.made); /* unless something is in it */
-    if (o.created && status == CLI_USAGE) /* nothing was imported */
-        workdir_remove_tree(AT_FDCWD, o.created);
     free(o.made);
-    free(o.created);
     return status;
 }
 

@@ -477,7 +477,13 @@ idea 1 keep 0.9
 idea 2 harness_abort ' "$(cells mlloop 7,9,10)"
 # Folders and files of trackers and searches; --direction makes the store.
 must_fail 2 'which metric is the score? Choose one by --metric: result, val.loss, result.acc' import -C sacred "$real/sacred-0.8" --direction lower
-[ ! -e sacred ] || fail 'a refused import left a store'
+mkdir sacred
+must_fail 2 'which metric is the score?' import -C sacred "$real/sacred-0.8" --direction lower
+must_equal '' "$(ls -A sacred)" 'a refused import left a store'
+printf 'exp_id\tcore_metric\tstatus\n000\t1\tkeep\n001\t2\tkeep\n' >kept.tsv
+run import -C kept kept.tsv --direction higher
+must_have out 'a higher one is better, says the store'
+must_have kept/lineage.json higher
 run import -C sacred "$real/sacred-0.8" --metric val.loss --direction lower
 must_have out 'sacred, 6 runs: finished 4, failed 1, killed 1'
 must_equal 'tiny 1 keep 0.03333333333333333 how=ok
@@ -496,7 +502,7 @@ must_equal '0.03333333333333333
 
 3.0' "$(cells result 10 | sed 5d)"
 must_fail 2 '--direction higher: in sacred a lower score is better' import -C sacred "$real/sacred-0.8" --direction higher
-must_fail 2 'the study is to minimize its score, but in this store a higher score is better' import -C tuner "$real/keras-tuner-1.4" --direction higher
+must_fail 2 'the study is to minimize its score, but --direction says that a higher score is better' import -C tuner "$real/keras-tuner-1.4" --direction higher
 must_fail 2 'the study is to maximize its val_acc, but --direction says that a lower score is better' import -C tuner "$real/keras-tuner-1.4" --direction lower --metric val_acc --dry-run
 run import -C tuner "$real/keras-tuner-1.4" --direction lower
 must_have out 'score: score, a lower one is better, says the store as does keras-tuner'
