@@ -508,6 +508,14 @@ run import -C tuner "$real/keras-tuner-1.4" --direction lower
 must_have out 'score: score, a lower one is better, says the store as does keras-tuner'
 must_equal 'trial_3 crash ' "$(cells tuner 7,9,10 | grep crash)"
 must_have tuner/results.tsv 'FailedTrialError: lr is too high'
+run import -C guild "$real/guild-0.9" --metric loss --direction lower
+must_equal 'lr=0.1 noise=0 keep 0.43583300709724426 lr=0.1; noise=0; model='"'a b'"'
+lr=2 noise=0 crash  lr=2; noise=0; model='"'a b'" "$(cells guild 7,9,10,17 | cut -d ';' -f 1-3)"
+rm -rf running
+cp -r "$real/guild-0.9" running
+rm running/*/.guild/attrs/exit_status
+must_run import running --metric loss --dry-run
+must_have out '2 runs have not ended and are left out'
 run import -C smac "$real/smac-2.4.json" --direction lower
 must_have out 'smac, 5 runs: finished 4, failed 1'
 must_have smac/results.tsv 'ValueError: lr too high'
