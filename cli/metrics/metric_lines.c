@@ -11,8 +11,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include <lineage/text.h>
-
 #include "cli.h"
 
 /* How close a line came to printing the score: it contains a digit, the name of the score, or a number that cannot be
@@ -121,15 +119,8 @@ static bool has_same_unit(struct metric_lines *lines, const char *name, const ch
  */
 static bool is_history(const struct metric_lines *lines, const char *name, double last)
 {
-    char text[LINEAGE_NUMBER_MAX];
     const size_t i = find_seen(lines, name);
-    if (i == lines->n_seen || !lines->seen[i].unit)
-        return false;
-    int digits = 0;
-    for (const char *c = lineage_number_format(text, lines->seen[i].value); *c && *c != 'e'; c++)
-        digits += *c >= '0' && *c <= '9' && (digits > 0 || *c != '0');
-    snprintf(text, sizeof text, "%.*g", digits ? digits : 1, last);
-    return strtod(text, NULL) == lines->seen[i].value;
+    return i < lines->n_seen && lines->seen[i].unit && metric_values_rounds_to(last, lines->seen[i].value);
 }
 
 static void copy_line(char out[METRIC_NEAREST_BYTES], const char *line, size_t length)
