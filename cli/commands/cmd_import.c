@@ -26,6 +26,8 @@ struct import_options {
     char *metric; /* of the imported file, not of the store */
     char *from, *study, *take, *specialist, **map;
     int exact, dry_run, replace;
+    bool checks;                      /* whether the history can be imported, before the store is made */
+    enum lineage_direction direction; /* that was given */
     char *made; /* the directory that this command made for the rows of a log; NULL: none */
 };
 
@@ -377,14 +379,15 @@ static int write_rows(struct lineage_store *store, const json_t *history, struct
 }
 
 /* The tool may have recorded which value is better; keep and discard would be decided the wrong way round. */
-static bool has_direction(const json_t *history, const struct history_rows *rows, const struct lineage_store *store)
+static bool has_direction(const json_t *history, const struct history_rows *rows, const struct lineage_store *store,
+                          enum lineage_direction wanted)
 {
     const char *direction = direction_of(history, rows);
-    const bool higher = store && lineage_store_config(store)->direction == LINEAGE_HIGHER;
-    if (!store || !direction || higher == (strcmp(direction, "maximize") == 0))
+    const bool higher = (store ? lineage_store_config(store)->direction : wanted) == LINEAGE_HIGHER;
+    if ((!store && wanted == LINEAGE_DIRECTION_DEFAULT) || !direction || higher == (strcmp(direction, "maximize") == 0))
         return true;
-    cli_error(CLI_USAGE, "the study is to %s its %s, but in this store a %s score is better", direction, rows->metric,
-              higher ? "higher" : "lower");
+    cli_error(CLI_USAGE, "the study is to %s its %s, but %s a %s score is better", direction, rows->metric,
+              store ? "in this store" : "--direction says that", higher ? "higher" : "lower");
     return false;
 }
 
@@ -437,17 +440,17 @@ static int import_history(struct lineage_store *store, const struct import_optio
                                             .known = known,
                                             .harmless = store ? lineage_store_harmless_names(store) : NULL};
     const bool made = history_rows_make(&rows, history, &mapping, why);
-    if (!has_direction(history, &rows, store))
+    if (!has_direction(history, &rows, store, o->direction))
         status = CLI_USAGE;
     else if (!made)
         status = cli_error(CLI_USAGE, "%s", why);
     if (status == CLI_GO_ON && store)
         status = name_score(store, o, history, &rows, known);
-    if (status == CLI_GO_ON)
+    if (status == CLI_GO_ON && !o->checks)
         describe(history, &rows, store);
     if (status == CLI_GO_ON && o->dry_run)
         status = (printf("nothing is written: %zu runs would be imported\n", rows.n), CLI_OK);
-    else if (status == CLI_GO_ON)
+    else if (status == CLI_GO_ON && !o->checks)
         status = write_rows(store, history, &rows, known);
     history_rows_release(&rows);
     json_decref(known);
@@ -464,7 +467,8 @@ static bool is_history(const struct import_options *o, const char *path)
     if (o->from || o->map || (there && S_ISDIR(st.st_mode)))
         return true;
     /* A pipe can be read only once. */
-    return there && S_ISREG(st.st_mode) && history_tool_of(path) && !history_log_score(path, o->metric);
+    return there && S_ISREG(st.st_mode) && !history_log_score(path, o->metric) &&
+           (history_tool_of(path) || history_is_binary(path));
 }
 
 static int check_from(const struct import_options *o)
@@ -475,7 +479,7 @@ static int check_from(const struct import_options *o)
             return CLI_GO_ON;
     return o->from ? cli_error(CLI_USAGE,
                                "--from '%.40s': use wandb, mlflow, optuna, tensorboard, trackio, ray, aide, openevolve, shinka, "
-                               "mlparty or csv",
+                               "mlparty, sacred, keras-tuner, smac or csv",
                                o->from)
                    : CLI_GO_ON;
 }
@@ -555,6 +559,19 @@ static int try_import(const struct lineage_config *config, const struct import_o
     return done;
 }
 
+/* With --direction. A log that lacks its header is refused later, before a store is made. */
+static int make_store(struct import_options *o, bool history, const char *dir, const char *path)
+{
+    const struct lineage_config config = {.direction = o->direction};
+    struct stat st;
+    o->checks = history;
+    const int status = history ? import_history(NULL, o, path) : CLI_GO_ON;
+    o->checks = false;
+    if (status != CLI_GO_ON || (!history && stat(path, &st) == 0 && S_ISREG(st.st_mode) && !history_log_score(path, o->metric)))
+        return status;
+    return cli_store_create(dir, &config) == CLI_OK ? CLI_GO_ON : CLI_SYSTEM;
+}
+
 /* Before the store is made: a file that cannot be read must not leave an empty store. */
 static int before_open(struct cli_session *session, void *context)
 {
@@ -565,6 +582,8 @@ static int before_open(struct cli_session *session, void *context)
                          o->metric ? "--metric" : "--dry-run");
     if (check_from(o) != CLI_GO_ON)
         return CLI_USAGE;
+    if (session->where.direction && !cli_direction_parse(&o->direction, session->where.direction))
+        return CLI_USAGE;
     const bool history = !o->exact && is_history(o, path);
     if (!history && (o->study || o->take || o->specialist || o->replace))
         return cli_error(CLI_USAGE,
@@ -574,10 +593,14 @@ static int before_open(struct cli_session *session, void *context)
         return cli_error(CLI_USAGE, "--take '%.40s': use last, min or max", o->take);
     if (history && o->dry_run && !cli_is_store(dir))
         return import_history(NULL, o, path);
+    const struct lineage_config fresh = {.direction = o->direction};
+    if (o->direction && !o->dry_run && !cli_is_store(dir))
+        return make_store(o, history, dir, path);
     if (history && !cli_is_store(dir))
-        return cli_error(
-            CLI_USAGE, "%s is not a store; say first which score is better: lineage init %s --direction lower|higher", dir, dir);
-    const struct lineage_config fresh = {0};
+        return cli_error(CLI_USAGE,
+                         "%s is not a store; say first which score is better: lineage init %s --direction lower|higher, or add "
+                         "--direction here",
+                         dir, dir);
     if (!history && o->dry_run && !cli_is_store(dir))
         return try_import(&fresh, o, (char *)(uintptr_t)path);
     if (!history && !lineage_is_server(dir) && mkdir(dir, 0777) == 0)
@@ -602,16 +625,18 @@ static int work(struct cli_session *session, void *context)
 
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
-    struct cli_session session = {.before_store = true, .before_open = before_open};
+    struct cli_session session = {.before_store = true, .appends = true, .before_open = before_open};
     struct import_options o = {0};
     struct poptOption options[] = {
         {"directory", 'C', POPT_ARG_STRING, &session.where.dir, 0, "the store (default: the current directory or a parent)",
          "DIR"},
+        {"direction", 0, POPT_ARG_STRING, &session.where.direction, 0,
+         "which score is better; makes the store if it is not there (default: the store's)", "lower|higher"},
         {"metric", 0, POPT_ARG_STRING, &o.metric, 0,
          "score column of FILE (default: core_metric or val_bpb), or the metric that is the score of runs", "NAME"},
         {"from", 0, POPT_ARG_STRING, &o.from, 0,
-         "tool that wrote FILE: wandb, mlflow, optuna, tensorboard, trackio, ray, aide, openevolve, shinka, mlparty or csv "
-         "(default: found out)",
+         "tool that wrote FILE: wandb, mlflow, optuna, tensorboard, trackio, ray, aide, openevolve, shinka, mlparty, "
+         "sacred, keras-tuner, smac or csv (default: found out)",
          "TOOL"},
         {"study", 0, POPT_ARG_STRING, &o.study, 0, "the study, experiment or project, if FILE has several", "NAME"},
         {"take", 0, POPT_ARG_STRING, &o.take, 0, "which value of a curve is the score (default: last)", "last|min|max"},
@@ -646,10 +671,11 @@ const struct cli_command cmd_import = {
                    "wandb) and JSON of Weights & Biases, a directory mlruns or the SQLite file of MLflow, the\n"
                    "SQLite file or the journal of Optuna, a directory with event files of TensorBoard, the\n"
                    "SQLite file of trackio, the folder of a Ray Tune experiment, the journal.json of AIDE, a\n"
-                   "database of OpenEvolve or ShinkaEvolve, the index.sqlite of mlparty, or a table (.csv,\n"
-                   ".tsv, or JSON objects, one a run). The first lines say what it is: runs by state, metrics,\n"
-                   "the score and its direction, and what is left out; with --dry-run nothing else happens. If\n"
-                   "no finished run has the score, or the tool recorded another direction, nothing is written.\n"
+                   "database of OpenEvolve or ShinkaEvolve, the index.sqlite of mlparty, a folder of Sacred or of\n"
+                   "Keras Tuner, the runhistory.json of SMAC3, or a table (.csv, .tsv, or JSON objects, one a\n"
+                   "run). The first lines say what it is: runs by state, metrics, the score and its direction,\n"
+                   "and what is left out; with --dry-run nothing else happens. If no finished run has the score,\n"
+                   "or the tool recorded another direction, nothing is written.\n"
                    "A table of which no column is known as the score is refused with its columns and the --map\n"
                    "line that would import it.\n"
                    "\n"
@@ -666,6 +692,7 @@ const struct cli_command cmd_import = {
                 "  lineage export | lineage -C ../copy import --exact /dev/stdin\n"
                 "  lineage -C cifar import blackboard/results.tsv --metric train_s\n"
                 "  lineage -C cifar import optuna.db\n"
+                "  lineage -C tuned import tuner/project --direction lower --metric val_loss\n"
                 "  lineage -C cifar import mlruns --study cifar --metric val/loss --take min\n"
                 "  lineage -C cifar import wandb --metric val_acc --dry-run\n"
                 "  lineage -C cifar import runs.csv --metric val_acc",

@@ -43,6 +43,9 @@ const char *history_tool_of(const char *path);
  * lineage_import reads; else NULL. */
 const char *history_log_score(const char *path, const char *metric);
 
+/* Whether the file has other bytes than text has: an archive would be reported by the columns of its first bytes. */
+bool history_is_binary(const char *path);
+
 /* Returns the history with its runs in the order in which they started, or NULL with the reason, which names the file. */
 json_t *history_read(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX]);
 

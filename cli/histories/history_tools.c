@@ -98,17 +98,16 @@ static bool is_wandb_folder(const char *path)
     return tree_has(path, INT_MAX, is_run_log);
 }
 
-static bool is_ray_trial(const FTSENT *file)
+static bool has_beside(const FTSENT *file, const char *name)
 {
     char path[PATH_MAX];
-    const int n = (int)(file->fts_pathlen - file->fts_namelen);
-    if (strcmp(file->fts_name, "params.json") != 0)
-        return false;
-    snprintf(path, sizeof path, "%.*sresult.json", n, file->fts_path);
-    if (access(path, F_OK) == 0)
-        return true;
-    snprintf(path, sizeof path, "%.*serror.txt", n, file->fts_path);
+    snprintf(path, sizeof path, "%.*s%s", (int)(file->fts_pathlen - file->fts_namelen), file->fts_path, name);
     return access(path, F_OK) == 0;
+}
+
+static bool is_ray_trial(const FTSENT *file)
+{
+    return strcmp(file->fts_name, "params.json") == 0 && (has_beside(file, "result.json") || has_beside(file, "error.txt"));
 }
 
 static bool is_ray(const char *path)
@@ -124,6 +123,36 @@ static bool is_program_file(const FTSENT *file)
 static bool is_openevolve(const char *path)
 {
     return tree_has(path, 4, is_program_file);
+}
+
+static bool is_sacred_run(const FTSENT *file)
+{
+    return strcmp(file->fts_name, "run.json") == 0 && has_beside(file, "config.json");
+}
+
+static bool is_sacred(const char *path)
+{
+    return tree_has(path, 3, is_sacred_run);
+}
+
+static bool is_keras_trial(const FTSENT *file)
+{
+    return strcmp(file->fts_name, "trial.json") == 0 && strncmp(file->fts_parent->fts_name, "trial_", 6) == 0;
+}
+
+static bool is_keras_tuner(const char *path)
+{
+    return tree_has(path, 3, is_keras_trial);
+}
+
+static bool is_smac_file(const FTSENT *file)
+{
+    return strcmp(file->fts_name, "runhistory.json") == 0;
+}
+
+static bool is_smac(const char *path)
+{
+    return tree_has(path, 3, is_smac_file);
 }
 
 static bool is_shinka(const char *path)
@@ -175,6 +204,11 @@ static bool is_aide(const char *path)
     return head_has(path, "{\"nodes\":[", "\"code\":", "\"plan\":");
 }
 
+static bool is_smac_history(const char *path)
+{
+    return head_has(path, "{", "\"config_id\":", "\"starttime\":");
+}
+
 static bool is_wandb(const char *path)
 {
     return head_has(path, "{", "", "") || head_has(path, "[", "", "") || head_has(path, "\xef\xbb\xbf{", "", "") ||
@@ -217,6 +251,16 @@ const char *history_log_score(const char *path, const char *metric)
     return has_word(line, name) ? name : NULL;
 }
 
+bool history_is_binary(const char *path)
+{
+    char head[512];
+    FILE *in = fopen(path, "re");
+    const size_t n = in ? fread(head, 1, sizeof head, in) : 0;
+    if (in)
+        fclose(in);
+    return memchr(head, '\0', n) != NULL;
+}
+
 static bool is_any(const char *path)
 {
     return path != NULL;
@@ -235,6 +279,9 @@ static const struct {
     {"ray", DIRECTORY, is_ray, read_ray},
     {"openevolve", DIRECTORY, is_openevolve, read_openevolve},
     {"wandb", DIRECTORY, is_wandb_folder, read_wandb_logs},
+    {"sacred", DIRECTORY, is_sacred, read_sacred},
+    {"keras-tuner", DIRECTORY, is_keras_tuner, read_keras_tuner},
+    {"smac", DIRECTORY, is_smac, read_smac},
     {"tensorboard", DIRECTORY, is_tensorboard, read_tensorboard},
     {"optuna", DATABASE, is_optuna, read_optuna},
     {"mlflow", DATABASE, is_mlflow_database, read_mlflow_database},
@@ -247,6 +294,7 @@ static const struct {
     {"optuna", TEXT, is_journal, read_optuna_journal},
     {"ray", TEXT, is_ray_result, read_ray_result},
     {"aide", TEXT, is_aide, read_aide},
+    {"smac", TEXT, is_smac_history, read_smac},
     {"wandb", TEXT, is_wandb, read_wandb},
     {"csv", TEXT, is_table, read_table},
 };
@@ -254,8 +302,8 @@ enum { N_TOOLS = sizeof tools / sizeof *tools };
 
 const char *history_tool_at(size_t i)
 {
-    static const char *const names[] = {"wandb", "mlflow",     "optuna", "tensorboard", "trackio", "ray",
-                                        "aide",  "openevolve", "shinka", "mlparty",     "csv"};
+    static const char *const names[] = {"wandb",      "mlflow", "optuna",  "tensorboard", "trackio",     "ray",  "aide",
+                                        "openevolve", "shinka", "mlparty", "sacred",      "keras-tuner", "smac", "csv"};
     return i < sizeof names / sizeof *names ? names[i] : NULL;
 }
 
@@ -366,7 +414,7 @@ json_t *history_read(const char *path, const struct history_options *options, ch
     if (!tool)
         return history_fail(why,
                             "%.300s is neither a results.tsv nor a table, nor a history of W&B, MLflow, Optuna, TensorBoard, "
-                            "trackio, Ray Tune, AIDE, OpenEvolve, ShinkaEvolve or mlparty",
+                            "trackio, Ray Tune, AIDE, OpenEvolve, ShinkaEvolve, mlparty, Sacred, Keras Tuner or SMAC3",
                             path);
     if (options->map && options->map[0] && read != read_table && read != read_wandb)
         return history_fail(why, "--map is for tables; %.300s is of %s", path, tool);

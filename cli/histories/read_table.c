@@ -19,8 +19,9 @@
 
 #include "cli.h"
 #include "histories/readers.h"
+#include "support/shell_word.h"
 
-enum { FILE_BYTES = 1 << 30, DEPTH = 16 };
+enum { FILE_BYTES = 1 << 30, DEPTH = 16, REMEDY = 300 };
 
 enum role {
     KEY,
@@ -49,6 +50,8 @@ static const struct {
              {"run_id", KEY},
              {"key", KEY},
              {"trial_id", KEY},
+             {"trial_index", KEY},
+             {"record_id", KEY},
              {"exp_id", KEY},
              {"experiment_id", KEY},
              {"episode_id", KEY},
@@ -113,6 +116,7 @@ static const struct {
              {"parent_branch", SKIP},
              {"log_path", SKIP},
              {"job_id", SKIP},
+             {"generation_node", SKIP},
              {"unit", SKIP},
              {"baseline", SKIP},
              {"baseline_value", SKIP},
@@ -172,10 +176,11 @@ static bool begins_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* The settings of Optuna are params_NAME, those of Ray config/NAME, those of mlparty parameters.NAME, those of MLflow params.NAME. */
+/* The settings of Optuna are params_NAME, those of Ray config/NAME, those of mlparty parameters.NAME, those of MLflow
+ * params.NAME, and what Nevergrad adds #NAME. */
 static const char *bare_name(const char *column)
 {
-    static const char *const prefixes[] = {"params_", "config/", "parameters.", "result.metrics.", "params.", "metrics."};
+    static const char *const prefixes[] = {"params_", "config/", "parameters.", "result.metrics.", "params.", "metrics.", "#"};
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (begins_with(column, prefixes[i]) && column[strlen(prefixes[i])])
             return column + strlen(prefixes[i]);
@@ -206,6 +211,8 @@ static enum role usual_role(const struct table *t, const char *column)
         return METRIC;
     if (begins_with(column, "system_attrs_") || begins_with(column, "user_attrs_"))
         return SKIP;
+    if (has_column(t, "#uid") && (strchr(column, '#') || strstr(column, ".indices"))) /* of Nevergrad */
+        return strcmp(column, "#loss") == 0 ? METRIC : strcmp(column, "#uid") == 0 ? KEY : SKIP;
     if (has_column(t, "artifact_uri") && strchr(column, '.')) /* search_runs of MLflow */
         return begins_with(column, "metrics.")              ? METRIC
                : strcmp(column, "tags.mlflow.runName") == 0 ? NAME
@@ -288,45 +295,98 @@ static bool check_map(struct table *t)
     return !t->failed;
 }
 
+static const char *last_part(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot ? dot + 1 : name;
+}
+
 /* The setting of the first run that looks most like a score: a number with such a name, or else the last number. */
 static const char *likely_score(const struct table *t)
 {
     static const char *const words[] = {"metric", "score", "loss", "acc",  "bpb", "reward",    "value",
                                         "auc",    "f1",    "err",  "rmse", "mse", "perplexity"};
-    const char *name, *last = "COLUMN";
+    const char *name, *last = "";
     json_t *value;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    for (size_t i = 0; i < 2 * sizeof words / sizeof *words; i++)
         json_object_foreach(json_object_get(t->run, "params"), name, value) {
-            last = json_is_number(value) && i == 0 ? name : last;
-            if (json_is_number(value) && strcasestr(name, words[i]))
+            const bool whole = i >= sizeof words / sizeof *words;
+            last = json_is_number(value) ? name : last;
+            if (json_is_number(value) && !strcasestr(last_part(name), "time") &&
+                strcasestr(whole ? name : last_part(name), words[i % (sizeof words / sizeof *words)]))
                 return name;
         }
     return last;
 }
 
+/* Whether a part of the name is a number, as in configs.12.lr: the object holds several runs. */
+static bool has_index(const char *name)
+{
+    for (const char *part = name; part; part = strchr(part, '.') ? strchr(part, '.') + 1 : NULL)
+        if (strcspn(part, ".") == strspn(part, "0123456789"))
+            return true;
+    return false;
+}
+
+/* Writes the command that takes the score from its column, or from a member of the objects in a column. */
+static void write_remedy(char out[REMEDY], const struct table *t, const char *score)
+{
+    const char *member = score + strcspn(score, "."), *column = score;
+    char map[200];
+    FILE *line = fmemopen(out, REMEDY, "w");
+    bool is_column = !*member;
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (strcmp(bare_name(t->columns[i]), score) == 0)
+            column = t->columns[i], is_column = true;
+    if (!line)
+        return;
+    snprintf(map, sizeof map, "%.*s=metric", is_column ? 150 : (int)(member - score), column);
+    fputs("lineage import", line);
+    shell_word_write(line, t->path);
+    for (const char *const *given = t->map; given && *given; given++) {
+        fputs(" --map", line);
+        shell_word_write(line, *given);
+    }
+    fputs(" --map", line);
+    shell_word_write(line, map);
+    if (!is_column) {
+        fputs(" --metric", line);
+        shell_word_write(line, member + 1);
+    }
+    fclose(line);
+}
+
 /* Called with the first run. A table without a known score is refused with its columns, and with the line that would import it. */
 static void check_score(struct table *t)
 {
-    char names[230] = "";
+    char names[230] = "", remedy[REMEDY] = "";
     size_t length = 0;
-    const char *slash = strrchr(t->path, '/');
     bool any = t->failed;
     t->checked = true;
-    for (size_t i = 0; i < t->n_columns; i++) {
+    for (size_t i = 0; i < t->n_columns; i++)
         any = any || t->roles[i] == METRIC || t->roles[i] == METRIC_VALUE;
-        if (length < sizeof names && t->columns[i][0])
-            length += (size_t)snprintf(names + length, sizeof names - length, "%s%.40s", length ? ", " : "", t->columns[i]);
-    }
     if (any)
         return;
-    const char *score = likely_score(t), *member = score + strcspn(score, ".");
-    const bool is_column = !*member || has_column(t, score); /* or else the member of an object in a cell */
-    history_fail(t->why,
-                 "%.80s: %s%.40s%s columns are: %s; to take one as the score: lineage import %.60s --map %.*s=metric%s%.40s",
-                 t->path, t->metric ? "there is no column " : "which column is the score? Its", t->metric ? t->metric : "",
-                 t->metric ? "; its" : "", names, slash ? slash + 1 : t->path, is_column ? 40 : (int)(member - score), score,
-                 is_column ? "" : " --metric ", is_column ? "" : member + 1);
+    const char *score = likely_score(t);
     t->failed = true;
+    if (!*score) {
+        history_fail(t->why, "%.200s: no column has a number in its first line", t->path);
+        return;
+    }
+    if (has_index(score)) {
+        history_fail(t->why,
+                     "%.200s holds several runs in one object, of a tool that is not known; write a table, or one object a run",
+                     t->path);
+        return;
+    }
+    write_remedy(remedy, t, score);
+    const size_t room = sizeof names - (strlen(remedy) > 120 ? strlen(remedy) - 120 : 0);
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (length < room && t->columns[i][0])
+            length += (size_t)snprintf(names + length, room - length, "%s%.40s", length ? ", " : "", t->columns[i]);
+    history_fail(t->why, "%.80s: %s%.40s%s columns are: %s; to take one as the score: %s", t->path,
+                 t->metric ? "there is no column " : "which column is the score? Its", t->metric ? t->metric : "",
+                 t->metric ? "; its" : "", names, remedy);
 }
 
 /* The only column that the user calls a metric is the score, or else the only metric. */

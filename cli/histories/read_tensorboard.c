@@ -232,6 +232,48 @@ static const char *cut_key(char *key, const char *dir)
     return prefix ? prefix : "";
 }
 
+/* ---- Guild AI, which keeps its runs as event files, and what it knows about them in ID/.guild/attrs ---- */
+
+static char *attribute(const char *dir, const char *name)
+{
+    char path[PATH_MAX + 32], why[HISTORY_WHY_MAX];
+    size_t length;
+    snprintf(path, sizeof path, "%s/attrs/%s", dir, name);
+    return history_file_text(path, 1 << 20, &length, why);
+}
+
+/* The settings are lines of YAML, NAME: VALUE; lists and objects, which have several lines, are left out. */
+static void add_flags(json_t *run, char *text)
+{
+    for (char *line; (line = strsep(&text, "\n"));) {
+        char *value = strstr(line, ": ");
+        const size_t n = value ? strlen(value) : 0;
+        if (!value || strchr(" -#", line[0]))
+            continue;
+        *value = '\0';
+        value += 2;
+        if (n > 3 && strchr("'\"", *value) && value[n - 3] == *value)
+            value[n - 3] = '\0', value++;
+        history_add_param_text(run, line, value);
+    }
+}
+
+/* Without an exit status the run goes on, or was lost. */
+static void add_attributes(json_t *run, const char *dir)
+{
+    char *status = attribute(dir, "exit_status"), *flags = attribute(dir, "flags"), *label = attribute(dir, "label");
+    const long code = status ? strtol(status, NULL, 10) : 0;
+    history_set_text(run, "state", !status ? "running" : code == 0 ? "finished" : code < 0 ? "killed" : "failed");
+    if (label)
+        label[strcspn(label, "\n")] = '\0';
+    history_set_text(run, "name", label);
+    if (flags)
+        add_flags(run, flags);
+    free(status);
+    free(flags);
+    free(label);
+}
+
 /* The files of a directory are read in the order of their names, which begin with the time. */
 json_t *read_tensorboard(const char *given, const struct history_options *options, char why[HISTORY_WHY_MAX])
 {
@@ -258,6 +300,8 @@ json_t *read_tensorboard(const char *given, const struct history_options *option
         json_t *run = history_run_of(history, index, key);
         history_set_text(run, "name", key);
         good = run && read_events(run, prefix, entry->fts_path, why);
+        if (good && strcmp(entry->fts_parent->fts_name, ".guild") == 0)
+            add_attributes(run, dir);
     }
     if (tree)
         fts_close(tree);

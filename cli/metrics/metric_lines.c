@@ -113,6 +113,16 @@ static bool has_same_unit(struct metric_lines *lines, const char *name, const ch
     return strcmp(lines->seen[i].unit, unit) == 0;
 }
 
+/*
+ * Whether the last of several numbers is the one that was read before, perhaps rounded: programs print their history at the end, as
+ * Keras does by history.history. The list is reported, but does not undo what was read.
+ */
+static bool is_history(const struct metric_lines *lines, const char *name, double last)
+{
+    const size_t i = find_seen(lines, name);
+    return i < lines->n_seen && lines->seen[i].unit && metric_values_rounds_to(last, lines->seen[i].value);
+}
+
 static void copy_line(char out[METRIC_NEAREST_BYTES], const char *line, size_t length)
 {
     size_t n = length < METRIC_NEAREST_BYTES - 1 ? length : METRIC_NEAREST_BYTES - 1;
@@ -219,7 +229,7 @@ static void take(void *context, const struct metric_found *found)
                                                   [METRIC_BY_PATTERN] = TRIAL_CHANNEL_PATTERN};
     enum trial_channel channel = channels[found->source];
     if (r->lines->footer && found->source == METRIC_BY_NAME && find_seen(r->lines, name) < r->lines->n_seen)
-        return; /* rounded to five decimals: 1.13e-06 is 0.0 there */
+        return; /* W&B rounds to five decimals: 1.13e-06 is 0.0 there; Comet writes `loss [4] : (0.25, 1.0)`, least and greatest */
     enum trial_channel as_score = score_channel(r->lines, name, channel);
     r->lines->pattern_matched = r->lines->pattern_matched || (as_score && found->source == METRIC_BY_PATTERN);
     if (as_score)
@@ -232,13 +242,18 @@ static void take(void *context, const struct metric_found *found)
         problem = METRIC_CHANGED;
     if (problem) {
         note(r, name, METRIC_REFUSED, problem);
-        event->unreadable = event->unreadable || as_score;
-        r->problem = as_score ? problem : r->problem;
+        if (as_score && !(found->problem == METRIC_SEVERAL && is_history(r->lines, name, found->value))) {
+            event->unreadable = true;
+            r->problem = problem;
+        }
     } else if (!isfinite(found->value)) {
         if (!event->not_finite)
             event->not_finite = strcpy(r->lines->lost, name);
         event->lost_score = event->lost_score || as_score;
     } else {
+        const size_t seen = find_seen(r->lines, name);
+        if (seen < r->lines->n_seen)
+            r->lines->seen[seen].value = found->value;
         note_doubts(r, found, name);
         set_number(r, name, found->value);
         r->n++;
@@ -310,7 +325,7 @@ bool metric_lines_read(struct metric_lines *lines, struct trial_event *event, co
     struct reading r = {.lines = lines, .event = event, .steps = true, .text = text, .length = length};
     if (printed_page_is_source(&lines->page, text, length))
         return finish(&r);
-    lines->footer = length > 7 && memcmp(text, "wandb: ", 7) == 0;
+    lines->footer = (length > 7 && memcmp(text, "wandb: ", 7) == 0) || (length > 12 && memcmp(text, "COMET INFO: ", 12) == 0);
     /* The step that a line names applies to all metrics of the line, even to those before it. */
     struct metric_query steps = lines->query;
     bool by_pattern = has_pattern(&lines->query, "step");

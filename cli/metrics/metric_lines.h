@@ -39,13 +39,14 @@ struct metric_lines {
         int64_t step; /* the step at which the name was read last */
         bool by_keyword;
         const char *unit; /* of its first number; NULL: none was read */
+        double value;     /* the last one that was read */
     } seen[METRIC_NAMES_MAX];
     size_t n_seen;
     int64_t step;
     struct printed_page page;                  /* tables, sections and source lines */
     bool pattern_matched;                      /* the pattern of the score has matched a line */
     bool step_asked;                           /* the caller's names include "step", which is then a metric, too */
-    bool footer;                               /* the line belongs to wandb, whose footer repeats rounded values */
+    bool footer;                               /* the line belongs to W&B or Comet, whose last lines sum up what was read */
     char lost[METRIC_NAME_BYTES];              /* event.not_finite points here */
     char *stripped;                            /* the line without its colour sequences */
     size_t capacity;

@@ -216,6 +216,7 @@ static bool read_list(struct metric_found *found, const char *line, size_t at, s
 {
     struct metric_found number = *found, middle = *found;
     size_t n = 0, with_unit = 0;
+    double last = 0;
     char close = line[at] == '[' ? ']' : ')';
     for (*end = skip_blanks(line, at + 1, length); *end < length && line[*end] != close;) {
         if (!read_number(&number, line, *end, length, end))
@@ -224,6 +225,7 @@ static bool read_list(struct metric_found *found, const char *line, size_t at, s
             middle = number;
         if (n == 1)
             *found = number;
+        last = number.value;
         with_unit += *number.unit != '\0';
         while (*end < length && (is_blank(line[*end]) || line[*end] == ','))
             ++*end;
@@ -234,7 +236,7 @@ static bool read_list(struct metric_found *found, const char *line, size_t at, s
     if (n == 3 && with_unit == 3)
         *found = middle;
     else if (n > 1)
-        found->problem = METRIC_SEVERAL;
+        found->problem = METRIC_SEVERAL, found->value = last;
     return true;
 }
 
@@ -310,14 +312,16 @@ static size_t longest_name(const struct metric_query *query, const char *line, s
     return best;
 }
 
-/* Moves over `(mean ± σ)` between a name and its separator; a remark without a separator behind it stays. */
+/* Moves over `(mean ± σ)`, or over `[4]` values, between a name and its separator; a remark without a separator behind it stays. */
 static size_t skip_remark(const char *line, size_t at, size_t length)
 {
-    size_t end = at;
-    while (end < length && line[end] != ')')
+    const bool counts = at < length && line[at] == '[';
+    size_t end = at + counts;
+    while (end < length && (counts ? is_digit(line[end]) : line[end] != ')'))
         end++;
     size_t after = skip_blanks(line, end + 1, length);
-    bool is_remark = at < length && line[at] == '(' && after < length && (line[after] == ':' || line[after] == '=');
+    bool is_remark = at < length && (counts ? begins_with(line, end, length, "]") : line[at] == '(') && after < length &&
+                     (line[after] == ':' || line[after] == '=');
     return is_remark ? after : at;
 }
 
@@ -362,7 +366,16 @@ static size_t skip_separator(const char *line, size_t at, size_t length)
     size_t call = at;
     while (call < length && (is_word(line[call]) || line[call] == '.'))
         call++;
-    return call > at && call < length && line[call] == '(' && !is_digit(line[at]) ? call + 1 : at;
+    if (call == at || call == length || line[call] != '(' || is_digit(line[at]))
+        return at;
+    size_t count = ++call; /* Float32Array(1) [ 0.25 ] of JavaScript: the number of elements, and then these */
+    while (count < length && is_digit(line[count]))
+        count++;
+    if (count > call && count < length && line[count] == ')') {
+        count = skip_blanks(line, count + 1, length);
+        return count < length && line[count] == '[' ? count : call;
+    }
+    return call;
 }
 
 size_t metric_scan_names(const struct metric_query *query, const char *line, size_t length, metric_found_fn *report,

@@ -62,7 +62,7 @@ struct metric_found {
     size_t name_length;
     enum metric_source source;
     enum metric_problem problem;
-    double value; /* may be infinite or not a number */
+    double value; /* may be infinite or not a number; of several numbers the last */
     size_t at, length; /* bytes of the line that hold the number */
     const char *unit;  /* "%", a unit of time as metric_unit spells it, or "": none */
     bool doubtful;     /* another number with the same claim follows: `loss 0.5 (0.45)`, or a second cell */

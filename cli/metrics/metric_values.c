@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/text.h>
+
 bool metric_rule_parse(struct metric_rule *rule, const char *spec, char *error, size_t size)
 {
     const char *equals = strrchr(spec, '='), *how = equals ? equals + 1 : "";
@@ -206,4 +208,21 @@ void metric_values_reset(struct metric_values *values)
     free(values->metrics);
     values->metrics = NULL;
     values->n = 0;
+}
+
+int metric_values_digits(double value)
+{
+    char text[LINEAGE_NUMBER_MAX];
+    int n = 0;
+    for (const char *c = lineage_number_format(text, value); *c && *c != 'e'; c++)
+        n += *c >= '0' && *c <= '9' && (n > 0 || *c != '0');
+    return n > 0 ? n : 1;
+}
+
+bool metric_values_rounds_to(double exact, double printed)
+{
+    char text[64];
+    const int digits = metric_values_digits(printed);
+    snprintf(text, sizeof text, "%.*g", digits < 17 ? digits : 17, exact);
+    return strtod(text, NULL) == printed;
 }

@@ -91,3 +91,9 @@ void metric_values_forget(struct metric_values *values, const char *name);
 
 /* Forgets the metrics and keeps the rules. */
 void metric_values_reset(struct metric_values *values);
+
+/* Significant digits of the shortest text of the number, which is at most what the program printed. */
+int metric_values_digits(double value);
+
+/* Whether a program may have printed the exact number as the other one, which has fewer digits. */
+bool metric_values_rounds_to(double exact, double printed);

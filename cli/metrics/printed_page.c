@@ -225,6 +225,7 @@ static bool name_columns(struct printed_page *page, const struct metric_query *q
         place_names(page, query, &cells, line);
         page->separator = by;
         page->n_columns = cells.n;
+        page->joined = false;
         page->label[0] = '\0';
         return true;
     }
@@ -252,6 +253,7 @@ static bool name_columns_below(struct printed_page *page, const struct metric_qu
     if (!name_columns(page, query, joined, n))
         return false;
     page->separator = BY_BLANK;
+    page->joined = true;
     return true;
 }
 
@@ -302,6 +304,10 @@ static bool split_row(const struct printed_page *page, struct cells *cells, cons
     }
     if (!same)
         split(cells, BY_BLANK, line, length);
+    /* A letter behind the last column is a mark: Vowpal Wabbit's `h` says that the loss is that of held-out examples. */
+    if (page->joined && cells->n == page->n_columns + 1 && cells->cell[cells->n - 1].length == 1 &&
+        !is_digit(line[cells->cell[cells->n - 1].at]))
+        cells->n--;
     *by_position = cells->n != page->n_columns;
     /* R numbers or names its rows in a column without a name. */
     const bool has_row_names = page->separator == BY_BLANK && cells->n == page->n_columns + 1 && page->n_columns > 1;

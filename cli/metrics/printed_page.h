@@ -29,6 +29,7 @@ struct printed_page {
     size_t quoted;                    /* lines since the warning */
     int separator;                    /* of the table's columns */
     size_t n_columns;                 /* 0: no table */
+    bool joined;                      /* the names are in two lines */
     struct {
         int column;                   /* -1: not in the table; -2: two columns have this name */
         size_t from, to;              /* of the name, in characters of its line */

@@ -75,6 +75,9 @@ static void take_member(struct reading *r, const char *name, const json_t *value
         r->take(r->context, name, json_number_value(value));
     else if (event_says_not_finite(value))
         r->take(r->context, name, (double)NAN);
+    else if (json_is_array(json_object_get(value, "steps")) && json_is_array(json_object_get(value, "values")))
+        take_list(r, name, json_object_get(value, "values"),
+                  depth); /* of Sacred: {"loss": {"steps": [0, 1], "values": [2.5, 2.1]}} */
     else if (json_is_object(value) && depth < DEPTH)
         take_object(r, name, value, depth + 1);
     else if (json_is_array(value) && depth < DEPTH)

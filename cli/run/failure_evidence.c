@@ -30,6 +30,7 @@ struct found {
     char what[WHAT_MAX], where[WHERE_MAX];
     enum strength strength;
     enum lineage_cause cause; /* if the form of the report shows it */
+    bool importing; /* the last line of the program's own code imports a package, which failed then */
     bool dies; /* no program goes on after such a report, unless it handles the error */
     size_t line; /* of the error itself */
 };
@@ -276,21 +277,33 @@ static bool is_exception(const char *line)
     return n > 0 && (isalpha((unsigned char)*at) || *at == '_') && (!at[n] || at[n] == ':');
 }
 
+static bool ends_with_colon(const char *line)
+{
+    size_t n = strlen(line);
+    while (n && line[n - 1] == ' ')
+        n--;
+    return n && line[n - 1] == ':';
+}
+
 /* The message of the exception in line i; one that is empty or ends with a colon goes on in the next line. */
 static void put_exception(struct found *found, const struct lines *lines, size_t i)
 {
-    size_t n = strlen(lines->at[i]);
     put_what(found, lines->at[i]);
     found->line = i;
     found->strength = is_of_launcher(lines->at[i]) ? A_LAUNCHER : A_REPORT;
-    while (n && lines->at[i][n - 1] == ' ')
-        n--;
-    if (n && lines->at[i][n - 1] == ':' && i + 1 < lines->n && isalnum((unsigned char)*unindented(lines->at[i + 1]))) {
+    if (ends_with_colon(lines->at[i]) && i + 1 < lines->n && isalnum((unsigned char)*unindented(lines->at[i + 1]))) {
         add_what(found, ": ", lines->at[i + 1]);
-    } else if (strstr(lines->at[i], "validation error") && i + 2 < lines->n) { /* of pydantic: the field, and what is wrong */
+    } else if ((strstr(lines->at[i], "validation error") || strstr(lines->at[i], "ConfigAddedError")) && i + 2 < lines->n) {
+        /* of pydantic: the field, and what is wrong; of Sacred: the setting that is not known */
         add_what(found, ": ", lines->at[i + 1]);
         add_what(found, ": ", lines->at[i + 2]);
     }
+}
+
+static bool is_import(const char *line)
+{
+    const char *at = unindented(line);
+    return begins(at, "import ") || (begins(at, "from ") && strstr(at, " import "));
 }
 
 /* Reads the frames from line *i on, which are indented, and the exception behind them, which is indented less. */
@@ -299,12 +312,17 @@ static bool read_frames(struct found *found, const struct lines *lines, size_t *
     const char *path;
     size_t n, indent = strspn(lines->at[*i], " \t");
     unsigned long number;
-    bool own = false;
-    for (; *i < lines->n && (!*unindented(lines->at[*i]) || strspn(lines->at[*i], " \t") >= indent); ++*i)
-        if (is_frame(lines->at[*i], &path, &n, &number) && (!own || !is_of_library(path, n))) {
-            own = !is_of_library(path, n);
+    bool own = false, imports = false;
+    for (; *i < lines->n && (!*unindented(lines->at[*i]) || strspn(lines->at[*i], " \t") >= indent); ++*i) {
+        if (!is_frame(lines->at[*i], &path, &n, &number))
+            continue;
+        const bool of_library = is_of_library(path, n);
+        if (!own || !of_library)
             put_where(found, path, n, number);
-        }
+        own = own || !of_library;
+        imports = of_library ? imports : *i + 1 < lines->n && is_import(lines->at[*i + 1]);
+        found->importing = of_library && imports;
+    }
     if (*i == lines->n || is_header(lines->at[*i]) || !is_exception(lines->at[*i]) ||
         begins(lines->at[*i], "Message: ")) /* of logging */
         return false;
@@ -884,6 +902,11 @@ static void judge(struct trial_outcome *outcome, struct found *found, const stru
     struct found later;
     outcome->cause = found->cause;
     bool named = cli_cause_words(found->what, &outcome->cause, &outcome->lacks) || found->cause;
+    for (size_t i = found->line; !named && found->strength == A_REPORT && i < lines->n; i++) { /* what was cut from the text */
+        named = cli_cause_words(lines->at[i], &outcome->cause, &outcome->lacks);
+        if (!ends_with_colon(lines->at[i]))
+            break;
+    }
     if (found->strength == A_REPORT && (!named || outcome->lacks) && is_overruled(&later, found, lines)) {
         *found = later;
         outcome->lacks = false;
@@ -894,6 +917,10 @@ static void judge(struct trial_outcome *outcome, struct found *found, const stru
     if ((outcome->exit_status == 127 && strstr(found->what, "not found")) ||
         (outcome->exit_status == 127 && strstr(found->what, "No such file")) ||
         (outcome->exit_status == 126 && strstr(found->what, "ermission denied"))) {
+        outcome->cause = LINEAGE_CAUSE_MISSING;
+        outcome->lacks = true;
+    }
+    if (!outcome->cause && found->importing) {
         outcome->cause = LINEAGE_CAUSE_MISSING;
         outcome->lacks = true;
     }

@@ -292,24 +292,10 @@ static void give(const struct metric_files *files, const char *name, const char 
 /* ---- names of files that programs write ---- */
 
 /* In order of trust: event files of TensorBoard have numbers of single precision. */
-static const char *const kinds[] = {"trainer_state.json",
-                                    "metrics.csv",
-                                    "results.csv",
-                                    "progress.csv",
-                                    "evaluations.npz",
-                                    "result.json",
-                                    "metrics.jsonl",
-                                    "metrics.json",
-                                    "scalars.json",
-                                    "all_results.json",
-                                    "eval_results.json",
-                                    "summary.csv",
-                                    "history.csv",
-                                    "log.csv",
-                                    "mlflow.db",
-                                    "mlruns",
-                                    ".wandb",
-                                    ".tfevents."};
+static const char *const kinds[] = {"trainer_state.json", "metrics.csv",   "results.csv",  "progress.csv", "evaluations.npz",
+                                    "result.json",        "metrics.jsonl", "metrics.json", "scalars.json", "all_results.json",
+                                    "eval_results.json",  "summary.csv",   "history.csv",  "log.csv",      "loss.tsv",
+                                    "mlflow.db",          "mlruns",        ".wandb",       ".tfevents."};
 enum { N_KINDS = sizeof kinds / sizeof *kinds, WANDB = N_KINDS - 2, TENSORBOARD = N_KINDS - 1 };
 
 static size_t kind_of(const char *name)
@@ -493,24 +479,11 @@ static bool others_run(const char *store)
     return n > 1;
 }
 
-/* Significant digits of the shortest text of the number, which is at most what the program printed. */
-static int digits_of(double value)
-{
-    char text[LINEAGE_NUMBER_MAX];
-    int n = 0;
-    for (const char *c = lineage_number_format(text, value); *c && *c != 'e'; c++)
-        n += isdigit((unsigned char)*c) && (n > 0 || *c != '0');
-    return n > 0 ? n : 1;
-}
-
 /* Whether the value is the printed one with more digits. */
 static bool agrees(const struct candidate *candidate, double printed)
 {
-    char text[64];
-    int digits = digits_of(printed);
-    snprintf(text, sizeof text, "%.*g", digits < 17 ? digits : 17, candidate->value);
-    return fabs(candidate->value - printed) <= 1e-3 * fabs(printed) && strtod(text, NULL) == printed &&
-           (candidate->kind != TENSORBOARD || digits < 6);
+    return fabs(candidate->value - printed) <= 1e-3 * fabs(printed) && metric_values_rounds_to(candidate->value, printed) &&
+           (candidate->kind != TENSORBOARD || metric_values_digits(printed) < 6);
 }
 
 /* Keeps the candidates that have the score, with their values, and writes their paths for people. */

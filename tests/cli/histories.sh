@@ -470,11 +470,71 @@ new mlparty-db lower
 run import -C mlparty-db mlparty.db --metric final_loss
 must_equal 'keep 1.20398' "$(cells mlparty-db 9,10)"
 new mlloop higher
-must_fail 2 'lineage import mlloop-0.0.4.csv --map metrics=metric --metric acc' import -C mlloop "$real/mlloop-0.0.4.csv"
+must_fail 2 "lineage import $real/mlloop-0.0.4.csv --map metrics=metric --metric acc" import -C mlloop "$real/mlloop-0.0.4.csv"
 run import -C mlloop "$real/mlloop-0.0.4.csv" --map metrics=metric --metric acc
 must_equal 'idea 0 keep 0.8
 idea 1 keep 0.9
 idea 2 harness_abort ' "$(cells mlloop 7,9,10)"
+# Folders and files of trackers and searches; --direction makes the store.
+must_fail 2 'which metric is the score? Choose one by --metric: result, val.loss, result.acc' import -C sacred "$real/sacred-0.8" --direction lower
+mkdir sacred
+must_fail 2 'which metric is the score?' import -C sacred "$real/sacred-0.8" --direction lower
+must_equal '' "$(ls -A sacred)" 'a refused import left a store'
+printf 'exp_id\tcore_metric\tstatus\n000\t1\tkeep\n001\t2\tkeep\n' >kept.tsv
+run import -C kept kept.tsv --direction higher
+must_have out 'a higher one is better, says the store'
+must_have kept/lineage.json higher
+run import -C sacred "$real/sacred-0.8" --metric val.loss --direction lower
+must_have out 'sacred, 6 runs: finished 4, failed 1, killed 1'
+must_equal 'tiny 1 keep 0.03333333333333333 how=ok
+tiny 2 discard 0.06666666666666667 how=numpy
+tiny 3 crash  how=fail
+tiny 4 harness_abort  how=stop
+tiny 5 discard 0.03333333333333333 how=dict
+tiny 6 crash  how=nan' "$(cells sacred 7,9,10,17 | tr -d "'" | sed 's/\(how=[a-z]*\).*/\1/')"
+must_have sacred/results.tsv 'ValueError: bad setting'
+run import -C sacred "$real/sacred-0.8" --metric val.loss
+must_have out '6 runs were here already'
+run import -C result "$real/sacred-0.8" --metric result --direction lower
+must_equal '0.03333333333333333
+0.05000000074505806
+
+
+3.0' "$(cells result 10 | sed 5d)"
+must_fail 2 '--direction higher: in sacred a lower score is better' import -C sacred "$real/sacred-0.8" --direction higher
+must_fail 2 'the study is to minimize its score, but --direction says that a higher score is better' import -C tuner "$real/keras-tuner-1.4" --direction higher
+must_fail 2 'the study is to maximize its val_acc, but --direction says that a lower score is better' import -C tuner "$real/keras-tuner-1.4" --direction lower --metric val_acc --dry-run
+run import -C tuner "$real/keras-tuner-1.4" --direction lower
+must_have out 'score: score, a lower one is better, says the store as does keras-tuner'
+must_equal 'trial_3 crash ' "$(cells tuner 7,9,10 | grep crash)"
+must_have tuner/results.tsv 'FailedTrialError: lr is too high'
+run import -C guild "$real/guild-0.9" --metric loss --direction lower
+must_equal 'lr=0.1 noise=0 keep 0.43583300709724426 lr=0.1; noise=0; model='"'a b'"'
+lr=2 noise=0 crash  lr=2; noise=0; model='"'a b'" "$(cells guild 7,9,10,17 | cut -d ';' -f 1-3)"
+rm -rf running
+cp -r "$real/guild-0.9" running
+rm running/*/.guild/attrs/exit_status
+must_run import running --metric loss --dry-run
+must_have out '2 runs have not ended and are left out'
+run import -C smac "$real/smac-2.4.json" --direction lower
+must_have out 'smac, 5 runs: finished 4, failed 1'
+must_have smac/results.tsv 'ValueError: lr too high'
+run import -C nevergrad "$real/nevergrad-1.0.jsonl" --direction lower
+must_have out 'score: loss, a lower one is better, says the store'
+must_have out 'parameters: lr, opt'
+must_fail 2 "to take one as the score: lineage import $real/ax-1.3.csv --map loss=metric" import -C ax "$real/ax-1.3.csv" --direction lower
+run import -C ax "$real/ax-1.3.csv" --direction lower --map loss=metric
+must_have out 'parameters: lr, opt'
+must_have out 'csv, 6 runs: finished 5, failed 1'
+# The line that is offered can be pasted.
+printf '{"#uid2": "a", "my time": 3, "eval #loss": 0.5}\n' >odd.jsonl
+must_fail 2 "lineage import odd.jsonl --map 'eval #loss=metric'" import -C ax odd.jsonl
+printf '{"pred.eval_time": 3, "stats.val_loss": 0.5, "name": "a"}\n' >order.jsonl
+must_fail 2 'lineage import order.jsonl --map name=name --map stats.val_loss=metric' import -C ax order.jsonl --map name=name
+printf '{"trials": {"1": {"loss": 0.5}, "2": {"loss": 0.4}}}\n' >nested.json
+must_fail 2 'nested.json holds several runs in one object' import -C ax nested.json
+printf 'PK\003\004\000\000loss,acc\n' >run.zip
+must_fail 2 'run.zip is neither a results.tsv nor a table' import -C ax run.zip
 sqlite3 ledger.db 'CREATE TABLE goals (id TEXT); CREATE TABLE runs (id TEXT, metrics TEXT)'
 must_fail 2 "ledger.db is of no known tool; its tables: runs (id, metrics), goals (id); import one as a table: sqlite3 -header -csv ledger.db 'SELECT * FROM runs' >runs.csv, lineage import runs.csv --map COLUMN=metric" import -C mlloop ledger.db
 

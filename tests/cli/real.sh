@@ -34,6 +34,8 @@ reads() # reads VALUE: of val_loss in the table on standard input
 printf '  epoch val_loss acc\n1     1   0.5000 0.8\n2     2   0.4321 0.9\n' | reads 0.4321
 printf '# A tibble: 2 x 3\n  epoch val_loss   acc\n  <int>    <dbl> <dbl>\n1     1    0.5     0.8\n2     2    0.4321  0.9\n' | reads 0.4321
 printf '        val_loss  mae\nmodel_a   4.125 3.01\n' | reads 4.125
+# Vowpal Wabbit's names are in two lines, and a letter marks losses of held-out examples.
+printf 'average  val      example\nloss     loss     counter\n0.141020 0.141020      50 h\n0.106444 0.077630     100 h\n' | reads 0.07763
 printf 'epoch val_loss acc\ntook 3 more seconds 4.2\nval_loss: 0.5\n' | reads 0.5
 
 # Files of no known tool: a table, JSON, or lines as a program prints them.

@@ -185,6 +185,15 @@ reads 3.0 'echo " loss: 3"'
 reads 3.0 'echo "Loss: 3"'
 reads 3.0 'echo "loss=3"'
 reads 3.0 'echo "INFO:root:loss=3"'
+# A history that is printed at the end, rounded or not, does not undo what was read; other lists do.
+run run -C e -q -m loss -- sh -c "echo loss: 3.25; echo '{\"loss\": [5.5, 3.2512]}'"
+must_exit 0
+must_equal 3.25 "$(field e 10)"
+must_have err 'several numbers may be meant'
+ends harness_abort 'several numbers may be meant' -m loss -- sh -c 'echo "loss: 3.25"; echo "loss: [3.25, 5.5]"'
+# Comet sums up at the end: number of values, least and greatest.
+reads 0.25 'echo "loss 0.25"; echo "COMET INFO:     loss [4] : (0.25, 1.0)"'
+ends harness_abort 'several numbers may be meant' -m loss -- echo 'COMET INFO:     loss [4] : (0.25, 1.0)'
 reads 3.0 'printf "loss: 3"'
 reads 4.0 'printf "\r10%% loss=5\r20%% loss=4\r"'
 reads 3.0 'printf "in the middle of "; echo "loss: 3" >&2; echo "a line"'

@@ -21,8 +21,9 @@ static const struct {
               {"", "study.db", "study.db"},   {"events", "events.out.tfevents.1.host", ""},
               {"0", "meta.yaml", ""},         {"0/run/metrics", "loss", ""},
               {"0/run", "meta.yaml", ""},     {"", "run-a.wandb", "run-a.wandb"},
-              {"trial", "result.json", ""},   {"programs", "a.json", ""}};
-enum { WANDB = 7, RAY };
+              {"trial", "result.json", ""},   {"programs", "a.json", ""},
+              {"1", "run.json", ""},          {"trial_0", "trial.json", ""}};
+enum { WANDB = 7, RAY, SACRED = 10 };
 
 static void put(const char *dir, const char *below, const char *file, const void *data, size_t size)
 {
@@ -83,6 +84,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         put(dir, "0/run", "meta.yaml", run, sizeof run - 1);
     if (place == RAY)
         put(dir, "trial", "params.json", "{\"lr\": 1}", 9);
+    if (place == SACRED)
+        put(dir, "1", "config.json", "{\"lr\": 1}", 9);
     uint8_t *bytes = malloc(size + 1);
     memcpy(bytes, data + (size > 0), size - (size > 0));
     if (place == WANDB)

@@ -36,6 +36,29 @@ static void every_language_names_its_error(void **state)
         {"Traceback (most recent call last):\n  File \"train.py\", line 1, in <module>\n    import numpy\n"
          "ModuleNotFoundError: No module named 'numpy'\n",
          "ModuleNotFoundError: No module named 'numpy' (train.py:1)", 1, LINEAGE_CAUSE_MISSING},
+        /* an installed package that fails while it is imported says nothing about the settings; the program's own module does */
+        {"Traceback (most recent call last):\n  File \"train.py\", line 1, in <module>\n    from recbole import run\n"
+         "  File \"/venv/lib/python3.11/site-packages/recbole/__init__.py\", line 3, in <module>\n    bool8 = np.bool8\n"
+         "AttributeError: module 'numpy' has no attribute 'bool8'\n",
+         "AttributeError: module 'numpy' has no attribute 'bool8' (train.py:1)", 1, LINEAGE_CAUSE_MISSING},
+        {"Traceback (most recent call last):\n  File \"train.py\", line 1, in <module>\n    from model import Net\n"
+         "ImportError: cannot import name 'Net' from 'model' (/home/a/model.py)\n",
+         "ImportError: cannot import name 'Net' from 'model' (/home/a/model.py) (train.py:1)", 1, LINEAGE_CAUSE_CODE},
+        {"Traceback (most recent call last):\n  File \"dvc.py\", line 1, in <module>\n    from dvclive import Live\n"
+         "  File \"/venv/lib/python3.11/site-packages/dvclive/__init__.py\", line 3, in <module>\n    import dvc\n"
+         "  File \"dvc.py\", line 1, in <module>\n    from dvclive import Live\n"
+         "ImportError: cannot import name 'Live' from partially initialized module 'dvclive'\n",
+         "ImportError: cannot import name 'Live' from partially initialized module 'dvclive' (dvc.py:1)", 1, LINEAGE_CAUSE_CODE},
+        {"Traceback (most recent call last):\n  File \"t.py\", line 4, in <module>\n    fasttext.train(a)\nRuntimeError: "
+         "Encountered "
+         "NaN.\n",
+         "RuntimeError: Encountered NaN. (t.py:4)", 1, LINEAGE_CAUSE_DIVERGENCE},
+        {"Traceback (most recent call last):\n  File \"t.py\", line 4, in <module>\n    main()\nConfigAddedError: Added new "
+         "config entry "
+         "that is not used anywhere\nConflicting configuration values:\n  lrr=3\n",
+         "ConfigAddedError: Added new config entry that is not used anywhere: Conflicting configuration values: lrr=3 (t.py:4)",
+         1, LINEAGE_CAUSE_ARGUMENTS},
+        {"Number of divergences: 0\nKL divergence: 0.1\nerror: no rows\n", "error: no rows", 1, LINEAGE_CAUSE_CODE},
         {"  File \"train.py\", line 2\n    if x\n        ^\nSyntaxError: expected ':'\n",
          "SyntaxError: expected ':' (train.py:2)", 1, LINEAGE_CAUSE_CODE},
         {"Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\nKeyError: 'x'\n\nDuring handling of the "

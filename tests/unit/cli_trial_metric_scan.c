@@ -19,7 +19,8 @@ struct text {
 
 static void write_down(void *context, const struct metric_found *found)
 {
-    static const char *const problems[] = {[METRIC_COMMA] = "comma", [METRIC_NOT_A_NUMBER] = "word", [METRIC_TOO_HARD] = "hard"};
+    static const char *const problems[] = {
+        [METRIC_COMMA] = "comma", [METRIC_NOT_A_NUMBER] = "word", [METRIC_TOO_HARD] = "hard", [METRIC_SEVERAL] = "several"};
     struct text *text = context;
     int n = snprintf(text->bytes + text->length, sizeof text->bytes - text->length, "%s%.*s ", text->length ? ", " : "",
                      (int)found->name_length, found->name);
@@ -65,6 +66,10 @@ static void every_printed_form_is_read(void **state)
         {"loss: tensor(2.3012, grad_fn=<NllLossBackward0>)", "loss 2.3012"},
         {"loss: np.float64(1.5)", "loss 1.5"},
         {"loss: <tf.Tensor: shape=(), dtype=float32, numpy=2.5>", "loss 2.5"},
+        {"loss Float32Array(1) [ 2.5 ]", "loss 2.5"}, /* of JavaScript: the number of elements comes first */
+        {"loss Float32Array(2) [ 2.5, 3 ]", "loss several"},
+        {"loss [4] : 2.5", "loss 2.5"},
+        {"loss [4]", "loss 4"},
         {"loss: -inf", "loss -inf"},
         {"(loss -> 4)", "loss 4"},
         {"Validation loss = 4", "loss 4"},

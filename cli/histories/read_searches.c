@@ -1,0 +1,257 @@
+/*
+ * read_searches.c: trackers and searches that keep JSON files: the folder of Sacred's FileStorageObserver (N/run.json, config.json,
+ * metrics.json), that of a search of Keras Tuner (oracle.json, trial_N/trial.json), and SMAC3's runhistory.json.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "histories/readers.h"
+
+struct search {
+    json_t *history, *starts; /* starts: of Keras Tuner's trials, by their ids */
+    const char *folder;       /* the name of the file's folder .. */
+    int length;               /* .. and the bytes of the file's path up to its name */
+    const char *path;
+    char *why;
+};
+
+static const char *text_of(const json_t *object, const char *member)
+{
+    return json_string_value(json_object_get(object, member));
+}
+
+static bool keep_first(void *context, json_t *value)
+{
+    json_t **first = context;
+    if (!*first)
+        *first = json_incref(value);
+    return true;
+}
+
+/* Sets *value to what the file beside this one has, or to NULL if it is not there. Returns false with the reason if it is damaged. */
+static bool read_beside(json_t **value, const struct search *s, const char *name)
+{
+    char path[PATH_MAX];
+    *value = NULL;
+    snprintf(path, sizeof path, "%.*s%s", s->length, s->path, name);
+    return access(path, F_OK) != 0 || history_each_value(path, keep_first, value, s->why);
+}
+
+/* An id that other folders have, too, tells runs apart with the time at which the run began. */
+static json_t *add_run(struct search *s, const char *id, double started)
+{
+    char key[300];
+    snprintf(key, sizeof key, "%.200s@%.6f", id, started);
+    json_t *run = history_add_run(s->history, key);
+    history_set_time(run, "started", started);
+    return run;
+}
+
+static void set_state(json_t *run, const char *word)
+{
+    const char *state = history_state(word ? word : "");
+    history_set_text(run, "state", state ? state : "failed");
+}
+
+/* Only the last line of a traceback says what failed. */
+static void set_notes(json_t *run, const char *text)
+{
+    char line[300];
+    size_t n = text ? strlen(text) : 0, from;
+    while (n && text[n - 1] == '\n')
+        n--;
+    for (from = n; from && text[from - 1] != '\n';)
+        from--;
+    snprintf(line, sizeof line, "%.*s", (int)(n - from), text ? text + from : "");
+    history_set_text(run, "notes", line);
+}
+
+/* The whole history is read from every file of this name in the folder, or from the file that was given. */
+static json_t *read_each(const char *path, const char *tool, const char *name, bool (*take)(struct search *s, json_t *value),
+                         const char *score, char why[HISTORY_WHY_MAX])
+{
+    struct search s = {.history = history_new(tool), .starts = json_object(), .why = why};
+    FTS *tree = history_tree(path, why);
+    bool good = tree != NULL;
+    for (FTSENT *entry; good && (entry = fts_read(tree));) {
+        const bool starts = strcmp(entry->fts_name, "oracle.json") == 0, given = entry->fts_level == 0;
+        json_t *value = NULL;
+        if (entry->fts_info != FTS_F || !(given || starts || strcmp(entry->fts_name, name) == 0))
+            continue;
+        s.folder = entry->fts_parent->fts_name;
+        s.path = entry->fts_path;
+        s.length = (int)(entry->fts_pathlen - entry->fts_namelen);
+        good = history_each_value(entry->fts_path, keep_first, &value, why);
+        if (good && starts)
+            json_object_update(s.starts, json_object_get(json_object_get(value, "display"), "trial_start"));
+        else if (good)
+            good = take(&s, value);
+        json_decref(value);
+    }
+    if (tree)
+        fts_close(tree);
+    json_decref(s.starts);
+    if (good && !json_array_size(json_object_get(s.history, "runs")))
+        good = history_fail(why, "%.300s has no run of %s", path, tool);
+    history_set_text(s.history, "score", score);
+    return history_done(s.history, NULL, NULL, good);
+}
+
+/* ---- Sacred ---- */
+
+/* A number of NumPy is an object: {"dtype": "float32", "py/object": "numpy.float32", "value": 0.25}. Times are UTC. */
+static void add_result(json_t *run, const char *name, json_t *result)
+{
+    const char *member;
+    json_t *value;
+    double number;
+    char path[256];
+    if (json_object_get(result, "py/object"))
+        result = json_object_get(result, "value");
+    if (history_number(&number, result))
+        history_set_metric(run, name, number);
+    json_object_foreach(result, member, value) {
+        snprintf(path, sizeof path, "%s.%s", name, member);
+        if (strlen(path) < 200)
+            add_result(run, path, value);
+    }
+}
+
+static void add_curves(json_t *run, json_t *metrics)
+{
+    const char *name;
+    json_t *curve;
+    double number;
+    json_object_foreach(metrics, name, curve)
+        for (size_t i = 0; i < json_array_size(json_object_get(curve, "values")); i++)
+            if (history_number(&number, json_array_get(json_object_get(curve, "values"), i)))
+                history_add_point(run, name, (int64_t)json_number_value(json_array_get(json_object_get(curve, "steps"), i)),
+                                  number);
+}
+
+static bool take_sacred(struct search *s, json_t *value)
+{
+    const char *started = text_of(value, "start_time"), *ended = text_of(value, "stop_time"),
+               *name = text_of(json_object_get(value, "experiment"), "name");
+    const json_t *trace = json_object_get(value, "fail_trace");
+    json_t *config, *metrics = NULL;
+    char text[300];
+    const bool good = read_beside(&config, s, "config.json") && read_beside(&metrics, s, "metrics.json");
+    if (good) {
+        json_t *run = add_run(s, s->folder, history_time(started ? started : "", false));
+        snprintf(text, sizeof text, "%.200s %.80s", name ? name : "run", s->folder);
+        history_set_text(run, "name", text);
+        set_notes(run, json_string_value(json_array_get(trace, json_array_size(trace) - 1)));
+        history_set_time(run, "ended", history_time(ended ? ended : "", false));
+        set_state(run, text_of(value, "status"));
+        history_add_param(run, "", json_incref(config));
+        add_result(run, "result", json_object_get(value, "result"));
+        add_curves(run, metrics);
+    }
+    json_decref(config);
+    json_decref(metrics);
+    return good;
+}
+
+json_t *read_sacred(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
+{
+    (void)options;
+    return read_each(path, "sacred", "run.json", take_sacred, NULL, why);
+}
+
+/* ---- Keras Tuner ---- */
+
+/* A value of a metric is that of several executions, of which the mean counts. */
+static void add_observations(struct search *s, json_t *run, const char *name, const json_t *metric, const json_t *score)
+{
+    const json_t *observations = json_object_get(metric, "observations"), *observation, *value;
+    const char *direction = text_of(metric, "direction");
+    size_t i, k;
+    json_array_foreach(observations, i, observation) {
+        const json_t *values = json_object_get(observation, "value");
+        double sum = 0, number;
+        json_array_foreach(values, k, value)
+            sum += history_number(&number, value) ? number : 0;
+        if (json_array_size(values))
+            history_add_point(run, name, (int64_t)json_number_value(json_object_get(observation, "step")),
+                              sum / (double)json_array_size(values));
+        if (direction && json_is_number(score) && sum / (double)json_array_size(values) == json_number_value(score))
+            history_set_direction(s->history, "score", strcmp(direction, "max") == 0);
+    }
+    if (direction)
+        history_set_direction(s->history, name, strcmp(direction, "max") == 0);
+}
+
+static bool take_keras(struct search *s, json_t *value)
+{
+    const char *id = text_of(value, "trial_id"), *started = id ? text_of(s->starts, id) : NULL, *name;
+    json_t *metric, *score = json_object_get(value, "score");
+    double number;
+    json_t *run = add_run(s, id ? id : s->folder, history_time(started ? started : "", true));
+    history_set_text(run, "name", s->folder);
+    set_notes(run, text_of(value, "message"));
+    set_state(run, text_of(value, "status"));
+    history_add_param(run, "", json_incref(json_object_get(json_object_get(value, "hyperparameters"), "values")));
+    json_object_foreach(json_object_get(json_object_get(value, "metrics"), "metrics"), name, metric)
+        add_observations(s, run, name, metric, score);
+    if (history_number(&number, score))
+        history_set_metric(run, "score", number);
+    return true;
+}
+
+json_t *read_keras_tuner(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
+{
+    (void)options;
+    return read_each(path, "keras-tuner", "trial.json", take_keras, "score", why);
+}
+
+/* ---- SMAC3 ---- */
+
+/* One evaluation of a configuration: with a seed, and with an instance or a budget if there are any. */
+static void add_evaluation(struct search *s, const json_t *configs, json_t *evaluation)
+{
+    static const char *const states[] = {"running", "finished", "failed", "failed", "failed"};
+    static const char *const also[] = {"seed", "instance", "budget"};
+    const json_int_t state = json_integer_value(json_object_get(evaluation, "status"));
+    char id[32], name[64];
+    double number;
+    size_t i;
+    json_t *cost = json_object_get(evaluation, "cost"), *part;
+    snprintf(id, sizeof id, "%" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(evaluation, "config_id")));
+    json_t *run = add_run(s, id, json_number_value(json_object_get(evaluation, "starttime")));
+    snprintf(name, sizeof name, "configuration %s", id);
+    history_set_text(run, "name", name);
+    history_set_time(run, "ended", json_number_value(json_object_get(evaluation, "endtime")));
+    history_set_text(run, "state", state >= 0 && state < 5 ? states[state] : "failed");
+    set_notes(run, text_of(json_object_get(evaluation, "additional_info"), "traceback"));
+    history_add_param(run, "", json_incref(json_object_get(configs, id)));
+    for (i = 0; i < sizeof also / sizeof *also; i++)
+        history_add_param(run, also[i], json_incref(json_object_get(evaluation, also[i])));
+    if (history_number(&number, cost))
+        history_set_metric(run, "cost", number);
+    history_set_direction(s->history, "cost", false);
+    json_array_foreach(cost, i, part) {
+        snprintf(name, sizeof name, "cost_%zu", i);
+        if (history_number(&number, part))
+            history_set_metric(run, name, number);
+        history_set_direction(s->history, name, false);
+    }
+}
+
+static bool take_smac(struct search *s, json_t *value)
+{
+    size_t i;
+    json_t *evaluation;
+    json_array_foreach(json_object_get(value, "data"), i, evaluation)
+        add_evaluation(s, json_object_get(value, "configs"), evaluation);
+    return true;
+}
+
+json_t *read_smac(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
+{
+    (void)options;
+    return read_each(path, "smac", "runhistory.json", take_smac, NULL, why);
+}
