@@ -176,15 +176,15 @@ static bool find_agent(struct run_options *o)
 }
 
 /*
- * Refuses what another agent has leased. For an agent, and with --check-tried, it takes a lease itself, which also refuses what a
- * trial beside it does. Earlier rows are looked at after that: whoever runs the same has either its lease or its row.
+ * Refuses what another agent has leased. Where ideas are leased, it takes a lease itself, so that no agent takes one between this look
+ * and the start. For an agent, and with --check-tried, what a trial beside it does is refused, too. Earlier rows are looked at after that: whoever runs the same has either its lease or its row.
  */
 static int take_lease(struct run_options *o)
 {
     const struct trial_identity *t = &o->trial.identity;
     const struct lease_idea idea = {o->agent, t->hypothesis, o->trial.params, o->trial.n_params};
-    const bool takes = o->agent[0] || o->check_tried;
     const char *dir = lineage_store_dir(o->session.store);
+    const bool beside = o->agent[0] || o->check_tried, takes = beside || leases_are_used(dir);
     int lock = -1;
     if (lineage_is_server(dir) || (!idea.n_params && (!t->hypothesis || !*t->hypothesis)))
         return CLI_GO_ON;
@@ -192,7 +192,7 @@ static int take_lease(struct run_options *o)
         return CLI_SYSTEM;
     json_t *reasons = json_array(), *reason;
     size_t i;
-    int status = lease_reasons(reasons, o->session.store, &idea, takes);
+    int status = lease_reasons(reasons, o->session.store, &idea, beside);
     json_array_foreach(reasons, i, reason)
         cli_error(CLI_NO, "%s", json_string_value(reason));
     if (status == CLI_GO_ON && json_array_size(reasons))

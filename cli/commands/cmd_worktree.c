@@ -128,6 +128,17 @@ static int make(struct worktree_options *o, const char *agent)
     return CLI_OK;
 }
 
+/* Whether there is a store in the work tree. It ignores itself, and git removes what is ignored without a word. */
+static bool has_store(const char *path)
+{
+    const char *const words[] = {"git", "-C", path, "ls-files", "--others", "--", ":(glob)**/lineage.json", NULL};
+    size_t length = 0;
+    char *said = read_command(words, NULL, GIT_SECONDS, GIT_MAX, &length);
+    const bool none = said && !length;
+    free(said);
+    return !none;
+}
+
 /* git refuses a work tree with changes, which then belong to somebody. The branch stays: its commits are in refs of trials, or in no
  * other place. */
 static int end_place(struct worktree_options *o, const char *agent)
@@ -138,6 +149,9 @@ static int end_place(struct worktree_options *o, const char *agent)
     if (!o->found.agent[0])
         return cli_error(CLI_USAGE, "worktree: no work tree of an agent '%.60s'; `lineage worktree` lists those there are",
                          agent);
+    if (has_store(o->found.path))
+        return cli_error(CLI_NO, "worktree: %s has a store of trials, which would be removed with it; move the store first",
+                         o->found.path);
     const char *const words[] = {"git", "worktree", "remove", "--", o->found.path, NULL};
     char *said = read_command(words, NULL, GIT_SECONDS, GIT_MAX, &length);
     free(said);

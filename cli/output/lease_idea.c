@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include <lineage/ideas.h>
+#include <lineage/query.h>
 #include <lineage/text.h>
 #include <lineage/time.h>
 
@@ -18,7 +19,9 @@ struct asking {
     json_t *reasons;
     const struct lease_idea *idea;
     const char *store;
+    bool beside_trials;
     json_t *params;               /* those of the idea */
+    json_t *base;                 /* those of the best trial */
     struct lineage_ideas *others; /* the hypotheses to compare with the idea's words; their ids are places in `texts` */
     json_t *texts;                /* the reasons that they would be */
     enum lineage_status status;
@@ -33,16 +36,60 @@ static bool same_value(const json_t *a, const json_t *b)
     return json_is_string(a) && json_is_string(b) && lineage_quantity_equal(json_string_value(a), json_string_value(b));
 }
 
-static bool same_params(const json_t *a, const json_t *b)
+/* Whether b, or the best trial where b does not name it, has each value of a. */
+static bool has_values(const json_t *a, const json_t *b, const json_t *base)
 {
     const char *name;
     json_t *value;
-    if (json_object_size(a) == 0 || json_object_size(a) != json_object_size(b))
-        return false;
-    json_object_foreach((json_t *)(uintptr_t)a, name, value)
-        if (!same_value(value, json_object_get(b, name)))
+    json_object_foreach((json_t *)(uintptr_t)a, name, value) {
+        const json_t *other = json_object_get(b, name);
+        if (!same_value(value, other ? other : json_object_get(base, name)))
             return false;
-    return true;
+    }
+    return json_object_size(a) > 0;
+}
+
+static bool same_params(const json_t *a, const json_t *b, const json_t *base)
+{
+    return has_values(a, b, base) && has_values(b, a, base);
+}
+
+static json_t *params_of_best(struct lineage_store *store)
+{
+    struct lineage_trial best = {0};
+    struct lineage_error err;
+    json_t *params =
+        lineage_best_kept(store, &best, &err) == LINEAGE_OK ? cli_json_params(best.params, best.n_params) : json_object();
+    lineage_trial_release(&best);
+    return params;
+}
+
+/* Whether the words state each of the parameters. */
+static bool words_state(struct asking *a, const char *words, const json_t *params)
+{
+    const struct lineage_trial trial = {.exp_id = "", .specialist = "", .parent_exp = "", .hypothesis = words};
+    struct lineage_ideas *ideas = NULL;
+    const char *name;
+    json_t *value;
+    bool states = json_object_size(params) > 0 && *words;
+    if (!states || (a->status = lineage_ideas_new(&ideas, &a->err)) != LINEAGE_OK)
+        return false;
+    if ((a->status = lineage_ideas_add(ideas, &trial, true, &a->err)) == LINEAGE_OK)
+        a->status = lineage_ideas_settle(ideas, &a->err);
+    json_object_foreach((json_t *)(uintptr_t)params, name, value) {
+        struct lineage_similar_list list;
+        char text[400], number[LINEAGE_NUMBER_MAX];
+        if (json_is_number(value))
+            lineage_number_format(number, json_number_value(value));
+        snprintf(text, sizeof text, "%s=%.200s", name, json_is_number(value) ? number : json_string_value(value));
+        if (!states || a->status != LINEAGE_OK ||
+            (a->status = lineage_ideas_similar_text(&list, ideas, text, 1, &a->err)) != LINEAGE_OK)
+            break;
+        states = list.n && list.items[0].same;
+        lineage_similar_release(&list);
+    }
+    lineage_ideas_release(ideas);
+    return states && a->status == LINEAGE_OK;
 }
 
 static void add_words(struct asking *a, const char *hypothesis, const char *text)
@@ -57,13 +104,17 @@ static void add_words(struct asking *a, const char *hypothesis, const char *text
     json_array_append_new(a->texts, cli_json_text(text));
 }
 
-/* Says the text at once if the parameters are the same; parameters decide alone where both have them. */
+/* Says the text at once if the parameters are the same, or the words of one are the parameters of the other; parameters decide alone
+ * where both have them. */
 static void compare(struct asking *a, const json_t *params, const char *hypothesis, const char *text)
 {
     const bool both = json_object_size(params) > 0 && json_object_size(a->params) > 0;
-    if (both && same_params(a->params, params))
+    const char *own = a->idea->hypothesis ? a->idea->hypothesis : "";
+    if (a->status != LINEAGE_OK)
+        return;
+    if (both ? same_params(a->params, params, a->base) : words_state(a, hypothesis, a->params) || words_state(a, own, params))
         json_array_append_new(a->reasons, cli_json_text(text));
-    else if (!both && *hypothesis && a->idea->hypothesis && *a->idea->hypothesis)
+    else if (!both && *hypothesis && *own)
         add_words(a, hypothesis, text);
 }
 
@@ -84,6 +135,8 @@ static void compare_lease(void *context, const struct lease *lease)
     const json_t *params = json_object_get(lease->object, "params");
     const char *hypothesis = cli_json_member(lease->object, "hypothesis");
     if (*a->idea->agent && strcmp(lease->agent, a->idea->agent) == 0 && !lease->runs)
+        return;
+    if (!*a->idea->agent && !*lease->agent && !a->beside_trials) /* two runs of nobody claim nothing */
         return;
     cli_duration_format(left, lease->runs ? 0 : lease->left);
     snprintf(who, sizeof who, "%.90s %s this (lease %s%s%s)", *lease->agent ? lease->agent : "another run",
@@ -119,9 +172,10 @@ static void settle_words(struct asking *a)
 
 int lease_reasons(json_t *reasons, struct lineage_store *store, const struct lease_idea *idea, bool beside_trials)
 {
-    struct asking a = {.reasons = reasons, .idea = idea, .store = lineage_store_dir(store)};
+    struct asking a = {.reasons = reasons, .idea = idea, .store = lineage_store_dir(store), .beside_trials = beside_trials};
     struct running_trials trials = {.n = 0};
     a.params = cli_json_params(idea->params, idea->n_params);
+    a.base = params_of_best(store);
     a.texts = json_array();
     leases_each(a.store, compare_lease, &a);
     const size_t leased = json_array_size(reasons) + json_array_size(a.texts);
@@ -134,12 +188,13 @@ int lease_reasons(json_t *reasons, struct lineage_store *store, const struct lea
     lineage_ideas_release(a.others);
     json_decref(a.texts);
     json_decref(a.params);
+    json_decref(a.base);
     return a.status == LINEAGE_OK ? CLI_GO_ON : cli_fail(&a.err);
 }
 
 struct ending {
     const struct lease_idea *idea;
-    const json_t *params;
+    const json_t *params, *base;
     const char *store;
 };
 
@@ -150,7 +205,8 @@ static void end_own(void *context, const struct lease *lease)
     const char *hypothesis = cli_json_member(lease->object, "hypothesis");
     const json_t *params = json_object_get(lease->object, "params");
     if (strcmp(lease->agent, e->idea->agent) == 0 && !lease->runs &&
-        (same_params(params, e->params) || (*hypothesis && e->idea->hypothesis && strcmp(hypothesis, e->idea->hypothesis) == 0)))
+        (same_params(params, e->params, e->base) ||
+         (*hypothesis && e->idea->hypothesis && strcmp(hypothesis, e->idea->hypothesis) == 0)))
         lease_remove(e->store, lease->id);
 }
 
@@ -161,7 +217,8 @@ int lease_take(char id[LEASE_ID_BYTES], struct lineage_store *store, const struc
     if (!secret_params_absent(idea->params, idea->n_params, lineage_store_harmless_names(store)))
         return CLI_USAGE;
     json_t *params = cli_json_params(idea->params, idea->n_params);
-    const struct ending ending = {idea, params, dir};
+    json_t *base = params_of_best(store);
+    const struct ending ending = {idea, params, base, dir};
     if (*idea->agent)
         leases_each(dir, end_own, (void *)(uintptr_t)&ending);
     json_t *object =
@@ -170,5 +227,6 @@ int lease_take(char id[LEASE_ID_BYTES], struct lineage_store *store, const struc
                   lineage_time_format(made, (int64_t)time(NULL)), "until", (double)time(NULL) + seconds, "runs", hold != NULL);
     bool good = object && lease_write(id, dir, object, hold);
     json_decref(object);
+    json_decref(base);
     return good ? CLI_GO_ON : CLI_SYSTEM;
 }

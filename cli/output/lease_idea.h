@@ -1,8 +1,9 @@
 /*
  * lease_idea.h: leasing an idea before it is trained (support/leases.h).
  *
- * Two ideas with parameters are the same if all of these are equal. Otherwise they are the same if the words of the earlier one
- * state all changes of the other (lineage/ideas.h), as for `--check-tried`.
+ * Two ideas with parameters are the same if all of these are equal; one that only one of them names is compared with that of the best
+ * trial, from which both start. Otherwise they are the same if the words of the earlier one state all changes of the other
+ * (lineage/ideas.h), as for `--check-tried`, or the words of one all parameters of the other.
  */
 #pragma once
 

@@ -1,6 +1,7 @@
 /* approval.c: see approval.h. */
 #include "plan/approval.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +51,9 @@ json_t *approval_read(struct lineage_store *store)
     char path[PATH_MAX], *line = NULL;
     size_t capacity = 0;
     json_t *questions = json_array();
-    FILE *file = questions && telemetry_path(path, store, APPROVALS) ? fopen(path, "re") : NULL;
+    /* The file may be anybody's: a pipe is not waited for. */
+    int fd = questions && telemetry_path(path, store, APPROVALS) ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
     while (file && getline(&line, &capacity, file) > 0) {
         json_t *object = json_loads(line, 0, NULL);
         if (json_is_object(object))
@@ -60,6 +63,8 @@ json_t *approval_read(struct lineage_store *store)
     free(line);
     if (file)
         fclose(file);
+    else if (fd >= 0)
+        close(fd);
     if (!questions)
         cli_no_memory();
     return questions;

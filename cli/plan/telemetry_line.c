@@ -28,7 +28,8 @@ bool telemetry_line_append(struct lineage_store *store, const char *name, const 
 {
     size_t length = 0;
     char path[PATH_MAX] = "", *line = object ? cli_json_compact(object, &length) : NULL;
-    int fd = line && telemetry_path(path, store, name) ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666) : -1;
+    int fd =
+        line && telemetry_path(path, store, name) ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666) : -1;
     if (line)
         line[length] = '\n';
     bool good = fd >= 0 && write(fd, line, length + 1) == (ssize_t)length + 1;

@@ -21,6 +21,9 @@ static const char *shows_held_out(const struct command_trial *trial)
     char name[METRIC_NAME_BYTES];
     if (trial->settings.score && held_out_is(held, trial->settings.score))
         return "score";
+    const char *key = trial->examples ? strrchr(trial->examples, '#') : NULL;
+    if (key && held_out_is(held, key + 1))
+        return "examples";
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         for (const char *const *text = lists[i].texts; text && *text; text++) {
             snprintf(name, sizeof name, "%.*s", (int)strcspn(*text, i ? "=<> " : ""), *text);

@@ -103,7 +103,8 @@ void conditions_machine(json_t *run)
     json_object_set_new(run, "gpus", gpus());
 }
 
-/* CUDA_VISIBLE_DEVICES chooses among them by number; any other form of it, such as an id, is a part of the text. */
+/* CUDA_VISIBLE_DEVICES chooses among them by number, up to the first that is negative; any other form of it, such as an id, is a part
+ * of the text. */
 static json_t *gpu_text(const json_t *models)
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES"), *first = json_string_value(json_array_get(models, 0));
@@ -112,9 +113,12 @@ static json_t *gpu_text(const json_t *models)
     bool equal = true;
     json_t *model, *text;
     if (visible) {
-        seen = *visible != '\0';
-        for (const char *c = visible; *c; c++)
+        seen = *visible && *visible != '-';
+        for (const char *c = visible; seen && *c; c++) {
+            if (*c == ',' && c[1] == '-')
+                break;
             seen += *c == ',';
+        }
     }
     json_array_foreach((json_t *)(uintptr_t)models, i, model)
         equal = equal && strcmp(json_string_value(model), first) == 0;
@@ -152,6 +156,11 @@ struct digesting {
     XXH3_state_t *state;
     off_t bytes;
     bool read; /* by content; false: by size and time of modification */
+    struct followed {
+        dev_t device;
+        ino_t inode;
+    } *followed; /* [n_followed] directories to which links lead */
+    size_t n_followed;
 };
 
 static int by_name(const FTSENT **a, const FTSENT **b)
@@ -180,25 +189,58 @@ static bool path_of(char out[PATH_MAX], const struct command_trial *t, const cha
     return n > 0 && n < PATH_MAX;
 }
 
+/* Whether no link has led to this directory before. Links between a few directories make more paths than anybody can walk. */
+static bool follow(struct digesting *d, const struct stat *st)
+{
+    for (size_t i = 0; i < d->n_followed; i++)
+        if (d->followed[i].device == st->st_dev && d->followed[i].inode == st->st_ino)
+            return false;
+    struct followed *more = realloc(d->followed, (d->n_followed + 1) * sizeof *more);
+    if (!more)
+        return false;
+    d->followed = more;
+    d->followed[d->n_followed++] = (struct followed){st->st_dev, st->st_ino};
+    return true;
+}
+
+/* Says why an entry cannot be part of the data; NULL: it can. */
+static const char *trouble_with(const FTSENT *entry, const struct command_trial *t)
+{
+    const bool fails = entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS || entry->fts_info == FTS_DNR;
+    const bool gone = entry->fts_level == FTS_ROOTLEVEL && entry->fts_info == FTS_SLNONE;
+    const bool odd = entry->fts_level == FTS_ROOTLEVEL && entry->fts_info == FTS_DEFAULT;
+    return fails                                             ? strerror(entry->fts_errno)
+           : gone                                            ? strerror(ENOENT)
+           : odd                                             ? "neither a file nor a directory"
+           : t->interrupts && interrupts_came(t->interrupts) ? "interrupted"
+                                                             : NULL;
+}
+
 /* Walks the files in the order of their names. state NULL: only adds their bytes. Returns false after printing why. */
 static bool walk(struct digesting *d, const struct command_trial *t)
 {
-    bool good = true;
+    bool good = true, linked = false;
+    d->n_followed = 0;
     for (size_t i = 0; good && t->data[i]; i++) {
         char root[PATH_MAX];
         char *const roots[] = {root, NULL};
-        if (!path_of(root, t, t->data[i]))
-            return cli_error(CLI_USAGE, "--data: %.200s..: the path is too long", t->data[i]), false;
-        FTS *tree = fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR, by_name);
-        const FTSENT *entry;
+        if (!*t->data[i] || !path_of(root, t, t->data[i]))
+            return cli_error(CLI_USAGE, "--data: '%.200s' is empty or too long for a path", t->data[i]), false;
+        FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, by_name);
+        FTSENT *entry;
         while (good && tree && (entry = fts_read(tree))) {
-            const bool fails = entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS || entry->fts_info == FTS_DNR;
-            if (entry->fts_info == FTS_F && !d->state)
+            const char *trouble = trouble_with(entry, t);
+            if (trouble)
+                good = cli_error(CLI_USAGE, "--data: %s: %s", entry->fts_path, trouble) == CLI_OK;
+            else if (entry->fts_info == FTS_SL)
+                fts_set(tree, entry, FTS_FOLLOW);
+            else if (entry->fts_info == FTS_D && linked && !follow(d, entry->fts_statp))
+                fts_set(tree, entry, FTS_SKIP);
+            else if (entry->fts_info == FTS_F && !d->state)
                 d->bytes += entry->fts_statp->st_size;
             else if (entry->fts_info == FTS_F && !add_file(d, entry, entry->fts_path + strlen(root)))
                 good = cli_error(CLI_USAGE, "--data: %s: %s", entry->fts_path, strerror(errno)) == CLI_OK;
-            else if (fails)
-                good = cli_error(CLI_USAGE, "--data: %s: %s", entry->fts_path, strerror(entry->fts_errno)) == CLI_OK;
+            linked = entry->fts_info == FTS_SL; /* it comes again as what it leads to */
         }
         if (!tree)
             good = cli_no_memory() == CLI_OK;
@@ -212,16 +254,16 @@ static json_t *data_text(const struct command_trial *t)
 {
     struct digesting d = {0};
     json_t *text = NULL;
-    if (!walk(&d, t))
-        return NULL;
+    const bool good = walk(&d, t);
     d.read = d.bytes <= read_max;
-    d.state = XXH3_createState();
+    d.state = good ? XXH3_createState() : NULL;
     if (d.state)
         XXH3_128bits_reset(d.state);
     if (d.state && walk(&d, t))
         text = json_sprintf("%016llx%s", (unsigned long long)XXH3_128bits_digest(d.state).low64,
                             d.read ? "" : " by sizes and times");
     XXH3_freeState(d.state);
+    free(d.followed);
     return text;
 }
 

@@ -16,8 +16,7 @@
 #define LEASES "/telemetry/leases"
 #define NEW "/.new"
 
-/* LEASES_MAX: more than agents that work at once have ideas. */
-enum { LEASES_MAX = 1000, LOCK_TRIES = 600, LOCK_PAUSE_NS = 50000000 };
+enum { LOCK_TRIES = 600, LOCK_PAUSE_NS = 50000000 };
 
 static double wall_clock(void)
 {
@@ -70,11 +69,9 @@ static void each(const char *store, void (*visit)(void *context, const struct le
     int n = dir >= 0 ? scandir(path, &names, only_leases, alphasort) : 0;
     for (int i = 0; i < n; i++) {
         struct lease lease;
-        if (i < LEASES_MAX) {
-            bool counts = read_lease(&lease, dir, names[i]->d_name);
-            visit(context, &lease, counts);
-            json_decref((json_t *)(uintptr_t)lease.object);
-        }
+        bool counts = read_lease(&lease, dir, names[i]->d_name);
+        visit(context, &lease, counts);
+        json_decref((json_t *)(uintptr_t)lease.object);
         free(names[i]);
     }
     free(names);
@@ -92,6 +89,13 @@ static void visit_counting(void *context, const struct lease *lease, bool counts
     const struct counting *c = context;
     if (counts)
         c->visit(c->context, lease);
+}
+
+bool leases_are_used(const char *store)
+{
+    char path[PATH_MAX];
+    return !lineage_is_server(store) && snprintf(path, sizeof path, "%s" LEASES, store) < (int)sizeof path &&
+           access(path, F_OK) == 0;
 }
 
 void leases_each(const char *store, lease_visit *visit, void *context)

@@ -26,6 +26,9 @@ struct lease {
 typedef void lease_visit(void *context, const struct lease *lease);
 void leases_each(const char *store, lease_visit *visit, void *context);
 
+/* Whether anybody has leased an idea of the store. */
+bool leases_are_used(const char *store);
+
 /*
  * While the descriptor is open, no other process takes or ends a lease. Returns -1 after printing why: the store is on a server, or a
  * process does not let go for half a minute. Removes leases that count no more.

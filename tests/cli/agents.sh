@@ -33,6 +33,9 @@ must_fail 2 'no work tree of an agent' worktree -C runs a7 --remove
 cd ../other && echo 1 >new.txt && cd ../repo
 must_fail 1 'it has changes' worktree -C runs a1 --remove
 rm ../other/new.txt
+cp -r runs ../other/runs # ignores itself, so git would remove it
+must_fail 1 'has a store of trials' worktree -C runs a1 --remove
+rm -r ../other/runs
 must_run worktree -C runs a1 --remove
 [ ! -e ../other ] || fail "a removed work tree is there"
 must_fail 2 'of earlier work' worktree -C runs a1
@@ -83,9 +86,43 @@ b"
 LINEAGE_AGENT=$(seq -s _ 50) run run -C "$store" -q -m loss -p a=1 -- sh train.sh
 must_exit 2
 must_have err 'more than 95 bytes'
+must_fail 2 'not UTF-8' lease -C "$store" -p a=1 --agent "$(printf 'a\377')"
 must_fail 2 'exclude each other' lease -C "$store" -p a=1 --end "$own"
 must_fail 2 'use at least 1 second' lease -C "$store" -p a=1 --for 0
 must_fail 2 'api_key' lease -C "$store" -p api_key=sk-1234567890abcdef1234567890abcdef
+# ---- words on one side and parameters on the other; what the best trial has and only one of both names ----
+"$LINEAGE" init same --direction lower >/dev/null
+must_run append -C same --status keep --core-metric 1 --specialist x --param lr=0.1 --param wd=0.1
+leases() # EXIT ARGUMENT..
+{
+    wanted=$1
+    shift
+    run lease -C same "$@"
+    must_exit "$wanted"
+}
+leases 0 --agent a --hypothesis 'momentum 0.5 -> 0.9'
+leases 1 --agent b -p momentum=9e-1
+leases 0 --agent b -p momentum=0.8
+leases 0 --agent a -p depth=8
+leases 1 --agent b --hypothesis 'depth 4 -> 8'
+leases 0 --agent b --hypothesis 'depth 4 -> 16'
+leases 0 --agent a -p lr=0.2
+leases 1 --agent b -p lr=0.2 -p wd=0.1
+leases 0 --agent b -p lr=0.2 -p wd=0.3
+seq 1100 | while read -r i; do # however many there are
+    printf '{"agent":"many","hypothesis":"","params":{"k":%s},"until":99999999999}' "$i" >"$(printf 'same/telemetry/leases/%06x.json' "$i")"
+done
+leases 1 --agent b -p k=1099
+# A run of nobody holds what it trains from the first lease on; two of them may train the same.
+rm -f "$scratch/started"
+LINEAGE_AGENT='' STARTED=$scratch/started "$LINEAGE" run -C same -q -p n=1 -m core_metric -- sh -c ': >$STARTED; sleep 60' >/dev/null 2>&1 &
+running=$!
+while [ ! -e "$scratch/started" ]; do sleep 0.05; done
+must_have "$(grep -l '"n":1' same/telemetry/leases/*)" '"runs":true'
+LINEAGE_AGENT='' run run -C same -q -p n=1 -m core_metric -- echo METRIC core_metric=3
+must_exit 0
+kill -TERM $running
+wait $running 2>/dev/null
 (cd ../repo && "$LINEAGE" lease -C runs -p a=1) 2>err && fail "a lease of nobody"
 must_have err 'whose is it'
 

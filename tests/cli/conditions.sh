@@ -39,6 +39,19 @@ ln -s . elsewhere/loop
 run run -C s -q -m loss --data elsewhere -- sh train.sh 6
 must_exit 0
 must_fail 2 '--data: nowhere: No such file' run -C s -q -m loss --data nowhere -- sh train.sh 6
+ln -s nowhere dangling && mkfifo pipe elsewhere/pipe
+must_fail 2 '--data: dangling: No such file' run -C s -q -m loss --data dangling -- sh train.sh 6
+must_fail 2 '--data: pipe: neither a file nor a directory' run -C s -q -m loss --data pipe -- sh train.sh 6
+must_fail 2 'is empty' run -C s -q -m loss --data '' -- sh train.sh 6
+# Links between ten directories make ten million paths; each directory is read once by its links.
+for i in 0 1 2 3 4 5 6 7 8 9; do
+    mkdir -p elsewhere/$i && echo $i >elsewhere/$i/file
+    for j in 0 1 2 3 4 5 6 7 8 9; do ln -s ../$j elsewhere/$i/to$j; done
+done
+run run -C s -q -m loss --data elsewhere -- sh train.sh 6
+must_exit 0
+CUDA_VISIBLE_DEVICES=-1 "$LINEAGE" run -C s -q -m loss -- sh train.sh 6 >out 2>err
+must_equal none "$(condition "$(cat out)" gpu)" "hidden GPUs"
 
 # ---- --comparable: the row has them as parameters, and what differs is refused before it runs ----
 must_run run -C c -q --direction lower -m loss --comparable gpu,budget,data,packages --data data --train-seconds 60 -- sh train.sh 5

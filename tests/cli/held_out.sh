@@ -157,7 +157,8 @@ must_run report -C none --held-out -o page.html
 must_have page.html 'No trial has a held-out score'
 
 # ---- refused before anything runs: a name that something else would show ----
-for asked in '--score test_acc' '-m test_acc' '-m Test-Acc' '--require test_acc<=1' '--metric-regex test_acc=(.*)' '--metric-file test_acc=a.json'; do
+for asked in '--score test_acc' '-m test_acc' '-m Test-Acc' '--require test_acc<=1' '--metric-regex test_acc=(.*)' '--metric-file test_acc=a.json' \
+    '--examples preds.jsonl#Test-Acc'; do
     # shellcheck disable=SC2086 # words
     must_fail 2 'which would show it' run -C t --direction lower --held-out test_acc $asked -- sh quiet.sh 1
 done

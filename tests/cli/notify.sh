@@ -144,6 +144,13 @@ run night ranges.json -C a -q --planner 'sh planner.sh' --trials 3 --approve
 must_exit 0
 must_equal 55 "$("$LINEAGE" show -C a 002 --format json | "$JSON_GET" params.x)" "a decision that was made while no night ran"
 
+# A pipe in the place of the file is not waited for.
+mkdir -p p && "$LINEAGE" init p/s --direction lower >/dev/null && mkdir p/s/telemetry && mkfifo p/s/telemetry/approvals.jsonl
+must_run approve -C p/s
+run night ranges.json -C p/s -q --propose grid --approve --hours 5s
+must_exit 3
+must_have err 'cannot write'
+
 # A proposer asks, too; hours that end and an interruption end the wait.
 run night ranges.json -C a -q --propose grid --trials 9 --approve --hours 1s
 must_exit 0
