@@ -5,8 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <lineage/text.h>
-
 #include "cli.h"
 #include "git/read_command.h"
 #include "git/repository.h"
@@ -51,7 +49,9 @@ bool agent_name(char out[AGENT_NAME_MAX], const char *given)
             return cli_error(CLI_USAGE, "the name of the agent has a control character, or more than %d bytes",
                              AGENT_NAME_MAX - 1),
                    false;
-    if (name && !lineage_text_is_utf8(name, strlen(name)))
+    json_t *text = json_string(name ? name : "");
+    json_decref(text);
+    if (!text)
         return cli_error(CLI_USAGE, "the name of the agent is not UTF-8"), false;
     snprintf(out, AGENT_NAME_MAX, "%s", name ? name : "");
     return true;
