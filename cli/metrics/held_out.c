@@ -74,7 +74,7 @@ static bool is_seen(const struct held_out *held, double number, size_t decimals)
 static void remember(struct held_out *held, double value)
 {
     if (isfinite(value))
-        held->seen[held->n_seen++ % HELD_OUT_SEEN] = value;
+        held->seen[held->n_seen++ % HELD_OUT_SEEN] = fabs(value); /* a sign is no part of a number in a text */
 }
 
 static void blot(char *text, size_t length)
@@ -230,6 +230,29 @@ static void take_members(struct held_out *held, json_t *object, int64_t step)
                 json_string_set(value, text);
             free(text);
         }
+    }
+}
+
+void held_out_hide_members(const struct held_out *held, json_t *object, const struct trial_event *event,
+                           const struct metric_query *asked, const char *score)
+{
+    const char *name;
+    json_t *value;
+    void *next;
+    json_object_foreach_safe(object, next, name, value) {
+        char text[NUMBER_BYTES];
+        double number;
+        size_t decimals;
+        bool needed = score && held_out_is(score, name);
+        for (size_t i = 0; !needed && i < asked->n_names; i++)
+            needed = held_out_is(asked->names[i], name);
+        if (json_is_object(value))
+            held_out_hide_members(held, value, event, asked, score);
+        if (needed || !event_is_metric(event, name, value, asked))
+            continue;
+        const int length = snprintf(text, sizeof text, "%.12g", fabs(json_number_value(value)));
+        if (number_at(text, (size_t)length, &number, &decimals) && is_seen(held, number, decimals))
+            json_object_del(object, name);
     }
 }
 

@@ -37,5 +37,9 @@ void held_out_hide(const struct held_out *held, char *text, size_t length);
 /* Takes the value from an event, removes the member and hides the value in its texts. line is the object that the event borrows. */
 void held_out_take_event(struct held_out *held, json_t *line, struct trial_event *event);
 
+/* Removes the numbers of an event that are one of the values, but for the score and the metrics that were asked for. */
+void held_out_hide_members(const struct held_out *held, json_t *object, const struct trial_event *event,
+                           const struct metric_query *asked, const char *score);
+
 /* Ends a run of several; the value of the trial is the mean over the runs. */
 void held_out_end_run(struct held_out *held);

@@ -266,6 +266,12 @@ static bool is_blank_line(const char *text, size_t length)
     return length == 0;
 }
 
+static void hide_members(struct watch *w, json_t *line, const struct trial_event *event)
+{
+    if (w->job->held)
+        held_out_hide_members(w->job->held, line, event, &w->job->settings.metrics, w->job->settings.score);
+}
+
 /*
  * Lines after a verdict or after TERM are ignored, because the last lines of a stopped trial would otherwise change the reason
  * and the score. Lines that are not events are counted: a score or a failure may have been in them.
@@ -276,8 +282,10 @@ static void take_event_line(void *context, const char *text, size_t length)
     struct trial_event event;
     const bool over = w->stop || w->told;
     json_t *line = over ? NULL : event_line_read(&event, text, length, w->job->settings.score);
-    if (line && w->job->held)
+    if (line && w->job->held) {
         held_out_take_event(w->job->held, line, &event);
+        hide_members(w, line, &event);
+    }
     if (!line) {
         if (!over && !is_blank_line(text, length) && w->unreadable++ == 0)
             w->first_unreadable = w->events.n_lines;
@@ -292,8 +300,10 @@ static void take_printed_line(void *context, const char *text, size_t length)
     struct watch *w = context;
     struct trial_event event;
     const bool enough = w->job->line && !w->stop && !w->job->line(w->job->context, text, length);
-    if (!w->stop && !w->told && metric_lines_read(&w->metrics, &event, text, length))
+    if (!w->stop && !w->told && metric_lines_read(&w->metrics, &event, text, length)) {
+        hide_members(w, w->metrics.line, &event);
         take_event(w, &event);
+    }
     if (enough && !w->stop)
         finish(w, TRIAL_PRUNED);
 }

@@ -50,6 +50,21 @@ must_equal 1 "$(wc -l <s/held-out.jsonl | tr -d ' ')" "a failed trial has no hel
 run run -C s --score val_loss --held-out test_acc --seeds 2 -p lr=3 -- sh quiet.sh 3
 must_have s/held-out.jsonl '"runs":2'
 
+# ---- the same number under another name, in events and lines, also negative; the score stays, also if it is equal ----
+cat >copies.sh <<'END'
+echo "METRIC val_loss=$2 copy=$1 test_acc=$1"
+echo "METRIC val_loss=$2 again=$1"
+printf '{"test_acc": %s, "val_loss": %s, "eval/test_acc": %s, "test_acc_copy": %s, "in": {"percent": 73.1946, "near": 0.732}}\n' "$1" "$2" "$1" "$1" >"$LINEAGE_EVENTS"
+echo "other $1"
+END
+for value in 0.731946 -0.731946; do
+    run run -C copies --direction lower --score val_loss --held-out test_acc -- sh copies.sh $value 0.4
+    sed -i '/"command"/d' copies/provenance/*/run.json # it names the value
+    must_hide "copies" out err $(find copies -type f ! -name held-out.jsonl)
+done
+run run -C copies --score val_loss --held-out test_acc -- sh copies.sh 0.875 0.875
+must_equal 0.875 "$(tail -n 1 copies/results.tsv | cut -f 10)"
+
 # ---- a night with a planner that keeps its requests; the planner proposes nothing, so the proposer does ----
 run night sweep.json -C s --planner 'cat >>../told.json; echo "{\"proposals\": []}"' --trials 2
 must_exit 0
