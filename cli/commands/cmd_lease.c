@@ -28,7 +28,8 @@ static void list_lease(void *context, const struct lease *lease)
 {
     struct lease_options *o = context;
     size_t length;
-    char *params = cli_json_compact(json_object_get(lease->object, "params"), &length);
+    const json_t *given = json_object_get(lease->object, "params"); /* the file may be anybody's */
+    char *params = json_object_size(given) ? cli_json_compact(given, &length) : NULL;
     char left[32];
     cli_duration_format(left, lease->runs ? 0 : lease->left);
     cli_list_text(o->list, lease->id);
@@ -38,7 +39,7 @@ static void list_lease(void *context, const struct lease *lease)
     else
         cli_list_number(o->list, floor(lease->left), !lease->runs);
     cli_list_text(o->list, cli_json_member(lease->object, "hypothesis"));
-    cli_list_text(o->list, params && strcmp(params, "{}") != 0 ? params : "");
+    cli_list_text(o->list, params ? params : "");
     cli_list_end_row(o->list);
     free(params);
 }

@@ -74,7 +74,7 @@ static bool is_seen(const struct held_out *held, double number, size_t decimals)
 static void remember(struct held_out *held, double value)
 {
     if (isfinite(value))
-        held->seen[held->n_seen++ % HELD_OUT_SEEN] = fabs(value); /* a sign is no part of a number in a text */
+        held->seen[held->n_seen++ % HELD_OUT_SEEN] = fabs(value); /* numbers in texts are found without their signs */
 }
 
 static void blot(char *text, size_t length)

@@ -79,11 +79,13 @@ static bool words_state(struct asking *a, const char *words, const json_t *param
     json_object_foreach((json_t *)(uintptr_t)params, name, value) {
         struct lineage_similar_list list;
         char text[400], number[LINEAGE_NUMBER_MAX];
+        states = states && (json_is_number(value) || json_is_string(value)); /* the file may be anybody's */
+        if (!states)
+            break;
         if (json_is_number(value))
             lineage_number_format(number, json_number_value(value));
         snprintf(text, sizeof text, "%s=%.200s", name, json_is_number(value) ? number : json_string_value(value));
-        if (!states || a->status != LINEAGE_OK ||
-            (a->status = lineage_ideas_similar_text(&list, ideas, text, 1, &a->err)) != LINEAGE_OK)
+        if (a->status != LINEAGE_OK || (a->status = lineage_ideas_similar_text(&list, ideas, text, 1, &a->err)) != LINEAGE_OK)
             break;
         states = list.n && list.items[0].same;
         lineage_similar_release(&list);

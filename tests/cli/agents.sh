@@ -155,7 +155,14 @@ must_run lease -C "$store" -p lr=0.04 --agent third --again
 must_run lease -C "$store" --end "$(cat out)"
 printf garbage >"$store/telemetry/leases/00000a.json"
 ln -s /etc/passwd "$store/telemetry/leases/00000b.json"
+mkfifo "$store/telemetry/leases/00000c.json"
+echo '{"agent": "none", "until": 99999999999}' >"$store/telemetry/leases/00000d.json"
+echo '{"agent": "odd", "params": {"x": [1], "y": null}, "until": 9e99}' >"$store/telemetry/leases/00000e.json"
 must_run lease -C "$store" --format tsv
+must_equal none,odd "$(sed 1d out | cut -f 2 | paste -sd, -)" "leases written by others"
+run lease -C "$store" --hypothesis 'y 1 -> 2' --agent third
+must_exit 0
+must_run lease -C "$store" --end "$(cat out)"
 must_run verify -C "$store"
 
 # ---- over MCP ----
