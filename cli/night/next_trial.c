@@ -4,10 +4,12 @@
  */
 #include "night/next_trial.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "night/rerun.h"
+#include "output/lease_idea.h"
 #include "plan/next_proposal.h"
 #include "sweep/trial_rows.h"
 
@@ -73,6 +75,33 @@ static size_t most_at_once(const struct night *night, size_t otherwise)
     return waits_for_baseline(night) ? 1 : otherwise;
 }
 
+enum { PARAMS_MAX = 64 };
+
+/*
+ * An agent has leased the setting of a command and trains it itself, so this night does not run it (support/leases.h). Returns CLI_NO
+ * after saying so, CLI_GO_ON if nobody has, or another exit status after printing an error.
+ */
+static int pass_over_leased(struct night *night, size_t i)
+{
+    struct night_trial *trial = &night->list.trials[i];
+    struct lineage_param params[PARAMS_MAX];
+    struct lease_idea idea = {.agent = "", .hypothesis = cli_json_member(trial->command, "hypothesis"), .params = params};
+    const char *name;
+    json_t *value, *reasons = json_array();
+    json_object_foreach(json_object_get(trial->command, "params"), name, value)
+        if (idea.n_params < PARAMS_MAX && strcmp(name, "seed") != 0)
+            params[idea.n_params++] = (struct lineage_param){name, json_is_number(value) ? json_number_value(value) : (double)NAN,
+                                                             json_string_value(value)};
+    int status = trial->command ? lease_reasons(reasons, night->list.store, &idea, false) : CLI_GO_ON;
+    if (status == CLI_GO_ON && json_array_size(reasons)) {
+        cli_error(CLI_NO, "trial %s is left out: %s", trial->name, json_string_value(json_array_get(reasons, 0)));
+        trial->lost = true;
+        status = CLI_NO;
+    }
+    json_decref(reasons);
+    return status;
+}
+
 /*
  * Claims the first trial of the list that is still to be run. Returns CLI_OK if all trials of the list are done or
  * running, in this process or in another worker.
@@ -86,7 +115,9 @@ static int next_of_list(struct night *night, size_t *next, bool *busy)
     do {
         find_candidates(&found, night);
         status = found.n > 0 ? claims_take(&night->claims, found.candidates, found.n, most_at_once(night, 0), next) : CLAIM_WAIT;
-    } while (status == CLAIM_AGAIN);
+        if (status == CLI_GO_ON && (status = pass_over_leased(night, *next)) != CLI_GO_ON)
+            claims_end(&night->claims, *next, LINEAGE_CLAIM_DONE);
+    } while (status == CLAIM_AGAIN || status == CLI_NO);
     free(found.candidates);
     *busy = found.busy;
     return status == CLAIM_WAIT && !found.waiting ? CLI_OK : status;

@@ -64,11 +64,11 @@ struct night_trial {
     bool failed_before;       /* it has a row that does not count, and was not interrupted */
     bool at_work;             /* the trial runs in this process or in a child */
     struct lineage_claim *claim; /* NULL: this process holds no claim of the trial */
-    bool lost; /* the process that ran the trial was killed without a row; this night does not run it again */
+    bool lost; /* its process was killed without a row, or an agent has leased its setting: this night does not run it (again) */
 
     struct trainer_sweep *own; /* for a proposed recipe: a sweep of this trial only, which owns its texts; else NULL */
     void (*release_own)(struct trainer_sweep *own);
-    char *own_name;            /* of a command */
+    char *own_name; /* of a command */
 };
 
 struct night_sweep {
@@ -80,14 +80,14 @@ struct night_sweep {
     bool of_commands;
     struct trainer_sweep *recipes; /* NULL: the file lists no recipes */
     void (*release_recipes)(struct trainer_sweep *recipes);
-    struct night_trial *list;      /* [n] */
+    struct night_trial *list; /* [n] */
     size_t n;
-    uint64_t digest;       /* of the whole sweep: its JSON, its recipe, and the bytes of its files */
+    uint64_t digest; /* of the whole sweep: its JSON, its recipe, and the bytes of its files */
     uint64_t files_digest; /* for commands: of the bytes of the files (command_program.h) */
     uint64_t protected_digest; /* for commands: of the protected files at the start of the night (protected_names.h) */
     size_t baseline_seeds; /* for commands: seeds of the first trial of a store; 0: as many as the others */
     const char **require; /* for recipes: requirements, ended by NULL; NULL: none. For commands they are settings of a trial */
-    const char *prune;    /* for recipes: trial/prune_rule.h; NULL: none */
+    const char *prune; /* for recipes: trial/prune_rule.h; NULL: none */
     struct propose_space space; /* n is 0 without ranges */
     struct propose_plan plan;
 };

@@ -126,6 +126,17 @@ wait $running 2>/dev/null
 (cd ../repo && "$LINEAGE" lease -C runs -p a=1) 2>err && fail "a lease of nobody"
 must_have err 'whose is it'
 
+# ---- a night leaves out what an agent has leased ----
+echo '{"name": "n", "direction": "lower", "command": ["sh", "train.sh"], "metrics": ["loss"], "grid": {"depth": [2, 4, 6]}}' >"$scratch/night.json"
+must_run lease -C "$store" --agent third -p depth=4
+third=$(cat out)
+run night "$scratch/night.json" -C "$store" --no-confirm
+must_exit 0
+must_have err 'is left out: third has leased this'
+must_equal '2 6' "$(sed -n 's/.*depth=\([0-9]*\).*/\1/p' "$store/results.tsv" | xargs)" "settings of the night"
+must_have err '1 of 3 trials are left'
+must_run lease -C "$store" --end "$third"
+
 # ---- a run takes its agent's lease over, holds it, and ends it with the row; another one is refused meanwhile ----
 rm -f "$scratch/started"
 STARTED=$scratch/started "$LINEAGE" run -C "$store" -q -m loss --hypothesis 'lr 0.02 -> 0.04: the loss still falls' -p lr=0.04 \
