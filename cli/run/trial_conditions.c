@@ -54,35 +54,53 @@ bool conditions_check(const char *list, char *why, size_t size)
 
 /* ---- hardware and budget ---- */
 
-/* Reads the text after the colon in the first line of the file that begins with key. */
+/* Reads the text behind the key in the first line of the file that begins with it: `model name : TEXT`, `simd_count 304`. */
 static bool read_line(char out[LINE], const char *path, const char *key)
 {
     char line[LINE];
     FILE *in = fopen(path, "re");
+    const size_t n = strlen(key);
     bool found = false;
     while (in && !found && fgets(line, sizeof line, in)) {
-        char *colon = strncmp(line, key, strlen(key)) == 0 ? strchr(line, ':') : NULL;
-        if (!colon)
-            continue;
-        colon += 1 + strspn(colon + 1, " \t");
-        colon[strcspn(colon, "\n")] = '\0';
-        strcpy(out, colon);
-        found = true;
+        const size_t between = strncmp(line, key, n) == 0 ? strspn(line + n, ": \t") : 0;
+        line[strcspn(line, "\n")] = '\0';
+        found = between && n + between <= strlen(line);
+        if (found)
+            strcpy(out, line + n + between);
     }
     if (in)
         fclose(in);
     return found;
 }
 
-static json_t *gpus(void)
+/* A node of the topology is a GPU if it has SIMD units (amdkfd, Documentation/ABI of the kernel); its name is that of the instruction set. */
+static json_t *amd_model(const char *path)
+{
+    char units[LINE], target[LINE], device[LINE];
+    if (!read_line(units, path, "simd_count") || strtoul(units, NULL, 10) == 0 ||
+        !read_line(target, path, "gfx_target_version") || !read_line(device, path, "device_id"))
+        return NULL;
+    const unsigned version = (unsigned)strtoul(target, NULL, 10);
+    return json_sprintf("AMD gfx%u%u%x 0x%lx", version / 10000, version / 100 % 100, version % 100, strtoul(device, NULL, 10));
+}
+
+json_t *conditions_gpus(const char *nvidia, const char *amd)
 {
     json_t *list = json_array();
     char model[LINE];
     glob_t found = {0};
-    if (glob("/proc/driver/nvidia/gpus/*/information", 0, NULL, &found) == 0)
+    if (glob(nvidia, 0, NULL, &found) == 0)
         for (size_t i = 0; i < found.gl_pathc; i++)
             if (read_line(model, found.gl_pathv[i], "Model"))
                 json_array_append_new(list, cli_json_text(model));
+    globfree(&found);
+    found = (glob_t){0};
+    if (glob(amd, 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc; i++) {
+            json_t *text = amd_model(found.gl_pathv[i]);
+            if (text)
+                json_array_append_new(list, text);
+        }
     globfree(&found);
     return list;
 }
@@ -100,14 +118,19 @@ void conditions_machine(json_t *run)
     json_object_set_new(run, "vector_level", json_string(blas_env_level()));
     json_object_set_new(run, "processors", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
     json_object_set_new(run, "memory_bytes", json_integer((json_int_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE)));
-    json_object_set_new(run, "gpus", gpus());
+    json_object_set_new(
+        run, "gpus", conditions_gpus("/proc/driver/nvidia/gpus/*/information", "/sys/class/kfd/kfd/topology/nodes/*/properties"));
 }
 
 /* CUDA_VISIBLE_DEVICES chooses among them by number, up to the first that is negative; any other form of it, such as an id, is a part
  * of the text. */
 static json_t *gpu_text(const json_t *models)
 {
-    const char *visible = getenv("CUDA_VISIBLE_DEVICES"), *first = json_string_value(json_array_get(models, 0));
+    const char *cuda = getenv("CUDA_VISIBLE_DEVICES"), *hip = getenv("HIP_VISIBLE_DEVICES"),
+               *visible = cuda  ? cuda
+                          : hip ? hip
+                                : getenv("ROCR_VISIBLE_DEVICES"),
+               *first = json_string_value(json_array_get(models, 0));
     const size_t all = json_array_size(models);
     size_t seen = all, i;
     bool equal = true;

@@ -19,6 +19,9 @@ enum { CONDITIONS_MAX = 5, CONDITIONS_TEXT_MAX = 600 };
 /* Sets what run.json says of this machine: host, system, processor, memory, gpus. */
 void conditions_machine(json_t *run);
 
+/* The models of the GPUs that the drivers of NVIDIA and AMD describe in the files of these patterns: texts. */
+json_t *conditions_gpus(const char *nvidia, const char *amd);
+
 /* Whether the list, such as "gpu,budget", names conditions. If not, why says which ones there are. */
 bool conditions_check(const char *list, char *why, size_t size);
 

@@ -2,6 +2,7 @@
  * schema of run.json, and the environment of the command. */
 #include "support/unit.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +11,8 @@
 #include "run/command_environment.h"
 #include "run/command_options.h"
 #include "run/command_from_provenance.h"
+#include "run/trial_conditions.h"
+#include "support/files.h"
 
 static json_t *schema(const char *name)
 {
@@ -99,9 +102,9 @@ static bool is_recorded(const char *key)
 static void provenance_has_the_settings_of_the_table(void **state)
 {
     /* The other members of run.json, which say where the command ran. */
-    static const char *const others[] = {"directory",      "rerun_of",   "masked",       "host", "system", "processor",
-                                         "vector_level",   "processors", "memory_bytes", "gpus", "git",    "sandbox_layers",
-                                         "sandbox_hidden", "conditions", NULL};
+    static const char *const others[] = {"directory", "rerun_of",       "masked",         "host",         "system",
+                                         "processor", "vector_level",   "processors",     "memory_bytes", "gpus",
+                                         "git",       "sandbox_layers", "sandbox_hidden", "conditions",   NULL};
     (void)state;
     const struct command_setting *setting;
     json_t *root = schema("provenance.schema.json"), *properties = json_object_get(root, "properties"), *value;
@@ -193,6 +196,34 @@ static void each_line_sets_its_own_member(void **state)
 }
 
 /* A setting that run.json lacks reads as its default; a setting of the wrong type counts as missing. */
+static void write_lines(const char *dir, const char *name, const char *text)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    assert_true(fputs(text, out) >= 0 && fclose(out) == 0);
+}
+
+/* The forms of the two drivers: the first node of AMD's topology is the processor. */
+static void gpus_of_both_drivers_are_known(void **state)
+{
+    (void)state;
+    char *dir = make_dir(), nvidia[PATH_MAX], amd[PATH_MAX];
+    write_lines(dir, "n0", "Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   \t\t 127\n");
+    write_lines(dir, "a0", "cpu_cores_count 64\nsimd_count 0\ngfx_target_version 0\ndevice_id 0\n");
+    write_lines(dir, "a1",
+                "cpu_cores_count 0\nsimd_count 440\nsimd_per_cu 4\ngfx_target_version 90010\nvendor_id 4098\ndevice_id 29704\n");
+    snprintf(nvidia, sizeof nvidia, "%s/n*", dir);
+    snprintf(amd, sizeof amd, "%s/a*", dir);
+    json_t *list = conditions_gpus(nvidia, amd);
+    assert_int_equal(json_array_size(list), 2);
+    assert_string_equal(json_string_value(json_array_get(list, 0)), "NVIDIA H100 80GB HBM3");
+    assert_string_equal(json_string_value(json_array_get(list, 1)), "AMD gfx90a 0x7408");
+    json_decref(list);
+    remove_dir(dir);
+}
+
 static void a_bare_provenance_reads_as_defaults(void **state)
 {
     (void)state;
@@ -213,7 +244,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sweeps_have_the_settings_of_the_table), cmocka_unit_test(provenance_has_the_settings_of_the_table),
         cmocka_unit_test(settings_are_everywhere_or_listed),     cmocka_unit_test(the_command_finds_its_settings),
-        cmocka_unit_test(each_line_sets_its_own_member),         cmocka_unit_test(a_bare_provenance_reads_as_defaults),
+        cmocka_unit_test(each_line_sets_its_own_member),         cmocka_unit_test(gpus_of_both_drivers_are_known),
+        cmocka_unit_test(a_bare_provenance_reads_as_defaults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
