@@ -670,6 +670,9 @@ static void equal_policies_have_distance_0(void **state)
     assert_true(d.kl == 0 && d.k3 == 0 && d.ess == 1 && d.n_clamped == 0);
     assert_true(d.ratio_percentile[0] == 1 && d.ratio_percentile[98] == 1);
     assert_true(fabs(d.chi2_token) < 1e-8 && d.clip_low == 0 && d.clip_high == 0);
+    t->options.is_threshold = 1; /* ratios at a bound are neither above nor below it */
+    assert_int_equal(correct(t), RL_OK);
+    assert_true(metric(t, "rollout_is_ratio_fraction_low") == 0 && metric(t, "rollout_is_ratio_fraction_high") == 0);
     t->data->old_log_prob[response_token(t->data, 1)] += 750;
     assert_int_equal(diagnose(t, &d), RL_EVALUE);
     assert_non_null(strstr(t->err.text, "train_log_prob[1]["));

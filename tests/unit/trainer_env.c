@@ -274,6 +274,15 @@ static void a_failed_search_is_judged_by_what_it_asked(void **state)
     assert_true(trainer_env_judge(&game.episode, 3));
 }
 
+static void the_relation_of_a_hop_counts_for_its_entity_alone(void **state)
+{
+    (void)state;
+    struct game game = begin(hopworld(0), 4, 0);
+    (void)search(&game, game.episode.path[1], game.episode.relations[0]);
+    assert_int_equal(game.episode.hop, 0);
+    assert_int_equal(game.episode.good, 0);
+}
+
 static void the_closing_turn_is_judged_by_its_reward(void **state)
 {
     (void)state;
@@ -799,6 +808,7 @@ int main(void)
         cmocka_unit_test(the_tool_fails_at_its_rate),
         cmocka_unit_test(a_failed_search_is_judged_by_what_it_asked),
         cmocka_unit_test(the_closing_turn_is_judged_by_its_reward),
+        cmocka_unit_test(the_relation_of_a_hop_counts_for_its_entity_alone),
         cmocka_unit_test(a_malformed_turn_ends_the_episode),
         cmocka_unit_test(an_episode_that_is_done_stays_done),
         cmocka_unit_test(a_search_too_many_ends_the_episode),
