@@ -166,7 +166,7 @@ static bool find_agent(struct run_options *o)
 {
     struct agent_place place;
     const bool here = agent_place_here(&place);
-    if (!agent_name(o->agent, getenv("LINEAGE_AGENT") || !here ? NULL : place.agent))
+    if (!agent_name(o->agent, getenv("LINEAGE_AGENT") ? NULL : here ? place.agent : ""))
         return false;
     if (here && place.gpu[0])
         setenv("CUDA_VISIBLE_DEVICES", place.gpu, 0);

@@ -46,13 +46,25 @@ static bool rev_parse(char *out, size_t size, const char *dir, const char *what,
     return repository_ask(out, size, dir, words);
 }
 
-/* --git-path prints a path relative to the directory in which it runs. */
-static bool find_path(char out[PATH_MAX], const struct repository *r, const char *name)
+/* Asks several things of one git, which takes most of the time of a question: a line each. Returns false if there are fewer. text owns the
+ * lines. */
+static bool ask_lines(char **text, char **lines, size_t n, const char *dir, const char *const *words)
 {
-    char path[PATH_MAX], whole[2 * PATH_MAX];
-    out[0] = '\0';
-    if (!rev_parse(path, sizeof path, r->top, "--git-path", name))
-        return false;
+    size_t length, k = 0;
+    *text = in_users(dir, words, 8 * PATH_MAX, &length);
+    for (char *at = *text; at && *at && k < n; k++) {
+        lines[k] = at;
+        at += strcspn(at, "\n");
+        if (*at)
+            *at++ = '\0';
+    }
+    return k == n;
+}
+
+/* --git-path prints a path relative to the directory in which it runs. "" if the file is not there. */
+static bool take_path(char out[PATH_MAX], const struct repository *r, const char *path)
+{
+    char whole[2 * PATH_MAX];
     snprintf(whole, sizeof whole, "%s%s%s", path[0] == '/' ? "" : r->top, path[0] == '/' ? "" : "/", path);
     bool found = realpath(whole, out) != NULL;
     if (!found)
@@ -60,25 +72,43 @@ static bool find_path(char out[PATH_MAX], const struct repository *r, const char
     return found;
 }
 
+enum { OBJECTS, INDEX, SHALLOW, EXCLUDE, FORMAT, PLACES };
+
+/* An old git prints an option that it does not know. */
+static bool find_places(struct repository *r)
+{
+    static const char *const words[] = {"rev-parse", "--git-path", "objects",      "--git-path",           "index", "--git-path",
+                                        "shallow",   "--git-path", "info/exclude", "--show-object-format", NULL};
+    char *text, *lines[PLACES];
+    bool found = ask_lines(&text, lines, PLACES, r->top, words) && take_path(r->objects, r, lines[OBJECTS]);
+    if (found) {
+        take_path(r->index, r, lines[INDEX]);
+        take_path(r->shallow, r, lines[SHALLOW]);
+        take_path(r->excludes[0], r, lines[EXCLUDE]);
+        snprintf(r->format, sizeof r->format, "%s", lines[FORMAT][0] == '-' ? "sha1" : lines[FORMAT]);
+    }
+    free(text);
+    return found;
+}
+
 bool repository_find(struct repository *r, const char *dir)
 {
-    const char *const excludes[] = {"config", "--type=path", "--get", "core.excludesFile", NULL};
+    static const char *const excludes[] = {"config", "--type=path", "--get", "core.excludesFile", NULL}, *const head[] = {
+                                                                                                             "rev-parse", "HEAD",
+                                                                                                             "--abbrev-ref",
+                                                                                                             "HEAD", NULL};
+    char *text, *lines[2];
     *r = (struct repository){0};
     r->has_files = rev_parse(r->top, sizeof r->top, dir, "--show-toplevel", NULL);
-    if ((!r->has_files && !rev_parse(r->top, sizeof r->top, dir, "--absolute-git-dir", NULL)) ||
-        !find_path(r->objects, r, "objects"))
+    if ((!r->has_files && !rev_parse(r->top, sizeof r->top, dir, "--absolute-git-dir", NULL)) || !find_places(r))
         return false;
-    find_path(r->index, r, "index");
-    find_path(r->shallow, r, "shallow");
-    find_path(r->excludes[0], r, "info/exclude");
     if (!repository_ask(r->excludes[1], sizeof r->excludes[1], r->top, excludes))
         r->excludes[1][0] = '\0';
-    if (!rev_parse(r->commit, sizeof r->commit, dir, "--verify", "HEAD"))
-        r->commit[0] = '\0';
-    if (!rev_parse(r->branch, sizeof r->branch, dir, "--abbrev-ref", "HEAD"))
-        r->branch[0] = '\0';
-    if (!rev_parse(r->format, sizeof r->format, dir, "--show-object-format", NULL))
-        strcpy(r->format, "sha1");
+    if (ask_lines(&text, lines, 2, dir, head)) {
+        snprintf(r->commit, sizeof r->commit, "%s", lines[0]);
+        snprintf(r->branch, sizeof r->branch, "%s", lines[1]);
+    }
+    free(text);
     return true;
 }
 
