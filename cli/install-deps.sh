@@ -20,8 +20,10 @@ need_packages() {
     [ -n "$missing" ] || return 0
     echo "Installing:$missing" >&2
     as_root apt-get update -q >&2
+    # Where a file of /etc is there already, dpkg asks, and fails without an answer: the file stays.
     # shellcheck disable=SC2086 # a list of words
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing >&2
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends -o Dpkg::Options::=--force-confdef \
+        -o Dpkg::Options::=--force-confold $missing >&2
 }
 
 # What the build itself needs. lowdown makes manual pages of the guides; the build works without it, and then has no such pages.
