@@ -136,6 +136,8 @@ static void guards(struct served *s)
     check(s, get(s, "/?token=", here, origin) == 403, "another scheme");
     snprintf(origin, sizeof origin, "Origin: http://%s\r\n", here);
     check(s, get(s, "/?token=", here, origin) == 200, "its own origin");
+    snprintf(request, sizeof request, "%s%s", origin, origin);
+    check(s, get(s, "/?token=", here, request) == 403, "two origins");
     check(s, get(s, "/?token=", here, "Sec-Fetch-Site: cross-site\r\n") == 403, "a page of another site");
     check(s, get(s, "/?token=", here, "Sec-Fetch-Site: same-site\r\n") == 403, "a page of another port");
     check(s, get(s, "/?token=", here, "Sec-Fetch-Site: anything\r\n") == 403, "an unknown site");

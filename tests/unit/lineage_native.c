@@ -50,6 +50,16 @@ static void only_plain_names_stand_bare(void **state)
     assert_written("", add_quoted(&out, NULL, 10));
 }
 
+static void lengths_are_those_of_code_points(void **state)
+{
+    (void)state;
+    assert_int_equal(code_points(""), 0);
+    assert_int_equal(code_points("abc"), 3);
+    assert_int_equal(code_points("\xC3\xA9\xE2\x86\x92"
+                                 "a"),
+                     3); /* é, an arrow, a */
+}
+
 static void numbers_take_the_fewest_bytes(void **state)
 {
     (void)state;
@@ -218,9 +228,10 @@ static void insights_take_their_room_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_plain_names_stand_bare),          cmocka_unit_test(numbers_take_the_fewest_bytes),
-        cmocka_unit_test(a_discard_says_what_it_lacked),        cmocka_unit_test(sections_are_known_by_name),
-        cmocka_unit_test(the_first_lines_stand_for_themselves), cmocka_unit_test(insights_take_their_room_first),
+        cmocka_unit_test(only_plain_names_stand_bare),    cmocka_unit_test(lengths_are_those_of_code_points),
+        cmocka_unit_test(numbers_take_the_fewest_bytes),  cmocka_unit_test(a_discard_says_what_it_lacked),
+        cmocka_unit_test(sections_are_known_by_name),     cmocka_unit_test(the_first_lines_stand_for_themselves),
+        cmocka_unit_test(insights_take_their_room_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
