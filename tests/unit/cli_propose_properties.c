@@ -390,6 +390,19 @@ static void odd_scores_are_survived(void **state)
     }
 }
 
+/* A space in which nearly all trials fail is learned, too, from the first measured one on. */
+static void failures_count_as_known(void **state)
+{
+    (void)state;
+    struct propose_trial past[NIGHT] = {{.score = 0}};
+    struct propose_problem problem = {.ranges = square, .n_ranges = 2, .past = past, .n_past = 20};
+    for (size_t i = 0; i < problem.n_past; i++)
+        past[i].end = PROPOSE_FAILED;
+    assert_false(gp_is_ready(&problem));
+    past[7].end = PROPOSE_MEASURED;
+    assert_true(gp_is_ready(&problem));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -405,6 +418,7 @@ int main(void)
         cmocka_unit_test(noise_does_not_lead_astray),
         cmocka_unit_test(workers_are_spread),
         cmocka_unit_test(odd_scores_are_survived),
+        cmocka_unit_test(failures_count_as_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
