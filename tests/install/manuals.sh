@@ -69,7 +69,8 @@ for page in "$pages"/*.[1-9]; do
     must_equal '' "$(grep -n '@[A-Z][A-Z]*@' "$page")" "$name: places left to be filled"
     must_equal 1 "$(grep -c '^\.TH .* "lineage '"$VERSION"'" ' "$page")" "$name: title line"
     if command -v mandoc >/dev/null; then
-        must_equal '' "$(mandoc -T lint -W warning "$page" 2>&1)" "mandoc: $name"
+        # lowdown 2.0 begins each paragraph with .PP, also behind a title, which changes nothing.
+        must_equal '' "$(mandoc -T lint -W warning "$page" 2>&1 | grep -v 'skipping paragraph macro: PP after SH')" "mandoc: $name"
     fi
     if [ "$man" = yes ]; then
         must_equal '' "$(MANWIDTH=80 man --warnings -l "$page" 2>&1 >/dev/null)" "man: $name"
