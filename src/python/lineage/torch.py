@@ -17,7 +17,7 @@ batch (``batch_num_tokens``, ``global_batch_size``, ``dp_size``). :func:`totals`
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, cast
 
 import torch
 from torch import Tensor, nn
@@ -61,7 +61,7 @@ class Gradients(torch.autograd.Function):
         input, gradient = ctx.saved_tensors
         gradient = gradient.to(dtype=outer.dtype) * outer
         if torch.is_grad_enabled():  # create_graph=True
-            gradient = _FirstOnly.apply(gradient, input)
+            gradient = cast(Tensor, _FirstOnly.apply(gradient, input))
         return gradient.to(dtype=input.dtype), None, None, None, None, None, None
 
 
@@ -115,12 +115,12 @@ class _Loss(nn.Module):
         if torch.jit.is_tracing():  # pyright: ignore[reportPrivateImportUsage]
             raise RuntimeError(f"{type(self).__name__} cannot be traced: torch.jit.trace would keep its result as a constant")
         box: "dict[str, core.Result]" = {}
-        loss: Tensor = Gradients.apply(
+        loss = Gradients.apply(
             input, box, self.family, self.input_name, self.loss_name, self.gradient_name,
             {**self.settings, **given, **call},
         )  # fmt: skip
         self.outputs = box["out"]
-        return loss
+        return cast(Tensor, loss)
 
 
 #: Losses whose papers have a mean per row. gspo has the other aggregations, too.
