@@ -11,7 +11,9 @@ if [ -z "$MODULE" ] || ! command -v mpirun >/dev/null; then
 fi
 # mpirun refuses root without the first two; a container without ptrace cannot copy from process to process.
 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
-# There are more processes than processors, so a waiting process must sleep.
+# There are more processes than processors, so a waiting process must sleep. The launcher of Open MPI 5 has another name for it.
+PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+export PRTE_MCA_rmaps_default_mapping_policy
 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1 OMP_WAIT_POLICY=passive
 # The launcher of these tests must not be taken for the launcher of their runs.
 unset OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_RANK PMIX_RANK PMI_SIZE PMI_RANK
