@@ -33,7 +33,7 @@ sanitized=$here/build-sanitize
 # ---- what the tests need ----
 
 # shellcheck disable=SC2086
-need_packages $build_packages libcmocka-dev sqlite3 strace zlib1g-dev g++ git python3-numpy openssh-client
+need_packages $build_packages libcmocka-dev sqlite3 strace zlib1g-dev g++ git python3-numpy openssh-client curl
 # The static libraries of BLAS need the archive of the compiler that is here.
 need_packages "libgfortran-$(gcc -dumpversion | cut -d . -f 1)-dev"
 if [ "$which" != core ]; then
