@@ -71,16 +71,11 @@ static bool read_params(struct lease_options *o, size_t *n)
 static int ask_and_take(struct lease_options *o, const struct lease_idea *idea, double seconds)
 {
     char id[LEASE_ID_BYTES];
-    json_t *reasons = json_array(), *reason;
-    size_t i;
+    json_t *reasons = json_array();
     int status = lease_reasons(reasons, o->session.store, idea, true);
     if (status == CLI_GO_ON && !o->again && !json_array_size(reasons))
         status = cli_tried_reasons(reasons, o->session.store, idea->hypothesis, idea->params, idea->n_params);
-    json_array_foreach(reasons, i, reason)
-        cli_error(CLI_NO, "%s", json_string_value(reason));
-    if (status == CLI_GO_ON && json_array_size(reasons))
-        status = CLI_NO;
-    json_decref(reasons);
+    status = cli_reasons_print(reasons, status);
     if (status == CLI_GO_ON)
         status = lease_take(id, o->session.store, idea, seconds, NULL);
     if (status == CLI_GO_ON)

@@ -177,7 +177,8 @@ static bool find_agent(struct run_options *o)
 
 /*
  * Refuses what another agent has leased. Where ideas are leased, it takes a lease itself, so that no agent takes one between this look
- * and the start. For an agent, and with --check-tried, what a trial beside it does is refused, too. Earlier rows are looked at after that: whoever runs the same has either its lease or its row.
+ * and the start. For an agent, and with --check-tried, what a trial beside it does is refused, too. Earlier rows are looked at after
+ * that: whoever runs the same has either its lease or its row.
  */
 static int take_lease(struct run_options *o)
 {
@@ -190,15 +191,11 @@ static int take_lease(struct run_options *o)
         return CLI_GO_ON;
     if (takes && (lock = leases_lock(dir)) < 0)
         return CLI_SYSTEM;
-    json_t *reasons = json_array(), *reason;
-    size_t i;
-    int status = lease_reasons(reasons, o->session.store, &idea, beside);
-    json_array_foreach(reasons, i, reason)
-        cli_error(CLI_NO, "%s", json_string_value(reason));
-    if (status == CLI_GO_ON && json_array_size(reasons))
+    json_t *reasons = json_array();
+    int status = cli_reasons_print(reasons, lease_reasons(reasons, o->session.store, &idea, beside));
+    if (status == CLI_NO)
         status = cli_error(CLI_NO,
                            "nothing is run: take another idea; `lineage lease --end ID` ends a lease of an agent that is gone");
-    json_decref(reasons);
     if (status == CLI_GO_ON && takes)
         status = lease_take(o->lease, o->session.store, &idea, 0, &o->hold);
     if (lock >= 0)

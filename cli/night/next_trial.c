@@ -4,13 +4,13 @@
  */
 #include "night/next_trial.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "night/rerun.h"
 #include "output/lease_idea.h"
 #include "plan/next_proposal.h"
+#include "sweep/sweep_command.h"
 #include "sweep/trial_rows.h"
 
 /* ---- the sweep's list ---- */
@@ -75,8 +75,6 @@ static size_t most_at_once(const struct night *night, size_t otherwise)
     return waits_for_baseline(night) ? 1 : otherwise;
 }
 
-enum { PARAMS_MAX = 64 };
-
 /*
  * An agent has leased the setting of a command and trains it itself, so this night does not run it (support/leases.h). Returns CLI_NO
  * after saying so, CLI_GO_ON if nobody has, or another exit status after printing an error.
@@ -84,15 +82,17 @@ enum { PARAMS_MAX = 64 };
 static int pass_over_leased(struct night *night, size_t i)
 {
     struct night_trial *trial = &night->list.trials[i];
-    struct lineage_param params[PARAMS_MAX];
-    struct lease_idea idea = {.agent = "", .hypothesis = cli_json_member(trial->command, "hypothesis"), .params = params};
-    const char *name;
-    json_t *value, *reasons = json_array();
-    json_object_foreach(json_object_get(trial->command, "params"), name, value)
-        if (idea.n_params < PARAMS_MAX && strcmp(name, "seed") != 0)
-            params[idea.n_params++] = (struct lineage_param){name, json_is_number(value) ? json_number_value(value) : (double)NAN,
-                                                             json_string_value(value)};
-    int status = trial->command ? lease_reasons(reasons, night->list.store, &idea, false) : CLI_GO_ON;
+    struct command_trial command;
+    if (!trial->command || !leases_are_used(lineage_store_dir(night->list.store)))
+        return CLI_GO_ON;
+    json_t *reasons = json_array();
+    int status = CLI_GO_ON;
+    if (!sweep_command_read(&command, trial->command, NULL))
+        status = cli_no_memory();
+    const struct lease_idea idea = {"", command.identity.hypothesis, command.params, command.n_params};
+    if (status == CLI_GO_ON)
+        status = lease_reasons(reasons, night->list.store, &idea, false);
+    command_trial_release(&command);
     if (status == CLI_GO_ON && json_array_size(reasons)) {
         cli_error(CLI_NO, "trial %s is left out: %s", trial->name, json_string_value(json_array_get(reasons, 0)));
         trial->lost = true;

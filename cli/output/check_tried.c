@@ -116,17 +116,22 @@ int cli_tried_reasons(json_t *reasons, struct lineage_store *store, const char *
     return status;
 }
 
-int cli_check_tried(struct lineage_store *store, const char *hypothesis, const struct lineage_param *params, size_t n_params)
+int cli_reasons_print(json_t *reasons, int status)
 {
-    json_t *reasons = json_array(), *reason;
+    json_t *reason;
     size_t i;
-    int status = cli_tried_reasons(reasons, store, hypothesis, params, n_params);
     json_array_foreach(reasons, i, reason)
         cli_error(CLI_NO, "%s", json_string_value(reason));
     if (status == CLI_GO_ON && json_array_size(reasons) > 0)
         status = CLI_NO;
     json_decref(reasons);
     return status;
+}
+
+int cli_check_tried(struct lineage_store *store, const char *hypothesis, const struct lineage_param *params, size_t n_params)
+{
+    json_t *reasons = json_array();
+    return cli_reasons_print(reasons, cli_tried_reasons(reasons, store, hypothesis, params, n_params));
 }
 
 /* Replaces semicolons in the reason: a semicolon would end this part of the notes, and a `=` after it could set a

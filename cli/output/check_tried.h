@@ -27,6 +27,9 @@ int cli_check_tried(struct lineage_store *store, const char *hypothesis, const s
 int cli_tried_reasons(json_t *reasons, struct lineage_store *store, const char *hypothesis, const struct lineage_param *params,
                       size_t n_params);
 
+/* Prints each reason and releases the list. Returns status, or CLI_NO instead of CLI_GO_ON if there is a reason. */
+int cli_reasons_print(json_t *reasons, int status);
+
 /* Adds to the list `reasons` a text that names an earlier trial with its outcome. how: "with the same parameters". */
 void cli_tried_row(json_t *reasons, const struct lineage_trial *row, const char *how);
 
