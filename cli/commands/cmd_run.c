@@ -38,9 +38,8 @@ struct run_options {
 /* Whether the main work tree of the repository has a store of this name; an agent may work in another one, which is removed later. */
 static bool main_tree_has(char path[PATH_MAX], const char *dir)
 {
-    static const char *const where[] = {"rev-parse", "--path-format=absolute", "--git-common-dir", NULL};
     char common[PATH_MAX];
-    char *slash = *dir != '/' && repository_ask(common, sizeof common, ".", where) ? strrchr(common, '/') : NULL;
+    char *slash = *dir != '/' && repository_common(common, ".") ? strrchr(common, '/') : NULL;
     int n = slash ? snprintf(path, PATH_MAX, "%.*s/%s", (int)(slash - common), common, dir) : 0;
     return n > 0 && n < PATH_MAX && cli_is_store(path);
 }

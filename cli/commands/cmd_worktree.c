@@ -86,11 +86,10 @@ static bool find_start(char commit[REPOSITORY_COMMIT_MAX], struct worktree_optio
 /* Beside the main work tree, also if this is another one. */
 static bool find_path(char path[PATH_MAX], const struct worktree_options *o, const struct repository *r, const char *agent)
 {
-    static const char *const where[] = {"rev-parse", "--path-format=absolute", "--git-common-dir", NULL};
     char common[PATH_MAX];
     if (o->path)
         return snprintf(path, PATH_MAX, "%s", o->path) < PATH_MAX;
-    char *slash = repository_ask(common, sizeof common, ".", where) ? strrchr(common, '/') : NULL;
+    char *slash = repository_common(common, ".") ? strrchr(common, '/') : NULL;
     const bool is_main = slash && strcmp(slash, "/.git") == 0;
     return snprintf(path, PATH_MAX, "%.*s-%s", is_main ? (int)(slash - common) : (int)strlen(r->top), is_main ? common : r->top,
                     agent) < PATH_MAX;

@@ -46,6 +46,12 @@ static bool rev_parse(char *out, size_t size, const char *dir, const char *what,
     return repository_ask(out, size, dir, words);
 }
 
+bool repository_common(char out[PATH_MAX], const char *dir)
+{
+    static const char *const words[] = {"rev-parse", "--path-format=absolute", "--git-common-dir", NULL};
+    return repository_ask(out, PATH_MAX, dir, words);
+}
+
 /* Asks several things of one git, which takes most of the time of a question: a line each. Returns false if there are fewer. text owns the
  * lines. */
 static bool ask_lines(char **text, char **lines, size_t n, const char *dir, const char *const *words)
@@ -93,10 +99,8 @@ static bool find_places(struct repository *r)
 
 bool repository_find(struct repository *r, const char *dir)
 {
-    static const char *const excludes[] = {"config", "--type=path", "--get", "core.excludesFile", NULL}, *const head[] = {
-                                                                                                             "rev-parse", "HEAD",
-                                                                                                             "--abbrev-ref",
-                                                                                                             "HEAD", NULL};
+    static const char *const excludes[] = {"config", "--type=path", "--get", "core.excludesFile", NULL};
+    static const char *const head[] = {"rev-parse", "HEAD", "--abbrev-ref", "HEAD", NULL};
     char *text, *lines[2];
     *r = (struct repository){0};
     r->has_files = rev_parse(r->top, sizeof r->top, dir, "--show-toplevel", NULL);

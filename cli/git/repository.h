@@ -36,6 +36,9 @@ bool repository_find(struct repository *r, const char *dir);
  * fails, prints nothing, or if the line does not fit. */
 bool repository_ask(char *out, size_t size, const char *dir, const char *const *words);
 
+/* Writes the directory that all work trees of the repository around dir share, as an absolute path. */
+bool repository_common(char out[PATH_MAX], const char *dir);
+
 /* Writes the full name of the commit that `name` stands for; returns false if there is no such commit. */
 bool repository_commit(char commit[REPOSITORY_COMMIT_MAX], const struct repository *r, const char *name);
 

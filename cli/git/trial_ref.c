@@ -138,14 +138,8 @@ static void remove_running(const struct repository *r, const json_t *git)
 
 /* ---- whose refs they are ---- */
 
-/* The path of the list of the repository around dir, without the name. Lines are relative to what is around the repository's
+/* common: the directory of the repository (repository_common). Lines are relative to what is around the repository's
  * directory where they can be, so that a copied or moved project lists its own stores. */
-static bool find_common(char common[PATH_MAX], const char *dir)
-{
-    static const char *const words[] = {"rev-parse", "--path-format=absolute", "--git-common-dir", NULL};
-    return repository_ask(common, PATH_MAX, dir, words);
-}
-
 static FILE *open_stores(const char *common, const char *mode)
 {
     char path[2 * PATH_MAX + 32];
@@ -189,7 +183,7 @@ static bool may_own(const char *common, const char *store)
 static void list_store(const struct repository *r, const char *dir)
 {
     char common[PATH_MAX], store[PATH_MAX];
-    if (!realpath(dir, store) || !find_common(common, r->top))
+    if (!realpath(dir, store) || !repository_common(common, r->top))
         return;
     FILE *stores = open_stores(common, "a+e");
     const char *slash = strrchr(common, '/');
@@ -244,7 +238,7 @@ bool trial_ref_pass(struct lineage_store *store, const char *exp_id)
     bool good = true;
     make_name(wanted, REFS, exp_id && *exp_id ? exp_id : "0", 1);
     for (size_t i = 0; i < 2 && good && realpath(places[0], now); i++) {
-        if (!find_common(common[i], places[i]) || (i && (strcmp(common[0], common[1]) == 0 || !may_own(common[i], now))))
+        if (!repository_common(common[i], places[i]) || (i && (strcmp(common[0], common[1]) == 0 || !may_own(common[i], now))))
             continue;
         char *refs = repository_refs(places[i], REFS), *rest = refs, *ref;
         for (bool passed = false; (ref = strsep(&rest, "\n")) && good;) {
