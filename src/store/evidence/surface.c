@@ -44,8 +44,11 @@ static double correlation(const struct fit *fit, size_t a, size_t b, const doubl
     return (1 + s + s * s / 3) * exp(-s);
 }
 
-/* Takes in the points one by one, and returns the logarithm of their likelihood. */
-static double condition(struct fit *fit, double noise)
+/*
+ * Takes in the points one by one, and returns the logarithm of their likelihood. That depends on what is expected of the later points
+ * alone, at a sixth of the work; `everywhere` also learns what they say about the earlier ones.
+ */
+static double condition(struct fit *fit, double noise, bool everywhere)
 {
     double likelihood = 0;
     memset(fit->mean, 0, fit->n * sizeof *fit->mean);
@@ -58,16 +61,16 @@ static double condition(struct fit *fit, double noise)
         if (!(variance > 0))
             return -INFINITY;
         likelihood -= 0.5 * (log(variance) + surprise * surprise / variance);
-        for (size_t j = 0; j < fit->n; j++)
+        for (size_t j = everywhere ? 0 : i + 1; j < fit->n; j++)
             fit->mean[j] += row[j] / variance * surprise;
-        for (size_t j = 0; j < fit->n; j++) {
+        for (size_t j = everywhere ? 0 : i + 1; j < fit->n; j++) {
             const double share = row[j] / variance;
             double *to = fit->covariance + j * fit->n;
-            for (size_t k = 0; j != i && k < fit->n; k++)
+            for (size_t k = everywhere ? 0 : j; j != i && k < fit->n; k++)
                 to[k] -= share * row[k];
         }
         const double left = 1 - row[i] / variance;
-        for (size_t k = 0; k < fit->n; k++)
+        for (size_t k = 0; everywhere && k < fit->n; k++)
             row[k] *= left;
     }
     return likelihood;
@@ -87,7 +90,7 @@ static double noise_density(const struct fit *fit, double theta)
                           : -0.5 * freedom * (theta + exp(-theta) - 1) + density(theta, 0, priors[NOISE].spread);
 }
 
-static double posterior(struct fit *fit, const double *theta)
+static double posterior(struct fit *fit, const double *theta, bool everywhere)
 {
     const size_t d = fit->surface->n_params;
     const double *others = theta + d, height = fit->spread * exp(others[HEIGHT]), own = fit->spread * exp(others[OWN]);
@@ -104,7 +107,7 @@ static double posterior(struct fit *fit, const double *theta)
             fit->covariance[i * fit->n + j] = fit->covariance[j * fit->n + i] =
                 FLAT * fit->spread + same + height * correlation(fit, fit->points[i], fit->points[j], lengths);
         }
-    return value + condition(fit, fit->noise * exp(others[NOISE]));
+    return value + condition(fit, fit->noise * exp(others[NOISE]), everywhere);
 }
 
 /* As if neighbours said nothing, for the likeliest noise. */
@@ -114,7 +117,7 @@ static double without_surface(struct fit *fit, double truth)
     for (double theta = -2; theta <= 2; theta += 0.5) {
         for (size_t i = 0; i < fit->n * fit->n; i++)
             fit->covariance[i] = FLAT * fit->spread + (i % (fit->n + 1) == 0 ? truth : 0);
-        most = fmax(most, noise_density(fit, theta) + condition(fit, fit->noise * exp(theta)));
+        most = fmax(most, noise_density(fit, theta) + condition(fit, fit->noise * exp(theta), false));
     }
     return most;
 }
@@ -123,13 +126,13 @@ static double without_surface(struct fit *fit, double truth)
 static double climb(struct fit *fit, double *theta)
 {
     const size_t n = fit->surface->n_params + N_OTHERS;
-    double step = 1, top = posterior(fit, theta);
+    double step = 1, top = posterior(fit, theta, false);
     for (int round = 0; round < CLIMBS && step > 0.2; round++) {
         const double before = top;
         for (size_t k = 0; k < n; k++)
             for (int way = -1; way <= 1; way += 2) {
                 theta[k] += way * step;
-                const double value = posterior(fit, theta);
+                const double value = posterior(fit, theta, false);
                 if (value > top)
                     top = value;
                 else
@@ -137,7 +140,7 @@ static double climb(struct fit *fit, double *theta)
             }
         step *= top > before ? 1 : 0.5;
     }
-    return posterior(fit, theta);
+    return posterior(fit, theta, true);
 }
 
 static void choose_points(struct fit *fit, double limit)
