@@ -177,9 +177,6 @@ struct cli_texts {
     size_t used, n;
 };
 
-/* Whether a value that may be a number, a range or a text is meant as a text: it begins with a letter or a quote. */
-bool cli_may_be_text(const char *text);
-
 /* Parses texts such as adam,sgd or 'a b' into the condition. Returns false, without a message, if the text is
  * malformed. */
 bool cli_texts_parse(struct lineage_condition *condition, struct cli_texts *texts, const char *text);

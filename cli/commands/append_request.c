@@ -17,6 +17,7 @@
 void append_request_release(struct append_request *request)
 {
     json_decref(request->json);
+    json_decref(request->spelled);
     free(request->text);
     free(request->telemetry);
 }
@@ -130,20 +131,52 @@ static bool is_text(const json_t *value)
     return text && strlen(text) == json_string_length(value) && !lineage_number_parse(&number, text, strlen(text));
 }
 
+/* A list, true, false or none as a text, which the request keeps. A semicolon would end the parameter in the row. */
+static bool take_spelled(struct append_request *request, const char *name, const json_t *value)
+{
+    size_t length = 0;
+    char *text = json_is_null(value) ? strdup("none") : cli_json_compact(value, &length);
+    for (char *at = text; at && (at = strchr(at, ';'));)
+        *at = ',';
+    json_t *kept = text ? cli_json_text(text) : NULL;
+    free(text);
+    if (!request->spelled)
+        request->spelled = json_array();
+    if (json_array_append_new(request->spelled, kept) != 0)
+        return cli_no_memory(), false;
+    return set_param(request, name, (double)NAN, json_string_value(kept));
+}
+
+/* The members of an object become optimizer.lr and the like, as in Python (lineage.store) and in imports. */
+static bool take_param(struct append_request *request, const char *name, const json_t *value)
+{
+    char path[LINEAGE_NAME_MAX];
+    const char *member;
+    json_t *inner;
+    if (json_is_string(value) && !is_text(value))
+        return wrong_type(name, "a number: it is a text that spells one, or contains a NUL byte");
+    if (json_is_number(value) || json_is_string(value))
+        return set_param(request, name, json_number_value(value), json_string_value(value));
+    if (!json_is_object(value))
+        return take_spelled(request, name, value);
+    json_object_foreach((json_t *)(uintptr_t)value, member, inner) {
+        if (snprintf(path, sizeof path, "%s.%s", name, member) >= (int)sizeof path)
+            return cli_error(CLI_USAGE, "append: parameter '%.40s..': the name is too long", path), false;
+        if (!take_param(request, path, inner))
+            return false;
+    }
+    return true;
+}
+
 static bool take_params(struct append_request *request, const json_t *params)
 {
     const char *name;
     json_t *value;
     if (!json_is_object(params))
         return wrong_type("params", "an object");
-    json_object_foreach((json_t *)(uintptr_t)params, name, value) {
-        if (!json_is_number(value) && !is_text(value))
-            return wrong_type(name, json_is_string(value) ? "a number: it is a text that spells one, or "
-                                                            "contains a NUL byte"
-                                                          : "a number or text");
-        if (!set_param(request, name, json_number_value(value), json_string_value(value)))
+    json_object_foreach((json_t *)(uintptr_t)params, name, value)
+        if (!take_param(request, name, value))
             return false;
-    }
     return true;
 }
 

@@ -16,6 +16,7 @@ struct append_request {
     struct lineage_param metrics[APPEND_MAX_METRICS];
     char metric_names[APPEND_MAX_METRICS][LINEAGE_NAME_MAX];
     json_t *json;    /* --json: the current object, kept because the trial borrows its strings */
+    json_t *spelled; /* texts of parameters that JSON has as lists or booleans, of all objects */
     const char *path; /* --json: the file's path, its text, and where the next object begins */
     char *text;
     size_t length, at, line; /* line: lines that end before at */

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <lineage/notes.h>
+
 #include "mcp/field.h"
 
 /* Checked separately, so that the answer can name the condition: a numeric parameter has no texts. */
@@ -27,7 +29,7 @@ static bool add_condition(struct mcp_conditions *conditions, struct mcp_call *ca
                                             .range = {{true, json_number_value(value)}, {true, json_number_value(value)}}};
     if (!text)
         return true;
-    if (cli_may_be_text(text)) {
+    if (lineage_param_is_text(text)) {
         condition->range = (struct lineage_range){.low = {false, 0}};
         if (cli_texts_parse(condition, &conditions->texts, text))
             return check_texts(condition, call, name);

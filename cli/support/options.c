@@ -392,12 +392,6 @@ bool cli_assignment_parse(char name[LINEAGE_NAME_MAX], const char **value, const
 /* ---- texts ---- */
 
 /* Numbers are tried first. A word that begins like a number but is not one is a typing error, not a text. */
-bool cli_may_be_text(const char *text)
-{
-    double value;
-    return (text[0] == '\'' || isalpha((unsigned char)text[0])) && !lineage_number_parse(&value, text, strlen(text));
-}
-
 static const char *take_text(struct cli_texts *texts, const char **text)
 {
     char value[LINEAGE_PARAM_TEXT_MAX + 1];
@@ -423,10 +417,10 @@ bool cli_condition_parse(struct lineage_condition *condition, struct cli_texts *
 {
     struct lineage_error err;
     *condition = (struct lineage_condition){.name = condition->name};
-    if (!cli_may_be_text(text)) {
+    if (!lineage_param_is_text(text)) {
         if (lineage_range_parse(&condition->range, text, &err) == LINEAGE_OK)
             return true;
-        cli_error(CLI_USAGE, "%s: %s%s", name, err.text, isdigit((unsigned char)text[0]) ? ", or text in single quotes" : "");
+        cli_error(CLI_USAGE, "%s: %s%s", name, err.text, *text ? ", or text in single quotes" : "");
         return false;
     }
     if (cli_texts_parse(condition, texts, text))
@@ -442,11 +436,11 @@ bool cli_value_parse(struct lineage_param *param, struct cli_texts *texts, const
 {
     const char *rest = text;
     param->text = NULL;
-    if (!cli_may_be_text(text)) {
+    if (!lineage_param_is_text(text)) {
         if (lineage_number_parse(&param->value, text, strlen(text)))
             return true;
-        cli_error(CLI_USAGE, "--%s '%s' is not a number%s", name, text,
-                  isdigit((unsigned char)text[0]) ? "; put a text that begins with a digit into single quotes" : "");
+        cli_error(CLI_USAGE, "parameter %s: '%s' is not a number%s", name, text,
+                  *text ? "; put a text that begins like a number into single quotes" : "");
         return false;
     }
     param->value = (double)NAN;
@@ -454,7 +448,7 @@ bool cli_value_parse(struct lineage_param *param, struct cli_texts *texts, const
     if (param->text && !*rest)
         return true;
     cli_error(CLI_USAGE,
-              "--%s '%.150s' is not a parameter's text, which has 1 to %d bytes and no semicolons; put a "
+              "parameter %s: '%.150s' is not a parameter's text, which has 1 to %d bytes and no semicolons; put a "
               "text with commas or quotes into single quotes",
               name, text, LINEAGE_PARAM_TEXT_MAX);
     return false;

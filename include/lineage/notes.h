@@ -61,8 +61,12 @@ LINEAGE_API bool lineage_param_text_ok(const char *text);
  * lineage_param_text_ok. */
 LINEAGE_API const char *lineage_param_text_format(char out[LINEAGE_PARAM_QUOTED_MAX], const char *text);
 
+/* Whether what people type for a parameter is meant as a text (adam, /data/train.bin, '7B') and not as a number or a range of numbers:
+ * it does not begin with a digit, a sign, a colon, a blank, or a point before a digit, and is not nan or inf. */
+LINEAGE_API bool lineage_param_is_text(const char *text);
+
 /* Reads texts as people type them: `adam`, `adam,sgd`, `'7B'`. Writes the first one to out and moves *text past it and
- * its comma. Returns false at the end of the input, or if the next text begins neither with a letter nor with a quote;
+ * its comma. Returns false at the end of the input, or if the next text begins like a number, without a quote;
  * *text then points to where reading stopped ("" if everything was read). */
 LINEAGE_API bool lineage_param_text_next(char out[LINEAGE_PARAM_TEXT_MAX + 1], const char **text);
 
@@ -91,7 +95,7 @@ LINEAGE_API const char *lineage_night_link_format(char out[LINEAGE_NIGHT_LINK_MA
 
 /* Which trial a row runs again, with another seed. */
 struct lineage_replicate {
-    char exp_id[256];            /* of the first row of that trial, as the notes spell it */
+    char exp_id[256]; /* of the first row of that trial, as the notes spell it */
     struct lineage_number score; /* of this run alone, if the row's score is a mean over several rows; else absent */
 };
 

@@ -38,6 +38,17 @@ must_equal -0.125 "$(json turns.1.mean)"
 must_equal 8 "$(json turns.0.n)"
 must_equal 0.5 "$(json steps.0.loss telemetry/a7.json)"
 
+# What JSON has besides numbers and texts is spelled as Python and imports spell it, in each row of a file.
+cat >kinds.json <<'JSON'
+{"status": "crash", "params": {"flag": true, "start": null, "layers": [1, 2.5, "a;b"], "opt": {"name": "adam", "betas": {"1": 0.9}}}}
+{"status": "crash", "params": {"flag": false}}
+JSON
+must_run init kinds
+must_run append -C kinds --json kinds.json
+must_have kinds/results.tsv "flag=true; start=none; layers='[1,2.5,\"\"a,b\"\"]'; opt.name=adam; opt.betas.1=0.9"
+must_have kinds/results.tsv 'flag=false'
+must_run tried -C kinds --param flag=true --param start=none --param opt.betas.1=0.9
+
 # From standard input, with options that override the object.
 last="lineage append --json -"
 "$LINEAGE" append --json - --exp-id b8 --core-metric 35 --param lr=2e-4 <<'JSON' >out 2>err
@@ -68,7 +79,6 @@ must_refuse "overflow" '{"status": "keep", "core_metric": 1e999}'
 must_refuse "hypothesis in the JSON is not a string" '{"status": "keep", "hypothesis": 3}'
 must_refuse "NUL" '{"status": "keep", "hypothesis": "a\u0000b"}'
 must_refuse "params in the JSON is not an object" '{"status": "keep", "params": []}'
-must_refuse "lr in the JSON is not a number" '{"status": "keep", "params": {"lr": true}}'
 must_refuse "lr in the JSON is not a number" '{"status": "keep", "params": {"lr": "1e-4"}}'
 must_refuse "parameter optimizer: its text" '{"status": "keep", "core_metric": 1, "params": {"optimizer": "a;b"}}'
 must_refuse "parameter name" '{"status": "keep", "params": {"a=b": 1}}'

@@ -106,11 +106,23 @@ must_equal '{"alpha": 0.5}' "$(sed -n 3p out | sed 's/.*"params": \({[^}]*}\).*/
 
 # Texts that cannot be written or contradict the notes are refused, and nothing is written.
 cp results.tsv before
-must_fail 2 "a text that begins with a digit" append --status keep --core-metric 1 --param lr=1e-4x
+must_fail 2 "a text that begins like a number" append --status keep --core-metric 1 --param lr=1e-4x
 must_fail 2 "is not a parameter's text" append --status keep --core-metric 1 --param 'optimizer=a;b'
 must_fail 2 "optimizer is set to another value" append --status keep --core-metric 1 --param optimizer=adam --notes optimizer=sgd
 must_fail 2 "optimizer is set to another value" append --status keep --core-metric 1 --param optimizer=1 --notes optimizer=sgd
+must_fail 2 "parameter lr: '-x' is not a number" append --status keep --core-metric 1 --param lr=-x
+must_fail 2 "put a text with commas or quotes into single quotes" append --status keep --core-metric 1 --param 'layers=[1,2]'
 must_match_file before results.tsv
+
+# A path or a bracket needs no quotes, and a question may spell it as the trial did.
+must_run init paths
+must_run append -C paths --status keep --core-metric 1 --param data=/data/train.bin --param start=./run_3 --param mask='[a]'
+must_have paths/results.tsv "data='/data/train.bin'; start='./run_3'; mask='[a]'"
+must_run tried -C paths --param data=/data/train.bin --param start=./run_3
+must_fail 1 '' tried -C paths --param data=/data/other.bin
+must_run query -C paths --param 'data=~/x,/data/train.bin'
+must_have out 000
+must_fail 2 "'.5x' is not a number" append -C paths --status keep --core-metric 1 --param data=.5x
 
 # A value is found, and not recorded twice, by what was shown of it: bars and backquotes have signs in their place.
 mkdir shown

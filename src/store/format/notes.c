@@ -711,12 +711,23 @@ const char *lineage_param_text_format(char out[LINEAGE_PARAM_QUOTED_MAX], const 
     return out;
 }
 
-/* A list that a user types is not prose: between its commas, any text that begins with a letter counts. */
+static bool begins_number(const char *text)
+{
+    return strchr("0123456789+-:", *text) || (*text == '.' && text[1] && strchr("0123456789:", text[1]));
+}
+
+bool lineage_param_is_text(const char *text)
+{
+    double number;
+    return !begins_number(text) && *text != ' ' && !lineage_number_parse(&number, text, strlen(text));
+}
+
+/* A list that a user types is not prose: between its commas, any text counts that does not begin like a number. */
 bool lineage_param_text_next(char out[LINEAGE_PARAM_TEXT_MAX + 1], const char **text)
 {
     struct span s = skip_blanks((struct span){*text, strlen(*text)});
     size_t n = quoted_length(s, out);
-    if (!n && s.length && is_letter(s.text[0])) {
+    if (!n && s.length && s.text[0] != '\'' && !begins_number(s.text)) {
         n = strcspn(s.text, ",");
         if (n > LINEAGE_PARAM_TEXT_MAX)
             return false;
