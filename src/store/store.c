@@ -269,12 +269,37 @@ struct changed_settings {
 };
 typedef enum lineage_status change_fn(struct changed_settings *settings, const void *context, struct lineage_error *err);
 
+/*
+ * Locks lineage.json, so that of two processes that change it none loses what the other wrote. A writer replaces the file: who has
+ * waited for a file that is no longer there waits for the next one. Returns the descriptor, or -1 without such a file, or where it
+ * cannot be locked; a change goes on then.
+ */
+static int lock_settings(const struct lineage_store *store)
+{
+    for (int fd; (fd = fs_open(store->dir_fd, PLACE_CONFIG, O_RDONLY, 0)) >= 0; fs_close(fd)) {
+        struct stat locked, there;
+        if (fs_lock(fd, true) != 0 || fs_stat_open(fd, &locked) != 0 || fs_stat(store->dir_fd, PLACE_CONFIG, 0, &there) != 0 ||
+            (locked.st_dev == there.st_dev && locked.st_ino == there.st_ino))
+            return fd;
+    }
+    return -1;
+}
+
+static void unlock_settings(int fd)
+{
+    if (fd < 0)
+        return;
+    (void)!fs_unlock(fd); /* closing is not enough: a child that was forked meanwhile has the descriptor, too */
+    fs_close(fd);
+}
+
 /* The settings are read again, because this handle may override them, and others may have changed them since. If they change once
  * more before a server has the new ones, the function gets the newest. */
 static enum lineage_status change_settings(struct lineage_store *store, change_fn *change, const void *context,
                                            struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
+    const int lock = log_has_requests(store->log) ? -1 : lock_settings(store);
     bool again = true;
     for (int i = 0; again && i < 100; i++) { /* each failure is the success of another process */
         struct changed_settings settings = {.as_before = false};
@@ -290,6 +315,7 @@ static enum lineage_status change_settings(struct lineage_store *store, change_f
         config_more_release(&settings.more);
         buf_release(&before);
     }
+    unlock_settings(lock);
     return again ? store_fail(err, LINEAGE_EAWAY, "the settings of the store are being changed") : status;
 }
 

@@ -1,10 +1,15 @@
 /* Tests lineage.json: which files are accepted, which are refused with which message, and how the file is written. */
 #include "support/unit.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "files/fs.h"
 #include "format/config.h"
 #include "support/files.h"
 
@@ -233,6 +238,69 @@ static void the_first_score_gives_its_name(void **state)
     remove_dir(dir);
 }
 
+struct other {
+    const char *dir;
+    pid_t child;
+    bool locked;
+};
+
+static int change_noise(const char *dir)
+{
+    struct lineage_store *store;
+    struct lineage_error err;
+    bool good =
+        lineage_store_open(&store, dir, NULL, &err) == LINEAGE_OK && lineage_store_set_noise(store, 0.5, 2, &err) == LINEAGE_OK;
+    lineage_store_close(store);
+    return good ? 0 : 1;
+}
+
+/* Another process changes the settings just before they are replaced. Without a lock it would be ready before, so that its change would
+ * be lost. */
+static int meanwhile(void *context, const char *call)
+{
+    struct other *other = context;
+    if (strcmp(call, "rename") != 0 || other->child)
+        return 0;
+    fs_set_fault(NULL, NULL);
+    char *path = join(other->dir, "lineage.json");
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    other->locked = flock(fd, LOCK_EX | LOCK_NB) != 0;
+    close(fd);
+    free(path);
+    other->child = fork();
+    if (other->child == 0)
+        _exit(change_noise(other->dir));
+    if (!other->locked)
+        waitpid(other->child, NULL, 0);
+    return 0;
+}
+
+static void two_processes_lose_no_change(void **state)
+{
+    (void)state;
+    char *dir = make_dir();
+    struct other other = {.dir = dir};
+    struct lineage_store *store;
+    struct lineage_error err;
+    int status = -1;
+    const struct lineage_config config = {.direction = LINEAGE_LOWER};
+    assert_int_equal(lineage_store_create(dir, &config, &err), LINEAGE_OK);
+    assert_int_equal(lineage_store_open(&store, dir, NULL, &err), LINEAGE_OK);
+    lineage_store_plan_trials(store, 7);
+    fs_set_fault(meanwhile, &other);
+    assert_int_equal(lineage_store_keep_trials(store, &err), LINEAGE_OK);
+    fs_set_fault(NULL, NULL);
+    lineage_store_close(store);
+    assert_true(other.locked);
+    assert_int_equal(waitpid(other.child, &status, 0), other.child);
+    assert_int_equal(status, 0);
+    assert_int_equal(lineage_store_open(&store, dir, NULL, &err), LINEAGE_OK);
+    assert_int_equal(lineage_store_config(store)->newest_night, 7);
+    assert_true(lineage_store_config(store)->noise_std == 0.5);
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(wrong_settings_are_refused),
@@ -243,6 +311,7 @@ int main(void)
                                        cmocka_unit_test(what_could_not_be_read_back_is_not_written),
                                        cmocka_unit_test(other_settings_are_not_written_over),
                                        cmocka_unit_test(an_override_is_a_possible_name),
-                                       cmocka_unit_test(the_first_score_gives_its_name)};
+                                       cmocka_unit_test(the_first_score_gives_its_name),
+                                       cmocka_unit_test(two_processes_lose_no_change)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
