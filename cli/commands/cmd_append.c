@@ -385,7 +385,8 @@ static int work(struct cli_session *session, void *context)
         if (!secret_params_absent(o->rows.trials[i].params, o->rows.trials[i].n_params, harmless))
             return CLI_USAGE;
     cli_deliver_waiting(session->store);
-    if (!take_scores(o, session->store) || !trial_ref_pass(session->store, o->rows.n ? NULL : trial->exp_id))
+    if (!take_scores(o, session->store) ||
+        !trial_ref_pass(session->store, o->rows.n ? o->rows.trials : trial, o->rows.n ? o->rows.n : 1))
         return CLI_USAGE;
     if (o->rows.n)
         return append_rows(o, session->store);

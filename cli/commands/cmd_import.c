@@ -294,7 +294,7 @@ static enum lineage_status append_rows(struct lineage_store *store, const json_t
     struct lineage_append_options options;
     json_t *ids = json_object(), *entry;
     const char *job;
-    trial_ref_pass(store, NULL);
+    trial_ref_pass(store, NULL, 0);
     lineage_append_options_init(&options);
     options.no_mirror_sync = true;
     json_object_foreach((json_t *)(uintptr_t)known, job, entry)

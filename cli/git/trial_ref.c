@@ -231,31 +231,47 @@ static bool has_row(struct lineage_store *store, const char *exp_id)
     return found;
 }
 
-bool trial_ref_pass(struct lineage_store *store, const char *exp_id)
+/* The refs that the trials with an id of their own would get: {REF: ID}. */
+static json_t *wanted_refs(const struct lineage_trial *trials, size_t n)
+{
+    char ref[REPOSITORY_REF_MAX];
+    json_t *wanted = json_object();
+    for (size_t i = 0; i < n; i++) {
+        make_name(ref, REFS, trials[i].exp_id ? trials[i].exp_id : "", 1);
+        if (trials[i].exp_id && *trials[i].exp_id)
+            json_object_set_new(wanted, ref, cli_json_text(trials[i].exp_id));
+    }
+    return wanted;
+}
+
+bool trial_ref_pass(struct lineage_store *store, const struct lineage_trial *trials, size_t n)
 {
     const char *const places[] = {lineage_store_dir(store), "."};
-    char now[PATH_MAX], common[2][PATH_MAX] = {"", ""}, wanted[REPOSITORY_REF_MAX], id[LINEAGE_NAME_MAX];
+    char now[PATH_MAX], common[2][PATH_MAX] = {"", ""}, id[LINEAGE_NAME_MAX];
+    json_t *wanted = wanted_refs(trials, n);
     bool good = true;
-    make_name(wanted, REFS, exp_id && *exp_id ? exp_id : "0", 1);
     for (size_t i = 0; i < 2 && good && realpath(places[0], now); i++) {
         if (!repository_common(common[i], places[i]) || (i && (strcmp(common[0], common[1]) == 0 || !may_own(common[i], now))))
             continue;
         char *refs = repository_refs(places[i], REFS), *rest = refs, *ref;
         for (bool passed = false; (ref = strsep(&rest, "\n")) && good;) {
-            const bool is_wanted = exp_id && *exp_id && strcmp(ref, wanted) == 0 && !has_row(store, exp_id);
+            const char *exp_id = json_string_value(json_object_get(wanted, ref));
+            const bool is_wanted = exp_id && !has_row(store, exp_id);
             if ((passed && !is_wanted) || !id_of(id, ref) || has_owner(ref, id, common[i], now))
                 continue;
             if (!passed)
                 lineage_store_pass_id(store, id);
             passed = true;
-            good = !is_wanted;
+            good = !is_wanted ||
+                   cli_error(CLI_USAGE,
+                             "the id %.80s has the code of another trial, whose row is not in this store: see `git show %s`; "
+                             "take another id, or remove the ref: git update-ref -d %s",
+                             exp_id, ref, ref) == CLI_OK;
         }
         free(refs);
     }
-    return good || cli_error(CLI_USAGE,
-                             "the id %.80s has the code of another trial, whose row is not in this store: see `git show %s`; "
-                             "take another id, or remove the ref: git update-ref -d %s",
-                             exp_id, wanted, wanted) == CLI_OK;
+    json_decref(wanted);
+    return good;
 }
 
 bool trial_ref_keep(json_t *git, const char *exp_id, const char *store)

@@ -35,9 +35,9 @@ bool trial_ref_remove(const json_t *git);
 /*
  * Ids of trials whose rows are gone while a ref still has their code, for example in a clone that fetched the refs, are not given
  * again: passes the highest one (lineage_store_pass_id). Refs of other stores that are still there do not count. Call it before rows
- * are appended. Returns false, after a message, if exp_id is such an id; NULL or "" asks for none.
+ * are appended. Returns false, after a message, if one of the n trials has such an id.
  */
-bool trial_ref_pass(struct lineage_store *store, const char *exp_id);
+bool trial_ref_pass(struct lineage_store *store, const struct lineage_trial *trials, size_t n);
 
 /* Looks in the repository around the store, or around the current directory, for a ref of the trial whose commit begins with `begin`.
  * Returns the object of run.json as far as the ref tells it, or NULL. */

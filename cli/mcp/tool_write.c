@@ -132,7 +132,7 @@ static json_t *call_append(struct mcp_call *call)
         return mcp_store_trouble(call, &err);
     /* Uses the same path as `lineage append`, so the row is either complete or absent. */
     call->server->deadline = 0; /* writing is not aborted halfway */
-    trial_ref_pass(call->server->store, NULL);
+    trial_ref_pass(call->server->store, NULL, 0);
     if (lineage_store_append(call->server->store, &trial, &options, &row, &err) != LINEAGE_OK)
         return mcp_store_trouble(call, &err);
     json_t *result = appended(&row);

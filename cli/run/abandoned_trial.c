@@ -188,7 +188,7 @@ static int append_row(struct abandoned *l)
     options.beside_context = l;
     if (has_files_only(l, id))
         trial.exp_id = id;
-    trial_ref_pass(l->store, NULL);
+    trial_ref_pass(l->store, NULL, 0);
     enum lineage_status status = lineage_store_append(l->store, &trial, &options, &row, &err);
     if (status != LINEAGE_OK)
         return cli_fail(&err);

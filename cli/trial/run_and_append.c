@@ -352,7 +352,7 @@ static int append(struct work *work, struct lineage_store *store, struct trial_o
         options.keep_against = request->bar_against;
     }
     if (request->pass_ids)
-        request->pass_ids(store, NULL);
+        request->pass_ids(store, NULL, 0);
     enum lineage_status status = lineage_store_append(store, &trial, &options, row, &err);
     if (status == LINEAGE_EEXIST) { /* no id was asked for */
         outcome->late = true;

@@ -52,7 +52,7 @@ struct trial_request {
     void (*remark)(void *context, const struct trial_results *results, const struct trial_outcome *outcome, char *out);
 
     /* Called before the row is appended, so that it does not get an id that only a ref has (git/trial_ref.h); NULL: none. */
-    bool (*pass_ids)(struct lineage_store *store, const char *exp_id);
+    bool (*pass_ids)(struct lineage_store *store, const struct lineage_trial *trials, size_t n);
     void (*beside)(void *context, const char *exp_id); /* see struct lineage_append_options; NULL: none */
     /* Called when the row is in the log, before the work directory is removed; NULL: none. */
     void (*recorded)(void *context, const char *exp_id);

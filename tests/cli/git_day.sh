@@ -301,6 +301,10 @@ must_fail 2 'lineage restore -C runs' init runs --direction lower
 must_fail 2 'was a store of 1 trial, gone' best -C runs
 must_run init runs --direction lower --anew
 must_equal 001 "$(trial runs)" 'refs/lineage/000 has the code of a trial of the earlier store'
+must_fail 2 'the id 000 has the code of another trial' append -C runs --status crash --exp-id 000
+printf '{"status": "crash", "exp_id": "%s"}\n' a 000 >several.json
+must_fail 2 'the id 000 has the code of another trial' append -C runs --json several.json
+must_equal 2 "$(wc -l <runs/results.tsv)" 'a header and 001'
 
 # ---- what the state directory repeats goes away as the guide says ----
 HOME=$scratch/home
