@@ -150,6 +150,20 @@ static const struct cli_entry *find_command(const struct cli_entry *entries, con
     return NULL;
 }
 
+/* What other tools call a command. */
+static const char *const other_words[][2] = {
+    {"add", "append"},    {"record", "append"},
+    {"create", "init"},   {"new", "init"},
+    {"delete", "void"},   {"remove", "void"},
+    {"rm", "void"},       {"undo", "void"},
+    {"list", "query"},    {"ls", "query"},
+    {"history", "query"}, {"trials", "query"},
+    {"top", "settings"},  {"leaderboard", "settings"},
+    {"ui", "serve"},      {"dashboard", "serve"},
+    {"plot", "report"},   {"check", "verify"},
+    {"fsck", "verify"},   {"grep", "search"},
+};
+
 /* Print that there is no such command, with the nearest name. Hidden commands are not suggested. with_guides: the name was
  * an argument of `lineage help`, so it may have been meant as a guide. */
 static int no_command(const struct cli_entry *entries, const char *name, bool with_guides)
@@ -162,6 +176,9 @@ static int no_command(const struct cli_entry *entries, const char *name, bool wi
     for (size_t i = 0; with_guides && guides[i].name && n + 1 < NAMES_MAX; i++)
         names[n++] = guides[i].name;
     const char *near = cli_nearest(name, names);
+    for (size_t i = 0; i < sizeof other_words / sizeof *other_words; i++)
+        if (strcmp(other_words[i][0], name) == 0)
+            near = other_words[i][1];
     return cli_error(CLI_USAGE, "no command '%s'%s%s%s%s; `lineage --help` lists them", name,
                      with_guides ? " and no guide of that name" : "", near ? "; did you mean '" : "", near ? near : "",
                      near ? "'" : "");

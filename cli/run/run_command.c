@@ -69,7 +69,7 @@ struct command_run {
     struct lineage_number printed; /* a score that the trial printed itself, if the sealed evaluation gave another */
     size_t measured;            /* seeds that have a score */
     double first;               /* the first score .. */
-    double sum, sum_of_squares; /* .. and sums over (score - first score) */
+    long double sum, sum_of_squares; /* .. and sums over (score - first score), so that the mean of 0.1, 0.2 and 0.3 is 0.2 */
     char *last_lines; /* output of the seed that failed, if other seeds ran after it; else NULL */
     char last_words[TRIAL_EVIDENCE_MAX]; /* the error with which the output of a command ended whose status is 0; "": none */
     char scores[TRIAL_TEXT_MAX]; /* "seed 1 scored 0.5, seed 3 scored 0.6", cut off if there are too many */
@@ -545,7 +545,7 @@ static bool run_sealed_evaluation(struct command_run *run, struct trial_outcome 
 /* The first score is subtracted, so that scores which are close together and far from zero keep their digits. */
 static void add_score(struct command_run *run, const struct trial_results *results, uint64_t seed)
 {
-    double difference = run->measured ? results->score.value - run->first : 0;
+    long double difference = run->measured ? (long double)results->score.value - run->first : 0;
     if (!results->score.present)
         return;
     if (!run->measured)
@@ -561,7 +561,7 @@ static void add_score(struct command_run *run, const struct trial_results *resul
 static double score_std(const struct command_run *run)
 {
     double n = (double)run->measured;
-    return n > 1 ? sqrt(fmax(0, (run->sum_of_squares - run->sum * run->sum / n) / (n - 1))) : 0;
+    return n > 1 ? sqrt(fmax(0, (double)((run->sum_of_squares - run->sum * run->sum / n) / (n - 1)))) : 0;
 }
 
 /* Runs the evaluation of a training that has not failed. */
@@ -656,7 +656,7 @@ static void finish_seeds(const struct command_run *run, struct trial_results *re
     results->score.present = run->measured == seeds;
     if (!results->score.present)
         return;
-    results->score.value = run->first + run->sum / (double)seeds;
+    results->score.value = (double)(run->first + run->sum / (double)seeds);
     json_decref(results->final);
     results->final = json_pack("{s:f, s:f, s:I}", results->plan->score_key ? results->plan->score_key : "score",
                                results->score.value, "score_std", score_std(run), "seeds", (json_int_t)seeds);

@@ -277,7 +277,11 @@ bool cli_number_parse(double *value, const char *option, const char *text)
 {
     if (lineage_number_parse(value, text, strlen(text)))
         return true;
-    cli_error(CLI_USAGE, "--%s '%s' is not a number", option, text);
+    char name[LINEAGE_NAME_MAX];
+    snprintf(name, sizeof name, "%s", option);
+    for (char *c = name; *c; c++) /* columns are spelled with _ */
+        *c = *c == '_' ? '-' : *c;
+    cli_error(CLI_USAGE, "--%s '%s' is not a number%s", name, text, strchr(text, ',') ? "; use a point: 0.3" : "");
     return false;
 }
 

@@ -41,7 +41,7 @@ struct trial_results {
     struct metric_values values; /* of all metrics, the score's own name included; empty unless the plan records them */
     struct {
         char name[METRIC_NAME_BYTES];
-        double sum;
+        long double sum;
         size_t n; /* runs with a finite value */
     } totals[METRIC_VALUES_MAX]; /* of the metrics over the runs that have ended */
     size_t n_totals, n_runs;

@@ -283,7 +283,7 @@ static void fill_metrics(struct trial_results *results, const struct trial_outco
         return;
     trial_results_end_run(results);
     for (size_t i = 0; i < results->n_totals; i++) {
-        double mean = results->totals[i].sum / (double)results->totals[i].n;
+        const double mean = (double)(results->totals[i].sum / results->totals[i].n);
         if (results->totals[i].n != results->n_runs)
             continue;
         if (strcmp(results->totals[i].name, "val_bpb") == 0 && outcome->end == TRIAL_FINISHED)

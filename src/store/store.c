@@ -270,8 +270,8 @@ struct changed_settings {
 typedef enum lineage_status change_fn(struct changed_settings *settings, const void *context, struct lineage_error *err);
 
 /*
- * Locks lineage.json, so that of two processes that change it none loses what the other wrote. A writer replaces the file: who has
- * waited for a file that is no longer there waits for the next one. Returns the descriptor, or -1 without such a file, or where it
+ * Locks lineage.json, so that of two processes that change it none loses what the other wrote. A writer replaces the file, so a
+ * process that has waited for a file that is no longer there waits for the next one. Returns the descriptor, or -1 without such a file, or where it
  * cannot be locked; a change goes on then.
  */
 static int lock_settings(const struct lineage_store *store)

@@ -106,7 +106,7 @@ must_refuse "train_s is nan" --status crash --train-s NaN
 must_refuse "delta_vs_best" --status keep --core-metric 1 --delta-vs-best inf
 must_refuse "alpha" --status keep --core-metric 1 --alpha nan
 must_refuse "ig_clip_scale_std" --status keep --core-metric 1 --ig-clip-scale-mean 1 --ig-clip-scale-std inf
-must_refuse "not a number" --status keep --core-metric 1,5
+must_refuse "--core-metric '1,5' is not a number; use a point" --status keep --core-metric 1,5
 must_refuse "not a number" --status keep --core-metric 0x10
 must_refuse "not a number" --status keep --core-metric '1 2'
 must_refuse "another value" --status keep --core-metric 1 --notes 'alpha=0.5' --alpha 0.6

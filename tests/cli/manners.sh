@@ -103,6 +103,8 @@ must_have err 'Usage: lineage'
 must_equal 0 "$(wc -c <out)" "no command: standard output"
 must_fail 2 "did you mean 'render'" rendr
 must_fail 2 "no command 'frobnicate'" frobnicate
+must_fail 2 "did you mean 'void'" delete
+must_fail 2 "did you mean 'settings'" leaderboard
 must_fail 2 "no command 'frobnicate' and no guide of that name" help frobnicate
 must_fail 2 "did you mean 'tutorial'" help tutorail
 must_fail 2 "did you mean 'render'" help rendr

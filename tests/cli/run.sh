@@ -252,6 +252,10 @@ ends harness_abort 'with seed 1' --seeds 2 -- sh seeds.sh 9 1
 must_have e/results.tsv 'with seed 1; seed 2 scored 0.2'
 # A program that fails before it reports anything would fail with every seed.
 ends crash 'exit status 1 and did not say why, with seed 1' --seeds 3 -- sh -c 'echo x >>starts; exit 1'
+# The mean of 0.1, 0.2 and 0.3 is 0.2, as a score and as a metric.
+must_run run -C means --direction lower -q -m loss --seeds 3 -- sh -c 'echo loss: 0.$LINEAGE_SEED'
+must_equal 0.2 "$(field means 10)"
+must_have means/results.tsv 'metrics loss=0.2;'
 must_equal 1 "$(wc -l <starts | tr -d ' ')" 'the other seeds did not run'
 
 ends crash 'the evaluation left with exit status 4' --eval 'echo METRIC score=1; exit 4' -- true
