@@ -22,13 +22,13 @@ ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
 export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_btl_vader_single_copy_mechanism
 export OMPI_MCA_rmaps_base_oversubscribe OMPI_MCA_mpi_yield_when_idle OMP_WAIT_POLICY ASAN_OPTIONS
 
-# ranks N ARGUMENT...: `lineage ARGUMENT...` by N processes, ended after two minutes.
+# ranks N ARGUMENT...: `lineage ARGUMENT...` by N processes, ended after a quarter of an hour.
 ranks()
 {
     n=$1
     shift
     last="mpirun -n $n lineage $*"
-    mpirun -n "$n" --bind-to none --timeout 120 "$LINEAGE" "$@" >out 2>err </dev/null
+    mpirun -n "$n" --bind-to none --timeout 900 "$LINEAGE" "$@" >out 2>err </dev/null
     status=$?
 }
 
@@ -100,7 +100,7 @@ processes()
 endless_by()
 {
     # shellcheck disable=SC2086
-    mpirun -n "$1" --bind-to none --timeout 120 "$LINEAGE" train tiny.json -C "$scratch/$2" $endless >out 2>err </dev/null &
+    mpirun -n "$1" --bind-to none --timeout 900 "$LINEAGE" train tiny.json -C "$scratch/$2" $endless >out 2>err </dev/null &
     launcher=$!
     last="mpirun -n $1 lineage train, $2"
     wait_for sh -c "cat $2/.*/events.jsonl | grep peers" || show_output
@@ -156,7 +156,7 @@ END
 chmod +x far.sh
 if unshare -ru sh -c 'hostname far' 2>/dev/null; then
     # shellcheck disable=SC2086
-    mpirun -n 2 --bind-to none --timeout 120 ./far.sh "$LINEAGE" train tiny.json -C "$scratch/far" $endless >out 2>err </dev/null &
+    mpirun -n 2 --bind-to none --timeout 900 ./far.sh "$LINEAGE" train tiny.json -C "$scratch/far" $endless >out 2>err </dev/null &
     launcher=$!
     last="mpirun with a rank on another machine"
     wait_for sh -c "cat far/.*/events.jsonl | grep '\"host\":\"far\"'" || show_output
@@ -171,7 +171,7 @@ long='--set training.iterations=400 --set evaluation.every=0'
 # shellcheck disable=SC2086
 must_run train tiny.json -C whole -q $long
 # shellcheck disable=SC2086
-mpirun -n 3 --bind-to none --timeout 120 "$LINEAGE" train tiny.json -C "$scratch/cut" $long --resume run.state \
+mpirun -n 3 --bind-to none --timeout 900 "$LINEAGE" train tiny.json -C "$scratch/cut" $long --resume run.state \
     --save-every 1 >out 2>err </dev/null &
 launcher=$!
 last="mpirun -n 3 lineage train --resume"
