@@ -39,11 +39,7 @@ static enum lineage_status add_ancestors(struct near *near, int64_t seq, struct 
     enum lineage_status status = LINEAGE_OK;
     for (size_t i = 0; status == LINEAGE_OK && seq && i < LINEAGE_IDEAS_NEAR_ANCESTORS; i++) {
         sqlite3_stmt *stmt;
-        status = mirror_prepare(near->store->mirror, &stmt, sql, err);
-        if (status != LINEAGE_OK)
-            return status;
-        sqlite3_bind_int64(stmt, 1, seq);
-        status = mirror_step(near->store->mirror, stmt, err);
+        status = mirror_row(near->store->mirror, &stmt, err, sql, "i", seq);
         seq = status == LINEAGE_OK ? sqlite3_column_int64(stmt, 0) : 0;
         near->has_parents = near->has_parents || (status == LINEAGE_OK && sqlite3_column_int(stmt, 1));
         status = mirror_end_rows(stmt, status);

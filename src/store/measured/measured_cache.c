@@ -110,23 +110,14 @@ static struct lineage_number number_at(sqlite3_stmt *stmt, int column)
     return (struct lineage_number){there, there ? sqlite3_column_double(stmt, column) : 0};
 }
 
-static enum lineage_status prepare_for(struct cache *c, sqlite3_stmt **stmt, const char *sql, uint64_t seq,
-                                       struct lineage_error *err)
-{
-    enum lineage_status status = mirror_prepare(c->mirror, stmt, sql, err);
-    if (status == LINEAGE_OK)
-        sqlite3_bind_int64(*stmt, 1, (int64_t)seq);
-    return status;
-}
-
 /* Loads the changes and lines of one saved measurement. */
 static enum lineage_status load_parts(struct cache *c, uint64_t seq, struct collecting *found, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = prepare_for(
-        c, &stmt,
-        "SELECT file, scope, name, old, new, old_value, new_value, line FROM measured_changes WHERE seq = ? ORDER BY place", seq,
-        err);
+    enum lineage_status status = mirror_rows(
+        c->mirror, &stmt, err,
+        "SELECT file, scope, name, old, new, old_value, new_value, line FROM measured_changes WHERE seq = ? ORDER BY place", "i",
+        (int64_t)seq);
     while (status == LINEAGE_OK && (status = mirror_step(c->mirror, stmt, err)) == LINEAGE_OK)
         collect_change(found, &(struct lineage_measured_change){.file = mirror_text(stmt, 0),
                                                                 .scope = mirror_text(stmt, 1),
@@ -137,8 +128,9 @@ static enum lineage_status load_parts(struct cache *c, uint64_t seq, struct coll
                                                                 .to_value = number_at(stmt, 6),
                                                                 .line = (uint32_t)sqlite3_column_int64(stmt, 7)});
     if (status == LINEAGE_ENOTFOUND)
-        status = prepare_for(
-            c, &stmt, "SELECT file, heading, added, removed, kind FROM measured_lines WHERE seq = ? ORDER BY place", seq, err);
+        status = mirror_rows(c->mirror, &stmt, err,
+                             "SELECT file, heading, added, removed, kind FROM measured_lines WHERE seq = ? ORDER BY place", "i",
+                             (int64_t)seq);
     while (status == LINEAGE_OK && (status = mirror_step(c->mirror, stmt, err)) == LINEAGE_OK)
         collect_code(found, mirror_text(stmt, 0), text_at(stmt, 1), (size_t)sqlite3_column_int64(stmt, 2),
                      (size_t)sqlite3_column_int64(stmt, 3), (enum lineage_lines_kind)sqlite3_column_int(stmt, 4));
@@ -210,82 +202,49 @@ static enum lineage_status load(void *question, struct lineage_error *err)
 
 /* ---- saving ---- */
 
-static enum lineage_status run_for(struct cache *c, const char *sql, uint64_t seq, struct lineage_error *err)
-{
-    sqlite3_stmt *stmt;
-    enum lineage_status status = prepare_for(c, &stmt, sql, seq, err);
-    return status == LINEAGE_OK ? mirror_run(c->mirror, stmt, err) : status;
-}
-
 static enum lineage_status save_changes(struct cache *c, const struct candidate *item, struct lineage_error *err)
 {
-    sqlite3_stmt *stmt;
     enum lineage_status status = LINEAGE_OK;
     for (size_t i = 0; i < item->measured.n_changes && status == LINEAGE_OK; i++) {
         const struct lineage_measured_change *change = &item->measured.changes[i];
-        status = prepare_for(c, &stmt,
-                             "INSERT INTO measured_changes (seq, place, file, scope, name, old, new, old_value, new_value, line)"
-                             " VALUES (?,?,?,?,?,?,?,?,?,?)",
-                             item->seq, err);
-        if (status != LINEAGE_OK)
-            break;
-        sqlite3_bind_int64(stmt, 2, (int64_t)i);
-        mirror_bind_text(stmt, 3, change->file);
-        mirror_bind_text(stmt, 4, change->scope);
-        mirror_bind_text(stmt, 5, change->name);
-        mirror_bind_text(stmt, 6, change->from);
-        mirror_bind_text(stmt, 7, change->to);
-        mirror_bind_number(stmt, 8, change->from_value);
-        mirror_bind_number(stmt, 9, change->to_value);
-        sqlite3_bind_int64(stmt, 10, change->line);
-        status = mirror_run(c->mirror, stmt, err);
+        status = mirror_do(c->mirror, err,
+                           "INSERT INTO measured_changes (seq, place, file, scope, name, old, new, old_value, new_value, line)"
+                           " VALUES (?,?,?,?,?,?,?,?,?,?)",
+                           "iisssssnni", (int64_t)item->seq, (int64_t)i, change->file, change->scope, change->name, change->from,
+                           change->to, change->from_value, change->to_value, (int64_t)change->line);
     }
     return status;
 }
 
 static enum lineage_status save_lines(struct cache *c, const struct candidate *item, struct lineage_error *err)
 {
-    sqlite3_stmt *stmt;
     enum lineage_status status = LINEAGE_OK;
     for (size_t i = 0; i < item->measured.n_lines && status == LINEAGE_OK; i++) {
         const struct lineage_measured_lines *lines = &item->measured.lines[i];
-        status = prepare_for(
-            c, &stmt, "INSERT INTO measured_lines (seq, place, file, heading, added, removed, kind) VALUES (?,?,?,?,?,?,?)",
-            item->seq, err);
-        if (status != LINEAGE_OK)
-            break;
-        sqlite3_bind_int64(stmt, 2, (int64_t)i);
-        mirror_bind_text(stmt, 3, lines->file);
-        mirror_bind_text(stmt, 4, lines->heading);
-        sqlite3_bind_int64(stmt, 5, (int64_t)lines->added);
-        sqlite3_bind_int64(stmt, 6, (int64_t)lines->removed);
-        sqlite3_bind_int(stmt, 7, (int)lines->kind);
-        status = mirror_run(c->mirror, stmt, err);
+        status = mirror_do(c->mirror, err,
+                           "INSERT INTO measured_lines (seq, place, file, heading, added, removed, kind) VALUES (?,?,?,?,?,?,?)",
+                           "iissiii", (int64_t)item->seq, (int64_t)i, lines->file, lines->heading, (int64_t)lines->added,
+                           (int64_t)lines->removed, (int64_t)lines->kind);
     }
     return status;
 }
 
 static enum lineage_status save_one(struct cache *c, const struct candidate *item, struct lineage_error *err)
 {
-    sqlite3_stmt *stmt;
-    enum lineage_status status = run_for(c, "DELETE FROM measured_changes WHERE seq = ?", item->seq, err);
+    const int64_t seq = (int64_t)item->seq;
+    enum lineage_status status = mirror_do(c->mirror, err, "DELETE FROM measured_changes WHERE seq = ?", "i", seq);
     if (status == LINEAGE_OK)
-        status = run_for(c, "DELETE FROM measured_lines WHERE seq = ?", item->seq, err);
+        status = mirror_do(c->mirror, err, "DELETE FROM measured_lines WHERE seq = ?", "i", seq);
     if (status == LINEAGE_OK)
         status = save_changes(c, item, err);
     if (status == LINEAGE_OK)
         status = save_lines(c, item, err);
-    if (status == LINEAGE_OK)
-        status = prepare_for(c, &stmt,
-                             "REPLACE INTO measured_rows (seq, digest, against, command_against, incomplete) VALUES (?,?,?,?,?)",
-                             item->seq, err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_int64(stmt, 2, (int64_t)item->row);
-    mirror_bind_text(stmt, 3, item->measured.against);
-    mirror_bind_text(stmt, 4, item->measured.command_against);
-    sqlite3_bind_int(stmt, 5, item->measured.incomplete);
-    return mirror_run(c->mirror, stmt, err);
+    return status == LINEAGE_OK
+               ? mirror_do(c->mirror, err,
+                           "REPLACE INTO measured_rows (seq, digest, against, command_against, incomplete) VALUES (?,?,?,?,?)",
+                           "iissi", seq, (int64_t)item->row, item->measured.against, item->measured.command_against,
+                           (int64_t)item->measured.incomplete)
+               : status;
 }
 
 /* Saves the settled items, ROWS_PER_SAVE in a transaction. What cannot be saved now is saved by a later question. */

@@ -59,10 +59,9 @@ enum lineage_status ancestors_add_children(struct mirror_seqs *rows, struct mirr
                               "substr(t.exp_id, 5) END)"
                               " AND c.parent_exp <> '' WHERE t.seq = ?1";
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
+    enum lineage_status status = mirror_rows(mirror, &stmt, err, sql, "i", seq);
     if (status != LINEAGE_OK)
         return status;
-    sqlite3_bind_int64(stmt, 1, seq);
     return mirror_list_seqs(rows, mirror, stmt, err);
 }
 
@@ -209,11 +208,7 @@ static enum lineage_status read_place(struct place *place, struct mirror *mirror
                               "FROM ancestors WHERE seq = ?1";
     sqlite3_stmt *stmt;
     *place = (struct place){.seq = seq, .state = COMPUTED};
-    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_int64(stmt, 1, seq);
-    status = mirror_step(mirror, stmt, err);
+    enum lineage_status status = mirror_row(mirror, &stmt, err, sql, "i", seq);
     if (status == LINEAGE_OK) {
         place->parent = (uint32_t)sqlite3_column_int64(stmt, 0);
         place->kept = sqlite3_column_int(stmt, 1) != 0;
@@ -315,67 +310,29 @@ static enum lineage_status compute_from(struct places *places, struct place *pla
 static enum lineage_status follow_keeps(struct places *places, struct lineage_error *err)
 {
     static const char sql[] = "SELECT CASE WHEN kept THEN seq ELSE above END FROM ancestors WHERE seq = ?1";
-    sqlite3_stmt *stmt;
-    uint32_t last = 0;
-    enum lineage_status status = mirror_prepare(places->mirror, &stmt, sql, err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_int64(stmt, 1, (int64_t)places->first - 1);
-    status = mirror_step(places->mirror, stmt, err);
-    if (status == LINEAGE_OK)
-        last = (uint32_t)sqlite3_column_int64(stmt, 0);
-    status = mirror_end_rows(stmt, status);
+    int64_t above = 0;
+    enum lineage_status status = mirror_integer(places->mirror, &above, err, sql, "i", (int64_t)places->first - 1);
+    uint32_t last = (uint32_t)above;
     for (size_t i = 0; i < places->n; i++) {
         places->items[i].parent = last;
         if (places->items[i].kept)
             last = places->items[i].seq;
     }
-    return status;
-}
-
-enum { N_VALUES = 9 };
-
-/* The row of the table, in the order of its columns. */
-static void row_values(int64_t values[N_VALUES], const struct places *places, const struct place *p)
-{
-    const bool none = places->no_parents;
-    const int64_t row[N_VALUES] = {p->seq,   none ? 0 : p->parent,   p->kept,
-                                   p->above, p->passed_over,         p->depth,
-                                   p->jump,  none ? p->seq : p->top, none ? ANCESTORS_NO_PARENTS : p->kind};
-    memcpy(values, row, sizeof row);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
 static enum lineage_status write_all(const struct places *places, struct lineage_error *err)
 {
-    sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(places->mirror, &stmt, "REPLACE INTO ancestors VALUES (?,?,?,?,?,?,?,?,?)", err);
+    const bool none = places->no_parents;
+    enum lineage_status status = LINEAGE_OK;
     for (size_t i = 0; status == LINEAGE_OK && i < places->n; i++) {
-        int64_t values[N_VALUES];
-        row_values(values, places, &places->items[i]);
-        for (int k = 0; k < N_VALUES; k++)
-            sqlite3_bind_int64(stmt, k + 1, values[k]);
-        status = mirror_run(places->mirror, stmt, err);
+        const struct place *p = &places->items[i];
+        status = mirror_do(places->mirror, err, "REPLACE INTO ancestors VALUES (?,?,?,?,?,?,?,?,?)", "iiiiiiiii", (int64_t)p->seq,
+                           (int64_t)(none ? 0 : p->parent), (int64_t)p->kept, (int64_t)p->above, (int64_t)p->passed_over,
+                           (int64_t)p->depth, (int64_t)p->jump, (int64_t)(none ? p->seq : p->top),
+                           (int64_t)(none ? ANCESTORS_NO_PARENTS : p->kind));
     }
     return status;
-}
-
-/* *same is whether the table has exactly these rows. */
-static enum lineage_status compare_all(const struct places *places, bool *same, struct lineage_error *err)
-{
-    sqlite3_stmt *stmt;
-    size_t i = 0;
-    enum lineage_status status = mirror_prepare(places->mirror, &stmt, "SELECT * FROM ancestors ORDER BY seq", err);
-    *same = true;
-    while (status == LINEAGE_OK && *same && (status = mirror_step(places->mirror, stmt, err)) == LINEAGE_OK) {
-        int64_t values[N_VALUES];
-        *same = i < places->n;
-        if (*same)
-            row_values(values, places, &places->items[i++]);
-        for (int k = 0; *same && k < N_VALUES; k++)
-            *same = sqlite3_column_int64(stmt, k) == values[k];
-    }
-    *same = *same && i == places->n;
-    return mirror_end_rows(stmt, status);
 }
 
 static enum lineage_status compute_all(struct places *places, struct lineage_error *err)
@@ -405,9 +362,7 @@ static enum lineage_status look_at_extent(struct extent *extent, struct mirror *
                               " ('" LINEAGE_VOID_JOB "', '" LINEAGE_UNVOID_JOB "')),"
                               " EXISTS (SELECT 1 FROM ancestors WHERE seq = 1 AND kind <> 2)";
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
-    if (status == LINEAGE_OK)
-        status = mirror_step(mirror, stmt, err);
+    enum lineage_status status = mirror_row(mirror, &stmt, err, sql, "");
     if (status != LINEAGE_OK)
         return status;
     extent->rows = (uint32_t)sqlite3_column_int64(stmt, 0);
@@ -470,24 +425,6 @@ enum lineage_status ancestors_update(struct mirror *mirror, const struct mirror_
         status = compute_all(&places, err);
     if (status == LINEAGE_OK)
         status = write_all(&places, err);
-    release(&places);
-    return status;
-}
-
-enum lineage_status ancestors_check(struct mirror *mirror, bool *same, struct lineage_error *err)
-{
-    struct places places = {.mirror = mirror};
-    struct extent extent;
-    *same = false;
-    enum lineage_status status = look_at_extent(&extent, mirror, err);
-    if (status == LINEAGE_OK) {
-        places.no_parents = extent.no_parents;
-        status = take_stretch(&places, 1, extent.rows) ? LINEAGE_OK : store_no_memory(err);
-    }
-    if (status == LINEAGE_OK)
-        status = compute_all(&places, err);
-    if (status == LINEAGE_OK)
-        status = compare_all(&places, same, err);
     release(&places);
     return status;
 }

@@ -27,6 +27,3 @@ enum lineage_status ancestors_add_voids(struct mirror_seqs *rows, struct mirror 
  * much as it has descendants.
  */
 enum lineage_status ancestors_update(struct mirror *mirror, const struct mirror_seqs *moved, struct lineage_error *err);
-
-/* Computes all rows anew from trials and its indexes. *same is whether the table has exactly these rows. Writes nothing. */
-enum lineage_status ancestors_check(struct mirror *mirror, bool *same, struct lineage_error *err);

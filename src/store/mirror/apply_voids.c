@@ -37,19 +37,6 @@ void void_rows_release(struct void_rows *rows)
 
 /* ---- one row ---- */
 
-/* Runs a statement with seq and the void row's seq bound. Not every statement uses the second. */
-static enum lineage_status run(struct mirror *mirror, const char *sql, int64_t seq, int64_t by, struct lineage_error *err)
-{
-    sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_int64(stmt, 1, seq);
-    if (sqlite3_bind_parameter_count(stmt) > 1)
-        sqlite3_bind_int64(stmt, 2, by);
-    return mirror_run(mirror, stmt, err);
-}
-
 /*
  * Finds the trial that the row names: the last one with that id before the row, in the order of mirror_find. A void of a
  * void row changes nothing, because otherwise a later row could not take it back.
@@ -63,11 +50,7 @@ static enum lineage_status find_target(struct mirror *mirror, int64_t by, int64_
         " WHERE v.seq = ?1 AND t.job_name NOT IN ('" LINEAGE_VOID_JOB "', '" LINEAGE_UNVOID_JOB "')"
         " ORDER BY t.exp_id = v.parent_exp DESC, t.seq DESC LIMIT 1";
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_int64(stmt, 1, by);
-    status = mirror_step(mirror, stmt, err);
+    enum lineage_status status = mirror_row(mirror, &stmt, err, sql, "i", by);
     if (status == LINEAGE_OK) {
         *seq = sqlite3_column_int64(stmt, 0);
         *back = sqlite3_column_int(stmt, 1) != 0;
@@ -78,17 +61,17 @@ static enum lineage_status find_target(struct mirror *mirror, int64_t by, int64_
 
 static enum lineage_status make_void(struct mirror *mirror, int64_t seq, int64_t by, struct lineage_error *err)
 {
-    enum lineage_status status = run(
-        mirror,
+    enum lineage_status status = mirror_do(
+        mirror, err,
         "INSERT OR IGNORE INTO voided SELECT seq, exp_id, ?2, status, score, special, delta_vs_best FROM trials WHERE seq = ?1",
-        seq, by, err);
+        "ii", seq, by);
     if (status == LINEAGE_OK)
-        status =
-            run(mirror,
-                "UPDATE trials SET status = 'harness_abort', score = NULL, delta_vs_best = NULL, special = special & ~" SCORE_BITS
-                " WHERE seq = ?1",
-                seq, 0, err);
-    return status == LINEAGE_OK ? run(mirror, "DELETE FROM night_rows WHERE seq = ?1", seq, 0, err) : status;
+        status = mirror_do(
+            mirror, err,
+            "UPDATE trials SET status = 'harness_abort', score = NULL, delta_vs_best = NULL, special = special & ~" SCORE_BITS
+            " WHERE seq = ?1",
+            "i", seq);
+    return status == LINEAGE_OK ? mirror_do(mirror, err, "DELETE FROM night_rows WHERE seq = ?1", "i", seq) : status;
 }
 
 /* The trial counts as one of its night again. */
@@ -96,11 +79,8 @@ static enum lineage_status restore_night(struct mirror *mirror, int64_t seq, str
 {
     sqlite3_stmt *stmt;
     struct lineage_trial trial = {.seq = (uint64_t)seq};
-    enum lineage_status status = mirror_prepare(mirror, &stmt, "SELECT status, exp_id, notes FROM trials WHERE seq = ?1", err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_int64(stmt, 1, seq);
-    status = mirror_step(mirror, stmt, err);
+    enum lineage_status status =
+        mirror_row(mirror, &stmt, err, "SELECT status, exp_id, notes FROM trials WHERE seq = ?1", "i", seq);
     if (status == LINEAGE_OK)
         status = mirror_label(mirror, stmt, 0, &trial.status, err);
     trial.exp_id = mirror_text(stmt, 1);
@@ -113,13 +93,13 @@ static enum lineage_status restore_night(struct mirror *mirror, int64_t seq, str
 
 static enum lineage_status take_back(struct mirror *mirror, int64_t seq, struct lineage_error *err)
 {
-    enum lineage_status status = run(mirror,
-                                     "UPDATE trials SET (status, score, special, delta_vs_best) = (SELECT status, score, "
-                                     "special, delta_vs_best FROM voided WHERE seq = ?1)"
-                                     " WHERE seq = ?1 AND EXISTS (SELECT 1 FROM voided WHERE seq = ?1)",
-                                     seq, 0, err);
+    enum lineage_status status = mirror_do(mirror, err,
+                                           "UPDATE trials SET (status, score, special, delta_vs_best) = (SELECT status, score, "
+                                           "special, delta_vs_best FROM voided WHERE seq = ?1)"
+                                           " WHERE seq = ?1 AND EXISTS (SELECT 1 FROM voided WHERE seq = ?1)",
+                                           "i", seq);
     if (status == LINEAGE_OK)
-        status = run(mirror, "DELETE FROM voided WHERE seq = ?1", seq, 0, err);
+        status = mirror_do(mirror, err, "DELETE FROM voided WHERE seq = ?1", "i", seq);
     return status == LINEAGE_OK ? restore_night(mirror, seq, err) : status;
 }
 
@@ -133,11 +113,11 @@ static enum lineage_status apply_row(struct mirror *mirror, int64_t by, struct l
     if (status == LINEAGE_OK)
         status = back ? take_back(mirror, seq, err) : make_void(mirror, seq, by, err);
     if (status == LINEAGE_OK)
-        status = run(mirror, "INSERT OR IGNORE INTO void_changes VALUES (?1)", seq, 0, err);
-    return status == LINEAGE_OK ? run(mirror,
-                                      "INSERT INTO judged_with VALUES (0, ?1, ?2, 0) ON CONFLICT DO UPDATE"
-                                      " SET first = min(first, excluded.first), last = max(last, excluded.last)",
-                                      seq, by, err)
+        status = mirror_do(mirror, err, "INSERT OR IGNORE INTO void_changes VALUES (?1)", "i", seq);
+    return status == LINEAGE_OK ? mirror_do(mirror, err,
+                                            "INSERT INTO judged_with VALUES (0, ?1, ?2, 0) ON CONFLICT DO UPDATE"
+                                            " SET first = min(first, excluded.first), last = max(last, excluded.last)",
+                                            "ii", seq, by)
                                 : status;
 }
 
@@ -156,42 +136,18 @@ int64_t void_rows_settings(const struct mirror *mirror)
 enum lineage_status mirror_judge_row(struct mirror *mirror, const struct lineage_trial *trial, struct lineage_error *err)
 {
     const int64_t seq = (int64_t)trial->seq;
-    sqlite3_stmt *stmt;
-    enum lineage_status status = run(
-        mirror, "INSERT INTO judged SELECT seq, exp_id, status, delta_vs_best, baseline_exp, special FROM trials WHERE seq = ?1",
-        seq, 0, err);
+    enum lineage_status status = mirror_do(
+        mirror, err,
+        "INSERT INTO judged SELECT seq, exp_id, status, delta_vs_best, baseline_exp, special FROM trials WHERE seq = ?1", "i",
+        seq);
     if (status == LINEAGE_OK)
-        status = run(mirror, "INSERT OR IGNORE INTO void_changes VALUES (?1)", seq, 0, err);
-    if (status == LINEAGE_OK)
-        status = mirror_prepare(mirror, &stmt,
-                                "UPDATE trials SET status = ?2, delta_vs_best = ?3, baseline_exp = ?4,"
-                                " special = special & ~(4 | 4 * 256) WHERE seq = ?1",
-                                err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_int64(stmt, 1, seq);
-    mirror_bind_text(stmt, 2, lineage_label_name(trial->status));
-    if (trial->delta_vs_best.present)
-        sqlite3_bind_double(stmt, 3, trial->delta_vs_best.value);
-    else
-        sqlite3_bind_null(stmt, 3);
-    mirror_bind_text(stmt, 4, trial->baseline_exp ? trial->baseline_exp : "");
-    return mirror_run(mirror, stmt, err);
-}
-
-static enum lineage_status exists(struct mirror *mirror, const char *sql, const char *text, bool *found,
-                                  struct lineage_error *err)
-{
-    sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
-    *found = false;
-    if (status != LINEAGE_OK)
-        return status;
-    if (text)
-        mirror_bind_text(stmt, 1, text);
-    status = mirror_step(mirror, stmt, err);
-    *found = status == LINEAGE_OK;
-    return mirror_end_rows(stmt, status);
+        status = mirror_do(mirror, err, "INSERT OR IGNORE INTO void_changes VALUES (?1)", "i", seq);
+    return status == LINEAGE_OK ? mirror_do(mirror, err,
+                                            "UPDATE trials SET status = ?2, delta_vs_best = ?3, baseline_exp = ?4,"
+                                            " special = special & ~(4 | 4 * 256) WHERE seq = ?1",
+                                            "isns", seq, lineage_label_name(trial->status), trial->delta_vs_best,
+                                            trial->baseline_exp ? trial->baseline_exp : "")
+                                : status;
 }
 
 enum lineage_status mirror_is_moved(struct mirror *mirror, const char *exp_id, bool *moved, struct lineage_error *err)
@@ -199,12 +155,12 @@ enum lineage_status mirror_is_moved(struct mirror *mirror, const char *exp_id, b
     static const char sql[] = "SELECT 1 FROM trials t CROSS JOIN judged j ON j.seq = t.seq WHERE t.exp_id IN (?1, 'exp_' || ?1)"
                               " UNION ALL SELECT 1 FROM trials WHERE parent_exp IN (?1, 'exp_' || ?1) AND parent_exp <> ''"
                               " AND job_name IN ('" LINEAGE_VOID_JOB "', '" LINEAGE_UNVOID_JOB "') LIMIT 1";
-    return exists(mirror, sql, exp_id, moved, err);
+    return mirror_has(mirror, moved, err, sql, "s", exp_id);
 }
 
 enum lineage_status mirror_has_void_baseline(struct mirror *mirror, bool *found, struct lineage_error *err)
 {
-    return exists(mirror, "SELECT 1 FROM voided WHERE status = 'baseline' LIMIT 1", NULL, found, err);
+    return mirror_has(mirror, found, err, "SELECT 1 FROM voided WHERE status = 'baseline' LIMIT 1", "");
 }
 
 /* All are judged from their own rows, because one changed label may change those after it. */
@@ -227,9 +183,7 @@ static enum lineage_status judge(struct mirror *mirror, struct lineage_error *er
     struct mirror_seqs seqs = {0};
     sqlite3_stmt *stmt;
     int64_t first = 0, last = 0;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, "SELECT first, last FROM judged_with", err);
-    if (status == LINEAGE_OK)
-        status = mirror_step(mirror, stmt, err);
+    enum lineage_status status = mirror_row(mirror, &stmt, err, "SELECT first, last FROM judged_with", "");
     if (status != LINEAGE_OK) /* every void names a trial that is not there */
         return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
     first = sqlite3_column_int64(stmt, 0);
@@ -242,7 +196,8 @@ static enum lineage_status judge(struct mirror *mirror, struct lineage_error *er
         status = mirror->judge(mirror->store, &seqs, first, last, err);
     free(seqs.items);
     mirror->meta.judged = void_rows_settings(mirror);
-    return status == LINEAGE_OK ? run(mirror, "UPDATE judged_with SET settings = ?1", mirror->meta.judged, 0, err) : status;
+    return status == LINEAGE_OK ? mirror_do(mirror, err, "UPDATE judged_with SET settings = ?1", "i", mirror->meta.judged)
+                                : status;
 }
 
 /* ---- sums ---- */

@@ -266,13 +266,6 @@ static enum lineage_status open_on_disk(struct mirror *mirror, enum mirror_file 
     return status;
 }
 
-static enum lineage_status open_file(struct mirror *mirror, bool on_disk, enum mirror_file *file, struct lineage_error *err)
-{
-    *file = MIRROR_FILE_NEW;
-    return on_disk ? open_on_disk(mirror, file, err)
-                   : open_connection(mirror, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, checked_pages_vfs(), err);
-}
-
 /* If the server cannot be reached, the mirror is still opened, to answer with the rows that were read before. */
 static enum lineage_status look_from_here(struct mirror *mirror, struct log_state *log, struct lineage_error *err)
 {
@@ -284,6 +277,18 @@ static enum lineage_status look_from_here(struct mirror *mirror, struct log_stat
 /* Logs of this size (bytes) or more get larger pages. For smaller logs a load is short with any page size, and the many
  * small syncs of a night cost most. */
 #define LARGE_FILE ((uint64_t)16 << 20)
+
+/* SQLite makes a temporary file for a name without characters, and removes it. */
+static enum lineage_status open_file(struct mirror *mirror, bool on_disk, enum mirror_file *file, struct lineage_error *err)
+{
+    struct log_state log;
+    *file = MIRROR_FILE_NEW;
+    if (on_disk)
+        return open_on_disk(mirror, file, err);
+    const bool in_file = mirror->in_file && look_from_here(mirror, &log, NULL) == LINEAGE_OK && log.size >= LARGE_FILE;
+    return open_connection(mirror, in_file ? "" : ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+                           in_file ? NULL : checked_pages_vfs(), err);
+}
 
 /* If the log is smaller than this (bytes), sorting uses memory files: a memory file is a single allocation, and SQLite
  * allocates at most this much at once. The data that are sorted for an index are smaller than the log. */
@@ -499,6 +504,12 @@ enum lineage_status mirror_connect(struct mirror *mirror, bool on_disk, struct l
         store_give(err, &why);
     }
     return status;
+}
+
+enum lineage_status mirror_use_file(struct mirror *mirror, struct lineage_error *err)
+{
+    mirror->in_file = true;
+    return mirror_connect(mirror, false, err);
 }
 
 enum lineage_status mirror_recover(struct mirror *mirror, struct lineage_error *err)

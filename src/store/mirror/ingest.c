@@ -253,16 +253,8 @@ static void row_parser_free(struct row_parser *parser)
 static enum lineage_status insert_step(struct mirror *mirror, const struct lineage_trial *trial, json_int_t step, const char *key,
                                        double value, struct lineage_error *err)
 {
-    sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, "REPLACE INTO step_metrics VALUES (?,?,?,?,?)", err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_int64(stmt, 1, (int64_t)trial->seq);
-    sqlite3_bind_text(stmt, 2, trial->exp_id, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(stmt, 3, step);
-    sqlite3_bind_text(stmt, 4, key, -1, SQLITE_STATIC);
-    sqlite3_bind_double(stmt, 5, value);
-    return mirror_run(mirror, stmt, err);
+    return mirror_do(mirror, err, "REPLACE INTO step_metrics VALUES (?,?,?,?,?)", "isisd", (int64_t)trial->seq, trial->exp_id,
+                     step, key, value);
 }
 
 /* Files written by this library contain only numbers. A file of another writer is used up to its first error. */
@@ -373,8 +365,6 @@ struct ingest {
     struct param_batch *params;
     struct void_rows voids;
     struct mirror_seqs moved;
-    ingest_row_fn *row; /* NULL: trials are inserted */
-    void *context;
     size_t n_past; /* records of the history */
     bool in_bulk;  /* the indexes are dropped, and made again when all rows are inserted */
     bool much;
@@ -417,16 +407,6 @@ static enum lineage_status add_provisional(struct ingest *in, const struct linea
     return status;
 }
 
-static enum lineage_status insert(struct ingest *in, const struct parsed_record *parsed, struct lineage_error *err)
-{
-    if (!in->row)
-        return mirror_insert(in->mirror, &parsed->trial, &parsed->record, parsed->digest, in->params, err);
-    struct mirror_value values[MIRROR_TRIAL_VALUES];
-    mirror_trial_values(values, &parsed->trial, &parsed->record, parsed->digest);
-    enum lineage_status status = in->row(in->context, &parsed->trial, values, err);
-    return status == LINEAGE_OK ? mirror_insert_parts(in->mirror, &parsed->trial, err) : status;
-}
-
 static bool is_float(const char *id)
 {
     size_t digits = strspn(id, "0123456789");
@@ -444,12 +424,7 @@ static enum lineage_status name_float_parents(struct mirror *mirror, uint64_t fr
         " ORDER BY p.seq DESC LIMIT 1), parent_exp) WHERE seq >= ?1 AND parent_exp GLOB '[0-9]*.0'"
         " AND substr(parent_exp, 1, length(parent_exp) - 2) NOT GLOB '*[^0-9]*' AND NOT EXISTS"
         " (SELECT 1 FROM trials p WHERE p.seq < trials.seq AND p.exp_id IN (trials.parent_exp, 'exp_' || trials.parent_exp))";
-    sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_int64(stmt, 1, (int64_t)from);
-    return mirror_run(mirror, stmt, err);
+    return mirror_do(mirror, err, sql, "i", (int64_t)from);
 }
 
 /* Notes the names of the parameters of a trial in meta.names (schema/011_names.sql). */
@@ -479,7 +454,7 @@ static enum lineage_status add_row(struct ingest *in, struct parsed_record *pars
     in->float_parents = in->float_parents || is_float(trial->parent_exp);
     note_names(mirror, trial);
     if (status == LINEAGE_OK)
-        status = insert(in, parsed, err);
+        status = mirror_insert(mirror, trial, &parsed->record, parsed->digest, in->params, err);
     if (status == LINEAGE_OK && in->telemetry)
         status = mirror_insert_telemetry(mirror, trial, err);
     if (status == LINEAGE_OK && !terminated)
@@ -735,14 +710,14 @@ static enum lineage_status make_indexes(struct ingest *in, struct lineage_error 
 /* Writes what waits for the last row. */
 static enum lineage_status finish(struct ingest *in, struct lineage_error *err)
 {
-    enum lineage_status status = in->in_bulk && !in->row ? make_indexes(in, err) : LINEAGE_OK;
+    enum lineage_status status = in->in_bulk ? make_indexes(in, err) : LINEAGE_OK;
     if (status == LINEAGE_OK)
         status = flush(in, err);
-    if (status == LINEAGE_OK && !in->row && in->float_parents)
+    if (status == LINEAGE_OK && in->float_parents)
         status = name_float_parents(in->mirror, in->first, err);
-    if (status == LINEAGE_OK && !in->row)
+    if (status == LINEAGE_OK)
         status = void_rows_apply(&in->voids, in->mirror, &in->moved, err);
-    if (status == LINEAGE_OK && !in->row)
+    if (status == LINEAGE_OK)
         status = ancestors_update(in->mirror, &in->moved, err);
     return status;
 }
@@ -753,17 +728,11 @@ static enum lineage_status finish(struct ingest *in, struct lineage_error *err)
  * reader sees a mirror without its indexes. meta records the log's state from before reading, so that the next sync
  * notices rows that were appended meanwhile.
  */
-enum lineage_status mirror_ingest_parts(struct mirror *mirror, const struct log_state *log, ingest_row_fn *row, void *context,
-                                        struct lineage_error *err)
+enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_state *log, struct lineage_error *err)
 {
     struct mirror_meta *meta = &mirror->meta;
     const uint64_t there = meta->at.watermark, coming = log->size - there;
-    struct ingest in = {.mirror = mirror,
-                        .size = log->size,
-                        .row = row,
-                        .context = context,
-                        .first = meta->at.rows + 1,
-                        .much = coming > (row ? CHUNK : MUCH) && !mirror->part};
+    struct ingest in = {.mirror = mirror, .size = log->size, .first = meta->at.rows + 1, .much = coming > MUCH && !mirror->part};
     enum lineage_status status = LINEAGE_OK;
     struct stat st;
     in.in_bulk = there == 0 || (in.much && coming > there);
@@ -795,9 +764,4 @@ enum lineage_status mirror_ingest_parts(struct mirror *mirror, const struct log_
     row_batch_release(&in.batches[0]);
     row_batch_release(&in.batches[1]);
     return status;
-}
-
-enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_state *log, struct lineage_error *err)
-{
-    return mirror_ingest_parts(mirror, log, NULL, NULL, err);
 }

@@ -3,15 +3,11 @@
 
 #include "mirror.h"
 #include "param_batch.h"
-#include "trial_values.h"
 
 /* Inserts a trial with the digest of its record. Its parameters are added to `params`, and a flush of `params` writes
  * them to the tables. */
 enum lineage_status mirror_insert(struct mirror *mirror, const struct lineage_trial *trial, const struct tsv_record *record,
                                   int64_t digest, struct param_batch *params, struct lineage_error *err);
-
-/* Inserts the rows of a trial into all tables except trials, param_rows and param_values. */
-enum lineage_status mirror_insert_parts(struct mirror *mirror, const struct lineage_trial *trial, struct lineage_error *err);
 
 /* Records the trial as the one of its night, if its notes name one and it was not aborted. */
 enum lineage_status mirror_insert_night(struct mirror *mirror, const struct lineage_trial *trial, struct lineage_error *err);

@@ -75,6 +75,10 @@ void mirror_follow_far(struct mirror *mirror);
  * mirror stays behind instead of falling back to memory. */
 void mirror_follow(struct mirror *mirror);
 
+/* Makes the mirror a new one beside lineage.db: in memory, or in a temporary file that is removed with it if the log is large. For a
+ * caller that compares the two. */
+enum lineage_status mirror_use_file(struct mirror *mirror, struct lineage_error *err);
+
 /* Discards the contents of lineage.db and rebuilds it from the log. */
 enum lineage_status mirror_rebuild(struct mirror *mirror, struct lineage_error *err);
 

@@ -47,6 +47,7 @@ struct mirror {
     mirror_judge_fn *judge;
     sqlite3 *db;
     bool on_disk;
+    bool in_file;      /* not on_disk: of a large log in a temporary file instead of memory */
     bool set_back;     /* the server of the log has lost rows that were read here */
     bool other_metric; /* the file was made for another score column than the store's */
     bool shared;       /* the file is in write-ahead mode */

@@ -74,14 +74,10 @@ static enum lineage_status load_labels(struct specialist_sums *sums, sqlite3_stm
 static enum lineage_status load_calibration(struct specialist_sums *sums, struct entry *entry, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(sums->mirror, &stmt,
-                                                "SELECT n, same_sign, expected_sum, actual_sum, "
-                                                "error_sum FROM calibration WHERE specialist = ?",
-                                                err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_text(stmt, 1, entry->name, -1, SQLITE_STATIC);
-    status = mirror_step(sums->mirror, stmt, err);
+    enum lineage_status status = mirror_row(sums->mirror, &stmt, err,
+                                            "SELECT n, same_sign, expected_sum, actual_sum, "
+                                            "error_sum FROM calibration WHERE specialist = ?",
+                                            "s", entry->name);
     if (status == LINEAGE_OK) {
         entry->n = sqlite3_column_int64(stmt, 0);
         entry->same_sign = sqlite3_column_int64(stmt, 1);
@@ -96,10 +92,9 @@ static enum lineage_status load_entry(struct specialist_sums *sums, struct entry
 {
     sqlite3_stmt *stmt;
     enum lineage_status status =
-        mirror_prepare(sums->mirror, &stmt, "SELECT status, n FROM label_counts WHERE specialist = ?", err);
+        mirror_rows(sums->mirror, &stmt, err, "SELECT status, n FROM label_counts WHERE specialist = ?", "s", entry->name);
     if (status != LINEAGE_OK)
         return status;
-    sqlite3_bind_text(stmt, 1, entry->name, -1, SQLITE_STATIC);
     status = load_labels(sums, stmt, entry, err);
     return status == LINEAGE_OK ? load_calibration(sums, entry, err) : status;
 }
@@ -169,29 +164,14 @@ enum lineage_status specialist_sums_add(struct specialist_sums *sums, const stru
 static enum lineage_status write_label(struct specialist_sums *sums, const struct entry *entry, enum lineage_label label,
                                        struct lineage_error *err)
 {
-    sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(sums->mirror, &stmt, "REPLACE INTO label_counts VALUES (?, ?, ?)", err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_text(stmt, 1, entry->name, -1, SQLITE_STATIC);
-    sqlite3_bind_text(stmt, 2, lineage_label_name(label), -1, SQLITE_STATIC);
-    sqlite3_bind_int64(stmt, 3, entry->labels[label]);
-    return mirror_run(sums->mirror, stmt, err);
+    return mirror_do(sums->mirror, err, "REPLACE INTO label_counts VALUES (?, ?, ?)", "ssi", entry->name,
+                     lineage_label_name(label), entry->labels[label]);
 }
 
 static enum lineage_status write_calibration(struct specialist_sums *sums, const struct entry *entry, struct lineage_error *err)
 {
-    sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(sums->mirror, &stmt, "REPLACE INTO calibration VALUES (?,?,?,?,?,?)", err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_text(stmt, 1, entry->name, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(stmt, 2, entry->n);
-    sqlite3_bind_int64(stmt, 3, entry->same_sign);
-    sqlite3_bind_double(stmt, 4, entry->expected_sum);
-    sqlite3_bind_double(stmt, 5, entry->actual_sum);
-    sqlite3_bind_double(stmt, 6, entry->error_sum);
-    return mirror_run(sums->mirror, stmt, err);
+    return mirror_do(sums->mirror, err, "REPLACE INTO calibration VALUES (?,?,?,?,?,?)", "siiddd", entry->name, entry->n,
+                     entry->same_sign, entry->expected_sum, entry->actual_sum, entry->error_sum);
 }
 
 /* Labels without trials get no row. */

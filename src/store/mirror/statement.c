@@ -5,6 +5,7 @@
  */
 #include "statement.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 #include "mirror_internal.h"
@@ -133,6 +134,92 @@ enum lineage_status mirror_list_seqs(struct mirror_seqs *seqs, struct mirror *mi
 enum lineage_status mirror_run(struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
 {
     return mirror_end_rows(stmt, mirror_step(mirror, stmt, err));
+}
+
+static void bind_param(sqlite3_stmt *stmt, int at, const struct lineage_param *param)
+{
+    if (param->text)
+        sqlite3_bind_text(stmt, at, param->text, -1, SQLITE_STATIC);
+    else
+        sqlite3_bind_double(stmt, at, param->value);
+}
+
+static enum lineage_status prepare_and_bind(struct mirror *mirror, sqlite3_stmt **stmt, struct lineage_error *err,
+                                            const char *sql, const char *kinds, va_list values)
+{
+    enum lineage_status status = mirror_prepare(mirror, stmt, sql, err);
+    const char *text;
+    for (int at = 1; status == LINEAGE_OK && kinds[at - 1]; at++)
+        switch (kinds[at - 1]) {
+        case 'i': sqlite3_bind_int64(*stmt, at, va_arg(values, int64_t)); break;
+        case 'd': sqlite3_bind_double(*stmt, at, va_arg(values, double)); break;
+        case 's': mirror_bind_text(*stmt, at, va_arg(values, const char *)); break;
+        case 't':
+            text = va_arg(values, const char *);
+            sqlite3_bind_text(*stmt, at, text, (int)va_arg(values, size_t), SQLITE_STATIC);
+            break;
+        case 'n': mirror_bind_number(*stmt, at, va_arg(values, struct lineage_number)); break;
+        default: bind_param(*stmt, at, va_arg(values, const struct lineage_param *)); break;
+        }
+    return status;
+}
+
+enum lineage_status mirror_rows(struct mirror *mirror, sqlite3_stmt **stmt, struct lineage_error *err, const char *sql,
+                                const char *kinds, ...)
+{
+    va_list values;
+    va_start(values, kinds);
+    enum lineage_status status = prepare_and_bind(mirror, stmt, err, sql, kinds, values);
+    va_end(values);
+    return status;
+}
+
+enum lineage_status mirror_row(struct mirror *mirror, sqlite3_stmt **stmt, struct lineage_error *err, const char *sql,
+                               const char *kinds, ...)
+{
+    va_list values;
+    va_start(values, kinds);
+    enum lineage_status status = prepare_and_bind(mirror, stmt, err, sql, kinds, values);
+    va_end(values);
+    return status == LINEAGE_OK ? mirror_step(mirror, *stmt, err) : status;
+}
+
+enum lineage_status mirror_do(struct mirror *mirror, struct lineage_error *err, const char *sql, const char *kinds, ...)
+{
+    sqlite3_stmt *stmt;
+    va_list values;
+    va_start(values, kinds);
+    enum lineage_status status = prepare_and_bind(mirror, &stmt, err, sql, kinds, values);
+    va_end(values);
+    return status == LINEAGE_OK ? mirror_run(mirror, stmt, err) : status;
+}
+
+enum lineage_status mirror_has(struct mirror *mirror, bool *found, struct lineage_error *err, const char *sql, const char *kinds,
+                               ...)
+{
+    sqlite3_stmt *stmt;
+    va_list values;
+    va_start(values, kinds);
+    enum lineage_status status = prepare_and_bind(mirror, &stmt, err, sql, kinds, values);
+    va_end(values);
+    if (status == LINEAGE_OK)
+        status = mirror_step(mirror, stmt, err);
+    *found = status == LINEAGE_OK;
+    return mirror_end_rows(stmt, status);
+}
+
+enum lineage_status mirror_integer(struct mirror *mirror, int64_t *value, struct lineage_error *err, const char *sql,
+                                   const char *kinds, ...)
+{
+    sqlite3_stmt *stmt;
+    va_list values;
+    va_start(values, kinds);
+    enum lineage_status status = prepare_and_bind(mirror, &stmt, err, sql, kinds, values);
+    va_end(values);
+    if (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
+        *value = sqlite3_column_int64(stmt, 0);
+    sqlite3_reset(stmt);
+    return status;
 }
 
 /* Labels are stored by name and each page has a digest, so an unknown label was written by a later version. Such a

@@ -29,6 +29,27 @@ enum lineage_status mirror_step(struct mirror *mirror, sqlite3_stmt *stmt, struc
 /* Runs a statement that returns no rows, and resets it. Bind its values before the call. */
 enum lineage_status mirror_run(struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err);
 
+/*
+ * The following prepare `sql` as mirror_prepare does and bind the values behind `kinds`, whose letters say what they are, from ?1
+ * on: i an int64_t, d a double, s a const char * (NULL: null), t a const char * and a size_t, its length, n a struct
+ * lineage_number (not present: null), v a const struct lineage_param *, whose value is bound. Texts must live as long as the
+ * statement uses them.
+ *
+ * mirror_rows leaves the rows to the caller, mirror_row steps to the first one (LINEAGE_ENOTFOUND: there is none). Reset the
+ * statement when its row was read; *stmt is NULL, which may be reset, if it could not be prepared. mirror_do runs a statement
+ * that returns no rows, mirror_has says whether there is a row, and mirror_integer reads the first column of the first row
+ * (LINEAGE_ENOTFOUND: there is none, and *value stays).
+ */
+enum lineage_status mirror_rows(struct mirror *mirror, sqlite3_stmt **stmt, struct lineage_error *err, const char *sql,
+                                const char *kinds, ...);
+enum lineage_status mirror_row(struct mirror *mirror, sqlite3_stmt **stmt, struct lineage_error *err, const char *sql,
+                               const char *kinds, ...);
+enum lineage_status mirror_do(struct mirror *mirror, struct lineage_error *err, const char *sql, const char *kinds, ...);
+enum lineage_status mirror_has(struct mirror *mirror, bool *found, struct lineage_error *err, const char *sql, const char *kinds,
+                               ...);
+enum lineage_status mirror_integer(struct mirror *mirror, int64_t *value, struct lineage_error *err, const char *sql,
+                                   const char *kinds, ...);
+
 /* Resets a statement after the last row that the caller needs. `status` is the result of the last step; returns
  * LINEAGE_OK for LINEAGE_ENOTFOUND, and any other status unchanged. */
 enum lineage_status mirror_end_rows(sqlite3_stmt *stmt, enum lineage_status status);

@@ -83,12 +83,8 @@ static enum lineage_status damaged(struct mirror *mirror, int64_t seq, struct li
 static enum lineage_status read_ancestor(struct ancestor *ancestor, struct mirror *mirror, int64_t seq, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(
-        mirror, &stmt, "SELECT above, jump, top, passed_over, depth, kept, kind FROM ancestors WHERE seq = ?", err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_int64(stmt, 1, seq);
-    status = mirror_step(mirror, stmt, err);
+    enum lineage_status status = mirror_row(
+        mirror, &stmt, err, "SELECT above, jump, top, passed_over, depth, kept, kind FROM ancestors WHERE seq = ?", "i", seq);
     if (status == LINEAGE_OK)
         *ancestor = (struct ancestor){.seq = seq,
                                       .above = sqlite3_column_int64(stmt, 0),
@@ -142,11 +138,7 @@ static enum lineage_status add_links(struct found_chain *found, struct ancestor 
 static enum lineage_status find_end(struct found_chain *found, int64_t top, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(found->mirror, &stmt, "SELECT parent_exp FROM trials WHERE seq = ?", err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_int64(stmt, 1, top);
-    status = mirror_step(found->mirror, stmt, err);
+    enum lineage_status status = mirror_row(found->mirror, &stmt, err, "SELECT parent_exp FROM trials WHERE seq = ?", "i", top);
     if (status == LINEAGE_OK)
         status = end_at(found, *mirror_text(stmt, 0) ? LINEAGE_CHAIN_MISSING : LINEAGE_CHAIN_ROOT, mirror_text(stmt, 0), err);
     sqlite3_reset(stmt);
@@ -221,12 +213,8 @@ struct step {
 static enum lineage_status read_step(struct mirror *mirror, int64_t seq, struct step *step, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status =
-        mirror_prepare(mirror, &stmt, "SELECT parent_exp, status IN ('keep', 'baseline'), exp_id FROM trials WHERE seq = ?", err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_int64(stmt, 1, seq);
-    status = mirror_step(mirror, stmt, err);
+    enum lineage_status status = mirror_row(
+        mirror, &stmt, err, "SELECT parent_exp, status IN ('keep', 'baseline'), exp_id FROM trials WHERE seq = ?", "i", seq);
     if (status == LINEAGE_OK) {
         step->parent = strdup(mirror_text(stmt, 0));
         step->kept = sqlite3_column_int(stmt, 1);

@@ -17,18 +17,8 @@
 static enum lineage_status find_exact(struct mirror *mirror, const char *id, size_t length, const char *prefix, int64_t *seq,
                                       struct lineage_error *err)
 {
-    sqlite3_stmt *stmt;
-    enum lineage_status status =
-        mirror_prepare(mirror, &stmt, "SELECT seq FROM trials WHERE exp_id = ?1 || ?2 ORDER BY seq DESC LIMIT 1", err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_text(stmt, 1, prefix, -1, SQLITE_STATIC);
-    sqlite3_bind_text(stmt, 2, id, (int)length, SQLITE_STATIC);
-    status = mirror_step(mirror, stmt, err);
-    if (status == LINEAGE_OK)
-        *seq = sqlite3_column_int64(stmt, 0);
-    sqlite3_reset(stmt);
-    return status;
+    return mirror_integer(mirror, seq, err, "SELECT seq FROM trials WHERE exp_id = ?1 || ?2 ORDER BY seq DESC LIMIT 1", "st",
+                          prefix, id, length);
 }
 
 enum lineage_status mirror_find_exact(struct mirror *mirror, const char *id, int64_t *seq, struct lineage_error *err)
@@ -39,17 +29,12 @@ enum lineage_status mirror_find_exact(struct mirror *mirror, const char *id, int
 /* There are few such records, so none of their columns has an index. */
 enum lineage_status mirror_find_damaged(struct mirror *mirror, const char *id, uint64_t *line, struct lineage_error *err)
 {
-    sqlite3_stmt *stmt;
-    const char *bare = id_bare(id);
+    int64_t at = 0;
     enum lineage_status status =
-        mirror_prepare(mirror, &stmt, "SELECT line FROM findings WHERE is_row = 0 AND exp_id IN (?1, 'exp_' || ?1) LIMIT 1", err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_text(stmt, 1, bare, -1, SQLITE_STATIC);
-    status = mirror_step(mirror, stmt, err);
+        mirror_integer(mirror, &at, err, "SELECT line FROM findings WHERE is_row = 0 AND exp_id IN (?1, 'exp_' || ?1) LIMIT 1",
+                       "s", id_bare(id));
     if (status == LINEAGE_OK)
-        *line = (uint64_t)sqlite3_column_int64(stmt, 0);
-    sqlite3_reset(stmt);
+        *line = (uint64_t)at;
     return status;
 }
 
@@ -57,18 +42,8 @@ enum lineage_status mirror_find_damaged(struct mirror *mirror, const char *id, u
 enum lineage_status mirror_find_night(struct mirror *mirror, const struct lineage_night_link *night, int64_t *seq,
                                       struct lineage_error *err)
 {
-    sqlite3_stmt *stmt;
-    enum lineage_status status =
-        mirror_prepare(mirror, &stmt, "SELECT seq FROM night_rows WHERE key = ?1 AND sweep = ?2 ORDER BY seq LIMIT 1", err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_int64(stmt, 1, (int64_t)night->key);
-    sqlite3_bind_text(stmt, 2, night->sweep, -1, SQLITE_STATIC);
-    status = mirror_step(mirror, stmt, err);
-    if (status == LINEAGE_OK)
-        *seq = sqlite3_column_int64(stmt, 0);
-    sqlite3_reset(stmt);
-    return status;
+    return mirror_integer(mirror, seq, err, "SELECT seq FROM night_rows WHERE key = ?1 AND sweep = ?2 ORDER BY seq LIMIT 1", "is",
+                          (int64_t)night->key, night->sweep);
 }
 
 /* Looks for the id unchanged, then without the prefix, then with it. append_id_find uses the same order, because append
@@ -132,9 +107,7 @@ enum lineage_status mirror_best(struct mirror *mirror, int64_t *seq, double *sco
                                  " AND score > -9e999 AND score < 9e999 ORDER BY score DESC, seq LIMIT 1";
     sqlite3_stmt *stmt;
     bool up = mirror_store(mirror)->config.direction == LINEAGE_HIGHER;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, up ? higher : lower, err);
-    if (status == LINEAGE_OK)
-        status = mirror_step(mirror, stmt, err);
+    enum lineage_status status = mirror_row(mirror, &stmt, err, up ? higher : lower, "");
     if (status == LINEAGE_OK) {
         *seq = sqlite3_column_int64(stmt, 0);
         *score = sqlite3_column_double(stmt, 1);
@@ -152,41 +125,28 @@ enum lineage_status mirror_scatter(struct mirror *mirror, int64_t before, struct
     double scores[100];
     size_t n = 0;
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
-    if (status == LINEAGE_OK)
-        sqlite3_bind_int64(stmt, 1, before);
+    enum lineage_status status = mirror_rows(mirror, &stmt, err, sql, "i", before);
     while (status == LINEAGE_OK && n < sizeof scores / sizeof *scores && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
         scores[n++] = sqlite3_column_double(stmt, 0);
-    if (status == LINEAGE_OK)
-        sqlite3_reset(stmt);
     *scatter = lineage_scatter_of(scores, n);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return mirror_end_rows(stmt, status);
 }
 
 /* The last condition is that of the partial index, without which SQLite would not use the index. */
 enum lineage_status mirror_is_parent(struct mirror *mirror, const char *id, bool *found, struct lineage_error *err)
 {
-    sqlite3_stmt *stmt;
     *found = false;
-    enum lineage_status status = mirror_prepare(
-        mirror, &stmt, "SELECT 1 FROM trials WHERE parent_exp IN (?1, 'exp_' || ?1) AND parent_exp <> '' LIMIT 1", err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_text(stmt, 1, id_bare(id), -1, SQLITE_STATIC);
-    status = mirror_step(mirror, stmt, err);
-    *found = status == LINEAGE_OK;
-    return mirror_end_rows(stmt, status);
+    return mirror_has(mirror, found, err,
+                      "SELECT 1 FROM trials WHERE parent_exp IN (?1, 'exp_' || ?1) AND parent_exp <> '' LIMIT 1", "s",
+                      id_bare(id));
 }
 
 enum lineage_status mirror_parent_of(struct mirror *mirror, struct buf *id, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status =
-        mirror_prepare(mirror, &stmt, "SELECT parent_exp FROM trials WHERE exp_id = ? ORDER BY seq DESC LIMIT 1", err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_text(stmt, 1, id->data, (int)id->length, SQLITE_TRANSIENT);
-    status = mirror_step(mirror, stmt, err);
+        mirror_row(mirror, &stmt, err, "SELECT parent_exp FROM trials WHERE exp_id = ? ORDER BY seq DESC LIMIT 1", "t", id->data,
+                   id->length);
     if (status == LINEAGE_OK) {
         buf_reset(id);
         buf_puts(id, mirror_text(stmt, 0));
@@ -215,10 +175,8 @@ enum lineage_status mirror_each_note(struct mirror *mirror, const char *text,
                                      struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status =
-        mirror_prepare(mirror, &stmt, "SELECT line, exp_id, notes FROM trials WHERE instr(notes, ?) > 0 ORDER BY seq", err);
-    if (status == LINEAGE_OK)
-        sqlite3_bind_text(stmt, 1, text, -1, SQLITE_STATIC);
+    enum lineage_status status = mirror_rows(
+        mirror, &stmt, err, "SELECT line, exp_id, notes FROM trials WHERE instr(notes, ?) > 0 ORDER BY seq", "s", text);
     while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
         const struct lineage_trial trial = {
             .line = (uint64_t)sqlite3_column_int64(stmt, 0), .exp_id = mirror_text(stmt, 1), .notes = mirror_text(stmt, 2)};
@@ -231,13 +189,5 @@ enum lineage_status mirror_each_note(struct mirror *mirror, const char *text,
  * unusual specialist. */
 enum lineage_status mirror_is_snapshot(struct mirror *mirror, const char *path, bool *found, struct lineage_error *err)
 {
-    sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, "SELECT 1 FROM trials WHERE snapshot_path = ? LIMIT 1", err);
-    if (status == LINEAGE_OK) {
-        sqlite3_bind_text(stmt, 1, path, -1, SQLITE_STATIC);
-        status = mirror_step(mirror, stmt, err);
-        sqlite3_reset(stmt);
-    }
-    *found = status == LINEAGE_OK;
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return mirror_has(mirror, found, err, "SELECT 1 FROM trials WHERE snapshot_path = ? LIMIT 1", "s", path);
 }

@@ -103,10 +103,10 @@ static enum lineage_status load_extras(struct mirror *mirror, struct lineage_tri
         return LINEAGE_OK;
     struct lineage_extra *extras = name_extras(layout, arena);
     bool ok = extras != NULL;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, "SELECT name, value FROM extras WHERE seq = ?", err);
+    enum lineage_status status =
+        mirror_rows(mirror, &stmt, err, "SELECT name, value FROM extras WHERE seq = ?", "i", (int64_t)trial->seq);
     if (status != LINEAGE_OK)
         return status;
-    sqlite3_bind_int64(stmt, 1, (int64_t)trial->seq);
     while (ok && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
         ok = fill_extra(extras, layout, stmt, arena);
     sqlite3_reset(stmt);
@@ -148,11 +148,8 @@ enum lineage_status mirror_borrow(struct mirror *mirror, int64_t seq, struct lin
                                   struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, "SELECT " TRIAL_COLUMNS " FROM trials t WHERE t.seq = ?", err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_int64(stmt, 1, seq);
-    status = mirror_step(mirror, stmt, err);
+    enum lineage_status status =
+        mirror_row(mirror, &stmt, err, "SELECT " TRIAL_COLUMNS " FROM trials t WHERE t.seq = ?", "i", seq);
     if (status == LINEAGE_OK)
         status = load_trial(mirror, stmt, trial, arena, err);
     sqlite3_reset(stmt);

@@ -111,11 +111,7 @@ static enum lineage_status find_next(struct search *s, int64_t *at, struct linea
 static enum lineage_status find_label(enum lineage_label *label, struct mirror *mirror, int64_t seq, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, label_sql, err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_int64(stmt, 1, seq);
-    status = mirror_step(mirror, stmt, err);
+    enum lineage_status status = mirror_row(mirror, &stmt, err, label_sql, "i", seq);
     if (status == LINEAGE_OK)
         status = mirror_label(mirror, stmt, 0, label, err);
     sqlite3_reset(stmt);

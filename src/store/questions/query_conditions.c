@@ -196,22 +196,15 @@ static enum lineage_status count_range(struct mirror *mirror, const struct named
 static enum lineage_status count_texts(struct mirror *mirror, const char *name, const struct lineage_condition *condition,
                                        int64_t limit, int64_t *n, struct lineage_error *err)
 {
-    sqlite3_stmt *stmt;
+    int64_t count = 0;
     enum lineage_status status = LINEAGE_OK;
     *n = 0;
     for (size_t i = 0; status == LINEAGE_OK && i < condition->n_texts; i++) {
-        status = mirror_prepare(mirror, &stmt,
+        status = mirror_integer(mirror, &count, err,
                                 "SELECT count(*) FROM (SELECT 1 FROM param_rows WHERE key = ?1 AND value = ?2"
                                 " LIMIT ?3)",
-                                err);
-        if (status != LINEAGE_OK)
-            return status;
-        sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
-        sqlite3_bind_text(stmt, 2, condition->texts[i], -1, SQLITE_STATIC);
-        sqlite3_bind_int64(stmt, 3, limit);
-        status = mirror_step(mirror, stmt, err);
-        *n += status == LINEAGE_OK ? sqlite3_column_int64(stmt, 0) : 0;
-        sqlite3_reset(stmt);
+                                "ssi", name, condition->texts[i], limit);
+        *n += status == LINEAGE_OK ? count : 0;
     }
     return status;
 }

@@ -28,15 +28,9 @@ static bool is_number_column(const char *name)
 
 bool name_exists(struct mirror *mirror, const char *sql, const char *name, enum lineage_status *status, struct lineage_error *err)
 {
-    sqlite3_stmt *stmt;
-    if (*status != LINEAGE_OK || (*status = mirror_prepare(mirror, &stmt, sql, err)) != LINEAGE_OK)
-        return false;
-    sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
-    *status = mirror_step(mirror, stmt, err);
-    bool found = *status == LINEAGE_OK;
-    sqlite3_reset(stmt);
-    if (*status == LINEAGE_ENOTFOUND)
-        *status = LINEAGE_OK;
+    bool found = false;
+    if (*status == LINEAGE_OK)
+        *status = mirror_has(mirror, &found, err, sql, "s", name);
     return found;
 }
 
@@ -216,10 +210,7 @@ enum lineage_status mirror_is_in_words(struct mirror *mirror, bool *in_words, st
     sqlite3_stmt *stmt;
     *in_words = false;
     enum lineage_status status =
-        mirror_prepare(mirror, &stmt, "SELECT count(*), sum(n) FROM (SELECT n FROM param_values LIMIT 200)", err);
-    if (status != LINEAGE_OK)
-        return status;
-    status = mirror_step(mirror, stmt, err);
+        mirror_row(mirror, &stmt, err, "SELECT count(*), sum(n) FROM (SELECT n FROM param_values LIMIT 200)", "");
     if (status == LINEAGE_OK)
         *in_words =
             sqlite3_column_int64(stmt, 0) < 200 && 2 * (uint64_t)sqlite3_column_int64(stmt, 1) < mirror_position(mirror)->rows;

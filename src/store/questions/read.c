@@ -105,11 +105,7 @@ static enum lineage_status ask_row_label(void *question, struct lineage_error *e
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_sync(q->store->mirror, err);
     if (status == LINEAGE_OK)
-        status = mirror_prepare(q->store->mirror, &stmt, "SELECT status FROM judged WHERE seq = ?1", err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_int64(stmt, 1, (int64_t)q->seq);
-    status = mirror_step(q->store->mirror, stmt, err);
+        status = mirror_row(q->store->mirror, &stmt, err, "SELECT status FROM judged WHERE seq = ?1", "i", (int64_t)q->seq);
     if (status == LINEAGE_OK)
         lineage_label_parse(q->label, mirror_text(stmt, 0));
     return mirror_end_rows(stmt, status);

@@ -74,10 +74,9 @@ static enum lineage_status add_list(struct growing *list, struct mirror *mirror,
                                     struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
+    enum lineage_status status = mirror_rows(mirror, &stmt, err, sql, "i", limit > INT64_MAX ? -1 : (int64_t)limit);
     if (status != LINEAGE_OK)
         return status;
-    sqlite3_bind_int64(stmt, 1, limit > INT64_MAX ? -1 : (int64_t)limit);
     return add_rows(list, mirror, stmt, err);
 }
 
@@ -135,12 +134,9 @@ enum lineage_status mirror_newest_failed(struct mirror *mirror, enum lineage_lab
                                      " ORDER BY t.seq DESC LIMIT ?1";
     struct growing list = {.arena = arena};
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
-    if (status == LINEAGE_OK) {
-        sqlite3_bind_int64(stmt, 1, (int64_t)limit);
-        sqlite3_bind_text(stmt, 2, lineage_label_name(label), -1, SQLITE_STATIC);
+    enum lineage_status status = mirror_rows(mirror, &stmt, err, sql, "is", (int64_t)limit, lineage_label_name(label));
+    if (status == LINEAGE_OK)
         status = add_rows(&list, mirror, stmt, err);
-    }
     return keep_list(&list, status, trials, n, err);
 }
 
@@ -153,26 +149,11 @@ static const char *text_of(sqlite3_stmt *stmt, int at, struct arena *arena)
     return arena_text(arena, text, strlen(text));
 }
 
-/* Counts the rows of a statement, so that the arena can allocate them at once. There are few rows, because tables of
- * sums have few rows per specialist. */
-static enum lineage_status count_rows(struct mirror *mirror, const char *sql, size_t *n, struct lineage_error *err)
-{
-    sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
-    if (status == LINEAGE_OK)
-        status = mirror_step(mirror, stmt, err);
-    if (status == LINEAGE_OK) {
-        *n = (size_t)sqlite3_column_int64(stmt, 0);
-        sqlite3_reset(stmt);
-    }
-    return status;
-}
-
 enum lineage_status mirror_count_findings(struct mirror *mirror, uint64_t *n, struct lineage_error *err)
 {
-    size_t count = 0;
-    enum lineage_status status = count_rows(mirror, "SELECT count(*) FROM findings", &count, err);
-    *n = count;
+    int64_t count = 0;
+    enum lineage_status status = mirror_integer(mirror, &count, err, "SELECT count(*) FROM findings", "");
+    *n = (uint64_t)count;
     return status;
 }
 
@@ -188,11 +169,10 @@ enum lineage_status mirror_wall_measure(struct mirror *mirror, enum lineage_labe
                                 " AND status IN ('keep', 'baseline', ?2) GROUP BY 1";
     sqlite3_stmt *stmt;
     *wall = (struct mirror_wall){.n = 0};
-    enum lineage_status status = mirror_prepare(mirror, &stmt, strcmp(name, "train_s") == 0 ? train : extra, err);
+    enum lineage_status status =
+        mirror_rows(mirror, &stmt, err, strcmp(name, "train_s") == 0 ? train : extra, "ss", name, lineage_label_name(label));
     if (status != LINEAGE_OK)
         return status;
-    sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
-    sqlite3_bind_text(stmt, 2, lineage_label_name(label), -1, SQLITE_STATIC);
     while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
         if (sqlite3_column_int(stmt, 0)) {
             wall->kept_n = (uint64_t)sqlite3_column_int64(stmt, 1);
@@ -211,16 +191,16 @@ enum lineage_status mirror_label_counts(struct mirror *mirror, struct mirror_lab
                                         struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    size_t there = 0;
+    int64_t there = 0;
     *n = 0;
-    enum lineage_status status = count_rows(mirror, "SELECT count(*) FROM label_counts", &there, err);
-    if (status == LINEAGE_OK && !(*counts = arena_alloc(arena, there, sizeof **counts)))
+    enum lineage_status status = mirror_integer(mirror, &there, err, "SELECT count(*) FROM label_counts", "");
+    if (status == LINEAGE_OK && !(*counts = arena_alloc(arena, (size_t)there, sizeof **counts)))
         status = store_no_memory(err);
     if (status == LINEAGE_OK)
         status = mirror_prepare(mirror, &stmt, "SELECT specialist, status, n FROM label_counts ORDER BY specialist, status", err);
     if (status != LINEAGE_OK)
         return status;
-    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK && *n < there) {
+    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK && *n < (size_t)there) {
         struct mirror_label_count *count = &(*counts)[*n];
         if ((status = mirror_label(mirror, stmt, 1, &count->label, err)) != LINEAGE_OK)
             break;
@@ -301,10 +281,9 @@ static enum lineage_status read_values(struct mirror *mirror, struct lineage_rep
                               " WHERE key = ?1 AND status <> 'harness_abort' ORDER BY value, status";
     bool higher = mirror_store(mirror)->config.direction == LINEAGE_HIGHER;
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
+    enum lineage_status status = mirror_rows(mirror, &stmt, err, sql, "s", param->name);
     if (status != LINEAGE_OK)
         return status;
-    sqlite3_bind_text(stmt, 1, param->name, -1, SQLITE_STATIC);
     while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
         enum lineage_label label;
         if ((status = mirror_label(mirror, stmt, 1, &label, err)) != LINEAGE_OK)
@@ -344,54 +323,29 @@ enum lineage_status mirror_param_values(struct mirror *mirror, const char *name,
         return status;
     /* The largest value is at the other end of the same index, so it costs one look-up, however many values there
      * are. */
-    status = mirror_prepare(mirror, &stmt, "SELECT max(value) FROM param_values WHERE key = ?1", err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
-    if ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK && !read_value(&param->high, &param->high_text, stmt, 0, arena))
+    status = mirror_row(mirror, &stmt, err, "SELECT max(value) FROM param_values WHERE key = ?1", "s", name);
+    if (status == LINEAGE_OK && !read_value(&param->high, &param->high_text, stmt, 0, arena))
         status = store_no_memory(err);
     sqlite3_reset(stmt);
     return status;
-}
-
-static void bind_value(sqlite3_stmt *stmt, int at, const struct lineage_param *param)
-{
-    if (param->text)
-        sqlite3_bind_text(stmt, at, param->text, -1, SQLITE_STATIC);
-    else
-        sqlite3_bind_double(stmt, at, param->value);
 }
 
 /* Finds the first trial from `seq` on that has the parameter at that value, or returns LINEAGE_ENOTFOUND. This is one
  * look-up in the primary key of param_rows, which is ordered by seq within a value. */
 static enum lineage_status leap(struct mirror *mirror, const struct lineage_param *param, int64_t *seq, struct lineage_error *err)
 {
-    sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(
-        mirror, &stmt, "SELECT seq FROM param_rows WHERE key = ?1 AND value = ?2 AND seq >= ?3 ORDER BY seq LIMIT 1", err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_text(stmt, 1, param->name, -1, SQLITE_STATIC);
-    bind_value(stmt, 2, param);
-    sqlite3_bind_int64(stmt, 3, *seq);
-    if ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
-        *seq = sqlite3_column_int64(stmt, 0);
-    sqlite3_reset(stmt);
-    return status;
+    return mirror_integer(mirror, seq, err,
+                          "SELECT seq FROM param_rows WHERE key = ?1 AND value = ?2 AND seq >= ?3 ORDER BY seq LIMIT 1", "svi",
+                          param->name, param, *seq);
 }
 
 /* The label is checked only after a pair was found, because aborts are rare and param_rows has no labels. */
 static enum lineage_status is_informational(struct mirror *mirror, int64_t seq, bool *yes, struct lineage_error *err)
 {
-    sqlite3_stmt *stmt;
+    int64_t informational = 0;
     enum lineage_status status =
-        mirror_prepare(mirror, &stmt, "SELECT status <> 'harness_abort' FROM trials WHERE seq = ?1", err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_int64(stmt, 1, seq);
-    if ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
-        *yes = sqlite3_column_int(stmt, 0);
-    sqlite3_reset(stmt);
+        mirror_integer(mirror, &informational, err, "SELECT status <> 'harness_abort' FROM trials WHERE seq = ?1", "i", seq);
+    *yes = informational != 0;
     return status;
 }
 
@@ -403,17 +357,7 @@ static enum lineage_status first_trials_tried(struct mirror *mirror, const struc
     static const char sql[] = "SELECT 1 FROM (SELECT seq FROM param_rows WHERE key = ?1 AND value = ?2 LIMIT 16) a"
                               " CROSS JOIN param_rows b CROSS JOIN trials t WHERE b.key = ?3 AND b.value = ?4 AND b.seq = a.seq"
                               " AND t.seq = a.seq AND t.status <> 'harness_abort' LIMIT 1";
-    sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
-    if (status != LINEAGE_OK)
-        return status;
-    for (int i = 0; i < 2; i++) {
-        sqlite3_bind_text(stmt, 2 * i + 1, pair[i].name, -1, SQLITE_STATIC);
-        bind_value(stmt, 2 * i + 2, &pair[i]);
-    }
-    status = mirror_step(mirror, stmt, err);
-    *tried = status == LINEAGE_OK;
-    return mirror_end_rows(stmt, status);
+    return mirror_has(mirror, tried, err, sql, "svsv", pair[0].name, &pair[0], pair[1].name, &pair[1]);
 }
 
 enum lineage_status mirror_pair_tried(struct mirror *mirror, const struct lineage_param pair[2], size_t *steps,
@@ -459,10 +403,9 @@ enum lineage_status mirror_calibration(struct mirror *mirror, size_t limit, stru
     sqlite3_stmt *stmt;
     *n = 0;
     *list = arena_alloc(arena, limit, sizeof **list);
-    enum lineage_status status = *list ? mirror_prepare(mirror, &stmt, sql, err) : store_no_memory(err);
+    enum lineage_status status = *list ? mirror_rows(mirror, &stmt, err, sql, "i", (int64_t)limit) : store_no_memory(err);
     if (status != LINEAGE_OK)
         return status;
-    sqlite3_bind_int64(stmt, 1, (int64_t)limit);
     while (*n < limit && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
         struct lineage_report_calibration *item = &(*list)[(*n)++];
         *item = (struct lineage_report_calibration){.specialist = text_of(stmt, 0, arena),
@@ -558,13 +501,11 @@ enum lineage_status mirror_near_misses(struct mirror *mirror, double best, doubl
     sqlite3_stmt *stmt;
     *n = 0;
     *list = arena_alloc(arena, limit, sizeof **list);
-    enum lineage_status status = *list && seqs ? mirror_prepare(mirror, &stmt, near_sql, err) : store_no_memory(err);
+    enum lineage_status status =
+        *list && seqs ? mirror_rows(mirror, &stmt, err, near_sql, "dddi", higher ? 1.0 : -1.0, best, slack, (int64_t)limit)
+                      : store_no_memory(err);
     if (status != LINEAGE_OK)
         return status;
-    sqlite3_bind_double(stmt, 1, higher ? 1 : -1);
-    sqlite3_bind_double(stmt, 2, best);
-    sqlite3_bind_double(stmt, 3, slack);
-    sqlite3_bind_int64(stmt, 4, (int64_t)limit);
     while (*n < limit && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
         seqs[*n] = sqlite3_column_int64(stmt, 0);
         (*list)[(*n)++].delta_vs_parent =
@@ -586,10 +527,7 @@ enum lineage_status mirror_median_seconds(struct mirror *mirror, struct lineage_
         "OFFSET max(((SELECT count(*) FROM s) - 1) / 2, 0))";
     sqlite3_stmt *stmt;
     *seconds = (struct lineage_number){0};
-    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
-    if (status != LINEAGE_OK)
-        return status;
-    status = mirror_step(mirror, stmt, err);
+    enum lineage_status status = mirror_row(mirror, &stmt, err, sql, "");
     if (status == LINEAGE_OK && sqlite3_column_type(stmt, 0) == SQLITE_FLOAT)
         *seconds = (struct lineage_number){true, sqlite3_column_double(stmt, 0)};
     sqlite3_reset(stmt);
@@ -632,10 +570,10 @@ enum lineage_status mirror_proposers(struct mirror *mirror, size_t limit, bool l
     sqlite3_stmt *stmt;
     *n = 0;
     *list = arena_alloc(arena, limit, sizeof **list);
-    enum lineage_status status = *list ? mirror_prepare(mirror, &stmt, proposers_sql, err) : store_no_memory(err);
+    enum lineage_status status =
+        *list ? mirror_rows(mirror, &stmt, err, proposers_sql, "i", (int64_t)limit) : store_no_memory(err);
     if (status != LINEAGE_OK)
         return status;
-    sqlite3_bind_int64(stmt, 1, (int64_t)limit);
     while (*n < limit && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
         (*list)[*n] = read_proposer(stmt, lower, arena);
         if (!(*list)[(*n)++].name) {

@@ -18,19 +18,11 @@ struct again_question {
 static enum lineage_status ask_again(void *question, struct lineage_error *err)
 {
     struct again_question *q = question;
-    sqlite3_stmt *stmt;
     enum lineage_status status = mirror_sync(q->store->mirror, err);
-    if (status == LINEAGE_OK)
-        status =
-            mirror_prepare(q->store->mirror, &stmt,
-                           q->id ? "SELECT 1 FROM again_rows WHERE trial = ? LIMIT 1" : "SELECT 1 FROM again_rows LIMIT 1", err);
-    if (status != LINEAGE_OK)
-        return status;
-    if (q->id)
-        sqlite3_bind_text(stmt, 1, id_bare(q->id), -1, SQLITE_STATIC);
-    status = mirror_step(q->store->mirror, stmt, err);
-    q->again = status == LINEAGE_OK;
-    return mirror_end_rows(stmt, status);
+    if (status != LINEAGE_OK || !q->id)
+        return status == LINEAGE_OK ? mirror_has(q->store->mirror, &q->again, err, "SELECT 1 FROM again_rows LIMIT 1", "")
+                                    : status;
+    return mirror_has(q->store->mirror, &q->again, err, "SELECT 1 FROM again_rows WHERE trial = ? LIMIT 1", "s", id_bare(q->id));
 }
 
 enum lineage_status lineage_ran_again(bool *again, struct lineage_store *store, const struct lineage_trial *trial,
@@ -82,10 +74,9 @@ static enum lineage_status list_rows(struct runs_question *q, struct lineage_err
         " SELECT seq FROM chosen UNION SELECT other.seq FROM chosen CROSS JOIN again_rows one USING (seq)"
         " CROSS JOIN again_rows other ON other.setting = one.setting ORDER BY 1";
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(q->store->mirror, &stmt, sql, err);
+    enum lineage_status status = mirror_rows(q->store->mirror, &stmt, err, sql, "s", q->id ? id_bare(q->id) : NULL);
     if (status != LINEAGE_OK)
         return status;
-    mirror_bind_text(stmt, 1, q->id ? id_bare(q->id) : NULL);
     return mirror_list_seqs(&q->rows, q->store->mirror, stmt, err);
 }
 
@@ -95,15 +86,12 @@ static enum lineage_status ask_runs(void *question, struct lineage_error *err)
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_sync(q->store->mirror, err);
     q->rows.n = 0;
+    int64_t last = 0;
     if (status == LINEAGE_OK)
-        status = mirror_prepare(q->store->mirror, &stmt, "SELECT max(seq) > 1000 FROM trials", err);
-    if (status == LINEAGE_OK)
-        status = mirror_step(q->store->mirror, stmt, err);
+        status = mirror_integer(q->store->mirror, &last, err, "SELECT max(seq) FROM trials", "");
     if (status != LINEAGE_OK)
         return status;
-    const bool many = sqlite3_column_int(stmt, 0) != 0;
-    sqlite3_reset(stmt);
-    if (many)
+    if (last > 1000)
         return list_rows(q, err);
     status = mirror_prepare(q->store->mirror, &stmt, "SELECT seq FROM trials ORDER BY seq", err);
     return status == LINEAGE_OK ? mirror_list_seqs(&q->rows, q->store->mirror, stmt, err) : status;

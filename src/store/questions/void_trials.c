@@ -10,15 +10,13 @@ enum lineage_status mirror_each_void(struct mirror *mirror, int64_t seq, int64_t
 {
     sqlite3_stmt *stmt;
     bool more = true;
-    enum lineage_status status = mirror_prepare(mirror, &stmt,
-                                                "SELECT v.status, v.exp_id, b.exp_id, b.timestamp, b.hypothesis, v.score, v.seq "
-                                                "FROM voided v JOIN trials b ON b.seq = v.void_seq"
-                                                " WHERE ?1 IN (0, v.seq) AND v.seq > ?2 ORDER BY v.seq",
-                                                err);
+    enum lineage_status status = mirror_rows(mirror, &stmt, err,
+                                             "SELECT v.status, v.exp_id, b.exp_id, b.timestamp, b.hypothesis, v.score, v.seq "
+                                             "FROM voided v JOIN trials b ON b.seq = v.void_seq"
+                                             " WHERE ?1 IN (0, v.seq) AND v.seq > ?2 ORDER BY v.seq",
+                                             "ii", seq, *after);
     if (status != LINEAGE_OK)
         return status;
-    sqlite3_bind_int64(stmt, 1, seq);
-    sqlite3_bind_int64(stmt, 2, *after);
     while (more && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
         struct lineage_void entry = {.exp_id = mirror_text(stmt, 1),
                                      .by = mirror_text(stmt, 2),

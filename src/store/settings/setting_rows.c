@@ -44,10 +44,10 @@ static enum lineage_status mark_declared(struct mirror *mirror, uint32_t *from, 
                                          struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, "SELECT seq FROM param_rows WHERE key = ?1", err);
+    enum lineage_status status =
+        mirror_rows(mirror, &stmt, err, "SELECT seq FROM param_rows WHERE key = ?1", "s", lineage_param_canonical(name));
     if (status != LINEAGE_OK)
         return status;
-    sqlite3_bind_text(stmt, 1, lineage_param_canonical(name), -1, SQLITE_STATIC);
     while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
         int64_t seq = sqlite3_column_int64(stmt, 0);
         if (seq > 0 && (uint64_t)seq <= last)
@@ -59,16 +59,10 @@ static enum lineage_status mark_declared(struct mirror *mirror, uint32_t *from, 
 /* Adds the values that trials declare. */
 static enum lineage_status add_declared(struct mirror *mirror, const char *name, struct lineage_error *err)
 {
-    sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt,
-                                                "INSERT OR IGNORE INTO temp.setting_rows(key, value, seq)"
-                                                " SELECT ?1, value, seq FROM param_rows WHERE key = ?2",
-                                                err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
-    sqlite3_bind_text(stmt, 2, lineage_param_canonical(name), -1, SQLITE_STATIC);
-    return mirror_run(mirror, stmt, err);
+    return mirror_do(mirror, err,
+                     "INSERT OR IGNORE INTO temp.setting_rows(key, value, seq)"
+                     " SELECT ?1, value, seq FROM param_rows WHERE key = ?2",
+                     "ss", name, lineage_param_canonical(name));
 }
 
 /* Seqs are counted from 1, and the provisional row may add one more. */
@@ -121,17 +115,10 @@ static enum lineage_status read_parents(struct inheriting *in, struct lineage_er
 static enum lineage_status inherit(struct inheriting *in, const char *name, uint64_t seq, uint32_t from,
                                    struct lineage_error *err)
 {
-    sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(in->mirror, &stmt,
-                                                "INSERT OR IGNORE INTO temp.setting_rows(key, value, seq)"
-                                                " SELECT key, value, ?3 FROM temp.setting_rows WHERE seq = ?2 AND key = ?1",
-                                                err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(stmt, 2, from);
-    sqlite3_bind_int64(stmt, 3, (int64_t)seq);
-    return mirror_run(in->mirror, stmt, err);
+    return mirror_do(in->mirror, err,
+                     "INSERT OR IGNORE INTO temp.setting_rows(key, value, seq)"
+                     " SELECT key, value, ?3 FROM temp.setting_rows WHERE seq = ?2 AND key = ?1",
+                     "sii", name, (int64_t)from, (int64_t)seq);
 }
 
 /* A trial that declares none of the names has no place in the answer, but passes on what it inherits. */
@@ -172,19 +159,10 @@ static enum lineage_status add_inherited(struct mirror *mirror, const char *cons
 
 enum lineage_status mirror_may_inherit(struct mirror *mirror, bool *may, struct lineage_error *err)
 {
-    sqlite3_stmt *stmt;
     *may = false;
     if (mirror_position(mirror)->names != 1)
         return LINEAGE_OK;
-    enum lineage_status status = mirror_prepare(mirror, &stmt,
-                                                "SELECT 1 FROM trials INDEXED BY trials_by_parent"
-                                                " WHERE parent_exp <> '' LIMIT 1",
-                                                err);
-    if (status != LINEAGE_OK)
-        return status;
-    status = mirror_step(mirror, stmt, err);
-    *may = status == LINEAGE_OK;
-    return mirror_end_rows(stmt, status);
+    return mirror_has(mirror, may, err, "SELECT 1 FROM trials INDEXED BY trials_by_parent WHERE parent_exp <> '' LIMIT 1", "");
 }
 
 /* ---- the table ---- */
@@ -236,14 +214,9 @@ void mirror_settings_drop(struct mirror *mirror)
 
 enum lineage_status mirror_count_declared(struct mirror *mirror, const char *name, size_t *n, struct lineage_error *err)
 {
-    sqlite3_stmt *stmt;
-    *n = 0;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, "SELECT count(*) FROM param_rows WHERE key = ?1", err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_text(stmt, 1, lineage_param_canonical(name), -1, SQLITE_STATIC);
-    status = mirror_step(mirror, stmt, err);
-    if (status == LINEAGE_OK)
-        *n = (size_t)sqlite3_column_int64(stmt, 0);
-    return mirror_end_rows(stmt, status);
+    int64_t count = 0;
+    enum lineage_status status =
+        mirror_integer(mirror, &count, err, "SELECT count(*) FROM param_rows WHERE key = ?1", "s", lineage_param_canonical(name));
+    *n = (size_t)count;
+    return status;
 }

@@ -320,14 +320,14 @@ static enum lineage_status check_receipts(struct verifying *v, struct lineage_er
 }
 
 /*
- * on_disk is the mirror to be checked. It is NULL if that mirror is the one of v->store and has been checked already.
+ * on_disk is the mirror to be checked, and v->store has one that is built from the log.
  *
  * The checks begin with the log: rows, their ids, the end of the file, then parents. The mirror is compared once the
  * contents of the log are known. The files beside the log come last, because they are found through the rows.
  */
 static enum lineage_status check_store(struct verifying *v, struct mirror *on_disk, struct lineage_error *err)
 {
-    enum lineage_status status = on_disk ? mirror_sync(v->store->mirror, err) : LINEAGE_OK;
+    enum lineage_status status = mirror_sync(v->store->mirror, err);
     if (status == LINEAGE_EIO && is_explained(v))
         return LINEAGE_OK;
     if (status == LINEAGE_OK)
@@ -341,7 +341,7 @@ static enum lineage_status check_store(struct verifying *v, struct mirror *on_di
     }
     if (status == LINEAGE_OK)
         status = mirror_cycles(v->store->mirror, pass_on, v, err);
-    if (status == LINEAGE_OK && on_disk)
+    if (status == LINEAGE_OK)
         status = check_index(v, on_disk, err);
     if (status == LINEAGE_OK)
         status = mirror_each_snapshot(v->store->mirror, check_snapshot, v, err);
@@ -358,32 +358,26 @@ static enum lineage_status check_store(struct verifying *v, struct mirror *on_di
     return status == LINEAGE_OK ? check_digests(v, err) : status;
 }
 
-/* If lineage.db matches the log, its rows are used for the checks. Otherwise a mirror is built in memory, so that
- * lineage.db is checked instead of being repaired. */
+/* A second mirror is built from the log, so that lineage.db is checked instead of being repaired. */
 enum lineage_status lineage_verify_all(struct lineage_store *store, struct lineage_verification *all, lineage_finding_fn *report,
                                        void *context, struct lineage_error *err)
 {
     struct verifying v = {.report = report, .context = context, .all = all};
     struct lineage_open_options options = {.direction = store->config.direction, .no_mirror = true};
-    struct lineage_store *apart = NULL;
-    bool sound = false;
     all->n_findings = 0;
     all->digests = (struct lineage_digests){0};
     all->checked = (struct lineage_checked){.mirror = mirror_on_disk(store->mirror)};
     /* The settings of the handle are used instead of those of the file, so that a caller that opened the store with
      * another score column gets an answer about that column. */
     options.metric = store->config.metric[0] ? store->config.metric : NULL;
-    enum lineage_status status = lineage_store_open(&apart, store->dir, &options, err);
+    enum lineage_status status = lineage_store_open(&v.store, store->dir, &options, err);
     if (status == LINEAGE_OK)
-        status = mirror_enter_sound(store->mirror, apart->mirror, &sound, err);
-    v.store = sound ? store : apart;
+        status = mirror_use_file(v.store->mirror, err);
     if (status == LINEAGE_OK)
-        status = check_store(&v, sound ? NULL : store->mirror, err);
+        status = check_store(&v, store->mirror, err);
     if (status == LINEAGE_OK)
         all->checked.rows = (size_t)mirror_position(v.store->mirror)->rows;
-    if (sound)
-        mirror_leave_sound(store->mirror);
-    lineage_store_close(apart);
+    lineage_store_close(v.store);
     return status;
 }
 
