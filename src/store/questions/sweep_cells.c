@@ -22,54 +22,43 @@ static const char sums_sql[] = "SELECT value, status, n, low, high FROM param_va
  * few trials share a score, but only for the first 64 trials with that score: if scores are coarse, going through the
  * trials of the value reaches the score early. CROSS JOIN fixes the order of the join, because SQLite has no statistics
  * here. */
+#define OUTCOME " CROSS JOIN trials t INDEXED BY trials_by_seq ON t.seq = p.seq"
 #define MEASURED "t.status IN ('keep', 'baseline', 'discard')"
 static const char best_by_score_sql[] =
     "SELECT t.exp_id FROM (SELECT seq FROM trials WHERE score = ?1 ORDER BY seq LIMIT 64) s"
     " CROSS JOIN trials t ON t.seq = s.seq WHERE " MEASURED
     " AND EXISTS (SELECT 1 FROM param_rows WHERE key = ?2 AND value = ?3 AND seq = t.seq) ORDER BY s.seq LIMIT 1";
 static const char best_by_value_sql[] =
-    "SELECT t.exp_id FROM param_rows p CROSS JOIN trials t ON t.seq = p.seq"
-    " WHERE p.key = ?2 AND p.value = ?3 AND t.score = ?1 AND " MEASURED " ORDER BY p.seq LIMIT 1";
+    "SELECT t.exp_id FROM param_rows p" OUTCOME " WHERE p.key = ?2 AND p.value = ?3 AND t.score = ?1 AND " MEASURED
+    " ORDER BY p.seq LIMIT 1";
 /* -0.0 equals 0 for SQLite and in the sums, but the value is printed as the first trial that counts wrote it. */
-static const char zero_sql[] =
-    "SELECT p.value FROM param_rows p CROSS JOIN trials t ON t.seq = p.seq WHERE p.key = ?1 AND p.value = 0.0"
-    " AND p.seq >= ?2 AND t.status <> 'harness_abort' ORDER BY p.seq LIMIT 1";
+static const char zero_sql[] = "SELECT p.value FROM param_rows p" OUTCOME " WHERE p.key = ?1 AND p.value = 0.0"
+                               " AND t.status <> 'harness_abort' ORDER BY p.seq LIMIT 1";
 /* Used if nearly every trial has a different value (seed), because one look-up per value would cost more than reading
- * the rows. */
-static const char each_sql[] = "SELECT p.value, 0.0, t.status, t.score, t.exp_id FROM param_rows p"
-                               " JOIN trials t ON t.seq = p.seq WHERE p.key = ?1 ORDER BY p.value, p.seq";
-/* Metrics and extra columns have no sums, so each row of them is read. */
-static const char each_metric_sql[] = "SELECT p.number, 0.0, t.status, t.score, t.exp_id FROM metric_rows p"
-                                      " JOIN trials t ON t.seq = p.seq WHERE p.name = ?1 ORDER BY p.number, p.seq";
-static const char each_extra_sql[] =
-    "SELECT p.number, 0.0, t.status, t.score, t.exp_id FROM extras p"
-    " JOIN trials t ON t.seq = p.seq WHERE p.name = ?1 AND p.number IS NOT NULL ORDER BY p.number, p.seq";
+ * the rows. Metrics, extra columns and settings in words have no sums, so each row of them is read. Labels and scores come from an
+ * index that has nothing else. */
+#define EACH(table, name, value)                                                                                                 \
+    "SELECT p." value ", 0.0, t.status, t.score, p.seq FROM " table " p" OUTCOME " WHERE p." name " = ?1 AND p." value           \
+    " IS NOT NULL ORDER BY p." value ", p.seq"
+#define SETTINGS "temp.setting_rows"
+static const char *const each_sql[] = {[NAME_PARAM] = EACH("param_rows", "key", "value"),
+                                       [NAME_METRIC] = EACH("metric_rows", "name", "number"),
+                                       [NAME_EXTRA] = EACH("extras", "name", "number"),
+                                       [NAME_SETTING] = EACH(SETTINGS, "key", "value")};
 enum { ROWS_A_VALUE = 4 }; /* with fewer rows per value, on average, each row is read */
 enum { FEW_TRIALS = 4 }; /* up to this many trials of a value are as fast to read as the index */
 
-/* For two parameters, the rows of each are read from its index, in the order of the values, and matched by seq in
- * memory, which takes at most 16 bytes per row. A join would look up each row, and parsing the notes would cost ten times as
- * much. Labels and scores come from an index that has nothing else (trials_by_seq). Of the rows themselves, only the one with the
- * best score of each cell is read. */
-static const char axis_sql[] = "SELECT value, seq FROM param_rows WHERE key = ?1 ORDER BY value, seq";
-static const char axis_metric_sql[] = "SELECT number, seq FROM metric_rows WHERE name = ?1 ORDER BY number, seq";
-static const char axis_extra_sql[] = "SELECT number, seq FROM extras WHERE name = ?1 AND number IS NOT NULL"
-                                     " ORDER BY number, seq";
-static const char outcomes_sql[] = "SELECT seq, status, score FROM trials WHERE seq >= ?1 ORDER BY seq";
-static const char id_sql[] = "SELECT exp_id FROM trials WHERE seq = ?1";
-/* If the first parameter has few rows, the second is read from the notes of these rows (connection.c), because
- * reading its whole index for a handful of rows would cost more. */
-static const char few_sql[] = "SELECT p.value AS x, param(t.notes, ?2) AS y, t.status, t.score, t.exp_id FROM param_rows p"
-                              " JOIN trials t ON t.seq = p.seq WHERE p.key = ?1 AND y IS NOT NULL ORDER BY x, y, p.seq";
-enum { FEW_ROWS = 2000 };
+/* For two parameters, metrics or extra columns the rows of both are brought together by seq. A join would look up each row of one
+ * in the other, which has no index by seq, and parsing the notes would cost ten times as much. */
+static const char pairs_sql[] = "SELECT p.x, p.y, t.status, t.score, p.seq FROM (SELECT seq, max(x) AS x, max(y) AS y FROM"
+                                " (SELECT seq, %w AS x, NULL AS y FROM %w WHERE %w = ?1 UNION ALL"
+                                " SELECT seq, NULL, %w FROM %w WHERE %w = ?2)"
+                                " GROUP BY seq HAVING count(x) > 0 AND count(y) > 0) p" OUTCOME " ORDER BY p.x, p.y, p.seq";
 
-/* Settings in words have no sums and no place in the notes. Each statement joins what it needs. */
-#define SETTINGS "temp.setting_rows"
+/* Settings in words have an index by seq. */
 #define TWO(a, b)                                                                                                                \
-    "SELECT p.value AS x, q.value AS y, t.status, t.score, t.exp_id FROM " a " p JOIN " b " q ON q.seq = p.seq AND q.key = ?2"   \
-    " JOIN trials t ON t.seq = p.seq WHERE p.key = ?1 ORDER BY x, y, p.seq"
-static const char setting_sql[] = "SELECT p.value, 0.0, t.status, t.score, t.exp_id FROM " SETTINGS " p"
-                                  " JOIN trials t ON t.seq = p.seq WHERE p.key = ?1 ORDER BY p.value, p.seq";
+    "SELECT p.value AS x, q.value AS y, t.status, t.score, p.seq FROM " a " p JOIN " b                                           \
+    " q ON q.seq = p.seq AND q.key = ?2" OUTCOME " WHERE p.key = ?1 ORDER BY x, y, p.seq"
 static const char setting_setting_sql[] = TWO(SETTINGS, SETTINGS);
 static const char setting_param_sql[] = TWO(SETTINGS, "param_rows");
 static const char param_setting_sql[] = TWO("param_rows", SETTINGS);
@@ -165,14 +154,21 @@ static bool add_score(struct sweeping *s, struct lineage_sweep_cell *cell, enum 
     return true;
 }
 
-static bool name_cell(struct lineage_sweep_cell *cell, sqlite3_stmt *stmt, int id_at)
+/* Names the trial with the best score. Rows of trials are wide, so only those are looked up. */
+static enum lineage_status name_cell(struct lineage_sweep_cell *cell, struct mirror *mirror, int64_t seq,
+                                     struct lineage_error *err)
 {
+    sqlite3_stmt *stmt;
     free(cell->best_id);
-    cell->best_id = strdup(mirror_text(stmt, id_at));
-    return cell->best_id != NULL;
+    cell->best_id = NULL;
+    enum lineage_status status = mirror_row(mirror, &stmt, err, "SELECT exp_id FROM trials WHERE seq = ?1", "i", seq);
+    if (status == LINEAGE_OK && !(cell->best_id = strdup(mirror_text(stmt, 0))))
+        status = store_no_memory(err);
+    sqlite3_reset(stmt);
+    return status == LINEAGE_ENOTFOUND ? load_missing_row(mirror, err) : status;
 }
 
-/* Adds a row of few_sql or each_sql. */
+/* Adds a row of a statement that reads each row: x, y, label, score and seq. */
 static enum lineage_status add_trial(struct sweeping *s, struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
 {
     enum lineage_label label;
@@ -184,7 +180,9 @@ static enum lineage_status add_trial(struct sweeping *s, struct mirror *mirror, 
         return LINEAGE_OK;
     }
     struct lineage_sweep_cell *cell = cell_for(s, value_at(stmt, 0), value_at(stmt, 1));
-    return cell && (!add_score(s, cell, label, stmt, 3) || name_cell(cell, stmt, 4)) ? LINEAGE_OK : store_no_memory(err);
+    if (!cell)
+        return store_no_memory(err);
+    return add_score(s, cell, label, stmt, 3) ? name_cell(cell, mirror, sqlite3_column_int64(stmt, 4), err) : LINEAGE_OK;
 }
 
 /* Lists the distinct values among n values, as numbers and texts. Returns false if memory runs out. */
@@ -224,31 +222,11 @@ static enum lineage_status load_rows(struct sweeping *s, struct mirror *mirror, 
                                      size_t *n, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
+    enum lineage_status status = mirror_rows(mirror, &stmt, err, sql, y ? "ss" : "s", x, y);
     if (status != LINEAGE_OK)
         return status;
-    sqlite3_bind_text(stmt, 1, x, -1, SQLITE_STATIC);
-    if (y)
-        sqlite3_bind_text(stmt, 2, y, -1, SQLITE_STATIC);
     while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK && (status = add_trial(s, mirror, stmt, err)) == LINEAGE_OK)
         ++*n;
-    return mirror_end_rows(stmt, status);
-}
-
-static enum lineage_status sign_zero(struct mirror *mirror, const struct named *named, size_t seq, const char *text,
-                                     double *value, struct lineage_error *err)
-{
-    sqlite3_stmt *stmt;
-    if (text || *value != 0 || named->kind != NAME_PARAM)
-        return LINEAGE_OK;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, zero_sql, err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_text(stmt, 1, named->name, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(stmt, 2, (int64_t)seq);
-    status = mirror_step(mirror, stmt, err);
-    if (status == LINEAGE_OK)
-        *value = sqlite3_column_double(stmt, 0);
     return mirror_end_rows(stmt, status);
 }
 
@@ -279,21 +257,25 @@ static enum lineage_status add_sum(struct sweeping *s, struct mirror *mirror, sq
     return LINEAGE_OK;
 }
 
+static enum lineage_status sign_zero(struct mirror *mirror, const char *name, struct lineage_sweep_cell *cell,
+                                     struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    if (cell->x_text || cell->x != 0)
+        return LINEAGE_OK;
+    enum lineage_status status = mirror_row(mirror, &stmt, err, zero_sql, "s", name);
+    if (status == LINEAGE_OK)
+        cell->x = sqlite3_column_double(stmt, 0);
+    return mirror_end_rows(stmt, status);
+}
+
 /* *id stays NULL if the statement finds none. */
 static enum lineage_status look_for_best(struct mirror *mirror, const char *sql, const char *key,
                                          const struct lineage_sweep_cell *cell, char **id, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_double(stmt, 1, cell->best.value);
-    sqlite3_bind_text(stmt, 2, key, -1, SQLITE_STATIC);
-    if (cell->x_text)
-        sqlite3_bind_text(stmt, 3, cell->x_text, -1, SQLITE_STATIC);
-    else
-        sqlite3_bind_double(stmt, 3, cell->x);
-    status = mirror_step(mirror, stmt, err);
+    const struct lineage_param value = {key, cell->x, cell->x_text};
+    enum lineage_status status = mirror_row(mirror, &stmt, err, sql, "dsv", cell->best.value, key, &value);
     if (status == LINEAGE_OK && !(*id = strdup(mirror_text(stmt, 0))))
         status = store_no_memory(err);
     return mirror_end_rows(stmt, status);
@@ -319,10 +301,9 @@ static enum lineage_status read_sums(struct sweeping *s, struct mirror *mirror, 
                                      struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, sums_sql, err);
+    enum lineage_status status = mirror_rows(mirror, &stmt, err, sums_sql, "s", x);
     if (status != LINEAGE_OK)
         return status;
-    sqlite3_bind_text(stmt, 1, x, -1, SQLITE_STATIC);
     while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK && (status = add_sum(s, mirror, stmt, err)) == LINEAGE_OK)
         *n += (size_t)sqlite3_column_int64(stmt, 2);
     return mirror_end_rows(stmt, status);
@@ -334,15 +315,15 @@ static enum lineage_status load_one(struct sweeping *s, struct mirror *mirror, c
     struct lineage_sweep *sweep = s->sweep;
     const char *x = named->name;
     if (named->kind != NAME_PARAM)
-        return load_rows(s, mirror, named->kind == NAME_METRIC ? each_metric_sql : each_extra_sql, x, NULL, n, err);
+        return load_rows(s, mirror, each_sql[named->kind], x, NULL, n, err);
     enum lineage_status status = read_sums(s, mirror, x, n, err);
     if (status == LINEAGE_OK && sweep->n_cells > *n / ROWS_A_VALUE) {
         lineage_sweep_release(sweep);
         s->capacity = *n = 0;
-        return load_rows(s, mirror, each_sql, x, NULL, n, err);
+        return load_rows(s, mirror, each_sql[NAME_PARAM], x, NULL, n, err);
     }
     for (size_t i = 0; status == LINEAGE_OK && i < sweep->n_cells; i++) {
-        status = sign_zero(mirror, named, 0, sweep->cells[i].x_text, &sweep->cells[i].x, err);
+        status = sign_zero(mirror, x, &sweep->cells[i], err);
         if (status == LINEAGE_OK && sweep->cells[i].best.present)
             status = name_best(mirror, x, &sweep->cells[i], err);
     }
@@ -351,284 +332,23 @@ static enum lineage_status load_one(struct sweeping *s, struct mirror *mirror, c
 
 /* ---- two parameters ------------------------------------------------------------------------------------------------ */
 
-/* A value, and behind which of the seqs its trials end. */
-struct axis_value {
-    struct value value;
-    size_t end;
-};
-
-struct axis {
-    struct axis_value *values;
-    size_t n, capacity;
-};
-
-/* The trials that have both parameters. Arrays by seq have n_by_seq entries, for seqs below it. */
-struct pairing {
-    struct axis axes[2];
-    uint32_t *seqs; /* trials that have the first parameter, by its value and seq */
-    size_t n, capacity;
-    uint32_t *y_of_seq;    /* position on the second axis + 1, 0 for none */
-    uint32_t *cell_of_seq; /* cell + 1, 0 for none */
-    size_t n_by_seq;
-    int64_t *best; /* [cells] seq of the trial with the best score, 0 for none */
-};
-
-/* Values come in order, so this value equals the last one or is new. */
-static bool note_value(struct axis *axis, struct value value)
-{
-    if (axis->n && by_value(&axis->values[axis->n - 1].value, &value) == 0)
-        return true;
-    if (!LIST_ROOM(axis->values, axis->n, axis->capacity))
-        return false;
-    if (value.text && !(value.text = strdup(value.text)))
-        return false;
-    axis->values[axis->n++] = (struct axis_value){value, 0};
-    return true;
-}
-
-/* Rows that were added since the last sync do not belong to this answer. */
-static bool is_known(const struct pairing *p, sqlite3_stmt *stmt)
-{
-    return (uint64_t)sqlite3_column_int64(stmt, 1) < p->n_by_seq;
-}
-
-static bool note_x(struct pairing *p, sqlite3_stmt *stmt)
-{
-    if (!note_value(&p->axes[0], value_at(stmt, 0)) || !LIST_ROOM(p->seqs, p->n, p->capacity))
-        return false;
-    p->seqs[p->n++] = (uint32_t)sqlite3_column_int64(stmt, 1);
-    p->axes[0].values[p->axes[0].n - 1].end = p->n;
-    return true;
-}
-
-static bool note_y(struct pairing *p, sqlite3_stmt *stmt)
-{
-    if (!note_value(&p->axes[1], value_at(stmt, 0)))
-        return false;
-    p->y_of_seq[sqlite3_column_int64(stmt, 1)] = (uint32_t)p->axes[1].n;
-    return true;
-}
-
-static enum lineage_status read_axis(struct mirror *mirror, const struct named *named, struct pairing *p,
-                                     bool (*note)(struct pairing *, sqlite3_stmt *), struct lineage_error *err)
-{
-    sqlite3_stmt *stmt;
-    const char *sql = named->kind == NAME_METRIC ? axis_metric_sql : named->kind == NAME_EXTRA ? axis_extra_sql : axis_sql;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_text(stmt, 1, named->name, -1, SQLITE_STATIC);
-    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
-        if (is_known(p, stmt) && !note(p, stmt)) {
-            status = store_no_memory(err);
-            break;
-        }
-    return mirror_end_rows(stmt, status);
-}
-
-static int by_position(const void *a, const void *b)
-{
-    const uint32_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
-/* Lists which values of y occurred with the x of seqs[from..to), sorted. cell_of_y is 0 for all, and gets a mark for each that
- * is listed. */
-static size_t list_ys(const struct pairing *p, size_t from, size_t to, uint32_t *ys, uint32_t *cell_of_y)
-{
-    size_t n = 0;
-    for (size_t i = from; i < to; i++) {
-        uint32_t y = p->y_of_seq[p->seqs[i]];
-        if (y && !cell_of_y[y - 1]) {
-            cell_of_y[y - 1] = 1;
-            ys[n++] = y - 1;
-        }
-    }
-    if (n)
-        qsort(ys, n, sizeof *ys, by_position);
-    return n;
-}
-
-/* Makes the cells of the i-th value of x, and notes the cell of each trial. Trials without the second parameter are left out;
- * *both counts the others. */
-static bool make_cells_of(struct sweeping *s, struct pairing *p, size_t i, uint32_t *ys, uint32_t *cell_of_y, size_t *both)
-{
-    size_t from = i ? p->axes[0].values[i - 1].end : 0, to = p->axes[0].values[i].end;
-    size_t n = list_ys(p, from, to, ys, cell_of_y);
-    for (size_t k = 0; k < n; k++) {
-        if (!cell_for(s, p->axes[0].values[i].value, p->axes[1].values[ys[k]].value))
-            return false;
-        cell_of_y[ys[k]] = (uint32_t)s->sweep->n_cells;
-    }
-    for (size_t k = from; k < to; k++) {
-        uint32_t y = p->y_of_seq[p->seqs[k]];
-        if (y) {
-            p->cell_of_seq[p->seqs[k]] = cell_of_y[y - 1];
-            ++*both;
-        }
-    }
-    for (size_t k = 0; k < n; k++)
-        cell_of_y[ys[k]] = 0;
-    return true;
-}
-
-/* Makes the cells in sorted order: trials come in the order of x, so only the values of y within one of x are sorted. */
-static bool make_cells(struct sweeping *s, struct pairing *p, size_t *both)
-{
-    uint32_t *ys = calloc(p->axes[1].n + 1, sizeof *ys), *cell_of_y = calloc(p->axes[1].n + 1, sizeof *cell_of_y);
-    p->cell_of_seq = calloc(p->n_by_seq, sizeof *p->cell_of_seq);
-    bool ok = ys && cell_of_y && p->cell_of_seq;
-    for (size_t i = 0; ok && i < p->axes[0].n; i++)
-        ok = make_cells_of(s, p, i, ys, cell_of_y, both);
-    free(ys);
-    free(cell_of_y);
-    return ok && (p->best = calloc(s->sweep->n_cells + 1, sizeof *p->best));
-}
-
-/* Moves the statement to the next trial that is in a cell: by stepping if the trial is near, otherwise by a look-up of
- * its key. */
-static enum lineage_status go_to(struct mirror *mirror, sqlite3_stmt *stmt, size_t seq, size_t *at, struct lineage_error *err)
-{
-    enum { NEAR = 8 };
-    enum lineage_status status = LINEAGE_OK;
-    if (!*at || seq - *at > NEAR) {
-        sqlite3_reset(stmt);
-        sqlite3_bind_int64(stmt, 1, (int64_t)seq);
-        *at = 0;
-    }
-    while (status == LINEAGE_OK && *at < seq) {
-        status = mirror_step(mirror, stmt, err);
-        if (status == LINEAGE_OK)
-            *at = (size_t)sqlite3_column_int64(stmt, 0);
-    }
-    return status;
-}
-
-static enum lineage_status sign_zeros(struct mirror *mirror, const struct named *x, const struct named *y, size_t seq,
-                                      struct lineage_sweep_cell *cell, struct lineage_error *err)
-{
-    enum lineage_status status = sign_zero(mirror, x, seq, cell->x_text, &cell->x, err);
-    return status == LINEAGE_OK ? sign_zero(mirror, y, seq, cell->y_text, &cell->y, err) : status;
-}
-
-/* Trials are read in the order of the log, so that the first of equal scores is named and each page is read once. */
-static enum lineage_status fill_cells(struct sweeping *s, struct mirror *mirror, const struct named *x, const struct named *y,
-                                      struct pairing *p, struct lineage_error *err)
-{
-    sqlite3_stmt *stmt;
-    enum lineage_label label;
-    size_t at = 0;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, outcomes_sql, err);
-    for (size_t seq = 1; status == LINEAGE_OK && seq < p->n_by_seq; seq++) {
-        if (!p->cell_of_seq[seq])
-            continue;
-        status = go_to(mirror, stmt, seq, &at, err);
-        if (status != LINEAGE_OK)
-            break;
-        struct lineage_sweep_cell *cell = &s->sweep->cells[p->cell_of_seq[seq] - 1];
-        status = mirror_label(mirror, stmt, 1, &label, err);
-        if (status == LINEAGE_OK && !lineage_label_is_informational(label)) {
-            s->sweep->aborted++;
-            continue;
-        }
-        if (status == LINEAGE_OK && !cell->count)
-            status = sign_zeros(mirror, x, y, seq, cell, err);
-        if (status == LINEAGE_OK && add_score(s, cell, label, stmt, 2))
-            p->best[p->cell_of_seq[seq] - 1] = (int64_t)seq;
-    }
-    sqlite3_reset(stmt);
-    return status == LINEAGE_ENOTFOUND ? load_missing_row(mirror, err) : status;
-}
-
-/* Names the best trial of each cell, in the order of the log, so that each page is read once. */
-static enum lineage_status name_cells(struct sweeping *s, struct mirror *mirror, const struct pairing *p,
-                                      struct lineage_error *err)
-{
-    sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, id_sql, err);
-    for (size_t seq = 1; status == LINEAGE_OK && seq < p->n_by_seq; seq++) {
-        size_t cell = p->cell_of_seq[seq];
-        if (!cell || p->best[cell - 1] != (int64_t)seq)
-            continue;
-        sqlite3_bind_int64(stmt, 1, (int64_t)seq);
-        status = mirror_step(mirror, stmt, err);
-        if (status == LINEAGE_OK && !name_cell(&s->sweep->cells[cell - 1], stmt, 0))
-            status = store_no_memory(err);
-        sqlite3_reset(stmt);
-    }
-    return status == LINEAGE_ENOTFOUND ? load_missing_row(mirror, err) : status;
-}
-
-/* Drops the cells whose trials are all harness_abort. */
-static void drop_empty_cells(struct lineage_sweep *sweep)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < sweep->n_cells; i++)
-        if (sweep->cells[i].count)
-            sweep->cells[kept++] = sweep->cells[i];
-        else
-            free_cell(&sweep->cells[i]);
-    sweep->n_cells = kept;
-}
-
-static void release_pairing(struct pairing *p)
-{
-    for (int k = 0; k < 2; k++) {
-        for (size_t i = 0; i < p->axes[k].n; i++)
-            free((void *)(uintptr_t)p->axes[k].values[i].value.text);
-        free(p->axes[k].values);
-    }
-    free(p->seqs);
-    free(p->y_of_seq);
-    free(p->cell_of_seq);
-    free(p->best);
-}
-
-static enum lineage_status load_many(struct sweeping *s, struct mirror *mirror, const struct named *x, const struct named *y,
-                                     struct pairing *p, size_t *n, struct lineage_error *err)
-{
-    p->y_of_seq = calloc(p->n_by_seq, sizeof *p->y_of_seq);
-    if (!p->y_of_seq)
-        return store_no_memory(err);
-    enum lineage_status status = read_axis(mirror, y, p, note_y, err);
-    if (status == LINEAGE_OK && !make_cells(s, p, n))
-        status = store_no_memory(err);
-    if (status == LINEAGE_OK)
-        status = fill_cells(s, mirror, x, y, p, err);
-    if (status == LINEAGE_OK)
-        status = name_cells(s, mirror, p, err);
-    drop_empty_cells(s->sweep);
-    return status;
-}
-
-/* The statement for few rows reads the notes only. */
-static bool has_params_column(struct mirror *mirror)
-{
-    char sql[PARAM_SQL_MAX];
-    return strcmp(name_param_sql(mirror, sql, "t"), "param(t.notes, ?)") != 0;
-}
-
 static enum lineage_status load_two(struct sweeping *s, struct mirror *mirror, const struct named *x, const struct named *y,
                                     size_t *n, struct lineage_error *err)
 {
-    /* Seqs are counted from 1, and the provisional row may add one more. */
-    struct pairing p = {.n_by_seq = (size_t)mirror_position(mirror)->rows + 2};
-    enum lineage_status status = read_axis(mirror, x, &p, note_x, err);
-    bool few = p.n <= FEW_ROWS && !has_params_column(mirror) && x->kind == NAME_PARAM && y->kind == NAME_PARAM;
-    if (status == LINEAGE_OK)
-        status = few ? load_rows(s, mirror, few_sql, x->name, y->name, n, err) : load_many(s, mirror, x, y, &p, n, err);
-    release_pairing(&p);
-    return status;
-}
-
-/* y is NULL for one setting. */
-static const char *sql_of_settings(const struct named *x, const struct named *y)
-{
-    if (!y)
-        return setting_sql;
-    if (x->kind != y->kind)
-        return x->kind == NAME_SETTING ? setting_param_sql : param_setting_sql;
-    return setting_setting_sql;
+    const struct named_table *a = name_table(x->kind), *b = name_table(y->kind);
+    char *sql = sqlite3_mprintf(pairs_sql, a->value, a->table, a->name, b->value, b->table, b->name);
+    sqlite3_stmt *stmt = NULL;
+    enum lineage_status status = sql ? LINEAGE_OK : store_no_memory(err);
+    if (status == LINEAGE_OK && sqlite3_prepare_v2(mirror_db(mirror), sql, -1, &stmt, NULL) != SQLITE_OK)
+        status = mirror_fail(mirror, "cannot prepare", err);
+    mirror_bind_text(stmt, 1, x->name);
+    mirror_bind_text(stmt, 2, y->name);
+    while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK &&
+           (status = add_trial(s, mirror, stmt, err)) == LINEAGE_OK)
+        ++*n;
+    sqlite3_finalize(stmt);
+    sqlite3_free(sql);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
 /* Trials without the parameter are counted, because a table of ten cells from a store of a thousand trials should say
@@ -638,10 +358,16 @@ static enum lineage_status load(struct sweeping *s, struct mirror *mirror, const
 {
     size_t n = 0, rows = (size_t)mirror_position(mirror)->rows;
     enum lineage_status status;
-    if (x->kind == NAME_SETTING || (y && y->kind == NAME_SETTING))
-        status = load_rows(s, mirror, sql_of_settings(x, y), x->name, y ? y->name : NULL, &n, err);
+    if (!y)
+        status = load_one(s, mirror, x, &n, err);
+    else if (x->kind != NAME_SETTING && y->kind != NAME_SETTING)
+        status = load_two(s, mirror, x, y, &n, err);
     else
-        status = y ? load_two(s, mirror, x, y, &n, err) : load_one(s, mirror, x, &n, err);
+        status = load_rows(s, mirror,
+                           x->kind == y->kind        ? setting_setting_sql
+                           : x->kind == NAME_SETTING ? setting_param_sql
+                                                     : param_setting_sql,
+                           x->name, y->name, &n, err);
     s->sweep->without = rows > n ? rows - n : 0;
     return status == LINEAGE_OK ? list_axes(s->sweep, err) : status;
 }
