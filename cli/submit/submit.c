@@ -1,18 +1,318 @@
 #include "submit/submit.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
 #include <limits.h>
+#include <math.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
-#include "submit/schedulers.h"
+#include "submit/submission.h"
 #include "support/launchers.h"
 #include "support/secrets.h"
+#include "support/shell_word.h"
+
+/* ---- what is common to the texts for all schedulers: a name, and the command line of a worker ---- */
+
+/* A name is lineage-SWEEP-DIGEST in the characters that all schedulers allow. With the digest, an edited sweep is another job. */
+enum { WORKER_NAME_MAX = 52 };
+
+static const char *worker_name(char out[WORKER_NAME_MAX], const struct night_sweep *sweep)
+{
+    enum { DIGEST = 9 }; /* a hyphen and eight digits */
+    size_t n = (size_t)snprintf(out, WORKER_NAME_MAX, "lineage-");
+    for (const char *c = sweep->name; *c && n < WORKER_NAME_MAX - DIGEST - 1; c++)
+        if (isalnum((unsigned char)*c))
+            out[n++] = (char)tolower((unsigned char)*c);
+        else if (out[n - 1] != '-')
+            out[n++] = '-';
+    n -= out[n - 1] == '-';
+    snprintf(out + n, WORKER_NAME_MAX - n, "-%08" PRIx32, (uint32_t)sweep->digest);
+    return out;
+}
+
+/* Writes `lineage night SWEEP -C STORE --worker ..` for a shell. hours: the value of --hours as the shell shall read it, or NULL. */
+static void worker_command_write(FILE *out, const struct submission *submission, const char *hours)
+{
+    fputs("lineage night", out);
+    shell_word_write(out, submission->sweep->file);
+    fputs(" -C", out);
+    shell_word_write(out, submission->place);
+    for (const char *const *option = submission->options; option && *option; option++)
+        shell_word_write(out, *option);
+    if (hours)
+        fprintf(out, " --hours %s", hours);
+}
+
+static bool add(json_t *words, const char *word)
+{
+    return json_array_append_new(words, json_string(word)) == 0;
+}
+
+/* The same as a JSON list of words, with another path of the sweep. NULL when out of memory. */
+static json_t *worker_command_json(const struct submission *submission, const char *sweep_path, const char *hours)
+{
+    json_t *words = json_array();
+    bool good = add(words, "lineage") && add(words, "night") && add(words, sweep_path) && add(words, "-C") &&
+                add(words, submission->place);
+    for (const char *const *option = submission->options; good && option && *option; option++)
+        good = add(words, *option);
+    if (good && hours)
+        good = add(words, "--hours") && add(words, hours);
+    if (good)
+        return words;
+    json_decref(words);
+    return NULL;
+}
+
+/* ---- workers as the tasks of an array job of Slurm ---- */
+
+/*
+ * Seconds before the end of its time at which a worker gets TERM: enough to end a trial and to append its row. The time
+ * limit has the same margin behind --hours, so that the last trial, whose length is only a forecast, may end.
+ */
+enum { NOTICE = 120, MARGIN_MINUTES = 10 };
+
+/* sbatch reads its options up to the first line of the script that is neither empty nor a comment. */
+static bool is_one_line(const char *option)
+{
+    return *option == '-' && !strpbrk(option, "\r\n");
+}
+
+/*
+ * Hours count from now, also for a worker that starts later or again: the night ends in the morning. So the script
+ * contains the moment, not the hours.
+ */
+static void write_hours(FILE *out, double hours)
+{
+    char text[32];
+    time_t end = time(NULL) + (time_t)(3600 * hours);
+    struct tm local;
+    if (!localtime_r(&end, &local) || strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local) == 0)
+        *text = '\0';
+    fprintf(out, "end=%lld # %s; no trial starts that would end later\n", (long long)end, text);
+    fputs("hours=$(awk \"BEGIN { print ($end - $(date +%s)) / 3600 }\")\n"
+          "case $hours in -* | 0) exit 0 ;; esac\n",
+          out);
+}
+
+static int submit_slurm_write(FILE *out, const struct submission *s)
+{
+    char name[WORKER_NAME_MAX];
+    const bool limited = isfinite(s->hours);
+    for (const char *const *extra = s->extra; extra && *extra; extra++)
+        if (!is_one_line(*extra))
+            return cli_error(CLI_USAGE, "--scheduler-option '%s': give an option of sbatch, for example --partition=gpu", *extra);
+    fprintf(out, "#!/bin/sh\n# Workers of the night %s. Made by `lineage night --submit slurm`.\n", worker_name(name, s->sweep));
+    fprintf(out, "#SBATCH --job-name=%s\n#SBATCH --output=%s-%%A_%%a.log\n#SBATCH --open-mode=append\n", name, name);
+    fprintf(out, "#SBATCH --array=1-%zu\n#SBATCH --requeue\n#SBATCH --signal=B:TERM@%d\n", s->workers ? s->workers : 1, NOTICE);
+    if (limited)
+        fprintf(out, "#SBATCH --time=%.0f\n", ceil(60 * s->hours) + MARGIN_MINUTES);
+    if (s->gpus)
+        fprintf(out, "#SBATCH --gres=gpu:%zu\n", s->gpus);
+    for (const char *const *extra = s->extra; extra && *extra; extra++)
+        fprintf(out, "#SBATCH %s\n", *extra);
+    fputs("\n"
+          "# Slurm sends TERM before the time limit and when it preempts the job. The worker then ends its trial and gives it\n"
+          "# back, and this task goes back into the queue. If Slurm requeues it anyway, scontrol only says so.\n"
+          "stop()\n"
+          "{\n"
+          "    trap '' TERM\n"
+          "    kill -TERM \"$worker\" 2>/dev/null\n"
+          "    wait \"$worker\"\n"
+          "    scontrol requeue \"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\"\n"
+          "    exit 0\n"
+          "}\n"
+          "trap stop TERM\n",
+          out);
+    if (limited)
+        write_hours(out, s->hours);
+    worker_command_write(out, s, limited ? "\"$hours\"" : NULL);
+    fputs(" &\nworker=$!\nwait \"$worker\"\n", out);
+    return CLI_GO_ON;
+}
+
+/* ---- workers as the pods of a Job of Kubernetes ---- */
+
+/* workers as the pods of a Job of Kubernetes.
+ *
+ * Only fields of version 1.22 or older are used (API reference of Kubernetes, batch/v1), so that clusters that are kept for long
+ * accept them. kubectl reads JSON as well as YAML. */
+
+#define MOUNT "/sweep"
+#define SECRET "lineage-postgres"
+
+/* A ConfigMap holds at most 1 MiB. A pod that is evicted has GRACE seconds to end its trial and to append its row. A worker that
+ * fails or is evicted starts again, RETRIES times in all. */
+enum { CONFIG_MAX = 1000000, GRACE = 120, RETRIES = 100, MARGIN_SECONDS = 600 };
+
+struct config {
+    json_t *data; /* {KEY: TEXT} */
+    json_t *items; /* [{key, path}] */
+    size_t bytes;
+};
+
+/* Keys of a ConfigMap cannot have a slash, so files have numbers, and `items` gives them their paths. */
+static int add_file(struct config *config, const char *path, const char *text)
+{
+    char key[32];
+    snprintf(key, sizeof key, "file-%zu", json_array_size(config->items));
+    config->bytes += strlen(path) + strlen(text);
+    if (path[0] == '/' || strstr(path, ".."))
+        return cli_error(CLI_USAGE,
+                         "--submit kubernetes: %s is not below the directory of the sweep; put it into the image, and "
+                         "the sweep's path into the ConfigMap by hand (--print)",
+                         path);
+    if (config->bytes > CONFIG_MAX)
+        return cli_error(CLI_USAGE, "--submit kubernetes: the files of the sweep are larger than 1 MB; put them into the image");
+    if (json_object_set_new(config->data, key, json_string(text)) == 0 &&
+        json_array_append_new(config->items, json_pack("{s:s, s:s}", "key", key, "path", path)) == 0)
+        return CLI_GO_ON;
+    return cli_error(CLI_USAGE, "--submit kubernetes: %s is not UTF-8 text, or memory ran out", path);
+}
+
+/* Adds a file that the sweep names, relative to its directory. */
+static int add_named(struct config *config, const struct night_sweep *sweep, const char *name)
+{
+    char path[NIGHT_PATH_MAX];
+    size_t length;
+    int n = snprintf(path, sizeof path, "%s/%s", sweep->directory, name);
+    char *text = n > 0 && (size_t)n < sizeof path ? cli_read_all(path, &length) : NULL;
+    if (!text)
+        return CLI_USAGE;
+    int status = strlen(text) == length
+                     ? add_file(config, name, text)
+                     : cli_error(CLI_USAGE, "--submit kubernetes: %s is not a text; put it into the image", path);
+    free(text);
+    return status;
+}
+
+/* The sweep itself, the files of its trials, and the recipe. */
+static int add_files(struct config *config, const struct night_sweep *sweep)
+{
+    const char *recipe = json_string_value(json_object_get(sweep->root, "recipe"));
+    char *text = json_dumps(sweep->root, JSON_INDENT(1) | JSON_ENSURE_ASCII);
+    size_t i;
+    json_t *name;
+    int status = text ? add_file(config, "sweep.json", text) : cli_no_memory();
+    free(text);
+    if (status == CLI_GO_ON && recipe)
+        status = add_named(config, sweep, recipe);
+    json_array_foreach(json_object_get(sweep->root, "files"), i, name)
+        if (status == CLI_GO_ON && json_is_string(name))
+            status = add_named(config, sweep, json_string_value(name));
+    return status;
+}
+
+static json_t *pod(const struct submission *s, const char *name, const struct config *config)
+{
+    char hours[32];
+    snprintf(hours, sizeof hours, "%.10g", s->hours);
+    json_t *worker =
+        json_pack("{s:s, s:s, s:o, s:[{s:{s:s, s:b}}], s:[{s:s, s:s, s:b}]}", "name", "worker", "image", s->image, "command",
+                  worker_command_json(s, MOUNT "/sweep.json", isfinite(s->hours) ? hours : NULL), "envFrom", "secretRef", "name",
+                  SECRET, "optional", true, "volumeMounts", "name", "sweep", "mountPath", MOUNT, "readOnly", true);
+    if (s->gpus)
+        json_object_set_new(worker, "resources",
+                            json_pack("{s:{s:o}}", "limits", "nvidia.com/gpu", json_sprintf("%zu", s->gpus)));
+    return json_pack("{s:{s:{s:s}}, s:{s:s, s:i, s:[o], s:[{s:s, s:{s:s, s:O}}]}}", "metadata", "labels", "lineage/night", name,
+                     "spec", "restartPolicy", "OnFailure", "terminationGracePeriodSeconds", GRACE, "containers", worker,
+                     "volumes", "name", "sweep", "configMap", "name", name, "items", config->items);
+}
+
+static json_t *job(const struct submission *s, const char *name, const struct config *config)
+{
+    const json_int_t workers = s->workers ? (json_int_t)s->workers : 1;
+    json_t *spec = json_pack("{s:s, s:I, s:I, s:i, s:o}", "completionMode", "Indexed", "completions", workers, "parallelism",
+                             workers, "backoffLimit", RETRIES, "template", pod(s, name, config));
+    if (isfinite(s->hours))
+        json_object_set_new(spec, "activeDeadlineSeconds", json_integer((json_int_t)ceil(3600 * s->hours) + MARGIN_SECONDS));
+    return json_pack("{s:s, s:s, s:{s:s, s:{s:s}}, s:o}", "apiVersion", "batch/v1", "kind", "Job", "metadata", "name", name,
+                     "labels", "lineage/night", name, "spec", spec);
+}
+
+static int submit_kubernetes_write(FILE *out, const struct submission *s)
+{
+    char name[WORKER_NAME_MAX];
+    struct config config = {json_object(), json_array(), 0};
+    json_t *list = NULL;
+    worker_name(name, s->sweep);
+    int status = config.data && config.items ? add_files(&config, s->sweep) : cli_no_memory();
+    if (status != CLI_GO_ON)
+        goto done;
+    list = json_pack("{s:s, s:s, s:[{s:s, s:s, s:{s:s, s:{s:s}}, s:O}, o]}", "apiVersion", "v1", "kind", "List", "items",
+                     "apiVersion", "v1", "kind", "ConfigMap", "metadata", "name", name, "labels", "lineage/night", name, "data",
+                     config.data, job(s, name, &config));
+    if (!list || json_dumpf(list, out, JSON_INDENT(2)) != 0)
+        status = cli_no_memory();
+    else
+        fputc('\n', out);
+done:
+    json_decref(list);
+    json_decref(config.data);
+    json_decref(config.items);
+    return status;
+}
+
+/* ---- one worker on each of several machines, by ssh ---- */
+
+/* ssh takes a word that begins with a hyphen as an option. */
+static bool is_host(const char *host)
+{
+    return *host && *host != '-' && !strpbrk(host, " \t\r\n'\"\\;&|<>$`");
+}
+
+/* Writes the command that one host shall run, as one line of its shell. */
+static char *remote_command(const struct submission *s, const char *host)
+{
+    char *text = NULL, name[WORKER_NAME_MAX], hours[32];
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return NULL;
+    snprintf(hours, sizeof hours, "%.10g", s->hours);
+    fputs("nohup ", out);
+    worker_command_write(out, s, isfinite(s->hours) ? hours : NULL);
+    fprintf(out, " >>%s-%s.log 2>&1 </dev/null &", worker_name(name, s->sweep), host);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static int submit_ssh_write(FILE *out, const struct submission *s)
+{
+    char name[WORKER_NAME_MAX], *list = strdup(s->hosts), *command = NULL;
+    int status = list ? CLI_GO_ON : cli_no_memory();
+    fprintf(out,
+            "#!/bin/sh\n# Workers of the night %s. Made by `lineage night --submit ssh`.\n"
+            "# Each writes to a file of its name in the home directory of its machine.\nset -e\n",
+            worker_name(name, s->sweep));
+    for (char *rest = list, *host; status == CLI_GO_ON && (host = strsep(&rest, ","));) {
+        if (!is_host(host)) {
+            status = cli_error(CLI_USAGE, "--hosts: '%s' is not the name of a machine", host);
+        } else if (!(command = remote_command(s, host))) {
+            status = cli_no_memory();
+        } else {
+            fprintf(out, "ssh -n %s", host);
+            shell_word_write(out, command);
+            fputc('\n', out);
+        }
+        free(command);
+        command = NULL;
+    }
+    free(list);
+    return status;
+}
 
 extern char **environ;
 

@@ -24,7 +24,6 @@
 #include "../internal.h"
 #include "../log/log.h"
 #include "../mirror/mirror.h"
-#include "append_ids.h"
 #include "append_state.h"
 #include "catch_up.h"
 #include "outbox_bind.h"
