@@ -23,11 +23,11 @@ src/store/format           *                           include/lineage src/store
 src/store/files            fs.h places.h store_dir.h state_dir.h own_record.h trust_record.h user_key.h snapshot.h telemetry.h torn_file.h   include/lineage src/store/fail.h src/store/internal.h src/store/format
 src/store/log              log.h log_file.h digest_chain.h record_walk.h redactions.h   include/lineage src/store/fail.h src/store/clock.h src/store/format src/store/files
 src/store/postgres         log_postgres.h pg.h server_name.h   include/lineage src/store/fail.h src/store/clock.h src/store/format src/store/files src/store/log
-src/store/mirror           mirror.h seqs.h statement.h connection.h ingest.h meta.h ancestors.h   include/lineage src/store/internal.h src/store/format src/store/files src/store/log
+src/store/mirror           mirror.h seqs.h statement.h connection.h ancestors.h   include/lineage src/store/internal.h src/store/format src/store/files src/store/log
 src/store/questions        questions.h                 include/lineage src/store/internal.h src/store/clock.h src/store/format src/store/log src/store/mirror
 src/store/settings         ask_settings.h              include/lineage src/store/internal.h src/store/log src/store/mirror src/store/questions
 src/store/search           -                           include/lineage src/store/internal.h src/store/format src/store/mirror src/store/questions src/store/settings
-src/store/code             code_offer.h code_check.h   include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/blobs
+src/store/code             code_offer.h   include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/blobs
 src/store/statistics       student.h odds.h quantiles.h  include/lineage src/store/fail.h src/store/format
 src/store/evidence         -                           include/lineage src/store/fail.h src/store/format src/store/questions src/store/statistics
 src/store/append           acknowledged.h append_state.h judge_again.h outbox_file.h receipts.h  include/lineage src/store/fail.h src/store/internal.h src/store/clock.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/blobs src/store/code
@@ -96,7 +96,7 @@ cli/recipe                 *                           include/lineage include/r
 cli/sweep                  *                           include/lineage cli/cli.h cli/propose cli/git cli/trial cli/run
 cli/share                  *                           include/lineage cli/cli.h cli/propose cli/trial cli/sweep
 cli/plan                   *                           include/lineage cli/cli.h cli/output cli/propose cli/trial cli/sweep cli/share
-cli/night                  night.h night_loop.h        include/lineage cli/cli.h cli/support cli/output cli/trial cli/run cli/report cli/sweep cli/share cli/plan
+cli/night                  night.h        include/lineage cli/cli.h cli/support cli/output cli/trial cli/run cli/report cli/sweep cli/share cli/plan
 cli/submit                 submit.h submission.h              include/lineage cli/cli.h cli/support cli/sweep
 cli/recipe_night           night_recipes.h             include/lineage include/trainer cli/cli.h cli/trial cli/recipe cli/sweep
 cli/ranks                  launch.h stand_in.h team.h          include/trainer cli/cli.h cli/support cli/recipe

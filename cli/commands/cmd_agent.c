@@ -27,7 +27,7 @@
 #include "judge/chat.h"
 #include "judge/endpoint.h"
 #include "judge/request_digest.h"
-#include "plan/spent_tokens.h"
+#include "plan/planning.h"
 #include "support/program.h"
 
 /* A language model that plans the next trial of a night, as a planner does (schema/planner.schema.json).

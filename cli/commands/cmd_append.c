@@ -9,7 +9,7 @@
 #include "commands/append_request.h"
 #include "git/trial_ref.h"
 #include "git/work_tree_diff.h"
-#include "output/check_tried.h"
+#include "output/ideas_out.h"
 #include "output/show.h"
 #include "support/program.h"
 #include "support/secrets.h"

@@ -6,7 +6,7 @@
 #include <lineage/text.h>
 
 #include "cli.h"
-#include "plan/approval.h"
+#include "plan/planning.h"
 
 struct approve_options {
     char *refuse, **params;

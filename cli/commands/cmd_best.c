@@ -5,8 +5,6 @@
 #include <lineage/text.h>
 
 #include "cli.h"
-#include "output/evidence_out.h"
-#include "output/sparkline.h"
 #include "output/show.h"
 
 enum { SPARKLINE = 60, LABEL = 20 };

@@ -5,7 +5,7 @@
 #include <lineage/text.h>
 
 #include "cli.h"
-#include "output/sparkline.h"
+#include "output/show.h"
 
 enum { NARROW = 60 }; /* terminal columns; narrower terminals show no scores beside the drawing */
 

@@ -6,8 +6,7 @@
 #include <lineage/text.h>
 
 #include "cli.h"
-#include "output/comparison.h"
-#include "output/evidence_out.h"
+#include "output/show.h"
 #include "run/examples.h"
 
 enum { MAX_CONDITIONS = 32 };

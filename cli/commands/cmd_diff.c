@@ -13,8 +13,8 @@
 
 #include "cli.h"
 #include "git/commit_diff.h"
-#include "output/measured_out.h"
-#include "output/tree_diff.h"
+#include "output/ideas_out.h"
+#include "output/show.h"
 #include "run/provenance_read.h"
 #include "trial/workdir.h"
 

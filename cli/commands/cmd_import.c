@@ -19,7 +19,7 @@
 #include "cli.h"
 #include "git/trial_ref.h"
 #include "histories/history_rows.h"
-#include "output/finding.h"
+#include "output/show.h"
 #include "trial/workdir.h"
 
 struct import_options {

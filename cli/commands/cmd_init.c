@@ -19,7 +19,7 @@
 #include "git/repository.h"
 #include "git/trial_ref.h"
 #include "git/work_tree_diff.h"
-#include "output/finding.h"
+#include "output/show.h"
 #include "run/code_ref.h"
 
 /* ---- makes a store from a log that was kept by hand (lineage_import_log) ---- */

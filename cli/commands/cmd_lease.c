@@ -8,7 +8,7 @@
 
 #include "cli.h"
 #include "git/agent_place.h"
-#include "output/check_tried.h"
+#include "output/ideas_out.h"
 #include "output/lease_idea.h"
 
 enum { LEASE_SECONDS = 3600, PARAMS_MAX = 64 };

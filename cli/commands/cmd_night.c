@@ -8,19 +8,15 @@
 
 #include "commands/night_trainer.h"
 #include "night/night.h"
-#include "night/night_loop.h"
-#include "plan/agent_command.h"
+#include "plan/planning.h"
 #include "ranks/launch.h"
 #include "run/abandoned_trial.h"
 #include "run/command_settings.h"
 #include "sign/signed_head.h"
 #include "submit/submit.h"
 #include "support/program.h"
-#include "sweep/protected_names.h"
-#include "sweep/replicate_trial.h"
-#include "sweep/sweep_file.h"
-#include "sweep/sweep_words.h"
-#include "sweep/trial_rows.h"
+#include "sweep/night_sweep.h"
+#include "sweep/trial_list.h"
 
 enum { NIGHT_REQUIREMENTS_MAX = 32, AGENT_TOKENS = 2000000 };
 

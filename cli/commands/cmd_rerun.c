@@ -18,10 +18,9 @@
 #include "git/trial_place.h"
 #include "git/work_tree_diff.h"
 #include "night/night.h"
-#include "run/command_from_provenance.h"
+#include "run/command_trial.h"
 #include "run/provenance_read.h"
 #include "support/blas_env.h"
-#include "run/run_command.h"
 #include "trial/workdir.h"
 
 struct rerun {

@@ -13,11 +13,10 @@
 #include <lineage/time.h>
 
 #include "cli.h"
-#include "run/command_from_provenance.h"
+#include "run/command_trial.h"
 #include "run/command_settings.h"
 #include "run/files_beside_row.h"
 #include "run/provenance_read.h"
-#include "run/run_command.h"
 
 /* The clock of the row is read after the trial has ended, and its time has whole seconds. */
 enum { CLOCK_SLACK = 5 };

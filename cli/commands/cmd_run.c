@@ -11,12 +11,12 @@
 #include "git/agent_place.h"
 #include "git/repository.h"
 #include "git/work_tree_diff.h"
-#include "output/check_tried.h"
+#include "output/ideas_out.h"
 #include "output/lease_idea.h"
 #include "output/show.h"
-#include "plan/notify.h"
+#include "plan/planning.h"
 #include "run/command_options.h"
-#include "run/run_command.h"
+#include "run/command_trial.h"
 #include "support/launchers.h"
 
 struct run_options {

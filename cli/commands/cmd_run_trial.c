@@ -1,6 +1,6 @@
 /*
  * cmd_run_trial.c: `lineage run-trial`, the child process of a trial. It trains, writes events to a descriptor
- * (recipe_events.h), and dies with the command that started it.
+ * (recipe_request.h), and dies with the command that started it.
  *
  * It is a separate process because what it runs may crash, be killed for its memory, or hang in a library; the command
  * that started it survives and writes the row. Users are not meant to call it; if they do, events go to standard
@@ -29,7 +29,7 @@
 #include "judge/trajectory.h"
 #include "recipe/address_space.h"
 #include "recipe/recipe_teacher.h"
-#include "recipe/recipe_events.h"
+#include "recipe/recipe_request.h"
 #include "recipe/rollout_print.h"
 #include "recipe/rollout_stream.h"
 #include "ranks/launch.h"

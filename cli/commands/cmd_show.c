@@ -5,10 +5,8 @@
 #include <lineage/voids.h>
 
 #include "cli.h"
-#include "output/evidence_out.h"
-#include "output/ideas_out.h"
-#include "output/measured_out.h"
 #include "output/show.h"
+#include "output/ideas_out.h"
 #include "run/provenance_read.h"
 
 /* Prints one line for each change of the trial, for each trial that it cites, and for each trial that cites it. */

@@ -9,7 +9,7 @@
 
 #include "cli.h"
 #include "output/display_width.h"
-#include "output/settings_out.h"
+#include "output/ideas_out.h"
 
 /* Draws two parameters as a heat map on a terminal: one tile per pair of values, shaded by the best score.
  *

@@ -8,7 +8,6 @@
 #include "cli.h"
 #include "recipe/recipe_source.h"
 #include "output/show.h"
-#include "recipe/recipe_store.h"
 #include "recipe/recipe_request.h"
 #include "support/blas_env.h"
 #include "ranks/launch.h"

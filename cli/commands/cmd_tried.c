@@ -7,7 +7,7 @@
 #include <lineage/text.h>
 
 #include "cli.h"
-#include "output/nearest_tried.h"
+#include "output/ideas_out.h"
 
 #define MAX_WANTED 16
 

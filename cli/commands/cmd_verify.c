@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "output/finding.h"
+#include "output/show.h"
 #include "sign/signed_head.h"
 
 static const char *const columns[] = {"kind", "line", "exp_id", "text"};

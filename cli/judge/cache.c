@@ -11,8 +11,6 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "judge/cache_lines.h"
-
 #define uthash_fatal(message) ((void)0) /* an entry that could not be added is requested again */
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>

@@ -1,4 +1,4 @@
-#include "judge/cache_lines.h"
+#include "judge/cache.h"
 
 #include <errno.h>
 #include <stdio.h>

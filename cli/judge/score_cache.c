@@ -16,7 +16,7 @@
 
 #include <jansson.h>
 
-#include "judge/cache_lines.h"
+#include "judge/cache.h"
 
 #define uthash_fatal(message) ((void)0) /* an answer that could not be indexed is requested again */
 #define HASH_NONFATAL_OOM 1

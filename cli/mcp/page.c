@@ -15,7 +15,7 @@
 
 #include "mcp/schema.h"
 #include "mcp/untrusted.h"
-#include "output/settings_out.h"
+#include "output/ideas_out.h"
 
 /* What the texts of one column share is sent once. Hypotheses of one night often differ in a number only, and
  * twenty of them would cost an agent more tokens than everything else on a page. */

@@ -11,7 +11,7 @@
 #include "mcp/field.h"
 #include "mcp/knowledge.h"
 #include "mcp/untrusted.h"
-#include "output/nearest_tried.h"
+#include "output/ideas_out.h"
 
 /* The protocol allows at most 100 values in one answer. */
 enum { COMPLETIONS = 100, ARGUMENT_MAX = 200, MAX_TRIALS = 1000 };

@@ -16,9 +16,8 @@
 #include "mcp/page.h"
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"
-#include "output/evidence_out.h"
 #include "output/show.h"
-#include "output/nearest_tried.h"
+#include "output/ideas_out.h"
 
 /* ---- query ---- */
 

@@ -17,7 +17,7 @@
 #include "mcp/field.h"
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"
-#include "output/check_tried.h"
+#include "output/ideas_out.h"
 #include "output/lease_idea.h"
 #include "output/show.h"
 #include "support/secrets.h"

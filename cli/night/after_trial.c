@@ -1,11 +1,11 @@
-#include "night/after_trial.h"
+#include "night/night.h"
 
 #include <lineage/evidence.h>
 #include <lineage/query.h>
 #include <lineage/render.h>
 
 #include "report/page_file.h"
-#include "sweep/forecast.h"
+#include "sweep/trial_list.h"
 #include "trial/run_and_append.h"
 
 int night_write_knowledge(struct night *night)

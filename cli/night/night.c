@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sweep/checkpoint_files.h"
+#include "sweep/trial_list.h"
 
 /* Attempts to lock, 50 ms apart: the guardians of a killed night may need a moment to end its trials. */
 enum { LOCK_TRIES = 60 };

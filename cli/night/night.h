@@ -40,7 +40,7 @@ struct night_reruns {
 
 enum { NIGHT_STOP_MAX = 400 };
 
-/* When the night ends early (night/night_stop.h). */
+/* When the night ends early (night_stop.c). */
 struct night_stop {
     bool has_target, of_score; /* of_score: the target is one of the store's score, whose direction and noise are known */
     struct lineage_requirement target;
@@ -112,3 +112,61 @@ void rerun_decide(char *text, size_t size, struct lineage_store *store, size_t r
 
 /* How many of the runs that a proposer has are for trials that run again. */
 size_t rerun_reserve(const struct night *night, size_t runs);
+
+/* ---- after_trial.c: updates files and counters of a night after each trial ---- */
+
+/* Rewrites KNOWLEDGE.md, and also report.html if night->report is set. A store that follows only the night cannot be
+ * rendered; then nothing is written, with one notice. Returns CLI_GO_ON or an exit status. */
+int night_write_knowledge(struct night *night);
+
+/*
+ * Processes the status and the ending of trial i: rewrites KNOWLEDGE.md, updates the measured pace, and counts
+ * failures. Returns the status with which the night continues.
+ */
+int night_after_trial(struct night *night, size_t i, int status, const struct night_ending *ending, bool warmed_up,
+                      double seconds);
+
+/* ---- next_trial.c: chooses the trial of a night that runs next ---- */
+
+/*
+ * Chooses the next trial and claims it. Returns CLI_GO_ON with *i; CLI_OK if no trial is left; CLAIM_WAIT if that
+ * depends on trials that are still running; CLAIM_AGAIN if the caller should ask again at once; or an exit status.
+ */
+int next_trial(struct night *night, size_t *i);
+
+/* ---- night_loop.c: runs the trials of a night ---- */
+
+/*
+ * Runs trials until all have a row, the hours are used up, or the night is interrupted. Returns the exit status: 0 when
+ * all trials are done or the hours are used up (a script that runs every evening must not fail because one night was
+ * too short); 130 after an interruption; 3 if the system failed or trials keep failing in the same way. A single trial
+ * that fails does not fail the night.
+ */
+int night_run(struct night *night);
+
+/* ---- night_stop.c ---- */
+
+/* Ends a night early: at a target (--until), or when further runs are expected to bring too little (--plateau). */
+
+/* Why the night has ended early, or proposes no more; "": it has not. */
+const char *night_stop_text(const struct night *night);
+
+/* Sets stop.why if the rows that have come since the last call say that the night ends, and stop.near if the best trial would
+ * reach the target if its first run was not luck. Returns CLI_GO_ON or an exit status. */
+int night_stop_decide(struct night *night);
+
+enum { NIGHT_PROSPECT_MAX = 160 };
+
+/* What another hour would likely bring: "another hour is about 40 runs and likely brings 0.0012 ± 0.003"; "" if nothing is known. */
+const char *night_stop_prospect(char out[NIGHT_PROSPECT_MAX], const struct night *night);
+
+/* Writes why the night has stopped as a remark on its newest row, which the block, the report, `search` and MCP show. */
+void night_stop_record(const struct night *night);
+
+/* ---- night_turn.c: runs one trial of a night, from finding its start to appending its row ---- */
+
+/*
+ * Runs trial i, which this process has claimed, with the environment of its slot (ended by NULL; NULL: none), appends
+ * its row and ends the claim. Returns CLI_GO_ON with how the trial ended, CLI_INTERRUPTED, or an exit status.
+ */
+int night_take_turn(struct night *night, size_t i, const char *const *environment, struct night_ending *ending);

@@ -3,7 +3,7 @@
  * rewrites KNOWLEDGE.md. The row is appended only after the checkpoint is kept, because a trial with a row is not run
  * again.
  */
-#include "night/night_loop.h"
+#include "night/night.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,16 +19,10 @@
 
 #include <lineage/text.h>
 
-#include "night/after_trial.h"
-#include "night/next_trial.h"
-#include "night/night.h"
-#include "night/night_stop.h"
-#include "night/night_turn.h"
 #include "night/rerun.h"
 #include "share/sweep_version.h"
 #include "support/shell_word.h"
-#include "sweep/forecast.h"
-#include "sweep/trial_rows.h"
+#include "sweep/trial_list.h"
 #include "trial/run_and_append.h"
 
 /* ---- several trials at once, each in a process of its own that opens the store for itself ---- */

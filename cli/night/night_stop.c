@@ -1,5 +1,5 @@
 /*
- * night_stop.c: see night_stop.h.
+ * night_stop.c: see night.h.
  *
  * The expected gain of the next runs has two parts. A new trial: where a proposer has ranges, the expected improvement of its next
  * settings, each of which counts as run with the value that is expected there before the next one is chosen (gp_gain); else further
@@ -9,7 +9,7 @@
  * Stopping when the gain is small against the noise: Makarova et al. 2022, "Automatic termination for hyperparameter optimization".
  * A quarter of the noise of one run: to see such a difference by one standard error takes 32 runs of both trials.
  */
-#include "night/night_stop.h"
+#include "night/night.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,8 +21,7 @@
 #include <lineage/text.h>
 
 #include "night/rerun.h"
-#include "sweep/forecast.h"
-#include "sweep/trial_rows.h"
+#include "sweep/trial_list.h"
 
 /* TRIALS_LEAST: and as many for each range, from fewer of which the process often learns lengths that are too large.
  * FREEDOM_LEAST: fewer degrees of freedom of the noise say too little about how certain the best trial is. */

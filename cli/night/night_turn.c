@@ -1,4 +1,4 @@
-#include "night/night_turn.h"
+#include "night/night.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,22 +7,17 @@
 
 #include <lineage/text.h>
 
-#include "night/night.h"
 #include "night/rerun.h"
-#include "output/check_tried.h"
-#include "plan/draw_parent.h"
-#include "run/run_command.h"
+#include "output/ideas_out.h"
+#include "plan/planning.h"
+#include "run/command_trial.h"
 #include "share/lease.h"
 #include "share/sweep_version.h"
-#include "sweep/checkpoint_files.h"
-#include "sweep/command_program.h"
-#include "sweep/protected_names.h"
+#include "sweep/trial_list.h"
+#include "sweep/night_sweep.h"
 #include "sweep/recipe_trials.h"
-#include "sweep/shared_warm_start.h"
 #include "sweep/sweep_command.h"
 #include "sweep/trial_files.h"
-#include "sweep/trial_parent.h"
-#include "sweep/trial_rows.h"
 #include "trial/checkpoint_origin.h"
 #include "trial/run_and_append.h"
 

@@ -10,7 +10,7 @@
 #include <lineage/notes.h>
 #include <lineage/text.h>
 
-#include "sweep/replicate_trial.h"
+#include "sweep/trial_list.h"
 
 /* A trial that fails this often on fresh seeds is left alone. */
 enum { FAILURES_MAX = 3 };

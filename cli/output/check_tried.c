@@ -1,4 +1,4 @@
-#include "output/check_tried.h"
+#include "output/ideas_out.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -6,8 +6,6 @@
 
 #include <lineage/query.h>
 #include <lineage/text.h>
-
-#include "output/ideas_out.h"
 
 /* The search ranks trials by their words; trials that `counts` rejects may come before others that count. */
 enum { LOOKED_AT = 40, TEXT_SHOWN = 120, CLAIM_SHOWN = 160 };

@@ -1,5 +1,5 @@
 /* comparison.c: prints the result of `lineage compare`. */
-#include "output/comparison.h"
+#include "output/show.h"
 
 #include <stdlib.h>
 #include <string.h>

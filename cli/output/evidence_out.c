@@ -1,4 +1,4 @@
-#include "output/evidence_out.h"
+#include "output/show.h"
 
 #include <math.h>
 #include <stdlib.h>

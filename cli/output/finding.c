@@ -1,5 +1,5 @@
 /* finding.c: prints findings as lines. */
-#include "finding.h"
+#include "show.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

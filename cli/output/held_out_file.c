@@ -1,5 +1,5 @@
-/* held_out_file.c: see held_out_file.h. */
-#include "output/held_out_file.h"
+/* held_out_file.c: see show.h. */
+#include "output/show.h"
 
 #include <errno.h>
 #include <fcntl.h>

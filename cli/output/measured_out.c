@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/measured_out.h"
+#include "output/ideas_out.h"
 #include "output/show.h"
 
 /* At most this many functions of a file are named; `diff --stat` names all. */

@@ -1,4 +1,4 @@
-#include "output/nearest_tried.h"
+#include "output/ideas_out.h"
 
 #include <math.h>
 #include <stdlib.h>

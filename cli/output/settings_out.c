@@ -1,4 +1,4 @@
-#include "output/settings_out.h"
+#include "output/ideas_out.h"
 
 #include <stdlib.h>
 #include <string.h>

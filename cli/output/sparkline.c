@@ -1,5 +1,5 @@
 /* sparkline.c: draws values as a row of blocks of different height. */
-#include "output/sparkline.h"
+#include "output/show.h"
 
 #include <math.h>
 

@@ -6,7 +6,7 @@
  * else could therefore run commands. diff has no configuration; it gets two open files instead of names, and an
  * environment of only PATH and the C locale.
  */
-#include "tree_diff.h"
+#include "show.h"
 
 #include <dirent.h>
 #include <errno.h>

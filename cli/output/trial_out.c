@@ -11,7 +11,7 @@
 #include <lineage/text.h>
 
 #include "cli.h"
-#include "output/settings_out.h"
+#include "output/ideas_out.h"
 
 json_t *cli_json_figure(struct lineage_number number)
 {

@@ -1,4 +1,4 @@
-#include "plan/agent_command.h"
+#include "plan/planning.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* approval.c: see approval.h. */
-#include "plan/approval.h"
+/* approval.c: see planning.h. */
+#include "plan/planning.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,7 +11,6 @@
 #include <lineage/time.h>
 
 #include "cli.h"
-#include "plan/telemetry_line.h"
 #include "propose/propose_math.h"
 
 #define APPROVALS "approvals.jsonl"

@@ -3,7 +3,7 @@
  * 2025, arXiv 2505.22954), where s is its score scaled from 0 (the worst kept trial) to 1 (the best). So good trials
  * are drawn more often, and a trial with many children is drawn less often than one with few.
  */
-#include "plan/draw_parent.h"
+#include "plan/planning.h"
 
 #include <math.h>
 #include <stdlib.h>

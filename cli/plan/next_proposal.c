@@ -1,4 +1,4 @@
-#include "plan/next_proposal.h"
+#include "plan/planning.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,15 +11,8 @@
 #include <lineage/time.h>
 
 #include "cli.h"
-#include "plan/planner_answer.h"
-#include "plan/planner_call.h"
-#include "plan/planner_cost.h"
-#include "plan/planner_request.h"
-#include "plan/planning.h"
-#include "plan/proposal_gate.h"
-#include "plan/telemetry_line.h"
-#include "sweep/replicate_trial.h"
-#include "sweep/sweep_file.h"
+#include "sweep/trial_list.h"
+#include "sweep/night_sweep.h"
 #include "trial/interrupts.h"
 #include "trial/run_and_append.h"
 

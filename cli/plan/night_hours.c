@@ -1,4 +1,4 @@
-#include "plan/night_hours.h"
+#include "plan/planning.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
-/* notify.c: see notify.h. The command is run as a planner is, so that its time has an end and no descendant of it is left. */
-#include "plan/notify.h"
+/* notify.c: see planning.h. The command is run as a planner is, so that its time has an end and no descendant of it is left. */
+#include "plan/planning.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -12,7 +12,6 @@
 #include <lineage/text.h>
 
 #include "cli.h"
-#include "plan/planner_call.h"
 
 static void add_number(json_t *facts, const char *name, struct lineage_number value)
 {

@@ -1,4 +1,4 @@
-#include "plan/planner_answer.h"
+#include "plan/planning.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /*
- * planner_call.c: see planner_call.h.
+ * planner_call.c: see planning.h.
  *
  * A planner may be an agent that thinks for minutes, uses the network and starts processes of its own. This process
  * enforces the time limit, so the night gets an answer or a reason whatever the planner does.
  */
-#include "plan/planner_call.h"
+#include "plan/planning.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "plan/planner_cost.h"
+#include "plan/planning.h"
 
 #include <stdio.h>
 #include <string.h>

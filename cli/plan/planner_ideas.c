@@ -1,4 +1,4 @@
-#include "plan/planner_ideas.h"
+#include "plan/planning.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "plan/planner_request.h"
+#include "plan/planning.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -12,9 +12,7 @@
 #include <lineage/store.h>
 
 #include "cli.h"
-#include "output/measured_out.h"
-#include "plan/draw_parent.h"
-#include "plan/planner_cost.h"
+#include "output/ideas_out.h"
 #include "sweep/trial_files.h"
 
 /* ---- the facts of the block about ideas, as JSON for a planner ---- */

@@ -8,9 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/approval.h"
-#include "sweep/command_program.h"
-#include "sweep/sweep_file.h"
+#include "sweep/night_sweep.h"
 
 size_t planning_left(const struct planning *planning)
 {

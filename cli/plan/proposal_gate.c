@@ -1,4 +1,4 @@
-#include "plan/proposal_gate.h"
+#include "plan/planning.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -9,10 +9,10 @@
 #include <lineage/render.h>
 #include <lineage/text.h>
 
-#include "output/check_tried.h"
+#include "output/ideas_out.h"
 #include "propose/propose_space.h"
-#include "sweep/forecast.h"
-#include "sweep/sweep_file.h"
+#include "sweep/trial_list.h"
+#include "sweep/night_sweep.h"
 #include "sweep/trial_files.h"
 
 /* A proposal counts as tried if it differs from a trial by less than this share of each range. */

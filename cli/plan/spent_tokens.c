@@ -1,4 +1,4 @@
-#include "plan/spent_tokens.h"
+#include "plan/planning.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -10,8 +10,6 @@
 
 #include <jansson.h>
 #include <lineage/time.h>
-
-#include "plan/telemetry_line.h"
 
 #define FILE_NAME "planner-tokens.jsonl"
 

@@ -1,4 +1,4 @@
-#include "plan/telemetry_line.h"
+#include "plan/planning.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "propose/observed.h"
+#include "propose/propose_problem.h"
 
 #include <stdlib.h>
 #include <string.h>

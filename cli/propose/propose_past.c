@@ -8,7 +8,7 @@
 
 #include <lineage/text.h>
 
-#include "output/settings_out.h"
+#include "output/ideas_out.h"
 #include "propose/propose_math.h"
 #include "propose/propose_space.h"
 #include "support/leases.h"

@@ -77,3 +77,44 @@ struct propose_problem {
 
 /* The numbers also separate the random streams of the methods. */
 enum propose_method { PROPOSE_SOBOL, PROPOSE_TPE, PROPOSE_RANDOM, PROPOSE_GRID, PROPOSE_AUTO, PROPOSE_GP, PROPOSE_N_METHODS };
+
+/* ---- sobol.c: Sobol's sequence in up to PROPOSE_RANGES_MAX dimensions ---- */
+
+/* Coordinate `dimension` (from 0) of point `index` in Gray code order, as a fraction of 2^32. */
+uint32_t sobol_point(uint32_t index, size_t dimension);
+
+/*
+ * Owen's nested scrambling (1995): whether a digit is flipped is decided by a draw that depends on the seed, the
+ * dimension and all previous digits. The points are equally evenly spread for every seed.
+ */
+uint32_t sobol_scramble(uint32_t point, size_t dimension, uint64_t seed);
+
+/* ---- tpe.c: the tree-structured Parzen estimator ---- */
+
+enum { TPE_STARTUP = 10, TPE_CANDIDATES = 48, TPE_GOOD_MAX = 25 };
+
+/* Whether there are enough trials to learn from: TPE_STARTUP have ended, and at least one was measured. */
+bool tpe_is_ready(const struct propose_problem *problem);
+
+/*
+ * Writes candidates [TPE_CANDIDATES][n_ranges], sorted by the ratio of the density of good trials to the density of bad
+ * trials, the highest ratio first. Returns false when out of memory.
+ */
+bool tpe_candidates(double (*candidates)[PROPOSE_RANGES_MAX], const struct propose_problem *problem);
+
+/* ---- observed.c: what was measured at each setting ---- */
+
+/* Trials with equal settings in the same context, such as seeds of one
+ * setting, are one observation with the mean of their scores. */
+
+struct observed {
+    const struct propose_trial *trial; /* the first trial of the setting, borrowed from the past */
+    double loss;                       /* lower is better; the mean, weighted by seeds */
+    double seeds;                      /* the number of seeds in the mean */
+};
+
+/*
+ * Writes the observations [*n] to list, which has room for n_past, ordered by context, within it by loss, and among equal
+ * losses the earlier trial first.
+ */
+void observed_list(struct observed *list, size_t *n, const struct propose_problem *problem);

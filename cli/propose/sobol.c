@@ -4,9 +4,8 @@
  * new-joe-kuo-6.21201, dimensions 2 to 32 (https://web.maths.unsw.edu.au/~fkuo/sobol/). Dimension 1 is van der
  * Corput's sequence.
  */
-#include "propose/sobol.h"
-
 #include "propose/propose_problem.h"
+
 #include "propose/propose_math.h"
 
 enum { DEGREE_MAX = 7 };

@@ -1,5 +1,5 @@
 /*
- * tpe.c: see tpe.h. Bergstra, Bardenet, Bengio, Kegl 2011, with joint densities of all ranges (Falkner, Klein, Hutter 2018,
+ * tpe.c: see propose_problem.h. Bergstra, Bardenet, Bengio, Kegl 2011, with joint densities of all ranges (Falkner, Klein, Hutter 2018,
  * "BOHB"): a density is a sum of kernels, one for each trial and one for the whole space, and a kernel is a product over the
  * ranges. So a proposal combines values that were good together, not each value that was good somewhere.
  *
@@ -11,13 +11,12 @@
  * otherwise every worker that asks meanwhile would be proposed nearly the same setting. Neither is counted in n, so failures
  * cannot enlarge the set of good trials. Trials of another context are compared with each other only, and weigh less.
  */
-#include "propose/tpe.h"
+#include "propose/propose_problem.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "propose/observed.h"
 #include "propose/propose_math.h"
 #include "propose/propose_space.h"
 

@@ -17,7 +17,6 @@
 #include "trial/progress.h"
 #include "recipe/recipe_source.h"
 #include "recipe/recipe_request.h"
-#include "recipe/recipe_events.h"
 
 /* Exit status 3 for errors of memory and disk, 2 for errors of files and settings. */
 int policy_fail(const struct trainer_error *err)

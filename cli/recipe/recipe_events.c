@@ -2,7 +2,7 @@
  * The names in events become names in telemetry and in rows, and stay there for years. They equal the names of the
  * struct members, so that a number has the same name everywhere from the trainer's header to a query.
  */
-#include "recipe/recipe_events.h"
+#include "recipe/recipe_request.h"
 
 #include <math.h>
 #include <stddef.h>

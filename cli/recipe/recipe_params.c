@@ -1,4 +1,4 @@
-#include "recipe/recipe_params.h"
+#include "recipe/recipe_request.h"
 
 #include <string.h>
 

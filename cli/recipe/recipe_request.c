@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "judge/judge.h"
-#include "recipe/recipe_store.h"
 #include "recipe/recipe_teacher.h"
 #include "support/program.h"
 

@@ -4,12 +4,34 @@
  */
 #pragma once
 
-#include <trainer/recipe.h>
+#include <jansson.h>
 
-#include "recipe/recipe_params.h"
+#include <lineage/store.h>
+#include <trainer/recipe.h>
+#include <trainer/train.h>
+
+#include "cli.h"
 #include "support/blas_env.h"
 #include "trial/checkpoint_origin.h"
 #include "trial/run_and_append.h"
+
+/* ---- recipe_params.c: the settings of a recipe as parameters of a trial, by the names that queries use ---- */
+
+enum { RECIPE_PARAMS_MAX = 160, RECIPE_PARAM_NAME_MAX = LINEAGE_NAME_MAX };
+
+struct recipe_params {
+    struct lineage_param at[RECIPE_PARAMS_MAX]; /* names point into names, texts into the recipe */
+    char names[RECIPE_PARAMS_MAX][RECIPE_PARAM_NAME_MAX];
+    size_t n, dropped; /* dropped: how many settings did not fit */
+};
+
+/*
+ * Fills in the settings that every row has (seed, algorithm, lr, ..), those that the algorithm uses (alpha, beta,
+ * gamma, ..), and all others that are not at their defaults. threads is left out, since it changes no result, and so
+ * is start.* for a trial with a parent. A setting that nothing reads is left out. Settings of the second environment are
+ * named "env1.alpha".
+ */
+void recipe_params_fill(struct recipe_params *params, const struct trainer_recipe *recipe, bool has_parent);
 
 #define RECIPE_POLICY ORIGIN_CHECKPOINT
 #define RECIPE_FILE "recipe.json"
@@ -36,3 +58,34 @@ struct recipe_request {
  */
 bool recipe_request_init(struct recipe_request *trial, struct trial_request *request, const struct trainer_recipe *recipe);
 void recipe_request_release(struct recipe_request *trial);
+
+/* ---- recipe_store.c ---- */
+
+/* Creates and checks stores of trials whose score is EM, the share of questions that are answered
+ * correctly. */
+
+/* Makes a directory (NULL: the current one) a store in which higher is better, unless it is a store already. Returns
+ * CLI_GO_ON or an exit status. */
+int recipe_store_make(const char *dir);
+
+#define RECIPE_SCORE "em"
+
+/* Refuses a store in which lower is better, or whose score has another name. Returns CLI_GO_ON or an exit status. */
+int recipe_store_check(struct lineage_store *store);
+
+/* ---- recipe_events.c ---- */
+
+/* Converts the trainer's events to event lines (metrics/event_lines.h), in the child process that
+ * trains. */
+
+/* Sums over events, from which some lines report means. Zero it before the first event. */
+struct recipe_events {
+    double clip_scale_mean, clip_scale_std;           /* sums over iterations in which the loss read clip scales */
+    double clip_scale_turn_mean, clip_scale_turn_std; /* the same, over turns */
+    double generation_s, gain_s, update_s;            /* sums over all iterations */
+    int32_t n_iterations, n_scaled;
+};
+
+/* Both functions return a new reference, or NULL when out of memory. */
+json_t *recipe_events_event(struct recipe_events *wire, const struct trainer_event *event);
+json_t *recipe_events_failure(const struct trainer_error *error);

@@ -2,7 +2,7 @@
  * `train` and `night` create their store, so that a user's first command does not fail for lack of one. A store in
  * which lower is better would keep the worst policies, so the direction is checked every time.
  */
-#include "recipe/recipe_store.h"
+#include "recipe/recipe_request.h"
 
 #include <string.h>
 

@@ -9,7 +9,6 @@
 #include <trainer/sweep.h>
 
 #include "recipe/recipe_request.h"
-#include "recipe/recipe_store.h"
 
 _Static_assert(NIGHT_PATH_MAX == TRAINER_PATH_MAX && NIGHT_NAME_MAX == TRAINER_NAME_MAX &&
                    NIGHT_TRIAL_NAME_MAX == TRAINER_TRIAL_NAME_MAX && NIGHT_TRIALS_MAX == TRAINER_SWEEP_TRIALS_MAX &&

@@ -1,5 +1,5 @@
-/* held_out_section.c: see held_out_section.h. */
-#include "report/held_out_section.h"
+/* held_out_section.c: see picture.h. */
+#include "report/picture.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "report/html_escape.h"
 #include "report/picture.h"
-#include "output/held_out_file.h"
+#include "output/show.h"
 
 enum { HEIGHT = 260, LEFT = 70, RIGHT = 20, TOP = 20, BOTTOM = 30, TICKS = 5, NAME_BYTES = 64 };
 

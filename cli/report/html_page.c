@@ -3,7 +3,7 @@
  * happened, where the store is now, what to try next, then every trial. The pictures do not depend on the HTML around
  * them.
  */
-#include "report/judged_attempts.h"
+#include "report/report_model.h"
 #include "report/html_page.h"
 
 #include <inttypes.h>
@@ -12,12 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/held_out_section.h"
 #include "report/html_escape.h"
-#include "report/hypotheses.h"
-#include "report/page_data.h"
 #include "report/picture.h"
-#include "report/trial_card.h"
 #include "report_assets.h"
 
 /* ---- head and foot ---- */

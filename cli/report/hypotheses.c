@@ -1,9 +1,9 @@
 /*
- * hypotheses.c: prints the trials that predicted a change, with the verdict on each; see hypotheses.h. Supported and
+ * hypotheses.c: prints the trials that predicted a change, with the verdict on each; see picture.h. Supported and
  * refuted predictions come first, because they are what the store has learned; inconclusive ones follow as far as there
  * is room.
  */
-#include "report/hypotheses.h"
+#include "report/picture.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * incomplete or lacks a member is passed over, as the cache does. Only the end of a long file is read: a page shows a few
  * answers, and a file of many nights would take longer to parse than everything else in the page.
  */
-#include "report/judged_attempts.h"
+#include "report/picture.h"
 
 #include <fcntl.h>
 #include <stdbool.h>

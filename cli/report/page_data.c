@@ -1,9 +1,9 @@
 /*
- * page_data.c: prints a store as JSON for the script of a page; see page_data.h. Values are lists by column instead of
+ * page_data.c: prints a store as JSON for the script of a page; see picture.h. Values are lists by column instead of
  * objects by trial, because a browser parses a few long lists of numbers in a fraction of the time, and the names of the
  * members are written once.
  */
-#include "report/page_data.h"
+#include "report/picture.h"
 
 #include <inttypes.h>
 #include <math.h>

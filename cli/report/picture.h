@@ -147,3 +147,45 @@ void picture_stores(FILE *out, const struct model *models, size_t n);
 
 /* Prints a paragraph, or in a separate file a picture, with the message. */
 void picture_nothing(const struct picture *p, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* ---- trial_card.c ---- */
+
+/* Prints one trial in full: what it changed, hypothesis, parameters beside the parent's, notes, step
+ * curves, information gain by turn, and the diff of its snapshot. */
+
+/* with_diff: compare the snapshots too, which reads both. */
+void trial_card(const struct picture *p, size_t i, bool with_diff);
+
+/* Chooses the trials that a page shows in full: all of a small store, else the chain, the last night, the best and the
+ * newest. Sets chosen[model.n]. */
+void cards_choose(const struct model *model, bool *chosen, size_t *n);
+
+/* ---- held_out_section.c: the held-out scores of a store, and their gap to the score, in a report for people ---- */
+
+/* Prints the section. Only `lineage report --held-out` may ask for it. */
+void held_out_section(const struct picture *p);
+
+/* ---- hypotheses.c: the list of predictions and what became of them, a section of a page ---- */
+
+/* Prints the section's sentence and table. Trials that predicted nothing are not listed. */
+void hypotheses_print(const struct picture *p);
+
+/* ---- page_data.c: the data of a store for the script of a page, as JSON in a script element ---- */
+
+/* Prints the element. Lists have one entry for each trial, in file order; numbers that are not finite are null. */
+void page_data_print(const struct picture *p);
+
+/* ---- judged_attempts.c: what a judge wrote about the steps of attempts, from the store's cache of answers ---- */
+
+/*
+ * Prints the newest answers of the text [length], a line of JSON each, as such a section without its end; returns their
+ * number, and prints nothing if it is 0.
+ */
+size_t judged_attempts_text(FILE *out, const char *text, size_t length, size_t store);
+
+/*
+ * Prints a section with the newest answers in the file judge-cache.jsonl of the directory: each attempt with its steps, their
+ * flags and the analysis beside them. Prints nothing if there is no such file, or no answer in it has an analysis. store is
+ * the number of the store in the page.
+ */
+void judged_attempts_print(FILE *out, const char *dir, size_t store);

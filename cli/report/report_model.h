@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include <stdio.h>
+
 #include <lineage/compare.h>
 #include <lineage/knobs.h>
 #include <lineage/report.h>

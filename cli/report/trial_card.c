@@ -1,7 +1,7 @@
 /*
- * trial_card.c: prints one trial in full as an article; see trial_card.h. What the trial changed comes first.
+ * trial_card.c: prints one trial in full as an article. What the trial changed comes first.
  */
-#include "report/trial_card.h"
+#include "report/picture.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include <lineage/text.h>
 
 #include "cli.h"
-#include "output/tree_diff.h"
+#include "output/show.h"
 #include "report/html_escape.h"
 
 enum {

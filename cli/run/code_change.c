@@ -1,4 +1,4 @@
-#include "run/code_change.h"
+#include "run/code_ref.h"
 
 #include <limits.h>
 #include <stdio.h>

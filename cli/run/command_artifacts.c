@@ -1,4 +1,4 @@
-#include "run/command_artifacts.h"
+#include "run/command_trial.h"
 
 #include <fts.h>
 #include <glob.h>

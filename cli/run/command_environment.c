@@ -1,4 +1,4 @@
-#include "run/command_environment.h"
+#include "run/command_trial.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-#include "run/command_from_provenance.h"
+#include "run/command_trial.h"
 
 #include <math.h>
 #include <stdlib.h>

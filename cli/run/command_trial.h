@@ -24,6 +24,10 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
+#include <lineage/store.h>
+
 #include "cli.h"
 #include "trial/trial_request.h"
 
@@ -125,3 +129,94 @@ bool command_trial_inherit(struct command_trial *trial, struct lineage_store *st
 
 /* Frees what the trial owns; a zeroed trial is allowed. */
 void command_trial_release(struct command_trial *trial);
+
+/* ---- placeholders.c: replaces {NAME} in the arguments of a command by values ---- */
+
+/* What can be put in place of {NAME}: the parameters by their names, `seed` and `workdir`. */
+struct command_values {
+    const struct lineage_param *params;
+    size_t n_params;
+    uint64_t seed;
+    const char *workdir;
+};
+
+/* Returns the text with its placeholders replaced (free); other braces are left unchanged. NULL: out of memory. */
+char *placeholders_replace(const char *text, const struct command_values *values);
+
+/*
+ * Writes a parameter's value in the form used for arguments and environment variables: whole numbers without a point.
+ * Returns out.
+ */
+#define COMMAND_VALUE_MAX 192
+const char *command_value(char out[COMMAND_VALUE_MAX], const struct lineage_param *param);
+
+/* ---- command_from_provenance.c: reads the settings of a command's trial from its run.json, to run the trial again ---- */
+
+/*
+ * Reads run.json, from which the trial borrows. dir, an absolute path, is the directory in which the trial's commands
+ * will work; relative file names are relative to dir. A variable whose value was not recorded is taken from the
+ * environment of this process, if set. Returns false after printing the error; call command_trial_release in either
+ * case.
+ */
+bool command_from_provenance(struct command_trial *trial, const json_t *run, const char *dir);
+
+/* ---- command_artifacts.c: the files that a command has to leave (--artifact) ---- */
+
+/*
+ * Looks for the artifacts of a trial that has finished. If an artifact is missing, the trial failed. If an artifact is
+ * too large, outcome->end is TRIAL_ARTIFACT_OVERRUN.
+ */
+void command_artifacts_judge(struct trial_outcome *outcome, const struct command_trial *trial,
+                             const struct command_values *values);
+
+/* ---- command_environment.c: makes the arguments and the environment of a command for one run ---- */
+
+struct command_environment {
+    const char **argv, **environment; /* ended by NULL */
+    char **owned;                     /* [n_owned] all texts of the two lists */
+    size_t n_owned;
+};
+
+/*
+ * Replaces the placeholders in words, and makes the environment variables listed in command_trial.h, followed by `more`
+ * (NULL: none). params is the path of the JSON file with the parameters, parent the parent's snapshot or NULL. Returns
+ * false when out of memory; call command_environment_release in either case.
+ */
+bool command_environment_make(struct command_environment *made, const char *const *words, const char *const *more,
+                              const struct command_values *values, const char *params, const char *parent);
+void command_environment_release(struct command_environment *made);
+
+/* ---- run_command.c: runs a command's trial and appends its row ---- */
+
+/*
+ * Runs the trial and appends its row; the caller releases *row. Returns CLI_GO_ON, or an exit status after printing why
+ * there is no row. A command that cannot be started gets no row, because the caller has to correct the command.
+ *
+ * With trial->dry the store may be NULL: nothing is appended, and the exit status of the dry run is returned.
+ *
+ * A process can run only one trial at a time. To run several, fork first and open the store in each child.
+ */
+int command_trial_run(struct lineage_store *store, const struct command_trial *trial, struct trial_outcome *outcome,
+                      struct lineage_trial *row);
+
+/* ---- provenance.c: records what a command was run from, in provenance/ID/ of each trial (schema/provenance.schema.json) ---- */
+
+/* run.json         command, directory, commit, chosen environment, host, processors, GPUs, versions
+ *     staged.diff      changes in the enclosing repository: the index against HEAD
+ *     unstaged.diff    the files against the index
+ *     parent.diff      the code of the parent, or of the best trial at the time, against this trial's
+ *     untracked/       files that git neither tracks nor ignores, if they are few and small */
+
+#define PROVENANCE_POOL ".files" /* in provenance/ of the store: untracked files, by their contents (git/work_tree_diff.c) */
+
+/*
+ * Makes the directory RUNNING_PROVENANCE in the work directory and fills it. Files of stores are not recorded as
+ * untracked. The ref that keeps the code is named, but not made yet (code_ref.h). A directory outside of a repository, and a machine without
+ * git, are not errors. *git is what was recorded of the repository (release it with json_decref), or NULL. sandbox is that of
+ * the commands; its layers are recorded if the trial asked for one. conditions: see conditions_now. Returns false after printing the error.
+ */
+bool provenance_write(json_t **git, const char *workdir, struct lineage_store *store, const struct command_trial *trial,
+                      const struct sandbox *sandbox, json_t *conditions);
+
+/* Whether the name [length] of a variable suggests that its value is secret. */
+bool provenance_is_secret(const char *name, size_t length);

@@ -9,7 +9,6 @@
 #pragma once
 
 #include "run/command_trial.h"
-#include "run/placeholders.h"
 
 struct metric_files {
     const struct trial_plan *plan;

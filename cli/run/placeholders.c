@@ -1,4 +1,4 @@
-#include "run/placeholders.h"
+#include "run/command_trial.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "run/provenance.h"
+#include "run/command_trial.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -12,7 +12,6 @@
 
 #include "cli.h"
 #include "git/work_tree_diff.h"
-#include "run/code_change.h"
 #include "run/code_ref.h"
 #include "run/command_settings.h"
 #include "run/trial_conditions.h"

@@ -3,8 +3,8 @@
  * with its own limits, and the outcome distinguishes the stages: a failed preflight is not labelled as a crash, nor an
  * evaluation that takes too long as an overrun of the training.
  */
-#include "output/held_out_file.h"
-#include "run/run_command.h"
+#include "output/show.h"
+#include "run/command_trial.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -22,10 +22,7 @@
 #include <lineage/evidence.h>
 
 #include "run/abandoned_trial.h"
-#include "run/code_change.h"
 #include "run/code_ref.h"
-#include "run/command_artifacts.h"
-#include "run/command_environment.h"
 #include "run/command_sandbox.h"
 #include "run/dry_metrics.h"
 #include "run/trial_conditions.h"
@@ -35,7 +32,6 @@
 #include "git/trial_ref.h"
 #include "run/files_beside_row.h"
 #include "run/protected_files.h"
-#include "run/provenance.h"
 #include "run/run_log.h"
 #include "run/sealed_copy.h"
 #include "metrics/metric_rules.h"

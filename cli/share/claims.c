@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sweep/trial_rows.h"
+#include "sweep/trial_list.h"
 
 int claims_status(enum lineage_status status, const struct lineage_error *err)
 {

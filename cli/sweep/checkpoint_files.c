@@ -1,4 +1,4 @@
-#include "sweep/checkpoint_files.h"
+#include "sweep/trial_list.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "sweep/command_program.h"
+#include "sweep/night_sweep.h"
 
 #include <inttypes.h>
 #include <limits.h>

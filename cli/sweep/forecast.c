@@ -1,8 +1,6 @@
-#include "sweep/forecast.h"
+#include "sweep/trial_list.h"
 
 #include <math.h>
-
-#include "sweep/shared_warm_start.h"
 
 /* Nothing is known about a command, so all commands count as equal work. */
 static double work(const struct night_trial *trial, bool warms_up)

@@ -19,6 +19,7 @@
  */
 #pragma once
 
+#include <lineage/code.h>
 #include <lineage/queue.h>
 
 #include "cli.h"
@@ -49,11 +50,11 @@ struct night_trial {
     const char *checkpoint;              /* what the recipe names to start from; NULL or "": nothing */
     uint64_t recipe_seed;
     uint64_t warm_start;   /* digest of the recipe's warm start, equal for trials that can share one; 0: it has none */
-    double work, warm_work; /* of the trial and of its warm start, in units whose ratios count (forecast.h) */
+    double work, warm_work; /* of the trial and of its warm start, in units whose ratios count (trial_list.h) */
     json_t *command;                     /* the settings of a command; NULL: the trial is a recipe */
 
     char *proposer; /* NULL: the trial is in the sweep's list */
-    char *replicates;    /* exp_id of the trial that this one runs again (replicate_trial.h); NULL: none */
+    char *replicates;    /* exp_id of the trial that this one runs again (trial_list.h); NULL: none */
     char *own_parent;    /* memory of its parent_name */
     uint64_t fresh_seed; /* with replicates: its seed */
     json_t *cost;   /* what its planner reported as the cost of the proposal; NULL: nothing */
@@ -83,8 +84,8 @@ struct night_sweep {
     struct night_trial *list; /* [n] */
     size_t n;
     uint64_t digest; /* of the whole sweep: its JSON, its recipe, and the bytes of its files */
-    uint64_t files_digest; /* for commands: of the bytes of the files (command_program.h) */
-    uint64_t protected_digest; /* for commands: of the protected files at the start of the night (protected_names.h) */
+    uint64_t files_digest; /* for commands: of the bytes of the files (command_program.c) */
+    uint64_t protected_digest; /* for commands: of the protected files at the start of the night (protected_names.c) */
     size_t baseline_seeds; /* for commands: seeds of the first trial of a store; 0: as many as the others */
     const char **require; /* for recipes: requirements, ended by NULL; NULL: none. For commands they are settings of a trial */
     const char *prune; /* for recipes: trial/prune_rule.h; NULL: none */
@@ -99,3 +100,106 @@ void night_trial_release(struct night_trial *trial);
 
 /* Gives a trial that repeats another one a key of its own. Called again, it gives the next such key. */
 void night_trial_rekey(struct night_trial *trial);
+
+/* ---- command_program.c ---- */
+
+/* What a trial of a sweep runs, without its parameters: a digest of the command and the other settings
+ * that decide the result, and of the bytes of the sweep's files.
+ *
+ * The row of each such trial names it in a piece of its notes, `program KEY`. A failure says nothing about a setting once
+ * the command, a flag or a file was changed, and a score of another program cannot be compared. */
+
+enum { COMMAND_PROGRAM_MAX = 17 }; /* 16 hexadecimal digits and NUL */
+
+/* The digest of the bytes of all files that the sweep names; a missing file counts as empty. */
+uint64_t command_files_digest(const struct night_sweep *sweep);
+
+/* Writes the key for the settings of a trial (NULL: for the sweep's own), and returns out. */
+const char *command_program(char out[COMMAND_PROGRAM_MAX], const struct night_sweep *sweep, const json_t *spec);
+
+/* ---- protected_names.c: the files that a sweep of commands protects (`protect`) ---- */
+
+/* A name means a file where the commands work, a file that the sweep puts into each work directory (`files`), or both. */
+
+/*
+ * Adds to each `protect` of the sweep the names that its files have in a work directory: the name without "./" and the
+ * like, and each of the sweep's `files` that is the same file under another name. Returns false if memory runs out.
+ */
+bool protected_names_add(struct night_sweep *sweep);
+
+/* Whether the list protects the file of this name in a work directory. The list may be NULL. */
+bool protected_names_has(const json_t *protect, const char *name);
+
+/*
+ * Reads the protected files of all trials, and remembers their digest. Returns CLI_GO_ON, or an exit status after printing
+ * which of them is missing or not a regular file.
+ */
+int protected_names_check(struct night_sweep *sweep);
+
+/* Returns false, with the reason in why, if the protected files are not those that protected_names_check has read. */
+bool protected_names_same(const struct night_sweep *sweep, char why[NIGHT_WHY_MAX]);
+
+/* ---- sweep_file.c: reads a sweep file, and turns proposals into trials ---- */
+
+/*
+ * Reads the file; sweep->trainer is set before. Returns CLI_GO_ON; CLI_NO if the file lists recipes and there is no trainer; or an exit status. Call night_sweep_release in any case.
+ */
+int night_sweep_read(struct night_sweep *sweep, const char *file);
+
+/*
+ * Makes the trial of a proposal, {"params": {NAME: VALUE}, "parent", "hypothesis", "expected_delta"}, in which every
+ * key except params is optional. Returns false, with the reason in why, if the sweep does not allow this trial. The
+ * caller calls night_trial_release.
+ */
+bool night_sweep_make(struct night_trial *trial, const struct night_sweep *sweep, const json_t *proposal,
+                      char why[NIGHT_WHY_MAX]);
+
+/* Writes the value that a trial has in each range if its proposal does not set it; fallback [space.n]. */
+void night_sweep_defaults(struct lineage_number *fallback, const struct night_sweep *sweep);
+
+/* ---- sweep_of_commands.c ---- */
+
+/* Sweeps whose trials are runs of a command (schema/sweep.schema.json, `command`): both listed
+ * trials and proposed trials.
+ *
+ * A trial is one JSON object with all its settings: those of the file, overridden by the trial's own, and its parameters.
+ * Its key is a digest of that object without the settings that do not change the result (name, hypothesis, expectation,
+ * time limits), so a trial is recognized even if other parts of the file change. */
+
+/* Settings that are true or false become the texts "true" and "false", as rows and imports have them. */
+void night_spell_booleans(json_t *root);
+
+/* Checks sweep->root and fills sweep->list. Returns CLI_GO_ON or an exit status. */
+int night_command_read(struct night_sweep *sweep);
+
+/* night_sweep_make for a sweep of commands. */
+bool night_command_make(struct night_trial *trial, const struct night_sweep *sweep, const json_t *proposal,
+                        char why[NIGHT_WHY_MAX]);
+
+/* ---- sweep_words.c ---- */
+
+/* Compares the placeholders in the words of a sweep's commands with its parameters, before a night starts. */
+
+/*
+ * Refuses a placeholder such as `{lrr}` that is nearly the name of a parameter which no word uses. Prints a notice for each
+ * range that no word uses, unless the command can read it otherwise: from LINEAGE_PARAMS or LINEAGE_PARAM_NAME, which a
+ * word or a file that a word names mentions. Returns CLI_GO_ON or an exit status. Does nothing for a sweep of recipes.
+ */
+int sweep_words_check(const struct night_sweep *sweep);
+
+/* ---- trial_parent.c: finds the files from which a trial of a sweep of commands starts: those of its parent ---- */
+
+struct trial_parent {
+    char *snapshot; /* the parent's snapshot; NULL: it was not kept, or there is no parent */
+    struct lineage_code code; /* the parent's stored code, if has_code */
+    bool has_code;
+};
+
+/*
+ * Finds snapshot and code of the trial exp_id; NULL: there is no parent, and nothing is found. Returns CLI_GO_ON; CLI_NO,
+ * with the reason in why, if the sweep names files and those of the parent are gone; or an exit status. Call
+ * trial_parent_release in any case.
+ */
+int trial_parent_find(struct trial_parent *parent, const struct night_sweep *sweep, struct lineage_store *store,
+                      const char *exp_id, char why[NIGHT_WHY_MAX]);
+void trial_parent_release(struct trial_parent *parent);

@@ -2,7 +2,7 @@
  * A trial that overwrites its evaluator is disqualified, and so the next trial would begin with the evaluator that it left.
  * Therefore the night compares the files with those of its start before each trial.
  */
-#include "sweep/protected_names.h"
+#include "sweep/night_sweep.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,4 +1,4 @@
-#include "sweep/replicate_trial.h"
+#include "sweep/trial_list.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 
 #include <lineage/query.h>
 
-#include "sweep/sweep_file.h"
+#include "sweep/night_sweep.h"
 
 /* ---- the default ---- */
 

@@ -1,4 +1,4 @@
-#include "sweep/shared_warm_start.h"
+#include "sweep/trial_list.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * grid of one point. So the trainer checks a proposal exactly as it checks a file, with the same messages, and a
  * proposed trial gets the same key as a listed trial with these settings.
  */
-#include "sweep/sweep_file.h"
+#include "sweep/night_sweep.h"
 
 #include <errno.h>
 #include <math.h>
@@ -14,7 +14,6 @@
 
 #include "run/command_settings.h"
 #include "sweep/recipe_trials.h"
-#include "sweep/sweep_of_commands.h"
 
 /* Keys that only `night` reads. The trainer would reject them. */
 static const char *const own_keys[] = {"ranges", "propose", "require", "prune", "confirm", NULL};

@@ -1,4 +1,4 @@
-#include "sweep/sweep_of_commands.h"
+#include "sweep/night_sweep.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -10,9 +10,7 @@
 #include <lineage/notes.h>
 
 #include "run/command_settings.h"
-#include "run/placeholders.h"
-#include "sweep/command_program.h"
-#include "sweep/protected_names.h"
+#include "run/command_trial.h"
 #include "sweep/sweep_command.h"
 
 static bool __attribute__((format(printf, 2, 3))) refuse(char *why, const char *format, ...)

@@ -2,7 +2,7 @@
  * Braces without the name of a parameter stay in a command, because shells, JSON and Python use braces too. So a typo is
  * only certain if the parameter that was meant is used nowhere.
  */
-#include "sweep/sweep_words.h"
+#include "sweep/night_sweep.h"
 
 #include <ctype.h>
 #include <limits.h>

@@ -11,7 +11,7 @@
 #include <lineage/render.h>
 
 #include "git/apply_diff.h"
-#include "sweep/protected_names.h"
+#include "sweep/night_sweep.h"
 #include "trial/workdir.h"
 
 static bool refuse(char *why, const char *what, const char *name, const char *reason)

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "sweep/trial_parent.h"
+#include "sweep/night_sweep.h"
 
 struct trial_files {
     const struct night_sweep *sweep;

@@ -3,7 +3,7 @@
  * from one that was discarded. A parent without either is refused: the trial would run the sweep's own files, while its
  * row names that parent.
  */
-#include "sweep/trial_parent.h"
+#include "sweep/night_sweep.h"
 
 #include <lineage/render.h>
 #include <lineage/snapshot.h>

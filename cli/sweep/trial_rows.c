@@ -1,4 +1,4 @@
-#include "sweep/trial_rows.h"
+#include "sweep/trial_list.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,7 @@
 #include <lineage/voids.h>
 
 #include "propose/propose_past.h"
-#include "sweep/command_program.h"
-#include "sweep/forecast.h"
+#include "sweep/night_sweep.h"
 
 /* A planner's proposal to run a trial again counts as a proposal. */
 static bool is_run_again(const struct lineage_trial *row)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "code/code_list.h"
+#include "code/code_objects.h"
 #include "fuzz.h"
 
 static void read_list(const char *text, size_t size)

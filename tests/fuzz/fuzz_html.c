@@ -11,7 +11,7 @@
 
 #include "fuzz.h"
 #include "report/html_escape.h"
-#include "report/judged_attempts.h"
+#include "report/picture.h"
 
 static char *printed(void (*print)(FILE *, const char *, size_t, size_t), const char *text, size_t length, size_t max, size_t *n)
 {

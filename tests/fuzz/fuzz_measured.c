@@ -8,7 +8,7 @@
 #include <lineage/measured.h>
 #include <lineage/text.h>
 
-#include "measured/line_changes.h"
+#include "measured/collecting.h"
 #include "measured/literals.h"
 #include "fuzz.h"
 

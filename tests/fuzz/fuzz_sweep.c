@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "plan/planner_answer.h"
+#include "plan/planning.h"
 #include "support/files.h"
 #include "recipe_night/night_recipes.h"
-#include "sweep/sweep_file.h"
+#include "sweep/night_sweep.h"
 
 static const char ranges[] = "{\"command\": [\"true\", \"{lr}\"], \"metric\": \"loss\", \"direction\": \"lower\","
                              " \"ranges\": {\"lr\": {\"low\": 0.001, \"high\": 1, \"log\": true},"

@@ -8,9 +8,8 @@
 
 #include <jansson.h>
 
-#include "run/command_environment.h"
+#include "run/command_trial.h"
 #include "run/command_options.h"
-#include "run/command_from_provenance.h"
 #include "run/trial_conditions.h"
 #include "support/files.h"
 

@@ -9,8 +9,7 @@
 #include "propose/propose.h"
 #include "propose/propose_math.h"
 #include "propose/propose_space.h"
-#include "propose/sobol.h"
-#include "propose/tpe.h"
+#include "propose/propose_problem.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof *(a))
 

@@ -12,7 +12,7 @@
 #include "propose/cholesky.h"
 #include "propose/gaussian.h"
 #include "propose/gp.h"
-#include "propose/observed.h"
+#include "propose/propose_problem.h"
 #include "propose/propose.h"
 #include "propose/propose_math.h"
 #include "propose/propose_space.h"

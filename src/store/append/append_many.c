@@ -12,7 +12,7 @@
 
 #include "../format/row.h"
 #include "../mirror/mirror.h"
-#include "outbox_rows.h"
+#include "outbox_request.h"
 #include "outbox.h"
 
 struct batch {

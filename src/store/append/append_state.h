@@ -11,7 +11,7 @@
 #include "../log/log.h"
 #include "id_set.h"
 #include "outbox_file.h"
-#include "two_scores.h"
+#include "verdict.h"
 
 /* Maximum number of appended rows that the mirror has not read. It bounds the memory of a handle that only appends. */
 #define APPEND_LAG 65536

@@ -16,7 +16,6 @@
 #include "../format/id.h"
 #include "../mirror/seqs.h"
 #include "../questions/questions.h"
-#include "two_scores.h"
 #include "verdict.h"
 
 struct walk {

@@ -22,8 +22,7 @@
 #include "../format/row.h"
 #include "../mirror/mirror.h"
 #include "../log/log.h"
-#include "outbox_bind.h"
-#include "outbox_rows.h"
+#include "outbox_request.h"
 
 /* ---- files beside the row ------------------------------------------------------------------------------------------ */
 

@@ -1,5 +1,5 @@
-/* outbox_bind.c: see outbox_bind.h. The code is the HMAC-SHA-256 (RFC 2104) of the request as compact JSON with sorted keys. */
-#include "outbox_bind.h"
+/* outbox_bind.c: see outbox_request.h. The code is the HMAC-SHA-256 (RFC 2104) of the request as compact JSON with sorted keys. */
+#include "outbox_request.h"
 
 #include <stdio.h>
 #include <string.h>

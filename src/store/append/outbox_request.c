@@ -15,8 +15,6 @@
 #include "../log/log.h"
 #include "../mirror/mirror.h"
 #include "appending.h"
-#include "outbox_bind.h"
-#include "outbox_rows.h"
 
 /* After this many broken connections in a row the server counts as unreachable. */
 enum { TIMES_TRIED = 4 };

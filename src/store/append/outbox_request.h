@@ -1,12 +1,12 @@
 /* outbox_request.h: one append to a log on a server, as written to the outbox (outbox.h). */
 #pragma once
 
-#include <stdbool.h>
-
 #include <jansson.h>
+#include <stdbool.h>
 
 #include <lineage/store.h>
 
+#include "../format/row.h"
 #include "outbox_file.h"
 
 struct appending;
@@ -48,3 +48,41 @@ void outbox_move_files(int dir_fd, const char *from, const char *to);
 /* Call them under the claim: they rename waiting files from the request's name to the row's name, and back. */
 enum lineage_status outbox_request_place(struct appending *a, const char *exp_id, struct lineage_error *err);
 void outbox_request_unplace(struct appending *a);
+
+/* ---- outbox_bind.c: binds a request of the outbox to this user's machine and to the server ---- */
+
+/* A directory from somebody else may
+ * contain prepared requests, and a command that delivered them would append rows of that person under this user's rights. So a
+ * request has a code that only this user's key can make (user_key.h), and it covers the name of the server. */
+
+struct lineage_store;
+
+/* Adds the server's name and the code to the request. Call it after every change of the request. Without a key the request gets
+ * no code: it can be sent, but if it has to wait, only a user who says so has it delivered (lineage_sync_all). */
+void outbox_bind(json_t *about, const struct lineage_store *store);
+
+/* Whether the request was bound by this user, to the server of this store. */
+bool outbox_is_bound(json_t *about, const struct lineage_store *store);
+
+/* ---- outbox_rows.c ---- */
+
+/* The trials of a request as text: records in the form of results.tsv, with the 17 columns and the
+ * trials' extra columns. On delivery, only extra columns that the log has are written to it. */
+
+struct outbox_rows {
+    struct buf header; /* empty if the rows need only the 17 columns */
+    struct buf records;
+    struct row_layout layout;
+};
+
+/* Starts the text with a header of the columns that these trials need; then add one record after another. Zero `rows`
+ * before the call. */
+enum lineage_status outbox_rows_begin(struct outbox_rows *rows, const struct lineage_trial *trials, size_t n,
+                                      struct lineage_error *err);
+enum lineage_status outbox_rows_add(struct outbox_rows *rows, const struct lineage_trial *trial, struct lineage_error *err);
+void outbox_rows_release(struct outbox_rows *rows);
+
+/* Reads the trials of a request (its members `rows` and `header`) into the arena. Returns LINEAGE_ECORRUPT unless the
+ * member `auto` has one value for each trial. */
+enum lineage_status outbox_rows_read(const json_t *about, struct arena *arena, struct lineage_trial **trials, size_t *n,
+                                     struct lineage_error *err);

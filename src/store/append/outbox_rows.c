@@ -1,4 +1,4 @@
-#include "outbox_rows.h"
+#include "outbox_request.h"
 
 #include <string.h>
 

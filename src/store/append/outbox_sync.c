@@ -7,8 +7,7 @@
 #include "../files/fs.h"
 #include "../log/log.h"
 #include "appending.h"
-#include "outbox_bind.h"
-#include "outbox_rows.h"
+#include "outbox_request.h"
 #include "outbox.h"
 #include "receipts.h"
 

@@ -1,5 +1,5 @@
 /*
- * The file has one JSON object per line, bound to user, machine and server like a request of the outbox (outbox_bind.h). Each
+ * The file has one JSON object per line, bound to user, machine and server like a request of the outbox (outbox_request.h). Each
  * line is one write under a lock, behind a line end, so that a line which a kill cut off spoils no other. A digest covers all
  * records before it, so one question about the last receipt answers for all of them, and only the end of the file is read for it.
  */
@@ -26,8 +26,7 @@
 #include "../mirror/mirror.h"
 #include "append_state.h"
 #include "catch_up.h"
-#include "outbox_bind.h"
-#include "receipts_beside.h"
+#include "outbox_request.h"
 
 /* ---- the rows of a receipt (receipts.h), and sending them again ---- */
 

@@ -1,4 +1,4 @@
-#include "receipts_beside.h"
+#include "receipts.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "two_scores.h"
+#include "verdict.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,7 +7,6 @@
 #include <lineage/require.h>
 
 #include "../questions/questions.h"
-#include "verdict.h"
 
 static bool add(struct two_scores *scores, const char *exp_id, double score, double second)
 {

@@ -3,6 +3,8 @@
 
 #include <stdbool.h>
 
+#include "../internal.h"
+
 /* Computes score - best in decimal, with the digits that were written: 34.96 - 34.51 is 0.45, not
  * 0.45000000000000284. */
 double verdict_difference(double score, double best);
@@ -24,3 +26,27 @@ const char *verdict_reason(char out[VERDICT_REASON_MAX], double difference, doub
 
 /* Writes the reason for a trial that is better, but may be so by luck: "unconfirmed: +0.5, fresh runs decide". Returns out. */
 const char *verdict_unconfirmed(char out[VERDICT_REASON_MAX], double difference);
+
+/* ---- two_scores.c: decides whether a trial is kept for its second score (lineage/front.h) ---- */
+
+/* The kept trials that have both scores, as far as a handle knows them; empty if the store has one score. */
+struct two_scores {
+    struct two_scores_kept {
+        char *exp_id;
+        double score, second;
+    } *kept; /* [n] */
+    size_t n;
+};
+
+/* Reads them from the mirror, and forgets the others. */
+enum lineage_status two_scores_load(struct two_scores *scores, struct lineage_store *store, struct lineage_error *err);
+
+/* Notes a kept row; other rows, and rows without both scores, are left out. Returns false if out of memory. */
+bool two_scores_note(struct two_scores *scores, const struct lineage_config *config, const struct lineage_trial *trial);
+
+/* Whether the trial is better than each kept trial in one of the scores, by more than its threshold. If not, *dominated_by
+ * is the trial that it is not better than, or NULL if the store or the trial has no second score. */
+bool two_scores_keep(const char **dominated_by, const struct two_scores *scores, const struct lineage_config *config,
+                     const struct lineage_trial *trial, double threshold);
+
+void two_scores_forget(struct two_scores *scores);

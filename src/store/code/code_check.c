@@ -1,4 +1,4 @@
-#include "code_check.h"
+#include "code_offer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include "../files/fs.h"
 #include "../files/places.h"
 #include "../questions/questions.h"
-#include "code_list.h"
+#include "code_objects.h"
 
 /* Without this macro uthash calls exit when memory runs out, which a library must not do. */
 #define HASH_NONFATAL_OOM 1

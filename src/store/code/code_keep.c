@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "../files/fs.h"
-#include "code_list.h"
+#include "code_objects.h"
 
 enum { DEPTH_MAX = 32 };
 

@@ -1,4 +1,4 @@
-#include "code_list.h"
+#include "code_objects.h"
 
 #include <stdlib.h>
 #include <string.h>

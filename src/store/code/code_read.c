@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../files/fs.h"
-#include "code_list.h"
+#include "code_objects.h"
 
 struct owned {
     struct arena arena;

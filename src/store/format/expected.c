@@ -4,13 +4,11 @@
  * Agents write `≥0.01`, `-0.02 (two seeds)` or a sentence. Only a number at the very beginning counts: a number from
  * the middle of a sentence would distort the calibration of that specialist.
  */
-#include "expected.h"
+#include "number.h"
 
 #include <string.h>
 
 #include <lineage/text.h>
-
-#include "number.h"
 
 bool expected_number(double *value, const char *text)
 {

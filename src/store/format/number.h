@@ -1,6 +1,7 @@
 /* number.h: reading and writing numbers for rows and the notes grammar, beyond lineage/text.h. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <lineage/text.h>
@@ -18,3 +19,9 @@ static inline void buf_add_number(struct buf *buf, double value)
     if (buf_reserve(buf, LINEAGE_NUMBER_MAX))
         buf->length += number_write(buf->data + buf->length, value);
 }
+
+/* ---- expected.c: what a trial was expected to gain ---- */
+
+/* Reads the leading signed number of expected_delta: `-0.0015`, `+0.80 EM`, `≥ +0.5pp EM`. Returns false if the text
+ * begins with anything else. */
+bool expected_number(double *value, const char *text);

@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "line_changes.h"
-
 /* A file of results changes with every run. It is recognised by numbers that nobody writes by hand. */
 enum { WRITTEN_DIGITS = 7, CODE_MAX = 4096 };
 

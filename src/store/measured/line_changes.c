@@ -1,5 +1,5 @@
 /* line_changes.c: the greedy algorithm of Myers on hashes of lines, with a limit. */
-#include "line_changes.h"
+#include "collecting.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* measure_trial.c: compares a trial with its nearest ancestors whose code and command are known. */
-#include "measure_trial.h"
+#include "measured_cache.h"
 
 #include <fcntl.h>
 #include <jansson.h>

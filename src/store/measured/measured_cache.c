@@ -17,7 +17,6 @@
 #include "../files/places.h"
 #include "../mirror/connection.h"
 #include "../mirror/statement.h"
-#include "measure_trial.h"
 #include "collecting.h"
 
 /* Raise it when a reader finds something else in the same files. */

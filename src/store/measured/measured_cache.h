@@ -21,3 +21,10 @@ enum lineage_status measured_each(struct lineage_store *store, uint64_t first, u
 /* Visits the trials seqs[n], ascending, in the same way. It takes time in proportion to n. */
 enum lineage_status measured_some(struct lineage_store *store, const int64_t *seqs, size_t n, measured_visit *visit,
                                   void *context, struct lineage_error *err);
+
+/* ---- measure_trial.c: compares one trial with its ancestors ---- */
+
+/* Compares the trial with that position in the log of the last sync. *settled is false if files that its row or
+ * an ancestor's row names are not here now, so that the answer may be another one later. */
+enum lineage_status measure_trial_at(struct lineage_measured *measured, bool *settled, struct lineage_store *store, uint64_t seq,
+                                     struct lineage_error *err);

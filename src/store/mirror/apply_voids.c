@@ -7,7 +7,8 @@
  * and sums of doubles depend on their order. They are computed again for the trials' specialists and parameter values,
  * in the order of the log, so that they equal those of a mirror that is built at once.
  */
-#include "apply_voids.h"
+#include "ancestors.h"
+#include "mirror_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +17,6 @@
 #include <lineage/notes.h>
 #include <lineage/voids.h>
 
-#include "insert.h"
-#include "mirror_internal.h"
-#include "specialist_sums.h"
 #include "statement.h"
 
 /* Bits of `special` of the score and of delta_vs_best: not a number, and negative zero. */

@@ -21,11 +21,10 @@
 
 #include "../files/fs.h"
 #include "checked_pages.h"
-#include "meta.h"
+#include "mirror_internal.h"
 #include "mirror.h"
 #include "mirror_file.h"
 #include "mirror_place.h"
-#include "mirror_internal.h"
 #include "schema_sql.h"
 #include "statement.h"
 

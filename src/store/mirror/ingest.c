@@ -3,7 +3,7 @@
  * half a sync, and a kill in the middle leaves the mirror unchanged. The log is read up to the size that was looked up
  * at the start, so that a sync ends however fast others append.
  */
-#include "ingest.h"
+#include "mirror_internal.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -20,17 +20,10 @@
 #include "../files/telemetry.h"
 #include "../format/json_text.h"
 #include "ancestors.h"
-#include "apply_voids.h"
 #include "connection.h"
-#include "insert.h"
-#include "meta.h"
 #include "mirror.h"
-#include "mirror_internal.h"
-#include "param_batch.h"
-#include "record_digest.h"
 #include "schema_sql.h"
 #include "statement.h"
-#include "specialist_sums.h"
 
 /* ---- runs a function in a separate thread, in parallel with the caller ---- */
 

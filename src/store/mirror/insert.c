@@ -2,7 +2,7 @@
  * insert.c: inserts one trial or one finding into the tables. The side tables use REPLACE: a column or turn that occurs
  * twice in a row is a finding of `verify`, not a reason to refuse the file.
  */
-#include "insert.h"
+#include "mirror_internal.h"
 
 #include <assert.h>
 #include <math.h>
@@ -12,10 +12,9 @@
 #include <lineage/notes.h>
 #include <lineage/text.h>
 
-#include "../format/expected.h"
+#include "../format/number.h"
 #include "../format/id.h"
 #include "../format/setting_digest.h"
-#include "mirror_internal.h"
 #include "statement.h"
 
 /* The values are in the order of the table of columns in trial.c. */

@@ -9,13 +9,11 @@
  * in the middle that is followed by an append before the sync. `verify` finds it, because it compares everything
  * (described in FORMAT.md).
  */
-#include "log_changes.h"
+#include "mirror_internal.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "mirror_internal.h"
-#include "record_digest.h"
 #include "statement.h"
 
 /* Size of a read in bytes: it contains thousands of records, and a log of any size is compared in this much memory. */

@@ -5,12 +5,11 @@
  * a kill either both are there or neither is. Without it a sync would have to compare the whole log with the whole
  * mirror to know where to continue.
  */
-#include "meta.h"
+#include "mirror_internal.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "mirror_internal.h"
 #include "statement.h"
 
 /* Ids have at least three digits, so that those up to 999 sort as text. */

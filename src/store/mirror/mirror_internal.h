@@ -2,8 +2,12 @@
 #pragma once
 
 #include <sqlite3.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <xxhash.h>
 
 #include "mirror.h"
+#include "seqs.h"
 
 /* Size of the statement cache. Statements are cached by the address of their text, so this must be at least the number
  * of such texts in all modules that use SQL. */
@@ -82,3 +86,113 @@ struct mirror {
     struct arena notes_arena;      /* used by the SQL function param() */
     struct lineage_error fallback; /* why memory is used; status LINEAGE_OK if the disk is used */
 };
+
+/* ---- param_batch.c: collects parameters and inserts them in sorted order ---- */
+
+/*
+ * A batch holds rows of param_rows, and the sums of param_values over these rows. A flush writes both. param_batch_rows
+ * and then param_batch_sums do the same in two steps; nothing may be added between them.
+ */
+struct param_batch;
+
+struct param_batch *param_batch_new(void); /* NULL if memory runs out */
+void param_batch_free(struct param_batch *batch);
+enum lineage_status param_batch_add(struct param_batch *batch, struct mirror *mirror, const struct lineage_trial *trial,
+                                    struct lineage_error *err);
+
+/* Sorts the batch before a flush, possibly in another thread. Nothing may be added to the batch meanwhile. */
+void param_batch_sort(struct param_batch *batch);
+
+enum lineage_status param_batch_rows(struct param_batch *batch, struct mirror *mirror, struct lineage_error *err);
+enum lineage_status param_batch_sums(struct param_batch *batch, struct mirror *mirror, struct lineage_error *err);
+enum lineage_status param_batch_flush(struct param_batch *batch, struct mirror *mirror, struct lineage_error *err);
+
+/* ---- log_changes.c: checks whether the mirrored bytes of the log have changed since they were read ---- */
+
+/* *same is true if the header and the last record are unchanged. If the file looks edited in place, every record must
+ * be unchanged. */
+enum lineage_status mirror_check_ends(struct mirror *mirror, const struct log_state *log, bool *same, struct lineage_error *err);
+
+/* *line is the line of the first changed record, or 0 if no record has changed. The mirror must have read something
+ * before. */
+enum lineage_status mirror_first_change(struct mirror *mirror, uint64_t *line, struct lineage_error *err);
+
+/* ---- record_digest.c: the digest that the mirror keeps of each record of the log ---- */
+
+/* XXH3 of the bytes. The type is signed because SQLite's integers are; only the bits are compared. */
+static inline int64_t record_digest(const char *bytes, size_t length)
+{
+    return (int64_t)XXH3_64bits(bytes, length);
+}
+
+/* ---- meta.c: loads and saves the record in lineage.db of how far the mirror has read ---- */
+
+/* The meta of a mirror that has read nothing. */
+struct mirror_meta mirror_meta_start(void);
+
+/* Reads mirror->meta and the header from the database. metric receives the score column for which the database was
+ * made. */
+enum lineage_status mirror_load_meta(struct mirror *mirror, char metric[LINEAGE_NAME_MAX], struct lineage_error *err);
+enum lineage_status mirror_save_meta(struct mirror *mirror, struct lineage_error *err);
+
+/* mirror_set_header copies and parses the header record of the log; mirror_forget_header forgets it. */
+enum lineage_status mirror_set_header(struct mirror *mirror, const char *bytes, size_t length, struct lineage_error *err);
+void mirror_forget_header(struct mirror *mirror);
+
+/* ---- ingest.c: turns new bytes of the log into rows of the mirror ---- */
+
+/* Reads the log from the watermark to the size in `log`. The caller holds the transaction. */
+enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_state *log, struct lineage_error *err);
+
+/* ---- insert.c: inserts one trial or one finding into the tables of the mirror ---- */
+
+/* Inserts a trial with the digest of its record. Its parameters are added to `params`, and a flush of `params` writes
+ * them to the tables. */
+enum lineage_status mirror_insert(struct mirror *mirror, const struct lineage_trial *trial, const struct tsv_record *record,
+                                  int64_t digest, struct param_batch *params, struct lineage_error *err);
+
+/* Records the trial as the one of its night, if its notes name one and it was not aborted. */
+enum lineage_status mirror_insert_night(struct mirror *mirror, const struct lineage_trial *trial, struct lineage_error *err);
+
+/* Inserts a finding about a record. is_row tells that the record is still a valid trial. */
+enum lineage_status mirror_insert_finding(struct mirror *mirror, const struct tsv_record *record, int64_t digest,
+                                          enum row_fault fault, bool is_row, const char *exp_id, const char *text,
+                                          struct lineage_error *err);
+
+/* ---- specialist_sums.c: the sums of label_counts and calibration, added up in memory during a sync ---- */
+
+struct specialist_sums;
+
+/* fresh: the tables are empty, so no entry is looked up in them. large: many rows will be added. Returns NULL if memory
+ * runs out. */
+struct specialist_sums *specialist_sums_new(struct mirror *mirror, bool fresh, bool large);
+void specialist_sums_free(struct specialist_sums *sums);
+
+/* Counts a trial. Call it in the order of the log. */
+enum lineage_status specialist_sums_add(struct specialist_sums *sums, const struct lineage_trial *trial,
+                                        struct lineage_error *err);
+
+/* Writes the sums into their tables. */
+enum lineage_status specialist_sums_flush(struct specialist_sums *sums, struct lineage_error *err);
+
+/* ---- apply_voids.c: makes void trials read as harness_abort ---- */
+
+/* The rows of a sync that void a trial or take it back, in the order of the log. Zeroed: none. */
+struct void_rows {
+    struct mirror_seqs seqs;
+};
+
+/* Notes the row if it voids a trial. Returns false if memory runs out. */
+bool void_rows_note(struct void_rows *rows, const struct lineage_trial *trial);
+void void_rows_release(struct void_rows *rows);
+
+/*
+ * Changes the trials that the noted rows name, judges the trials again that were compared with them, computes the sums that
+ * these trials are part of again, and forgets the rows. Everything before must be written: rows, parameters and sums. Adds the
+ * trials that became kept or are not kept any more to `moved`. Without noted rows it judges again if the settings have changed.
+ */
+enum lineage_status void_rows_apply(struct void_rows *rows, struct mirror *mirror, struct mirror_seqs *moved,
+                                    struct lineage_error *err);
+
+/* The digest of the settings that verdicts depend on; never 0. */
+int64_t void_rows_settings(const struct mirror *mirror);

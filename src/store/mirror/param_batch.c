@@ -4,7 +4,7 @@
  * adjacent. So a learning rate that differs in every trial costs one more row in order, instead of an insertion at a
  * random place of a table of millions.
  */
-#include "param_batch.h"
+#include "mirror_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +12,6 @@
 
 #include <xxhash.h>
 
-#include "mirror_internal.h"
 #include "statement.h"
 
 #define BATCH ((size_t)1 << 21) /* 64 MB of rows: so even for a large log each page is written only once or twice */

@@ -5,14 +5,14 @@
  * back at the end. So they equal, to the last digit, the sums of one pass over the whole log, however the log was
  * divided among syncs.
  */
-#include "specialist_sums.h"
+#include "mirror_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
-#include "../format/expected.h"
+#include "../format/number.h"
 #include "statement.h"
 
 /* The sums of one specialist. */

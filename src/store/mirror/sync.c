@@ -15,13 +15,9 @@
 
 #include "../files/fs.h"
 #include "../files/places.h"
-#include "apply_voids.h"
-#include "log_changes.h"
-#include "connection.h"
-#include "ingest.h"
-#include "meta.h"
-#include "mirror_file.h"
 #include "mirror_internal.h"
+#include "connection.h"
+#include "mirror_file.h"
 #include "mirror_place.h"
 #include "statement.h"
 

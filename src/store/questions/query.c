@@ -22,7 +22,6 @@
 
 #include "param_walks.h"
 #include "query_conditions.h"
-#include "query_narrow.h"
 
 /* ---- the trials that several conditions on parameters have in common ---- */
 

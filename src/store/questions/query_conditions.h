@@ -6,8 +6,8 @@
 
 #include <lineage/query.h>
 
-#include "statement_builder.h"
 #include "query_names.h"
+#include "statement_builder.h"
 
 /* Up to FEW rows are so cheap to read that no other plan is worth trying. Ranges of more than LIMIT_OF_COUNT rows are
  * not counted further, because it does not matter how much wider one is than another. */
@@ -47,3 +47,16 @@ enum lineage_status lead_consider(struct builder *b, struct lead *lead, const st
 /* Adds "SELECT l.seq FROM .. WHERE ..", which selects the trials t that the lead l finds. Without a lead it adds
  * "SELECT t.seq" of all trials. `alone`: nothing else in the statement names t, so it is left out. */
 void lead_add_source(struct builder *b, const struct lead *lead, bool alone);
+
+/* ---- query_narrow.c: the rows of a query by an index of trials ---- */
+
+/* A few trials, among them all that a query's labels, specialist and times allow. */
+struct narrow {
+    const char
+        *source; /* beginning of a statement, up to its first condition, that reads them from an index; NULL: they are many */
+    size_t n;           /* their number */
+};
+
+/* since and until are texts between which the timestamps are (NULL: no bound). The statement must have these conditions too. */
+enum lineage_status query_find_narrow(struct narrow *narrow, struct mirror *mirror, const struct lineage_query *query,
+                                      const char *since, const char *until, struct lineage_error *err);

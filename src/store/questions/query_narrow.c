@@ -4,7 +4,7 @@
  * SQLite would rather read all trials in the order of the log than sort the rows that an index finds, because it has no
  * statistics here. So the rows of a time range are counted first, and the sums tell how many trials have a label.
  */
-#include "query_narrow.h"
+#include "query_conditions.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* blackboard.c: writes the three files, each replaced atomically; links rows to their parents; knows the short label of
  * the score. */
-#include "blackboard.h"
+#include "render.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

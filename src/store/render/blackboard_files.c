@@ -13,7 +13,7 @@
 
 #include <lineage/text.h>
 
-#include "blackboard.h"
+#include "render.h"
 
 #define TOP_KEPT 20
 #define RECENT 30

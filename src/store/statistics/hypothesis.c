@@ -5,7 +5,7 @@
 
 #include <lineage/evidence.h>
 
-#include "../format/expected.h"
+#include "../format/number.h"
 
 const char *lineage_verdict_name(enum lineage_verdict verdict)
 {

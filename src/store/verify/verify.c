@@ -18,7 +18,7 @@
 #include "../append/outbox_file.h"
 #include "../append/receipts.h"
 #include "../blobs/blobs.h"
-#include "../code/code_check.h"
+#include "../code/code_offer.h"
 #include "../files/fs.h"
 #include "../files/places.h"
 #include "../files/snapshot.h"
