@@ -8,10 +8,8 @@
 known()
 {
     cat <<'END'
-rooms store/ideas store/settings
 files store/measured/collecting store/measured/diff_text store/measured/trees
 files store/ideas/idea_index store/ideas/idea_row store/ideas/ideas
-files store/ideas/ideas_store store/ideas/sql_changes store/settings/ask_settings store/settings/named_questions
 END
 }
 

@@ -12,8 +12,10 @@
  * without such data is not a failure: the function adds nothing and returns LINEAGE_OK.
  */
 #include "ideas_internal.h"
+#include "ideas_rows.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <lineage/query.h>
@@ -22,6 +24,7 @@
 #include "../internal.h"
 #include "../measured/measured_cache.h"
 #include "../mirror/statement.h"
+#include "../questions/questions.h"
 
 /* A trial whose program differs in more settings than this comes from another program. Its first settings are kept, and
  * there is room for what it states. */
@@ -90,16 +93,41 @@ enum lineage_status ideas_add_rules_of(struct lineage_ideas *ideas, struct linea
     return lineage_ideas_add_rules(ideas, store->more->rules, store->more->n_rules, err);
 }
 
-/* The rows of a query. One transaction, because taking the lock of lineage.db for each row costs more than reading the row. If
- * the mirror is opened again meanwhile, because it was damaged, the rest is read without one. */
+struct rows_question {
+    struct lineage_store *store;
+    const struct lineage_query *query;
+    struct mirror_seqs found;
+};
+
+static enum lineage_status ask_rows(void *question, struct lineage_error *err)
+{
+    struct rows_question *q = question;
+    q->found.n = 0;
+    enum lineage_status status = mirror_sync(q->store->mirror, err);
+    return status == LINEAGE_OK ? mirror_query(q->store->mirror, q->query, &q->found, err) : status;
+}
+
+enum lineage_status ideas_rows_open(struct lineage_cursor **cursor, struct lineage_store *store,
+                                    const struct lineage_query *query, struct lineage_error *err)
+{
+    struct rows_question q = {.store = store, .query = query};
+    enum lineage_status status = mirror_ask(store->mirror, ask_rows, &q, err);
+    *cursor = NULL;
+    if (status == LINEAGE_OK)
+        return mirror_cursor_new(cursor, store->mirror, &q.found, err);
+    free(q.found.items);
+    return status;
+}
+
+/* The rows of a cursor, which is closed. One transaction, because taking the lock of lineage.db for each row costs more than
+ * reading the row. If the mirror is opened again meanwhile, because it was damaged, the rest is read without one. */
 typedef enum lineage_status take_row(void *context, const struct lineage_trial *trial, struct lineage_error *err);
-static enum lineage_status each_row(struct lineage_store *store, const struct lineage_query *query, take_row *take, void *context,
+static enum lineage_status each_row(struct lineage_store *store, struct lineage_cursor *cursor, take_row *take, void *context,
                                     struct lineage_error *err)
 {
-    struct lineage_cursor *cursor = NULL;
     struct lineage_trial trial;
-    enum lineage_status status = lineage_query_open(&cursor, store, query, err);
-    bool together = status == LINEAGE_OK && mirror_exec(store->mirror, "BEGIN", NULL) == LINEAGE_OK;
+    enum lineage_status status = LINEAGE_OK;
+    bool together = mirror_exec(store->mirror, "BEGIN", NULL) == LINEAGE_OK;
     while (status == LINEAGE_OK && (status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK)
         status = take(context, &trial, err);
     if (together)
@@ -138,7 +166,10 @@ static enum lineage_status read_rest(struct lineage_ideas *ideas, struct lineage
     struct rest rest = {ideas, rows, n};
     if (ideas->rows[rows[0]].left_out) {
         const struct lineage_query query = {.after = ideas->rows[rows[0]].idea.seq - 1};
-        enum lineage_status status = each_row(store, &query, read_again, &rest, err);
+        struct lineage_cursor *cursor;
+        enum lineage_status status = ideas_rows_open(&cursor, store, &query, err);
+        if (status == LINEAGE_OK)
+            status = each_row(store, cursor, read_again, &rest, err);
         if (status != LINEAGE_OK || !rest.n)
             return status;
         return store_fail(err, LINEAGE_ECORRUPT, "the log became shorter while its texts were read");
@@ -149,15 +180,11 @@ static enum lineage_status read_rest(struct lineage_ideas *ideas, struct lineage
     return LINEAGE_OK;
 }
 
-enum lineage_status lineage_ideas_add_query(struct lineage_ideas *ideas, struct lineage_store *store,
-                                            const struct lineage_query *query, struct lineage_error *err)
+enum lineage_status ideas_rows_add(struct lineage_ideas *ideas, struct lineage_store *store, struct lineage_cursor *cursor,
+                                   struct lineage_error *err)
 {
-    static const struct lineage_query all = {0};
     size_t first = lineage_ideas_count(ideas);
-    if (query && query->sort)
-        return store_fail(err, LINEAGE_EINVAL, "a set of ideas takes trials in the order of the log, not sorted by '%s'",
-                          query->sort);
-    enum lineage_status status = each_row(store, query ? query : &all, add_row, ideas, err);
+    enum lineage_status status = each_row(store, cursor, add_row, ideas, err);
     if (status == LINEAGE_OK)
         status = ideas_add_rules_of(ideas, store, err);
     if (status == LINEAGE_OK)
@@ -167,7 +194,10 @@ enum lineage_status lineage_ideas_add_query(struct lineage_ideas *ideas, struct 
 
 enum lineage_status lineage_ideas_add_store(struct lineage_ideas *ideas, struct lineage_store *store, struct lineage_error *err)
 {
-    return lineage_ideas_add_query(ideas, store, NULL, err);
+    static const struct lineage_query all = {0};
+    struct lineage_cursor *cursor;
+    enum lineage_status status = ideas_rows_open(&cursor, store, &all, err);
+    return status == LINEAGE_OK ? ideas_rows_add(ideas, store, cursor, err) : status;
 }
 
 enum lineage_status lineage_ideas_load(struct lineage_ideas **ideas, struct lineage_store *store, struct lineage_error *err)

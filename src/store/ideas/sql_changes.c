@@ -12,6 +12,7 @@
 #include "../measured/measured_cache.h"
 #include "../questions/questions.h"
 #include "ideas_internal.h"
+#include "ideas_rows.h"
 
 /* Whether the text contains the word, which is in lower case; the text's case does not matter. */
 static bool mentions(const char *text, const char *word)
@@ -32,10 +33,13 @@ static enum lineage_status read_all(struct lineage_store *store, struct lineage_
 {
     const struct lineage_query one = {.limit = 1};
     struct lineage_ideas *first, *all = NULL;
+    struct lineage_cursor *cursor;
     bool complete = false;
     enum lineage_status status = lineage_ideas_new(&first, err);
     if (status == LINEAGE_OK)
-        status = lineage_ideas_add_query(first, store, &one, err);
+        status = ideas_rows_open(&cursor, store, &one, err);
+    if (status == LINEAGE_OK)
+        status = ideas_rows_add(first, store, cursor, err);
     if (status == LINEAGE_OK)
         status = reading_cache_is_complete(&complete, first, store, err);
     if (status == LINEAGE_OK && !complete)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../ideas/ideas_rows.h"
 #include "ask_settings.h"
 
 struct question {
@@ -100,6 +101,19 @@ enum lineage_status lineage_query_open_declared(struct lineage_cursor **cursor, 
     struct question q = {.store = store, .query = query};
     *cursor = NULL;
     return give(cursor, &q, mirror_ask(store->mirror, ask_query, &q, err), err);
+}
+
+enum lineage_status lineage_ideas_add_query(struct lineage_ideas *ideas, struct lineage_store *store,
+                                            const struct lineage_query *query, struct lineage_error *err)
+{
+    struct lineage_cursor *cursor;
+    if (!query)
+        return lineage_ideas_add_store(ideas, store, err);
+    if (query->sort)
+        return store_fail(err, LINEAGE_EINVAL, "a set of ideas takes trials in the order of the log, not sorted by '%s'",
+                          query->sort);
+    enum lineage_status status = lineage_query_open(&cursor, store, query, err);
+    return status == LINEAGE_OK ? ideas_rows_add(ideas, store, cursor, err) : status;
 }
 
 static enum lineage_status ask_count(void *question, struct lineage_error *err)
