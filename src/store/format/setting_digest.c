@@ -1,12 +1,21 @@
 /* setting_digest.c: implements setting_digest.h. */
 #include "setting_digest.h"
 
+#include <ctype.h>
 #include <string.h>
+#include <strings.h>
 #include <xxhash.h>
 
 #include <lineage/notes.h>
 #include <lineage/text.h>
 #include <lineage/trial.h>
+
+bool setting_names_seed(const char *name)
+{
+    while (*name && (strncasecmp(name, "seed", 4) != 0 || islower((unsigned char)name[4])))
+        name++;
+    return *name;
+}
 
 uint64_t setting_digest_mix(uint64_t digest, const char *text)
 {

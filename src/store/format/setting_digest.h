@@ -14,5 +14,8 @@ struct setting_digest {
 /* Returns false if the row declares no seed, or no other parameter. */
 bool setting_digest(struct setting_digest *digest, const struct lineage_trial *row);
 
+/* Whether a setting of this name is a seed, of which a program may have several: seed, data.seed, eval_seed_2, rngSeed. */
+bool setting_names_seed(const char *name);
+
 /* A digest of the text, and of what has the digest. */
 uint64_t setting_digest_mix(uint64_t digest, const char *text);

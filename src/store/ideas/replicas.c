@@ -16,6 +16,7 @@
 
 #include <xxhash.h>
 
+#include "../format/setting_digest.h"
 #include "ideas_internal.h"
 
 /* Without this macro uthash calls exit when memory runs out, which a library must not do. */
@@ -54,16 +55,6 @@ struct finder {
     struct arena arena;
 };
 
-static bool is_seed(const char *name)
-{
-    struct knob_words words;
-    knob_words_split(&words, name, strlen(name));
-    for (size_t i = 0; i < words.n; i++)
-        if (strcmp(words.words[i], "seed") == 0 || strcmp(words.words[i], "rngseed") == 0)
-            return true;
-    return false;
-}
-
 /* A value in one spelling: a number by its value, a text by its letters in lower case. */
 static uint64_t hash_setting(const char *knob, struct lineage_number number, const char *text)
 {
@@ -89,7 +80,7 @@ static bool counts(const struct idea_row *row, size_t i)
     for (size_t k = 0; k < i; k++)
         if (strcmp(row->search->changes[k].knob, row->search->changes[i].knob) == 0)
             return false;
-    return !is_seed(row->search->changes[i].name);
+    return !setting_names_seed(row->search->changes[i].name);
 }
 
 /* Adds up a trial's own settings: all of its parameters and the changes of other sources. */
@@ -98,7 +89,7 @@ static void sum_own(struct trial_state *s, const struct lineage_ideas *ideas, co
     for (size_t i = 0; i < row->n_params; i++) {
         const struct lineage_param p = row_param(ideas, row, i);
         const struct lineage_number number = {!p.text, p.value};
-        if (is_seed(p.name))
+        if (setting_names_seed(p.name))
             continue;
         s->own += hash_setting(p.name, number, p.text ? p.text : "");
         s->has_own = true;

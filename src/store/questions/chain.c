@@ -35,8 +35,8 @@ struct found_chain {
     size_t keeps;          /* in such a log: their number */
     enum lineage_chain_end end;
     char *end_id;
-    sqlite3_int64 *visited; /* open addressing; the number of slots is a power of two, and 0 is an empty slot */
-    size_t n_visited, slots;
+    uint64_t *visited; /* [n_words] a bit for each seq */
+    size_t n_words;
 };
 
 static void release(struct found_chain *found)
@@ -160,46 +160,24 @@ static enum lineage_status find_ends(struct found_chain *found, struct ancestor 
 
 /* ---- by a walk ---- */
 
-/* Multiplies by 2^64 divided by the golden ratio (Knuth 6.4), which spreads the close row numbers of a chain over the
- * slots. */
-static size_t slot_of(const struct found_chain *found, int64_t seq)
-{
-    size_t slot = (size_t)((uint64_t)seq * 0x9e3779b97f4a7c15u) & (found->slots - 1);
-    while (found->visited[slot] && found->visited[slot] != seq)
-        slot = (slot + 1) & (found->slots - 1);
-    return slot;
-}
-
-/* The table is kept at most half full, so that a search reaches an empty slot, where it ends, after a step or two. */
-static bool grow_visited(struct found_chain *found)
-{
-    struct found_chain larger = *found;
-    larger.slots = found->slots ? found->slots * 2 : 64;
-    larger.visited = calloc(larger.slots, sizeof *larger.visited);
-    if (!larger.visited)
-        return false;
-    for (size_t i = 0; i < found->slots; i++)
-        if (found->visited[i])
-            larger.visited[slot_of(&larger, found->visited[i])] = found->visited[i];
-    free(found->visited);
-    *found = larger;
-    return true;
-}
-
 /* Returns false if seq was visited before (then *again is true) or if memory ran out. The seq is recorded before the
  * row is read, so that a row that is its own parent ends the walk at the second step. */
 static bool visit(struct found_chain *found, int64_t seq, bool *again)
 {
+    const size_t word = (size_t)seq / 64, wanted = word + (size_t)mirror_position(found->mirror)->rows / 64 + 1;
+    const uint64_t bit = (uint64_t)1 << seq % 64;
     *again = false;
-    if (found->n_visited * 2 >= found->slots && !grow_visited(found))
-        return false;
-    size_t slot = slot_of(found, seq);
-    *again = found->visited[slot] == seq;
-    if (*again)
-        return false;
-    found->visited[slot] = seq;
-    found->n_visited++;
-    return true;
+    if (word >= found->n_words) { /* the first row of the walk, or one that another process has just added */
+        uint64_t *grown = realloc(found->visited, wanted * sizeof *grown);
+        if (!grown)
+            return false;
+        memset(grown + found->n_words, 0, (wanted - found->n_words) * sizeof *grown);
+        found->visited = grown;
+        found->n_words = wanted;
+    }
+    *again = found->visited[word] & bit;
+    found->visited[word] |= bit;
+    return !*again;
 }
 
 /* A trial's parent, and whether the trial itself is shown. */

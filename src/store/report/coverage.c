@@ -8,21 +8,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "../format/setting_digest.h"
 #include "report_parts.h"
 
 #define CROSSED 5      /* parameters that are crossed with each other */
 #define GRID_VALUES 10 /* a parameter with more values is a scale, not a grid */
 #define LOOK_UPS 8192  /* look-up steps of one report */
 
-/* A seed repeats a trial: no trial with seed 5 and alpha 0.3 is not a gap. Seeds are recognised by the end of the name,
- * because recipes have several (data.seed, eval_seed). */
-static bool is_seed(const char *name)
-{
-    size_t length = strlen(name);
-    return length >= 4 && strcmp(name + length - 4, "seed") == 0;
-}
-
-/* The proposer of a trial is not one of its settings. */
+/* A seed repeats a trial: no trial with seed 5 and alpha 0.3 is not a gap. The proposer of a trial is not one of its settings. */
 static bool is_setting(const char *name)
 {
     return strcmp(name, "proposer") != 0;
@@ -173,7 +166,7 @@ static enum lineage_status load_grids(struct report_load *load, struct lineage_e
     /* Crosses only the first few parameters: alpha, beta and gamma come first, and nobody reads more than ten pairs. */
     for (size_t i = 0; i < report->n_params && n < CROSSED; i++) {
         const struct lineage_report_param *param = &report->params[i];
-        if (param->n_values > 1 && param->n_values <= GRID_VALUES && !param->more && !is_seed(param->name) &&
+        if (param->n_values > 1 && param->n_values <= GRID_VALUES && !param->more && !setting_names_seed(param->name) &&
             !is_drawn(report, param))
             crossed[n++] = param;
     }
