@@ -198,6 +198,21 @@ bool cli_write_all(int fd, const char *bytes, size_t n);
 /* Makes or empties a file that only its owner may read; it is not opened through a link. NULL with errno on failure. */
 FILE *cli_private_file(const char *path);
 
+/* Makes the directories above a file of the user, which nobody else may enter. Failures show when the file is made. */
+void cli_make_parents(const char *path);
+
+/* Closes a descriptor, unless it is negative: none. */
+void cli_close(int fd);
+
+/* The number of texts of a list that ends with NULL; 0 without a list. */
+static inline size_t cli_texts_length(const char *const *list)
+{
+    size_t n = 0;
+    while (list && list[n])
+        n++;
+    return n;
+}
+
 /* Prints "lineage: text" on standard error and returns status. */
 int cli_error(enum cli_exit status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -221,8 +221,7 @@ static json_t *exchange_find(struct lineage_store *store, const char *digest)
     int fd = find_path(path, store, digest, false) ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
     json_t *exchange = fd >= 0 ? json_loadfd(fd, 0, NULL) : NULL;
     json_t *response = json_incref(json_object_get(exchange, "response"));
-    if (fd >= 0)
-        close(fd);
+    cli_close(fd);
     json_decref(exchange);
     return response;
 }

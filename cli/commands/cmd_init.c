@@ -115,8 +115,7 @@ static bool sync_path(const char *path, int flags)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
     bool synced = fd >= 0 ? fsync(fd) == 0 : errno == ENOENT;
-    if (fd >= 0)
-        close(fd);
+    cli_close(fd);
     return synced;
 }
 

@@ -190,8 +190,7 @@ static int work(struct cli_session *session, void *context)
     o->visible = !o->raw && isatty(STDOUT_FILENO);
     running_each_dir(lineage_store_dir(session->store), find_running, o);
     int status = o->dir >= 0 ? print_of_running(o) : print_of_row(o);
-    if (o->dir >= 0)
-        close(o->dir);
+    cli_close(o->dir);
     return status;
 }
 

@@ -197,8 +197,7 @@ static int take_lease(struct run_options *o)
                            "nothing is run: take another idea; `lineage lease --end ID` ends a lease of an agent that is gone");
     if (status == CLI_GO_ON && takes)
         status = lease_take(o->lease, o->session.store, &idea, 0, &o->hold);
-    if (lock >= 0)
-        close(lock);
+    cli_close(lock);
     return status;
 }
 

@@ -236,10 +236,8 @@ static enum trainer_status recipe_advantages_ask(void *context, struct trainer_c
         why = "its output is too long, or has a NUL byte";
     enum trainer_status status = why ? no_advantages(err, command, why, 0) : take_lines(batch, command, text, err);
     free(text);
-    if (input >= 0)
-        close(input);
-    if (output >= 0)
-        close(output);
+    cli_close(input);
+    cli_close(output);
     return status;
 }
 

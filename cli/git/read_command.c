@@ -20,14 +20,6 @@ extern char **environ;
 
 enum { PIECE = 1 << 16 };
 
-static size_t count(const char *const *list)
-{
-    size_t n = 0;
-    while (list && list[n])
-        n++;
-    return n;
-}
-
 /*
  * Returns this process's environment, with the variables in `more` replacing those of the same name. Each name occurs
  * only once, because of two entries git would use the last and getenv the first.
@@ -35,7 +27,7 @@ static size_t count(const char *const *list)
 static const char **make_environment(const char *const *more)
 {
     const char *const *own = (const char *const *)environ;
-    const char **list = calloc(count(own) + count(more) + 1, sizeof *list);
+    const char **list = calloc(cli_texts_length(own) + cli_texts_length(more) + 1, sizeof *list);
     size_t n = 0;
     for (size_t i = 0; list && more && more[i]; i++)
         list[n++] = more[i];

@@ -196,8 +196,7 @@ static bool copy_file(const struct repository *r, const char *from, const char *
         ok = write(to_fd, buffer, (size_t)got) == got;
     ok = ok && got == 0 && fstat(from_fd, &st) == 0 && futimens(to_fd, (struct timespec[]){st.st_atim, st.st_mtim}) == 0;
     close(from_fd);
-    if (to_fd >= 0)
-        close(to_fd);
+    cli_close(to_fd);
     return ok;
 }
 

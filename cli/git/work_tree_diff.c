@@ -48,8 +48,7 @@ static bool read_contents(struct contents *c, const char *path)
     }
     while (c->bytes && got < c->length && (n = read(fd, c->bytes + got, c->length - got)) > 0)
         got += (size_t)n;
-    if (fd >= 0)
-        close(fd);
+    cli_close(fd);
     return c->bytes && got == c->length;
 }
 
@@ -410,8 +409,7 @@ static bool copy_untracked(const struct recording *r, const char *name, size_t *
         fwrite(name, 1, strlen(name) + 1, r->copied);
     }
     free(bytes);
-    if (fd >= 0)
-        close(fd);
+    cli_close(fd);
     return ok;
 }
 

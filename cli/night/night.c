@@ -72,8 +72,7 @@ void night_close(struct night *night)
     trial_list_release(&night->list);
     planning_release(&night->planning);
     repeated_failures_release(&night->failures);
-    if (night->lock >= 0)
-        close(night->lock);
+    cli_close(night->lock);
 }
 
 bool night_is_crowded(const struct night *night)

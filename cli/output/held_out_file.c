@@ -40,8 +40,7 @@ bool held_out_file_add(const struct lineage_store *store, const char *exp_id, co
     if (!good)
         cli_error(CLI_SYSTEM, "the held-out score of %s is not kept in %s: %s", exp_id, path ? path : "the store",
                   path && text ? strerror(errno) : "no memory");
-    if (fd >= 0)
-        close(fd);
+    cli_close(fd);
     free(text);
     json_decref(line);
     lineage_free(path);

@@ -27,8 +27,7 @@ static json_t *load_plan(int dir)
 {
     int fd = openat(dir, RUNNING_TRIAL, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     json_t *object = fd >= 0 ? json_loadfd(fd, 0, NULL) : NULL;
-    if (fd >= 0)
-        close(fd);
+    cli_close(fd);
     return object;
 }
 
@@ -38,8 +37,7 @@ static json_t *load_first_event(int dir)
     char text[1 << 16];
     int fd = openat(dir, RUNNING_EVENTS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     ssize_t length = fd >= 0 ? read(fd, text, sizeof text) : -1;
-    if (fd >= 0)
-        close(fd);
+    cli_close(fd);
     const char *end = length > 0 ? memchr(text, '\n', (size_t)length) : NULL;
     json_t *object = end ? json_loadb(text, (size_t)(end - text), 0, NULL) : NULL;
     if (json_is_object(object))

@@ -292,10 +292,8 @@ static int compare_files(struct comparing *c, struct side from, struct side to)
         status = open_side(c, &to);
     if (status == CLI_OK)
         status = compare_open(c, &from, &to);
-    if (from.fd >= 0)
-        close(from.fd);
-    if (to.fd >= 0)
-        close(to.fd);
+    cli_close(from.fd);
+    cli_close(to.fd);
     return status;
 }
 
@@ -348,10 +346,8 @@ static int compare_below(struct comparing *c, const struct side *from, const str
     else
         status = compare_trees(c, a, b);
     c->depth--;
-    if (a >= 0)
-        close(a);
-    if (b >= 0)
-        close(b);
+    cli_close(a);
+    cli_close(b);
     return status;
 }
 
@@ -423,8 +419,7 @@ static int add_names(const struct comparing *c, struct names *names, int dir_fd)
         return CLI_OK;
     if (!dir) {
         int status = failed(c, "list");
-        if (fd >= 0)
-            close(fd);
+        cli_close(fd);
         return status;
     }
     while (ok && (errno = 0, entry = readdir(dir)))

@@ -35,8 +35,7 @@ bool telemetry_line_append(struct lineage_store *store, const char *name, const 
     bool good = fd >= 0 && write(fd, line, length + 1) == (ssize_t)length + 1;
     if (!good)
         cli_error(CLI_SYSTEM, "cannot write %s: %s", path, strerror(errno));
-    if (fd >= 0)
-        close(fd);
+    cli_close(fd);
     free(line);
     return good;
 }

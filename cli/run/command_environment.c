@@ -10,14 +10,6 @@
 /* Number of variables that do not come from parameters: PARAMS, SEED, WORKDIR, PARENT_SNAPSHOT, COLUMNS. */
 enum { FIXED = 5 };
 
-static size_t count(const char *const *list)
-{
-    size_t n = 0;
-    while (list && list[n])
-        n++;
-    return n;
-}
-
 /* Takes over ownership of the text. Returns false if the text is NULL. */
 static bool own(struct command_environment *made, const char **place, char *text)
 {
@@ -82,7 +74,7 @@ static bool make_variables(struct command_environment *made, const char *const *
 bool command_environment_make(struct command_environment *made, const char *const *words, const char *const *more,
                               const struct command_values *values, const char *params, const char *parent)
 {
-    size_t n_words = count(words), n_variables = FIXED + values->n_params + count(more);
+    size_t n_words = cli_texts_length(words), n_variables = FIXED + values->n_params + cli_texts_length(more);
     *made = (struct command_environment){.argv = calloc(n_words + 1, sizeof(char *)),
                                          .environment = calloc(n_variables + 1, sizeof(char *)),
                                          .owned = calloc(n_words + n_variables, sizeof(char *))};

@@ -40,20 +40,12 @@ size_t command_options_list(struct poptOption *table, struct command_options *op
     return n;
 }
 
-static size_t count(char **list)
-{
-    size_t n = 0;
-    while (list && list[n])
-        n++;
-    return n;
-}
-
 /* ---- lists ---- */
 
 /* Accepts one parameter fewer than the maximum, because the seed becomes a parameter, too. */
 static bool read_params(struct command_trial *trial, struct command_options *options, char **list)
 {
-    size_t n = count(list);
+    size_t n = cli_texts_length((const char *const *)list);
     if (n > TRIAL_PARAMS_MAX - 1)
         return cli_error(CLI_USAGE, "run: more than %d parameters", TRIAL_PARAMS_MAX - 1), false;
     struct lineage_param *params = command_trial_own(trial, calloc(n + 1, sizeof *params));
@@ -77,7 +69,7 @@ static bool read_params(struct command_trial *trial, struct command_options *opt
 /* Parses GLOB:MAXBYTES, split at the last colon. If no number follows that colon, it is part of the file name. */
 static bool read_artifacts(struct command_trial *trial, char **list)
 {
-    size_t n = count(list);
+    size_t n = cli_texts_length((const char *const *)list);
     struct command_artifact *artifacts = command_trial_own(trial, calloc(n + 1, sizeof *artifacts));
     if (!artifacts)
         return cli_no_memory(), false;

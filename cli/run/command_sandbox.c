@@ -16,14 +16,6 @@ static const char *own(struct command_sandbox *made, char *text)
     return text;
 }
 
-static size_t count(const char *const *list)
-{
-    size_t n = 0;
-    while (list && list[n])
-        n++;
-    return n;
-}
-
 /* ---- paths ---- */
 
 /*
@@ -58,7 +50,7 @@ static bool add_given(struct command_sandbox *made, const char **paths, size_t n
 static bool make_paths(struct command_sandbox *made, const struct command_trial *t, const struct command_places *places,
                        const char *temporary)
 {
-    const char **writable = made->writable = calloc(count(t->sandbox_write) + 5, sizeof *writable);
+    const char **writable = made->writable = calloc(cli_texts_length(t->sandbox_write) + 5, sizeof *writable);
     size_t n = 0;
     if (!writable)
         return cli_no_memory(), false;
@@ -75,8 +67,8 @@ static bool make_paths(struct command_sandbox *made, const struct command_trial 
 static bool find_hidden(struct command_sandbox *made, const struct command_trial *t, const struct command_places *places)
 {
     char here[PATH_MAX];
-    size_t n = 0, n_writable = count(made->writable);
-    const char **readable = calloc(count(t->sandbox_read) + 1, sizeof *readable),
+    size_t n = 0, n_writable = cli_texts_length(made->writable);
+    const char **readable = calloc(cli_texts_length(t->sandbox_read) + 1, sizeof *readable),
                **needed = calloc(n_writable + 3, sizeof *needed);
     bool good = readable && needed;
     if (good) {
@@ -117,7 +109,7 @@ static const char *make_temporary(struct command_sandbox *made, const struct com
 /* A TMPDIR of --env is kept. */
 static bool make_environment(struct command_sandbox *made, const struct command_trial *t, const char *temporary)
 {
-    size_t n = count(t->environment);
+    size_t n = cli_texts_length(t->environment);
     bool given = false;
     made->environment = calloc(n + 2, sizeof *made->environment);
     if (!made->environment)
@@ -169,7 +161,8 @@ static bool report(const struct command_sandbox *made, const struct command_tria
 bool command_sandbox_make(struct command_sandbox *made, const struct command_trial *t, const struct command_places *places)
 {
     int errors[SANDBOX_LAYERS];
-    *made = (struct command_sandbox){.owned = calloc(count(t->sandbox_write) + count(t->sandbox_read) + 1, sizeof *made->owned)};
+    *made = (struct command_sandbox){
+        .owned = calloc(cli_texts_length(t->sandbox_write) + cli_texts_length(t->sandbox_read) + 1, sizeof *made->owned)};
     if (!made->owned)
         return cli_no_memory(), false;
     const char *temporary = make_temporary(made, places);

@@ -173,8 +173,7 @@ int dry_metrics_read_log(struct dry_metrics *dry, const char *path)
         line_reader_each_printed(&reader, take_log_line, dry);
     }
     int wrong = fd >= 0 ? errno : 0;
-    if (fd >= 0)
-        close(fd);
+    cli_close(fd);
     line_reader_last(&reader, take_log_line, dry);
     line_reader_release(&reader);
     return wrong ? cli_error(CLI_USAGE, "cannot read %s: %s", path, strerror(wrong)) : CLI_GO_ON;

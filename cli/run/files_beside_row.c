@@ -30,8 +30,7 @@ static void write_row_id(int dir, const char *exp_id)
     int fd = openat(dir, ROW_FILE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (!out) {
-        if (fd >= 0)
-            close(fd);
+        cli_close(fd);
         return;
     }
     fputs(exp_id, out);

@@ -212,8 +212,7 @@ static bool read_text(struct found *found, const char *path)
     metric_lines_init(&printed.lines, &query, found->asked);
     while (fd >= 0 && (line_reader_read(&reader, &fd) || errno == EINTR))
         line_reader_each_printed(&reader, take_line, &printed);
-    if (fd >= 0)
-        close(fd);
+    cli_close(fd);
     line_reader_last(&reader, take_line, &printed);
     line_reader_release(&reader);
     metric_lines_release(&printed.lines);

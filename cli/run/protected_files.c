@@ -78,8 +78,7 @@ bool protected_file_digest(struct protected_digest *digest, const char *path)
     struct stat st = {0};
     int fd = open_outside(path, &st);
     bool good = fd >= 0 && digest_of(digest, fd, &st, NULL);
-    if (fd >= 0)
-        close(fd);
+    cli_close(fd);
     return good;
 }
 
@@ -173,8 +172,7 @@ static bool renew(int dir, struct protected_file *file)
     } else if (fd >= 0) {
         unlinkat(at, made, 0);
     }
-    if (fd >= 0)
-        close(fd);
+    cli_close(fd);
     close(at);
     return errno = error, good;
 }
@@ -300,8 +298,7 @@ bool protected_files_check(const struct protected_files *files, char *why, size_
         int fd = file->path ? open_outside(file->path, &st) : open_copy(files->fd, file->name, &st);
         bool same = fd >= 0 && st.st_size == then->size && digest_of(&now, fd, &st, NULL) && now.size == then->size &&
                     now.low == then->low && now.high == then->high;
-        if (fd >= 0)
-            close(fd);
+        cli_close(fd);
         if (!same)
             return say(why, size, file->name, "changed while the trial ran");
         if (st.st_ino != then->inode || st.st_ctim.tv_sec != then->changed.tv_sec || st.st_ctim.tv_nsec != then->changed.tv_nsec)

@@ -759,10 +759,8 @@ static bool change_seed(const struct command_run *run, const json_t *begin, size
         ok = empty_workdir(aside, work, path, none) && rmdir(path) == 0;
     if (!ok)
         cli_error(CLI_SYSTEM, "cannot empty %s for the next seed: %s", run->workdir, strerror(errno));
-    if (aside >= 0)
-        close(aside);
-    if (work >= 0)
-        close(work);
+    cli_close(aside);
+    cli_close(work);
     return ok;
 }
 

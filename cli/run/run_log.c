@@ -95,8 +95,7 @@ void run_log_write(struct run_log *log, const char *bytes, size_t n)
 
 void run_log_close(struct run_log *log)
 {
-    if (log->fd >= 0)
-        close(log->fd);
+    cli_close(log->fd);
     log->fd = -1;
 }
 
@@ -148,8 +147,7 @@ static bool join_parts(int dir, unsigned last, int to)
     for (unsigned part = last > 2 ? last - 1 : 1; ok && part <= last; part++) {
         int from = open_part(dir, part, O_RDONLY);
         ok = from >= 0 && append_part(to, from);
-        if (from >= 0)
-            close(from);
+        cli_close(from);
         if (ok)
             unlinkat(dir, part_name(name, part), 0);
     }

@@ -43,8 +43,7 @@ static bool fill(int to, const struct protected_file *file)
     int from = open(file->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     bool good = from >= 0 && copy_bytes(from, to, file->digest.size);
     int error = errno;
-    if (from >= 0)
-        close(from);
+    cli_close(from);
     return errno = error, good;
 }
 
@@ -149,10 +148,8 @@ static bool lay(int root, const struct sealed_file *file)
     int error = errno;
     if (good && !is_same(&now, &file->digest))
         good = (error = EIO, false);
-    if (to >= 0)
-        close(to);
-    if (back >= 0)
-        close(back);
+    cli_close(to);
+    cli_close(back);
     close(at);
     return errno = error, good;
 }
@@ -182,8 +179,7 @@ void sealed_copy_remove(const struct sealed_copy *copy)
 void sealed_copy_release(struct sealed_copy *copy)
 {
     for (size_t i = 0; i < copy->n; i++) {
-        if (copy->file[i].fd >= 0)
-            close(copy->file[i].fd);
+        cli_close(copy->file[i].fd);
         free(copy->file[i].name);
     }
     free(copy->file);

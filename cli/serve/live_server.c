@@ -228,17 +228,6 @@ static bool token_path(char out[PATH_MAX])
     return n > 0 && n < PATH_MAX;
 }
 
-static void make_parents(const char *path)
-{
-    char copy[PATH_MAX];
-    snprintf(copy, sizeof copy, "%s", path);
-    for (char *slash = copy + 1; (slash = strchr(slash, '/')); slash++) {
-        *slash = '\0';
-        mkdir(copy, 0700);
-        *slash = '/';
-    }
-}
-
 /* Only GUARD_TOKEN digits and a line end, in a regular file of this user that nobody else can open, are a token. */
 static bool read_token(struct guard *guard, const char *path)
 {
@@ -248,8 +237,7 @@ static bool read_token(struct guard *guard, const char *path)
     bool good = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 077) &&
                 st.st_size == GUARD_TOKEN + 1 && read(fd, text, GUARD_TOKEN + 1) == GUARD_TOKEN + 1 &&
                 strspn(text, "0123456789abcdef") == GUARD_TOKEN && text[GUARD_TOKEN] == '\n';
-    if (fd >= 0)
-        close(fd);
+    cli_close(fd);
     if (good) {
         memcpy(guard->token, text, GUARD_TOKEN);
         guard->token[GUARD_TOKEN] = '\0';
@@ -262,7 +250,7 @@ static bool read_token(struct guard *guard, const char *path)
 static bool write_token(const struct guard *guard, const char *path, bool replace)
 {
     char fresh[PATH_MAX + 24];
-    make_parents(path);
+    cli_make_parents(path);
     snprintf(fresh, sizeof fresh, "%s.%ld", path, (long)getpid());
     unlink(fresh);
     FILE *out = cli_private_file(fresh);
@@ -764,8 +752,7 @@ static int listen_on(unsigned *port)
         return fd;
     }
     const int error = errno;
-    if (fd >= 0)
-        close(fd);
+    cli_close(fd);
     errno = error;
     return -1;
 }

@@ -34,22 +34,11 @@ static bool heads_path(char out[PATH_MAX])
     return path_in(out, "XDG_STATE_HOME", ".local/state", "signed_heads");
 }
 
-static void make_parents(const char *path)
-{
-    char copy[PATH_MAX];
-    snprintf(copy, sizeof copy, "%s", path);
-    for (char *slash = copy + 1; (slash = strchr(slash, '/')); slash++) {
-        *slash = '\0';
-        mkdir(copy, 0700);
-        *slash = '/';
-    }
-}
-
 /* Replaces a file of the user; a reader sees the old or the new one. */
 static bool replace(const char *path, const char *text, size_t length)
 {
     char fresh[PATH_MAX + 16];
-    make_parents(path);
+    cli_make_parents(path);
     snprintf(fresh, sizeof fresh, "%s.%ld", path, (long)getpid());
     FILE *out = cli_private_file(fresh);
     bool ok = out && fwrite(text, 1, length, out) == length && fflush(out) == 0 && fsync(fileno(out)) == 0;

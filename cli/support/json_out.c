@@ -258,8 +258,7 @@ static FILE *open_input(const char *path)
         cli_error(CLI_USAGE, "cannot read %s: it is not a regular file; use - to read standard input", path);
     else
         cli_error(CLI_USAGE, "cannot read %s: %s", path, strerror(errno));
-    if (fd >= 0)
-        close(fd);
+    cli_close(fd);
     return NULL;
 }
 

@@ -49,8 +49,7 @@ static bool read_lease(struct lease *lease, int dir, const char *name)
     if (!lease->runs)
         lease->left = json_number_value(json_object_get(object, "until")) - wall_clock();
     bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0;
-    if (fd >= 0)
-        close(fd);
+    cli_close(fd);
     return json_is_object(object) && (lease->runs ? locked : lease->left > 0);
 }
 
@@ -75,8 +74,7 @@ static void each(const char *store, void (*visit)(void *context, const struct le
         free(names[i]);
     }
     free(names);
-    if (dir >= 0)
-        close(dir);
+    cli_close(dir);
 }
 
 struct counting {

@@ -31,8 +31,7 @@ static json_t *load_json(int dir, const char *name)
     int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     ssize_t n = fd >= 0 && text ? read(fd, text, TRIAL_MAX) : -1;
     json_t *object = n > 0 ? json_loadb(text, (size_t)n, 0, NULL) : NULL;
-    if (fd >= 0)
-        close(fd);
+    cli_close(fd);
     free(text);
     return object;
 }
@@ -103,8 +102,7 @@ static void read_events(struct running_trial *t, int dir)
         take_lines(t, text, (size_t)n);
     if (size > READ_MAX && (n = pread(fd, text, READ_MAX, size - READ_MAX)) > 0)
         take_lines(t, text, (size_t)n);
-    if (fd >= 0)
-        close(fd);
+    cli_close(fd);
     free(text);
 }
 

@@ -29,8 +29,7 @@ static bool sync_parent(const char *path)
     snprintf(parent, sizeof parent, "%s/..", path);
     int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool synced = fd >= 0 ? fsync(fd) == 0 : errno == EACCES;
-    if (fd >= 0)
-        close(fd);
+    cli_close(fd);
     return synced;
 }
 

@@ -1,6 +1,9 @@
 /* write_all.c: writes bytes to a descriptor. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -18,6 +21,23 @@ bool cli_write_all(int fd, const char *bytes, size_t n)
         n -= (size_t)written;
     }
     return true;
+}
+
+void cli_close(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+void cli_make_parents(const char *path)
+{
+    char copy[PATH_MAX];
+    snprintf(copy, sizeof copy, "%s", path);
+    for (char *slash = copy + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        mkdir(copy, 0700);
+        *slash = '/';
+    }
 }
 
 FILE *cli_private_file(const char *path)

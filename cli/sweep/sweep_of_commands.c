@@ -88,33 +88,24 @@ static bool is_count(const json_t *value)
     return json_is_integer(value) && json_integer_value(value) >= 0;
 }
 
-static bool are_params(const json_t *object)
+static bool is_variable(const char *name, const json_t *value)
 {
-    const char *name;
-    json_t *value;
-    bool good = json_is_object(object) && json_object_size(object) < TRIAL_PARAMS_MAX - 2;
-    json_object_foreach((json_t *)(uintptr_t)object, name, value)
-        good = good && is_value(name, value);
-    return good;
+    return json_is_string(value) && *name && !strchr(name, '=');
 }
 
-static bool are_variables(const json_t *object)
+static bool is_named_amount(const char *name, const json_t *value)
+{
+    (void)name;
+    return is_amount(value);
+}
+
+static bool all_are(const json_t *object, bool (*is)(const char *name, const json_t *value))
 {
     const char *name;
     json_t *value;
     bool good = json_is_object(object);
     json_object_foreach((json_t *)(uintptr_t)object, name, value)
-        good = good && json_is_string(value) && *name && !strchr(name, '=');
-    return good;
-}
-
-static bool are_amounts(const json_t *object)
-{
-    const char *name;
-    json_t *value;
-    bool good = json_is_object(object);
-    json_object_foreach((json_t *)(uintptr_t)object, name, value)
-        good = good && is_amount(value);
+        good = good && is(name, value);
     return good;
 }
 
@@ -132,9 +123,11 @@ static const char *check_setting(enum command_setting_kind kind, const json_t *v
     case SETTING_WORDS:
         return is_text(value) || (are_texts(value) && json_array_size(value) > 0) ? NULL
                                                                                   : "a list of texts, or a text for the shell";
-    case SETTING_PARAMS: return are_params(value) ? NULL : "an object of numbers and texts";
-    case SETTING_ENVIRONMENT: return are_variables(value) ? NULL : "an object of texts";
-    case SETTING_ARTIFACTS: return are_amounts(value) ? NULL : "an object of numbers from 0 on";
+    case SETTING_PARAMS:
+        return all_are(value, is_value) && json_object_size(value) < TRIAL_PARAMS_MAX - 2 ? NULL
+                                                                                          : "an object of numbers and texts";
+    case SETTING_ENVIRONMENT: return all_are(value, is_variable) ? NULL : "an object of texts";
+    case SETTING_ARTIFACTS: return all_are(value, is_named_amount) ? NULL : "an object of numbers from 0 on";
     case SETTING_RECORDED: break;
     }
     return NULL;

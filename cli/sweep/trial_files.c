@@ -39,8 +39,7 @@ static bool read_below(struct file *file, const char *dir, const char *name, boo
     FILE *in = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
     if (!in) {
         int error = n >= PATH_MAX ? ENAMETOOLONG : fd >= 0 ? EINVAL : errno;
-        if (fd >= 0)
-            close(fd);
+        cli_close(fd);
         return errno = error, false;
     }
     file->text = malloc(LINEAGE_CODE_FILE_BYTES + 2);

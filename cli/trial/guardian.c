@@ -318,8 +318,7 @@ static void guard(struct guarding *g)
         _exit(1);
     if (g->outside)
         send_report(g, NEWS_OUTSIDE, 0);
-    if (g->command->printed >= 0)
-        close(g->command->printed);
+    cli_close(g->command->printed);
     close(g->command->events);
     bool end = false;
     for (reap(g); !g->none_left && !end; reap(g)) /* what the command has left behind is ended by order */
@@ -346,10 +345,8 @@ static bool open_pipes(int control[2], int report[2])
 static void close_all(int control[2], int report[2])
 {
     for (int i = 0; i < 2; i++) {
-        if (control[i] >= 0)
-            close(control[i]);
-        if (report[i] >= 0)
-            close(report[i]);
+        cli_close(control[i]);
+        cli_close(report[i]);
     }
 }
 
@@ -457,9 +454,7 @@ void guardian_release(struct guardian *guardian)
         wait_for(guardian->pid);
     if (guardian->silent)
         clear_away_orphans(guardian);
-    if (guardian->control >= 0)
-        close(guardian->control);
-    if (guardian->report >= 0)
-        close(guardian->report);
+    cli_close(guardian->control);
+    cli_close(guardian->report);
     guardian->control = guardian->report = -1;
 }

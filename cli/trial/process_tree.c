@@ -255,8 +255,7 @@ double process_tree_seconds(const struct process_tree *tree, pid_t root)
     int proc = listed ? -1 : open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (proc >= 0 && read_process(&top, proc, pid))
         ticks += (double)top.waited;
-    if (proc >= 0)
-        close(proc);
+    cli_close(proc);
     return ticks / (double)sysconf(_SC_CLK_TCK);
 }
 
@@ -277,8 +276,7 @@ static bool signal_one(int proc, const struct process *process, int number)
         else
             sent = kill(process->pid, number) == 0;
     }
-    if (fd >= 0)
-        close(fd);
+    cli_close(fd);
     return sent;
 }
 
@@ -342,8 +340,7 @@ void process_tree_pass(pid_t root, int number)
         tree.at[done++] = process;
     }
     process_tree_release(&tree);
-    if (proc >= 0)
-        close(proc);
+    cli_close(proc);
     if (!passed && !done)
         kill(root, number);
 }

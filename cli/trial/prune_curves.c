@@ -39,8 +39,7 @@ static json_t *load_regular(const char *path)
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     bool regular = fd >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode) && about.st_size <= LARGEST;
     json_t *root = regular ? json_loadfd(fd, 0, NULL) : NULL;
-    if (fd >= 0)
-        close(fd);
+    cli_close(fd);
     return root;
 }
 

@@ -18,14 +18,6 @@
 
 extern char **environ;
 
-static size_t count(const char *const *list)
-{
-    size_t n = 0;
-    while (list && list[n])
-        n++;
-    return n;
-}
-
 static bool is_same_name(const char *a, const char *b)
 {
     size_t n = strcspn(a, "=");
@@ -51,7 +43,7 @@ static bool is_own_key(const char *variable)
 static const char **make_environment(const char *events, const char *const *over, bool is_command)
 {
     const char *const *own = (const char *const *)environ;
-    const char **list = calloc(count(own) + count(over) + 2, sizeof *list);
+    const char **list = calloc(cli_texts_length(own) + cli_texts_length(over) + 2, sizeof *list);
     size_t n = 0, kept;
     for (size_t i = 0; list && own[i]; i++)
         if (!is_same_name(own[i], events) && !(is_command && is_own_key(own[i])))

@@ -86,10 +86,8 @@ static bool peers_lost(const struct peers *peers, char *text, size_t size)
 static void peers_release(struct peers *peers)
 {
     for (size_t i = 0; i < json_array_size(peers->list); i++)
-        if (peers->fds[i] >= 0)
-            close(peers->fds[i]);
-    if (peers->news >= 0)
-        close(peers->news);
+        cli_close(peers->fds[i]);
+    cli_close(peers->news);
     free(peers->fds);
     json_decref(peers->list);
 }

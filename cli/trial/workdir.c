@@ -132,8 +132,7 @@ static bool make_locked(struct workdir *workdir, const char *dir)
         return true;
     int error = errno;
     rmdir(workdir->path);
-    if (workdir->fd >= 0)
-        close(workdir->fd);
+    cli_close(workdir->fd);
     workdir->fd = -1;
     errno = error;
     return false;

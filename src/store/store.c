@@ -211,8 +211,7 @@ static enum lineage_status create_in_dir(const char *dir, const struct lineage_c
     if (status == LINEAGE_OK)
         status = more.log ? create_on_server(more.log, config, err) : write_config(dir_fd, config, err);
     config_more_release(&more);
-    if (dir_fd >= 0)
-        fs_close(dir_fd);
+    fs_close(dir_fd);
     return status;
 }
 
@@ -622,8 +621,7 @@ void lineage_store_close(struct lineage_store *store)
     }
     settings_close(store);
     log_close(store->log);
-    if (store->dir_fd >= 0)
-        fs_close(store->dir_fd);
+    fs_close(store->dir_fd);
     if (store->more)
         config_more_release(store->more);
     free(store->more);

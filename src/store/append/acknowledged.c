@@ -190,10 +190,8 @@ static void find_gone(struct gone *gone, struct lineage_store *store)
         each_row(&copy, take_gone, gone);
     if (gone->ids && gone->n > IDS_NAMED)
         buf_printf(gone->ids, " and %zu more", gone->n - IDS_NAMED);
-    if (fd >= 0)
-        fs_close(fd);
-    if (place >= 0)
-        fs_close(place);
+    fs_close(fd);
+    fs_close(place);
     id_set_clear(&gone->there);
     buf_release(&copy);
     buf_release(&log);
@@ -233,10 +231,8 @@ bool acknowledged_settings(struct lineage_store *store, struct buf *text)
     const uint64_t size = size_of(fd);
     bool found = size && log_look(store->log, &now, NULL) == LINEAGE_OK && is_in_step(fd, size, store->log, now.size) &&
                  fs_read_file(place, PLACE_CONFIG, text, NULL) == LINEAGE_OK && text->length;
-    if (fd >= 0)
-        fs_close(fd);
-    if (place >= 0)
-        fs_close(place);
+    fs_close(fd);
+    fs_close(place);
     return found;
 }
 
@@ -283,10 +279,8 @@ void acknowledged_note(void *context, const struct log_ack *ack)
         write_anew(store, place, ack->end, true);
     else if (fd >= 0)
         copy_rest(fd, size, store->log, ack->end);
-    if (fd >= 0)
-        fs_close(fd);
-    if (place >= 0)
-        fs_close(place);
+    fs_close(fd);
+    fs_close(place);
 }
 
 void acknowledged_renew(struct lineage_store *store)
@@ -298,8 +292,7 @@ void acknowledged_renew(struct lineage_store *store)
         write_anew(store, place, now.size, false);
         store->log->next_id = 0;
     }
-    if (place >= 0)
-        fs_close(place);
+    fs_close(place);
 }
 
 /* ---- a store that is gone ---- */

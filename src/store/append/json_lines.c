@@ -97,8 +97,7 @@ enum lineage_status json_lines_append(struct lineage_store *store, const char *p
         status = store_no_memory(err);
     if (status == LINEAGE_OK)
         status = write_line(fd, place, text, err);
-    if (fd >= 0)
-        fs_close(fd);
+    fs_close(fd);
     free(text);
     json_decref(object);
     return status;

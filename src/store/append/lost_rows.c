@@ -25,8 +25,7 @@ enum lineage_status lineage_store_restore(const char *dir, struct lineage_error 
         status = fs_replace(dir_fd, PLACE_CONFIG, lost.settings.data, lost.settings.length, true, err);
     if (status == LINEAGE_OK)
         status = fs_create(dir_fd, PLACE_RESULTS, lost.results.data, lost.results.length, NULL, err);
-    if (dir_fd >= 0)
-        fs_close(dir_fd);
+    fs_close(dir_fd);
     acknowledged_lost_release(&lost);
     return status;
 }

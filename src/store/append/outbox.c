@@ -151,8 +151,7 @@ static enum lineage_status try_alone(struct appending *a, struct lineage_error *
     enum lineage_status status = lock_files(a, &fd, err);
     if (status == LINEAGE_OK)
         status = try_once(a, err);
-    if (fd >= 0)
-        fs_close(fd);
+    fs_close(fd);
     return status;
 }
 

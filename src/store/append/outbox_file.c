@@ -32,8 +32,7 @@ static enum lineage_status sync_names(int dir_fd, struct lineage_error *err)
 {
     int fd = fs_open(dir_fd, PLACE_OUTBOX, O_RDONLY | O_DIRECTORY, 0);
     bool synced = fd >= 0 && fs_sync_dir(fd) == 0;
-    if (fd >= 0)
-        fs_close(fd);
+    fs_close(fd);
     return synced ? LINEAGE_OK : failed("sync", PLACE_OUTBOX, err);
 }
 
@@ -97,8 +96,7 @@ void outbox_strike(struct outbox_file *file)
 
 void outbox_leave(struct outbox_file *file)
 {
-    if (file->fd >= 0)
-        fs_close(file->fd);
+    fs_close(file->fd);
     file->fd = -1;
 }
 

@@ -304,8 +304,7 @@ static int write_line(const struct lineage_store *store, const char *text)
     buf_printf(&line, "\n%s\n", text);
     int fd = line.failed ? -1 : fs_open(store->dir_fd, PLACE_RECEIPTS, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0600);
     int done = fd >= 0 && fs_lock(fd, true) == 0 ? fs_write_all(fd, line.data, line.length) : -1;
-    if (fd >= 0)
-        fs_close(fd);
+    fs_close(fd);
     buf_release(&line);
     return done;
 }
@@ -436,8 +435,7 @@ static int open_locked(const struct lineage_store *store, struct buf *bytes)
     int fd = fs_open(store->dir_fd, PLACE_RECEIPTS, O_RDWR | O_NOFOLLOW, 0);
     if (fd >= 0 && fs_lock(fd, true) == 0 && fs_read_file(store->dir_fd, PLACE_RECEIPTS, bytes, NULL) == LINEAGE_OK)
         return fd;
-    if (fd >= 0)
-        fs_close(fd);
+    fs_close(fd);
     return -1;
 }
 
@@ -473,8 +471,7 @@ static void write_receipts(struct lineage_store *store, const json_t *all, size_
     if (!text.failed)
         replace(fd, text.data ? text.data : "", text.length);
 done:
-    if (fd >= 0)
-        fs_close(fd);
+    fs_close(fd);
     buf_release(&text);
     buf_release(&now);
     buf_release(&found);
@@ -502,8 +499,7 @@ static void drop_first(struct lineage_store *store, size_t drop, size_t n, const
         drop_beside(store, now.data + cut, (size_t)(at - now.data) - cut);
     replace(fd, now.data + cut, now.length - cut);
 done:
-    if (fd >= 0)
-        fs_close(fd);
+    fs_close(fd);
     buf_release(&now);
 }
 
@@ -525,8 +521,7 @@ static bool read_end(const struct lineage_store *store, size_t most, struct buf 
     done = done && buf_reserve(bytes, n + 1) && fs_read_at(fd, bytes->data, n, *size - n) == (ssize_t)n;
     if (done)
         bytes->length = n;
-    if (fd >= 0)
-        fs_close(fd);
+    fs_close(fd);
     return done;
 }
 

@@ -76,8 +76,7 @@ bool receipts_put_beside(int dir_fd, const char *request, const char *bytes, siz
     snprintf(name, sizeof name, BEGINNING "%s", request);
     int fd = fs_open(dir_fd, PLACE_OUTBOX, O_RDONLY | O_DIRECTORY, 0);
     const bool done = fd >= 0 && fs_replace(fd, name, bytes, length, false, NULL) == LINEAGE_OK;
-    if (fd >= 0)
-        fs_close(fd);
+    fs_close(fd);
     return done;
 }
 

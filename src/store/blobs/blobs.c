@@ -67,8 +67,7 @@ enum lineage_status lineage_blob_get(struct lineage_store *store, const char *na
         status = store_fail_errno(err, LINEAGE_EIO, "cannot lock %s/" PLACE_FETCH_LOCK, store->dir);
     else if (!is_there(store, name))
         status = blobs_bring(store, name, err);
-    if (lock >= 0)
-        fs_close(lock);
+    fs_close(lock);
     return status;
 }
 

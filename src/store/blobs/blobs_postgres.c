@@ -120,8 +120,7 @@ static enum lineage_status send_file(struct carrier *c, int dir, const char *nam
         status = send_chunk(c, (size_t)n, chunks);
     if (fd < 0 || n < 0)
         status = failed(c, "read", path);
-    if (fd >= 0)
-        fs_close(fd);
+    fs_close(fd);
     if (status == LINEAGE_OK && json_array_append_new(c->entries, json_pack("{s:s, s:i, s:O}", "path", path, "mode",
                                                                             (int)(mode & 0777), "chunks", chunks)) != 0)
         status = not_noted(c, path, "the name of a file", "");

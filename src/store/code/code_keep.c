@@ -66,8 +66,7 @@ static enum lineage_status keep_file(struct keeping *k, int dir, const char *nam
     ssize_t n = fd >= 0 ? fs_read_at(fd, bytes, (size_t)st->st_size, 0) : -1;
     if (status == LINEAGE_OK && n < 0)
         status = failed(k, "read", path);
-    if (fd >= 0)
-        fs_close(fd);
+    fs_close(fd);
     if (status == LINEAGE_OK)
         status = code_object_put(digest, k->store, bytes, (size_t)n, k->err);
     free(bytes);

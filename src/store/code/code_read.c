@@ -120,8 +120,7 @@ static enum lineage_status write_file(int dir, const struct lineage_code_file *f
         saved = errno;
         written = false;
     }
-    if (parent >= 0)
-        fs_close(parent);
+    fs_close(parent);
     errno = saved;
     return written ? LINEAGE_OK : store_fail_errno(err, LINEAGE_EIO, "cannot write the file %.200s", file->name);
 }
@@ -147,7 +146,6 @@ enum lineage_status lineage_code_write(struct lineage_store *store, const struct
     for (size_t i = 0; bytes && i < code->n_files; i++)
         buf_release(&bytes[i]);
     free(bytes);
-    if (fd >= 0)
-        fs_close(fd);
+    fs_close(fd);
     return status;
 }

@@ -67,8 +67,7 @@ enum lineage_status own_record_write(const char *base, const char *suffix, const
         int fd = fs_open(AT_FDCWD, path.data, O_RDONLY | O_DIRECTORY, 0);
         status = fd < 0 ? store_fail_errno(err, LINEAGE_EIO, "cannot open %s", path.data)
                         : fs_replace(fd, slash + 1, text, (size_t)record_text(text, file), false, err);
-        if (fd >= 0)
-            fs_close(fd);
+        fs_close(fd);
     }
     buf_release(&path);
     return status;

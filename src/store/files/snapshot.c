@@ -75,8 +75,7 @@ static enum lineage_status copy_file(struct copying *c, int from_dir, int to_dir
         status = failed(c, "copy", name);
     if (to >= 0 && fs_close(to) != 0 && status == LINEAGE_OK)
         status = failed(c, "copy", name);
-    if (from >= 0)
-        fs_close(from);
+    fs_close(from);
     return status;
 }
 
@@ -105,15 +104,13 @@ static enum lineage_status copy_dir(struct copying *c, int from_dir, int to_dir,
         (from = fs_open(from_dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0)) < 0 ||
         (to = fs_open(to_dir, name, O_RDONLY | O_DIRECTORY, 0)) < 0) {
         status = failed(c, "copy the directory", name);
-        if (from >= 0)
-            fs_close(from);
+        fs_close(from);
     } else {
         status = copy_tree(c, from, to);
         if (status == LINEAGE_OK && fs_chmod(to, (mode & 0777) | 0700) != 0)
             status = failed(c, "set the mode of", name);
     }
-    if (to >= 0)
-        fs_close(to);
+    fs_close(to);
     c->depth--;
     return status;
 }
@@ -190,8 +187,7 @@ static enum lineage_status make_copy_dir(struct copying *c, struct snapshot *sna
         snapshot->locked = snapshot->lock_fd >= 0;
     }
     enum lineage_status status = made ? LINEAGE_OK : failed(c, "make a directory in", PLACE_SNAPSHOTS);
-    if (parent >= 0)
-        fs_close(parent);
+    fs_close(parent);
     return status;
 }
 
@@ -243,8 +239,7 @@ enum lineage_status snapshot_publish(struct snapshot *snapshot, int dir_fd, cons
         strcpy(snapshot->path, path);
     int parent = sync ? fs_open(dir_fd, PLACE_SNAPSHOTS, O_RDONLY | O_DIRECTORY, 0) : -1;
     bool synced = !sync || (parent >= 0 && fs_sync_dir(parent) == 0 && fs_sync_dir(dir_fd) == 0); /* snapshots/ may be new */
-    if (parent >= 0)
-        fs_close(parent);
+    fs_close(parent);
     return synced ? LINEAGE_OK : store_fail_errno(err, LINEAGE_EIO, "snapshot: cannot sync %s", path);
 }
 
@@ -255,8 +250,7 @@ bool snapshot_is_abandoned(int snapshots_fd, const char *name)
         return false;
     int fd = fs_open(snapshots_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     bool abandoned = fd >= 0 && fs_try_lock(fd) == 0;
-    if (fd >= 0)
-        fs_close(fd);
+    fs_close(fd);
     return abandoned;
 }
 
@@ -271,8 +265,7 @@ void snapshot_clean_up(int dir_fd)
             fs_remove_tree(fd, name);
     if (dir)
         closedir(dir);
-    if (fd >= 0)
-        fs_close(fd);
+    fs_close(fd);
 }
 
 static void unlock(struct snapshot *snapshot)

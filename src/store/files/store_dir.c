@@ -20,8 +20,7 @@ static enum lineage_status sync_parent(const char *dir, struct lineage_error *er
     int fd = fs_open(AT_FDCWD, parent.data, O_RDONLY | O_DIRECTORY, 0);
     bool ok = fd >= 0 ? fs_sync_dir(fd) == 0 : errno == EACCES;
     enum lineage_status status = ok ? LINEAGE_OK : store_fail_errno(err, LINEAGE_EIO, "cannot sync the parent of %s", dir);
-    if (fd >= 0)
-        fs_close(fd);
+    fs_close(fd);
     buf_release(&parent);
     return status;
 }

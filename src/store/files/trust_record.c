@@ -159,8 +159,7 @@ enum lineage_status trust_record_write(int dir_fd, const char *path, const char 
         status = text.failed ? store_no_memory(err) : open_stores(&fd, true, err);
     if (status == LINEAGE_OK)
         status = fs_replace(fd, name, text.data, text.length, true, err);
-    if (fd >= 0)
-        fs_close(fd);
+    fs_close(fd);
     buf_release(&text);
     free(absolute);
     return status;
@@ -235,8 +234,7 @@ enum lineage_status trust_record_each(trust_visit_fn *visit, void *context, stru
         if (!visit(context, records.at[i].record.path, records.at[i].record.server))
             break;
     release(&records);
-    if (fd >= 0)
-        fs_close(fd);
+    fs_close(fd);
     return status;
 }
 
@@ -253,8 +251,7 @@ static enum lineage_status remove_named(const char *name, const char *path, bool
                 status = store_fail_errno(err, LINEAGE_EIO, "cannot remove the record of %s", path);
         }
     release(&records);
-    if (fd >= 0)
-        fs_close(fd);
+    fs_close(fd);
     return status;
 }
 
@@ -268,8 +265,7 @@ enum lineage_status trust_record_remove(const char *path, bool *was, struct line
     enum lineage_status status = dir_fd >= 0 ? name_of(name, &dir, dir_fd, err) : LINEAGE_OK;
     if (status == LINEAGE_OK && dir_fd >= 0)
         status = path_of(&absolute, dir_fd, path, err);
-    if (dir_fd >= 0)
-        fs_close(dir_fd);
+    fs_close(dir_fd);
     if (status == LINEAGE_OK)
         status = remove_named(name, absolute ? absolute : path, was, err);
     free(absolute);

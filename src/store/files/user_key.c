@@ -59,10 +59,8 @@ enum lineage_status user_key_read(unsigned char key[USER_KEY_BYTES], struct line
         status = open_key(&fd, dir_fd, path.data, err);
     if (status == LINEAGE_OK)
         status = read_open(fd, key, path.data, err);
-    if (fd >= 0)
-        fs_close(fd);
-    if (dir_fd >= 0)
-        fs_close(dir_fd);
+    fs_close(fd);
+    fs_close(dir_fd);
     buf_release(&path);
     return status;
 }

@@ -487,8 +487,7 @@ enum lineage_status digest_file_check(struct digest_file *file, struct log *log,
     }
     record_walk_release(&c.walk);
     redactions_release(&c.redactions);
-    if (c.fd >= 0)
-        fs_close(c.fd);
+    fs_close(c.fd);
     return status;
 }
 

@@ -496,8 +496,7 @@ static enum lineage_status end_overwriting(struct log_file *file, int fd, bool o
 {
     ok = ok && fs_sync_data(fd) == 0;
     enum lineage_status status = ok ? LINEAGE_OK : failed(&file->log, "write over a record of", err);
-    if (fd >= 0)
-        fs_close(fd);
+    fs_close(fd);
     return status;
 }
 

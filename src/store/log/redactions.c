@@ -143,8 +143,7 @@ enum lineage_status redactions_add(int dir_fd, const char *lines, size_t length,
     }
     ok = ok && fs_write_all(fd, lines, length) == 0 && fs_sync(fd) == 0 && fs_sync_dir(dir_fd) == 0;
     enum lineage_status status = ok ? LINEAGE_OK : store_fail_errno(err, LINEAGE_EIO, "cannot write " PLACE_REDACTED);
-    if (fd >= 0)
-        fs_close(fd);
+    fs_close(fd);
     return status;
 }
 

@@ -54,8 +54,7 @@ static int open_below(int dir_fd, const char *path)
             name[length] = '\0';
             next = fs_open(fd < 0 ? dir_fd : fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
         }
-        if (fd >= 0)
-            fs_close(fd);
+        fs_close(fd);
         if ((fd = next) < 0)
             return -1;
         path += length;
@@ -103,10 +102,8 @@ static void program_open(struct program *program, struct lineage_store *store, c
 
 static void program_close(struct program *program)
 {
-    if (program->snapshot_fd >= 0)
-        fs_close(program->snapshot_fd);
-    if (program->provenance_fd >= 0)
-        fs_close(program->provenance_fd);
+    fs_close(program->snapshot_fd);
+    fs_close(program->provenance_fd);
     json_decref(program->run);
     if (program->has_code)
         lineage_code_release(&program->code);
@@ -342,10 +339,8 @@ static void compare_diffs(struct collecting *c, const struct program *from, cons
     int new_files = fs_open(to->provenance_fd, "untracked", O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     if (old_files >= 0 || new_files >= 0)
         collect_trees(c, old_files, new_files);
-    if (old_files >= 0)
-        fs_close(old_files);
-    if (new_files >= 0)
-        fs_close(new_files);
+    fs_close(old_files);
+    fs_close(new_files);
 }
 
 /* Reads the diff between the commits of two trials. Returns false if none was recorded for them. */

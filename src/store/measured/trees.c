@@ -98,8 +98,7 @@ bool read_regular(struct buf *out, int dir_fd, const char *name, size_t max)
         out->length += (size_t)n;
         out->data[out->length] = '\0';
     }
-    if (fd >= 0)
-        fs_close(fd);
+    fs_close(fd);
     return n >= 0;
 }
 
@@ -191,10 +190,8 @@ static void compare_directories(struct trees *t, int from_fd, int to_fd, const c
             int new = b ? fs_open(to_fd, b->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0) : -1;
             memcpy(path + n, "/", 2);
             compare_directories(t, old, new, path, depth + 1);
-            if (old >= 0)
-                fs_close(old);
-            if (new >= 0)
-                fs_close(new);
+            fs_close(old);
+            fs_close(new);
         } else if (a && b)
             compare_both(t, from_fd, to_fd, a, b, path);
         else if (a)

@@ -69,8 +69,7 @@ static enum lineage_status judge_file(struct mirror *mirror, uint64_t size, enum
         return LINEAGE_OK;
     int fd = fs_open(mirror->place.fd, PLACE_MIRROR, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     ssize_t n = fd < 0 ? -1 : fs_read_at(fd, header, sizeof header, 0);
-    if (fd >= 0)
-        fs_close(fd);
+    fs_close(fd);
     if (n < 0)
         return store_fail_errno(err, LINEAGE_EDB, "cannot read %s/" PLACE_MIRROR, mirror->place.path.data);
     return judge_header(mirror, header, file, err);

@@ -139,8 +139,7 @@ enum lineage_status mirror_place_hold(struct mirror *mirror, struct lineage_erro
 
 void mirror_place_let_go(struct mirror *mirror)
 {
-    if (mirror->hold >= 0)
-        fs_close(mirror->hold);
+    fs_close(mirror->hold);
     mirror->hold = -1;
 }
 
@@ -199,8 +198,7 @@ static bool is_recorded_by_now(const struct mirror *mirror, enum own *own)
     bool recorded = false;
     for (int tries = 0; tries < 5 && !recorded; tries++)
         recorded = is_recorded(mirror, own);
-    if (lock >= 0)
-        fs_close(lock);
+    fs_close(lock);
     return recorded;
 }
 

@@ -79,8 +79,7 @@ static enum lineage_status sync_parent(const char *path, struct lineage_error *e
     bool synced = fd >= 0 && fs_sync_dir(fd) == 0;
     if (!synced)
         store_fail_errno(err, LINEAGE_EIO, "cannot sync the directory of %s", path);
-    if (fd >= 0)
-        fs_close(fd);
+    fs_close(fd);
     buf_release(&parent);
     return synced ? LINEAGE_OK : LINEAGE_EIO;
 }

@@ -268,7 +268,9 @@ static enum lineage_status collect(struct pg *pg, struct pg_result *out, double 
     return status;
 }
 
-enum lineage_status pg_query(struct pg *pg, struct pg_result *out, double seconds, const char *sql, struct lineage_error *err)
+/* Without values the text may hold several statements. */
+static enum lineage_status send(struct pg *pg, struct pg_result *out, double seconds, const char *sql, int n,
+                                const char *const *params, struct lineage_error *err)
 {
     enum lineage_status status = pg_connect(pg, NULL, err);
     if (out)
@@ -276,27 +278,23 @@ enum lineage_status pg_query(struct pg *pg, struct pg_result *out, double second
     if (status != LINEAGE_OK)
         return status;
     pg->sqlstate[0] = '\0';
-    if (pg->pq.sendQuery(pg->connection, sql))
+    if (n < 0 ? pg->pq.sendQuery(pg->connection, sql)
+              : pg->pq.sendQueryParams(pg->connection, sql, n, NULL, params, NULL, NULL, 0))
         return collect(pg, out, seconds, err);
     status = away(pg, pg->pq.errorMessage(pg->connection), err);
     pg_disconnect(pg);
     return status;
 }
 
+enum lineage_status pg_query(struct pg *pg, struct pg_result *out, double seconds, const char *sql, struct lineage_error *err)
+{
+    return send(pg, out, seconds, sql, -1, NULL, err);
+}
+
 enum lineage_status pg_run(struct pg *pg, struct pg_result *out, double seconds, const char *sql, size_t n,
                            const char *const *params, struct lineage_error *err)
 {
-    enum lineage_status status = pg_connect(pg, NULL, err);
-    if (out)
-        *out = (struct pg_result){0};
-    if (status != LINEAGE_OK)
-        return status;
-    pg->sqlstate[0] = '\0';
-    if (pg->pq.sendQueryParams(pg->connection, sql, (int)n, NULL, params, NULL, NULL, 0))
-        return collect(pg, out, seconds, err);
-    status = away(pg, pg->pq.errorMessage(pg->connection), err);
-    pg_disconnect(pg);
-    return status;
+    return send(pg, out, seconds, sql, (int)n, params, err);
 }
 
 static bool is_prepared(const struct pg *pg, const struct pg_part *part)

@@ -297,8 +297,7 @@ static enum lineage_status take_first(struct queue_files *files, const struct li
 
 static void end_listening(struct queue_files *files)
 {
-    if (files->watch >= 0)
-        fs_close(files->watch);
+    fs_close(files->watch);
     files->watch = files->log = -1;
     files->listening = false;
 }
@@ -359,8 +358,7 @@ static enum lineage_status files_release(struct lineage_queue *queue, struct lin
 /* After a fork, closing the descriptor in one process leaves the lock to the other process. */
 void lineage_queue_leave(struct lineage_claim *claim)
 {
-    if (claim->hold >= 0)
-        fs_close(claim->hold);
+    fs_close(claim->hold);
     claim->hold = -1;
 }
 
@@ -446,10 +444,8 @@ static void files_close(struct lineage_queue *queue)
 {
     struct queue_files *files = files_of(queue);
     end_listening(files);
-    if (files->lock >= 0)
-        fs_close(files->lock);
-    if (files->dir >= 0)
-        fs_close(files->dir);
+    fs_close(files->lock);
+    fs_close(files->dir);
     free(files);
 }
 

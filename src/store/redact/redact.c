@@ -431,8 +431,7 @@ static void clean_file(struct cleaning *c, int dir, const char *name)
         c->done->places += (size_t)found;
         tell(c, (size_t)found, NULL);
     }
-    if (to >= 0)
-        fs_close(to);
+    fs_close(to);
     fs_close(fd);
 }
 

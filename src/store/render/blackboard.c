@@ -40,29 +40,15 @@ static enum lineage_status write_output(const struct out_file *file, const struc
     return status;
 }
 
-static enum lineage_status write_leaderboard(const char *output_dir, const struct blackboard *bb, struct lineage_error *err)
+/* Writes a text, which is released. */
+static enum lineage_status write_file(const char *output_dir, const char *name, struct buf *out, struct lineage_error *err)
 {
     struct out_file file = {.dir_fd = -1};
-    struct buf out = {0};
-    bb_leaderboard(&out, bb);
-    enum lineage_status status = open_output(&file, output_dir, "LEADERBOARD.md", NULL, err);
+    enum lineage_status status = open_output(&file, output_dir, name, NULL, err);
     if (status == LINEAGE_OK)
-        status = write_output(&file, &out, NULL, err);
+        status = write_output(&file, out, NULL, err);
     out_file_close(&file);
-    buf_release(&out);
-    return status;
-}
-
-static enum lineage_status write_tree(const char *output_dir, const struct blackboard *bb, struct lineage_error *err)
-{
-    struct out_file file = {.dir_fd = -1};
-    struct buf out = {0};
-    out.failed = !bb_tree(&out, bb);
-    enum lineage_status status = open_output(&file, output_dir, "tree.tsv", NULL, err);
-    if (status == LINEAGE_OK)
-        status = write_output(&file, &out, NULL, err);
-    out_file_close(&file);
-    buf_release(&out);
+    buf_release(out);
     return status;
 }
 
@@ -89,9 +75,12 @@ static enum lineage_status write_all(const char *output_dir, const struct blackb
 {
     if (fs_mkdir(AT_FDCWD, output_dir) != 0)
         return store_fail_errno(err, LINEAGE_EIO, "cannot make the directory %s", output_dir);
-    enum lineage_status status = write_leaderboard(output_dir, bb, err);
-    if (status == LINEAGE_OK)
-        status = write_tree(output_dir, bb, err);
+    struct buf board = {0}, tree = {0};
+    bb_leaderboard(&board, bb);
+    tree.failed = !bb_tree(&tree, bb);
+    enum lineage_status status = write_file(output_dir, "LEADERBOARD.md", &board, err);
+    enum lineage_status written = write_file(output_dir, "tree.tsv", &tree, status == LINEAGE_OK ? err : NULL);
+    status = status == LINEAGE_OK ? written : status;
     return status == LINEAGE_OK ? write_knowledge(output_dir, bb, err) : status;
 }
 

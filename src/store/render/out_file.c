@@ -94,8 +94,7 @@ enum lineage_status out_file_open(struct out_file *file, const char *path, struc
 
 void out_file_close(struct out_file *file)
 {
-    if (file->dir_fd >= 0)
-        fs_close(file->dir_fd);
+    fs_close(file->dir_fd);
     free(file->path);
     *file = (struct out_file){.dir_fd = -1};
 }

@@ -68,8 +68,7 @@ enum lineage_status lineage_render_record(char **path, struct lineage_store *sto
         status = store_fail_errno(err, LINEAGE_EIO, "cannot make the directory " PLACE_RENDERED);
     if (status == LINEAGE_OK)
         status = save(&file, fd, text, length, err);
-    if (fd >= 0)
-        fs_close(fd);
+    fs_close(fd);
     if (status == LINEAGE_OK) {
         buf_printf(&whole, PLACE_RENDERED "/%s", file.data);
         status = whole.failed ? store_no_memory(err) : LINEAGE_OK;

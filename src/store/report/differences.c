@@ -72,14 +72,6 @@ static void set_after(struct lineage_report_change *change, const struct lineage
 /* How far a report looks for what a trial inherits. A longer walk would make it slower with each kept trial. */
 enum { INHERIT_FROM = 100 };
 
-static const struct lineage_param *param_of(const struct lineage_trial *trial, const char *name)
-{
-    for (size_t i = 0; i < trial->n_params; i++)
-        if (strcmp(trial->params[i].name, name) == 0)
-            return &trial->params[i];
-    return NULL;
-}
-
 /* Finds the value that a trial has from its nearest ancestor that declares the name; NULL if there is none. */
 static enum lineage_status find_inherited(struct report_load *load, const struct lineage_trial *trial, const char *name,
                                           const struct lineage_param **value, struct lineage_error *err)
@@ -91,7 +83,7 @@ static enum lineage_status find_inherited(struct report_load *load, const struct
     for (int i = 0; i < INHERIT_FROM && found && !*value && status == LINEAGE_OK; i++) {
         status = find_other(load, at.parent_exp, &at, &next, &found, err);
         if (found)
-            *value = param_of(&next, name);
+            *value = lineage_trial_find_param(&next, name);
         at = found ? next : at;
     }
     return status;
@@ -119,7 +111,7 @@ enum lineage_status report_add_inherited(struct report_load *load, struct lineag
             memcpy(params, trial->params, trial->n_params * sizeof *params);
         size_t n = trial->n_params;
         for (size_t k = 0; k < next.n_params; k++)
-            if (lineage_param_is_inherited(next.params[k].name) && !param_of(trial, next.params[k].name))
+            if (lineage_param_is_inherited(next.params[k].name) && !lineage_trial_find_param(trial, next.params[k].name))
                 params[n++] = next.params[k];
         qsort(params, n, sizeof *params, by_name);
         trial->params = params;

@@ -209,8 +209,7 @@ static bool is_killed_trial(int store_fd, const char *name)
         return false;
     int fd = fs_open(store_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     bool killed = fd >= 0 && fs_stat(fd, PLACE_TRIAL_PLAN, AT_SYMLINK_NOFOLLOW, &st) == 0 && fs_try_lock(fd) == 0;
-    if (fd >= 0)
-        fs_close(fd);
+    fs_close(fd);
     return killed;
 }
 
