@@ -1,6 +1,6 @@
 #!/bin/sh
-# layout.sh: the layout in schema/ARCHITECTURE.md is that of the table in tests/layering.sh and of the folders; every path that
-# the page names exists, and every option of the build is listed.
+# layout.sh: the layout in schema/ARCHITECTURE.md is that of the table in tests/layering.sh and of the folders; every path and
+# function that the page names exists, and every option of the build is listed.
 #
 # usage: sh tests/layout.sh [ROOT]      (default: this checkout; exit status 0 if all agrees, else one line per difference)
 set -u
@@ -27,10 +27,17 @@ missing()
 missing "a room of tests/layering.sh that $page does not list" "$rooms" "$listed"
 missing "listed in $page, and not a room of tests/layering.sh" "$listed" "$rooms"
 missing "a folder with sources that $page does not list" "$folders" "$listed"
-for path in $(grep -o '`\(src\|cli\|include\|tests\|schema\|fixtures\)/[^` *]*`' "$page" | tr -d '`' | sort -u); do
+for path in $(grep -o '`\(src\|cli\|include\|tests\|schema\|fixtures\)/[^` *:]*`' "$page" | tr -d '`' | sort -u); do
     [ -e "$path" ] && continue
     differences=$((differences + 1))
     printf '%s: named in %s, and not there\n' "$path" "$page"
+done
+# `FILE:FUNCTION`: the file defines it.
+for name in $(grep -o '`[a-z0-9_/]*[.]c:[A-Za-z0-9_]*`' "$page" | tr -d '`' | sort -u); do
+    file=${name%%:*}
+    [ -f "$file" ] && grep -qE "^[a-z].*[ *]${name#*:}[(]" "$file" && continue
+    differences=$((differences + 1))
+    printf '%s: named in %s, and not there\n' "$name" "$page"
 done
 options=$(sed -n 's/^option(\(LINEAGE_[A-Z_]*\).*/\1/p; s/^set(\(LINEAGE_[A-Z_]*\) "".*/\1/p' CMakeLists.txt | sort)
 missing "an option of the build that $page does not list" "$options" "$(sed -n 's/^| `\(LINEAGE_[A-Z_]*\)` |.*/\1/p' "$page")"
