@@ -605,18 +605,12 @@ static int run_night(struct night_options *o, const struct cli_command *command,
          "void failed trials of this sweep with these labels, and run them again: crash, "
          "overrun, failed, or labels, separated by commas",
          "LABELS"},
-        {"require", 0, POPT_ARG_ARGV, &o->require, 0,
-         "disqualify a trial unless this metric is at most (<=, <) or at least (>=, >) NUMBER; "
-         "may be repeated",
-         "NAME<=NUMBER"},
+        command_setting_option(command_setting_by_key("require"), &o->require),
         {"prune", 0, POPT_ARG_STRING, &o->prune, 0,
          "end trials with a hopeless curve: median or halving, then warmup=STEPS, curves=N "
          "(default: 4), patience=N (3) or factor=X (3) after commas; none overrides the sweep",
          "RULE"},
-        {"sandbox", 0, POPT_ARG_STRING, &o->sandbox, 0,
-         "run commands without network and let them write only their own directory; require: "
-         "run nothing if the kernel lacks a part",
-         "require|try"},
+        command_setting_option(command_setting_by_key("sandbox"), &o->sandbox),
         {"propose", 0, POPT_ARG_STRING, &o->method, 0,
          "after the list, run trials that this method proposes in the sweep's "
          "ranges",

@@ -250,15 +250,11 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         return cli_no_memory();
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&o->session.where),
-        {"metric", 'm', POPT_ARG_ARGV, &o->metrics, 0,
-         "read NAME and the number behind it anywhere in a line; the first NAME is the score", "NAME"},
-        {"score", 0, POPT_ARG_STRING, &o->score, 0, "the metric that is the score", "NAME"},
-        {"metric-regex", 0, POPT_ARG_ARGV, &o->regexes, 0, "read metric NAME by a Perl regular expression; may be repeated",
-         "NAME=REGEX"},
-        {"metric-take", 0, POPT_ARG_ARGV, &o->takes, 0,
-         "which value of a metric counts: min, max, mean:N or last; may be repeated", "NAME=HOW"},
-        {"metric-file", 0, POPT_ARG_ARGV, &o->files, 0,
-         "read metric NAME from the file that the trial has left at PATH; may be repeated", "NAME=PATH[#KEY]"},
+        command_setting_option(command_setting_by_key("metrics"), &o->metrics),
+        command_setting_option(command_setting_by_key("score"), &o->score),
+        command_setting_option(command_setting_by_key("metric_regex"), &o->regexes),
+        command_setting_option(command_setting_by_key("metric_take"), &o->takes),
+        command_setting_option(command_setting_by_key("metric_file"), &o->files),
         {"night", 0, POPT_ARG_STRING, &o->night, 0, "every trial of the night NAME that finished without a score", "NAME"},
         POPT_TABLEEND};
     o->session.before_open = check_options;

@@ -9,34 +9,13 @@
 
 #include "run/protected_files.h"
 
-static bool is_list(const struct command_setting *setting)
-{
-    switch (setting->kind) {
-    case SETTING_TEXTS:
-    case SETTING_FILES:
-    case SETTING_PARAMS:
-    case SETTING_ENVIRONMENT:
-    case SETTING_ARTIFACTS:
-    case SETTING_RECORDED: return true;
-    default: return false;
-    }
-}
-
 size_t command_options_list(struct poptOption *table, struct command_options *options)
 {
     const struct command_setting *setting;
     size_t n = 0;
     for (size_t i = 0; (setting = command_setting_at(i)); i++)
         if (setting->option)
-            table[n++] = (struct poptOption){setting->option,
-                                             setting->letter,
-                                             is_list(setting)                ? POPT_ARG_ARGV
-                                             : setting->kind == SETTING_FLAG ? POPT_ARG_NONE
-                                                                             : POPT_ARG_STRING,
-                                             &options->given[i],
-                                             0,
-                                             setting->help,
-                                             setting->argument};
+            table[n++] = command_setting_option(setting, &options->given[i]);
     return n;
 }
 
@@ -173,7 +152,7 @@ bool command_options_read(struct command_trial *trial, struct command_options *o
         case SETTING_RECORDED:
         case SETTING_WORDS: break;
         }
-        if (is_list(setting) && setting->kind != SETTING_PARAMS && setting->kind != SETTING_ARTIFACTS)
+        if (command_setting_is_list(setting) && setting->kind != SETTING_PARAMS && setting->kind != SETTING_ARTIFACTS)
             *(const char *const **)member = (const char *const *)list;
     }
     char why[200];

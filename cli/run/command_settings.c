@@ -123,6 +123,27 @@ const struct command_setting *command_setting_by_key(const char *key)
     return NULL;
 }
 
+bool command_setting_is_list(const struct command_setting *setting)
+{
+    switch (setting->kind) {
+    case SETTING_TEXTS:
+    case SETTING_FILES:
+    case SETTING_PARAMS:
+    case SETTING_ENVIRONMENT:
+    case SETTING_ARTIFACTS:
+    case SETTING_RECORDED: return true;
+    default: return false;
+    }
+}
+
+struct poptOption command_setting_option(const struct command_setting *setting, void *value)
+{
+    unsigned kind = command_setting_is_list(setting) ? POPT_ARG_ARGV
+                    : setting->kind == SETTING_FLAG  ? POPT_ARG_NONE
+                                                     : POPT_ARG_STRING;
+    return (struct poptOption){setting->option, setting->letter, kind, value, 0, setting->help, setting->argument};
+}
+
 void *command_setting_member(struct command_trial *trial, const struct command_setting *setting)
 {
     return (char *)trial + setting->offset;

@@ -47,6 +47,10 @@ enum { COMMAND_SETTINGS_MAX = 48 };
 /* Returns the setting with this key in a sweep file, or NULL if there is none. */
 const struct command_setting *command_setting_by_key(const char *key);
 
+/* The option of a setting, for a command that takes it: a char ** gets the texts of a list, an int a flag, a char * any other. */
+struct poptOption command_setting_option(const struct command_setting *setting, void *value);
+bool command_setting_is_list(const struct command_setting *setting);
+
 /* Return the address of the trial's member that holds the setting. */
 void *command_setting_member(struct command_trial *trial, const struct command_setting *setting);
 const void *command_setting_value(const struct command_trial *trial, const struct command_setting *setting);
