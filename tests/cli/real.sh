@@ -83,6 +83,7 @@ printf '{"id": 0, "val_loss": 0.3, "config": {}}\n{"id": 1, "val_loss": 0.2}\n' 
 printf 'eval:\n  val_loss: 0.43\n' | left val_loss results.yaml 0.43
 printf '[rank0] epoch 1, loss 0.5\nval_loss 0.43\n' | left val_loss log.txt 0.43
 printf '{"results": {"arc": {"acc,none": 0.25, "acc_norm,none": 0.5, "acc_stderr,none": 0.1}}}' | left acc results.json 0.25
+printf 'Name,Value,Timestamp,Step\nval_loss,0.5,1,0\nacc,0.8,1,0\nval_loss,0.25,2,1\nacc,0.9,2,1\n' | left val_loss metrics.csv 0.25 # of DagsHub
 printf 'nothing of it\n' >other.txt
 run run --dry-metrics /dev/null --metric-file val_loss=other.txt </dev/null
 must_have err 'other.txt is neither a results.tsv nor a table'
