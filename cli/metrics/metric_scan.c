@@ -410,15 +410,16 @@ static size_t skip_separator(const char *line, size_t at, size_t length)
     return call;
 }
 
-/* Sets the word that is one blank in front of the name. Numbers and the levels of logs are none. */
+/* Sets the word that is one blank in front of the name. Numbers, the levels of logs and words of a sentence are none. */
 static void find_before(struct metric_found *found, const char *line, size_t at, size_t length)
 {
-    static const char *const levels[] = {"INFO", "DEBUG", "WARNING", "WARN", "ERROR", "CRITICAL", "NOTICE"};
+    static const char *const others[] = {"INFO", "DEBUG", "WARNING", "WARN", "ERROR", "CRITICAL", "NOTICE",
+                                         "the",  "a",     "an",      "and",  "with",  "has"};
     size_t end = at > 1 && line[at - 1] == ' ' ? at - 1 : 0, from = end - (end > 1 && line[end - 1] == '.');
     while (from > 0 && (is_word(line[from - 1]) || line[from - 1] == '-'))
         from--;
-    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
-        if (end - from == strlen(levels[i]) && begins_with(line, from, length, levels[i]))
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (end - from == strlen(others[i]) && begins_with(line, from, length, others[i]))
             return;
     if (from < end && !is_digit(line[from]) && is_word(line[from])) {
         found->before = line + from;

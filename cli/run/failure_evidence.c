@@ -764,8 +764,11 @@ static bool find_last_line(struct found *found, const struct lines *lines)
     bool says = false;
     for (size_t k = 0; k < sizeof words / sizeof *words; k++)
         says = says || strncasecmp(line, words[k], strlen(words[k])) == 0;
-    int n = 0, year;
-    if (sscanf(line, "%4d/%*2d/%*2d %*2d:%*2d:%*2d %n", &year, &n) == 1 && n == 20 && line[n])
+    static const char time[] = "0000/00/00 00:00:00 ";
+    size_t n = 0;
+    while (time[n] && (time[n] == '0' ? isdigit((unsigned char)line[n]) : line[n] == time[n]))
+        n++;
+    if (!time[n] && line[n])
         line += n, says = true;
     if (!says)
         return false;
