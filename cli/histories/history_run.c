@@ -235,7 +235,7 @@ const char *history_state(const char *word)
                  {"aborted", "killed"},      {"abandoned", "killed"},     {"harness_abort", "killed"}, {"pruned", "pruned"},
                  {"running", "running"},     {"waiting", "running"},      {"scheduled", "running"},    {"pending", "running"},
                  {"paused", "running"},      {"queued", "running"},       {"open", "running"},         {"preempting", "running"},
-                 {"started", "running"}};
+                 {"started", "running"},     {"inprogress", "running"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcasecmp(word, words[i].word) == 0)
             return words[i].state;

@@ -155,6 +155,16 @@ static bool is_smac(const char *path)
     return tree_has(path, 3, is_smac_file);
 }
 
+static bool is_clearml_task(const FTSENT *file)
+{
+    return strcmp(file->fts_name, "task.json") == 0 && has_beside(file, "metrics.jsonl");
+}
+
+static bool is_clearml(const char *path)
+{
+    return tree_has(path, 2, is_clearml_task);
+}
+
 static bool is_shinka(const char *path)
 {
     return has_table(path, "programs", "combined_score");
@@ -207,6 +217,11 @@ static bool is_aide(const char *path)
 static bool is_smac_history(const char *path)
 {
     return head_has(path, "{", "\"config_id\":", "\"starttime\":");
+}
+
+static bool is_dvc(const char *path)
+{
+    return head_has(path, "[{", "\"rev\": \"workspace\"", "\"experiments\":");
 }
 
 static bool is_wandb(const char *path)
@@ -282,6 +297,7 @@ static const struct {
     {"sacred", DIRECTORY, is_sacred, read_sacred},
     {"keras-tuner", DIRECTORY, is_keras_tuner, read_keras_tuner},
     {"smac", DIRECTORY, is_smac, read_smac},
+    {"clearml", DIRECTORY, is_clearml, read_clearml},
     {"tensorboard", DIRECTORY, is_tensorboard, read_tensorboard},
     {"optuna", DATABASE, is_optuna, read_optuna},
     {"mlflow", DATABASE, is_mlflow_database, read_mlflow_database},
@@ -295,6 +311,7 @@ static const struct {
     {"ray", TEXT, is_ray_result, read_ray_result},
     {"aide", TEXT, is_aide, read_aide},
     {"smac", TEXT, is_smac_history, read_smac},
+    {"dvc", TEXT, is_dvc, read_dvc},
     {"wandb", TEXT, is_wandb, read_wandb},
     {"csv", TEXT, is_table, read_table},
 };
@@ -302,8 +319,8 @@ enum { N_TOOLS = sizeof tools / sizeof *tools };
 
 const char *history_tool_at(size_t i)
 {
-    static const char *const names[] = {"wandb",      "mlflow", "optuna",  "tensorboard", "trackio",     "ray",  "aide",
-                                        "openevolve", "shinka", "mlparty", "sacred",      "keras-tuner", "smac", "csv"};
+    static const char *const names[] = {"wandb",  "mlflow",  "optuna", "tensorboard", "trackio", "ray",     "aide", "openevolve",
+                                        "shinka", "mlparty", "sacred", "keras-tuner", "smac",    "clearml", "dvc",  "csv"};
     return i < sizeof names / sizeof *names ? names[i] : NULL;
 }
 
@@ -403,19 +420,107 @@ static void tell_keys_apart(json_t *history)
     json_decref(seen);
 }
 
+/* ---- what cannot be read ---- */
+
+static bool is_hydra_file(const FTSENT *file)
+{
+    return strcmp(file->fts_name, "multirun.yaml") == 0 || strcmp(file->fts_name, "optimization_results.yaml") == 0 ||
+           strcmp(file->fts_parent->fts_name, ".hydra") == 0;
+}
+
+static bool is_hydra(const char *path)
+{
+    return tree_has(path, 4, is_hydra_file);
+}
+
+static bool is_aim_file(const FTSENT *file)
+{
+    return strcmp(file->fts_name, "run_metadata.sqlite") == 0;
+}
+
+static bool is_aim(const char *path)
+{
+    return tree_has(path, 2, is_aim_file);
+}
+
+static bool is_swanlab_file(const FTSENT *file)
+{
+    return ends_with(file->fts_name, ".swanlab");
+}
+
+static bool is_swanlab(const char *path)
+{
+    return tree_has(path, 3, is_swanlab_file);
+}
+
+static bool is_syne_tune_file(const FTSENT *file)
+{
+    return strcmp(file->fts_name, "results.csv.zip") == 0 && has_beside(file, "metadata.json");
+}
+
+static bool is_syne_tune(const char *path)
+{
+    return tree_has(path, 2, is_syne_tune_file);
+}
+
+static bool is_oracle(const char *path)
+{
+    return head_has(path, "{", "\"ongoing_trials\":", "\"hyperparameters\":");
+}
+
+static bool is_dvc_table(const char *path)
+{
+    return head_has(path, "Experiment", "rev", "typ");
+}
+
+static bool is_zip(const char *path)
+{
+    return head_has(path, "PK", "", "");
+}
+
+/* Returns what to do with a file that holds runs in a form that is not read; NULL: nothing is known. */
+static const char *remedy_of(const char *path)
+{
+    static const struct {
+        bool (*is)(const char *path);
+        const char *remedy;
+    } known[] = {
+        {is_syne_tune, "is of Syne Tune; unzip its results.csv.zip and import results.csv with --metric"},
+        {is_zip, "is an archive; unzip it and import what is in it"},
+        {is_hydra,
+         "is of Hydra, which keeps no score of a job; let its Optuna sweeper write a study "
+         "(hydra.sweeper.storage=sqlite:///study.db) and import that, or print a score and run the jobs by `lineage night`"},
+        {is_aim, "is of Aim, whose values only its own library reads; write a CSV with one line a run from Repo.query_runs, and "
+                 "import that"},
+        {is_swanlab, "is of SwanLab, whose values only its own library reads; write a CSV with one line a run, and import that"},
+        {is_dvc_table,
+         "is a table of DVC, in which metrics and settings look alike; write JSON: dvc exp show --json >FILE, and import "
+         "that"},
+        {is_oracle, "is Keras Tuner's oracle.json, which has no scores; name the folder in which it is"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].is(path))
+            return known[i].remedy;
+    return NULL;
+}
+
 json_t *history_read(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
 {
     history_reader *read = NULL;
     const char *tool = find(path, options->tool, &read);
     if (!tool && errno)
         return history_fail(why, "cannot open %.300s: %s", path, strerror(errno));
+    const char *remedy = !tool || read == read_wandb || read == read_table ? remedy_of(path) : NULL;
+    if (remedy && !options->tool)
+        return history_fail(why, "%.200s %s", path, remedy);
     if (!tool && options->tool)
         return history_fail(why, "%.300s is not what %s writes", path, options->tool);
     if (!tool)
-        return history_fail(why,
-                            "%.300s is neither a results.tsv nor a table, nor a history of W&B, MLflow, Optuna, TensorBoard, "
-                            "trackio, Ray Tune, AIDE, OpenEvolve, ShinkaEvolve, mlparty, Sacred, Keras Tuner or SMAC3",
-                            path);
+        return history_fail(
+            why,
+            "%.300s is neither a results.tsv nor a table, nor a history of W&B, MLflow, Optuna, TensorBoard, "
+            "trackio, Ray Tune, AIDE, OpenEvolve, ShinkaEvolve, mlparty, Sacred, Keras Tuner, SMAC3, ClearML or DVC",
+            path);
     if (options->map && options->map[0] && read != read_table && read != read_wandb)
         return history_fail(why, "--map is for tables; %.300s is of %s", path, tool);
     json_t *history = read(path, options, why);

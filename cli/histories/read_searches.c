@@ -1,8 +1,10 @@
 /*
  * read_searches.c: trackers and searches that keep JSON files: the folder of Sacred's FileStorageObserver (N/run.json, config.json,
- * metrics.json), that of a search of Keras Tuner (oracle.json, trial_N/trial.json), and SMAC3's runhistory.json.
+ * metrics.json), that of a search of Keras Tuner (oracle.json, trial_N/trial.json), SMAC3's runhistory.json, and the folders of ClearML's
+ * offline tasks (task.json, metrics.jsonl); and what `dvc exp show --json` prints.
  */
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -254,4 +256,125 @@ json_t *read_smac(const char *path, const struct history_options *options, char 
 {
     (void)options;
     return read_each(path, "smac", "runhistory.json", take_smac, NULL, why);
+}
+
+/* ---- ClearML ---- */
+
+struct task {
+    json_t *run;
+    double started, ended; /* nan: no value was reported */
+};
+
+/* A line is a list of values. Scalars are named by their plot and their curve. */
+static bool take_scalars(void *context, json_t *line)
+{
+    struct task *task = context;
+    json_t *scalar;
+    size_t i;
+    double number;
+    char name[256];
+    json_array_foreach(line, i, scalar) {
+        const char *metric = text_of(scalar, "metric"), *variant = text_of(scalar, "variant"), *type = text_of(scalar, "type");
+        const double time = json_number_value(json_object_get(scalar, "timestamp")) / 1000;
+        if (!type || strcmp(type, "training_stats_scalar") != 0 || !history_number(&number, json_object_get(scalar, "value")))
+            continue;
+        snprintf(name, sizeof name, "%.120s/%.120s", metric ? metric : "", variant ? variant : "");
+        history_add_point(task->run, name, json_integer_value(json_object_get(scalar, "iter")), number);
+        task->started = isnan(task->started) ? time : task->started;
+        task->ended = time;
+    }
+    return true;
+}
+
+/* The settings are in sections, of which General is the usual one. An offline task has no state: one with the last lines ended. */
+static bool take_clearml(struct search *s, json_t *value)
+{
+    char path[PATH_MAX];
+    const char *section, *name, *id = text_of(value, "id");
+    json_t *settings, *setting;
+    struct task task = {.run = history_add_run(s->history, id ? id : s->folder), .started = (double)NAN, .ended = (double)NAN};
+    history_set_text(task.run, "name", text_of(value, "name"));
+    json_object_foreach(json_object_get(value, "hyperparams"), section, settings)
+        json_object_foreach(settings, name, setting) {
+            char key[256];
+            snprintf(key, sizeof key, "%.100s%s%.150s", strcmp(section, "General") == 0 ? "" : section,
+                     strcmp(section, "General") == 0 ? "" : ".", name);
+            history_add_param_text(task.run, key, text_of(setting, "value") ? text_of(setting, "value") : "");
+        }
+    snprintf(path, sizeof path, "%.*smetrics.jsonl", s->length, s->path);
+    const bool good = history_each_value(path, take_scalars, &task, s->why);
+    history_set_time(task.run, "started", task.started);
+    history_set_time(task.run, "ended", task.ended);
+    return good;
+}
+
+json_t *read_clearml(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
+{
+    (void)options;
+    return read_each(path, "clearml", "task.json", take_clearml, NULL, why);
+}
+
+/* ---- DVC ---- */
+
+static void add_metrics(json_t *run, const char *prefix, json_t *metrics)
+{
+    const char *name;
+    json_t *value;
+    double number;
+    char path[256];
+    json_object_foreach(metrics, name, value) {
+        snprintf(path, sizeof path, "%.120s%s%.120s", prefix, *prefix ? "." : "", name);
+        if (history_number(&number, value))
+            history_set_metric(run, path, number);
+        else if (json_is_object(value) && strlen(path) < 200)
+            add_metrics(run, path, value);
+    }
+}
+
+/* Settings and metrics are in files, whose names are left out. The work tree is none of the runs, nor is a commit without metrics. */
+static void add_experiment(json_t *history, json_t *experiment)
+{
+    const char *rev = text_of(experiment, "rev"), *name = text_of(experiment, "name"), *file;
+    json_t *data = json_object_get(experiment, "data"), *part;
+    const char *started = text_of(data, "timestamp");
+    const bool failed = json_is_object(json_object_get(experiment, "error"));
+    if (!rev || !data || strcmp(rev, "workspace") == 0)
+        return;
+    json_t *run = history_add_run(history, rev);
+    history_set_text(run, "name", name ? name : rev);
+    history_set_time(run, "started", history_time(started ? started : "", true));
+    if (failed)
+        history_set_text(run, "state", "failed");
+    json_object_foreach(json_object_get(data, "params"), file, part)
+        history_add_param(run, "", json_incref(json_object_get(part, "data")));
+    json_object_foreach(json_object_get(data, "metrics"), file, part)
+        add_metrics(run, "", json_object_get(part, "data"));
+    if (failed || json_object_size(json_object_get(run, "metrics")))
+        return;
+    history_leave_out(history, "commits without metrics");
+    json_array_remove(json_object_get(history, "runs"), json_array_size(json_object_get(history, "runs")) - 1);
+}
+
+/* A commit has experiments; an experiment has its newest revision first, and behind it the checkpoints before. */
+static bool take_dvc(void *context, json_t *value)
+{
+    size_t i;
+    json_t *inner;
+    if (json_is_object(value))
+        add_experiment(context, value);
+    json_array_foreach(value, i, inner)
+        take_dvc(context, inner);
+    json_array_foreach(json_object_get(value, "experiments"), i, inner)
+        take_dvc(context, json_array_get(json_object_get(inner, "revs"), 0));
+    return true;
+}
+
+json_t *read_dvc(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
+{
+    json_t *history = history_new("dvc");
+    (void)options;
+    bool good = history_each_value(path, take_dvc, history, why);
+    if (good && !json_array_size(json_object_get(history, "runs")))
+        good = history_fail(why, "%.300s has no experiment with metrics", path);
+    return history_done(history, NULL, NULL, good);
 }

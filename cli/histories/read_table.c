@@ -6,6 +6,9 @@
  * What a column is, its name says, or COLUMN=ROLE: key, name, notes, state, started, ended, seconds, param, metric, or skip. The
  * column that is named as the score is a metric. A column that none of these describes is a setting. Several keys are joined.
  * The only metric is the score, but for what is measured beside one, such as memory.
+ *
+ * Lines with one key, whose column `epoch` or `step` rises, are steps of one run: their metrics are its curve. Lines without any key,
+ * name or state whose step rises are those of one training, which is refused: each would be a trial of its own.
  */
 #define _GNU_SOURCE /* strcasestr */
 #include <csv.h>
@@ -149,7 +152,7 @@ struct table {
     size_t n_columns, column, line;
     const char *metric; /* the column that is the score; NULL: not named */
     json_t *run;
-    bool failed, checked, has_key, run_has_key, has_value; /* has_value: there is a column metric_value */
+    bool failed, checked, unscored, has_key, run_has_key, has_value; /* has_value: there is a column metric_value */
     char metric_name[128], metric_value[64];
 };
 
@@ -211,6 +214,8 @@ static enum role usual_role(const struct table *t, const char *column)
         return METRIC;
     if (begins_with(column, "system_attrs_") || begins_with(column, "user_attrs_"))
         return SKIP;
+    if (has_column(t, "st_status") && begins_with(column, "st_")) /* of Syne Tune */
+        return strcmp(column, "st_status") == 0 ? STATE : SKIP;
     if (has_column(t, "#uid") && (strchr(column, '#') || strstr(column, ".indices"))) /* of Nevergrad */
         return strcmp(column, "#loss") == 0 ? METRIC : strcmp(column, "#uid") == 0 ? KEY : SKIP;
     if (has_column(t, "artifact_uri") && strchr(column, '.')) /* search_runs of MLflow */
@@ -368,7 +373,7 @@ static void check_score(struct table *t)
     if (any)
         return;
     const char *score = likely_score(t);
-    t->failed = true;
+    t->unscored = true; /* told when all lines are known, because they may be no runs */
     if (!*score) {
         history_fail(t->why, "%.200s: no column has a number in its first line", t->path);
         return;
@@ -603,6 +608,96 @@ static void end_run(struct table *t)
     t->run_has_key = false;
 }
 
+/* ---- steps of one run ---- */
+
+/* The column that counts the steps of a training, if the user did not say what it is; NULL: none. */
+static const char *step_column(const struct table *t)
+{
+    static const char *const names[] = {"epoch", "step", "global_step", "trainer/global_step"};
+    for (size_t i = 0; i < t->n_columns; i++)
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+            bool mapped = false;
+            const size_t n = strlen(t->columns[i]);
+            for (const char *const *map = t->map; map && *map; map++)
+                mapped = mapped || (strncmp(*map, t->columns[i], n) == 0 && (*map)[n] == '=');
+            if (!mapped && t->roles[i] == PARAM && strcasecmp(t->columns[i], names[k]) == 0)
+                return t->columns[i];
+        }
+    return NULL;
+}
+
+static bool has_role(const struct table *t, enum role role)
+{
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (t->roles[i] == role)
+            return true;
+    return false;
+}
+
+/* Adds a later step: its metrics are points of the curves; what changes from step to step was measured, too, and is left out of the settings. */
+static void add_step(json_t *run, const json_t *later, int64_t step)
+{
+    json_t *params = json_object_get(run, "params"), *value;
+    const char *name;
+    void *next;
+    double number;
+    json_object_foreach(json_object_get(later, "metrics"), name, value)
+        if (history_number(&number, value))
+            history_add_point(run, name, step, number);
+    json_object_foreach_safe(params, next, name, value)
+        if (!json_equal(value, json_object_get(json_object_get(later, "params"), name)))
+            json_object_del(params, name);
+    json_object_set(run, "state", json_object_get(later, "state"));
+}
+
+/* Makes one run of the lines of each key. Returns false if all lines are steps of one training, whose runs nobody knows. */
+static bool join_steps(struct table *t)
+{
+    const char *column = step_column(t);
+    json_t *runs = json_object_get(t->history, "runs"), *kept = json_array(), *firsts = json_object(), *lasts = json_object(),
+           *run;
+    json_t *names = json_object(); /* in a table with one metric a line, the last steps by the name of the metric */
+    bool rises = column && !has_role(t, KEY) && !has_role(t, NOTES) && !has_role(t, STATE);
+    bool joined = false;
+    size_t i;
+    json_array_foreach(runs, i, run) {
+        const json_t *number = column ? json_object_get(json_object_get(run, "params"), column) : NULL;
+        const double step = json_is_number(number) ? json_number_value(number) : (double)NAN;
+        const char *key = json_string_value(json_object_get(run, "key"));
+        json_t *first = t->has_key && isfinite(step) ? json_object_get(firsts, key) : NULL;
+        const char *name = json_string_value(json_object_get(run, "name"));
+        const json_t *before = json_object_get(names, name ? name : "");
+        rises = rises && (before ? step > json_number_value(before) : isfinite(step));
+        json_object_set_new(names, name ? name : "", json_real(isfinite(step) ? step : 0));
+        if (first && step > json_number_value(json_object_get(lasts, key))) {
+            if (json_object_size(json_object_get(first, "curves")) == 0)
+                add_step(first, first, (int64_t)json_number_value(json_object_get(lasts, key)));
+            add_step(first, run, (int64_t)step);
+            joined = true;
+        } else {
+            json_array_append(kept, run);
+            json_object_set(firsts, key, run);
+        }
+        if (isfinite(step))
+            json_object_set_new(lasts, key, json_real(step));
+    }
+    json_array_foreach(kept, i, run)
+        if (joined)
+            json_object_del(json_object_get(run, "params"), column);
+    rises = rises && json_object_size(names) < json_array_size(runs);
+    json_object_set_new(t->history, "runs", kept);
+    json_decref(names);
+    json_decref(firsts);
+    json_decref(lasts);
+    if (rises)
+        history_fail(t->why,
+                     "%.200s: its lines are steps of one training, because only %.40s tells them apart, and it rises; record the "
+                     "training by "
+                     "`lineage run --metric-file NAME=PATH`, or, if each line is a run, say --map %.40s=param",
+                     t->path, column, column);
+    return !rises;
+}
+
 static void on_line(int end, void *context)
 {
     struct table *t = context;
@@ -726,6 +821,7 @@ static json_t *read_any(const char *path, const struct history_options *options,
     read(&t, path);
     if (!t.failed && !json_array_size(json_object_get(t.history, "runs")))
         fail(&t, "the table has no line of a run", "");
+    t.failed = t.failed || !join_steps(&t) || t.unscored;
     for (size_t i = 0; i < t.n_columns; i++)
         free(t.columns[i]);
     free(t.columns);

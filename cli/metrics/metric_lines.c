@@ -139,7 +139,7 @@ static void note(struct reading *r, const char *name, enum metric_doubt doubt, e
         i++;
     if (i == METRIC_REMARKS_MAX || lines->remarks[i].lines++)
         return;
-    lines->n_remarks++;
+    lines->n_remarks += i == lines->n_remarks;
     strcpy(lines->remarks[i].name, name);
     lines->remarks[i].doubt = doubt;
     lines->remarks[i].problem = problem;
@@ -162,6 +162,31 @@ static void note_doubts(struct reading *r, const struct metric_found *found, con
     if (found->source == METRIC_BY_NAME && before && r->event->channel != TRIAL_CHANNEL_METRIC &&
         json_number_value(before) != found->value)
         note(r, name, METRIC_TWO_PLACES, METRIC_READ);
+}
+
+/*
+ * Whether the word in front makes it another name than the one that was asked for, because the program prints that one alone, too:
+ * `Adj. R-squared` where it prints `R-squared`. Notes that, and words that differ.
+ */
+static bool is_of_longer_name(struct reading *r, const struct metric_found *found, const char *name)
+{
+    const size_t i = find_seen(r->lines, name), all = found->before_length;
+    if (found->source != METRIC_BY_NAME || found->problem || i == METRIC_NAMES_MAX)
+        return false;
+    char *word = r->lines->seen[i].before;
+    const size_t n = all < METRIC_BEFORE_BYTES ? all : METRIC_BEFORE_BYTES - 1;
+    const bool known = i < r->lines->n_seen, bare = known && r->lines->seen[i].bare;
+    if (n && bare && !in_this_line(r, name))
+        note(r, name, METRIC_LONGER_NAME, METRIC_READ);
+    else if (n && known && !in_this_line(r, name) && *word && (strlen(word) != n || strncasecmp(word, found->before, n) != 0))
+        note(r, name, METRIC_OTHER_WORDS, METRIC_READ);
+    if (n && !*word)
+        snprintf(word, METRIC_BEFORE_BYTES, "%.*s", (int)n, found->before);
+    r->lines->seen[i].bare = bare || !n;
+    for (size_t k = 0; !n && k < r->lines->n_remarks; k++) /* what was not read is of no interest until it is printed last */
+        if (r->lines->remarks[k].doubt == METRIC_LONGER_NAME && strcmp(r->lines->remarks[k].name, name) == 0)
+            r->lines->remarks[k].lines = 0;
+    return n && bare;
 }
 
 /*
@@ -230,6 +255,12 @@ static void take(void *context, const struct metric_found *found)
     enum trial_channel channel = channels[found->source];
     if (r->lines->footer && found->source == METRIC_BY_NAME && find_seen(r->lines, name) < r->lines->n_seen)
         return; /* W&B rounds to five decimals: 1.13e-06 is 0.0 there; Comet writes `loss [4] : (0.25, 1.0)`, least and greatest */
+    if (is_of_longer_name(r, found, name))
+        return;
+    if (found->other_row) {
+        note(r, name, METRIC_FIRST_ROW, METRIC_READ);
+        return;
+    }
     enum trial_channel as_score = score_channel(r->lines, name, channel);
     r->lines->pattern_matched = r->lines->pattern_matched || (as_score && found->source == METRIC_BY_PATTERN);
     if (as_score)
@@ -418,6 +449,9 @@ bool metric_lines_remark(const struct metric_lines *lines, size_t i, char *text,
     static const char *const doubts[] = {
         [METRIC_TWO_NUMBERS] = "a line has two numbers, of which the first counts",
         [METRIC_TWO_PLACES] = "a line has the name twice, and the last number counts",
+        [METRIC_OTHER_WORDS] = "other lines have another word in front of the name, and the last number counts",
+        [METRIC_LONGER_NAME] = "lines with the name alone count, and not those with a word in front of it",
+        [METRIC_FIRST_ROW] = "rows with different labels have it, and the first counts, not",
         [METRIC_CUT] = "the program has cut the name off",
     };
     if (i >= lines->n_remarks)
@@ -426,6 +460,8 @@ bool metric_lines_remark(const struct metric_lines *lines, size_t i, char *text,
     const size_t k = find_seen(lines, name);
     const unsigned long long n = lines->remarks[i].lines;
     text[0] = '\0';
+    if (!n)
+        return true;
     if (lines->remarks[i].problem == METRIC_TOO_HARD)
         snprintf(text, size,
                  "--metric-regex for %s gave up on %llu lines, because it backtracked too often; make the pattern simpler", name,
@@ -450,6 +486,9 @@ const char *metric_lines_doubt(const struct metric_lines *lines)
     static const char *const doubts[] = {[METRIC_REFUSED] = "",
                                          [METRIC_TWO_NUMBERS] = ", the first of two numbers in its line",
                                          [METRIC_TWO_PLACES] = ", the last of two places in its line",
+                                         [METRIC_OTHER_WORDS] = ", the last of several with other words in front",
+                                         [METRIC_LONGER_NAME] = "",
+                                         [METRIC_FIRST_ROW] = ", in the first of several rows",
                                          [METRIC_CUT] = ", by a name that was cut off"};
     const char *doubt = "";
     for (size_t i = 0; i < lines->n_remarks && !*doubt; i++)

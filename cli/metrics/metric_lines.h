@@ -9,6 +9,8 @@
  * overwritten by the training loss in the same line. What an evaluation prints as the score counts in any form, because it is
  * another program than the training, for which the pattern was written.
  *
+ * `Error` is not read from `Target Error` where the program prints `Error` alone, too.
+ *
  * A line may say which step it belongs to (`step 20 loss 0.3`, `METRIC step=20 loss=0.3`). Otherwise steps are counted:
  * when a name occurs for the second time within a step, the next step begins.
  */
@@ -19,13 +21,16 @@
 #include "metrics/metric_values.h"
 #include "metrics/printed_page.h"
 
-enum { METRIC_NAMES_MAX = 64, METRIC_NEAREST_BYTES = 160, METRIC_REMARKS_MAX = 4 };
+enum { METRIC_NAMES_MAX = 64, METRIC_NEAREST_BYTES = 160, METRIC_REMARKS_MAX = 4, METRIC_BEFORE_BYTES = 24 };
 
 /* What the caller may not expect about how a metric was read. */
 enum metric_doubt {
     METRIC_REFUSED,     /* a number was not read: its problem says why */
     METRIC_TWO_NUMBERS, /* a second number follows; the first counts */
     METRIC_TWO_PLACES,  /* the name is twice in a line; the last number counts */
+    METRIC_OTHER_WORDS, /* a word is in front of the name that other lines do not have there; the last number counts */
+    METRIC_LONGER_NAME, /* the number was not read, because other lines have the name alone, without the word in front */
+    METRIC_FIRST_ROW,   /* rows with other labels follow; the first counts */
     METRIC_CUT          /* the program has cut the name off */
 };
 
@@ -40,6 +45,8 @@ struct metric_lines {
         bool by_keyword;
         const char *unit; /* of its first number; NULL: none was read */
         double value;     /* the last one that was read */
+        char before[METRIC_BEFORE_BYTES]; /* the first word that was in front of the name; "": none */
+        bool bare;        /* the name was read with no word in front of it */
     } seen[METRIC_NAMES_MAX];
     size_t n_seen;
     int64_t step;

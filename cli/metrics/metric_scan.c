@@ -255,9 +255,30 @@ static bool is_doubtful(const char *line, size_t end, size_t length)
     return n && at < length && (border ? metric_scan_border(line + at, length - at) > 0 : line[at] == ')');
 }
 
+/*
+ * Moves over the `[1]` in front of a value that R prints: `acc: [1] 0.25`. More than one value is a list. Returns false if a word
+ * follows, which is the value then: `[1] TRUE`.
+ */
+static bool skip_index(struct metric_found *found, const char *line, size_t *at, size_t length)
+{
+    size_t value = skip_blanks(line, *at + 3, length), end;
+    if (!begins_with(line, *at, length, "[1]") || value == *at + 3 || value == length)
+        return true;
+    if (!read_number(found, line, value, length, &end))
+        return !is_word(line[value]) && line[value] != '"';
+    *at = value;
+    end = skip_blanks(line, end, length);
+    if (end < length && number_length(line + end, length - end) > 0)
+        found->problem = METRIC_SEVERAL;
+    return true;
+}
+
 bool metric_scan_value(struct metric_found *found, const char *line, size_t at, size_t length)
 {
     size_t end;
+    if (!skip_index(found, line, &at, length))
+        return false;
+    const enum metric_problem several = found->problem;
     char quote = at < length && (line[at] == '\'' || line[at] == '"') ? line[at] : '\0';
     if (quote)
         return read_number(found, line, at + 1, length, &end) && end < length && line[end] == quote;
@@ -265,6 +286,7 @@ bool metric_scan_value(struct metric_found *found, const char *line, size_t at, 
         return read_list(found, line, at, length, &end);
     if (!read_number(found, line, at, length, &end))
         return false;
+    found->problem = several == METRIC_SEVERAL ? several : found->problem;
     found->doubtful = is_doubtful(line, end, length);
     return true;
 }
@@ -339,6 +361,15 @@ static size_t skip_symbols(const char *line, size_t at, size_t length)
     }
 }
 
+/* Moves over the signature that sacreBLEU puts behind a name: `BLEU|nrefs:1|tok:13a = 42.0`. */
+static size_t skip_signature(const char *line, size_t at, size_t length)
+{
+    size_t end = at;
+    while (end < length && !is_blank(line[end]))
+        end++;
+    return at < length && line[at] == '|' && memchr(line + at, ':', end - at) && begins_with(line, end, length, " = ") ? end : at;
+}
+
 /*
  * Moves from the end of a name to its value. A quote, a remark, a separator and the name of a constructor may be between
  * them.
@@ -348,6 +379,7 @@ static size_t skip_separator(const char *line, size_t at, size_t length)
     static const char *const separators[] = {":=", "->", "=>", ":", "=", "→", NULL};
     if (at < length && strchr("\"'`", line[at]))
         at++;
+    at = skip_signature(line, at, length);
     size_t blanks = skip_blanks(line, at, length);
     at = blanks > at ? skip_remark(line, blanks, length) : at;
     size_t border = metric_scan_border(line + at, length - at);
@@ -378,6 +410,23 @@ static size_t skip_separator(const char *line, size_t at, size_t length)
     return call;
 }
 
+/* Sets the word that is one blank in front of the name. Numbers, the levels of logs and words of a sentence are none. */
+static void find_before(struct metric_found *found, const char *line, size_t at, size_t length)
+{
+    static const char *const others[] = {"INFO", "DEBUG", "WARNING", "WARN", "ERROR", "CRITICAL", "NOTICE",
+                                         "the",  "a",     "an",      "and",  "with",  "has"};
+    size_t end = at > 1 && line[at - 1] == ' ' ? at - 1 : 0, from = end - (end > 1 && line[end - 1] == '.');
+    while (from > 0 && (is_word(line[from - 1]) || line[from - 1] == '-'))
+        from--;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (end - from == strlen(others[i]) && begins_with(line, from, length, others[i]))
+            return;
+    if (from < end && !is_digit(line[from]) && is_word(line[from])) {
+        found->before = line + from;
+        found->before_length = end - from;
+    }
+}
+
 size_t metric_scan_names(const struct metric_query *query, const char *line, size_t length, metric_found_fn *report,
                          void *context)
 {
@@ -393,6 +442,7 @@ size_t metric_scan_names(const struct metric_query *query, const char *line, siz
         struct metric_found found = {
             .name = query->names[i], .name_length = strlen(query->names[i]), .source = METRIC_BY_NAME, .unit = "", .cut = cut};
         size_t number = skip_separator(line, at + bytes, length);
+        find_before(&found, line, at, length);
         if (number > at + bytes && metric_scan_value(&found, line, number, length)) {
             report(context, &found);
             reported++;
@@ -504,9 +554,10 @@ bool metric_scan_may_find(const struct metric_query *query, const char *text, si
     bool begins[256] = {false};
     if (query->n_patterns || memmem(text, length, keyword, sizeof keyword - 1))
         return length > 0;
-    if (query->n_names && (memchr(text, '\033', length) || memmem(text, length, "Traceback", 9) ||
-                           memmem(text, length, "Warning", 7))) /* a colour may hide the word boundary */
-        return true;
+    static const char *const others[] = {"\033", "Traceback", "Warning", "\"name\":", "value", "Value", "mean", "Mean", "Min"};
+    for (size_t i = 0; query->n_names && i < sizeof others / sizeof *others; i++)
+        if (memmem(text, length, others[i], strlen(others[i])))
+            return true;
     for (size_t i = 0; i < query->n_names; i++)
         for (int c = 0; c < 256; c++)
             begins[c] = begins[c] || folded((char)c) == folded(query->names[i][0]);

@@ -6,6 +6,7 @@
  *     line      = .. name [quote] [(remark)] [separator] value ..
  *     separator = : = := -> => or the border of a table cell; cells that hold only a symbol (an arrow) are skipped
  *     value     = [constructor(] [quote] number [quote]      0.25, '0.25', tensor(0.25, device='cuda:0')
+ *               | [1] number                                 as R prints it
  *               | [ number ] | [ low middle high ]           three numbers with units are an interval: the middle
  *     number    = digits [unit]                              a unit of time or %: 11.53ms, 101.4 ms, 90%
  *
@@ -67,6 +68,9 @@ struct metric_found {
     const char *unit;  /* "%", a unit of time as metric_unit spells it, or "": none */
     bool doubtful;     /* another number with the same claim follows: `loss 0.5 (0.45)`, or a second cell */
     bool cut;          /* the program has cut the name off */
+    bool other_row;    /* the number is in a row with another label than the row that counts */
+    const char *before; /* the word in front of the name, which may make it another one: `Adj.` of `Adj. R-squared` */
+    size_t before_length; /* 0: none */
 };
 
 typedef void metric_found_fn(void *context, const struct metric_found *found);
@@ -98,8 +102,8 @@ size_t metric_scan_match(const char *name, const char *text, size_t length, bool
 size_t metric_scan_border(const char *text, size_t length);
 
 /*
- * Whether any line of the text, which may contain colour sequences, may hold such a number, or a part of its name above
- * it, or the beginning of a traceback. If not, the caller need not split the text into lines.
+ * Whether any line of the text, which may contain colour sequences, may hold such a number, or a part of its name or
+ * `value` above it, or the beginning of a traceback; a colour may hide the beginning of a word. If not, the caller need not split the text into lines.
  */
 bool metric_scan_may_find(const struct metric_query *query, const char *text, size_t length);
 

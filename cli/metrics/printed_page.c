@@ -2,6 +2,7 @@
 #include "metrics/printed_page.h"
 
 #include <string.h>
+#include <strings.h>
 
 enum separator { BY_BORDER, BY_TAB, BY_SEMICOLON, BY_COMMA, BY_WIDE_BLANK, BY_BLANK, N_SEPARATORS };
 
@@ -191,6 +192,34 @@ static bool is_named(const char *name, const char *cell, size_t length)
     return n == length || strchr(")(:[", cell[n + blanks]) || (blanks && (unsigned char)cell[n + blanks] >= 0x80);
 }
 
+/* Whether the cells from the k-th on are numbers of classes, as R's randomForest names columns: `ntree  OOB  1  2`. */
+static bool are_classes(const struct cells *cells, size_t k, const char *line)
+{
+    const size_t first = k;
+    for (; k < cells->n; k++)
+        if (cells->cell[k].length > 2 || !is_digit(line[cells->cell[k].at]) ||
+            !is_digit(line[cells->cell[k].at + cells->cell[k].length - 1]))
+            return false;
+    return first >= 2 && k > first + 1;
+}
+
+static bool may_end_with_classes(const char *line, size_t length)
+{
+    while (length > 0 && is_blank(line[length - 1]))
+        length--;
+    size_t digits = 0;
+    while (digits < length && is_digit(line[length - digits - 1]))
+        digits++;
+    return digits > 0 && digits <= 2 && length > digits + 2 && is_blank(line[length - digits - 1]) &&
+           is_blank(line[length - digits - 2]);
+}
+
+static bool are_names(enum separator by, const struct cells *cells, const char *line)
+{
+    const size_t numbers = count_numbers(cells, line);
+    return !numbers || (by == BY_WIDE_BLANK && are_classes(cells, cells->n - numbers, line));
+}
+
 static bool names_any(const struct metric_query *query, const struct cells *cells, const char *line)
 {
     for (size_t i = 0; i < query->n_names; i++)
@@ -220,7 +249,7 @@ static bool name_columns(struct printed_page *page, const struct metric_query *q
     struct cells cells;
     for (int by = 0; by < N_SEPARATORS; by++) {
         split(&cells, (enum separator)by, line, length);
-        if (cells.n < 2 || count_numbers(&cells, line) > 0 || !names_any(query, &cells, line))
+        if (cells.n < 2 || !are_names((enum separator)by, &cells, line) || !names_any(query, &cells, line))
             continue;
         place_names(page, query, &cells, line);
         page->separator = by;
@@ -262,12 +291,21 @@ static bool begin_table(struct printed_page *page, const struct metric_query *qu
     return name_columns(page, query, line, length) || (page->above_length && name_columns_below(page, query, line, length));
 }
 
-/* Whether the line looks like the names of another table, none of which was asked for. */
+/* Whether the line looks like the names of another table, none of which was asked for, or ends with a colon, as the title of one. */
 static bool names_other_columns(const char *line, size_t length)
 {
     struct cells cells;
+    struct metric_found found = {.unit = ""};
+    bool digits = false;
+    while (length > 0 && is_blank(line[length - 1]))
+        length--;
+    for (size_t i = 0; i < length; i++)
+        digits = digits || is_digit(line[i]);
     split(&cells, BY_WIDE_BLANK, line, length);
-    return cells.n > 2 && count_numbers(&cells, line) == 0;
+    for (size_t i = 0; i < cells.n; i++) /* `1Q` is a name */
+        if (metric_scan_value(&found, line + cells.cell[i].at, 0, cells.cell[i].length))
+            return false;
+    return cells.n > 2 || (!digits && length > 0 && line[length - 1] == ':');
 }
 
 /* Finds the one word that is below or above the name; n if there is none. */
@@ -309,17 +347,39 @@ static bool split_row(const struct printed_page *page, struct cells *cells, cons
         !is_digit(line[cells->cell[cells->n - 1].at]))
         cells->n--;
     *by_position = cells->n != page->n_columns;
+    for (size_t i = 1; i < cells->n; i++) { /* a sentence: `incumbent solution: [0.1, 0.2]` */
+        const char *cell = line + cells->cell[i].at;
+        if (cells->cell[i].length && strchr(":,", cell[cells->cell[i].length - 1]))
+            return false;
+    }
     /* R numbers or names its rows in a column without a name. */
     const bool has_row_names = page->separator == BY_BLANK && cells->n == page->n_columns + 1 && page->n_columns > 1;
     return 2 * count_numbers(cells, line) + (cells->n > 2) > cells->n &&
            (!*by_position || page->separator == BY_WIDE_BLANK || has_row_names);
 }
 
+/* Whether the row sums up the others, of which nobody asks then. */
+static bool is_total(const char *label)
+{
+    static const char *const words[] = {"all", "overall", "total", "mean", "average"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        is = is || strcasecmp(label, words[i]) == 0;
+    return is;
+}
+
 /* Whether the row belongs to another thing than the row that was read: its label, a word, is another one. */
 static bool is_other_row(struct printed_page *page, const char *label, size_t length)
 {
-    if (length == 0 || looks_like_number(label, length))
+    struct metric_found found = {.unit = ""};
+    bool letters = false;
+    for (size_t i = 0; i < length; i++)
+        letters = letters || (label[i] | 32) >= 'a';
+    if (!letters || metric_scan_value(&found, label, 0, length)) {
+        if (!page->label[0])
+            strcpy(page->label, "0");
         return false;
+    }
     size_t n = length < PAGE_LABEL_BYTES ? length : PAGE_LABEL_BYTES - 1;
     if (page->label[0])
         return strlen(page->label) != n || memcmp(page->label, label, n) != 0;
@@ -337,7 +397,7 @@ static bool read_row(struct printed_page *page, const struct metric_query *query
         return false;
     for (int pass = 0; pass < 2; pass++) { /* a row's label counts only if one of its numbers is read */
         bool other = pass && first && is_other_row(page, line + cells.cell[0].at, cells.cell[0].length);
-        for (size_t i = 0; i < query->n_names && i < PAGE_NAMES_MAX && !other; i++) {
+        for (size_t i = 0; i < query->n_names && i < PAGE_NAMES_MAX && !(other && is_total(page->label)); i++) {
             struct metric_found found = {
                 .name = query->names[i], .name_length = strlen(query->names[i]), .source = METRIC_BY_NAME, .unit = ""};
             int column = page->places[i].column;
@@ -347,6 +407,7 @@ static bool read_row(struct printed_page *page, const struct metric_query *query
                 continue;
             found.problem = column == TWICE ? METRIC_SEVERAL : found.problem;
             found.doubtful = false;
+            found.other_row = other;
             first = true;
             if (pass)
                 report(context, &found);
@@ -471,6 +532,8 @@ static bool read_broken(struct printed_page *page, const struct metric_query *qu
         .name = name, .name_length = strlen(name), .source = METRIC_BY_NAME, .unit = "", .cut = page->broken_by_cut};
     while (end < length && !is_blank(line[end]))
         end++;
+    if (end - at == 3 && memcmp(line + at, "[1]", 3) == 0) /* of R */
+        end = length;
     if (!page->broken_by_cut && end + indentation(line + end, length - end) < length)
         return false; /* another sentence, which begins with a number */
     if (!metric_scan_value(&found, line, at, end) || found.at + found.length + strlen(found.unit) < end)
@@ -485,6 +548,11 @@ static void look_for_break(struct printed_page *page, const struct metric_query 
     while (length > 0 && is_blank(line[length - 1]))
         length--;
     size_t end = length;
+    for (size_t i = 0; i < query->n_names && length > 1 && line[0] == '$'; i++) /* of a list of R */
+        if (strlen(query->names[i]) == length - 1 && memcmp(line + 1, query->names[i], length - 1) == 0) {
+            page->broken = i + 1;
+            page->broken_by_cut = false;
+        }
     bool sign = end > 0 && (line[end - 1] == ':' || line[end - 1] == '=');
     while (sign && end > 0 && (is_blank(line[end - 1]) || end == length))
         end--;
@@ -499,6 +567,117 @@ static void look_for_break(struct printed_page *page, const struct metric_query 
         }
 }
 
+/* ---- rows with their name in front ---- */
+
+/* Remembers where a line of names has `value` or `mean`; with `min` and `max` nothing says which is meant. */
+static void look_for_values(struct printed_page *page, const char *line, size_t length)
+{
+    static const char *const words[] = {"min", "max", "value", "mean"};
+    struct cells cells;
+    if (is_rule(line, length))
+        return;
+    for (int by = BY_BORDER; by <= BY_WIDE_BLANK; by += BY_WIDE_BLANK - BY_BORDER) {
+        split(&cells, (enum separator)by, line, length);
+        if (cells.n < 3 || count_numbers(&cells, line) > 0)
+            continue;
+        size_t places[4] = {0};
+        for (size_t i = 1; i < cells.n; i++)
+            for (size_t k = 0; k < 4; k++) {
+                const size_t n = strlen(words[k]), rest = cells.cell[i].length - n;
+                if (cells.cell[i].length >= n && strncasecmp(line + cells.cell[i].at, words[k], n) == 0 &&
+                    (rest == 0 || (rest == 1 && line[cells.cell[i].at + n] == '.')))
+                    places[k] = i;
+            }
+        page->values.column = places[2] ? places[2] : places[3];
+        page->values.n = page->values.column || (places[0] && places[1]) ? cells.n : 0;
+        page->values.separator = by;
+        return;
+    }
+}
+
+struct row_reading {
+    const struct printed_page *page;
+    const char *line;
+    size_t length;
+    metric_found_fn *report;
+    void *context;
+};
+
+/* A number behind a name at the beginning of a row of numbers may not be the one that is meant. */
+static void check_row(void *context, const struct metric_found *found)
+{
+    const struct row_reading *r = context;
+    struct metric_found other = *found;
+    struct cells cells;
+    const bool bordered = r->page->values.n && r->page->values.separator == BY_BORDER;
+    if (found->source != METRIC_BY_NAME || found->problem || found->at < 2)
+        goto done;
+    if (r->page->object[0] && (strcmp(found->name, "score") == 0 || strcmp(found->name, "value") == 0)) {
+        other.before = r->page->object;
+        other.before_length = strlen(r->page->object);
+    }
+    if (!bordered && (!is_blank(r->line[found->at - 1]) || !is_blank(r->line[found->at - 2])))
+        goto done;
+    split(&cells, bordered ? BY_BORDER : BY_WIDE_BLANK, r->line, r->length);
+    size_t first = 1;
+    while (first < cells.n && cells.cell[first].at != found->at)
+        first++;
+    if (first + 1 >= cells.n || count_numbers(&cells, r->line) < cells.n - first)
+        goto done;
+    const bool named = r->page->values.n && (cells.n == r->page->values.n || cells.n == r->page->values.n + 1);
+    const size_t k = r->page->values.column + (cells.n == r->page->values.n + 1);
+    if (named && !r->page->values.column) {
+        other.problem = METRIC_SEVERAL;
+    } else if (named && k >= first) {
+        metric_scan_value(&other, r->line, cells.cell[k].at, cells.cell[k].at + cells.cell[k].length);
+        other.doubtful = false;
+    } else if (memchr(r->line + cells.cell[first + 1].at, '.', cells.cell[first + 1].length)) {
+        other.doubtful = true;
+    }
+done:
+    r->report(r->context, &other);
+}
+
+/* ---- JSON objects over several lines ---- */
+
+/* The text behind `"KEY":`, without blanks; NULL if the line lacks the key. */
+static const char *member(const char *line, size_t length, const char *key, size_t *rest)
+{
+    const char *at = memmem(line, length, key, strlen(key)), *end = line + length;
+    for (at = at ? at + strlen(key) : end; at < end && is_blank(*at); at++)
+        ;
+    *rest = (size_t)(end - at);
+    return *rest ? at : NULL;
+}
+
+/* Reads `"score": 42.0` of the object whose name was asked for, and remembers the name of an object. */
+static bool read_object(struct printed_page *page, const struct metric_query *query, const char *line, size_t length,
+                        metric_found_fn *report, void *context)
+{
+    size_t rest, n = 0;
+    const char *name = member(line, length, "\"name\":", &rest);
+    if (name && *name == '"') {
+        const char *end = memchr(name + 1, '"', rest - 1);
+        n = end && end - name <= PAGE_LABEL_BYTES ? (size_t)(end - name - 1) : 0;
+        memcpy(page->object, name + 1, n);
+        page->object[n] = '\0';
+    }
+    const char *value = page->object[0] ? member(line, length, "\"score\":", &rest) : NULL;
+    value = value || !page->object[0] ? value : member(line, length, "\"value\":", &rest);
+    bool found = false;
+    for (size_t i = 0; value && i < query->n_names; i++) {
+        struct metric_found number = {
+            .name = query->names[i], .name_length = strlen(query->names[i]), .source = METRIC_BY_NAME, .unit = ""};
+        if (strcasecmp(page->object, query->names[i]) == 0 && metric_scan_value(&number, line, (size_t)(value - line), length)) {
+            report(context, &number);
+            found = true;
+        }
+    }
+    if (memchr(line, '}', length))
+        page->object[0] = '\0';
+    return found;
+}
+
 /* ---- all of them ---- */
 
 void printed_page_scan(struct printed_page *page, const struct metric_query *query, const char *line, size_t length,
@@ -506,23 +685,29 @@ void printed_page_scan(struct printed_page *page, const struct metric_query *que
 {
     struct metric_query others = *query;
     char whole[PAGE_TEXT_BYTES];
-    bool found = read_broken(page, query, line, length, report, context);
+    struct row_reading row = {page, line, length, report, context};
+    bool found =
+        read_broken(page, query, line, length, report, context) || read_object(page, query, line, length, report, context);
+    if (query->n_names && may_end_with_classes(line, length) && name_columns(page, query, line, length))
+        return;
     size_t n = with_section(page, whole, line, length);
     if (n && metric_scan_names(query, whole, n, report, context)) {
         found = true;
         others.n_names = 0; /* the same number again, by a shorter name */
     }
-    if (metric_scan_line(&others, line, length, report, context) || found || !query->n_names) {
+    if (metric_scan_line(&others, line, length, check_row, &row) || found || !query->n_names) {
         page->above_length = 0;
         look_for_break(page, query, line, length);
         return;
     }
     look_for_section(page, line, length);
+    look_for_values(page, line, length);
     look_for_table(page, query, line, length, report, context);
     look_for_break(page, query, line, length);
 }
 
 bool printed_page_expects(const struct printed_page *page)
 {
-    return page->quotes != PAGE_PLAIN || page->n_columns || page->above_length || page->section[0] || page->broken;
+    return page->quotes != PAGE_PLAIN || page->n_columns || page->object[0] || page->above_length || page->section[0] ||
+           page->broken;
 }

@@ -6,13 +6,16 @@
  *                    tabs, by `;` or `,`, by two or more blanks, or by single blanks. A line is a row if it has as many
  *                    cells as the line of names; a row with gaps is read by the positions of its cells. A line of names
  *                    may consist of two lines (`average` above `loss`).
+ *     row            `RMSE  1.47  1.45  1.46  0.02`, a name in front of several numbers: the one below `value` or `mean` in a line of
+ *                    names, and otherwise the first
+ *     object         `"name": "BLEU"` and then `"score": 42.0` or `"value"`, in one JSON object
  *     section        `rollout/` or `rollout:` alone in its line, above indented lines: `rollout/ep_rew_mean`
  *     broken line    `loss =` at the end of a line and the number alone in the next one
  *
  * Rules against numbers that only look like the metric:
  *
  *     A table of two columns, or separated by commas, semicolons or single blanks, ends at the first line that is not a row.
- *     If rows below one line of names have different labels (`all`, `person`), only the first is read.
+ *     If rows below one line of names have different labels (`all`, `person`), only the first is read, and the others are reported.
  *     Source lines that Python quotes below a warning or in a traceback are not read; also of rich, loguru and typer.
  *
  * Within one line, metric_scan.h decides.
@@ -34,9 +37,14 @@ struct printed_page {
         int column;                   /* -1: not in the table; -2: two columns have this name */
         size_t from, to;              /* of the name, in characters of its line */
     } places[PAGE_NAMES_MAX];         /* of the names of the query */
-    char label[PAGE_LABEL_BYTES];     /* of the row that was read since the line of names; "": none, or numbers */
+    char label[PAGE_LABEL_BYTES];     /* of the row that was read since the line of names; "0": a number; "": none */
     char above[PAGE_TEXT_BYTES];      /* the previous line, if it may be the upper half of a line of names */
     size_t above_length;
+    struct {
+        int separator;
+        size_t n, column;             /* of n names in a line; n 0: no line had it; column 0: the line has `min` and `max` */
+    } values;                         /* where a line of names has `value` or `mean` */
+    char object[PAGE_LABEL_BYTES];    /* the name that a JSON object has; "": none */
     char section[PAGE_LABEL_BYTES];   /* with its '/'; "": none */
     size_t indent;                    /* of the section's line */
     size_t broken;                    /* 1 + the index of the name whose number may be in the next line; 0: none */

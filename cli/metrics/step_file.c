@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <lineage/text.h>
 
@@ -121,7 +122,26 @@ struct table {
     char (*names)[NAME_BYTES];
     size_t n_names, column, line;
     bool comment;
+    size_t name_column, value_column; /* 1 + those of a table with one metric a line (Name,Value,Timestamp,Step); 0: none */
+    char name[NAME_BYTES];            /* of this line's metric .. */
+    double value;                     /* .. and its value, if it is a number */
+    bool has_value;
 };
+
+/* Whether the names in the first line are those of a table with one metric a line. */
+static void find_name_and_value(struct table *t)
+{
+    static const char *const words[] = {"name", "metric", "key", "tag"};
+    for (size_t i = 0; i < t->n_names; i++) {
+        for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+            if (strcasecmp(t->names[i], words[k]) == 0)
+                t->name_column = i + 1;
+        if (strcasecmp(t->names[i], "value") == 0)
+            t->value_column = i + 1;
+    }
+    if (!t->value_column)
+        t->name_column = 0;
+}
 
 static void on_cell(void *cell, size_t length, void *context)
 {
@@ -135,8 +155,13 @@ static void on_cell(void *cell, size_t length, void *context)
     t->comment = t->comment || (t->column == 0 && length > 0 && *text == '#');
     if (!t->comment && t->line == 0 && t->column < COLUMNS_MAX) {
         snprintf(t->names[t->n_names++], NAME_BYTES, "%.*s", (int)(length < NAME_BYTES ? length : NAME_BYTES - 1), text);
+    } else if (!t->comment && t->line > 0 && t->column + 1 == t->name_column) {
+        snprintf(t->name, NAME_BYTES, "%.*s", (int)(length < NAME_BYTES ? length : NAME_BYTES - 1), text);
     } else if (!t->comment && t->line > 0 && t->column < t->n_names && length > 0 && lineage_number_parse(&value, text, length)) {
-        t->reading->take(t->reading->context, t->names[t->column], value);
+        if (!t->name_column)
+            t->reading->take(t->reading->context, t->names[t->column], value);
+        else if (t->column + 1 == t->value_column)
+            t->value = value, t->has_value = true;
     }
     t->column++;
 }
@@ -145,6 +170,12 @@ static void on_line(int end, void *context)
 {
     struct table *t = context;
     (void)end;
+    if (t->line == 0)
+        find_name_and_value(t);
+    if (t->has_value && t->name[0])
+        t->reading->take(t->reading->context, t->name, t->value);
+    t->name[0] = '\0';
+    t->has_value = false;
     t->line += !t->comment && t->column > 0;
     t->column = 0;
     t->comment = false;

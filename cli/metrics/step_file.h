@@ -1,8 +1,9 @@
 /*
  * step_file.h: reads the numbers in a file that a training leaves behind.
  *
- *     .csv      a table, separated by tabs, semicolons or commas, whose first line has the names; empty cells and lines that begin with # are skipped (metrics.csv of lightning,
- *               results.csv of ultralytics, progress.csv of stable-baselines3 and rllib)
+ *     .csv      a table, separated by tabs, semicolons or commas, whose first line has the names; empty cells and lines that
+ *               begin with # are skipped (metrics.csv of lightning, results.csv of ultralytics, progress.csv of stable-baselines3 and
+ *               rllib); with the columns `name` (metric, key, tag) and `value`, each line has one metric
  *     .npz      arrays of numpy.savez; each entry of the first axis is a step, whose mean counts. `results` and `ep_lengths` are also
  *               eval/mean_reward and eval/mean_ep_length, as stable-baselines3 logs its evaluations.npz
  *     .json, .jsonl, or a file that begins with { or [

@@ -269,7 +269,7 @@ int dry_metrics_print(const struct dry_metrics *dry, const struct trial_outcome 
     if (outcome)
         snprintf(missing, sizeof missing, "%s", outcome->looked);
     else
-        metric_lines_describe(&dry->lines, missing, sizeof missing);
+        metric_lines_describe(&dry->lines, missing, sizeof missing), metric_lines_say(&dry->lines);
     for (size_t i = 0; i < dry->plan->settings.n_takes; i++)
         if (!metric_values_find(&dry->values, dry->plan->settings.takes[i].name))
             cli_error(CLI_NO, "--metric-take %s: no value of that name was read", dry->plan->settings.takes[i].name);

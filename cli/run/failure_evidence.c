@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "support/environment.h"
 
@@ -714,6 +715,68 @@ static bool find_launcher(struct found *found, const struct lines *lines)
     return false;
 }
 
+/* `error: expected ..` or `error[E0425]: ..` of rustc, with `  --> src/main.rs:1:17` below; the first one is the cause of the others. */
+static bool find_rustc(struct found *found, const struct lines *lines)
+{
+    for (size_t i = 0; i + 1 < lines->n; i++) {
+        const char *line = lines->at[i];
+        if (!begins(line, "error: ") && !begins(line, "error[E"))
+            continue;
+        for (size_t k = i + 1; k < lines->n && k < i + 4; k++)
+            if (begins(unindented(lines->at[k]), "--> ") && find_place(found, lines->at[k])) {
+                put_what(found, line);
+                found->line = i;
+                return true;
+            }
+    }
+    return false;
+}
+
+/* `[ERROR] /w/Train.java:[1,27] cannot find symbol` of Maven. */
+static bool find_maven(struct found *found, const struct lines *lines)
+{
+    for (size_t i = 0; i < lines->n; i++) {
+        const char *path = begins(lines->at[i], "[ERROR] ") ? lines->at[i] + 8 : NULL, *colon = path ? strstr(path, ":[") : NULL,
+                   *end = colon ? strchr(colon, ']') : NULL;
+        if (!end || !isdigit((unsigned char)colon[2]) || memchr(path, ' ', (size_t)(colon - path)))
+            continue;
+        put_where(found, path, (size_t)(colon - path), strtoul(colon + 2, NULL, 10));
+        put_what(found, end + 1);
+        found->line = i;
+        return true;
+    }
+    return false;
+}
+
+/*
+ * The last line of a program that says no more: `2026/11/29 06:18:16 open data.csv: ..` of Go's log.Fatal, or what it cannot do. `go run`
+ * adds the exit status.
+ */
+static bool find_last_line(struct found *found, const struct lines *lines)
+{
+    static const char *const words[] = {"can't ", "cannot ", "could not ", "couldn't ", "unable to ", "failed to "};
+    size_t i = lines->n;
+    while (i > 0 && (!*unindented(lines->at[i - 1]) || begins(lines->at[i - 1], "exit status ")))
+        i--;
+    if (i-- == 0)
+        return false;
+    const char *line = lines->at[i];
+    bool says = false;
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+        says = says || strncasecmp(line, words[k], strlen(words[k])) == 0;
+    static const char time[] = "0000/00/00 00:00:00 ";
+    size_t n = 0;
+    while (time[n] && (time[n] == '0' ? isdigit((unsigned char)line[n]) : line[n] == time[n]))
+        n++;
+    if (!time[n] && line[n])
+        line += n, says = true;
+    if (!says)
+        return false;
+    put_what(found, line);
+    found->line = i;
+    return true;
+}
+
 /* `no rows at train.pl line 3.` of Perl. */
 static bool find_perl(struct found *found, const struct lines *lines)
 {
@@ -777,7 +840,8 @@ static void read_forms(struct found *found, const struct lines *lines)
 {
     static bool (*const reports[])(struct found *, const struct lines *) = {
         find_python, find_rust, find_pytest, find_arguments, find_two_lines, find_node, find_headline, find_launcher};
-    static bool (*const others[])(struct found *, const struct lines *) = {find_place_line, find_line, find_perl, find_usage};
+    static bool (*const others[])(struct found *, const struct lines *) = {find_rustc, find_maven,     find_place_line, find_line,
+                                                                           find_perl,  find_last_line, find_usage};
     bool any = false;
     for (size_t i = 0; !any && i < sizeof reports / sizeof *reports; i++)
         if ((any = reports[i](found, lines)) && found->strength == NOTHING)
@@ -925,7 +989,8 @@ static void judge(struct trial_outcome *outcome, struct found *found, const stru
         outcome->lacks = true;
     }
     int number = named_signal(found->what);
-    if (!outcome->cause && found->strength != A_LAUNCHER)
+    const bool by_kill = strstr(found->what, "killed by signal: Killed"); /* of a worker of torch: nobody knows by whom */
+    if (!outcome->cause && found->strength != A_LAUNCHER && !by_kill)
         outcome->cause = LINEAGE_CAUSE_CODE;
     else if (!outcome->cause && number && number != 9 && number != 15)
         outcome->cause = LINEAGE_CAUSE_CODE;

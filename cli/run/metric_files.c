@@ -294,7 +294,7 @@ static void give(const struct metric_files *files, const char *name, const char 
 static const char *const kinds[] = {"trainer_state.json", "metrics.csv",   "results.csv",  "progress.csv", "evaluations.npz",
                                     "result.json",        "metrics.jsonl", "metrics.json", "scalars.json", "all_results.json",
                                     "eval_results.json",  "summary.csv",   "history.csv",  "log.csv",      "loss.tsv",
-                                    "mlflow.db",          "mlruns",        ".wandb",       ".tfevents."};
+                                    "train_log.txt",      "mlflow.db",     "mlruns",       ".wandb",       ".tfevents."};
 enum { N_KINDS = sizeof kinds / sizeof *kinds, WANDB = N_KINDS - 2, TENSORBOARD = N_KINDS - 1 };
 
 static size_t kind_of(const char *name)

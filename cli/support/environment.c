@@ -15,6 +15,7 @@ static const struct {
     bool lacks; /* the machine lacks it: it says nothing about the settings */
     const char *words[56];
 } causes[] = {
+    {LINEAGE_CAUSE_CODE, false, {"Input X contains NaN", "Input y contains NaN"}}, /* of scikit-learn, about the data of a fit */
     {LINEAGE_CAUSE_MISSING,
      true,
      {"ModuleNotFoundError",

@@ -519,6 +519,37 @@ must_have out '2 runs have not ended and are left out'
 run import -C smac "$real/smac-2.4.json" --direction lower
 must_have out 'smac, 5 runs: finished 4, failed 1'
 must_have smac/results.tsv 'ValueError: lr too high'
+run import -C dvc "$real/dvc-3.67.json" --direction lower --metric val.loss
+must_have out '1 commits without metrics are left out'
+must_equal 2 "$(grep -c 'train.lr' dvc/results.tsv)" 'experiments of DVC, without its work tree'
+must_have dvc/results.tsv '0.009999999999999995'
+printf 'Experiment,rev,typ,Created,parent,val.loss,train.lr\n' >dvc.csv
+must_fail 2 'dvc exp show --json' import -C dvc dvc.csv
+run import -C clearml "$real/clearml-2.1" --direction lower
+must_have clearml/results.tsv '0.333333'
+must_have clearml/results.tsv 'lr=0.1'
+# Lines of one key whose step rises are a curve, and lines without a key are those of one training.
+run import -C syne "$real/syne-tune-0.16.csv" --direction lower --metric val_loss
+must_have out 'csv, 6 runs: failed 1, running 1, finished 4'
+must_equal 5 "$(grep -c 'config_lr=' syne/results.tsv)" 'one row a trial of Syne Tune'
+must_have syne/results.tsv '0.335953'
+must_lack syne/results.tsv 'epoch='
+printf 'epoch,train_loss,valid_loss\n0,1.5,1.25\n1,1.25,1.125\n' >curve.csv
+must_fail 2 'its lines are steps of one training, because only epoch' import -C syne curve.csv --metric valid_loss
+must_fail 2 'its lines are steps of one training' import -C syne curve.csv
+run import -C epochs --dry-run --direction lower curve.csv --metric valid_loss --map epoch=param
+must_have out 'csv, 2 runs'
+printf 'Name,Value,Timestamp,Step\nval_loss,1.0,1795932552380,0\nacc,0.5,1795932552380,0\nval_loss,0.5,1795932552380,1\n' >long.csv # of DagsHub
+must_fail 2 'its lines are steps of one training, because only Step' import -C syne long.csv --map Value=metric
+printf 'name,step,score\na,10,0.5\nb,20,0.4\n' >named.csv
+run import -C epochs --dry-run --direction lower named.csv --metric score
+must_have out 'csv, 2 runs'
+mkdir -p multi/0/.hydra aimed/.aim swan/run-1
+touch multi/0/.hydra/overrides.yaml aimed/.aim/run_metadata.sqlite swan/run-1/run-1.swanlab
+must_fail 2 'is of Hydra, which keeps no score' import -C syne multi
+must_fail 2 'is of Aim' import -C syne aimed
+must_fail 2 'is of SwanLab' import -C syne swan
+must_fail 2 'name the folder in which it is' import -C syne "$real/keras-tuner-1.4/oracle.json"
 run import -C nevergrad "$real/nevergrad-1.0.jsonl" --direction lower
 must_have out 'score: loss, a lower one is better, says the store'
 must_have out 'parameters: lr, opt'
@@ -534,7 +565,7 @@ must_fail 2 'lineage import order.jsonl --map name=name --map stats.val_loss=met
 printf '{"trials": {"1": {"loss": 0.5}, "2": {"loss": 0.4}}}\n' >nested.json
 must_fail 2 'nested.json holds several runs in one object' import -C ax nested.json
 printf 'PK\003\004\000\000loss,acc\n' >run.zip
-must_fail 2 'run.zip is neither a results.tsv nor a table' import -C ax run.zip
+must_fail 2 'run.zip is an archive; unzip it' import -C ax run.zip
 sqlite3 ledger.db 'CREATE TABLE goals (id TEXT); CREATE TABLE runs (id TEXT, metrics TEXT)'
 must_fail 2 "ledger.db is of no known tool; its tables: runs (id, metrics), goals (id); import one as a table: sqlite3 -header -csv ledger.db 'SELECT * FROM runs' >runs.csv, lineage import runs.csv --map COLUMN=metric" import -C mlloop ledger.db
 

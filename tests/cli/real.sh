@@ -38,6 +38,37 @@ printf '        val_loss  mae\nmodel_a   4.125 3.01\n' | reads 4.125
 printf 'average  val      example\nloss     loss     counter\n0.141020 0.141020      50 h\n0.106444 0.077630     100 h\n' | reads 0.07763
 printf 'epoch val_loss acc\ntook 3 more seconds 4.2\nval_loss: 0.5\n' | reads 0.5
 
+# A score is not read from what only looks like it: R's index, a longer name, a column that was not asked for, a list in a sentence.
+gives() # gives NAME VALUE TEXT: the score of the lines on standard input; TEXT is a part of the remark on it, if any
+{
+    cat >printed
+    last="$1 of $(cat printed)"
+    "$LINEAGE" run --dry-metrics printed -m "$1" --format json >out 2>err </dev/null
+    must_equal "$2" "$(json score.value)" "$last"
+    cat err >>out
+    must_have out "$3"
+}
+printf 'acc:[1] 0.25\n' | gives acc 0.25 ''
+printf 'acc: [1] 0.25 0.5\n' | gives acc '' 'several numbers may be meant'
+printf 'acc: [1] TRUE\n' | gives acc '' 'looked for `acc`'
+printf '$acc\n[1] 0.25\n\n' | gives acc 0.25 ''
+printf 'Error:4.8%% Target Error: 5.0%%\nError:3.1%% Target Error: 5.0%%\n' | gives error 3.1 ''
+printf 'R2: 0.9\nAdj. R2: 0.8\n' | gives R2 0.9 'lines with the name alone count'
+printf 'train loss: 0.9\nvalid loss: 0.8\n' | gives loss 0.8 'other lines have another word in front'
+printf 'INFO loss 0.9\nloss 0.8\nINFO loss 0.7\n' | gives loss 0.7 ''
+printf 'metric    threshold  value  idx\n------\nmax f1    0.34       0.86   32\n' | gives 'max f1' 0.86 ''
+printf 'max f1    0.34       0.86   32\n' | gives 'max f1' 0.34 'two numbers, of which the first counts'
+# The summary of Burn 0.22.1 (Rust).
+printf '| Split | Metric | Min.     | Epoch    | Max.     | Epoch    |\n|-------|--------|----------|----------|----------|----------|\n| Valid | Loss   | 0.153    | 3        | 0.154    | 1        |\n' |
+    gives Loss '' 'several numbers may be meant'
+printf 'iter  loss  acc\n  1   0.50   0.8\nsolution after: [0.1, 0.2]\n' | gives loss 0.5 ''
+printf 'iter  loss  acc\n  1   0.50   0.8\n Min   1Q   Max\n0.1   0.2   0.3\n' | gives loss 0.5 ''
+printf 'class  f1  n\nno    0.91  22\nyes   0.93  28\n' | gives f1 0.91 'rows with different labels'
+printf 'class  f1  n\nall   0.92  50\nyes   0.93  28\n' | gives f1 0.92 ''
+printf '[{\n "name": "BLEU",\n "score": 42.0\n},\n{\n "name": "TER",\n "score": 18.2\n}]\n' >json
+gives BLEU 42.0 '' <json
+gives score 18.2 'another word in front' <json
+
 # Files of no known tool: a table, JSON, or lines as a program prints them.
 left() # left NAME FILE VALUE: of the file on standard input
 {
@@ -52,6 +83,7 @@ printf '{"id": 0, "val_loss": 0.3, "config": {}}\n{"id": 1, "val_loss": 0.2}\n' 
 printf 'eval:\n  val_loss: 0.43\n' | left val_loss results.yaml 0.43
 printf '[rank0] epoch 1, loss 0.5\nval_loss 0.43\n' | left val_loss log.txt 0.43
 printf '{"results": {"arc": {"acc,none": 0.25, "acc_norm,none": 0.5, "acc_stderr,none": 0.1}}}' | left acc results.json 0.25
+printf 'Name,Value,Timestamp,Step\nval_loss,0.5,1,0\nacc,0.8,1,0\nval_loss,0.25,2,1\nacc,0.9,2,1\n' | left val_loss metrics.csv 0.25 # of DagsHub
 printf 'nothing of it\n' >other.txt
 run run --dry-metrics /dev/null --metric-file val_loss=other.txt </dev/null
 must_have err 'other.txt is neither a results.tsv nor a table'

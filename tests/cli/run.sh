@@ -93,10 +93,10 @@ for command in "echo \$\$ >'$PWD/begun'; exec sleep 60" "(echo \$BASHPID >'$PWD/
     must_equal 130 $? "$command"
     must_equal 'harness_abort interrupted by the user' "$(field e 9) $(field e 17 | grep -o 'interrupted by the user')" "$command"
 done
-# SIGUSR1 and SIGUSR2 are for the command, which a scheduler warns by them; SIGXCPU ends it with a row.
-for signal in USR1 USR2 XCPU; do
+# SIGUSR1 and SIGUSR2 are for the command, which a scheduler warns by them; SIGXCPU and SIGQUIT end it with a row.
+for signal in USR1 USR2 XCPU QUIT; do
     rm -f begun saved
-    "$LINEAGE" run -C e -q --direction lower -- bash -c "trap 'echo METRIC score=9 >&2; : >saved; exit 0' USR1 USR2 TERM; : >begun; while :; do sleep 0.05; done" >out 2>err &
+    env --default-signal=QUIT "$LINEAGE" run -C e -q --direction lower -- bash -c "trap 'echo METRIC score=9 >&2; : >saved; exit 0' USR1 USR2 TERM; : >begun; while :; do sleep 0.05; done" >out 2>err &
     parent=$!
     tries=0
     until [ -e begun ] || [ $tries -gt 600 ]; do

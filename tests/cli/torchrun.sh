@@ -33,7 +33,7 @@ must_exit 0
 must_equal 'crash memory|baseline |discard |' \
     "$("$LINEAGE" sql -C s "SELECT status || ' ' || coalesce(cause(notes), '') FROM trials ORDER BY seq" --format tsv | sed 1d | tr '\n' '|')"
 must_run best -C s --format json
-must_equal 128.0 "$(json params.batch)" 'the largest batch that fits'
+must_equal 128 "$(json params.batch)" 'the largest batch that fits'
 must_equal '' "$("$LINEAGE" void -C s --format tsv | tail -n +2)" 'no row is void'
 must_have s/results.tsv 'allocate memory'
 must_run render -C s

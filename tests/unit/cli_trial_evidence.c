@@ -121,6 +121,25 @@ static void every_language_names_its_error(void **state)
         /* text that does not report a failure */
         {"step 1 loss: 3\n[2026-01-01 10:00:00] data.py:33 read 5 files\nsee http://example.com:443/x\n", "", 1,
          LINEAGE_CAUSE_UNKNOWN},
+        /* rustc 1.95, Maven 3.8.7, Go 1.26, libsvm 3.24, scikit-learn 1.9, torch 2.15 */
+        {"error: expected one of `!`, found `x`\n --> r.rs:1:17\n  |\n1 | fn main(){ lett x = 1; }\n\nerror: aborting due to 1 "
+         "previous "
+         "error\n",
+         "error: expected one of `!`, found `x` (r.rs:1)", 1, LINEAGE_CAUSE_CODE},
+        {"error[E0425]: cannot find value `x`\n --> src/main.rs:3:5\n\nerror: could not compile `cc` (bin \"cc\") due to 1 "
+         "previous error\n",
+         "error[E0425]: cannot find value `x` (main.rs:3)", 101, LINEAGE_CAUSE_CODE},
+        {"[INFO] BUILD FAILURE\n[ERROR] /w/src/main/java/A.java:[1,27] cannot find symbol\n[ERROR] [Help 1] "
+         "http://example.org/x\n",
+         "cannot find symbol (A.java:1)", 1, LINEAGE_CAUSE_CODE},
+        {"2026/11/29 06:18:16 bad batch size 0\nexit status 1\n", "bad batch size 0", 1, LINEAGE_CAUSE_CODE},
+        {"step 1\ncan't open input file nofile\n", "can't open input file nofile", 1, LINEAGE_CAUSE_CODE},
+        {"Traceback (most recent call last):\n  File \"t.py\", line 1, in <module>\nValueError: Input X contains NaN.\n",
+         "ValueError: Input X contains NaN. (t.py:1)", 1, LINEAGE_CAUSE_CODE},
+        {"Traceback (most recent call last):\n  File \"t.py\", line 1, in <module>\nRuntimeError: DataLoader worker (pid 7) is "
+         "killed by "
+         "signal: Killed. \n",
+         "RuntimeError: DataLoader worker (pid 7) is killed by signal: Killed. (t.py:1)", 1, LINEAGE_CAUSE_UNKNOWN},
         {"", "", 1, LINEAGE_CAUSE_UNKNOWN},
         {"Traceback (most recent call last):\n  File \"x.py\", line 3, in f\n    cut off", "", 1, LINEAGE_CAUSE_UNKNOWN},
     };
