@@ -27,7 +27,7 @@ debian_root()
 in_debian_root()
 {
     unshare -m sh -c 'mkdir -p "$1/src" "$1/shared" "$1/build" && mount --bind "$2" "$1/src" && mount -t proc proc "$1/proc" &&
-        mount --rbind /dev "$1/dev" && if [ -d "$2/../shared" ]; then mount --bind "$2/../shared" "$1/shared"; fi &&
+        mount --rbind /dev "$1/dev" && mount --rbind /sys "$1/sys" && if [ -d "$2/../shared" ]; then mount --bind "$2/../shared" "$1/shared"; fi &&
         exec chroot "$1" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
         DEBIAN_FRONTEND=noninteractive sh -c "$3"' sh "$1" "$here" "$2"
 }

@@ -180,7 +180,7 @@ head -c 1024 /dev/urandom >"$slurm/munge.key"
 chmod 600 "$slurm/munge.key"
 /usr/sbin/munged --force --key-file="$slurm/munge.key" --socket="$slurm/munge.sock" --pid-file="$slurm/munge.pid" \
     --log-file="$slurm/munge.log" --seed-file="$slurm/munge.seed" >/dev/null 2>&1
-/usr/sbin/slurmctld -f "$SLURM_CONF" && /usr/sbin/slurmd -f "$SLURM_CONF" -N "$(hostname)"
+started=$({ /usr/sbin/slurmctld -f "$SLURM_CONF" && /usr/sbin/slurmd -f "$SLURM_CONF" -N "$(hostname)"; } >"$slurm/start.log" 2>&1; echo $?)
 # until_true COMMAND..: a slow machine takes its time.
 until_true()
 {
@@ -191,8 +191,8 @@ until_true()
         sleep 0.1
     done
 }
-if ! until_true sh -c 'sinfo -h | grep -q idle'; then
-    echo "left out: Slurm does not start here: $(tail -n 2 "$slurm/ctld.log" "$slurm/slurmd.log" 2>/dev/null)"
+if [ "$started" -ne 0 ] || ! until_true sh -c 'sinfo -h | grep -q idle'; then
+    echo "left out: Slurm does not start here: $(tail -n 1 -q "$slurm/start.log" "$slurm/ctld.log" "$slurm/slurmd.log" 2>/dev/null | tr '\n' ' ')"
     finish
     exit
 fi
