@@ -174,7 +174,8 @@ struct lineage_evidence {
 
 /*
  * Settings. A trial is a setting with all its runs: its first row, the rows that run it again, and the rows that say the same but
- * for another value of the parameter seed or random_seed (the same specialist, hypothesis, program and other parameters, at least one).
+ * for another value of the parameter seed or random_seed (the same specialist, hypothesis, program and other parameters; a row that has
+ * none of the last three is a setting of its own).
  *
  * Expected values. The trials' true means are taken as normal, with a middle and a variance that are estimated from all means by
  * their precision (DerSimonian and Laird 1986), without those that are far worse than most; the expected value is the posterior mean
@@ -251,8 +252,9 @@ LINEAGE_API bool lineage_evidence_is_ready(const struct lineage_evidence *eviden
 
 /*
  * Picks the trial that runs again next: the one whose next run improves the answer most, as far as can be expected
- * (knowledge gradient: Frazier, Powell and Dayanik 2008, SIAM J. Control Optim. 47:2410), the leader first until the noise is known. A trial
- * that is far behind by the measured noise does not run again; a stray one may, once, as if it had not run. When the answer is certain enough, it runs again until it is known whether it is
+ * (knowledge gradient: Frazier, Powell and Dayanik 2008, SIAM J. Control Optim. 47:2410), the leader first until the noise is known,
+ * unless the second is near. A trial that is far behind by the measured noise does not run again; a stray one may, once, as if it had
+ * not run. When the answer is certain enough, it runs again until it is known whether it is
  * better than the best of the kept trials. skip[i] excludes trial i. Returns its index, or SIZE_MAX if none is left or all is
  * decided.
  */

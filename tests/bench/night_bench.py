@@ -1,25 +1,20 @@
 """night_bench.py: what the answer of a night is worth, on functions whose true scores are known.
 
-    LINEAGE=build/cli/lineage python3 tests/bench/night_bench.py grid|ranges NOISE NIGHTS [OPTION ..]
+    LINEAGE=build/cli/lineage python3 tests/bench/night_bench.py grid|ranges|grid-diverging|ranges-diverging NOISE NIGHTS [OPTION ..]
     python3 tests/bench/night_bench.py single|halving|mean3|optuna NOISE NIGHTS
-    LINEAGE=build/cli/lineage python3 tests/bench/night_bench.py table NIGHTS [NIGHTS OF THE COMMAND]
+    LINEAGE=build/cli/lineage python3 tests/bench/night_bench.py table NIGHTS [OF THE COMMAND [ON RANGES]]
 
 grid: 12 settings with losses from 1 to 1.45; ranges: two ranges, 40 trials, a bowl whose optimum differs each night. The loss has normal
-noise, by the seed and the setting. OPTION is passed to `lineage night`. The regret is the true loss of what `lineage best` names, minus
+noise, by the seed and the setting; where it says diverging, every tenth run by chance is worse by 8. OPTION is passed to `lineage night`. The regret is the true loss of what `lineage best` names, minus
 the least true loss. The peers: one run each; one run each, then the best four once more, then the best two twice more; three runs each;
 and best_trial of Optuna's TPESampler after 40 runs. table prints the table of tests/bench/README.md, without Optuna if it is not installed.
 """
-import json
 import math
-import os
-import platform
 import random
-import statistics
-import subprocess
 import sys
-import tempfile
 
 SETTINGS = 12
+COMMAND = ("grid", "ranges", "grid-diverging", "ranges-diverging")
 
 
 def losses(night):
@@ -35,6 +30,25 @@ def bowl(night, lr, mom):
 
 def noisy(true, noise, *key):
     return true + noise * random.Random(repr(key)).gauss(0, 1)
+
+
+def score(night, noise, diverging, seed, *values):
+    true = losses(night)[int(values[0])] if len(values) == 1 else bowl(night, *map(float, values))
+    far = 8 if diverging == "diverging" and random.Random(repr((night, seed, values))).random() < 0.1 else 0
+    print("loss:", noisy(true, noise, night, seed, *values) + far)
+
+
+if sys.argv[1:2] == ["--score"]:  # a run of a night: before the imports, which take longer
+    score(int(sys.argv[2]), float(sys.argv[3]), *sys.argv[4:])
+    sys.exit()
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import tempfile
+from multiprocessing.pool import ThreadPool
 
 
 def peer(rule, night, noise):
@@ -55,9 +69,10 @@ def peer(rule, night, noise):
 def night_of(kind, night, noise, options):
     lineage = os.environ.get("LINEAGE", "lineage")
     with tempfile.TemporaryDirectory() as top:
+        kind, _, diverging = kind.partition("-")
         words = ["{x}"] if kind == "grid" else ["{lr}", "{mom}"]
         sweep = {"name": kind, "direction": "lower", "metrics": ["loss"],
-                 "command": [sys.executable, os.path.abspath(__file__), "--score", str(night), str(noise), "{seed}", *words]}  # fmt: skip
+                 "command": [sys.executable, "-IS", os.path.abspath(__file__), "--score", str(night), str(noise), diverging or "-", "{seed}", *words]}  # fmt: skip
         sweep.update({"grid": {"x": list(range(SETTINGS))}} if kind == "grid" else {"ranges": {"lr": "0.0001:1:log", "mom": "0:0.99"}})
         with open(top + "/sweep.json", "w") as file:
             json.dump(sweep, file)
@@ -88,8 +103,13 @@ def optuna_peer(night, noise, trials=40):
 
 def measure(kind, noise, nights, options=()):
     """The mean regret, its standard error, and the mean number of runs."""
-    ask = {"grid": night_of, "ranges": night_of, "optuna": lambda _, k, noise, _options: optuna_peer(k, noise)}
-    found = [ask[kind](kind, k, noise, options) if kind in ask else peer(kind, k, noise) for k in range(nights)]
+    def ask(k):
+        if kind == "optuna":
+            return optuna_peer(k, noise)
+        return night_of(kind, k, noise, options) if kind in COMMAND else peer(kind, k, noise)
+
+    with ThreadPool(min(2, os.cpu_count() or 1)) as pool:
+        found = pool.map(ask, range(nights), chunksize=1)
     regret = [r for r, _ in found]
     return statistics.mean(regret), statistics.pstdev(regret) / nights**0.5, statistics.mean(n for _, n in found)
 
@@ -100,8 +120,9 @@ def processor():
     return "%s, %d processors" % (names[0] if names else platform.machine(), len(names) or os.cpu_count() or 1)
 
 
-def table(nights, of_command):
-    print("`night_bench.py table %d %d` (nights of the peers and of the command), %s:\n" % (nights, of_command, processor()))
+def table(nights, of_command, of_ranges):
+    print("`night_bench.py table %d %d %d` (nights of the peers, and of the command on the grid and on the ranges), %s:\n"
+          % (nights, of_command, of_ranges, processor()))  # fmt: skip
     print("| rule | runs | noise 0.05 | 0.1 | 0.2 |\n|---|---|---|---|---|")
     cell = lambda found: "%.4f ± %.4f" % found[:2]
     for name, kind, count, options in (
@@ -112,8 +133,11 @@ def table(nights, of_command):
         found = [measure(kind, noise, count, options) for noise in (0.05, 0.1, 0.2)]
         print("| %s | %.1f | %s |" % (name, statistics.mean(f[2] for f in found), " | ".join(map(cell, found))), flush=True)
     for name, kind, count, options in (
-        ("ranges: Optuna's TPESampler, best_trial", "optuna", nights, ()), ("ranges: `lineage night --runs 40`", "ranges", of_command, ("--runs", "40")),
-        ("ranges: `lineage night --runs 80`", "ranges", of_command, ("--runs", "80")),
+        ("grid: `lineage night`, one run in ten diverging", "grid-diverging", of_command, ()),
+        ("ranges: Optuna's TPESampler, best_trial", "optuna", nights, ()),
+        ("ranges: `lineage night --runs 40`", "ranges", of_ranges, ("--runs", "40")),
+        ("ranges: the same, one run in ten diverging", "ranges-diverging", of_ranges, ("--runs", "40")),
+        ("ranges: `lineage night --runs 80`", "ranges", of_ranges, ("--runs", "80")),
     ):  # fmt: skip
         try:
             found = measure(kind, 0.1, count, options)
@@ -123,14 +147,10 @@ def table(nights, of_command):
 
 
 def main():
-    if sys.argv[1:2] == ["--score"]:
-        night, noise, values = int(sys.argv[2]), float(sys.argv[3]), [float(v) for v in sys.argv[5:]]
-        true = losses(night)[int(values[0])] if len(values) == 1 else bowl(night, *values)
-        print("loss:", noisy(true, noise, night, sys.argv[4:]))
-        return
     if sys.argv[1:2] == ["table"] and len(sys.argv) > 2:
-        return table(int(sys.argv[2]), int(sys.argv[-1]))
-    if len(sys.argv) < 4 or sys.argv[1] not in ("grid", "ranges", "single", "halving", "mean3", "optuna"):
+        numbers = [int(n) for n in sys.argv[2:5]]
+        return table(numbers[0], numbers[min(1, len(numbers) - 1)], numbers[-1])
+    if len(sys.argv) < 4 or sys.argv[1] not in (*COMMAND, "single", "halving", "mean3", "optuna"):
         sys.exit(__doc__)
     kind, noise, nights = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
     print("%s, noise %g, %d nights: mean regret %.4f (standard error %.4f), %.1f runs a night"

@@ -3,7 +3,7 @@
  * of the store (lineage/evidence.h) and by two others.
  *
  *     verdict_bench [--json] [--nights N] [--trials N] [--runs N] [--seed N]
- *     verdict_bench --answers [--nights N] [--seed N]
+ *     verdict_bench --answers [--nights N] [--seed N] [--settings N] [--truth uniform|normal|clusters] [--noise N]
  *
  * A night has 100 trials of one seed each. The score of a run is its trial's true value plus normal noise of one standard
  * deviation, sigma, and more is better. The baseline has three seeds, from which the noise is estimated. A trial starts from
@@ -23,8 +23,10 @@
  * last bits of libm.
  *
  * --answers: what the answer of a grid of 12 settings is worth, by its regret (the best true score minus that of the setting that is
- * named): one run each; one run each, then the best four once more, then the best two twice more; three runs each; and a night with 20
- * and with 36 runs.
+ * named): one run each; one run each, then the best third once more, then the best two twice more; three runs each; and a night with
+ * five runs for every three settings and with three for each. The true scores are drawn from a range of 0.45, from a normal distribution
+ * of the same variance, or half of them from the lowest 0.02 of the range and the others from its upper 0.1. Noises are 0.05, 0.1 and
+ * 0.2, or thousandths that --noise gives.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -37,13 +39,18 @@
 
 enum { TRIALS_MAX = 1000, BASELINE_SEEDS = 3, RULE_BETTER = 0, RULE_TWO_ERRORS, RULE_ONE_SCORE, RULE_CONFIRM, RULE_RACE };
 
+/* A trial this many noises behind the best one need not run again. */
+#define FAR 10
+
 struct options {
-    size_t nights, trials, runs;
+    size_t nights, trials, runs, settings, thousandths;
     uint64_t seed;
+    const char *truth;
     bool json;
 };
 
 struct arm {
+    uint64_t random; /* of its own, so that the runs of a trial are the same by all rules */
     double truth, sum, squares, fresh; /* fresh: sum without the first run */
     size_t n;
     bool kept;
@@ -56,7 +63,7 @@ struct night {
     size_t n, best, named, runs, seeds; /* named: what `lineage best` names */
     double sure;     /* stated probability that it is the best */
     double best_row; /* score of the best row */
-    size_t false_keeps, found;
+    size_t false_keeps, found, wasted; /* wasted: runs again of trials 10 noises behind */
 };
 
 /* xorshift64* (Vigna 2016) and the transform of Box and Muller. */
@@ -68,15 +75,30 @@ static double uniform(uint64_t *state)
     return ((double)((*state * 2685821657736338717u) >> 11) + 0.5) / 9007199254740992.0;
 }
 
+/* States that are near each other have first numbers that are. */
+static void warm_up(uint64_t *state)
+{
+    for (int i = 0; i < 16; i++)
+        (void)uniform(state);
+}
+
 static double normal(uint64_t *state)
 {
     double radius = sqrt(-2 * log(uniform(state)));
     return radius * cos(2 * 3.14159265358979324 * uniform(state));
 }
 
+static void start_arm(struct night *night, double truth)
+{
+    struct arm *arm = &night->arms[night->n++];
+    (void)uniform(&night->random);
+    *arm = (struct arm){.random = night->random * 0x9e3779b97f4a7c15u | 1, .truth = truth};
+    warm_up(&arm->random);
+}
+
 static void run(struct night *night, struct arm *arm)
 {
-    double score = arm->truth + normal(&night->random);
+    double score = arm->truth + normal(&arm->random);
     arm->sum += score;
     arm->squares += score * score;
     if (arm->n++)
@@ -109,9 +131,8 @@ static void keep(struct night *night, size_t i, double score)
 
 static void start_trial(struct night *night, bool effect)
 {
-    struct arm *arm = &night->arms[night->n++];
-    *arm = (struct arm){.truth = night->arms[night->best].truth + (effect ? 1 : 0)};
-    run(night, arm);
+    start_arm(night, night->arms[night->best].truth + (effect ? 1 : 0));
+    run(night, &night->arms[night->n - 1]);
 }
 
 /* ---- one score a trial ---- */
@@ -153,6 +174,7 @@ static void run_again(struct night *night, size_t runs)
 {
     static struct lineage_evidence_trial list[TRIALS_MAX + 1];
     static bool skip[TRIALS_MAX + 1];
+    double most = -INFINITY;
     struct lineage_evidence evidence = {
         .trials = list, .n = night->n, .rule = {.trials = night->options->trials, .higher = true}};
     for (;;) {
@@ -181,6 +203,9 @@ static void run_again(struct night *night, size_t runs)
         size_t next = night->runs < runs ? lineage_evidence_next(&evidence, skip) : SIZE_MAX;
         if (next == SIZE_MAX)
             return;
+        for (size_t i = 0; i < night->n; i++)
+            most = fmax(most, night->arms[i].truth);
+        night->wasted += night->arms[next].truth < most - FAR;
         run(night, &night->arms[next]);
     }
 }
@@ -194,7 +219,7 @@ static void simulate(struct night *night, int rule, size_t effects)
         left -= !effect[i];
         effect[i] = true;
     }
-    night->n = 1;
+    start_arm(night, 0);
     while (night->arms[0].n < BASELINE_SEEDS * night->seeds)
         run(night, &night->arms[0]);
     night->best_row = night->arms[0].sum / (double)night->arms[0].n;
@@ -211,7 +236,7 @@ static void simulate(struct night *night, int rule, size_t effects)
 
 /* ---- the answer of a grid night ---- */
 
-enum { SETTINGS = 12 };
+#define RANGE 0.45
 
 static int by_mean(const void *a, const void *b)
 {
@@ -229,22 +254,33 @@ static void run_best(struct night *night, size_t left, size_t times)
     qsort(night->arms, left, sizeof *night->arms, by_mean);
 }
 
-/* The regret of the setting that a rule names, in standard deviations of the noise. */
-static double answer(struct night *night, size_t rule, double width)
+static double draw_truth(struct night *night)
 {
-    double most = 0;
-    for (night->n = 0; night->n < SETTINGS; night->n++) {
-        struct arm *arm = &night->arms[night->n];
-        *arm = (struct arm){.truth = width * uniform(&night->random)};
-        most = fmax(most, arm->truth);
-        run(night, arm);
+    const double u = uniform(&night->random);
+    switch (*night->options->truth) {
+    case 'n': return RANGE / sqrt(12) * normal(&night->random);
+    case 'c': return u < 0.5 ? 0.04 * u : RANGE - 0.2 * (u - 0.5);
+    default: return RANGE * u;
+    }
+}
+
+/* The regret of the setting that a rule names, in standard deviations of the noise. */
+static double answer(struct night *night, size_t rule, double noise)
+{
+    const size_t settings = night->options->settings;
+    double most = -INFINITY;
+    while (night->n < settings) {
+        const double truth = draw_truth(night) / noise;
+        start_arm(night, truth);
+        most = fmax(most, truth);
+        run(night, &night->arms[night->n - 1]);
     }
     if (rule < 3)
-        run_best(night, SETTINGS, rule == 2 ? 2 : 0);
+        run_best(night, settings, rule == 2 ? 2 : 0);
     else
-        run_again(night, rule == 3 ? 20 : 36);
+        run_again(night, rule == 3 ? settings + (2 * settings + 2) / 3 : 3 * settings);
     if (rule == 1) {
-        run_best(night, 4, 1);
+        run_best(night, settings / 3, 1);
         run_best(night, 2, 2);
     }
     return most - night->arms[rule < 3 ? 0 : night->named].truth;
@@ -252,31 +288,36 @@ static double answer(struct night *night, size_t rule, double width)
 
 static void measure_answers(const struct options *options)
 {
-    static const char *const rules[] = {"single", "halving", "three each", "night, 20", "night, 36"};
-    static const double noises[] = {0.05, 0.1, 0.2};
-    const struct options grid = {.trials = SETTINGS, .seed = options->seed};
+    static const char *const rules[] = {"one run each", "halving", "three each", "night, default", "night, three"};
+    double noises[] = {0.05, 0.1, 0.2};
+    const size_t n = options->thousandths ? 1 : sizeof noises / sizeof *noises;
+    struct options grid = *options;
     struct night *night = malloc(sizeof *night);
-    size_t said = 0, right = 0, kept = 0, wrong = 0;
+    size_t said = 0, right = 0, kept = 0, wrong = 0, wasted = 0;
     if (!night)
         exit(3);
-    printf("%zu nights of 12 settings with scores in a range of 0.45\nregret at noise  0.05 (runs)  0.1 (runs)   0.2 (runs)\n",
-           options->nights);
+    grid.trials = options->settings;
+    noises[0] = options->thousandths ? (double)options->thousandths / 1000 : noises[0];
+    printf("%zu nights of %zu settings, %s\nregret at noise", options->nights, options->settings, options->truth);
+    for (size_t k = 0; k < n; k++)
+        printf("  %-5g (runs) ", noises[k]);
+    puts("");
     for (size_t rule = 0; rule < sizeof rules / sizeof *rules; rule++) {
-        printf("%-14s", rules[rule]);
-        for (size_t k = 0; k < 3; k++) {
+        printf("%-15s", rules[rule]);
+        for (size_t k = 0; k < n; k++) {
             double regret = 0, runs = 0;
             for (size_t i = 0; i < options->nights; i++) {
                 memset(night, 0, sizeof *night);
                 night->options = &grid;
                 night->random = (options->seed + i + 1) * 0x9e3779b97f4a7c15u | 1;
-                for (int warm = 0; warm < 16; warm++)
-                    (void)uniform(&night->random);
-                const double lost = answer(night, rule, 0.45 / noises[k]);
+                warm_up(&night->random);
+                const double lost = answer(night, rule, noises[k]);
                 const bool counts = rule >= 3 && night->sure >= 0.85 && night->sure <= 0.95;
                 said += counts;
                 right += counts && lost == 0;
                 kept += night->found + night->false_keeps;
                 wrong += night->false_keeps;
+                wasted += night->wasted;
                 regret += noises[k] * lost / (double)options->nights;
                 runs += (double)night->runs / (double)options->nights;
             }
@@ -284,8 +325,9 @@ static void measure_answers(const struct options *options)
         }
         puts("");
     }
-    printf("of %zu answers that say 0.85 to 0.95, %.1f %% are right; of %zu kept settings, %zu are not better\n", said,
-           said ? 100 * (double)right / (double)said : 0, kept, wrong);
+    printf("of %zu answers that say 0.85 to 0.95, %.1f %% are right; of %zu kept settings, %zu are not better; %zu runs again of "
+           "settings 10 noises behind\n",
+           said, said ? 100 * (double)right / (double)said : 0, kept, wrong, wasted);
     free(night);
 }
 
@@ -308,8 +350,7 @@ static void measure(const struct options *options, int rule, size_t seeds, bool 
             night->options = options;
             night->seeds = seeds;
             night->random = (options->seed + i + 1) * 0x9e3779b97f4a7c15u | 1; /* all rules see the same nights */
-            for (int warm = 0; warm < 16; warm++)
-                (void)uniform(&night->random);
+            warm_up(&night->random);
             simulate(night, rule, effects[k]);
             wrong += night->false_keeps > 0;
             found += night->found;
@@ -343,7 +384,7 @@ static size_t read_number(const char *text, size_t low, size_t high)
 
 int main(int argc, char **argv)
 {
-    struct options options = {.nights = 2000, .trials = 100, .runs = 700};
+    struct options options = {.nights = 2000, .trials = 100, .runs = 700, .settings = 12, .truth = "uniform"};
     bool answers = false;
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--json") == 0)
@@ -358,8 +399,17 @@ int main(int argc, char **argv)
             options.runs = read_number(argv[++i], 1, 1000000);
         else if (strcmp(argv[i], "--seed") == 0)
             options.seed = read_number(argv[++i], 0, 1000000);
+        else if (strcmp(argv[i], "--settings") == 0)
+            options.settings = read_number(argv[++i], 6, TRIALS_MAX);
+        else if (strcmp(argv[i], "--noise") == 0)
+            options.thousandths = read_number(argv[++i], 1, 1000000);
+        else if (strcmp(argv[i], "--truth") == 0 && i + 1 < argc && strchr("unc", *argv[i + 1]))
+            options.truth = argv[++i];
         else {
-            fputs("usage: verdict_bench [--json|--answers] [--nights N] [--trials N] [--runs N] [--seed N]\n", stderr);
+            fputs("usage: verdict_bench [--json] [--nights N] [--trials N] [--runs N] [--seed N]\n"
+                  "       verdict_bench --answers [--nights N] [--seed N] [--settings N] [--truth uniform|normal|clusters] "
+                  "[--noise N]\n",
+                  stderr);
             return 2;
         }
     if (answers) {

@@ -99,6 +99,20 @@ goes night never.json -C never2 -q --confirm
 sed 's/"params": {"gain": 0}/"params": {"gain": 0, "seed": 4}/' sweep.json >varied.json
 goes night varied.json -C varied -q
 must_equal 5 "$(column varied 1 | wc -l)" "a sweep that varies the seed itself"
+# Where it varies nothing else, there is one setting, whose answer does not come from the luckiest of its seeds.
+cat >seeds.json <<'EOF'
+{"name": "seeds", "direction": "lower", "metrics": ["loss"], "grid": {"seed": [4, 3, 2, 1]}, "command": "echo loss: {seed}"}
+EOF
+goes night seeds.json -C seeds -q
+must_run settings -C seeds --format json
+must_equal '1 4 2.5 000' "$(json '#') $(json 0.runs) $(json 0.mean) $(json 0.exp_id)"
+must_run init words --direction lower
+for hypothesis in idea ''; do
+    must_run append -C words --status keep --core-metric 2 --hypothesis "$hypothesis" --notes seed=2
+    must_run append -C words --status keep --core-metric 1 --hypothesis "$hypothesis" --notes seed=1
+done
+must_run settings -C words --format json
+must_equal 3 "$(json '#')" "one for the seeds of a hypothesis, and one for each row that says nothing but its seed"
 sed 's/"baseline_seeds": 3/"confirm": 3/' sweep.json >wrong.json
 must_fail 2 'confirm must be true or false' night wrong.json -C wrong -q
 must_fail 2 'exclude each other' night sweep.json -C wrong -q --confirm --no-confirm

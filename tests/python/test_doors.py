@@ -174,3 +174,23 @@ def test_every_door_gives_the_same_answer(tmp_path, number):
         for row in store.chain(best) if best else ():
             assert f"exp_{row['exp_id']} [" in block, (row["exp_id"], block)
         assert command(path, "verify").startswith("checked: ")
+
+
+def test_a_race_and_its_threshold(tmp_path):
+    """Settings by their means, the best of them and the improvement that is needed, after a night with --race."""
+    path, sweep = str(tmp_path / "s"), tmp_path / "race.json"
+    awk = "awk -v s={seed} -v x={x} 'BEGIN { srand(s * 7 + x); rand(); print \"loss: \" 1 + x / 4 + rand() }'"
+    sweep.write_text(json.dumps({"name": "race", "direction": "lower", "metrics": ["loss"], "grid": {"x": [0, 1, 2, 3]}, "command": awk}))
+    command(path, "night", str(sweep), "-q", "--race", "6")
+    with Store(path) as store:
+        rows, settings = list(store.query()), store.settings()
+        assert 4 < len(rows) <= 4 + 6 and sum(one["n"] for one in settings) == len(rows)
+        assert [one["exp_id"] for one in settings] == [one["exp_id"] for one in json.loads(command(path, "settings", "--format", "json"))]
+        assert store.best_id() == json.loads(command(path, "best", "--format", "json"))["exp_id"]
+        block = store.render()
+        needed = block.split("beats the best by more than ")[1].split(" ")[0]
+        assert f"by more than {needed} " in command(path, "render")
+        assert f"by more than {needed} " in (tmp_path / "s" / "KNOWLEDGE.md").read_text()
+        last = store.append(hypothesis="worse", status="auto", score=9.0)
+        row = store.find(last if isinstance(last, str) else last["exp_id"])
+        assert row["status"] == "discard" and f"needs less than -{needed}" in row["notes"]

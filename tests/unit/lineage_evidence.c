@@ -204,9 +204,28 @@ static void runs_go_where_they_decide(void **state)
     assert_true(lineage_evidence_judge(&evidence) && !list[0].stray && list[0].expected > list[3].expected);
 }
 
+/* One run of a trial that ran again measures little. The second runs next if it is near, and the leader if it is far. */
+static void the_leader_runs_alone_only_if_it_is_far_ahead(void **state)
+{
+    struct lineage_evidence_trial list[] = {{.exp_id = "0", .runs = {2, 1.0}},
+                                            {.exp_id = "1", .runs = {1, 1.01}},
+                                            {.exp_id = "2", .runs = {1, 2.0}},
+                                            {.exp_id = "3", .runs = {1, 3.0}},
+                                            {.exp_id = "4", .runs = {1, 4.0}}};
+    struct lineage_evidence evidence = {.trials = list, .n = 5, .noise = {.std = 0.3, .freedom = 1}};
+    const bool none[5] = {false};
+    (void)state;
+    assert_true(lineage_evidence_judge(&evidence));
+    assert_int_equal(lineage_evidence_next(&evidence, none), 1);
+    list[1].runs.mean = 1.9;
+    assert_true(lineage_evidence_judge(&evidence));
+    assert_int_equal(lineage_evidence_next(&evidence, none), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_leader_runs_alone_only_if_it_is_far_ahead),
         cmocka_unit_test(quantiles_are_those_of_tables),
         cmocka_unit_test(a_floor_is_an_interval),
         cmocka_unit_test(variances_are_pooled_by_their_freedom),

@@ -18,7 +18,8 @@
  * that say 0.85 to 0.95 nine in ten are right (tests/bench/README.md, Verdicts). */
 #define OWN_ESTIMATE 1.3
 enum { SURE_FROM = 4, FAR_SHARE = 3, CLAIM_RUNS = 2 };
-/* The leader alone runs again until this many degrees of freedom are known, because runs of a trial far behind would be wasted. */
+/* Unless the second is nearer than the guessed noise, the leader alone runs again until this many degrees of freedom are known, because
+ * runs of a trial far behind would be wasted. */
 enum { LEADER_UNTIL = 3 };
 /* A trial does not run again if the measured noise explains its distance from the leader with a smaller chance. */
 #define FAR_BEHIND 0.02
@@ -300,7 +301,8 @@ size_t lineage_evidence_next(const struct lineage_evidence *evidence, const bool
     const double far = evidence->noise.freedom > 0 ? quantile_t(FAR_BEHIND, evidence->noise.freedom) : INFINITY;
     if (leads_by_far(evidence, skip, far) || (evidence->noise.freedom >= SURE_FROM && evidence->sure >= SURE_ENOUGH))
         return next_of_claim(evidence, skip, far);
-    if (evidence->noise.freedom < LEADER_UNTIL && !skip[evidence->answer])
+    const double lead = fabs(evidence->trials[evidence->answer].expected - evidence->trials[evidence->second].expected);
+    if (evidence->noise.freedom < LEADER_UNTIL && !skip[evidence->answer] && !(lead <= sqrt(PRIOR_SHARE) * spread))
         return evidence->answer;
     size_t next = SIZE_MAX;
     const double noise = likely_noise(evidence, spread);

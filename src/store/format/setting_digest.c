@@ -49,7 +49,8 @@ bool setting_digest(struct setting_digest *digest, const struct lineage_trial *r
         mix_piece(mix_piece(setting_digest_mix(setting_digest_mix(0, row->specialist), row->hypothesis), row->notes, "program "),
                   row->notes, "commit ");
     uint64_t seeds = 0;
-    bool other = false;
+    /* A seed alone does not say of what. */
+    bool named = row->hypothesis[0] || strstr(row->notes, "program ");
     for (size_t i = 0; i < row->n_params; i++) {
         const struct lineage_param *p = &row->params[i];
         const bool is_seed = lineage_param_is_seed(p->name);
@@ -57,8 +58,8 @@ bool setting_digest(struct setting_digest *digest, const struct lineage_trial *r
         if (strcmp(p->name, "proposer") != 0) /* a sum, because writers order parameters as they like */
             *to +=
                 setting_digest_mix(setting_digest_mix(0, p->name), p->text ? p->text : lineage_number_format(number, p->value));
-        other = other || !is_seed;
+        named = named || !is_seed;
     }
     *digest = (struct setting_digest){setting, setting ^ (seeds | 1)};
-    return other;
+    return named;
 }
