@@ -20,6 +20,7 @@ int trial_list_add_sweep(struct trial_list *list)
 
 void trial_list_forget(struct trial_list *list, size_t i)
 {
+    list->n_proposed += i >= list->sweep.n && list->trials[i].exp_id;
     if (i >= list->sweep.n && i + 1 == list->n)
         night_trial_release(&list->trials[--list->n]);
 }

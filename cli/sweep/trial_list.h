@@ -33,7 +33,8 @@ int trial_list_add_sweep(struct trial_list *list);
 
 /*
  * Removes trial i if it is the last trial and was proposed. Used when the night has no time left to run the trial, so
- * that it can be proposed again. A trial of the sweep's list is kept.
+ * that it can be proposed again, and when another worker has run the same: its row counts then as that of a proposed trial. A trial of
+ * the sweep's list is kept.
  */
 void trial_list_forget(struct trial_list *list, size_t i);
 
