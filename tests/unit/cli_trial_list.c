@@ -21,7 +21,7 @@ static void append_row(const char *dir, const char *link)
 }
 
 /* Two workers propose the same. The one that comes too late forgets its proposal, but the row of the other is one of the night's trials:
- * otherwise the night would run one more than it was told. */
+ * otherwise the night would run one more than its limit. */
 static void a_proposal_that_another_worker_ran_counts(void **state)
 {
     (void)state;
