@@ -529,7 +529,9 @@ static void write_pattern(char out[SHOWN_MAX], const struct candidate *c)
         snprintf(out, SHOWN_MAX, "%.*s#%s", (int)two, c->path, c->name);
     else
         snprintf(out, SHOWN_MAX, "%.*s%s", c->kind == TENSORBOARD ? (int)one : PATH_MAX - 1, c->path,
-                 c->kind == TENSORBOARD ? "/*.tfevents.*" + !one : "");
+                 c->kind != TENSORBOARD ? ""
+                 : one                  ? "/*.tfevents.*"
+                                        : "*.tfevents.*");
 }
 
 /* Without a file that counts and without a printed score, the reason is that of a trial without a score. */

@@ -102,7 +102,7 @@ enum lineage_status lineage_find(struct lineage_store *store, const char *id, st
 static enum lineage_status ask_row_label(void *question, struct lineage_error *err)
 {
     const struct question *q = question;
-    sqlite3_stmt *stmt;
+    sqlite3_stmt *stmt = NULL;
     enum lineage_status status = mirror_sync(q->store->mirror, err);
     if (status == LINEAGE_OK)
         status = mirror_row(q->store->mirror, &stmt, err, "SELECT status FROM judged WHERE seq = ?1", "i", (int64_t)q->seq);
