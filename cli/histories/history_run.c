@@ -172,6 +172,23 @@ void history_set_metric(json_t *run, const char *name, double value)
     json_object_set_new(json_object_get(run, "metrics"), name, cli_json_number(value));
 }
 
+void history_add_metrics(json_t *run, const char *prefix, json_t *object, bool booleans)
+{
+    const char *name;
+    json_t *value;
+    double number;
+    json_object_foreach(object, name, value) {
+        char path[256];
+        snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "." : "", name);
+        if (history_number(&number, value))
+            history_set_metric(run, path, number);
+        else if (booleans && json_is_boolean(value))
+            history_set_metric(run, path, json_is_true(value));
+        else if (json_is_object(value) && strlen(path) < 200)
+            history_add_metrics(run, path, value, booleans);
+    }
+}
+
 /* Several writers, and runs that were resumed, leave steps in any order. */
 void history_add_point(json_t *run, const char *name, int64_t step, double value)
 {

@@ -428,19 +428,9 @@ static bool is_hydra_file(const FTSENT *file)
            strcmp(file->fts_parent->fts_name, ".hydra") == 0;
 }
 
-static bool is_hydra(const char *path)
-{
-    return tree_has(path, 4, is_hydra_file);
-}
-
 static bool is_aim_file(const FTSENT *file)
 {
     return strcmp(file->fts_name, "run_metadata.sqlite") == 0;
-}
-
-static bool is_aim(const char *path)
-{
-    return tree_has(path, 2, is_aim_file);
 }
 
 static bool is_swanlab_file(const FTSENT *file)
@@ -448,58 +438,48 @@ static bool is_swanlab_file(const FTSENT *file)
     return ends_with(file->fts_name, ".swanlab");
 }
 
-static bool is_swanlab(const char *path)
-{
-    return tree_has(path, 3, is_swanlab_file);
-}
-
 static bool is_syne_tune_file(const FTSENT *file)
 {
     return strcmp(file->fts_name, "results.csv.zip") == 0 && has_beside(file, "metadata.json");
-}
-
-static bool is_syne_tune(const char *path)
-{
-    return tree_has(path, 2, is_syne_tune_file);
-}
-
-static bool is_oracle(const char *path)
-{
-    return head_has(path, "{", "\"ongoing_trials\":", "\"hyperparameters\":");
-}
-
-static bool is_dvc_table(const char *path)
-{
-    return head_has(path, "Experiment", "rev", "typ");
-}
-
-static bool is_zip(const char *path)
-{
-    return head_has(path, "PK", "", "");
 }
 
 /* Returns what to do with a file that holds runs in a form that is not read; NULL: nothing is known. */
 static const char *remedy_of(const char *path)
 {
     static const struct {
-        bool (*is)(const char *path);
-        const char *remedy;
+        int depth; /* above 0: a folder in which, so deep at most, is_file holds of a file; 0: a file whose head has the three texts */
+        bool (*is_file)(const FTSENT *file);
+        const char *head[3], *remedy;
     } known[] = {
-        {is_syne_tune, "is of Syne Tune; unzip its results.csv.zip and import results.csv with --metric"},
-        {is_zip, "is an archive; unzip it and import what is in it"},
-        {is_hydra,
+        {2, is_syne_tune_file, {NULL}, "is of Syne Tune; unzip its results.csv.zip and import results.csv with --metric"},
+        {0, NULL, {"PK", "", ""}, "is an archive; unzip it and import what is in it"},
+        {4,
+         is_hydra_file,
+         {NULL},
          "is of Hydra, which keeps no score of a job; let its Optuna sweeper write a study "
          "(hydra.sweeper.storage=sqlite:///study.db) and import that, or print a score and run the jobs by `lineage night`"},
-        {is_aim, "is of Aim, whose values only its own library reads; write a CSV with one line a run from Repo.query_runs, and "
-                 "import that"},
-        {is_swanlab, "is of SwanLab, whose values only its own library reads; write a CSV with one line a run, and import that"},
-        {is_dvc_table,
+        {2,
+         is_aim_file,
+         {NULL},
+         "is of Aim, whose values only its own library reads; write a CSV with one line a run from Repo.query_runs, and "
+         "import that"},
+        {3,
+         is_swanlab_file,
+         {NULL},
+         "is of SwanLab, whose values only its own library reads; write a CSV with one line a run, and import that"},
+        {0,
+         NULL,
+         {"Experiment", "rev", "typ"},
          "is a table of DVC, in which metrics and settings look alike; write JSON: dvc exp show --json >FILE, and import "
          "that"},
-        {is_oracle, "is Keras Tuner's oracle.json, which has no scores; name the folder in which it is"},
+        {0,
+         NULL,
+         {"{", "\"ongoing_trials\":", "\"hyperparameters\":"},
+         "is Keras Tuner's oracle.json, which has no scores; name the folder in which it is"},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (known[i].is(path))
+        if (known[i].depth ? tree_has(path, known[i].depth, known[i].is_file)
+                           : head_has(path, known[i].head[0], known[i].head[1], known[i].head[2]))
             return known[i].remedy;
     return NULL;
 }
@@ -510,8 +490,9 @@ json_t *history_read(const char *path, const struct history_options *options, ch
     const char *tool = find(path, options->tool, &read);
     if (!tool && errno)
         return history_fail(why, "cannot open %.300s: %s", path, strerror(errno));
-    const char *remedy = !tool || read == read_wandb || read == read_table ? remedy_of(path) : NULL;
-    if (remedy && !options->tool)
+    const bool guessed = !options->tool && (!tool || read == read_wandb || read == read_table);
+    const char *remedy = guessed ? remedy_of(path) : NULL;
+    if (remedy)
         return history_fail(why, "%.200s %s", path, remedy);
     if (!tool && options->tool)
         return history_fail(why, "%.300s is not what %s writes", path, options->tool);

@@ -61,24 +61,6 @@ static double number_of(const json_t *object, const char *member)
     return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
-/* Adds numbers, and those of objects as a.b. */
-static void add_metrics(json_t *run, const char *prefix, json_t *object)
-{
-    const char *name;
-    json_t *value;
-    double number;
-    json_object_foreach(object, name, value) {
-        char path[256];
-        snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "." : "", name);
-        if (history_number(&number, value))
-            history_set_metric(run, path, number);
-        else if (json_is_boolean(value))
-            history_set_metric(run, path, json_is_true(value));
-        else if (json_is_object(value) && strlen(path) < 200)
-            add_metrics(run, path, value);
-    }
-}
-
 /* ---- AIDE ---- */
 
 /* A node without a metric, or with an exception, is buggy. */
@@ -147,7 +129,7 @@ static bool take_program(void *context, json_t *program)
     set_parent(run, text_of(program, "parent_id"));
     set_island(run, json_object_get(metadata, "island"), json_object_get(program, "generation"));
     set_code(run, "program", text_of(program, "code"));
-    add_metrics(run, "", metrics);
+    history_add_metrics(run, "", metrics, true);
     return true;
 }
 
@@ -224,7 +206,7 @@ static void take_row(json_t *history, sqlite3_stmt *stmt)
     set_code(run, file, history_column(stmt, 1));
     if (sqlite3_column_type(stmt, 6) != SQLITE_NULL)
         history_set_metric(run, SCORE, sqlite3_column_double(stmt, 6));
-    add_metrics(run, "", metrics);
+    history_add_metrics(run, "", metrics, true);
     json_decref(metadata);
     json_decref(metrics);
     json_decref(island);

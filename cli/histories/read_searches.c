@@ -316,21 +316,6 @@ json_t *read_clearml(const char *path, const struct history_options *options, ch
 
 /* ---- DVC ---- */
 
-static void add_metrics(json_t *run, const char *prefix, json_t *metrics)
-{
-    const char *name;
-    json_t *value;
-    double number;
-    char path[256];
-    json_object_foreach(metrics, name, value) {
-        snprintf(path, sizeof path, "%.120s%s%.120s", prefix, *prefix ? "." : "", name);
-        if (history_number(&number, value))
-            history_set_metric(run, path, number);
-        else if (json_is_object(value) && strlen(path) < 200)
-            add_metrics(run, path, value);
-    }
-}
-
 /* Settings and metrics are in files, whose names are left out. The work tree is none of the runs, nor is a commit without metrics. */
 static void add_experiment(json_t *history, json_t *experiment)
 {
@@ -348,7 +333,7 @@ static void add_experiment(json_t *history, json_t *experiment)
     json_object_foreach(json_object_get(data, "params"), file, part)
         history_add_param(run, "", json_incref(json_object_get(part, "data")));
     json_object_foreach(json_object_get(data, "metrics"), file, part)
-        add_metrics(run, "", json_object_get(part, "data"));
+        history_add_metrics(run, "", json_object_get(part, "data"), false);
     if (failed || json_object_size(json_object_get(run, "metrics")))
         return;
     history_leave_out(history, "commits without metrics");

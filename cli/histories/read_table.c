@@ -654,14 +654,16 @@ static void add_step(json_t *run, const json_t *later, int64_t step)
 static bool join_steps(struct table *t)
 {
     const char *column = step_column(t);
+    if (!column)
+        return true;
     json_t *runs = json_object_get(t->history, "runs"), *kept = json_array(), *firsts = json_object(), *lasts = json_object(),
            *run;
     json_t *names = json_object(); /* in a table with one metric a line, the last steps by the name of the metric */
-    bool rises = column && !has_role(t, KEY) && !has_role(t, NOTES) && !has_role(t, STATE);
+    bool rises = !has_role(t, KEY) && !has_role(t, NOTES) && !has_role(t, STATE);
     bool joined = false;
     size_t i;
     json_array_foreach(runs, i, run) {
-        const json_t *number = column ? json_object_get(json_object_get(run, "params"), column) : NULL;
+        const json_t *number = json_object_get(json_object_get(run, "params"), column);
         const double step = json_is_number(number) ? json_number_value(number) : (double)NAN;
         const char *key = json_string_value(json_object_get(run, "key"));
         json_t *first = t->has_key && isfinite(step) ? json_object_get(firsts, key) : NULL;

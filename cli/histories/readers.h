@@ -40,6 +40,9 @@ void history_add_param_text(json_t *run, const char *name, const char *text);
 /* Sets the last value of a metric: a number, or the text "nan", "inf" or "-inf". */
 void history_set_metric(json_t *run, const char *name, double value);
 
+/* Sets the numbers of an object as metrics, and those of objects in it as a.b; with `booleans` true is 1 and false 0. */
+void history_add_metrics(json_t *run, const char *prefix, json_t *object, bool booleans);
+
 /* Adds a value to the curve of a metric, and makes it the last value if no higher step was added. What is not finite is left out of
  * the curve and counted. */
 void history_add_point(json_t *run, const char *name, int64_t step, double value);
