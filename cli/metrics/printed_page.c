@@ -569,22 +569,35 @@ static void look_for_break(struct printed_page *page, const struct metric_query 
 
 /* ---- rows with their name in front ---- */
 
-/* Remembers where a line of names has `value` or `mean`; with `min` and `max` nothing says which is meant. */
+static const char *const value_words[] = {"min", "max", "value", "mean"};
+enum { N_VALUE_WORDS = sizeof value_words / sizeof *value_words };
+
+/* Whether such a word is anywhere in the line. Most lines have none, and splitting them into cells takes longer. */
+static bool has_value_word(const char *line, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        for (size_t k = 0; ((line[i] | 32) == 'm' || (line[i] | 32) == 'v') && k < N_VALUE_WORDS; k++)
+            if (length - i >= strlen(value_words[k]) && strncasecmp(line + i, value_words[k], strlen(value_words[k])) == 0)
+                return true;
+    return false;
+}
+
+/* Remembers where a line of names has `value` or `mean`; with `min` and `max` nothing says which is meant. A later line of other names
+ * ends that. */
 static void look_for_values(struct printed_page *page, const char *line, size_t length)
 {
-    static const char *const words[] = {"min", "max", "value", "mean"};
     struct cells cells;
-    if (is_rule(line, length))
+    if (is_rule(line, length) || (!page->values.n && !has_value_word(line, length)))
         return;
     for (int by = BY_BORDER; by <= BY_WIDE_BLANK; by += BY_WIDE_BLANK - BY_BORDER) {
         split(&cells, (enum separator)by, line, length);
         if (cells.n < 3 || count_numbers(&cells, line) > 0)
             continue;
-        size_t places[4] = {0};
+        size_t places[N_VALUE_WORDS] = {0};
         for (size_t i = 1; i < cells.n; i++)
-            for (size_t k = 0; k < 4; k++) {
-                const size_t n = strlen(words[k]), rest = cells.cell[i].length - n;
-                if (cells.cell[i].length >= n && strncasecmp(line + cells.cell[i].at, words[k], n) == 0 &&
+            for (size_t k = 0; k < N_VALUE_WORDS; k++) {
+                const size_t n = strlen(value_words[k]), rest = cells.cell[i].length - n;
+                if (cells.cell[i].length >= n && strncasecmp(line + cells.cell[i].at, value_words[k], n) == 0 &&
                     (rest == 0 || (rest == 1 && line[cells.cell[i].at + n] == '.')))
                     places[k] = i;
             }
@@ -655,6 +668,8 @@ static bool read_object(struct printed_page *page, const struct metric_query *qu
                         metric_found_fn *report, void *context)
 {
     size_t rest, n = 0;
+    if (!page->object[0] && !memchr(line, '"', length)) /* as most lines */
+        return false;
     const char *name = member(line, length, "\"name\":", &rest);
     if (name && *name == '"') {
         const char *end = memchr(name + 1, '"', rest - 1);
