@@ -236,11 +236,11 @@ static json_t *wanted_refs(const struct lineage_trial *trials, size_t n)
 {
     char ref[REPOSITORY_REF_MAX];
     json_t *wanted = json_object();
-    for (size_t i = 0; i < n; i++) {
-        make_name(ref, REFS, trials[i].exp_id ? trials[i].exp_id : "", 1);
-        if (trials[i].exp_id && *trials[i].exp_id)
+    for (size_t i = 0; i < n; i++)
+        if (trials[i].exp_id && *trials[i].exp_id) {
+            make_name(ref, REFS, trials[i].exp_id, 1);
             json_object_set_new(wanted, ref, cli_json_text(trials[i].exp_id));
-    }
+        }
     return wanted;
 }
 

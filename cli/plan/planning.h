@@ -144,8 +144,8 @@ void planning_release(struct planning *planning);
 /* ---- next_proposal.c: adds the next proposed trial to a night ---- */
 
 /*
- * Asks the planner, or the proposer if there is no planner or the planner has no valid proposal, and adds the trial to
- * the list. Returns CLI_GO_ON with its index *i; CLI_OK if nothing is left to propose; or an exit status.
+ * Adds the next trial to the list: the planner's, or the proposer's without a planner or without a valid proposal of it. Returns
+ * CLI_GO_ON with its index *i, CLI_OK if nothing is left to propose, or an exit status.
  */
 int next_proposal(struct planning *planning, size_t *i);
 

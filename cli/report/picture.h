@@ -185,7 +185,7 @@ size_t judged_attempts_text(FILE *out, const char *text, size_t length, size_t s
 
 /*
  * Prints a section with the newest answers in the file judge-cache.jsonl of the directory: each attempt with its steps, their
- * flags and the analysis beside them. Prints nothing if there is no such file, or no answer in it has an analysis. store is
+ * flags and the analysis beside them. Prints nothing without that file, or without an analysis in it. store is
  * the number of the store in the page.
  */
 void judged_attempts_print(FILE *out, const char *dir, size_t store);

@@ -47,7 +47,7 @@ void code_ref_take_back(const struct lineage_store *store, const char *exp_id);
 /*
  * Compares the code of a trial that is about to run with that of its parent or, if parent is NULL or "", of the best trial so
  * far. git is the object of its run.json (git/work_tree_diff.h); sets "against" to the exp_id and "change" to a text such as
- * "+3 -1 in train.py: def get_lr(step):", "" for the same code. Sets neither if there is no such trial, or if its code is
+ * "+3 -1 in train.py: def get_lr(step):", "" for the same code. Sets neither without such a trial, or if its code is
  * not known. Writes the diff as parent.diff into dir, unless it is empty: the store measures changes by it
  * (lineage/measured.h).
  */

@@ -395,7 +395,6 @@ bool cli_assignment_parse(char name[LINEAGE_NAME_MAX], const char **value, const
 
 /* ---- texts ---- */
 
-/* Numbers are tried first. A word that begins like a number but is not one is a typing error, not a text. */
 static const char *take_text(struct cli_texts *texts, const char **text)
 {
     char value[LINEAGE_PARAM_TEXT_MAX + 1];

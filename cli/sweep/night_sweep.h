@@ -142,7 +142,8 @@ bool protected_names_same(const struct night_sweep *sweep, char why[NIGHT_WHY_MA
 /* ---- sweep_file.c: reads a sweep file, and turns proposals into trials ---- */
 
 /*
- * Reads the file; sweep->trainer is set before. Returns CLI_GO_ON; CLI_NO if the file lists recipes and there is no trainer; or an exit status. Call night_sweep_release in any case.
+ * Reads the file. Set sweep->trainer before. Returns CLI_GO_ON, CLI_NO if the file lists recipes without a trainer, or an exit status.
+ * Call night_sweep_release in any case.
  */
 int night_sweep_read(struct night_sweep *sweep, const char *file);
 
@@ -190,15 +191,14 @@ int sweep_words_check(const struct night_sweep *sweep);
 /* ---- trial_parent.c: finds the files from which a trial of a sweep of commands starts: those of its parent ---- */
 
 struct trial_parent {
-    char *snapshot; /* the parent's snapshot; NULL: it was not kept, or there is no parent */
+    char *snapshot; /* the parent's snapshot; NULL: not kept, or no parent */
     struct lineage_code code; /* the parent's stored code, if has_code */
     bool has_code;
 };
 
 /*
- * Finds snapshot and code of the trial exp_id; NULL: there is no parent, and nothing is found. Returns CLI_GO_ON; CLI_NO,
- * with the reason in why, if the sweep names files and those of the parent are gone; or an exit status. Call
- * trial_parent_release in any case.
+ * Finds snapshot and code of the trial exp_id; finds nothing for NULL, a trial without a parent. Returns CLI_GO_ON, CLI_NO with the
+ * reason in why if the sweep names files and those of the parent are gone, or an exit status. Call trial_parent_release in any case.
  */
 int trial_parent_find(struct trial_parent *parent, const struct night_sweep *sweep, struct lineage_store *store,
                       const char *exp_id, char why[NIGHT_WHY_MAX]);

@@ -51,9 +51,8 @@ void trial_list_release(struct trial_list *list);
 
 /* ---- checkpoint_files.c: the checkpoints that trials of a night leave for later trials ---- */
 
-/* They are in checkpoints/ of the
- * store: KEY.ckpt for a trial, warm-DIGEST.ckpt for a shared warm start. A store on a server also keeps them on the
- * server. */
+/* They are in checkpoints/ of the store: KEY.ckpt for a trial, warm-DIGEST.ckpt for a shared warm start. A store on a server also keeps
+ * them on the server. */
 
 /* Sets list->checkpoints. Returns CLI_GO_ON or an exit status. */
 int checkpoint_files_find_directory(struct trial_list *list);

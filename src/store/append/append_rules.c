@@ -80,8 +80,7 @@ static enum lineage_status give_next_id(struct appending *a, struct lineage_erro
 }
 
 /* Fills in a->trial.exp_id with the next number, or checks the id that the caller gave: LINEAGE_EEXIST if the store has
- * it in either spelling.
- * An id given by the caller is refused in either spelling, because readers treat exp_014 and 014 as the same trial. */
+ * it in either spelling, because readers treat exp_014 and 014 as the same trial. */
 static enum lineage_status append_id_give(struct appending *a, struct lineage_error *err)
 {
     const char *there;

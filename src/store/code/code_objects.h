@@ -31,12 +31,14 @@ enum lineage_status code_object_get(struct buf *out, struct lineage_store *store
 
 /* ---- code_list.c: the list of a trial's code as text ---- */
 
-/* lineage code 1
+/*
+ *     lineage code 1
  *     file 644 DIGEST train.py       mode in octal; sorted by name
  *     gone old.py                    a file of the sweep that a diff has removed; sorted by name
  *     diff DIGEST                    oldest first
  *
- * Each line ends in LF. Anything else is refused, because anybody may write a file into the store or onto a server. */
+ * Each line ends in LF. Anything else is refused, because anybody may write a file into the store or onto a server.
+ */
 
 /* Whether a file of a list may have the name: relative, not below `..`, UTF-8 without control characters. */
 bool code_name_ok(const char *name);

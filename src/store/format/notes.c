@@ -716,6 +716,7 @@ static bool begins_number(const char *text)
     return strchr("0123456789+-:", *text) || (*text == '.' && text[1] && strchr("0123456789:", text[1]));
 }
 
+/* A word that begins like a number but is not one is a typing error, not a text. */
 bool lineage_param_is_text(const char *text)
 {
     double number;
