@@ -53,20 +53,19 @@ static size_t count_digits(double value)
     return n - zeros;
 }
 
-/* Whether a number with these decimals and digits is the value, perhaps rounded. */
-static bool is_rounded(double number, double value, size_t decimals, size_t digits)
+/* Whether a number with these digits, the last of them of this unit, is the value, perhaps rounded. */
+static bool is_rounded(double number, double value, double unit, size_t digits)
 {
-    return fabs(number - value) <= 1e-9 * fabs(value) ||
-           (digits >= DIGITS_LEAST && fabs(number - value) <= 0.5000001 * pow(10, -(double)decimals));
+    return fabs(number - value) <= 1e-9 * fabs(value) || (digits >= DIGITS_LEAST && fabs(number - value) <= 0.5000001 * unit);
 }
 
-static bool is_seen(const struct held_out *held, double number, size_t decimals)
+static bool is_seen(const struct held_out *held, double number, double unit)
 {
     const size_t digits = count_digits(number), n = held->n_seen < HELD_OUT_SEEN ? held->n_seen : HELD_OUT_SEEN;
     for (size_t i = 0; i < n; i++)
         if (count_digits(held->seen[i]) >= DIGITS_LEAST &&
-            (is_rounded(number, held->seen[i], decimals, digits) || is_rounded(number, 100 * held->seen[i], decimals, digits) ||
-             is_rounded(100 * number, held->seen[i], decimals, digits)))
+            (is_rounded(number, held->seen[i], unit, digits) || is_rounded(number, 100 * held->seen[i], unit, digits) ||
+             is_rounded(number, held->seen[i] / 100, unit, digits)))
             return true;
     return false;
 }
@@ -84,8 +83,8 @@ static void blot(char *text, size_t length)
             text[i] = 'x';
 }
 
-/* The length of the number at the text, with its exponent; its decimals. 0: it is not a number. */
-static size_t number_at(const char *text, size_t length, double *value, size_t *decimals)
+/* The length of the number at the text, with its exponent, and the unit of its last digit. 0: it is not a number. */
+static size_t number_at(const char *text, size_t length, double *value, double *unit)
 {
     char copy[NUMBER_BYTES];
     size_t n = 0, point = 0;
@@ -93,7 +92,7 @@ static size_t number_at(const char *text, size_t length, double *value, size_t *
         point = text[n] == '.' ? n + 1 : point;
         n++;
     }
-    *decimals = point ? n - point : 0;
+    const size_t digits_end = n;
     if (n + 1 < length && (text[n] == 'e' || text[n] == 'E')) {
         size_t e = n + 1 + (text[n + 1] == '-' || text[n + 1] == '+');
         if (e < length && isdigit((unsigned char)text[e]) && e + 8 < sizeof copy) {
@@ -106,6 +105,8 @@ static size_t number_at(const char *text, size_t length, double *value, size_t *
         n--;
     memcpy(copy, text, n);
     copy[n] = '\0';
+    const double exponent = n > digits_end ? strtod(copy + digits_end + 1, NULL) : 0;
+    *unit = pow(10, exponent - (point ? (double)(digits_end - point) : 0));
     return n && lineage_number_parse(value, copy, n) ? n : 0;
 }
 
@@ -114,13 +115,13 @@ void held_out_hide(const struct held_out *held, char *text, size_t length)
     if (!held->name || !held->n_seen)
         return;
     for (size_t i = 0; i < length;) {
-        double value;
-        size_t decimals, n = 0;
+        double value, unit;
+        size_t n = 0;
         const bool begins =
             isdigit((unsigned char)text[i]) || (text[i] == '.' && i + 1 < length && isdigit((unsigned char)text[i + 1]));
         if (begins)
-            n = number_at(text + i, length - i, &value, &decimals);
-        if (n && is_seen(held, value, decimals))
+            n = number_at(text + i, length - i, &value, &unit);
+        if (n && is_seen(held, value, unit))
             blot(text + i, n);
         i += n ? n : 1;
     }
@@ -241,8 +242,7 @@ void held_out_hide_members(const struct held_out *held, json_t *object, const st
     void *next;
     json_object_foreach_safe(object, next, name, value) {
         char text[NUMBER_BYTES];
-        double number;
-        size_t decimals;
+        double number, unit;
         bool needed = score && held_out_is(score, name);
         for (size_t i = 0; !needed && i < asked->n_names; i++)
             needed = held_out_is(asked->names[i], name);
@@ -251,7 +251,7 @@ void held_out_hide_members(const struct held_out *held, json_t *object, const st
         if (needed || !event_is_metric(event, name, value, asked))
             continue;
         const int length = snprintf(text, sizeof text, "%.12g", fabs(json_number_value(value)));
-        if (number_at(text, (size_t)length, &number, &decimals) && is_seen(held, number, decimals))
+        if (number_at(text, (size_t)length, &number, &unit) && is_seen(held, number, unit))
             json_object_del(object, name);
     }
 }

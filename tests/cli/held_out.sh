@@ -164,7 +164,7 @@ must_run report -C s --held-out -o page.html
 must_equal 600 "$(stat -c %a page.html)"
 must_have page.html 7319.47
 must_have page.html 'Gap between the score and the held-out score'
-must_have page.html '<td class="n">−7319.06</td>'
+must_have page.html '<td class="n">−7.32e+03</td>'
 printf 'no JSON\n' >>s/held-out.jsonl
 must_run report -C s --held-out -o page.html
 must_have page.html '1 lines of held-out.jsonl cannot be read'
