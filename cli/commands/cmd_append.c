@@ -299,7 +299,7 @@ static void learn(const struct append_options *o, struct lineage_store *store, c
     bool measured = false, repeats = false;
     for (size_t i = 0; i < n; i++) {
         measured = measured || lineage_label_is_measured(rows[i].status);
-        repeats = repeats || (lineage_label_is_measured(rows[i].status) && lineage_may_repeat(&rows[i]));
+        repeats = repeats || (lineage_label_is_measured(rows[i].status) && lineage_may_repeat(store, &rows[i]));
     }
     if (o->score && measured)
         (void)!lineage_store_name_score(store, o->score, &err);

@@ -225,7 +225,7 @@ static int take_seeds(struct rerun *o)
     t->has_seed = true;
     struct lineage_param *others = command_trial_own(t, calloc(o->was.n_params + 1, sizeof *others));
     for (i = o->n_params = 0; others && i < o->was.n_params; i++) /* its seed is not theirs */
-        if (!lineage_param_is_seed(o->was.params[i].name))
+        if (!lineage_param_is_seed(o->was.params[i].name, lineage_store_seeds(o->session.store)))
             others[o->n_params++] = o->was.params[i];
     t->in_force = others;
     return others ? CLI_GO_ON : cli_no_memory();

@@ -28,7 +28,8 @@ const struct cli_command cmd_settings = {
                    "runs, their mean with half of the 95 % interval (n/a: the noise is unknown), what further runs are\n"
                    "expected to score (the mean, drawn to the middle of all as far as noise may explain the difference),\n"
                    "runs that diverged and are left out, and runs without a score. The runs of a setting are its first\n"
-                   "row, the rows that run it again, and rows that differ in the parameter seed or random_seed alone.",
+                   "row, the rows that run it again, and rows that differ in a seed alone: the parameter seed,\n"
+                   "random_seed, or one that \"seeds\" in lineage.json names.",
     .examples = "  lineage settings\n"
                 "  lineage settings --format json",
     .run = run,

@@ -138,7 +138,7 @@ static json_t *call_append(struct mcp_call *call)
     json_t *result = appended(&row);
     if (options.auto_status)
         cli_json_set_claim(result, call->server->store, &row);
-    if (lineage_may_repeat(&row) && lineage_label_is_measured(row.status) &&
+    if (lineage_may_repeat(call->server->store, &row) && lineage_label_is_measured(row.status) &&
         lineage_noise_measure(call->server->store, false, &err) != LINEAGE_OK) /* the row is in the log */
         json_object_set_new(result, "warning", mcp_cell(err.text, 400));
     lineage_trial_release(&row);

@@ -116,7 +116,7 @@ static void name_setting(char *out, size_t size, struct lineage_store *store, co
         for (size_t i = 0; i < row.n_params && used + 1 < size; i++) {
             const struct lineage_param *p = &row.params[i];
             char number[LINEAGE_NUMBER_MAX], quoted[LINEAGE_PARAM_QUOTED_MAX];
-            if (lineage_param_is_seed(p->name) || strcmp(p->name, "proposer") == 0)
+            if (lineage_param_is_seed(p->name, lineage_store_seeds(store)) || strcmp(p->name, "proposer") == 0)
                 continue;
             const char *value = p->text ? lineage_param_text_format(quoted, p->text) : lineage_setting_format(number, p->value);
             char *safe = cli_text_line(value, 40);

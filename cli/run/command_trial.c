@@ -78,17 +78,17 @@ void *command_trial_own(struct command_trial *trial, void *memory)
     return trial->owned[trial->n_owned++] = memory;
 }
 
-static bool is_in_force(const struct lineage_param *params, size_t n, const char *name)
+static bool is_in_force(const struct lineage_param *params, size_t n, const char *name, const char *const *seeds)
 {
     for (size_t i = 0; i < n; i++)
         if (strcmp(params[i].name, name) == 0)
             return true;
-    return !lineage_param_is_inherited(name);
+    return !lineage_param_is_inherited(name, seeds);
 }
 
 /* Adds what the ancestor has set and no nearer trial. */
 static bool add_inherited(struct command_trial *trial, struct lineage_param **params, size_t *n,
-                          const struct lineage_trial *ancestor)
+                          const struct lineage_trial *ancestor, const char *const *seeds)
 {
     struct lineage_param *grown = realloc(*params, (*n + ancestor->n_params + 1) * sizeof *grown);
     bool good = grown != NULL;
@@ -96,7 +96,7 @@ static bool add_inherited(struct command_trial *trial, struct lineage_param **pa
         *params = grown;
     for (size_t i = 0; good && i < ancestor->n_params; i++) {
         const struct lineage_param *from = &ancestor->params[i];
-        if (is_in_force(grown, *n, from->name))
+        if (is_in_force(grown, *n, from->name, seeds))
             continue;
         grown[*n] = *from;
         good = (grown[*n].name = command_trial_own(trial, strdup(from->name))) &&
@@ -123,7 +123,7 @@ bool command_trial_inherit(struct command_trial *trial, struct lineage_store *st
         lineage_trial_release(&ancestor);
         ancestor = next;
         next = (struct lineage_trial){0};
-        good = add_inherited(trial, &params, &n, &ancestor);
+        good = add_inherited(trial, &params, &n, &ancestor, lineage_store_seeds(store));
         parent = ancestor.parent_exp;
     }
     lineage_trial_release(&ancestor);

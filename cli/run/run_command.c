@@ -1149,7 +1149,7 @@ static int set_noise(const struct command_run *run, const struct lineage_trial *
     struct lineage_noise noise;
     struct lineage_error err;
     const bool known = lineage_store_config(run->store)->noise_std > 0;
-    const bool again = lineage_may_repeat(row);
+    const bool again = lineage_may_repeat(run->store, row);
     const bool first = run->trial->identity.baseline && run->measured > 1;
     if (!again && !first && !(run->measured > 1 && known))
         return CLI_GO_ON;

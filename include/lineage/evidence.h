@@ -174,7 +174,7 @@ struct lineage_evidence {
 
 /*
  * Settings. A trial is a setting with all its runs: its first row, the rows that run it again, and the rows that say the same but
- * for another value of the parameter seed or random_seed (the same specialist, hypothesis, program and other parameters; a row that has
+ * for another value of a seed (lineage_param_is_seed: the same specialist, hypothesis, program and other parameters; a row that has
  * none of the last three is a setting of its own).
  *
  * Expected values. The trials' true means are taken as normal, with a middle and a variance that are estimated from all means by
@@ -227,7 +227,7 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_noise_measure(struct l
                                                                         struct lineage_error *err);
 
 /* Whether a row may be another run of a setting, so that it measures the noise: it says which trial it repeats, or has a seed. */
-LINEAGE_API bool lineage_may_repeat(const struct lineage_trial *row);
+LINEAGE_API bool lineage_may_repeat(const struct lineage_store *store, const struct lineage_trial *row);
 
 #define LINEAGE_CLAIM_TEXT_MAX 400
 

@@ -41,11 +41,12 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_notes_parse(struct lin
 /* Canonical name of a parameter: resolves aliases (α, adv_rescale_alpha); returns any other name itself. */
 LINEAGE_API const char *lineage_param_canonical(const char *name);
 
-/* Whether a trial has the parameter from its parent if it does not declare it. Seed and proposer belong to one trial. */
-LINEAGE_API bool lineage_param_is_inherited(const char *name);
+/* Whether the parameter is the seed of a run, which does not belong to its setting: seed, random_seed or one of seeds (lineage_store_seeds;
+ * NULL: none). */
+LINEAGE_API bool lineage_param_is_seed(const char *name, const char *const *seeds);
 
-/* Whether the parameter is the seed of a run, which does not belong to its setting: seed or random_seed. */
-LINEAGE_API bool lineage_param_is_seed(const char *name);
+/* Whether a trial has the parameter from its parent if it does not declare it. Seeds and the proposer belong to one trial. */
+LINEAGE_API bool lineage_param_is_inherited(const char *name, const char *const *seeds);
 
 /* Whether name can be written as a parameter name. */
 LINEAGE_API bool lineage_param_name_ok(const char *name);

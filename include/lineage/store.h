@@ -166,12 +166,14 @@ LINEAGE_API void lineage_store_close(struct lineage_store *store);
 LINEAGE_API const struct lineage_config *lineage_store_config(const struct lineage_store *store);
 
 /*
- * Two lists of lineage.json, each ended by NULL; NULL for none. They belong to the store. secret_files: patterns of file names
+ * Three lists of lineage.json, each ended by NULL; NULL for none. They belong to the store. secret_files: patterns of file names
  * that are not copied into provenance, beside those that are always left out; a pattern behind '!' makes an exception.
- * harmless_names: names of parameters that are not secret although they look like it.
+ * harmless_names: names of parameters that are not secret although they look like it. seeds: names of parameters that are the seed of a
+ * run, beside seed and random_seed, so that rows which differ in them alone are runs of one setting.
  */
 LINEAGE_API const char *const *lineage_store_secret_files(const struct lineage_store *store);
 LINEAGE_API const char *const *lineage_store_harmless_names(const struct lineage_store *store);
+LINEAGE_API const char *const *lineage_store_seeds(const struct lineage_store *store);
 
 /*
  * The name of the metric that is the score of this store, which lineage.json remembers from the first trial that measured one, so

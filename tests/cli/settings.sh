@@ -352,4 +352,28 @@ must_run show -C alone 001
 must_lack out 'flag'
 must_run query -C alone -p flag=true
 must_equal 000 "$(awk 'NR > 1 { print $1 }' out)" 'trials with the flag'
+# ---- seeds that lineage.json names: runs of one setting at each door, and a child does not have them; the mirror follows the list ----
+must_run init named --direction lower
+for run in '1 1 1.0' '1 2 1.2' '1 3 1.1' '2 1 0.9' '2 2 1.0'; do
+    set -- $run
+    must_run append -C named --status discard --core-metric "$3" -p x="$1" -p fold="$2"
+done
+must_run append -C named --status discard --core-metric 3 --parent 001 -p y=1
+counts() { "$LINEAGE" settings -C named --format json 2>err | python3 -c 'import json, sys
+print(*sorted(t["runs"] for t in json.load(sys.stdin)))'; }
+must_equal '1 1 1 1 1 1' "$(counts)" 'a fold is a setting like any other'
+found '005' query -C named --param fold=2 --param y=:
+sed -i 's/^{/{"seeds": ["fold"], /' named/lineage.json
+must_equal '1 2 3' "$(counts)" 'lineage.json names it as a seed'
+must_have err 'names of seeds; making it anew'
+must_run best -C named
+must_have out '(2 runs)'
+found '' query -C named --param fold=2 --param y=:
+must_run tried -C named --param x=1 --param fold=3
+run tried -C named --param y=1 --param fold=2; must_exit 1
+must_run verify -C named
+sed -i 's/"seeds": \["fold"\], //' named/lineage.json
+must_equal '1 1 1 1 1 1' "$(counts)" 'no more'
+sed 's/^{/{"seeds": "fold", /' named/lineage.json >json && cp json named/lineage.json
+must_fail 2 'lineage.json: seeds must be a list of at most 256 texts' best -C named
 finish

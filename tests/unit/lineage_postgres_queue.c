@@ -20,7 +20,7 @@
 #include "support/libpq_script.h"
 
 #define NAME "postgres://h/d/team"
-#define FIND {"lineage.version", ROWS, "10|7"}, {"SELECT s.seq", ROWS, "3|30|\\x00|\\x|0|00|4|3"}
+#define FIND {"lineage.version", ROWS, "11|7"}, {"SELECT s.seq", ROWS, "3|30|\\x00|\\x|0|00|4|3"}
 #define REFUSED NO, "22023 no"
 
 static char directory[64];

@@ -1056,7 +1056,8 @@ class Store:
     def settings(self) -> "list[dict[str, Any]]":
         """What :meth:`evidence` returns, the best setting first: by ``expected``, the ``mean`` of its ``n`` runs drawn to the middle of
         all as far as noise may explain the difference. ``margin`` is half of the 95 % interval of the mean, None while the noise is
-        unknown. The runs of a setting are rows that run it again, and rows that differ in the parameter seed or random_seed alone."""
+        unknown. The runs of a setting are rows that run it again, and rows that differ in a seed alone:
+        seed, random_seed, or a name of "seeds" in lineage.json."""
         from . import _evidence
 
         return _evidence.load(self._handles.get(), 0, 0, in_order=True)[1]

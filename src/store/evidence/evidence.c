@@ -53,6 +53,7 @@ struct number {
 
 struct collection {
     struct arena arena;
+    const char *const *seeds; /* lineage_store_seeds */
     struct number *numbers;
     struct surface surface;
     struct lineage_evidence_trial *trials;
@@ -177,7 +178,7 @@ static bool add_numbers(struct collection *c, const struct lineage_trial *row)
     bool good = true;
     for (size_t i = 0; i < row->n_params && good; i++) {
         const struct lineage_param *p = &row->params[i];
-        if (!lineage_param_is_inherited(p->name) || (!p->text && !isfinite(p->value)))
+        if (!lineage_param_is_inherited(p->name, c->seeds) || (!p->text && !isfinite(p->value)))
             continue;
         const uint64_t name = setting_digest_mix(0, p->name), text = p->text ? setting_digest_mix(name, p->text) | 1 : 0;
         good = LIST_ROOM(c->numbers, c->n_numbers, c->numbers_capacity);
@@ -233,7 +234,7 @@ static bool add_setting(struct collection *c, uint64_t digest, size_t trial)
 static size_t find_other_seed(struct collection *c, const struct lineage_trial *row, bool *ok)
 {
     struct setting_digest setting;
-    if (!setting_digest(&setting, row) || find_setting(c, setting.with_seed) < c->n)
+    if (!setting_digest(&setting, row, c->seeds) || find_setting(c, setting.with_seed) < c->n)
         return c->n;
     const size_t known = find_setting(c, setting.alone);
     *ok = add_setting(c, setting.with_seed, known) && (known < c->n || add_setting(c, setting.alone, known));
@@ -476,6 +477,7 @@ static enum lineage_status load(struct lineage_evidence *evidence, struct lineag
         lineage_cursor_close(cursor);
         return store_no_memory(err);
     }
+    c->seeds = lineage_store_seeds(store);
     enum lineage_status status = collect(c, cursor, err);
     evidence->trials = c->trials;
     evidence->n = c->n;
@@ -582,12 +584,12 @@ enum lineage_status lineage_noise_measure(struct lineage_store *store, bool clea
     return status == LINEAGE_EEXIST ? LINEAGE_OK : status;
 }
 
-bool lineage_may_repeat(const struct lineage_trial *row)
+bool lineage_may_repeat(const struct lineage_store *store, const struct lineage_trial *row)
 {
     struct lineage_replicate replicate;
     bool repeats = lineage_replicate_parse(&replicate, row->notes);
     for (size_t i = 0; i < row->n_params && !repeats; i++)
-        repeats = lineage_param_is_seed(row->params[i].name);
+        repeats = lineage_param_is_seed(row->params[i].name, lineage_store_seeds(store));
     return repeats;
 }
 

@@ -15,25 +15,11 @@
 #include "../fail.h"
 #include "json_text.h"
 
-static const char *const keys[] = {"direction",
-                                   "metric",
-                                   "metric_label",
-                                   "min_delta",
-                                   "noise_std",
-                                   "noise_seeds",
-                                   "noise_freedom",
-                                   "noise_runs",
-                                   "night_trials",
-                                   "second",
-                                   "second_direction",
-                                   "second_noise_std",
-                                   "knobs",
-                                   "secret_files",
-                                   "harmless_names",
-                                   "score",
-                                   "log",
-                                   "newest_night",
-                                   NULL};
+static const char *const keys[] = {"direction",    "metric",       "metric_label",     "min_delta",
+                                   "noise_std",    "noise_seeds",  "noise_freedom",    "noise_runs",
+                                   "night_trials", "second",       "second_direction", "second_noise_std",
+                                   "knobs",        "secret_files", "harmless_names",   "seeds",
+                                   "score",        "log",          "newest_night",     NULL};
 
 static bool is_known(const char *key)
 {
@@ -220,7 +206,7 @@ static enum lineage_status read_texts(const char *const **out, struct config_mor
 static bool is_more(const char *key)
 {
     return strcmp(key, "knobs") == 0 || strcmp(key, "secret_files") == 0 || strcmp(key, "harmless_names") == 0 ||
-           strcmp(key, "score") == 0 || strcmp(key, "log") == 0;
+           strcmp(key, "seeds") == 0 || strcmp(key, "score") == 0 || strcmp(key, "log") == 0;
 }
 
 /* The keys whose values are not in struct lineage_config. */
@@ -232,6 +218,8 @@ static enum lineage_status read_more(struct config_more *more, const char *key, 
         return read_texts(more ? &more->secret_files : NULL, more, key, value, err);
     if (strcmp(key, "harmless_names") == 0)
         return read_texts(more ? &more->harmless_names : NULL, more, key, value, err);
+    if (strcmp(key, "seeds") == 0)
+        return read_texts(more ? &more->seeds : NULL, more, key, value, err);
     const bool is_score = strcmp(key, "score") == 0;
     char *text = NULL;
     if (!json_is_string(value))
@@ -276,7 +264,7 @@ enum lineage_status config_parse(struct lineage_config *config, struct config_mo
                 store_fail(err, LINEAGE_ECORRUPT,
                            "lineage.json: unknown key '%.40s'; known are direction, metric, metric_label, "
                            "min_delta, noise_std, noise_seeds, noise_freedom, noise_runs, night_trials, newest_night, second, "
-                           "second_direction, second_noise_std, knobs, secret_files, harmless_names, score, log",
+                           "second_direction, second_noise_std, knobs, secret_files, harmless_names, seeds, score, log",
                            key);
         else
             status = is_more(key) ? read_more(more, key, value, err) : read_key(config, key, value, err);
@@ -384,6 +372,7 @@ void config_write(struct buf *out, const struct lineage_config *config, const st
         put_rules(out, more);
         put_texts(out, "secret_files", more->secret_files);
         put_texts(out, "harmless_names", more->harmless_names);
+        put_texts(out, "seeds", more->seeds);
     }
     buf_puts(out, "\n}\n");
 }

@@ -14,6 +14,7 @@ struct config_more {
     const char *score; /* name of the metric that is the score (lineage_store_score_name); NULL: not known yet */
     const char *const *secret_files;   /* patterns, ended by NULL; NULL: none (lineage_store_secret_files) */
     const char *const *harmless_names; /* names of parameters, likewise */
+    const char *const *seeds;          /* names of parameters, likewise (lineage_store_seeds) */
     struct arena arena; /* owns all of it */
 };
 enum { CONFIG_TEXTS_MAX = 256 };

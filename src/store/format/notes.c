@@ -56,9 +56,11 @@ static size_t param_alias_greek(const char *text, size_t length)
     return 0;
 }
 
-bool lineage_param_is_seed(const char *name)
+bool lineage_param_is_seed(const char *name, const char *const *seeds)
 {
-    return strcmp(name, "seed") == 0 || strcmp(name, "random_seed") == 0;
+    while (seeds && *seeds && strcmp(*seeds, name) != 0)
+        seeds++;
+    return (seeds && *seeds) || strcmp(name, "seed") == 0 || strcmp(name, "random_seed") == 0;
 }
 
 /* ---- settings and metrics in the notes cell (grammar in lineage/notes.h) ---- */
@@ -120,9 +122,9 @@ bool lineage_param_name_ok(const char *name)
     return true;
 }
 
-bool lineage_param_is_inherited(const char *name)
+bool lineage_param_is_inherited(const char *name, const char *const *seeds)
 {
-    return !lineage_param_is_seed(name) && strcmp(name, "proposer") != 0;
+    return !lineage_param_is_seed(name, seeds) && strcmp(name, "proposer") != 0;
 }
 
 /* A semicolon would end the piece, and a control character could break the line that shows it. Neither can be escaped

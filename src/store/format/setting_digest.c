@@ -32,18 +32,18 @@ static uint64_t mix_piece(uint64_t digest, const char *notes, const char *word)
     return piece ? XXH3_64bits_withSeed(piece, strcspn(piece, ";"), digest) : digest;
 }
 
-static bool declares_seed(const struct lineage_trial *row)
+static bool declares_seed(const struct lineage_trial *row, const char *const *names)
 {
     size_t i = 0;
-    while (i < row->n_params && !lineage_param_is_seed(row->params[i].name))
+    while (i < row->n_params && !lineage_param_is_seed(row->params[i].name, names))
         i++;
     return i < row->n_params;
 }
 
-bool setting_digest(struct setting_digest *digest, const struct lineage_trial *row)
+bool setting_digest(struct setting_digest *digest, const struct lineage_trial *row, const char *const *names)
 {
     char number[LINEAGE_NUMBER_MAX];
-    if (!declares_seed(row)) /* most rows: nothing else is computed for them */
+    if (!declares_seed(row, names)) /* most rows: nothing else is computed for them */
         return false;
     uint64_t setting =
         mix_piece(mix_piece(setting_digest_mix(setting_digest_mix(0, row->specialist), row->hypothesis), row->notes, "program "),
@@ -53,7 +53,7 @@ bool setting_digest(struct setting_digest *digest, const struct lineage_trial *r
     bool named = row->hypothesis[0] || strstr(row->notes, "program ");
     for (size_t i = 0; i < row->n_params; i++) {
         const struct lineage_param *p = &row->params[i];
-        const bool is_seed = lineage_param_is_seed(p->name);
+        const bool is_seed = lineage_param_is_seed(p->name, names);
         uint64_t *to = is_seed ? &seeds : &setting;
         if (strcmp(p->name, "proposer") != 0) /* a sum, because writers order parameters as they like */
             *to +=

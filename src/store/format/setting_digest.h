@@ -11,8 +11,8 @@ struct setting_digest {
     uint64_t with_seed;
 };
 
-/* Returns false if the row declares no seed, or says nothing else: no other parameter, hypothesis or program. */
-bool setting_digest(struct setting_digest *digest, const struct lineage_trial *row);
+/* names as seeds of lineage_param_is_seed. Returns false if the row declares no seed, or says nothing else: no other parameter, hypothesis or program. */
+bool setting_digest(struct setting_digest *digest, const struct lineage_trial *row, const char *const *names);
 
 /* Whether a setting of this name is a seed, of which a program may have several: seed, data.seed, eval_seed_2, rngSeed. */
 bool setting_names_seed(const char *name);

@@ -152,6 +152,7 @@ struct lineage_ideas {
     unsigned char *postings;
     struct setting_term *setting_terms; /* [SETTING_TERMS] the terms of changes that were met last, or NULL */
     struct text_table weights; /* the bytes of the weights in postings */
+    const char *const *seeds; /* a copy of lineage_store_seeds; NULL: none */
     double least_verdict; /* that of a trial which is called the same, see lineage_ideas_set_strictness */
     double *lengths; /* [n] sum of the weights of the terms of each row */
     double mean_length;

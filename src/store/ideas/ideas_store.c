@@ -85,11 +85,28 @@ enum lineage_status ideas_add_measured(struct lineage_ideas *ideas, struct linea
     return measured_some(store, seqs, n, add_trial, &adding, err);
 }
 
+/* The ideas may be asked after the store is closed. */
+static enum lineage_status copy_seeds(struct lineage_ideas *ideas, const char *const *seeds, struct lineage_error *err)
+{
+    size_t n = 0;
+    while (seeds && seeds[n])
+        n++;
+    const char **copy = arena_alloc(&ideas->arena, n + 1, sizeof *copy);
+    for (size_t i = 0; copy && i < n; i++)
+        if (!(copy[i] = arena_text(&ideas->arena, seeds[i], strlen(seeds[i]))))
+            copy = NULL;
+    ideas->seeds = copy;
+    return copy ? LINEAGE_OK : store_no_memory(err);
+}
+
 enum lineage_status ideas_add_rules_of(struct lineage_ideas *ideas, struct lineage_store *store, struct lineage_error *err)
 {
     if (ideas->ruled_by == store)
         return LINEAGE_OK;
     ideas->ruled_by = store;
+    enum lineage_status status = copy_seeds(ideas, lineage_store_seeds(store), err);
+    if (status != LINEAGE_OK)
+        return status;
     return lineage_ideas_add_rules(ideas, store->more->rules, store->more->n_rules, err);
 }
 

@@ -31,7 +31,7 @@ static void put(struct ordered *list, const struct row_change *change)
  * comes before it, so that a circle ends. */
 static const struct idea_param *in_force(const struct lineage_ideas *ideas, const struct idea_row *row, uint32_t name)
 {
-    const bool inherited = lineage_param_is_inherited(ideas->names.entries[name].text);
+    const bool inherited = lineage_param_is_inherited(ideas->names.entries[name].text, ideas->seeds);
     for (const struct idea_row *at = row; at;) {
         for (uint32_t k = 0; k < at->n_params; k++)
             if (at->params[k].name == name)

@@ -129,7 +129,7 @@ static enum lineage_status insert_again(struct mirror *mirror, const struct line
     struct lineage_replicate replicate;
     struct setting_digest setting;
     const bool again = lineage_replicate_parse(&replicate, trial->notes), mean = lineage_score_runs(trial->notes) != 1;
-    const bool seeded = setting_digest(&setting, trial);
+    const bool seeded = setting_digest(&setting, trial, lineage_store_seeds(mirror->store));
     if (!again && !mean && !seeded)
         return LINEAGE_OK;
     enum lineage_status status = mirror_prepare(mirror, &stmt, "REPLACE INTO again_rows VALUES (?,?,?)", err);

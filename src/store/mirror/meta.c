@@ -8,7 +8,11 @@
 #include "mirror_internal.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+
+#include <xxhash.h>
 
 #include "statement.h"
 
@@ -75,12 +79,23 @@ static void read_meta(struct mirror *mirror, sqlite3_stmt *stmt)
         row_note_id(mirror_text(stmt, 14), &meta->at.next_id, &meta->at.id_width);
 }
 
-/* The caller compares the metric, because the mirror must be rebuilt if the scores in its tables come from another
- * column. The header is parsed only if it differs from the current one, because this runs at every sync that finds
- * something new. */
-enum lineage_status mirror_load_meta(struct mirror *mirror, char metric[LINEAGE_NAME_MAX], struct lineage_error *err)
+/* What decides how rows are read: the score column, and behind a line end a digest of the names of seeds, if there are any. The mirror
+ * must be made anew for others, because its tables hold other scores, or other settings for a row. */
+enum { READ_BY_MAX = LINEAGE_NAME_MAX + 18 };
+static const char *read_by(char out[READ_BY_MAX], const struct lineage_store *store)
+{
+    uint64_t digest = 0;
+    for (const char *const *name = lineage_store_seeds(store); name && *name; name++)
+        digest = XXH3_64bits_withSeed(*name, strlen(*name) + 1, digest);
+    snprintf(out, READ_BY_MAX, digest ? "%s\n%016" PRIx64 : "%s", store->config.metric, digest);
+    return out;
+}
+
+/* The header is parsed only if it differs from the current one, because this runs at every sync that finds something new. */
+enum lineage_status mirror_load_meta(struct mirror *mirror, bool *same, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
+    char wanted[READ_BY_MAX];
     enum lineage_status status = mirror_prepare(
         mirror, &stmt,
         "SELECT metric, header, watermark, line, rows, device, inode, size, mtime_ns, last_offset,"
@@ -90,7 +105,7 @@ enum lineage_status mirror_load_meta(struct mirror *mirror, char metric[LINEAGE_
     if (status == LINEAGE_OK)
         status = mirror_step(mirror, stmt, err);
     if (status == LINEAGE_ENOTFOUND) { /* nothing mirrored yet */
-        strcpy(metric, mirror->store->config.metric);
+        *same = true;
         mirror->meta = mirror_meta_start();
         mirror_forget_header(mirror);
         return LINEAGE_OK;
@@ -98,14 +113,13 @@ enum lineage_status mirror_load_meta(struct mirror *mirror, char metric[LINEAGE_
     if (status != LINEAGE_OK)
         return status;
     size_t length = (size_t)sqlite3_column_bytes(stmt, 1);
-    strncpy(metric, mirror_text(stmt, 0), LINEAGE_NAME_MAX - 1);
-    metric[LINEAGE_NAME_MAX - 1] = '\0';
+    *same = strcmp(mirror_text(stmt, 0), read_by(wanted, mirror->store)) == 0;
     read_meta(mirror, stmt);
     bool known = mirror->has_layout && mirror->header.length == length &&
                  memcmp(mirror->header.data, sqlite3_column_blob(stmt, 1), length) == 0;
     if (!length)
         mirror_forget_header(mirror);
-    else if (!known && strcmp(metric, mirror->store->config.metric) == 0)
+    else if (!known && *same)
         status = mirror_set_header(mirror, sqlite3_column_blob(stmt, 1), length, err);
     sqlite3_reset(stmt);
     return status;
@@ -115,6 +129,7 @@ enum lineage_status mirror_load_meta(struct mirror *mirror, char metric[LINEAGE_
 enum lineage_status mirror_save_meta(struct mirror *mirror, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
+    char made_for[READ_BY_MAX];
     const struct mirror_meta *meta = &mirror->meta;
     const int64_t values[] = {(int64_t)meta->at.watermark,
                               (int64_t)meta->at.line,
@@ -132,7 +147,7 @@ enum lineage_status mirror_save_meta(struct mirror *mirror, struct lineage_error
     enum lineage_status status = mirror_prepare(mirror, &stmt, "REPLACE INTO meta VALUES (0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
     if (status != LINEAGE_OK)
         return status;
-    sqlite3_bind_text(stmt, 1, mirror->store->config.metric, -1, SQLITE_STATIC);
+    sqlite3_bind_text(stmt, 1, read_by(made_for, mirror->store), -1, SQLITE_STATIC);
     sqlite3_bind_blob(stmt, 2, mirror->header.length ? mirror->header.data : "", (int)mirror->header.length, SQLITE_STATIC);
     for (int i = 0; i < (int)(sizeof values / sizeof *values); i++)
         sqlite3_bind_int64(stmt, 3 + i, values[i]);

@@ -53,7 +53,7 @@ struct mirror {
     bool on_disk;
     bool in_file;      /* not on_disk: of a large log in a temporary file instead of memory */
     bool set_back;     /* the server of the log has lost rows that were read here */
-    bool other_metric; /* the file was made for another score column than the store's */
+    bool other_settings; /* the file was made for another score column or other seeds than the store's */
     bool shared;       /* the file is in write-ahead mode */
     bool writable;     /* the file could be opened for writing */
     bool thawed;       /* this handle has opened it for writing */
@@ -130,9 +130,8 @@ static inline int64_t record_digest(const char *bytes, size_t length)
 /* The meta of a mirror that has read nothing. */
 struct mirror_meta mirror_meta_start(void);
 
-/* Reads mirror->meta and the header from the database. metric receives the score column for which the database was
- * made. */
-enum lineage_status mirror_load_meta(struct mirror *mirror, char metric[LINEAGE_NAME_MAX], struct lineage_error *err);
+/* Reads mirror->meta and the header from the database. *same: whether it was made for the store's score column and seeds. */
+enum lineage_status mirror_load_meta(struct mirror *mirror, bool *same, struct lineage_error *err);
 enum lineage_status mirror_save_meta(struct mirror *mirror, struct lineage_error *err);
 
 /* mirror_set_header copies and parses the header record of the log; mirror_forget_header forgets it. */

@@ -61,11 +61,11 @@ static void mirror_part_free(struct mirror *mirror)
 /* Whether following the log with the mirror that is there costs less than a new part: it lacks few rows. */
 static bool is_nearly_up_to_date(struct mirror *mirror, const struct log_state *log)
 {
-    char metric[LINEAGE_NAME_MAX];
+    bool same;
     const struct mirror_position *at = &mirror->meta.at;
-    bool read = mirror_recover(mirror, NULL) == LINEAGE_OK && mirror_load_meta(mirror, metric, NULL) == LINEAGE_OK;
-    return read && strcmp(metric, mirror->store->config.metric) == 0 && log_is_same(&at->log, log) && at->watermark &&
-           at->watermark <= log->size && log->size - at->watermark <= MIRROR_PART_MIN * (log->size / log->records);
+    bool read = mirror_recover(mirror, NULL) == LINEAGE_OK && mirror_load_meta(mirror, &same, NULL) == LINEAGE_OK;
+    return read && same && log_is_same(&at->log, log) && at->watermark && at->watermark <= log->size &&
+           log->size - at->watermark <= MIRROR_PART_MIN * (log->size / log->records);
 }
 
 /* A second score and a measured noise floor depend on rows that are not kept. */
@@ -186,16 +186,14 @@ static bool is_current(struct mirror *mirror, const struct log_state *log)
     return current;
 }
 
-/* A mirror of another score column is reported as LINEAGE_ECORRUPT, because the scores in its tables would give wrong
- * answers. */
+/* A mirror of another score column or of other seeds is reported as LINEAGE_ECORRUPT, because its tables would give wrong answers. */
 static enum lineage_status load_meta(struct mirror *mirror, struct lineage_error *err)
 {
-    char metric[LINEAGE_NAME_MAX];
-    enum lineage_status status = mirror_load_meta(mirror, metric, err);
-    mirror->other_metric = status == LINEAGE_OK && strcmp(metric, mirror->store->config.metric) != 0;
-    if (mirror->other_metric)
-        status = store_fail(err, LINEAGE_ECORRUPT, "lineage.db was made for the score column '%s'",
-                            metric[0] ? metric : "core_metric or val_bpb");
+    bool same = true;
+    enum lineage_status status = mirror_load_meta(mirror, &same, err);
+    mirror->other_settings = status == LINEAGE_OK && !same;
+    if (mirror->other_settings)
+        status = store_fail(err, LINEAGE_ECORRUPT, "lineage.db was made for another score column or other names of seeds");
     return status;
 }
 
@@ -443,7 +441,7 @@ static enum lineage_status sync_anywhere(struct mirror *mirror, struct lineage_e
     status = sync_connection(mirror, &why);
     if (status != LINEAGE_OK && (mirror->damaged || is_replaced(mirror)) && mirror_mended(mirror))
         return LINEAGE_OK;
-    if (status != LINEAGE_OK && (mirror->other_metric || mirror->set_back)) {
+    if (status != LINEAGE_OK && (mirror->other_settings || mirror->set_back)) {
         store_notice(mirror->store, 0, "%s; making it anew", why.text);
         status = mirror->on_disk ? make_anew(mirror, &why) : make_anew_in_memory(mirror, &why);
         mirror->set_back = false;

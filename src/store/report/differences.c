@@ -78,7 +78,7 @@ static enum lineage_status find_inherited(struct report_load *load, const struct
 {
     struct lineage_trial at = *trial, next;
     enum lineage_status status = LINEAGE_OK;
-    bool found = lineage_param_is_inherited(name);
+    bool found = lineage_param_is_inherited(name, lineage_store_seeds(load->store));
     *value = NULL;
     for (int i = 0; i < INHERIT_FROM && found && !*value && status == LINEAGE_OK; i++) {
         status = find_other(load, at.parent_exp, &at, &next, &found, err);
@@ -97,6 +97,7 @@ static int by_name(const void *a, const void *b)
 
 enum lineage_status report_add_inherited(struct report_load *load, struct lineage_trial *trial, struct lineage_error *err)
 {
+    const char *const *seeds = lineage_store_seeds(load->store);
     struct lineage_trial at = *trial, next;
     bool found = true;
     enum lineage_status status = LINEAGE_OK;
@@ -111,7 +112,7 @@ enum lineage_status report_add_inherited(struct report_load *load, struct lineag
             memcpy(params, trial->params, trial->n_params * sizeof *params);
         size_t n = trial->n_params;
         for (size_t k = 0; k < next.n_params; k++)
-            if (lineage_param_is_inherited(next.params[k].name) && !lineage_trial_find_param(trial, next.params[k].name))
+            if (lineage_param_is_inherited(next.params[k].name, seeds) && !lineage_trial_find_param(trial, next.params[k].name))
                 params[n++] = next.params[k];
         qsort(params, n, sizeof *params, by_name);
         trial->params = params;
@@ -144,7 +145,7 @@ static enum lineage_status compare(struct report_load *load, struct lineage_repo
             status = find_inherited(load, before, change.name, &was, err);
         if (was && order > 0)
             set_before(&change, was);
-        if ((order < 0 && is_parent && lineage_param_is_inherited(change.name)) ||
+        if ((order < 0 && is_parent && lineage_param_is_inherited(change.name, lineage_store_seeds(load->store))) ||
             (was && same_value(was, &after->params[j - 1])))
             continue;
         changes[full->n_changes++] = change;

@@ -132,7 +132,8 @@ static enum lineage_status inherit_all(struct inheriting *in, const char *const 
         for (size_t i = 0; i < n; i++)
             declares = declares || own[i];
         for (size_t i = 0; i < n && status == LINEAGE_OK; i++) {
-            if (declares && !own[i] && base[i] && lineage_param_is_inherited(names[i]))
+            if (declares && !own[i] && base[i] &&
+                lineage_param_is_inherited(names[i], lineage_store_seeds(mirror_store(in->mirror))))
                 status = inherit(in, names[i], seq, base[i], err);
             own[i] = own[i] ? own[i] : base[i];
         }
