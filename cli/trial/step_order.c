@@ -20,12 +20,24 @@ static void note(struct step_order *order, const char *name, int64_t step, int64
                  (long long)from);
 }
 
-enum step_move step_order_take(struct step_order *order, const char *name, struct metric_place place, double value,
-                               const double *known, bool printed)
+static size_t find_curve(const struct step_order *order, const char *name, struct metric_place place)
 {
     size_t i = 0;
     while (i < order->n && (order->curves[i].phase != place.phase || strcmp(order->curves[i].name, name) != 0))
         i++;
+    return i;
+}
+
+bool step_order_goes_back(const struct step_order *order, const char *name, struct metric_place place)
+{
+    const size_t i = find_curve(order, name, place);
+    return i < order->n && place.step < order->curves[i].last && !order->curves[i].several;
+}
+
+enum step_move step_order_take(struct step_order *order, const char *name, struct metric_place place, double value,
+                               const double *known, bool printed)
+{
+    const size_t i = find_curve(order, name, place);
     if (i == STEP_CURVES_MAX || strlen(name) >= METRIC_NAME_BYTES)
         return STEP_FORWARD;
     if (i == order->n) {

@@ -30,6 +30,9 @@ enum step_move {
     STEP_ANEW   /* like STEP_BACK, to the first step or before it: the counter, or the training, has begun again */
 };
 
+/* Whether step_order_take needs the value that is known. */
+bool step_order_goes_back(const struct step_order *order, const char *name, struct metric_place place);
+
 /*
  * Takes a value of the metric. known: the value that it had at this step before; NULL: none is known. A value that is repeated is no
  * news. Metrics that do not fit into the table go forward.

@@ -336,11 +336,13 @@ static void order_steps(struct trial_results *results, const struct trial_event 
         const bool score = event->has_score && strcmp(name, "score") == 0;
         if (!score && !is_metric(results, event, name, value))
             continue;
+        const char *curve = score ? key : name;
+        const bool back = step_order_goes_back(&results->order, curve, place_of(results)); /* only then it costs a walk */
         enum step_move move =
-            step_order_take(&results->order, score ? key : name, place_of(results), json_number_value(value),
-                            known_value(results, steps, score ? key : name, &before), event->channel != TRIAL_CHANNEL_EVENTS);
+            step_order_take(&results->order, curve, place_of(results), json_number_value(value),
+                            back ? known_value(results, steps, curve, &before) : NULL, event->channel != TRIAL_CHANNEL_EVENTS);
         if (move != STEP_FORWARD)
-            go_back(results, steps, score ? key : name);
+            go_back(results, steps, curve);
         results->begun_anew = results->begun_anew || move == STEP_ANEW;
     }
 }

@@ -888,6 +888,26 @@ static void a_terminal_that_takes_nothing_holds_nobody_up(void **state)
     look_away(&screen);
 }
 
+/* Only then the steps that were kept are searched: a search for each line of a long log took time in proportion to its square. */
+static void known_values_are_asked_for_only_if_steps_go_back(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t step;
+        double value;
+        bool back;
+    } lines[] = {{1, 0.5, false}, {2, 0.4, false}, {2, 0.4, false}, {4, 0.3, false}, {3, 0.2, true}, {5, 0.1, false}};
+    struct step_order order = {0};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        const struct metric_place place = {7, lines[i].step}, other = {8, lines[i].step};
+        assert_int_equal(lines[i].back, step_order_goes_back(&order, "loss", place));
+        assert_false(step_order_goes_back(&order, "acc", place));
+        assert_false(step_order_goes_back(&order, "loss", other));
+        assert_int_equal(lines[i].back ? STEP_BACK : STEP_FORWARD,
+                         step_order_take(&order, "loss", place, lines[i].value, NULL, false));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -917,6 +937,7 @@ int main(void)
         cmocka_unit_test(the_time_left_is_that_of_the_steps_left),
         cmocka_unit_test(who_wants_no_word_gets_none),
         cmocka_unit_test(a_terminal_that_takes_nothing_holds_nobody_up),
+        cmocka_unit_test(known_values_are_asked_for_only_if_steps_go_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
