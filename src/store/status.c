@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "fail.h"
+#include "format/config.h"
 #include "internal.h"
 
 const char *lineage_status_text(enum lineage_status status)
@@ -106,6 +107,11 @@ enum lineage_status store_check_owner(const struct lineage_store *store, struct 
     if (store->owner == getpid())
         return LINEAGE_OK;
     return store_fail(err, LINEAGE_EINVAL, "%s was opened before a fork; open it anew in the child", store->dir);
+}
+
+const char *const *lineage_store_seeds(const struct lineage_store *store)
+{
+    return store->more ? store->more->seeds : NULL;
 }
 
 const struct lineage_config *lineage_store_config(const struct lineage_store *store)
