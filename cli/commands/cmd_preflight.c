@@ -3,6 +3,7 @@
  * corrections, settings that nothing reads, and each setting beside the recommendation of its paper.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include <trainer/train.h>
 
 #include "cli.h"
+#include "recipe/recipe_request.h"
 #include "recipe/recipe_source.h"
 
 enum { UNREAD_MAX = 128 };
@@ -68,42 +70,16 @@ static int read_recipe(struct preflight *p, const char *path)
 
 /* ---- memory ------------------------------------------------------------------------------- */
 
-/* Reads one part of "weights=8,kv_cache=9": gigabytes, by the core's names. */
-static bool read_part(struct preflight *p, const char *text, size_t length)
-{
-    const char *equals = memchr(text, '=', length);
-    char *end = NULL;
-    double gigabytes = equals ? strtod(equals + 1, &end) : NAN;
-    if (!equals || end != text + length || !(gigabytes >= 0) || isinf(gigabytes))
-        return false;
-    for (int part = 0; part < RL_ENVELOPE_PARTS; part++) {
-        const char *name = rl_envelope_part_name((enum rl_envelope_part)part);
-        if (strlen(name) == (size_t)(equals - text) && strncmp(name, text, strlen(name)) == 0) {
-            p->parts[part] = gigabytes * 1e9;
-            return true;
-        }
-    }
-    return false;
-}
-
 /* "paper" is the budget of the article on A2TGPO for Qwen3-4B: 8 + 12 + 9 + 0 + 5 of 128 GB. */
-static int read_envelope(struct preflight *p)
+static int read_envelope(struct preflight *p, const char *text)
 {
-    const char *paper = "weights=8,lora=12,kv_cache=9,gain_forward=0,retriever=5";
-    const char *text = strcmp(p->envelope_text, "paper") == 0 ? paper : p->envelope_text;
-    if (text == paper && p->capacity <= 0)
-        p->capacity = 128e9;
-    if (!*text)
-        return cli_error(CLI_USAGE, "--envelope needs at least one part, as in weights=8");
-    for (const char *at = text; *at;) {
-        size_t n = strcspn(at, ",");
-        if (!read_part(p, at, n))
-            return cli_error(CLI_USAGE,
-                             "--envelope '%.*s' is not PART=GB; the parts are weights, lora, gradients, "
-                             "optimizer, activations, kv_cache, gain_forward, retriever",
-                             (int)n, at);
-        at += n + (at[n] == ',');
-    }
+    const char *paper = "weights=8,lora=12,kv_cache=9,gain_forward=0,retriever=5,capacity=128";
+    double capacity = 0;
+    struct rl_error err;
+    if (rl_envelope_read(strcmp(text, "paper") == 0 ? paper : text, p->parts, &capacity, &err) != RL_OK)
+        return cli_error(CLI_USAGE, "%s %s", p->envelope_text ? "--envelope:" : "envelope.parts:", err.text);
+    if (p->capacity <= 0)
+        p->capacity = capacity;
     return CLI_GO_ON;
 }
 
@@ -120,22 +96,40 @@ static int measure_recipe(struct preflight *p)
     return CLI_GO_ON;
 }
 
+/* As the preflight of a trial (`run --preflight`), it says why the trial ends, which is size_blocked then. */
+static void report_size(const char *text)
+{
+    const char *path = getenv("LINEAGE_EVENTS");
+    FILE *events = path && *path ? fopen(path, "a") : NULL;
+    struct trainer_error error = {.status = TRAINER_ESIZE};
+    snprintf(error.text, sizeof error.text, "%s", text);
+    json_t *line = recipe_events_failure(&error);
+    if (events && line && json_dumpf(line, events, JSON_COMPACT) == 0)
+        putc('\n', events);
+    json_decref(line);
+    if (events)
+        fclose(events);
+}
+
 /* A capacity of 0 means that nothing limits the memory; the sum is then compared with itself. */
 static int judge_memory(struct preflight *p)
 {
     struct rl_error err;
-    double total = 0, capacity = p->capacity > 0 ? p->capacity : p->recipe.budget.memory_bytes;
-    int status = p->envelope_text ? read_envelope(p) : measure_recipe(p);
+    double total = 0;
+    const char *text = p->envelope_text ? p->envelope_text : p->recipe.envelope;
+    int status = p->envelope_text || *text ? read_envelope(p, text) : measure_recipe(p);
     if (status != CLI_GO_ON)
         return status;
-    capacity = p->capacity > 0 ? p->capacity : capacity;
+    const double capacity = p->capacity > 0 ? p->capacity : p->recipe.budget.memory_bytes;
     for (int part = 0; part < RL_ENVELOPE_PARTS; part++)
         total += p->parts[part];
     if (rl_envelope_judge(p->parts, capacity > 0 ? capacity : fmax(1, total), &p->envelope, &err) != RL_OK)
         return cli_error(CLI_USAGE, "%s", err.text);
     p->capacity = capacity;
-    if (!p->envelope.fits)
+    if (!p->envelope.fits) {
         refuse(p, p->envelope.text);
+        report_size(p->envelope.text);
+    }
     return CLI_GO_ON;
 }
 

@@ -401,6 +401,8 @@ static bool run_preflight(struct command_run *run, struct trial_outcome *outcome
         return false;
     if (!has_failed(outcome) || outcome->end == TRIAL_INTERRUPTED)
         return true;
+    if (outcome->end == TRIAL_FAILED && outcome->failure == TRIAL_FAILURE_SIZE) /* it has said what does not fit */
+        return true;
     describe(text, "preflight", outcome, &job.settings);
     memcpy(outcome->text, text, sizeof text);
     outcome->end = TRIAL_PREFLIGHT_FAILED;

@@ -5,7 +5,8 @@
  *     several updates per batch of samples        clipping
  *     another engine samples than trains          importance weights learner / sampler
  *     the sampler has older weights               admission and decoupled PPO
- *     experts are routed differently (MoE)        importance weights, or replay R2, R3 with clipping
+ *     experts are routed differently (MoE)        importance weights, or replay R2, R3 with clipping; a ratio of whole
+ *                                                 sequences (GSPO, arXiv 2507.18071) needs no replay
  *     tools write into the sequence (agents)      tool tokens masked, ratios per turn
  * A remedy costs compute or variance, so it is advised only if its reason applies.
  *
@@ -38,8 +39,10 @@ struct rl_setting {
     bool asynchronous;               /* the sampler may run ahead of the learner */
     bool mixture;                    /* the model is a mixture of experts */
     bool agentic;                    /* trajectories of several turns with tool output in between */
+    bool sequence_ratios;            /* the loss has one ratio for a whole sequence (GSPO) */
     double global_batch, mini_batch; /* samples per batch and per update; 0 < mini_batch <=
                                         global_batch */
+    double epochs;                   /* passes over a batch; 0 counts as 1 */
 };
 
 enum rl_correction {
@@ -60,7 +63,7 @@ struct rl_advice {
 };
 
 struct rl_correction_plan {
-    double off_policiness; /* N = global / mini */
+    double off_policiness; /* N = global / mini, whatever the epochs */
     enum rl_replay replay;
     double cap_low, cap_high, cap_loose; /* usual caps of the weights: 2, 10, and 100 for a loose one */
     struct rl_advice advice[RL_CORRECTIONS];

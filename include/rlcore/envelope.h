@@ -56,6 +56,13 @@ enum rl_envelope_part {
 /* "weights", "lora", ...; "unknown" for any other value. */
 RL_API const char *rl_envelope_part_name(enum rl_envelope_part part);
 
+/*
+ * Reads "weights=8,lora=12,kv_cache=9,capacity=34": parts, and perhaps a capacity, in GB of 1e9 bytes. Fills bytes
+ * [RL_ENVELOPE_PARTS], and *capacity if the text names one; parts that it does not name are 0. RL_EINVAL, and nothing is
+ * changed, for an empty text, an unknown or repeated name, and anything but a number from 0 on.
+ */
+RL_API RL_NODISCARD enum rl_status rl_envelope_read(const char *text, double *bytes, double *capacity, struct rl_error *err);
+
 enum rl_training { RL_TRAIN_NOTHING, RL_TRAIN_LORA, RL_TRAIN_ALL };
 
 /* The shape of a run; no value may be negative. */

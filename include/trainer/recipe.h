@@ -542,6 +542,7 @@ struct trainer_recipe {
     struct trainer_judge judge;
     struct trainer_evaluation evaluation;
     struct trainer_row row;
+    char envelope[TRAINER_PROSE_MAX]; /* parts and capacity, as rl_envelope_read takes them; "": none */
     struct trainer_budget budget;
 };
 

@@ -13,10 +13,14 @@ static struct rl_setting read_setting(struct case_call *call)
     static const char *const synchronies[] = {"synchronous", "asynchronous", NULL};
     static const char *const models[] = {"dense", "moe", NULL};
     static const char *const trajectories[] = {"single", "agentic", NULL};
+    static const char *const ratios[] = {"token", "sequence", NULL};
     return (struct rl_setting){.other_engine = case_choice(call, "engine", engines) == 1,
                                .asynchronous = case_choice(call, "synchrony", synchronies) == 1,
                                .mixture = case_choice(call, "model", models) == 1,
                                .agentic = case_choice(call, "trajectory", trajectories) == 1,
+                               .sequence_ratios =
+                                   case_present(call, "ratio_level") && case_choice(call, "ratio_level", ratios) == 1,
+                               .epochs = case_number_or(call, "epochs", 1),
                                .global_batch = case_number(call, "global_batch"),
                                .mini_batch = case_number(call, "mini_batch")};
 }
@@ -56,7 +60,7 @@ static void run_tree(struct case_call *call)
 const struct case_kernel case_correction_plan = {
     .family = "correction_tree",
     .summary = "which off-policy corrections a setting needs, and why",
-    .inputs = "engine, synchrony, model, trajectory, global_batch, mini_batch",
+    .inputs = "engine, synchrony, model, trajectory, global_batch, mini_batch, epochs?, ratio_level?",
     .outputs = "needed, reasons, off_policiness, replay, usual_caps [3]",
     .run = run_tree,
 };

@@ -21,6 +21,18 @@ must_equal R3 "$(json replay)"
 must_equal 7 "$(json needed.#)"
 tree same synchronous moe single 64 32
 must_equal '["importance_weights","clip","routing_replay_r2"]' "$(json needed)"
+# N is global batch over mini batch, whatever the epochs: 2 epochs of 2 updates are R2. One ratio for a sequence needs no replay.
+for extra in '"epochs": 2 R2 3' '"epochs": 4 R2 3' '"ratio_level": "sequence" none 2'; do
+    set -- $extra
+    printf '{"engine": "same", "synchrony": "synchronous", "model": "moe", "trajectory": "single", "global_batch": 32,
+             "mini_batch": 16, %s %s}' "$1" "$2" >tree.json
+    must_run core correction_tree tree.json
+    must_equal "$3 $4" "$(json replay) $(json needed.#)" "$extra"
+done
+tree same synchronous dense single 64 64
+sed 's/}$/, "epochs": 2}/' tree.json >epochs.json
+must_run core correction_tree epochs.json
+must_equal '["clip"]' "$(json needed)" 'two epochs of one update'
 printf '{"engine": "same", "synchrony": "synchronous", "model": "dense", "trajectory": "single",
          "global_batch": 32, "mini_batch": 64}' >bad.json
 must_fail 2 "mini batch" core correction_tree bad.json

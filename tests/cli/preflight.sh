@@ -51,11 +51,31 @@ must_have out '  weights 8 + lora 12 + kv_cache 9 + gain_forward 0 + retriever 5
 run preflight tiny.json --envelope paper --capacity 30
 must_exit 1
 must_have out '= 34 of 30: does not fit'
-for bad in weights weights=-1 weights=1x tigers=3; do
+for bad in weights weights=-1 weights=1x weights= tigers=3 capacity=0; do
     run preflight tiny.json --envelope "$bad"
     must_exit 2
-    must_have err "--envelope '$bad' is not PART=GB"
+    must_have err "--envelope: '$bad' is not PART=GB"
 done
+must_fail 2 "'weights=2' is not PART=GB, each part once" preflight tiny.json --envelope weights=1,weights=2
+must_run preflight tiny.json --envelope weights=8,lora=12,capacity=20
+must_have out '= 20 of 20: fits'
+
+# ---- the envelope of a recipe: a trial that does not fit is size_blocked, also where it is the preflight of another program ----
+for bad in "weights=8|envelope.parts names no capacity" "tigers=1|envelope.parts: 'tigers=1' is not PART=GB"; do
+    run preflight tiny.json --set "envelope.parts=${bad%|*}"
+    must_exit 1
+    must_have out "Refused: tiny.json: ${bad#*|}"
+done
+run preflight tiny.json --set envelope.parts=weights=8,lora=12,capacity=16
+must_exit 1
+must_have out 'Refused: does not fit: 20.0 of 16.0 GB; the largest part is lora with 12.0 GB'
+run train tiny.json -C blocked -q --set envelope.parts=weights=8,lora=12,capacity=16
+must_equal size_blocked "$(tail -n 1 blocked/results.tsv | cut -f 9)" 'a recipe that does not fit'
+must_have blocked/results.tsv 'envelope.parts: does not fit: 20.0 of 16.0 GB'
+run run -C blocked -m em --preflight "$LINEAGE preflight tiny.json --envelope lora=12,capacity=8" -- touch started
+must_equal size_blocked "$(tail -n 1 blocked/results.tsv | cut -f 9)" 'a preflight that says what does not fit'
+must_have blocked/results.tsv 'does not fit: 12.0 of 8.0 GB'
+[ ! -e started ] || fail 'a trial that does not fit has started'
 run preflight tiny.json --envelope ''
 must_exit 2
 run preflight tiny.json --capacity 0

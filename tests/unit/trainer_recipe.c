@@ -171,7 +171,7 @@ static const char everything[] =
     "  'unjudged': 'outcome', 'max_failed_share': 0.4, 'wrong': 0.5},"
     " 'evaluation': {'questions': 31, 'question_seed': 32, 'every': 33, 'seeds': 34,"
     "  'temperature': 0.35},"
-    " 'row': {'ends': true, 'passk': true}, 'cost': {'phases': true},"
+    " 'row': {'ends': true, 'passk': true}, 'cost': {'phases': true}, 'envelope': {'parts': 'weights=1'},"
     " 'budget': {'train_seconds': 36, 'eval_seconds': 37, 'artifact_bytes': 38, 'memory_bytes': "
     "39}}";
 

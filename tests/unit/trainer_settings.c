@@ -242,6 +242,8 @@ static void names_of_other_trainers_are_known(void **state)
     assert_non_null(strstr(err.text, "is kl.estimator here"));
     assert_int_equal(parse_with("{}", "entropy_coef", "0.1", &err), TRAINER_EINVAL);
     assert_non_null(strstr(err.text, "entropy_coef of TRL has no equal here"));
+    assert_int_equal(parse_with("{}", "api_max_retries", "3", &err), TRAINER_EINVAL);
+    assert_non_null(strstr(err.text, "for api_max_retries of AgentEvolver there is judge.deadline"));
     assert_int_equal(parse_with("{}", "loss.name", "m2po", &err), TRAINER_EINVAL);
     assert_non_null(strstr(err.text, "m2po of AReaL has no equal here"));
 }

@@ -297,6 +297,8 @@ def correction_tree(
     trajectory: Literal['single', 'agentic'],
     global_batch: float,
     mini_batch: float,
+    epochs: Optional[float] = None,
+    ratio_level: Optional[Literal['token', 'sequence']] = None,
 ) -> Result: ...
 def compose_corrections(
     *,

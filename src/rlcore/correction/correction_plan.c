@@ -7,6 +7,8 @@
  */
 #include <rlcore/correction_plan.h>
 
+#include <math.h>
+
 #include "support/scratch.h"
 
 static struct rl_advice advise(bool needed, const char *why, const char *why_not)
@@ -31,14 +33,14 @@ static struct rl_advice weights(const struct rl_setting *s)
                   "one engine samples and trains: the factor is 1");
 }
 
-static struct rl_advice clip(const struct rl_setting *s, double n)
+static struct rl_advice clip(const struct rl_setting *s, double updates)
 {
-    if (s->asynchronous && n <= 1)
+    if (s->asynchronous && updates <= 1)
         return advise(true,
                       "the samples come from older weights: the ratio to the proximal policy "
                       "is clipped",
                       NULL);
-    return advise(n > 1,
+    return advise(updates > 1,
                   "several updates per batch: after the first one the samples are those of an older "
                   "policy",
                   "one update per batch: the ratio is 1");
@@ -67,6 +69,8 @@ static struct rl_advice replay(const struct rl_setting *s, double n, enum rl_rep
 {
     if (!s->mixture)
         return advise(false, NULL, "a dense model routes nothing");
+    if (s->sequence_ratios)
+        return advise(false, NULL, "one ratio for a whole sequence hardly feels the route of a token");
     if (asked == RL_REPLAY_R2)
         return advise(chosen == asked,
                       "2 or 3 updates per batch: replaying the training engine's routes keeps the "
@@ -85,6 +89,8 @@ static struct rl_advice tool_mask(const struct rl_setting *s)
 
 static struct rl_advice turn_ratios(const struct rl_setting *s)
 {
+    if (s->sequence_ratios)
+        return advise(false, NULL, "the loss has one ratio for a whole sequence");
     return advise(s->agentic, "one turn's drift must not spoil the ratios of the others", "there is one turn");
 }
 
@@ -98,7 +104,7 @@ enum rl_status rl_correction_plan(const struct rl_setting *setting, struct rl_co
     if (status != RL_OK)
         return status;
     *plan = (struct rl_correction_plan){.off_policiness = n,
-                                        .replay = setting->mixture ? chosen : RL_REPLAY_NONE,
+                                        .replay = setting->mixture && !setting->sequence_ratios ? chosen : RL_REPLAY_NONE,
                                         /*
                                          * Usual caps: 2 for truncated importance sampling, 10 for
                                          * single tokens; 100 hardly cuts.
@@ -107,7 +113,7 @@ enum rl_status rl_correction_plan(const struct rl_setting *setting, struct rl_co
                                         .cap_high = 10,
                                         .cap_loose = 100};
     plan->advice[RL_CORRECT_WEIGHTS] = weights(setting);
-    plan->advice[RL_CORRECT_CLIP] = clip(setting, n);
+    plan->advice[RL_CORRECT_CLIP] = clip(setting, n * fmax(1, setting->epochs));
     plan->advice[RL_CORRECT_ADMISSION] = admission(setting);
     plan->advice[RL_CORRECT_DECOUPLED] = decoupled(setting);
     plan->advice[RL_CORRECT_R2] = replay(setting, n, chosen, RL_REPLAY_R2);

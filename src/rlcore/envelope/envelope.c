@@ -8,6 +8,8 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "support/scratch.h"
 
@@ -16,6 +18,46 @@ const char *rl_envelope_part_name(enum rl_envelope_part part)
     static const char *const names[RL_ENVELOPE_PARTS] = {"weights",     "lora",     "gradients",    "optimizer",
                                                          "activations", "kv_cache", "gain_forward", "retriever"};
     return (unsigned)part < RL_ENVELOPE_PARTS ? names[part] : "unknown";
+}
+
+/* The number of the part that this name is; RL_ENVELOPE_PARTS: the capacity; -1: none. */
+static int find_part(const char *name, size_t length)
+{
+    for (int part = 0; part < RL_ENVELOPE_PARTS; part++) {
+        const char *known = rl_envelope_part_name((enum rl_envelope_part)part);
+        if (strlen(known) == length && memcmp(known, name, length) == 0)
+            return part;
+    }
+    return length == strlen("capacity") && memcmp(name, "capacity", length) == 0 ? RL_ENVELOPE_PARTS : -1;
+}
+
+enum rl_status rl_envelope_read(const char *text, double *bytes, double *capacity, struct rl_error *err)
+{
+    double read[RL_ENVELOPE_PARTS + 1] = {0};
+    bool seen[RL_ENVELOPE_PARTS + 1] = {false};
+    if (RL_NEED(err, {"text", text}, {"bytes", bytes}, {"capacity", capacity}) != RL_OK)
+        return RL_EINVAL;
+    const char *at = text;
+    do {
+        const size_t n = strcspn(at, ",");
+        const char *equals = memchr(at, '=', n);
+        const int part = equals ? find_part(at, (size_t)(equals - at)) : -1;
+        char *end = NULL;
+        const double gigabytes = equals ? strtod(equals + 1, &end) : NAN;
+        if (part < 0 || end == equals + 1 || end != at + n || !(gigabytes >= 0) || isinf(gigabytes) || seen[part] ||
+            (part == RL_ENVELOPE_PARTS && gigabytes <= 0))
+            return rl_fail(err, RL_EINVAL,
+                           "'%.*s' is not PART=GB, each part once; the parts are weights, lora, gradients, optimizer, "
+                           "activations, kv_cache, gain_forward, retriever, and capacity, which is above 0",
+                           (int)(n < 80 ? n : 80), at);
+        read[part] = gigabytes * 1e9;
+        seen[part] = true;
+        at += n;
+    } while (*at++ == ',');
+    memcpy(bytes, read, RL_ENVELOPE_PARTS * sizeof *bytes);
+    if (seen[RL_ENVELOPE_PARTS])
+        *capacity = read[RL_ENVELOPE_PARTS];
+    return RL_OK;
 }
 
 /*

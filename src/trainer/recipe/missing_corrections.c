@@ -16,19 +16,17 @@ static bool has_turns(const struct trainer_recipe *recipe)
     return any;
 }
 
-/*
- * Every epoch goes through all rollouts. The number of updates per batch of rollouts measures how far off-policy
- * training is.
- */
 static struct rl_setting setting_of(const struct trainer_recipe *recipe)
 {
-    double updates = fmax(1, (double)recipe_rows(recipe) / recipe->training.minibatch) * recipe->training.epochs;
+    const double rows = (double)recipe_rows(recipe);
     return (struct rl_setting){.other_engine = recipe->sampler.precision != TRAINER_FLOAT,
                                .asynchronous = recipe->sampler.staleness > 0,
                                .mixture = recipe->model.experts > 0,
                                .agentic = has_turns(recipe),
-                               .global_batch = updates,
-                               .mini_batch = 1};
+                               .sequence_ratios = recipe->loss.name == TRAINER_LOSS_GSPO,
+                               .global_batch = rows,
+                               .mini_batch = fmin(rows, recipe->training.minibatch),
+                               .epochs = recipe->training.epochs};
 }
 
 /* Whether a task has a policy loss whose ratio to the sampler could be corrected, and whose own policy samples. */

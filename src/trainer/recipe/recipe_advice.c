@@ -34,6 +34,7 @@ static const struct {
     {"loss.clip_high", FOR_LOSS(PPO), 0, "0.28", "DAPO, arXiv 2503.14476"},
     {"loss.clip_c", 0, 0, "3", "dual clip, arXiv 1912.09729; verl"},
     {"kl.estimator", 0, 0, "k3", "GRPO, arXiv 2402.03300"},
+    {"sampler.max_staleness", 0, 0, "4 for code, 8 for mathematics", "AReaL, arXiv 2505.24298"},
     {"correction.cap", 0, 0, "2", "truncated importance sampling, verl"},
     {"compose.backend_cap", 0, 0, "2", "truncated importance sampling, verl"},
     {"value.cliprange", 0, 0, "0.5", "verl"},

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <rlcore/envelope.h>
 #include <rlcore/offpolicy.h>
 
 #include "support/error.h"
@@ -390,6 +391,21 @@ static enum trainer_status check_correction(const struct trainer_correction *cor
     return check_rejection(correction, err);
 }
 
+/* An envelope that is compared with nothing would look like one that fits. */
+static enum trainer_status check_envelope(const struct trainer_recipe *recipe, struct trainer_error *err)
+{
+    double parts[RL_ENVELOPE_PARTS], capacity = recipe->budget.memory_bytes;
+    struct rl_error core;
+    if (!recipe->envelope[0])
+        return TRAINER_OK;
+    enum rl_status status = rl_envelope_read(recipe->envelope, parts, &capacity, &core);
+    if (status != RL_OK)
+        return trainer_core_failed(err, "envelope.parts", status, &core);
+    if (!(capacity > 0))
+        REFUSE("envelope.parts names no capacity, and budget.memory_bytes is 0: nothing to compare the memory with");
+    return TRAINER_OK;
+}
+
 /* The two losses of rl_bypass_loss. Its ratio is to the sampler, whose log-probs are those of its own temperature. */
 static enum trainer_status check_bypass(const struct trainer_recipe *recipe, struct trainer_error *err)
 {
@@ -541,6 +557,8 @@ enum trainer_status trainer_recipe_check(struct trainer_recipe *recipe, struct t
         status = check_bypass(recipe, err);
     if (status == TRAINER_OK)
         status = check_correction(&recipe->correction, err);
+    if (status == TRAINER_OK)
+        status = check_envelope(recipe, err);
     if (status == TRAINER_OK)
         status = check_routing(recipe, err);
     if (status == TRAINER_OK)

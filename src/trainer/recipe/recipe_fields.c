@@ -303,6 +303,12 @@ static const struct recipe_field root[] = {
     LATER_OBJECT("cost", "What the row reports about time; it differs from run to run."),
     BOOL("cost.phases", row.phases, false, "Seconds of an iteration: generation, gains and updates.", ALWAYS),
 
+    LATER_OBJECT("envelope", "Memory of the run that the recipe stands for; one that does not fit is size_blocked."),
+    TEXT("envelope.parts", envelope, "",
+         "GB of its parts, and the capacity, e.g. 'weights=8,lora=12,kv_cache=9,retriever=5,capacity=128'; without a capacity, "
+         "budget.memory_bytes.",
+         ALWAYS),
+
     OBJECT("budget", "What the trial may use; 0 = no limit."),
     REAL("budget.train_seconds", budget.train_seconds, 0, FROM(0), NO_LIMIT, "Wall time of training.", ALWAYS),
     REAL("budget.eval_seconds", budget.eval_seconds, 0, FROM(0), NO_LIMIT, "Wall time of the final evaluation.", ALWAYS),

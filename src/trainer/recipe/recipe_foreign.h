@@ -5,11 +5,12 @@
 
 struct recipe_foreign {
     const char *name, *of; /* the name, and the program or paper that uses it */
-    /* ours: of the root table, "env." and a path of an environment, or "algorithm.*"; NULL: there is no equal */
+    /* ours: of the root table, "env." and a path of an environment, or "algorithm.*"; NULL: none */
     const char *path;
+    const char *instead; /* what does the same, where no single setting does; NULL: path, or there is no equal */
 };
 
-enum { RECIPE_FOREIGN_SIZE = 128 };
+enum { RECIPE_FOREIGN_SIZE = 256 };
 
 /* Writes what the row says about its name, as a clause. Returns out. */
 const char *recipe_foreign_say(char out[RECIPE_FOREIGN_SIZE], const struct recipe_foreign *foreign);

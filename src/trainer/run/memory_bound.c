@@ -1,5 +1,7 @@
 #include "run/memory_bound.h"
 
+#include <rlcore/envelope.h>
+
 #include "learn/learner.h"
 #include "learn/minibatch.h"
 #include "recipe/recipe_needs.h"
@@ -80,6 +82,18 @@ enum trainer_status memory_bound_check(const struct trainer_recipe *recipe, stru
     if (budget->memory_bytes > 0 && memory > budget->memory_bytes)
         return trainer_fail(err, TRAINER_ESIZE, "the run needs up to %.0f bytes of memory, budget.memory_bytes is %.0f", memory,
                             budget->memory_bytes);
+    if (recipe->envelope[0]) {
+        double parts[RL_ENVELOPE_PARTS], capacity = budget->memory_bytes;
+        struct rl_envelope envelope;
+        struct rl_error core;
+        enum rl_status status = rl_envelope_read(recipe->envelope, parts, &capacity, &core);
+        if (status == RL_OK)
+            status = rl_envelope_judge(parts, capacity, &envelope, &core);
+        if (status != RL_OK)
+            return trainer_core_failed(err, "envelope.parts", status, &core);
+        if (!envelope.fits)
+            return trainer_fail(err, TRAINER_ESIZE, "envelope.parts: %s", envelope.text);
+    }
     if (budget->artifact_bytes > 0 && artifact > budget->artifact_bytes)
         return trainer_fail(err, TRAINER_ESIZE, "the checkpoint has %.0f bytes, budget.artifact_bytes is %.0f", artifact,
                             budget->artifact_bytes);
