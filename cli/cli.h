@@ -243,9 +243,6 @@ struct cli_session {
     bool appends; /* --direction must be the store's, because rows are kept by it */
     bool may_create; /* the command has the option --create, which the refusal then names */
     bool wait_for_server; /* wait while the store's server is away, instead of going on without it; before_open may set it */
-    const uint64_t
-        *night_keys; /* [n_night_keys] see lineage_store_follow_night; NULL: all rows are read. before_open may set it */
-    size_t n_night_keys;
     bool (*cancelled)(void *cancel_context); /* optional; see lineage_open_options */
     void *cancel_context;
     struct cli_store_options where;
@@ -408,7 +405,6 @@ int cli_list_finish(struct cli_list *list); /* prints the remaining rows, frees 
 /* A list of trials with the usual columns. A table also has the margins of the scores if the noise in config is known; TSV
  * keeps its columns. Pass the same config to all three; NULL: no margins. */
 struct cli_list *cli_trial_list_new(enum cli_format format, FILE *out, const struct lineage_config *config);
-void cli_trial_list_fit(struct cli_list *list, struct cli_screen *screen, const struct lineage_config *config);
 bool cli_trial_list_add(struct cli_list *list, const struct lineage_trial *trial, const struct lineage_config *config);
 /* Prints all trials of a cursor and closes it; *n is set to their number. settings, or NULL, are those of the question
  * (lineage_store_settings), shown beside the parameters of each trial and explained on standard error if there is

@@ -72,10 +72,6 @@ enum lineage_status mirror_load(struct mirror *mirror, int64_t seq, struct linea
 /* Whether some row names id (or exp_id) as its parent. */
 enum lineage_status mirror_is_parent(struct mirror *mirror, const char *id, bool *found, struct lineage_error *err);
 
-/* Replaces the id of a trial, in exactly this spelling, by that of its parent as written ("" without one);
- * LINEAGE_ENOTFOUND without message. */
-enum lineage_status mirror_parent_of(struct mirror *mirror, struct buf *id, struct lineage_error *err);
-
 /* Whether walking up from the trial `from` reaches the id `ancestor`, which need not be in the log yet. */
 enum lineage_status mirror_descends(struct mirror *mirror, const char *from, const char *ancestor, bool *descends,
                                     struct lineage_error *err);
