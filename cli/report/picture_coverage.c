@@ -197,7 +197,8 @@ static bool find_axis(const struct model *model, const char *name, size_t *at)
     return false;
 }
 
-bool coverage_first_pair(const struct model *model, size_t *x, size_t *y)
+/* Chooses the pair of a separate picture: alpha and gamma if both vary. Returns false if fewer than two parameters vary. */
+static bool coverage_first_pair(const struct model *model, size_t *x, size_t *y)
 {
     *x = 0;
     *y = 1;
