@@ -164,7 +164,7 @@ void appending_follow(struct lineage_store *store, const struct lineage_append_o
 enum lineage_status appending_give_row(struct lineage_trial *row, struct appending *a, struct lineage_error *err)
 {
     enum lineage_status status = notes_parse(&a->trial, a->trial.notes, a->arena, err);
-    return status == LINEAGE_OK ? trial_copy(row, &a->trial, err) : status;
+    return status == LINEAGE_OK ? lineage_trial_copy(row, &a->trial, err) : status;
 }
 
 /* Decides everything under the claim, as an append does, and then gives the claim back without writing. */
