@@ -389,11 +389,6 @@ static int compare_name(struct comparing *c, int from_dir, int to_dir, const cha
     return status;
 }
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 struct names {
     char **list;
     size_t n, room;
@@ -454,7 +449,7 @@ static int compare_trees(struct comparing *c, int from, int to)
     if (status == CLI_OK)
         status = add_names(c, &names, to);
     if (names.n)
-        qsort(names.list, names.n, sizeof *names.list, by_text);
+        qsort(names.list, names.n, sizeof *names.list, cli_by_text);
     for (size_t i = 0; status == CLI_OK && i < names.n && (!c->enough || (size_t)ftello(c->out) < c->enough); i++)
         if (i == 0 || strcmp(names.list[i], names.list[i - 1]) != 0)
             status = compare_named(c, from, to, names.list[i]);

@@ -227,12 +227,6 @@ struct curves {
     bool failed;
 };
 
-static bool ends_in(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 /* Learning curves come first. Clocks, counters and the information gain, which has its own picture, come last or not at
  * all. */
 static int rank_of(const char *key)
@@ -242,7 +236,7 @@ static int rank_of(const char *key)
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
         if (strcmp(key, first[i]) == 0)
             return (int)i;
-    return ends_in(key, "_s") || ends_in(key, "_tokens") || strncmp(key, "info_gain", 9) == 0 ? 1000 : 100;
+    return cli_ends_with(key, "_s") || cli_ends_with(key, "_tokens") || strncmp(key, "info_gain", 9) == 0 ? 1000 : 100;
 }
 
 static bool add_point(struct curve *curve, double step, double value)

@@ -16,7 +16,7 @@
 
 /* Notices go to stderr, so that a piped result stays clean. Repairs and rebuilt mirrors do not change the exit
  * status. */
-static void print_notice(void *context, const struct lineage_notice *notice)
+void cli_say_notice(void *context, const struct lineage_notice *notice)
 {
     (void)context;
     cli_say(notice->text);
@@ -203,7 +203,7 @@ static int open_store(struct cli_session *session)
     struct lineage_open_options open = {.cancelled = session->cancelled,
                                         .context = session->cancel_context,
                                         .metric = options->metric,
-                                        .notice = print_notice,
+                                        .notice = cli_say_notice,
                                         .sql = options->sql,
                                         .no_mirror = !cli_is_store(dir)};
     struct lineage_error err;
