@@ -387,24 +387,6 @@ bool lineage_ideas_change_at(struct lineage_change *change, const struct lineage
     return true;
 }
 
-enum lineage_status lineage_ideas_changes(struct lineage_change_list *list, struct lineage_ideas *ideas, const char *text,
-                                          struct lineage_error *err)
-{
-    struct arena *arena = calloc(1, sizeof *arena);
-    struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .is_text = true};
-    *list = (struct lineage_change_list){0};
-    bool ok = arena && row_read_query(ideas, &row, arena);
-    if (ok)
-        *list = (struct lineage_change_list){row.search->changes, row.idea.n_changes, arena};
-    row_release(&row);
-    if (ok)
-        return LINEAGE_OK;
-    if (arena)
-        arena_release(arena);
-    free(arena);
-    return store_no_memory(err);
-}
-
 /* The name is read as in a hypothesis, so that a person and a trial mean the same knob by it. */
 const char *ideas_knob_of(struct lineage_ideas *ideas, const char *name, struct arena *arena)
 {
@@ -417,12 +399,4 @@ const char *ideas_knob_of(struct lineage_ideas *ideas, const char *name, struct 
     row_release(&row);
     buf_release(&text);
     return ok ? knob : NULL;
-}
-
-void lineage_change_list_release(struct lineage_change_list *list)
-{
-    if (list->memory)
-        arena_release(list->memory);
-    free(list->memory);
-    *list = (struct lineage_change_list){0};
 }
