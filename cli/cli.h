@@ -333,7 +333,7 @@ char *cli_json_compact(const json_t *value, size_t *length); /* one line without
                                                               * memory */
 const char *cli_json_member(const json_t *object, const char *name); /* the member's text; "" if it has none */
 const char *cli_json_string(const json_t *object, const char *name); /* NULL if it has none */
-uint64_t cli_json_count(const json_t *object, const char *name); /* 0 if it is no positive integer */
+uint64_t cli_json_count(const json_t *object, const char *name); /* 0 unless it is a positive integer */
 json_t *cli_json_number(double value); /* nan and infinities become the strings that the store writes */
 json_t *cli_json_setting(double value); /* of a parameter */
 json_t *cli_json_digits(const char *number); /* of a number as the store writes it; without a point it is an integer */
