@@ -374,7 +374,7 @@ static enum lineage_status name_float_parents(struct mirror *mirror, uint64_t fr
     return mirror_do(mirror, err, sql, "i", (int64_t)from);
 }
 
-/* Notes the names of the parameters of a trial in meta.names (schema/011_names.sql). */
+/* Notes the names of the parameters of a trial in meta.names (schema/mirror.sql). */
 static void note_names(struct mirror *mirror, const struct lineage_trial *trial)
 {
     uint64_t digest = 0;
@@ -386,8 +386,7 @@ static void note_names(struct mirror *mirror, const struct lineage_trial *trial)
         mirror->meta.at.names = mirror->meta.at.names ? 1 : (int64_t)digest;
 }
 
-/* The row is inserted before the rows that refer to it, and the sums are updated last. The server has checked the ids of a
- * part when it was made (log_history); later rows must have larger ones. */
+/* The row is inserted before the rows that refer to it, and the sums are updated last. */
 static enum lineage_status add_row(struct ingest *in, struct parsed_record *parsed, struct lineage_error *err)
 {
     struct mirror *mirror = in->mirror;

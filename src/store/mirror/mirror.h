@@ -122,7 +122,7 @@ struct mirror_position {
     uint64_t rows; /* number of rows, without the provisional one */
     uint64_t next_id; /* largest numeric exp_id + 1 */
     size_t id_width; /* digits of the widest numeric exp_id */
-    int64_t names; /* of the parameters of the trials: as in schema/011_names.sql */
+    int64_t names; /* of the parameters of the trials: as in schema/mirror.sql */
 };
 const struct mirror_position *mirror_position(const struct mirror *mirror);
 

@@ -168,7 +168,7 @@ enum lineage_status mirror_is_in_words(struct mirror *mirror, bool *in_words, st
 enum lineage_status mirror_sweep(struct mirror *mirror, const char *x, const char *y, struct lineage_sweep *sweep,
                                  struct lineage_error *err);
 
-/* Runs a user's read-only statement on the tables of schema/001_mirror.sql (lineage_sql_typed). */
+/* Runs a user's read-only statement on the tables of schema/mirror.sql (lineage_sql_typed). */
 enum lineage_status mirror_sql(struct mirror *mirror, const char *statement, lineage_sql_typed_row *row, void *context,
                                struct lineage_error *err);
 
