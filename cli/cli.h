@@ -191,6 +191,7 @@ bool cli_value_parse(struct lineage_param *param, struct cli_texts *texts, const
 
 /* Prints one line on standard error with control characters escaped. For messages that are not errors. */
 void cli_say(const char *message);
+void cli_say_notice(void *context, const struct lineage_notice *notice); /* for lineage_open_options */
 
 /* Writes all of bytes[0..n), in as many pieces as the descriptor takes. Returns false, with errno set, if it takes no more. */
 bool cli_write_all(int fd, const char *bytes, size_t n);
@@ -201,8 +202,18 @@ FILE *cli_private_file(const char *path);
 /* Makes the directories above a file of the user, which nobody else may enter. Failures show when the file is made. */
 void cli_make_parents(const char *path);
 
-/* Closes a descriptor, unless it is negative: none. */
+/* Closes a descriptor, unless it is negative: none. cli_shut sets it to -1, too. */
 void cli_close(int fd);
+void cli_shut(int *fd);
+
+/* Joins a directory and a name. Returns false if the path is too long. */
+bool cli_path_in(char out[PATH_MAX], const char *dir, const char *name);
+
+/* For qsort: doubles, smallest first, and texts by their bytes. */
+int cli_by_number(const void *a, const void *b);
+int cli_by_text(const void *a, const void *b);
+
+bool cli_ends_with(const char *text, const char *end);
 
 /* The number of texts of a list that ends with NULL; 0 without a list. */
 static inline size_t cli_texts_length(const char *const *list)
@@ -243,9 +254,6 @@ struct cli_session {
     bool appends; /* --direction must be the store's, because rows are kept by it */
     bool may_create; /* the command has the option --create, which the refusal then names */
     bool wait_for_server; /* wait while the store's server is away, instead of going on without it; before_open may set it */
-    const uint64_t
-        *night_keys; /* [n_night_keys] see lineage_store_follow_night; NULL: all rows are read. before_open may set it */
-    size_t n_night_keys;
     bool (*cancelled)(void *cancel_context); /* optional; see lineage_open_options */
     void *cancel_context;
     struct cli_store_options where;
@@ -324,6 +332,8 @@ void cli_json_print(FILE *out, const json_t *value, bool indent);
 char *cli_json_compact(const json_t *value, size_t *length); /* one line without blanks (free it); NULL: out of
                                                               * memory */
 const char *cli_json_member(const json_t *object, const char *name); /* the member's text; "" if it has none */
+const char *cli_json_string(const json_t *object, const char *name); /* NULL if it has none */
+uint64_t cli_json_count(const json_t *object, const char *name); /* 0 unless it is a positive integer */
 json_t *cli_json_number(double value); /* nan and infinities become the strings that the store writes */
 json_t *cli_json_setting(double value); /* of a parameter */
 json_t *cli_json_digits(const char *number); /* of a number as the store writes it; without a point it is an integer */
@@ -408,7 +418,6 @@ int cli_list_finish(struct cli_list *list); /* prints the remaining rows, frees 
 /* A list of trials with the usual columns. A table also has the margins of the scores if the noise in config is known; TSV
  * keeps its columns. Pass the same config to all three; NULL: no margins. */
 struct cli_list *cli_trial_list_new(enum cli_format format, FILE *out, const struct lineage_config *config);
-void cli_trial_list_fit(struct cli_list *list, struct cli_screen *screen, const struct lineage_config *config);
 bool cli_trial_list_add(struct cli_list *list, const struct lineage_trial *trial, const struct lineage_config *config);
 /* Prints all trials of a cursor and closes it; *n is set to their number. settings, or NULL, are those of the question
  * (lineage_store_settings), shown beside the parameters of each trial and explained on standard error if there is

@@ -346,17 +346,11 @@ static bool take_call(struct conversation *c, const json_t *call)
 
 /* ---- answers ---- */
 
-static uint64_t count_of(const json_t *usage, const char *name)
-{
-    json_int_t n = json_integer_value(json_object_get(usage, name));
-    return n > 0 ? (uint64_t)n : 0;
-}
-
 /* An endpoint that does not count tokens is counted for: four bytes are about one token. */
 static void count_tokens(struct conversation *c, const json_t *request, const json_t *response)
 {
     const json_t *usage = json_object_get(response, "usage");
-    uint64_t prompt = count_of(usage, "prompt_tokens"), completion = count_of(usage, "completion_tokens");
+    uint64_t prompt = cli_json_count(usage, "prompt_tokens"), completion = cli_json_count(usage, "completion_tokens");
     if (!prompt)
         prompt = json_dumpb(request, NULL, 0, JSON_COMPACT) / 4;
     if (!completion)

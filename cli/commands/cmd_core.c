@@ -23,33 +23,29 @@ json_t *core_kernels(void)
     return list;
 }
 
-static const char *text(const json_t *object, const char *name)
-{
-    return json_string_value(json_object_get(object, name));
-}
-
 static void print_input(const json_t *input)
 {
     size_t n = json_array_size(json_object_get(input, "choices"));
-    const char *shape = text(input, "shape");
-    printf("    %s%s%s%s", text(input, "name"), json_is_true(json_object_get(input, "optional")) ? "?" : "", *shape ? " " : "",
-           shape);
+    const char *shape = cli_json_string(input, "shape");
+    printf("    %s%s%s%s", cli_json_string(input, "name"), json_is_true(json_object_get(input, "optional")) ? "?" : "",
+           *shape ? " " : "", shape);
     for (size_t i = 0; i < n; i++)
         printf("%s%s", i ? "|" : " (", json_string_value(json_array_get(json_object_get(input, "choices"), i)));
-    printf("%s  %s\n", n ? ")" : "", text(input, "text"));
+    printf("%s  %s\n", n ? ")" : "", cli_json_string(input, "text"));
 }
 
 static void print_kernel(const json_t *kernel)
 {
     const json_t *input, *output;
     size_t i;
-    printf("%s\n  %s%s\n  inputs:\n", text(kernel, "family"), text(kernel, "summary"),
+    printf("%s\n  %s%s\n  inputs:\n", cli_json_string(kernel, "family"), cli_json_string(kernel, "summary"),
            json_is_true(json_object_get(kernel, "single")) ? "" : " (double precision only)");
     json_array_foreach(json_object_get(kernel, "inputs"), i, input)
         print_input(input);
     printf("  results:");
     json_array_foreach(json_object_get(kernel, "outputs"), i, output)
-        printf("%s %s%s%s", i ? "," : "", text(output, "name"), *text(output, "shape") ? " " : "", text(output, "shape"));
+        printf("%s %s%s%s", i ? "," : "", cli_json_string(output, "name"), *cli_json_string(output, "shape") ? " " : "",
+               cli_json_string(output, "shape"));
     putchar('\n');
 }
 
@@ -75,7 +71,7 @@ static bool is_known(const char *family)
     json_t *list = core_kernels();
     bool known = false;
     for (size_t i = 0; i < json_array_size(list) && i < 255; i++) {
-        names[i] = text(json_array_get(list, i), "family");
+        names[i] = cli_json_string(json_array_get(list, i), "family");
         known |= strcmp(names[i], family) == 0;
     }
     const char *near = known || !list ? NULL : cli_nearest(family, names);
@@ -166,7 +162,7 @@ static const char *choices(const char *name, char *out, size_t size)
         return NULL;
     json_t *list = core_kernels();
     for (size_t i = 0; i < json_array_size(list) && at < size; i++)
-        at += (size_t)snprintf(out + at, size - at, "%s ", text(json_array_get(list, i), "family"));
+        at += (size_t)snprintf(out + at, size - at, "%s ", cli_json_string(json_array_get(list, i), "family"));
     json_decref(list);
     return out;
 }

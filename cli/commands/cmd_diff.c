@@ -81,7 +81,7 @@ static int diff_directories(const char *from_path, const char *to_path, size_t l
 {
     int from = -1, to = -1, status;
     if ((status = open_snapshot(&from, from_path)) == CLI_GO_ON && (status = open_snapshot(&to, to_path)) == CLI_GO_ON)
-        status = tree_diff(from, to, limit);
+        status = tree_diff(stdout, from, to, limit, 0);
     cli_close(from);
     cli_close(to);
     return status;

@@ -62,11 +62,6 @@ static void note_names(void *context, const struct lineage_trial *trial)
         json_object_set_new(names->extras, trial->extras[i].column, json_true());
 }
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static const char **sorted_names(json_t *object)
 {
     const char **list = calloc(json_object_size(object) + 1, sizeof *list), *name;
@@ -76,7 +71,7 @@ static const char **sorted_names(json_t *object)
         if (list)
             list[n++] = name;
     if (list)
-        qsort(list, n, sizeof *list, by_text);
+        qsort(list, n, sizeof *list, cli_by_text);
     return list;
 }
 

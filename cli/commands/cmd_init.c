@@ -44,12 +44,6 @@ struct store_from_log {
 static const char *const parts[] = {"lineage.json", LOG, ".results.tsv.digests"};
 enum { PARTS = sizeof parts / sizeof *parts };
 
-static bool join(char out[PATH_MAX], const char *dir, const char *name)
-{
-    int n = snprintf(out, PATH_MAX, "%s/%s", dir, name);
-    return n > 0 && n < PATH_MAX;
-}
-
 static int failed(const char *what, const char *path)
 {
     return cli_error(CLI_SYSTEM, "cannot %s %s: %s", what, path, strerror(errno));
@@ -66,7 +60,7 @@ static int check_place(const struct store_from_log *from, const struct stat *log
     char path[PATH_MAX];
     struct stat st;
     *replaced = false;
-    if (!join(path, from->dir, LOG))
+    if (!cli_path_in(path, from->dir, LOG))
         return cli_error(CLI_USAGE, "the path of the store is too long");
     if (stat(path, &st) != 0)
         return CLI_GO_ON;
@@ -97,7 +91,7 @@ static int keep_original(const struct store_from_log *from, const struct stat *l
 {
     char old[PATH_MAX], kept[PATH_MAX];
     struct stat st;
-    if (!join(old, from->dir, LOG) || !join(kept, from->dir, ORIGINAL))
+    if (!cli_path_in(old, from->dir, LOG) || !cli_path_in(kept, from->dir, ORIGINAL))
         return cli_error(CLI_USAGE, "the path of the store is too long");
     if (stat(old, &st) != 0 || st.st_size != log->st_size || st.st_mtim.tv_sec != log->st_mtim.tv_sec ||
         st.st_mtim.tv_nsec != log->st_mtim.tv_nsec)
@@ -134,10 +128,10 @@ static int put_in_place(const struct store_from_log *from, const char *made)
 {
     char path[PATH_MAX], to[PATH_MAX];
     for (size_t i = 0; i < MIRROR; i++)
-        if (join(to, from->dir, mirror[i]))
+        if (cli_path_in(to, from->dir, mirror[i]))
             unlink(to);
     for (size_t i = 0; i < PARTS; i++) {
-        if (!join(path, made, parts[i]) || !join(to, from->dir, parts[i]))
+        if (!cli_path_in(path, made, parts[i]) || !cli_path_in(to, from->dir, parts[i]))
             return cli_error(CLI_USAGE, "the path of the store is too long");
         if (!settle(from->dir, path))
             return failed("sync", from->dir);
@@ -155,7 +149,7 @@ static void remove_made(const char *made)
 {
     char path[PATH_MAX];
     for (size_t i = 0; i < PARTS + MIRROR; i++)
-        if (join(path, made, i < PARTS ? parts[i] : mirror[i - PARTS]))
+        if (cli_path_in(path, made, i < PARTS ? parts[i] : mirror[i - PARTS]))
             unlink(path);
     rmdir(made);
 }
@@ -176,7 +170,7 @@ static int store_from_log(const struct store_from_log *from, struct lineage_impo
     int status = check_place(from, &log, replaced);
     if (status != CLI_GO_ON)
         return status;
-    if (!join(made, from->dir, ".init-XXXXXX"))
+    if (!cli_path_in(made, from->dir, ".init-XXXXXX"))
         return cli_error(CLI_USAGE, "the path of the store is too long");
     bool had_dir = access(from->dir, F_OK) == 0;
     if (!had_dir && cli_store_create(from->dir, &config) != CLI_OK) /* makes its parents, too */
@@ -191,7 +185,7 @@ static int store_from_log(const struct store_from_log *from, struct lineage_impo
             status = put_in_place(from, made);
         remove_made(made);
     }
-    if (status != CLI_GO_ON && !had_dir && join(made, from->dir, "lineage.json")) {
+    if (status != CLI_GO_ON && !had_dir && cli_path_in(made, from->dir, "lineage.json")) {
         unlink(made);
         rmdir(from->dir);
     }

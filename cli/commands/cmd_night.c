@@ -35,7 +35,6 @@ struct night_options {
     const char *again[64 + 2 * NIGHT_REQUIREMENTS_MAX]; /* options to repeat when the night is continued, NULL-terminated */
     int argc; /* arguments of the command, which lineage-train gets for a sweep of recipes */
     const char **argv;
-    uint64_t *keys; /* of the trials, if the worker needs only their rows */
     struct night night;
 };
 
@@ -424,28 +423,6 @@ static int make_store(const struct night_options *o)
     return status == CLI_OK ? CLI_GO_ON : status;
 }
 
-/*
- * A worker of a list or a grid of commands needs few rows of a long log. What proposes trials, judges them by several runs
- * or draws a parent asks about all rows, and a process that runs several trials at once opens the store for each. If a
- * trial needs other rows all the same, the store reads them then.
- */
-static int follow_only_night(struct night_options *o, struct cli_session *session)
-{
-    const struct night *night = &o->night;
-    const struct trial_list *list = &night->list;
-    if (!o->worker || o->list || !list->sweep.of_commands || night->planning.on || night->reruns.confirm || night->reruns.race ||
-        o->until || o->plateau || o->retry || night->slots.n > 1 || o->report || !list->n)
-        return CLI_GO_ON;
-    o->keys = calloc(list->n, sizeof *o->keys);
-    if (!o->keys)
-        return cli_no_memory();
-    for (size_t i = 0; i < list->n; i++)
-        o->keys[i] = list->trials[i].key;
-    session->night_keys = o->keys;
-    session->n_night_keys = list->n;
-    return CLI_GO_ON;
-}
-
 /* Reads the sweep before a store is created, so that a refused sweep leaves nothing behind. */
 static int read_sweep(struct cli_session *session, void *context)
 {
@@ -482,8 +459,6 @@ static int read_sweep(struct cli_session *session, void *context)
     collect_options(o);
     if (status == CLI_GO_ON && o->scheduler)
         return submit(o);
-    if (status == CLI_GO_ON)
-        status = follow_only_night(o, session);
     return status == CLI_GO_ON ? make_store(o) : status;
 }
 
@@ -684,7 +659,6 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         free((void *)(uintptr_t)o->environments[i]);
     free((void *)o->environments);
     free(o->agent_command);
-    free(o->keys);
     free(o);
     return status;
 }

@@ -21,16 +21,10 @@ struct report_options {
     struct model models[STORES_MAX];
 };
 
-static void print_notice(void *context, const struct lineage_notice *notice)
-{
-    (void)context;
-    cli_say(notice->text);
-}
-
 /* Counts the store even if loading fails, so that close_all releases the part that was loaded. */
 static int open_store(struct report_options *o, const char *dir)
 {
-    struct lineage_open_options options = {.metric = o->where.metric, .notice = print_notice};
+    struct lineage_open_options options = {.metric = o->where.metric, .notice = cli_say_notice};
     struct lineage_error err;
     if (!cli_direction_parse(&options.direction, o->where.direction))
         return CLI_USAGE;

@@ -174,10 +174,11 @@ static int rescore_id(struct rescore *o, const char *id)
  * one. */
 static int find_unscored(const struct rescore *o, json_t *ids)
 {
+    const struct lineage_query all = {0};
     struct lineage_cursor *cursor;
     struct lineage_trial row = {0};
     struct lineage_error err;
-    enum lineage_status status = lineage_night_trials(&cursor, o->session.store, 0, &err);
+    enum lineage_status status = lineage_query_open(&cursor, o->session.store, &all, &err);
     if (status != LINEAGE_OK)
         return cli_fail(&err);
     while ((status = lineage_cursor_next(cursor, &row, &err)) == LINEAGE_OK) {

@@ -6,18 +6,12 @@
 
 enum { PORT = 8790, PORTS = 20 };
 
-static void print_notice(void *context, const struct lineage_notice *notice)
-{
-    (void)context;
-    cli_say(notice->text);
-}
-
 /* Does not use cli_on_store: the server must block signals, which its threads inherit, before it opens the store. */
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct cli_store_options where = {0};
     struct cli_args args;
-    struct server_options server = {.port = PORT, .store.notice = print_notice};
+    struct server_options server = {.port = PORT, .store.notice = cli_say_notice};
     char *port = NULL, above[PATH_MAX];
     int no_token = 0, new_token = 0;
     struct poptOption options[] = {

@@ -87,12 +87,6 @@ static bool is_measured(const struct lineage_sweep_cell *cell)
     return cell->best.present && isfinite(cell->best.value);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 /* One outlier would give all other scores the same shade. So the scale begins at most four times as far from the best
  * score as the median is. scores[n] are sorted, n > 0. */
 static struct range scale_of(const double *scores, size_t n, bool higher)
@@ -114,7 +108,7 @@ static bool range_of(struct range *range, const struct lineage_sweep *sweep, enu
             scores[n++] = sweep->cells[i].best.value;
     *range = (struct range){.worst = (double)NAN, .best = (double)NAN};
     if (n) {
-        qsort(scores, n, sizeof *scores, by_value);
+        qsort(scores, n, sizeof *scores, cli_by_number);
         *range = scale_of(scores, n, direction == LINEAGE_HIGHER);
     }
     bool loaded = scores != NULL;

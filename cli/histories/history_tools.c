@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli.h"
 #include "histories/readers.h"
 
 /* ---- which tool ---- */
@@ -72,12 +73,6 @@ static bool tree_has(const char *path, int levels, bool (*is)(const FTSENT *file
     return any;
 }
 
-static bool ends_with(const char *name, const char *end)
-{
-    const size_t n = strlen(name), k = strlen(end);
-    return n >= k && strcmp(name + n - k, end) == 0;
-}
-
 static bool is_event_file(const FTSENT *file)
 {
     return strstr(file->fts_name, ".tfevents.") != NULL;
@@ -90,7 +85,7 @@ static bool is_tensorboard(const char *path)
 
 static bool is_run_log(const FTSENT *file)
 {
-    return ends_with(file->fts_name, ".wandb");
+    return cli_ends_with(file->fts_name, ".wandb");
 }
 
 static bool is_wandb_folder(const char *path)
@@ -117,7 +112,7 @@ static bool is_ray(const char *path)
 
 static bool is_program_file(const FTSENT *file)
 {
-    return strcmp(file->fts_parent->fts_name, "programs") == 0 && ends_with(file->fts_name, ".json");
+    return strcmp(file->fts_parent->fts_name, "programs") == 0 && cli_ends_with(file->fts_name, ".json");
 }
 
 static bool is_openevolve(const char *path)
@@ -245,7 +240,7 @@ static bool head_line(char line[4096], const char *path)
 static bool is_table(const char *path)
 {
     char line[4096];
-    return ends_with(path, ".csv") || (head_line(line, path) && strlen(line) > 0 && strpbrk(line, "\t,"));
+    return cli_ends_with(path, ".csv") || (head_line(line, path) && strlen(line) > 0 && strpbrk(line, "\t,"));
 }
 
 static bool has_word(const char *line, const char *word)
@@ -260,7 +255,7 @@ static bool has_word(const char *line, const char *word)
 const char *history_log_score(const char *path, const char *metric)
 {
     char line[4096];
-    if (ends_with(path, ".csv") || !head_line(line, path) || !(has_word(line, "exp_id") || has_word(line, "commit")))
+    if (cli_ends_with(path, ".csv") || !head_line(line, path) || !(has_word(line, "exp_id") || has_word(line, "commit")))
         return NULL;
     const char *name = metric ? metric : has_word(line, "core_metric") ? "core_metric" : "val_bpb";
     return has_word(line, name) ? name : NULL;
@@ -435,7 +430,7 @@ static bool is_aim_file(const FTSENT *file)
 
 static bool is_swanlab_file(const FTSENT *file)
 {
-    return ends_with(file->fts_name, ".swanlab");
+    return cli_ends_with(file->fts_name, ".swanlab");
 }
 
 static bool is_syne_tune_file(const FTSENT *file)

@@ -50,11 +50,6 @@ static void find_originals(json_t *history)
     }
 }
 
-static const char *text_of(const json_t *object, const char *member)
-{
-    return json_string_value(json_object_get(object, member));
-}
-
 static double number_of(const json_t *object, const char *member)
 {
     const json_t *value = json_object_get(object, member);
@@ -66,17 +61,18 @@ static double number_of(const json_t *object, const char *member)
 /* A node without a metric, or with an exception, is buggy. */
 static void add_node(json_t *history, const json_t *node, const json_t *parents)
 {
-    const char *id = text_of(node, "id");
+    const char *id = cli_json_string(node, "id");
     const json_t *metric = json_object_get(node, "metric");
     double value;
     json_t *run = history_add_run(history, id ? id : "");
-    history_set_text(run, "name", text_of(node, "plan"));
-    history_set_text(run, "notes", text_of(node, "exc_type") ? text_of(node, "exc_type") : text_of(node, "analysis"));
+    history_set_text(run, "name", cli_json_string(node, "plan"));
+    history_set_text(run, "notes",
+                     cli_json_string(node, "exc_type") ? cli_json_string(node, "exc_type") : cli_json_string(node, "analysis"));
     history_set_time(run, "started", number_of(node, "ctime"));
     history_set_time(run, "seconds", number_of(node, "exec_time"));
     history_set_text(run, "state", json_is_true(json_object_get(node, "is_buggy")) ? "failed" : "finished");
-    set_parent(run, id ? text_of(parents, id) : NULL);
-    set_code(run, "solution.py", text_of(node, "code"));
+    set_parent(run, id ? cli_json_string(parents, id) : NULL);
+    set_code(run, "solution.py", cli_json_string(node, "code"));
     if (history_number(&value, json_object_get(metric, "value")))
         history_set_metric(run, "metric", value);
     if (json_is_boolean(json_object_get(metric, "maximize")))
@@ -114,21 +110,21 @@ static void set_island(json_t *run, const json_t *island, const json_t *generati
 static bool take_program(void *context, json_t *program)
 {
     json_t *history = context, *metrics = json_object_get(program, "metrics"), *metadata = json_object_get(program, "metadata");
-    const char *changes = text_of(program, "changes_description"), *id = text_of(program, "id");
+    const char *changes = cli_json_string(program, "changes_description"), *id = cli_json_string(program, "id");
     const json_t *error = json_object_get(metrics, "error");
-    if (id && json_is_true(json_object_get(metadata, "migrant")) && text_of(program, "parent_id"))
-        return add_copy(history, id, text_of(program, "parent_id")), true;
+    if (id && json_is_true(json_object_get(metadata, "migrant")) && cli_json_string(program, "parent_id"))
+        return add_copy(history, id, cli_json_string(program, "parent_id")), true;
     json_t *run = history_add_run(history, id ? id : "");
     history_set_text(run, "name",
-                     changes && *changes            ? changes
-                     : text_of(metadata, "changes") ? text_of(metadata, "changes")
-                                                    : id);
+                     changes && *changes                    ? changes
+                     : cli_json_string(metadata, "changes") ? cli_json_string(metadata, "changes")
+                                                            : id);
     history_set_time(run, "started", number_of(program, "timestamp"));
     history_set_text(run, "state", json_is_string(error) || (error && !json_object_get(metrics, SCORE)) ? "failed" : "finished");
     history_set_text(run, "notes", json_string_value(error));
-    set_parent(run, text_of(program, "parent_id"));
+    set_parent(run, cli_json_string(program, "parent_id"));
     set_island(run, json_object_get(metadata, "island"), json_object_get(program, "generation"));
-    set_code(run, "program", text_of(program, "code"));
+    set_code(run, "program", cli_json_string(program, "code"));
     history_add_metrics(run, "", metrics, true);
     return true;
 }
@@ -183,15 +179,15 @@ json_t *read_openevolve(const char *path, const struct history_options *options,
 static void take_row(json_t *history, sqlite3_stmt *stmt)
 {
     json_t *metadata = history_json(history_column(stmt, 8));
-    if (text_of(metadata, "_original_program_id")) {
-        add_copy(history, history_column(stmt, 0), text_of(metadata, "_original_program_id"));
+    if (cli_json_string(metadata, "_original_program_id")) {
+        add_copy(history, history_column(stmt, 0), cli_json_string(metadata, "_original_program_id"));
         json_decref(metadata);
         return;
     }
     json_t *run = history_add_run(history, history_column(stmt, 0));
     json_t *metrics = history_json(history_column(stmt, 7)), *island = json_integer(sqlite3_column_int64(stmt, 4)),
            *generation = json_integer(sqlite3_column_int64(stmt, 3));
-    const char *name = text_of(metadata, "patch_name"), *about = text_of(metadata, "patch_description");
+    const char *name = cli_json_string(metadata, "patch_name"), *about = cli_json_string(metadata, "patch_description");
     char file[64];
     history_set_text(run, "name", about ? about : name ? name : history_column(stmt, 0));
     history_set_time(run, "started", sqlite3_column_double(stmt, 5));

@@ -20,11 +20,6 @@ struct search {
     char *why;
 };
 
-static const char *text_of(const json_t *object, const char *member)
-{
-    return json_string_value(json_object_get(object, member));
-}
-
 static bool keep_first(void *context, json_t *value)
 {
     json_t **first = context;
@@ -136,8 +131,8 @@ static void add_curves(json_t *run, json_t *metrics)
 
 static bool take_sacred(struct search *s, json_t *value)
 {
-    const char *started = text_of(value, "start_time"), *ended = text_of(value, "stop_time"),
-               *name = text_of(json_object_get(value, "experiment"), "name");
+    const char *started = cli_json_string(value, "start_time"), *ended = cli_json_string(value, "stop_time"),
+               *name = cli_json_string(json_object_get(value, "experiment"), "name");
     const json_t *trace = json_object_get(value, "fail_trace");
     json_t *config, *metrics = NULL;
     char text[300];
@@ -148,7 +143,7 @@ static bool take_sacred(struct search *s, json_t *value)
         history_set_text(run, "name", text);
         set_notes(run, json_string_value(json_array_get(trace, json_array_size(trace) - 1)));
         history_set_time(run, "ended", history_time(ended ? ended : "", false));
-        set_state(run, text_of(value, "status"));
+        set_state(run, cli_json_string(value, "status"));
         history_add_param(run, "", json_incref(config));
         add_result(run, "result", json_object_get(value, "result"));
         add_curves(run, metrics);
@@ -170,7 +165,7 @@ json_t *read_sacred(const char *path, const struct history_options *options, cha
 static void add_observations(struct search *s, json_t *run, const char *name, const json_t *metric, const json_t *score)
 {
     const json_t *observations = json_object_get(metric, "observations"), *observation, *value;
-    const char *direction = text_of(metric, "direction");
+    const char *direction = cli_json_string(metric, "direction");
     size_t i, k;
     json_array_foreach(observations, i, observation) {
         const json_t *values = json_object_get(observation, "value");
@@ -189,13 +184,13 @@ static void add_observations(struct search *s, json_t *run, const char *name, co
 
 static bool take_keras(struct search *s, json_t *value)
 {
-    const char *id = text_of(value, "trial_id"), *started = id ? text_of(s->starts, id) : NULL, *name;
+    const char *id = cli_json_string(value, "trial_id"), *started = id ? cli_json_string(s->starts, id) : NULL, *name;
     json_t *metric, *score = json_object_get(value, "score");
     double number;
     json_t *run = add_run(s, id ? id : s->folder, history_time(started ? started : "", true));
     history_set_text(run, "name", s->folder);
-    set_notes(run, text_of(value, "message"));
-    set_state(run, text_of(value, "status"));
+    set_notes(run, cli_json_string(value, "message"));
+    set_state(run, cli_json_string(value, "status"));
     history_add_param(run, "", json_incref(json_object_get(json_object_get(value, "hyperparameters"), "values")));
     json_object_foreach(json_object_get(json_object_get(value, "metrics"), "metrics"), name, metric)
         add_observations(s, run, name, metric, score);
@@ -228,7 +223,7 @@ static void add_evaluation(struct search *s, const json_t *configs, json_t *eval
     history_set_text(run, "name", name);
     history_set_time(run, "ended", json_number_value(json_object_get(evaluation, "endtime")));
     history_set_text(run, "state", state >= 0 && state < 5 ? states[state] : "failed");
-    set_notes(run, text_of(json_object_get(evaluation, "additional_info"), "traceback"));
+    set_notes(run, cli_json_string(json_object_get(evaluation, "additional_info"), "traceback"));
     history_add_param(run, "", json_incref(json_object_get(configs, id)));
     for (i = 0; i < sizeof also / sizeof *also; i++)
         history_add_param(run, also[i], json_incref(json_object_get(evaluation, also[i])));
@@ -274,7 +269,8 @@ static bool take_scalars(void *context, json_t *line)
     double number;
     char name[256];
     json_array_foreach(line, i, scalar) {
-        const char *metric = text_of(scalar, "metric"), *variant = text_of(scalar, "variant"), *type = text_of(scalar, "type");
+        const char *metric = cli_json_string(scalar, "metric"), *variant = cli_json_string(scalar, "variant"),
+                   *type = cli_json_string(scalar, "type");
         const double time = json_number_value(json_object_get(scalar, "timestamp")) / 1000;
         if (!type || strcmp(type, "training_stats_scalar") != 0 || !history_number(&number, json_object_get(scalar, "value")))
             continue;
@@ -290,16 +286,16 @@ static bool take_scalars(void *context, json_t *line)
 static bool take_clearml(struct search *s, json_t *value)
 {
     char path[PATH_MAX];
-    const char *section, *name, *id = text_of(value, "id");
+    const char *section, *name, *id = cli_json_string(value, "id");
     json_t *settings, *setting;
     struct task task = {.run = history_add_run(s->history, id ? id : s->folder), .started = (double)NAN, .ended = (double)NAN};
-    history_set_text(task.run, "name", text_of(value, "name"));
+    history_set_text(task.run, "name", cli_json_string(value, "name"));
     json_object_foreach(json_object_get(value, "hyperparams"), section, settings)
         json_object_foreach(settings, name, setting) {
             char key[256];
             snprintf(key, sizeof key, "%.100s%s%.150s", strcmp(section, "General") == 0 ? "" : section,
                      strcmp(section, "General") == 0 ? "" : ".", name);
-            history_add_param_text(task.run, key, text_of(setting, "value") ? text_of(setting, "value") : "");
+            history_add_param_text(task.run, key, cli_json_string(setting, "value") ? cli_json_string(setting, "value") : "");
         }
     snprintf(path, sizeof path, "%.*smetrics.jsonl", s->length, s->path);
     const bool good = history_each_value(path, take_scalars, &task, s->why);
@@ -319,9 +315,9 @@ json_t *read_clearml(const char *path, const struct history_options *options, ch
 /* Settings and metrics are in files, whose names are left out. The work tree is none of the runs, nor is a commit without metrics. */
 static void add_experiment(json_t *history, json_t *experiment)
 {
-    const char *rev = text_of(experiment, "rev"), *name = text_of(experiment, "name"), *file;
+    const char *rev = cli_json_string(experiment, "rev"), *name = cli_json_string(experiment, "name"), *file;
     json_t *data = json_object_get(experiment, "data"), *part;
-    const char *started = text_of(data, "timestamp");
+    const char *started = cli_json_string(data, "timestamp");
     const bool failed = json_is_object(json_object_get(experiment, "error"));
     if (!rev || !data || strcmp(rev, "workspace") == 0)
         return;

@@ -11,16 +11,12 @@
 
 #include <jansson.h>
 
+#include "cli.h"
+
 static void give_up(struct answer *answer, enum answer_verdict verdict, const char *why)
 {
     answer->verdict = verdict;
     snprintf(answer->why, sizeof answer->why, "%s", why);
-}
-
-static uint64_t count_of(const json_t *usage, const char *name)
-{
-    json_int_t n = json_integer_value(json_object_get(usage, name));
-    return n > 0 ? (uint64_t)n : 0;
 }
 
 /* ---- the list of steps ---- */
@@ -259,8 +255,8 @@ void answer_read(struct answer *answer, const char *body, size_t length, uint8_t
     json_t *response = json_loadb(body, length, 0, NULL);
     const json_t *choices = json_object_get(response, "choices"), *choice = json_array_get(choices, 0);
     const json_t *usage = json_object_get(response, "usage");
-    *answer = (struct answer){.prompt_tokens = count_of(usage, "prompt_tokens"),
-                              .completion_tokens = count_of(usage, "completion_tokens")};
+    *answer = (struct answer){.prompt_tokens = cli_json_count(usage, "prompt_tokens"),
+                              .completion_tokens = cli_json_count(usage, "completion_tokens")};
     if (!response)
         give_up(answer, ANSWER_UNUSABLE, "the response is not JSON in UTF-8");
     else if (!json_is_object(choice))

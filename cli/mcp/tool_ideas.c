@@ -68,11 +68,6 @@ const struct mcp_tool mcp_tool_search = {
     .call = call_search,
 };
 
-static json_t *number_or_null(struct lineage_number number)
-{
-    return number.present ? cli_json_number(number.value) : json_null();
-}
-
 /* ---- similar ---- */
 
 static const struct mcp_argument similar_arguments[] = {
@@ -86,7 +81,7 @@ static json_t *similar_json(const struct lineage_ideas *ideas, const struct line
     const struct lineage_idea *idea = lineage_ideas_get(ideas, similar->trial);
     return json_pack("{s:o, s:b, s:o, s:s, s:o, s:o}", "exp_id", mcp_cell(idea->exp_id, TEXT_MAX), "same", similar->same, "why",
                      mcp_cell(similar->why, TEXT_MAX), "status", idea->running ? "running" : lineage_label_name(idea->status),
-                     "delta_vs_best", number_or_null(idea->delta_vs_best), "hypothesis", mcp_cell(idea->hypothesis, TEXT_MAX));
+                     "delta_vs_best", cli_json_figure(idea->delta_vs_best), "hypothesis", mcp_cell(idea->hypothesis, TEXT_MAX));
 }
 
 static json_t *call_similar(struct mcp_call *call)
@@ -167,7 +162,7 @@ static json_t *knob_json(const struct lineage_ideas *ideas, const struct lineage
         const struct lineage_idea *idea = lineage_ideas_get(ideas, knob->tries[i].trial);
         json_array_append_new(
             tries, json_pack("[o, o, s, o]", mcp_cell(knob->tries[i].change->to, 40), mcp_cell(idea->exp_id, 40),
-                             idea->running ? "running" : lineage_label_name(idea->status), number_or_null(idea->delta_vs_best)));
+                             idea->running ? "running" : lineage_label_name(idea->status), cli_json_figure(idea->delta_vs_best)));
     }
     return json_pack("{s:o, s:o, s:i, s:o}", "name", mcp_cell(knob->name, 80), "value",
                      knob->value ? mcp_cell(knob->value, 40) : json_null(), "trials", (int)knob->n, "tries", tries);

@@ -43,11 +43,6 @@ static enum trial_failure failure_of(const char *kind)
     return TRIAL_FAILURE_OTHER;
 }
 
-static const char *text_member(const json_t *line, const char *name)
-{
-    return json_string_value(json_object_get(line, name));
-}
-
 /* Returns -1 if the member is missing, because 0 s is a valid value. */
 static double seconds_member(const json_t *line, const char *name)
 {
@@ -194,8 +189,8 @@ json_t *event_line_read(struct trial_event *event, const char *text, size_t leng
     *event = (struct trial_event){
         .line = line,
         .channel = TRIAL_CHANNEL_EVENTS,
-        .phase = text_member(line, "phase"),
-        .text = text_member(line, "text"),
+        .phase = cli_json_string(line, "phase"),
+        .text = cli_json_string(line, "text"),
         .has_step = json_is_number(json_object_get(line, "step")),
         .names_step = json_is_number(json_object_get(line, "step")),
         .step = count_member(line, "step"),
@@ -208,11 +203,11 @@ json_t *event_line_read(struct trial_event *event, const char *text, size_t leng
         .eval_s = seconds_member(line, "eval_s"),
         .param = container_member(line, "param", JSON_OBJECT),
         .turns = container_member(line, "turns", JSON_ARRAY),
-        .kernels = text_member(line, "kernels"),
+        .kernels = cli_json_string(line, "kernels"),
         .peers = container_member(line, "peers", JSON_ARRAY),
         .inert = container_member(line, "inert", JSON_ARRAY),
-        .failed = text_member(line, "failed"),
-        .failure = failure_of(text_member(line, "kind")),
+        .failed = cli_json_string(line, "failed"),
+        .failure = failure_of(cli_json_string(line, "kind")),
     };
     return line;
 }

@@ -3,17 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static size_t count(const char *const *list)
-{
-    size_t n = 0;
-    while (list && list[n])
-        n++;
-    return n;
-}
+#include "cli.h"
 
 bool metric_rules_make(struct metric_rules *rules, const char *const *regexes, const char *const *takes, char *error, size_t size)
 {
-    size_t n_patterns = count(regexes), n_takes = count(takes);
+    size_t n_patterns = cli_texts_length(regexes), n_takes = cli_texts_length(takes);
     char why[512];
     *rules = (struct metric_rules){.patterns = calloc(n_patterns + 1, sizeof *rules->patterns),
                                    .takes = calloc(n_takes + 1, sizeof *rules->takes)};

@@ -11,6 +11,7 @@
 
 #include <lineage/text.h>
 
+#include "cli.h"
 #include "metrics/event_lines.h"
 #include "metrics/npy.h"
 
@@ -30,12 +31,6 @@ static bool fail(struct reading *r, const char *what)
         snprintf(r->why, r->size, "%s", what);
     r->failed = true;
     return false;
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
 }
 
 /* ---- JSON ---- */
@@ -257,7 +252,7 @@ static bool read_arrays(struct reading *r, const uint8_t *bytes, size_t length)
             return fail(r, "its arrays are compressed; write them with numpy.savez");
         if (from > end || size > end - from)
             return fail(r, "its directory is damaged");
-        if (ends_with(text, ".npy")) {
+        if (cli_ends_with(text, ".npy")) {
             text[strlen(text) - 4] = '\0';
             take_entry(r, text, bytes + from, (size_t)size);
         }
@@ -270,8 +265,8 @@ bool step_file_read(const char *path, const char *bytes, size_t length, step_fil
                     size_t size)
 {
     struct reading r = {.take = take, .context = context, .why = why, .size = size};
-    if (ends_with(path, ".npz"))
+    if (cli_ends_with(path, ".npz"))
         return read_arrays(&r, (const uint8_t *)bytes, length);
-    const bool json = ends_with(path, ".json") || ends_with(path, ".jsonl") || (length && strchr("{[", bytes[0]));
-    return json && !ends_with(path, ".csv") ? read_json(&r, bytes, length) : read_table(&r, bytes, length);
+    const bool json = cli_ends_with(path, ".json") || cli_ends_with(path, ".jsonl") || (length && strchr("{[", bytes[0]));
+    return json && !cli_ends_with(path, ".csv") ? read_json(&r, bytes, length) : read_table(&r, bytes, length);
 }

@@ -10,13 +10,6 @@
 
 int night_write_knowledge(struct night *night)
 {
-    if (lineage_store_follows_night(night->list.store)) {
-        if (!night->told_part)
-            cli_say("this worker reads only the rows that its trials need, so it does not write "
-                    "KNOWLEDGE.md; `lineage render` does");
-        night->told_part = true;
-        return CLI_GO_ON;
-    }
     char *path;
     struct lineage_render_options options;
     struct lineage_error err;

@@ -67,7 +67,6 @@ struct night {
     size_t ran; /* trials that ended in this night */
     struct interrupts interrupts;
     int lock;    /* descriptor of the locked directory; -1: not locked */
-    bool told_part; /* night_write_knowledge has said that it writes nothing */
     bool quiet;  /* print no progress */
     const char *prune; /* rule for all trials (trial/prune_rule.h); NULL: as the sweep says */
     const char *sandbox; /* for all trials of commands (run/command_sandbox.h); NULL: as the sweep says */

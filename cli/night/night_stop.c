@@ -304,8 +304,7 @@ const char *night_stop_prospect(char out[NIGHT_PROSPECT_MAX], const struct night
     const double pace = night->list.pace, hour = pace > 0 ? 3600 / pace * (double)night->slots.n : 0;
     const size_t runs = hour < HOUR_RUNS_MAX ? (size_t)hour : HOUR_RUNS_MAX;
     *out = '\0';
-    if (runs < 1 || lineage_store_follows_night(night->list.store) || expect(&prospect, &ready, night, runs, true) != CLI_GO_ON ||
-        !ready)
+    if (runs < 1 || expect(&prospect, &ready, night, runs, true) != CLI_GO_ON || !ready)
         return out;
     if (prospect.runs == 0)
         snprintf(out, NIGHT_PROSPECT_MAX, "no run is left");

@@ -16,12 +16,6 @@ struct adding {
     struct lineage_error err;
 };
 
-static const char *text_in(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-    return text ? text : "";
-}
-
 /* O_NOFOLLOW and O_NONBLOCK: the directory belongs to the trial, which may have put anything there. */
 static json_t *load_plan(int dir)
 {
@@ -53,12 +47,12 @@ static void add_running(void *context, const char *name, int dir, bool held)
     json_t *object = load_plan(dir);
     if (!object)
         object = load_first_event(dir);
-    if (json_is_object(object) && *text_in(object, "hypothesis")) {
-        const char *given = text_in(object, "name");
+    if (json_is_object(object) && *cli_json_member(object, "hypothesis")) {
+        const char *given = cli_json_member(object, "name");
         struct lineage_trial trial = {.exp_id = *given ? given : name,
-                                      .specialist = text_in(object, "specialist"),
-                                      .parent_exp = text_in(object, "parent"),
-                                      .hypothesis = text_in(object, "hypothesis")};
+                                      .specialist = cli_json_member(object, "specialist"),
+                                      .parent_exp = cli_json_member(object, "parent"),
+                                      .hypothesis = cli_json_member(object, "hypothesis")};
         a->status = lineage_ideas_add(a->ideas, &trial, true, &a->err);
     }
     json_decref(object);

@@ -28,8 +28,9 @@
 enum { CHILD_FROM = 3, CHILD_TO = 4, ABOVE = 5 };
 
 struct comparing {
-    size_t max_bytes;
-    bool tame; /* stdout is a terminal, so control characters must be escaped */
+    FILE *out;
+    size_t max_bytes, enough; /* enough: no further file once this much was printed */
+    bool tame; /* it is a terminal, so control characters must be escaped */
     char path[PATH_MAX];
     size_t path_length;
     unsigned depth;
@@ -56,7 +57,7 @@ static int failed(const struct comparing *c, const char *doing)
 static void print_bytes(const struct comparing *c, const char *text, size_t length)
 {
     if (!c->tame) {
-        fwrite(text, 1, length, stdout);
+        fwrite(text, 1, length, c->out);
         return;
     }
     for (size_t i = 0; i < length; i++) {
@@ -64,21 +65,21 @@ static void print_bytes(const struct comparing *c, const char *text, size_t leng
         bool c1 = byte == 0xc2 && i + 1 < length && (unsigned char)text[i + 1] < 0xa0;
         if (c1)
             i++;
-        putchar(c1 || (byte < 0x20 && byte != '\t' && byte != '\n') || byte == 0x7f ? '?' : byte);
+        putc(c1 || (byte < 0x20 && byte != '\t' && byte != '\n') || byte == 0x7f ? '?' : byte, c->out);
     }
 }
 
 void tree_diff_print(const char *text, size_t length)
 {
-    const struct comparing c = {.tame = isatty(1)};
+    const struct comparing c = {.out = stdout, .tame = isatty(1)};
     print_bytes(&c, text, length);
 }
 
 static void print_path(const struct comparing *c, const char *before, const char *after)
 {
-    fputs(before, stdout);
+    fputs(before, c->out);
     print_bytes(c, c->path, c->path_length);
-    fputs(after, stdout);
+    fputs(after, c->out);
 }
 
 /* The mode as git shows it: executable, not executable, or link. */
@@ -93,25 +94,25 @@ static void print_head(const struct comparing *c, const struct side *from, const
     print_path(c, "diff --git a/", " b/");
     print_path(c, "", "\n");
     if (!from->exists)
-        printf("new file mode %o\n", (unsigned)mode_shown(to));
+        fprintf(c->out, "new file mode %o\n", (unsigned)mode_shown(to));
     else if (!to->exists)
-        printf("deleted file mode %o\n", (unsigned)mode_shown(from));
+        fprintf(c->out, "deleted file mode %o\n", (unsigned)mode_shown(from));
     else if (mode_shown(from) != mode_shown(to))
-        printf("old mode %o\nnew mode %o\n", (unsigned)mode_shown(from), (unsigned)mode_shown(to));
+        fprintf(c->out, "old mode %o\nnew mode %o\n", (unsigned)mode_shown(from), (unsigned)mode_shown(to));
 }
 
 static void print_names(const struct comparing *c, const struct side *from, const struct side *to, const char *before,
                         const char *between, const char *after)
 {
-    fputs(before, stdout);
+    fputs(before, c->out);
     if (from->exists)
         print_path(c, "a/", between);
     else
-        printf("/dev/null%s", between);
+        fprintf(c->out, "/dev/null%s", between);
     if (to->exists)
         print_path(c, "b/", after);
     else
-        printf("/dev/null%s", after);
+        fprintf(c->out, "/dev/null%s", after);
 }
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
@@ -306,9 +307,9 @@ static int print_target(const struct comparing *c, const struct side *side, char
     ssize_t n = readlinkat(side->dir, last_name(c), target, sizeof target);
     if (n < 0)
         return failed(c, "read the link");
-    putchar(sign);
+    putc(sign, c->out);
     print_bytes(c, target, (size_t)n);
-    puts("\n\\ No newline at end of file");
+    fputs("\n\\ No newline at end of file\n", c->out);
     return CLI_OK;
 }
 
@@ -322,7 +323,7 @@ static int compare_links(const struct comparing *c, const struct side *from, con
     }
     print_head(c, from, to);
     print_names(c, from, to, "--- ", "\n+++ ", "\n");
-    printf("@@ -%d +%d @@\n", from->exists, to->exists);
+    fprintf(c->out, "@@ -%d +%d @@\n", from->exists, to->exists);
     int status = print_target(c, from, '-');
     return status == CLI_OK ? print_target(c, to, '+') : status;
 }
@@ -388,11 +389,6 @@ static int compare_name(struct comparing *c, int from_dir, int to_dir, const cha
     return status;
 }
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 struct names {
     char **list;
     size_t n, room;
@@ -453,8 +449,8 @@ static int compare_trees(struct comparing *c, int from, int to)
     if (status == CLI_OK)
         status = add_names(c, &names, to);
     if (names.n)
-        qsort(names.list, names.n, sizeof *names.list, by_text);
-    for (size_t i = 0; status == CLI_OK && i < names.n; i++)
+        qsort(names.list, names.n, sizeof *names.list, cli_by_text);
+    for (size_t i = 0; status == CLI_OK && i < names.n && (!c->enough || (size_t)ftello(c->out) < c->enough); i++)
         if (i == 0 || strcmp(names.list[i], names.list[i - 1]) != 0)
             status = compare_named(c, from, to, names.list[i]);
     for (size_t i = 0; i < names.n; i++)
@@ -463,9 +459,9 @@ static int compare_trees(struct comparing *c, int from, int to)
     return status;
 }
 
-int tree_diff(int from, int to, size_t max_bytes)
+int tree_diff(FILE *out, int from, int to, size_t max_bytes, size_t enough)
 {
-    struct comparing c = {.max_bytes = max_bytes, .tame = isatty(1)};
+    struct comparing c = {.out = out, .max_bytes = max_bytes, .enough = enough, .tame = isatty(fileno(out))};
     int status = compare_trees(&c, from, to);
-    return status == CLI_OK && fflush(stdout) != 0 ? cli_error(CLI_SYSTEM, "cannot write: %s", strerror(errno)) : status;
+    return status == CLI_OK && fflush(out) != 0 ? cli_error(CLI_SYSTEM, "cannot write: %s", strerror(errno)) : status;
 }

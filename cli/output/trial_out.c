@@ -125,7 +125,7 @@ struct cli_list *cli_trial_list_new(enum cli_format format, FILE *out, const str
 
 /* The most important columns are those that identify a trial and show how it ended, then the reason; time and
  * specialist are shown only if there is room. */
-void cli_trial_list_fit(struct cli_list *list, struct cli_screen *screen, const struct lineage_config *config)
+static void cli_trial_list_fit(struct cli_list *list, struct cli_screen *screen, const struct lineage_config *config)
 {
     size_t reason = screen->width * 3 / 10;
     const struct cli_column_fit all[N_COLUMNS] = {

@@ -69,13 +69,6 @@ static bool start(struct call *call, const char *command)
     return call->pid > 0;
 }
 
-static void shut(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
 /* ---- while it runs ---- */
 
 /* A planner that does not read its input may still print an answer. */
@@ -87,7 +80,7 @@ static void write_text(struct call *call)
         call->left -= (size_t)n;
     }
     if (call->left == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-        shut(&call->to);
+        cli_shut(&call->to);
 }
 
 static void read_answer(struct call *call)
@@ -101,7 +94,7 @@ static void read_answer(struct call *call)
     else if (n > 0)
         call->n += (size_t)n;
     else if (n == 0 || errno != EINTR)
-        shut(&call->from);
+        cli_shut(&call->from);
 }
 
 /* Writes the request and reads the answer. Returns false after the deadline or if the night was interrupted. */
@@ -158,15 +151,15 @@ char *planner_call(const char *command, const char *text, size_t length, double 
     trouble[0] = '\0';
     if (!call.answer || !start(&call, command)) {
         snprintf(trouble, PLANNER_TROUBLE_MAX, "the planner cannot be started: %s", strerror(errno));
-        shut(&call.to);
-        shut(&call.from);
+        cli_shut(&call.to);
+        cli_shut(&call.from);
         free(call.answer);
         return NULL;
     }
     sigaction(SIGPIPE, &ignore, &before);
     bool in_time = exchange(&call, cli_now() + seconds, interrupts);
-    shut(&call.to);
-    shut(&call.from);
+    cli_shut(&call.to);
+    cli_shut(&call.from);
     bool left = in_time && reap(&call, &state);
     kill(-call.pid, SIGKILL);
     if (!left)

@@ -11,12 +11,6 @@ struct elsewhere {
     struct lineage_error *err;
 };
 
-static const char *text_in(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-    return text ? text : "";
-}
-
 /* A trial of this machine is found by its work directory. */
 static bool add_claim(void *context, const struct lineage_claim *claim)
 {
@@ -24,7 +18,8 @@ static bool add_claim(void *context, const struct lineage_claim *claim)
     if (claim->free || other_workers_is_here(claim) || strcmp(claim->night, e->planning->list->sweep.name) != 0)
         return true;
     json_t *about = json_loads(claim->about, 0, NULL);
-    const struct lineage_trial trial = {.exp_id = text_in(about, "name"), .hypothesis = text_in(about, "hypothesis")};
+    const struct lineage_trial trial = {.exp_id = cli_json_member(about, "name"),
+                                        .hypothesis = cli_json_member(about, "hypothesis")};
     if (*trial.exp_id && *trial.hypothesis)
         e->status = lineage_ideas_add(e->set, &trial, true, e->err);
     json_decref(about);

@@ -23,12 +23,6 @@ bool spent_tokens_add(struct lineage_store *store, const char *sweep, const char
     return good;
 }
 
-static uint64_t tokens_of(const json_t *line, const char *name)
-{
-    json_int_t n = json_integer_value(json_object_get(line, name));
-    return n > 0 ? (uint64_t)n : 0;
-}
-
 void spent_tokens_read(struct spent_tokens *spent, struct lineage_store *store, const char *sweep)
 {
     char path[PATH_MAX], *text = NULL;
@@ -39,7 +33,7 @@ void spent_tokens_read(struct spent_tokens *spent, struct lineage_store *store, 
         json_t *line = json_loadb(text, (size_t)n, JSON_REJECT_DUPLICATES, NULL);
         const char *name = json_string_value(json_object_get(line, "sweep"));
         if (name && strcmp(name, sweep) == 0)
-            spent->sum += tokens_of(line, "prompt_tokens") + tokens_of(line, "completion_tokens");
+            spent->sum += cli_json_count(line, "prompt_tokens") + cli_json_count(line, "completion_tokens");
         json_decref(line);
     }
     free(text);

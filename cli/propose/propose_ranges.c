@@ -270,7 +270,7 @@ static bool read_object(struct propose_space *space, struct propose_range *range
     return !condition || read_condition(space, range, json_string_value(condition), why);
 }
 
-bool propose_space_add_json(struct propose_space *space, const char *name, const json_t *json, char why[PROPOSE_WHY_MAX])
+static bool propose_space_add_json(struct propose_space *space, const char *name, const json_t *json, char why[PROPOSE_WHY_MAX])
 {
     struct propose_range *range = begin(space, name, why);
     if (!range || !(json_is_object(json) ? read_object : read_json)(space, range, json, why))

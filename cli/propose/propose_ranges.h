@@ -36,7 +36,6 @@ struct propose_space {
 
 /* Adds a range. Returns false, with a reason that names the range, if it is not valid. */
 bool propose_space_add(struct propose_space *space, const char *name, const char *text, char why[PROPOSE_WHY_MAX]);
-bool propose_space_add_json(struct propose_space *space, const char *name, const json_t *range, char why[PROPOSE_WHY_MAX]);
 
 /* Resolves the conditions. Returns false, with a reason, if one names no range or no value of it, or if they form a circle. */
 bool propose_space_link(struct propose_space *space, char why[PROPOSE_WHY_MAX]);

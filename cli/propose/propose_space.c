@@ -11,7 +11,7 @@ bool propose_is_whole(const struct propose_range *range)
     return range->scale != PROPOSE_LINEAR && range->scale != PROPOSE_LOG;
 }
 
-bool propose_is_log(const struct propose_range *range)
+static bool propose_is_log(const struct propose_range *range)
 {
     return range->scale == PROPOSE_LOG || range->scale == PROPOSE_LOG_INTEGER;
 }

@@ -27,7 +27,6 @@ size_t propose_find(const struct propose_problem *problem, const double *x, doub
 /* ---- for the methods ---- */
 
 bool propose_is_whole(const struct propose_range *range); /* whole numbers or choices */
-bool propose_is_log(const struct propose_range *range);
 
 /*
  * Converts a value to the scale of its range, and returns the ends of the range on that scale. For whole numbers the

@@ -19,16 +19,6 @@
 
 /* ---- the module ---- */
 
-/*
- * POSIX lets dlsym return functions as data pointers; memcpy converts such a pointer without a cast that ISO C forbids.
- */
-static bool find(void *function, size_t size, void *library, const char *name)
-{
-    void *found = dlsym(library, name);
-    memcpy(function, &found, size);
-    return found != NULL;
-}
-
 /* Uses RTLD_GLOBAL, because Open MPI later loads plugins that need the symbols of its libraries. */
 static void *load(char *why, size_t size)
 {
@@ -76,8 +66,8 @@ enum trainer_status team_open(struct team *team, int rank, int size, struct trai
     err->status = TRAINER_ELOST;
     if (!team->library)
         return TRAINER_ELOST;
-    if (find(&open, sizeof open, team->library, "mpi_team_open") &&
-        find(&team->close, sizeof team->close, team->library, "mpi_team_close") &&
+    if (cli_find_function(&open, sizeof open, team->library, "mpi_team_open") &&
+        cli_find_function(&team->close, sizeof team->close, team->library, "mpi_team_close") &&
         open(&team->comm, err->text, sizeof err->text)) {
         if (is_the_launch(&team->comm, rank, size, err))
             return TRAINER_OK;

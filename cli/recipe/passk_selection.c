@@ -170,12 +170,6 @@ static enum rl_status measure(struct choosing *c, double *estimates)
 
 /* ---- the list ---- */
 
-static int compare_doubles(const void *left, const void *right)
-{
-    const double *a = left, *b = right;
-    return (*a > *b) - (*a < *b);
-}
-
 /* Ties keep the order of the command line. */
 static void sort_policies(const struct choosing *c, size_t k, size_t *order)
 {
@@ -193,7 +187,7 @@ static void print_row(struct cli_list *list, struct choosing *c, size_t k, size_
     const struct passk_selection *s = c->s;
     double *all = c->resampled + (k * s->n + policy) * s->resamples;
     size_t cut = (size_t)(0.025 * (double)s->resamples);
-    qsort(all, s->resamples, sizeof *all, compare_doubles);
+    qsort(all, s->resamples, sizeof *all, cli_by_number);
     cli_list_count(list, (size_t)s->k[k]);
     cli_list_count(list, place + 1);
     cli_list_text(list, s->names[policy]);

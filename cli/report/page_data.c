@@ -12,6 +12,7 @@
 
 #include <lineage/text.h>
 
+#include "cli.h"
 #include "report/html_escape.h"
 
 enum {
@@ -34,11 +35,6 @@ struct name_list {
     size_t n;
 };
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Each name is written once and trials hold its index, because ten thousand rows share a few names. */
 static bool specialists(struct name_list *list, const struct model *model)
 {
@@ -47,7 +43,7 @@ static bool specialists(struct name_list *list, const struct model *model)
         return false;
     for (size_t i = 0; i < model->n; i++)
         list->names[i] = model->trials[i].specialist;
-    qsort(list->names, model->n, sizeof *list->names, by_text);
+    qsort(list->names, model->n, sizeof *list->names, cli_by_text);
     for (size_t i = 0; i < model->n; i++)
         if (!list->n || strcmp(list->names[i], list->names[list->n - 1]) != 0)
             list->names[list->n++] = list->names[i];
@@ -56,7 +52,7 @@ static bool specialists(struct name_list *list, const struct model *model)
 
 static size_t specialist_index(const struct name_list *list, const char *name)
 {
-    const char **at = bsearch(&name, list->names, list->n, sizeof *list->names, by_text);
+    const char **at = bsearch(&name, list->names, list->n, sizeof *list->names, cli_by_text);
     return at ? (size_t)(at - list->names) : 0;
 }
 

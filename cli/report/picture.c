@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli.h"
 #include "report/html_escape.h"
 #include "report_assets.h"
 
@@ -179,12 +180,6 @@ void picture_y_axis(const struct picture *p, const struct scale *scale, double l
     picture_cell(p, 4, fmin(scale->from, scale->to) - 14, "axis", name, 40);
 }
 
-static int by_number(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 bool score_range(const struct model *model, size_t first, double *low, double *high)
 {
     double *scores = malloc((model->n + 1) * sizeof *scores);
@@ -193,7 +188,7 @@ bool score_range(const struct model *model, size_t first, double *low, double *h
         if (model->trials[i].measured)
             scores[n++] = model->trials[i].score.value;
     if (n) {
-        qsort(scores, n, sizeof *scores, by_number);
+        qsort(scores, n, sizeof *scores, cli_by_number);
         double fence = 3 * (scores[(n - 1) * 3 / 4] - scores[(n - 1) / 4]);
         *low = fence > 0 ? fmax(scores[0], scores[(n - 1) / 4] - fence) : scores[0];
         *high = fence > 0 ? fmin(scores[n - 1], scores[(n - 1) * 3 / 4] + fence) : scores[n - 1];

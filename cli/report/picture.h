@@ -139,9 +139,6 @@ void knobs_table(const struct picture *p);
 
 /* Prints one pair of parameters; x and y are indices into model->axes. */
 void picture_pair(const struct picture *p, size_t x, size_t y);
-/* Chooses the pair of a separate picture: alpha and gamma if both vary. Returns false if fewer than two parameters vary. */
-bool coverage_first_pair(const struct model *model, size_t *x, size_t *y);
-
 /* Prints the best score so far of several stores over their trials. */
 void picture_stores(FILE *out, const struct model *models, size_t n);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli.h"
 #include "report/html_escape.h"
 #include "report/picture.h"
 #include "report/report_axes.h"
@@ -26,12 +27,6 @@ struct grid {
     size_t untried;
 };
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* One score far from the others would give all others one colour, so the scale ends at Tukey's fences (1977): 1.5 times the
  * distance of the quartiles beyond them. */
 static void set_scale(struct grid *g)
@@ -41,7 +36,7 @@ static void set_scale(struct grid *g)
     for (size_t c = 0; c < g->nx * g->ny; c++)
         if (g->cells[c].best != MODEL_NONE)
             scores[n++] = g->p->model->trials[g->cells[c].best].score.value;
-    qsort(scores, n, sizeof *scores, by_value);
+    qsort(scores, n, sizeof *scores, cli_by_number);
     if (!n)
         return;
     double first = scores[n / 4], third = scores[n - 1 - n / 4], fence = 1.5 * (third - first);
@@ -197,7 +192,8 @@ static bool find_axis(const struct model *model, const char *name, size_t *at)
     return false;
 }
 
-bool coverage_first_pair(const struct model *model, size_t *x, size_t *y)
+/* Chooses the pair of a separate picture: alpha and gamma if both vary. Returns false if fewer than two parameters vary. */
+static bool coverage_first_pair(const struct model *model, size_t *x, size_t *y)
 {
     *x = 0;
     *y = 1;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli.h"
 #include "report/html_escape.h"
 #include "report/picture.h"
 
@@ -313,12 +314,6 @@ static const char *delta_class(const struct tree *t, size_t i)
                           : "zero";
 }
 
-static int by_number(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Returns the 90th percentile of the changes with that sign instead of their maximum, because gains are small in stores
  * where one run in a hundred diverges. */
 static double spread_of(const struct tree *t, double *room, double sign)
@@ -332,7 +327,7 @@ static double spread_of(const struct tree *t, double *room, double sign)
     }
     if (!n)
         return 0;
-    qsort(room, n, sizeof *room, by_number);
+    qsort(room, n, sizeof *room, cli_by_number);
     return room[(n - 1) * 9 / 10];
 }
 

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli.h"
+
 enum { IMPORTANCE_CLASSES = 5, SHUFFLES = 200 };
 
 /* ---- choosing axes ---- */
@@ -25,12 +27,6 @@ static int by_name(const void *a, const void *b)
     const struct setting *x = a, *y = b;
     int order = strcmp(x->name, y->name);
     return order ? order : (x->trial > y->trial) - (x->trial < y->trial);
-}
-
-static int by_number(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 /* A seed is not a setting, because nobody chooses it to improve a score. As an axis it would come first by chance in a
@@ -76,11 +72,6 @@ static bool same_order(double low, double high)
     return !(low > 0 && high / low >= 50);
 }
 
-static int by_word(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Replaces texts by their rank in the alphabet; a number among them counts as missing. Returns false when out of
  * memory. */
 static bool number_words(struct model_axis *axis, struct setting *settings, size_t n)
@@ -97,13 +88,13 @@ static bool number_words(struct model_axis *axis, struct setting *settings, size
     for (size_t i = 0; i < n; i++)
         if (settings[i].text)
             axis->words[words++] = settings[i].text;
-    qsort(axis->words, words, sizeof *axis->words, by_word);
+    qsort(axis->words, words, sizeof *axis->words, cli_by_text);
     for (size_t i = 0; i < words; i++)
         if (!i || strcmp(axis->words[i], axis->words[distinct - 1]) != 0)
             axis->words[distinct++] = axis->words[i];
     for (size_t i = 0; i < n; i++) {
         const char **at =
-            settings[i].text ? bsearch(&settings[i].text, axis->words, distinct, sizeof *axis->words, by_word) : NULL;
+            settings[i].text ? bsearch(&settings[i].text, axis->words, distinct, sizeof *axis->words, cli_by_text) : NULL;
         settings[i].value = at ? (double)(at - axis->words) : NAN;
     }
     return true;
@@ -124,7 +115,7 @@ static bool add_axis(struct model_axis *axis, size_t trials, struct setting *set
     for (size_t i = 0; i < n; i++)
         if (!isnan(settings[i].value))
             axis->value[settings[i].trial] = axis->distinct[axis->n++] = settings[i].value;
-    qsort(axis->distinct, axis->n, sizeof(double), by_number);
+    qsort(axis->distinct, axis->n, sizeof(double), cli_by_number);
     for (size_t i = 0; i < axis->n; i++)
         if (!i || axis->distinct[i] != axis->distinct[axis->n_distinct - 1])
             axis->distinct[axis->n_distinct++] = axis->distinct[i];
@@ -231,7 +222,7 @@ size_t axis_classes(const struct model *model, const struct model_axis *axis, si
     for (size_t i = 0; i < model->n; i++)
         if (!isnan(axis->value[i]))
             sorted[n++] = axis->value[i];
-    qsort(sorted, n, sizeof *sorted, by_number);
+    qsort(sorted, n, sizeof *sorted, cli_by_number);
     for (size_t i = 0; i < max; i++) {
         /* Bins have equal counts instead of equal widths; otherwise one outlier would put all other values into one
          * bin. A value that fills several bins gives one edge. */
@@ -303,7 +294,7 @@ static double chance_of(struct classed *c, const size_t *count, double mean, dou
         sum[c->class[0]] += c->score[0];
         shares[s] = epsilon_squared(c, sum, count, mean, total);
     }
-    qsort(shares, SHUFFLES, sizeof *shares, by_number);
+    qsort(shares, SHUFFLES, sizeof *shares, cli_by_number);
     return shares[SHUFFLES * 95 / 100];
 }
 

@@ -3,13 +3,11 @@
  */
 #include "report/picture.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <lineage/code.h>
@@ -229,12 +227,6 @@ struct curves {
     bool failed;
 };
 
-static bool ends_in(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 /* Learning curves come first. Clocks, counters and the information gain, which has its own picture, come last or not at
  * all. */
 static int rank_of(const char *key)
@@ -244,7 +236,7 @@ static int rank_of(const char *key)
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
         if (strcmp(key, first[i]) == 0)
             return (int)i;
-    return ends_in(key, "_s") || ends_in(key, "_tokens") || strncmp(key, "info_gain", 9) == 0 ? 1000 : 100;
+    return cli_ends_with(key, "_s") || cli_ends_with(key, "_tokens") || strncmp(key, "info_gain", 9) == 0 ? 1000 : 100;
 }
 
 static bool add_point(struct curve *curve, double step, double value)
@@ -386,40 +378,20 @@ static void gains_part(const struct picture *p, const struct model_trial *trial)
 
 /* ---- diff ---- */
 
-/* tree_diff prints to standard output, so it runs in a child process whose output is read up to the limit. */
-static size_t read_diff(const char *from, const char *to, char *text, size_t room)
+/* The diff of two directories, which the caller frees; NULL if they cannot be compared. */
+static char *read_diff(const char *from, const char *to, size_t *n)
 {
-    int ends[2];
-    size_t n = 0;
-    if (pipe(ends) != 0)
-        return 0;
-    /* otherwise the child would print the parent's buffers again when it flushes its own */
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        int a = open(from, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        int b = open(to, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        dup2(ends[1], STDOUT_FILENO);
-        close(ends[0]);
-        close(ends[1]);
-        int status = a >= 0 && b >= 0 ? tree_diff(a, b, (size_t)1 << 20) : 1;
-        fflush(stdout);
-        /* not exit: handlers and buffers belong to the parent */
-        _exit(status == 0 ? 0 : 1);
+    int a = open(from, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+        b = open(to, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    char *text = NULL;
+    FILE *out = a >= 0 && b >= 0 ? open_memstream(&text, n) : NULL;
+    if (out) {
+        (void)tree_diff(out, a, b, (size_t)1 << 20, DIFF_SHOWN);
+        fclose(out);
     }
-    close(ends[1]);
-    while (child > 0 && n < room) {
-        ssize_t got = read(ends[0], text + n, room - n);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            break;
-        n += (size_t)got;
-    }
-    close(ends[0]); /* a child with more output ends by SIGPIPE */
-    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
-        ;
-    return n;
+    cli_close(a);
+    cli_close(b);
+    return text;
 }
 
 /* Uses <ins> and <del> in addition to colours, for readers who have only the text of the page or a print. Long lines
@@ -485,10 +457,10 @@ static void diff_part(const struct picture *p, const struct model_trial *trial, 
         return;
     }
     char *from = parent ? snapshot_of(p->model, parent) : NULL, *to = from ? snapshot_of(p->model, trial) : NULL;
-    char *text = to ? malloc(DIFF_SHOWN) : NULL;
-    size_t n = text ? read_diff(from, to, text, DIFF_SHOWN) : 0;
-    if (n) /* a full buffer means that the diff may be longer */
-        show_diff(p, trial, text, n, n == DIFF_SHOWN);
+    size_t n = 0;
+    char *text = to ? read_diff(from, to, &n) : NULL;
+    if (text && n)
+        show_diff(p, trial, text, n < DIFF_SHOWN ? n : DIFF_SHOWN, n > DIFF_SHOWN);
     free(text);
     lineage_free(from);
     lineage_free(to);

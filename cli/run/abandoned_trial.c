@@ -26,12 +26,6 @@
 /* At most this much is read of what a trial may have written in its directory. */
 enum { LINE_BYTES = 1 << 20, TRIAL_BYTES = 16 << 20, EVENTS_BYTES = 256 << 20 };
 
-static bool path_in(char out[PATH_MAX], const char *dir, const char *name)
-{
-    int n = snprintf(out, PATH_MAX, "%s/%s", dir, name);
-    return n > 0 && n < PATH_MAX;
-}
-
 /* ---- what the row would be ---- */
 
 static void set_text(json_t *object, const char *key, const char *text)
@@ -55,7 +49,7 @@ bool abandoned_trial_prepare(const char *dir, const struct trial_plan *plan)
     set_text(object, "night", identity->night);
     set_text(object, "code", identity->code);
     set_text(object, "score", plan->score_key);
-    FILE *out = path_in(path, dir, RUNNING_TRIAL) ? fopen(path, "we") : NULL;
+    FILE *out = cli_path_in(path, dir, RUNNING_TRIAL) ? fopen(path, "we") : NULL;
     if (out)
         cli_json_print(out, object, true);
     json_decref(object);
@@ -230,7 +224,7 @@ static void visit(void *context, const char *name, int dir, bool held)
     if (held || all->status != CLI_GO_ON || faccessat(dir, RUNNING_TRIAL, F_OK, 0) != 0 || flock(dir, LOCK_EX | LOCK_NB) != 0)
         return;
     struct abandoned *l = calloc(1, sizeof *l);
-    if (!l || !path_in(l->dir, lineage_store_dir(all->store), name)) {
+    if (!l || !cli_path_in(l->dir, lineage_store_dir(all->store), name)) {
         all->status = cli_no_memory();
     } else {
         l->store = all->store;

@@ -272,12 +272,6 @@ bool examples_of(struct examples *examples, struct lineage_store *store, const c
 
 /* ---- comparison ---- */
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Positions are the same examples only in the same order, and nothing but the values can tell. */
 static bool is_reordered(const struct examples *a, const struct examples *b)
 {
@@ -289,8 +283,8 @@ static bool is_reordered(const struct examples *a, const struct examples *b)
         same = same && a->at[i].value == b->at[i].value;
     }
     if (values) {
-        qsort(values, a->n, sizeof *values, ascending);
-        qsort(values + a->n, a->n, sizeof *values, ascending);
+        qsort(values, a->n, sizeof *values, cli_by_number);
+        qsort(values + a->n, a->n, sizeof *values, cli_by_number);
         moved = !same && values[0] != values[a->n - 1] && memcmp(values, values + a->n, a->n * sizeof *values) == 0;
     }
     free(values);
@@ -371,7 +365,7 @@ static void resample(struct examples_difference *difference, const double *d, do
         means[r] = sum / (double)n;
         beyond += fabs(flipped / (double)n) >= fabs(difference->mean) * (1 - 1e-12);
     }
-    qsort(means, rounds, sizeof *means, ascending);
+    qsort(means, rounds, sizeof *means, cli_by_number);
     difference->low = means[(size_t)(0.025 * (double)(rounds - 1))];
     difference->high = means[(size_t)(0.975 * (double)(rounds - 1) + 0.5)];
     difference->p = (double)(beyond + 1) / (double)(rounds + 1);

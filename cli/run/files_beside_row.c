@@ -17,12 +17,6 @@
 /* This file holds the id of the row. Appending the row may still fail after the file was written. */
 #define ROW_FILE "row"
 
-static bool path_in(char out[PATH_MAX], const char *dir, const char *name)
-{
-    int n = snprintf(out, PATH_MAX, "%s/%s", dir, name);
-    return n > 0 && n < PATH_MAX;
-}
-
 /* The trial may have put a pipe or a link there, so the file is made anew. */
 static void write_row_id(int dir, const char *exp_id)
 {
@@ -63,7 +57,7 @@ static void move_to(const struct lineage_store *store, enum lineage_place place,
     char *kept = NULL;
     if (lineage_store_path(&kept, store, place, &err) == LINEAGE_OK &&
         (place == LINEAGE_PLACE_PROVENANCE ? make_private(kept) : mkdir(kept, 0777) == 0 || errno == EEXIST) &&
-        path_in(to, kept, name)) {
+        cli_path_in(to, kept, name)) {
         workdir_remove_tree(AT_FDCWD, to);
         if (renameat(dir, from, AT_FDCWD, to) != 0)
             cli_error(CLI_SYSTEM, "cannot keep %s: %s", to, strerror(errno));

@@ -77,18 +77,12 @@ static bool is_same_folded(const char *a, const char *b)
     return !*a && !*b;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 static enum rank rank_of(const char *asked, const char *name)
 {
     char plain[NAME_BYTES];
     if (strcmp(asked, name) == 0)
         return SAME;
-    if (ends_with(name, ",none") && !strchr(asked, ',')) { /* lm-eval: the metric without a filter */
+    if (cli_ends_with(name, ",none") && !strchr(asked, ',')) { /* lm-eval: the metric without a filter */
         snprintf(plain, sizeof plain, "%.*s", (int)(strlen(name) - 5), name);
         name = plain;
     }
@@ -126,7 +120,7 @@ static bool is_step_file(const char *path)
     static const char *const ends[] = {".csv", ".npz", ".json", ".jsonl"};
     bool is = false;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        is = is || ends_with(path, ends[i]);
+        is = is || cli_ends_with(path, ends[i]);
     return is;
 }
 
@@ -302,7 +296,7 @@ static size_t kind_of(const char *name)
     size_t i = 0;
     while (i < WANDB && strcmp(name, kinds[i]) != 0)
         i++;
-    if (i == WANDB && !ends_with(name, ".wandb"))
+    if (i == WANDB && !cli_ends_with(name, ".wandb"))
         i = strstr(name, kinds[TENSORBOARD]) ? TENSORBOARD : N_KINDS;
     return i;
 }

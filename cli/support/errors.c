@@ -55,6 +55,23 @@ bool cli_room(void *items, size_t n, size_t *capacity, size_t size)
     return true;
 }
 
+int cli_by_number(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+int cli_by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+bool cli_ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
 int cli_no_memory(void)
 {
     return cli_error(CLI_SYSTEM, "out of memory");

@@ -135,6 +135,17 @@ char *cli_json_compact(const json_t *value, size_t *length)
     return NULL;
 }
 
+const char *cli_json_string(const json_t *object, const char *name)
+{
+    return json_string_value(json_object_get(object, name));
+}
+
+uint64_t cli_json_count(const json_t *object, const char *name)
+{
+    json_int_t n = json_integer_value(json_object_get(object, name));
+    return n > 0 ? (uint64_t)n : 0;
+}
+
 const char *cli_json_member(const json_t *object, const char *name)
 {
     const char *text = json_string_value(json_object_get(object, name));

@@ -25,8 +25,8 @@ static const char *spelling(char c)
     }
 }
 
-/* A dot at the beginning of a line would be a request; \& in front of it has no width and prevents that. */
-void manual_words(FILE *out, const char *text, size_t length)
+/* Escapes characters that are special to troff. A dot at the beginning of a line would be a request; \& in front of it has no width and prevents that. */
+static void manual_words(FILE *out, const char *text, size_t length)
 {
     bool begins = true;
     for (size_t i = 0; i < length; i++) {

@@ -26,9 +26,6 @@ void manual_text(FILE *out, const char *text);
 /* Writes lines without reformatting. */
 void manual_literal(FILE *out, const char *lines);
 
-/* Escapes characters that are special to troff. */
-void manual_words(FILE *out, const char *text, size_t length);
-
 /* Writes a tagged paragraph: term in bold, text beside it. */
 void manual_item(FILE *out, const char *term, const char *text);
 

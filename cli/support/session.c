@@ -16,7 +16,7 @@
 
 /* Notices go to stderr, so that a piped result stays clean. Repairs and rebuilt mirrors do not change the exit
  * status. */
-static void print_notice(void *context, const struct lineage_notice *notice)
+void cli_say_notice(void *context, const struct lineage_notice *notice)
 {
     (void)context;
     cli_say(notice->text);
@@ -203,7 +203,7 @@ static int open_store(struct cli_session *session)
     struct lineage_open_options open = {.cancelled = session->cancelled,
                                         .context = session->cancel_context,
                                         .metric = options->metric,
-                                        .notice = print_notice,
+                                        .notice = cli_say_notice,
                                         .sql = options->sql,
                                         .no_mirror = !cli_is_store(dir)};
     struct lineage_error err;
@@ -242,13 +242,6 @@ static int open_patiently(struct cli_session *session)
     }
 }
 
-static int follow_night(const struct cli_session *session)
-{
-    struct lineage_error err;
-    enum lineage_status status = lineage_store_follow_night(session->store, session->night_keys, session->n_night_keys, &err);
-    return status == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
-}
-
 void cli_deliver_waiting(struct lineage_store *store)
 {
     (void)!lineage_sync(store, NULL, NULL);
@@ -283,8 +276,6 @@ int cli_on_store(struct cli_session *session, const struct cli_command *command,
     status = open_patiently(session);
     if (status == CLI_GO_ON)
         session->screen.noise = lineage_store_config(session->store)->noise_std;
-    if (status == CLI_GO_ON && session->night_keys)
-        status = follow_night(session);
     if (status == CLI_GO_ON)
         status = work(session, context);
 done:

@@ -29,6 +29,18 @@ void cli_close(int fd)
         close(fd);
 }
 
+void cli_shut(int *fd)
+{
+    cli_close(*fd);
+    *fd = -1;
+}
+
+bool cli_path_in(char out[PATH_MAX], const char *dir, const char *name)
+{
+    int n = snprintf(out, PATH_MAX, "%s/%s", dir, name);
+    return n > 0 && n < PATH_MAX;
+}
+
 void cli_make_parents(const char *path)
 {
     char copy[PATH_MAX];

@@ -19,7 +19,6 @@ struct trial_list {
     size_t n_proposed; /* rows of this sweep whose trial is not in the sweep's list */
     size_t n_again;    /* rows of this sweep that run a trial again, without those that a planner proposed */
     uint64_t last_seq; /* seq of the last row that was read */
-    bool part;         /* the store had only the rows of the night when they were read (lineage_store_follow_night) */
     bool counted;      /* the rows from before the night were read, so their voids are known */
     double pace;       /* seconds per unit of work of the slowest measured trial; 0: no trial was measured (forecast.c) */
     char checkpoints[NIGHT_PATH_MAX - 64]; /* directory (checkpoint_files.c) */

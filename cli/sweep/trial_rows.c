@@ -25,7 +25,7 @@ static void take_void(struct trial_list *list, const char *exp_id)
     struct lineage_trial row = {0};
     struct lineage_night_link link;
     struct lineage_error err;
-    bool own = lineage_night_find(list->store, exp_id, &row, &err) == LINEAGE_OK && lineage_night_link_parse(&link, row.notes) &&
+    bool own = lineage_find(list->store, exp_id, &row, &err) == LINEAGE_OK && lineage_night_link_parse(&link, row.notes) &&
                strcmp(link.sweep, list->sweep.name) == 0 && row.status == LINEAGE_HARNESS_ABORT;
     struct night_trial *trial = own ? trial_list_find(list, link.key) : NULL;
     size_t i = trial ? (size_t)(trial - list->trials) : list->sweep.n;
@@ -80,27 +80,14 @@ static bool take_row(struct trial_list *list, const struct lineage_trial *row)
     return trial->exp_id != NULL;
 }
 
-/* When a store that had only the rows of the night has read all rows, their seqs are others, so they are read from the
- * first one. */
-static enum lineage_status open_newer(struct lineage_cursor **cursor, struct trial_list *list, struct lineage_error *err)
-{
-    enum lineage_status status = lineage_night_trials(cursor, list->store, list->last_seq, err);
-    if (status == LINEAGE_OK && list->part && !lineage_store_follows_night(list->store)) {
-        lineage_cursor_close(*cursor);
-        list->last_seq = 0;
-        status = lineage_night_trials(cursor, list->store, 0, err);
-    }
-    list->part = lineage_store_follows_night(list->store);
-    return status;
-}
-
 int trial_rows_read(struct trial_list *list)
 {
     struct lineage_cursor *cursor;
     struct lineage_trial row = {0};
     struct lineage_error err;
     bool taken = true;
-    if (open_newer(&cursor, list, &err) != LINEAGE_OK)
+    const struct lineage_query newer = {.after = list->last_seq};
+    if (lineage_query_open(&cursor, list->store, &newer, &err) != LINEAGE_OK)
         return cli_fail(&err);
     enum lineage_status status = LINEAGE_OK;
     while (taken && (status = lineage_cursor_next(cursor, &row, &err)) == LINEAGE_OK)
@@ -109,9 +96,6 @@ int trial_rows_read(struct trial_list *list)
     list->counted = true;
     if (!taken)
         return cli_no_memory();
-    if (status != LINEAGE_ENOTFOUND && list->part &&
-        !lineage_store_follows_night(list->store)) /* it has read all rows meanwhile */
-        return trial_rows_read(list);
     return status == LINEAGE_ENOTFOUND ? CLI_GO_ON : cli_fail(&err);
 }
 
@@ -132,9 +116,7 @@ static enum lineage_status find_retries(json_t *reasons, const struct trial_list
     struct lineage_trial row = {0};
     for (int i = 0; i < LINEAGE_N_LABELS; i++)
         failed.labels |= lineage_label_is_failure((enum lineage_label)i) ? 1u << i : 0;
-    enum lineage_status status = lineage_store_follows_night(list->store)
-                                     ? lineage_night_trials(&cursor, list->store, 0, err)
-                                     : lineage_query_open(&cursor, list->store, &failed, err);
+    enum lineage_status status = lineage_query_open(&cursor, list->store, &failed, err);
     if (status != LINEAGE_OK)
         return status;
     while ((status = lineage_cursor_next(cursor, &row, err)) == LINEAGE_OK) {

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli.h"
+
 void pruning_init(struct pruning *pruning, const struct prune_rule *rule, struct prune_curves *curves)
 {
     *pruning = (struct pruning){.rule = *rule, .curves = *curves, .judged = -1};
@@ -34,12 +36,6 @@ static bool is_worse(const struct pruning *p, double value, double than)
     return p->curves.higher ? value < than : value > than;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Collects the values that the other trials had at the step, sorted, the smallest first. The trials that were pruned
  * count only if they came that far, and only for halving: a median over survivors and trials that were already worse
  * would move with every pruned trial. */
@@ -49,7 +45,7 @@ static size_t values_at(const struct pruning *p, int64_t step, double *values)
     for (size_t i = 0; i < p->curves.n; i++)
         if (p->curves.items[i].finished || p->rule.method == PRUNE_HALVING)
             n += prune_curve_at(&values[n], &p->curves.items[i], step);
-    qsort(values, n, sizeof *values, by_value);
+    qsort(values, n, sizeof *values, cli_by_number);
     return n;
 }
 

@@ -142,13 +142,6 @@ static bool open_pipe(int ends[2])
     return true;
 }
 
-static void close_end(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
 /*
  * Creates a named pipe. This process opens it for reading and writing, so that there is no end of file between two
  * writers. Returns false on a file system without named pipes; the command then only gets the descriptor.
@@ -161,7 +154,7 @@ static bool open_named_pipe(const char *path, int ends[2])
     ends[1] = ends[0] < 0 ? -1 : open(path, O_WRONLY | O_CLOEXEC);
     if (ends[1] >= 0)
         return true;
-    close_end(&ends[0]);
+    cli_shut(&ends[0]);
     unlink(path);
     return false;
 }
@@ -193,8 +186,8 @@ bool trial_process_start(struct trial_process *p, const struct trial_job *job)
         error = errno;
     if (!error)
         error = start_command(p, variable, events[1], out[1]);
-    close_end(&events[1]);
-    close_end(&out[1]);
+    cli_shut(&events[1]);
+    cli_shut(&out[1]);
     p->events = events[0];
     p->printed = out[0];
     if (!error)
@@ -260,8 +253,8 @@ bool trial_process_is_grouped(const struct trial_process *p)
 
 void trial_process_release(struct trial_process *p)
 {
-    close_end(&p->events);
-    close_end(&p->printed);
+    cli_shut(&p->events);
+    cli_shut(&p->printed);
     if (p->job->events_path)
         unlink(p->job->events_path);
     if (p->job->guarded && p->guardian.pid > 0) {
@@ -269,7 +262,7 @@ void trial_process_release(struct trial_process *p)
         guardian_release(&p->guardian);
         p->unseen = p->guardian.unseen;
     } else if (!p->job->guarded) {
-        close_end(&p->notice);
+        cli_shut(&p->notice);
     }
     trial_cgroup_remove(&p->group);
 }

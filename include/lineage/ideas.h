@@ -215,17 +215,6 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_similar_text(str
                                                                              size_t limit, struct lineage_error *err);
 LINEAGE_API void lineage_similar_release(struct lineage_similar_list *list);
 
-/* The changes that a text states, with the knob names of the set: changes is a new array that the list owns. */
-struct lineage_change_list {
-    struct lineage_change *items;
-    size_t n;
-    void *memory;
-};
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_changes(struct lineage_change_list *list,
-                                                                        struct lineage_ideas *ideas, const char *text,
-                                                                        struct lineage_error *err);
-LINEAGE_API void lineage_change_list_release(struct lineage_change_list *list);
-
 /* ---- claims of novelty ---- */
 
 /* A claim of novelty such as "ema_decay has never been varied", and the earlier trials that varied it. */

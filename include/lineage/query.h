@@ -34,33 +34,7 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_best(struct lineage_st
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_best_kept(struct lineage_store *store, struct lineage_trial *trial,
                                                                     struct lineage_error *err);
 
-/*
- * For the worker of a night whose trials are known: makes this handle read only the rows of a long log on a server that
- * such a worker needs, and not all of them (schema/SCALE.md, "The mirror"). keys[n] are those of the trials
- * (lineage_night_link in lineage/notes.h); they are copied. Call it after the open and before anything else. The handle
- * then answers lineage_best, lineage_find, lineage_night_find, lineage_night_trials and appends of trials of the night from
- * these rows. The answers are those of any other handle: for every other question, and if one of these needs a row that was
- * not read, the handle reads the whole log first, with a notice. A handle for which this saves nothing, or whose settings
- * need all rows, is left unchanged.
- */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_store_follow_night(struct lineage_store *store, const uint64_t *keys,
-                                                                             size_t n, struct lineage_error *err);
-
-/* Whether the handle has only the rows of a night. If this becomes false, the seqs of trials have changed. */
-LINEAGE_API bool lineage_store_follows_night(const struct lineage_store *store);
-
-/* Like lineage_find, except: a handle that follows a night returns LINEAGE_ENOTFOUND for a trial among the rows that it has not
- * read, which is neither one of the night nor kept. Such an id must be spelled as in the log. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_night_find(struct lineage_store *store, const char *id,
-                                                                     struct lineage_trial *trial, struct lineage_error *err);
-
 struct lineage_cursor;
-
-/* The trials of the night behind the one with seq `after`, in the order of the log, and perhaps others; for a handle that
- * follows no night, all trials. Read them with lineage_cursor_next. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_night_trials(struct lineage_cursor **cursor,
-                                                                       struct lineage_store *store, uint64_t after,
-                                                                       struct lineage_error *err);
 
 /* The chain of a trial: the trial and its kept or baseline ancestors, root first. Ancestors with another label are
  * skipped and counted. The walk ends at a root, at a parent that is not in the store, or at a trial that it has already

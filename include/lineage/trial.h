@@ -11,7 +11,7 @@
  * Ownership
  *   To append, zero a struct lineage_trial and point its members at your own strings and arrays; they are borrowed for
  *   the call. A trial that the library filled in owns its memory through `memory`: release it with
- *   lineage_trial_release, or copy what must live longer.
+ *   lineage_trial_release, or copy what must live longer (lineage_trial_copy).
  */
 #ifndef LINEAGE_TRIAL_H
 #define LINEAGE_TRIAL_H
@@ -126,6 +126,10 @@ struct lineage_trial {
 
 /* Free what the library allocated for the trial and zero it. NULL is allowed. */
 LINEAGE_API void lineage_trial_release(struct lineage_trial *trial);
+
+/* Copy a trial with all that it points to. The copy owns its memory: release it with lineage_trial_release. */
+LINEAGE_API enum lineage_status lineage_trial_copy(struct lineage_trial *out, const struct lineage_trial *in,
+                                                   struct lineage_error *err);
 
 /* Reads the number of a parameter by its canonical name; false if the trial does not have it, or has a text. */
 LINEAGE_API bool lineage_trial_param(double *value, const struct lineage_trial *trial, const char *name);

@@ -1,9 +1,9 @@
 -- A worker of a list or grid needs few rows of a long log: those that may be the best trial, those that void a trial, and those of
--- its own night. These indexes find them, so that a worker does not read the others (lineage.history at the end).
+-- its own night. These indexes find them, so that a worker does not read the others (lineage.history at the end). Workers of
+-- versions before 0.2.0 ask for them; later ones read all rows.
 --
 -- The server does not take records apart. The functions look for bytes that such a row must have, so they may find rows that
--- the worker does not need, but they miss none: tests/server/history.sh compares them with the worker's own reading. They contain
--- no backslash, so that they mean the same under every setting of a session. decode(..., 'hex') is a constant: 09 is a tab, 22 is ".
+-- the worker does not need, but they miss none. They contain no backslash, so that they mean the same under every setting of a session. decode(..., 'hex') is a constant: 09 is a tab, 22 is ".
 
 -- Whether the record may be kept (keep, baseline), may void a trial or take that back, or names a snapshot. Also true for a record whose cells are
 -- quoted in an unusual way, so that another reading of it is possible, and for one with two keys of nights.

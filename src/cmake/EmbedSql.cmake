@@ -1,4 +1,4 @@
-# Writes OUT from FILES: `schema_migrations[]` with NNN_*.sql in order, and `schema_NAME` for each NAME.sql.
+# Writes OUT from FILES: `schema_NAME` for each NAME.sql, and `schema_migrations[]` with NNN_*.sql in order if there are any.
 function(c_string out file)
   file(READ ${file} sql)
   string(REPLACE "\\" "\\\\" sql "${sql}")
@@ -19,5 +19,7 @@ foreach(file IN LISTS FILES)
     string(APPEND named "static const char schema_${name}[] =\n${text};\n")
   endif()
 endforeach()
-file(WRITE ${OUT} "/* Made from the files in schema by EmbedSql.cmake. */\n"
-  "static const char *const schema_migrations[] = {\n${numbered}};\n${named}")
+if(numbered)
+  string(APPEND named "static const char *const schema_migrations[] = {\n${numbered}};\n")
+endif()
+file(WRITE ${OUT} "/* Made from the files in schema by EmbedSql.cmake. */\n${named}")

@@ -46,7 +46,6 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_board_row),
     SIZE(lineage_chain),
     SIZE(lineage_change),
-    SIZE(lineage_change_list),
     SIZE(lineage_checked),
     SIZE(lineage_claim),
     SIZE(lineage_claim_request),

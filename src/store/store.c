@@ -513,18 +513,6 @@ static void tell_missing(struct lineage_store *store)
                      store->log->place, n_missing);
 }
 
-enum lineage_status lineage_store_follow_night(struct lineage_store *store, const uint64_t *keys, size_t n,
-                                               struct lineage_error *err)
-{
-    enum lineage_status status = store_check_owner(store, err);
-    return status == LINEAGE_OK ? mirror_follow_night(store->mirror, keys, n, err) : status;
-}
-
-bool lineage_store_follows_night(const struct lineage_store *store)
-{
-    return mirror_is_part(store->mirror);
-}
-
 static enum lineage_status open_log(struct lineage_store *store, const char *server, struct lineage_error *err)
 {
     enum lineage_status status = server ? log_postgres_open(&store->log, store->dir_fd, server, err)

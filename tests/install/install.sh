@@ -85,6 +85,6 @@ last="installed lineage-train"
 [ ! -e moved/bin/lineage-train ] || fail "lineage-train is in bin, where nobody needs it"
 moved/bin/lineage core a2tgpo_advantage "$SOURCE/tests/examples/a2tgpo_advantage.json" >out 2>err || show_output
 must_equal "$("$LINEAGE" core a2tgpo_advantage "$SOURCE/tests/examples/a2tgpo_advantage.json")" "$(cat out)"
-[ -f moved/share/lineage/schema/001_mirror.sql ] || fail "the schema is not installed"
+[ -f moved/share/lineage/schema/mirror.sql ] || fail "the schema is not installed"
 
 finish

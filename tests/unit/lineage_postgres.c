@@ -483,59 +483,6 @@ static void a_short_answer_is_no_end_of_the_log(void **unused)
 
 /* ---- claims ------------------------------------------------------------------------------------------------------- */
 
-static enum lineage_status join_past(void *context, const struct log_past *past, struct lineage_error *error)
-{
-    struct buf *out = context;
-    (void)error;
-    buf_printf(out, "%d@%d %.*s; ", (int)past->seq, (int)past->position, (int)past->length, past->bytes);
-    assert_int_equal(past->next_id, 5);
-    assert_int_equal(past->id_width, 3);
-    return LINEAGE_OK;
-}
-
-static void a_history_is_whole_or_none(void **unused)
-{
-    static const struct {
-        struct answer answer;
-        enum lineage_status status;
-        const char *text;
-    } cases[] = {{{"lineage.history", ROWS, ""}, LINEAGE_EREFUSED, "cannot be read one by one"},
-                 {{"lineage.history", ROWS, "2|3|\\x41|t|5|3"}, LINEAGE_EREFUSED, "another history"},
-                 {{"lineage.history", ROWS, "1|0|\\x41|t|5|3;1|0|\\x41|t|5|3"}, LINEAGE_EREFUSED, "another order"},
-                 {{"lineage.history", ROWS, "1|0|\\x41|t|5|3;10|9|\\x41|t|5|3"}, LINEAGE_EREFUSED, "another history"},
-                 {{"lineage.history", ROWS, "1|0|\\x41|f|5|3"}, LINEAGE_EREFUSED, "two records with one id"},
-                 {{"lineage.history", ROWS, "1|0|\\x41|~|5|3"}, LINEAGE_EREFUSED, "two records with one id"},
-                 {{"lineage.history", ROWS, "1|0|~|t|5|3"}, LINEAGE_EREFUSED, "another order"},
-                 {{"lineage.history", ROWS, "1|-1|\\x41|t|5|3"}, LINEAGE_EAWAY, "without its numbers"},
-                 {{"lineage.history", ROWS, "1|0|\\x41|t|~|3"}, LINEAGE_EAWAY, "without its numbers"},
-                 {{"lineage.history", NO, "42883 no such function"}, LINEAGE_EIO, "no such function"},
-                 {{"lineage.history", LOST, ""}, LINEAGE_EAWAY, "broken"}};
-    const uint64_t keys[] = {7, UINT64_MAX};
-    struct log_state state;
-    struct buf out = {0};
-    struct log *log = known_log(&state);
-    (void)unused;
-    assert_true(log_has_history(log));
-    SCRIPT({"lineage.history", ROWS, "1|0|\\x41|t|5|3;4|10|\\x42|t|5|3"}, {"lineage.history", ROWS, "9|20|\\x4344|t|5|3"});
-    assert_int_equal(log_history(log, keys, 2, 9, join_past, &out, &err), LINEAGE_OK);
-    assert_string_equal(out.data, "1@0 A; 4@10 B; 9@20 CD; ");
-    assert_non_null(strstr(script_asked, "|7|{7,-1}|4|9"));
-    close_log(log);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        buf_reset(&out);
-        log = known_log(&state);
-        SCRIPT(cases[i].answer);
-        must_say(log_history(log, NULL, 0, 9, join_past, &out, &err), cases[i].status, cases[i].text);
-        close_log(log);
-    }
-    log = claimed_log(&state);
-    must_say(log_history(log, NULL, 0, 9, join_past, &out, &err), LINEAGE_EREFUSED, "is claimed");
-    SCRIPT({"ROLLBACK", DONE, ""});
-    log_release(log);
-    close_log(log);
-    buf_release(&out);
-}
-
 static void a_claim_brings_what_is_newer(void **unused)
 {
     struct log_state state;
@@ -1070,7 +1017,6 @@ int main(void)
                                        cmocka_unit_test(ids_of_lost_rows_are_left_out),
                                        cmocka_unit_test(what_a_log_was_is_told_by_a_digest),
                                        cmocka_unit_test(a_short_answer_is_no_end_of_the_log),
-                                       cmocka_unit_test(a_history_is_whole_or_none),
                                        cmocka_unit_test(a_claim_brings_what_is_newer),
                                        cmocka_unit_test(a_claim_that_cannot_be_had),
                                        cmocka_unit_test(a_claim_is_assumed_only_where_nothing_speaks_against_it),

@@ -39,10 +39,8 @@ enum lineage_status lineage_store_append_check(struct lineage_store *store, cons
         a.options = &defaults;
     }
     enum lineage_status status = store_check_owner(store, err);
-    mirror_part_begin(store->mirror);
     if (status == LINEAGE_OK)
         status = appending_begin(&a, err);
-    mirror_part_end(store->mirror);
     if (status != LINEAGE_OK)
         return status;
     status = appending_check(&a, trial, err);
@@ -71,23 +69,17 @@ enum lineage_status lineage_store_append(struct lineage_store *store, const stru
     if (row)
         *row = (struct lineage_trial){0};
     enum lineage_status status = store_check_owner(store, err);
-    mirror_part_begin(store->mirror);
     if (status == LINEAGE_OK)
         status = appending_begin(&a, err);
-    if (status != LINEAGE_OK) {
-        mirror_part_end(store->mirror);
+    if (status != LINEAGE_OK)
         return status;
-    }
-
     status = appending_check(&a, trial, err);
     if (status == LINEAGE_OK)
         status = appending_copy_snapshot(&a, &snapshot, err);
     if (status != LINEAGE_OK)
         goto done;
     if (log_has_requests(store->log)) {
-        status = appending_part_check(&a, err);
-        if (status == LINEAGE_OK)
-            status = outbox_append(&a, err);
+        status = outbox_append(&a, err);
     } else if ((status = appending_claim(&a, err)) == LINEAGE_OK) {
         status = appending_locked(&a, err);
         log_release(store->log);
@@ -99,7 +91,6 @@ enum lineage_status lineage_store_append(struct lineage_store *store, const stru
         status = appending_give_row(row, &a, err);
 
 done:
-    mirror_part_end(store->mirror);
     if (a.snapshot)
         snapshot_release(a.snapshot, store->dir_fd);
     arena_reset(a.arena);

@@ -65,15 +65,6 @@ enum lineage_status append_state_make(struct lineage_store *store, struct lineag
     return LINEAGE_OK;
 }
 
-void append_meet_mirror(struct lineage_store *store)
-{
-    struct append_state *state = store->append;
-    const unsigned generation = mirror_generation(store->mirror);
-    if (state->generation != generation)
-        append_forget(state);
-    state->generation = generation;
-}
-
 /* The set of ids is searched before the mirror, because that needs no SQL statement and its ids are not in the mirror
  * yet. */
 enum lineage_status append_has_id(struct lineage_store *store, const char *id, bool *found, struct lineage_error *err)

@@ -35,7 +35,6 @@ struct append_state {
     bool voids_behind; /* a row that the mirror has not read voids a trial, so the best trial is unknown */
     bool parents_behind; /* some row that the mirror has not read names a missing parent */
     bool follow_at_close;
-    unsigned generation; /* mirror_generation when the rows were noted */
     size_t score_column; /* which of the 17 columns holds the score */
     bool takes_core_metric; /* the log has another score column and no core_metric, so a given core_metric is the score */
     struct outbox_file outbox; /* requests to a log on a server */
@@ -49,9 +48,6 @@ struct append_state {
 
 /* Creates store->append if it does not exist. */
 enum lineage_status append_state_make(struct lineage_store *store, struct lineage_error *err);
-
-/* Forgets what was noted for a mirror that has been replaced by a complete one, which has read other rows. */
-void append_meet_mirror(struct lineage_store *store);
 
 /* Whether exactly this id is in the store. */
 enum lineage_status append_has_id(struct lineage_store *store, const char *id, bool *found, struct lineage_error *err);

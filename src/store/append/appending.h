@@ -72,8 +72,5 @@ enum lineage_status appending_give_row(struct lineage_trial *row, struct appendi
 enum lineage_status appending_format_text(struct appending *a, const char **out, struct lineage_error *err, const char *format,
                                           ...) __attribute__((format(printf, 4, 5)));
 
-/* For a mirror that has only the rows of a night: completes it before the claim unless they suffice. */
-enum lineage_status appending_part_check(const struct appending *a, struct lineage_error *err);
-
 /* Decides everything under the claim, as an append does, and then gives the claim back without writing. */
 enum lineage_status appending_check_locked(struct appending *a, struct lineage_error *err);

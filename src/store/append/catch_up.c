@@ -200,17 +200,6 @@ static bool find_open_record(struct tail *tail, uint64_t *line, struct tsv_recor
     return false;
 }
 
-/* Whether a row behind a torn record is a row of its own depends on the ids of all rows. */
-static enum lineage_status need_all_rows(struct lineage_store *store, uint64_t *from, uint64_t *line, struct lineage_error *err)
-{
-    enum lineage_status status = mirror_complete(store->mirror, err);
-    if (status == LINEAGE_OK)
-        status = mirror_sync(store->mirror, err);
-    *from = mirror_position(store->mirror)->watermark;
-    *line = mirror_position(store->mirror)->line;
-    return status;
-}
-
 /* Call it under the claim; changes *end. A last record without a line end is moved aside, to results.tsv.torn-N, with a
  * notice that says how to put it back, because it may be incomplete. If sound rows follow a record whose quote is never
  * closed, only that record is moved aside. The canonical header without a line end is known to be complete, so it stays
@@ -224,12 +213,6 @@ static enum lineage_status torn_record_mend(struct lineage_store *store, struct 
     bool open = false, whole_header = false;
     enum lineage_status status;
     while ((status = tail_open(&tail, from, err)) == LINEAGE_OK && find_open_record(&tail, &line, &record)) {
-        if (mirror_is_part(store->mirror)) {
-            status = need_all_rows(store, &from, &line, err);
-            if (status != LINEAGE_OK)
-                break;
-            continue;
-        }
         if (record.offset == 0)
             status = is_whole_header(&tail, &record, &whole_header, err);
         if (status != LINEAGE_OK || whole_header)
@@ -376,10 +359,6 @@ static enum lineage_status know_end(struct lineage_store *store, struct log_stat
 {
     enum lineage_status status = append_state_make(store, err);
     struct append_state *state = store->append;
-    if (status == LINEAGE_OK && !mirror_part_answers(store->mirror))
-        status = mirror_complete(store->mirror, err);
-    if (status == LINEAGE_OK)
-        append_meet_mirror(store);
     if (status == LINEAGE_OK && state->end.session != end->session)
         append_forget(state);
     if (status != LINEAGE_OK ||

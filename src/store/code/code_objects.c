@@ -12,7 +12,7 @@
 #include "../files/places.h"
 #include "../log/redactions.h"
 
-void code_digest(char digest[LINEAGE_CODE_DIGEST_MAX], const void *bytes, size_t length)
+static void code_digest(char digest[LINEAGE_CODE_DIGEST_MAX], const void *bytes, size_t length)
 {
     char text[SHA256_DIGEST_STRING_LENGTH];
     SHA256Data(bytes, length, text);

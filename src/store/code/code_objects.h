@@ -14,7 +14,6 @@
 /* The longest object: a list with all its lines, which is longer than the longest file. */
 #define CODE_OBJECT_BYTES ((size_t)2 << 20)
 
-void code_digest(char digest[LINEAGE_CODE_DIGEST_MAX], const void *bytes, size_t length);
 bool code_is_digest(const char *text);
 
 /* Stores the bytes, synced, unless a sound object with this digest exists. Replaces a damaged one. */

@@ -635,7 +635,7 @@ static enum lineage_status load_best(struct lineage_store *store, bool kept, str
     size_t i = kept ? evidence->best : evidence->answer;
     const bool alone = evidence->n == 1 && evidence->trials[0].kept_id; /* of its seeds not the luckiest */
     if (i >= evidence->n || (isnan(evidence->sure) && !alone)) {
-        if (kept || lineage_store_follows_night(store) || (status = load_unconfirmed(store, trial, err)) == LINEAGE_ENOTFOUND)
+        if (kept || (status = load_unconfirmed(store, trial, err)) == LINEAGE_ENOTFOUND)
             status = mirror_ask_top(store, trial, err);
         return status;
     }

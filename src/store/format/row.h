@@ -125,6 +125,3 @@ bool json_columns_read(struct lineage_trial *trial, struct arena *arena);
 
 /* Like json_columns_read, for one cell of the column `params`; text may be NULL. */
 bool json_params_read(struct lineage_trial *trial, const char *text, struct arena *arena);
-
-/* Deep copy into memory owned by the copy (lineage_trial_release). */
-enum lineage_status trial_copy(struct lineage_trial *out, const struct lineage_trial *in, struct lineage_error *err);

@@ -163,7 +163,7 @@ static void copy_arrays(struct lineage_trial *out, const struct lineage_trial *i
 
 /* The row returned by an append must outlive the caller's strings, the handle and the append's arena, which owns the
  * row's strings before this copy. */
-enum lineage_status trial_copy(struct lineage_trial *out, const struct lineage_trial *in, struct lineage_error *err)
+enum lineage_status lineage_trial_copy(struct lineage_trial *out, const struct lineage_trial *in, struct lineage_error *err)
 {
     bool ok = true;
     *out = *in;

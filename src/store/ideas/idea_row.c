@@ -17,6 +17,11 @@
 static const float TEXT_WEIGHT = 1, HEAD_WEIGHT = 1, PART_WEIGHT = 0.4f, NOTES_WEIGHT = 0.15f, KNOB_WEIGHT = 1.5f,
                    SETTING_WEIGHT = 2, CITES_WEIGHT = 1;
 
+const char *row_notes(const struct idea_row *row)
+{
+    return row->is_text ? "" : row->idea.hypothesis + strlen(row->idea.hypothesis) + 1;
+}
+
 bool row_is_weak(const char *word, size_t length)
 {
     return text_in(word, length, WEAK_WORDS);
@@ -42,36 +47,25 @@ static int by_word(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Stores the words of a change's name, with abbreviations expanded, as one text and as terms. */
+/* Stores the words of a change's name, each once, as one text and as terms. */
 bool row_name_knob(struct lineage_ideas *ideas, struct lineage_change *change, struct change_key *key, const char **ruled_by,
                    struct arena *arena, bool add)
 {
-    struct knob_words words, longer;
+    struct knob_words words;
     const char *list[CHANGE_WORDS];
-    char copy[CHANGE_WORDS][KNOB_WORD_MAX], knob[CHANGE_WORDS * (KNOB_WORD_MAX + 1)] = "", stem[KNOB_WORD_MAX];
-    size_t n = 0, length = 0;
+    char knob[CHANGE_WORDS * (KNOB_WORD_MAX + 1)] = "", stem[KNOB_WORD_MAX];
+    size_t length = 0;
     const char *ruled = knob_rule_name(ideas, change->name, &key->apart), *name = ruled ? ruled : change->name;
     if (ruled_by)
         *ruled_by = ruled;
     knob_words_split(&words, name, strlen(name));
-    for (size_t i = 0; i < words.n; i++) {
-        /* A knob that a person keeps apart from others is only what its name spells. */
-        const char *meaning = key->apart ? NULL : short_word_meaning(ideas, words.words[i]);
-        const char *text = meaning ? meaning : words.words[i];
-        knob_words_split(&longer, text, strlen(text));
-        for (size_t k = 0; k < longer.n && n < CHANGE_WORDS; k++) {
-            bool there = false;
-            for (size_t j = 0; j < n && !there; j++)
-                there = strcmp(copy[j], longer.words[k]) == 0;
-            if (!there)
-                memcpy(copy[n++], longer.words[k], KNOB_WORD_MAX);
-        }
-    }
-    for (size_t i = 0; i < n; i++)
-        list[i] = copy[i];
-    qsort(list, n, sizeof *list, by_word);
+    for (size_t i = 0; i < words.n; i++)
+        list[i] = words.words[i];
+    qsort(list, words.n, sizeof *list, by_word);
     key->n = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < words.n; i++) {
+        if (i && strcmp(list[i], list[i - 1]) == 0)
+            continue;
         length += (size_t)snprintf(knob + length, sizeof knob - length, "%s%s", i ? " " : "", list[i]);
         word_stem(stem, list[i], strlen(list[i]));
         uint32_t term = terms_find(&ideas->terms, stem, strlen(stem), add);
@@ -79,8 +73,6 @@ bool row_name_knob(struct lineage_ideas *ideas, struct lineage_change *change, s
             key->words[key->n++] = term;
     }
     change->knob = arena_text(arena, knob, length);
-    if (change->knob && !add)
-        change->knob = knob_merged(ideas, change->knob);
     return change->knob != NULL;
 }
 
@@ -138,9 +130,12 @@ bool row_read_knobs(struct lineage_ideas *ideas, struct idea_row *row)
         struct lineage_change change = {.name = ideas->names.entries[row->own[i].name].text};
         if (name->known)
             continue;
-        if (!row_name_knob(ideas, &change, &name->key, &name->ruled, &ideas->arena, true))
+        if (!row_name_knob(ideas, &change, &name->key, &name->ruled, &ideas->scratch, true))
             return false;
-        name->knob = change.knob;
+        name->number = text_table_add(&ideas->knobs, change.knob, strlen(change.knob));
+        if (name->number == TEXT_NONE)
+            return false;
+        name->knob = ideas->knobs.entries[name->number].text;
         name->known = true;
     }
     return true;
@@ -165,27 +160,20 @@ static uint32_t word_term(struct term_visit *v, const char *text, size_t length)
     return terms_find(&v->ideas->terms, text, length, v->add);
 }
 
-/* Finds the terms of a word: its parts, with abbreviations expanded, and an identifier as a whole. A weak word has none. */
-static bool take_apart(struct term_visit *v, const struct word *word, const struct text_entry *text, struct word_terms *found)
+/* Finds the terms of a word: its parts, and an identifier as a whole. A weak word has none. */
+static void take_apart(struct term_visit *v, const struct word *word, const struct text_entry *text, struct word_terms *found)
 {
-    struct lineage_ideas *ideas = v->ideas;
-    struct knob_words longer;
     char stem[KNOB_WORD_MAX], whole[LONGEST_IDENTIFIER];
     *found = (struct word_terms){.whole = TERM_NONE};
     if (text->text[0] == '#' || text->text[0] == '^') {
         found->whole = word_term(v, text->text, text->length);
-        return true;
+        return;
     }
     if (row_is_weak(text->text, text->length))
-        return true;
-    for (size_t k = 0; k < word->n_parts; k++) {
-        const char *meaning = short_word_meaning(ideas, word->parts[k]);
-        const char *full = meaning ? meaning : word->parts[k];
-        knob_words_split(&longer, full, strlen(full));
-        for (size_t j = 0; j < longer.n && found->n < WORD_TERMS_MAX; j++) {
-            word_stem(stem, longer.words[j], strlen(longer.words[j]));
-            found->parts[found->n++] = word_term(v, stem, strlen(stem));
-        }
+        return;
+    for (size_t k = 0; k < word->n_parts && found->n < WORD_TERMS_MAX; k++) {
+        word_stem(stem, word->parts[k], strlen(word->parts[k]));
+        found->parts[found->n++] = word_term(v, stem, strlen(stem));
     }
     found->compound = word->n_parts > 1;
     if (found->compound && text->length < sizeof whole) {
@@ -193,7 +181,6 @@ static bool take_apart(struct term_visit *v, const struct word *word, const stru
             whole[k] = text->text[k] >= 'A' && text->text[k] <= 'Z' ? (char)(text->text[k] | 0x20) : text->text[k];
         found->whole = word_term(v, whole, text->length);
     }
-    return true;
 }
 
 /* The terms of a word of the book. They are remembered once the dictionary is complete. */
@@ -203,8 +190,7 @@ static const struct word_terms *terms_of(struct term_visit *v, uint32_t number, 
     struct word *word = word_book_split(book, number);
     if (!word || word->terms)
         return word ? word->terms : NULL;
-    if (!take_apart(v, word, word_book_text(book, number), spare))
-        return NULL;
+    take_apart(v, word, word_book_text(book, number), spare);
     if (!v->add)
         return spare;
     size_t size = offsetof(struct word_terms, parts) + spare->n * sizeof *spare->parts;

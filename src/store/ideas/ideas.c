@@ -27,10 +27,9 @@ void lineage_ideas_release(struct lineage_ideas *ideas)
         return;
     for (size_t i = 0; i < ideas->n; i++)
         row_release(&ideas->rows[i]);
-    short_words_release(ideas);
     word_book_release(&ideas->book);
     reader_release(&ideas->reader);
-    knobs_release(ideas);
+    text_table_release(&ideas->knobs);
     knob_rules_release(ideas);
     text_table_release(&ideas->names);
     text_table_release(&ideas->values);
@@ -108,11 +107,6 @@ static const char *copy_texts(struct lineage_ideas *ideas, struct arena *arena, 
     const char *out = both->failed ? NULL : arena_text(arena, both->data, both->length);
     *ok = *ok && out;
     return out;
-}
-
-const char *row_notes(const struct idea_row *row)
-{
-    return row->is_text ? "" : row->idea.hypothesis + strlen(row->idea.hypothesis) + 1;
 }
 
 uint64_t ideas_seed(const struct lineage_ideas *ideas)
@@ -259,22 +253,6 @@ void lineage_ideas_leave_out_texts(struct lineage_ideas *ideas)
 
 /* ---- settle ---- */
 
-static bool need_short_words(struct lineage_ideas *ideas, const struct idea_row *row)
-{
-    for (size_t i = 0; i < row->idea.n_changes; i++) {
-        const struct text_entry *name = &ideas->names.entries[row->own[i].name];
-        struct knob_words words;
-        if (ideas->named[row->own[i].name].used)
-            continue;
-        ideas->named[row->own[i].name].used = true;
-        knob_words_split(&words, name->text, name->length);
-        for (size_t k = 0; k < words.n; k++)
-            if (!short_words_need(ideas, words.words[k]))
-                return false;
-    }
-    return true;
-}
-
 static int by_size(const void *a, const void *b)
 {
     size_t x = *(const size_t *)a, y = *(const size_t *)b;
@@ -359,7 +337,7 @@ static void find_bases(struct lineage_ideas *ideas)
     for (uint32_t i = 0; i < ideas->n; i++) {
         struct idea_row *row = &ideas->rows[i];
         row->base = !ideas->has_parents ? kept : row->parent < i ? row->parent : TRIAL_NONE;
-        if (row->idea.status == LINEAGE_KEEP || row->idea.status == LINEAGE_BASELINE)
+        if (!row->idea.running && (row->idea.status == LINEAGE_KEEP || row->idea.status == LINEAGE_BASELINE))
             kept = i;
     }
 }
@@ -380,17 +358,11 @@ enum lineage_status lineage_ideas_settle(struct lineage_ideas *ideas, struct lin
     if (ideas->n_given)
         qsort(ideas->given, ideas->n_given, sizeof *ideas->given, by_trial);
     for (size_t i = 0; ok && i < ideas->n; i++)
-        ok = order_changes(ideas, &ideas->rows[i], &n_given) && need_short_words(ideas, &ideas->rows[i]);
+        ok = order_changes(ideas, &ideas->rows[i], &n_given);
     find_bases(ideas);
-    ok = ok && short_words_begin(ideas);
-    for (size_t i = 0; ok && i < ideas->n && ideas->short_words; i++) {
-        struct reading r;
-        ok = row_reading(&r, ideas, &ideas->rows[i]) && short_words_learn(ideas, &r, i + 1);
-    }
-    short_words_choose(ideas);
     for (size_t i = 0; ok && i < ideas->n; i++)
         ok = row_read_knobs(ideas, &ideas->rows[i]);
-    ok = ok && knobs_merge(ideas) && join_citations(ideas);
+    ok = ok && join_citations(ideas);
     for (size_t i = 0; ok && i < ideas->n; i++)
         row_drop_repeated(ideas, &ideas->rows[i]);
     ideas->settled = ok;
@@ -415,28 +387,16 @@ bool lineage_ideas_change_at(struct lineage_change *change, const struct lineage
     return true;
 }
 
-enum lineage_status lineage_ideas_changes(struct lineage_change_list *list, struct lineage_ideas *ideas, const char *text,
-                                          struct lineage_error *err)
+/* The name is read as in a hypothesis, so that a person and a trial mean the same knob by it. */
+const char *ideas_knob_of(struct lineage_ideas *ideas, const char *name, struct arena *arena)
 {
-    struct arena *arena = calloc(1, sizeof *arena);
-    struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .is_text = true};
-    *list = (struct lineage_change_list){0};
-    bool ok = arena && row_read_query(ideas, &row, arena);
-    if (ok)
-        *list = (struct lineage_change_list){row.search->changes, row.idea.n_changes, arena};
+    struct idea_row row = {.idea = {.exp_id = ""}, .is_text = true};
+    struct buf text = {0};
+    buf_printf(&text, "%s 1 → 2", name);
+    row.idea.hypothesis = text.data;
+    bool ok = !text.failed && row_read_query(ideas, &row, arena);
+    const char *knob = ok && row.idea.n_changes ? row.search->changes[0].knob : "";
     row_release(&row);
-    if (ok)
-        return LINEAGE_OK;
-    if (arena)
-        arena_release(arena);
-    free(arena);
-    return store_no_memory(err);
-}
-
-void lineage_change_list_release(struct lineage_change_list *list)
-{
-    if (list->memory)
-        arena_release(list->memory);
-    free(list->memory);
-    *list = (struct lineage_change_list){0};
+    buf_release(&text);
+    return ok ? knob : NULL;
 }

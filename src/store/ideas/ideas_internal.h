@@ -7,8 +7,6 @@
  *   stated_features.c  which of them it does change
  *   citations.c    which trials a text mentions
  *   idea_terms.c   the dictionary of a log
- *   short_words.c  wd: weight decay
- *   knob_merge.c   block_size and GPTQ block_size
  *   knob_rules.c   what a person decided about names
  *   word_book.c    the words of a set, each with a number
  *   reading.c      what one trial's texts say, without regard to other trials
@@ -54,8 +52,7 @@ struct knob_name {
     struct change_key key; /* without `budget` */
     const char *knob;      /* what lineage_change.knob of its changes is */
     const char *ruled;     /* see knob_rule_name */
-    struct knob *made;     /* see knob_merge.c */
-    uint32_t number;       /* of the knob, below n_knobs of the set */
+    uint32_t number;       /* of the knob, in the knobs of the set */
     bool used;             /* a change has it */
     bool known;            /* knob, key and ruled are filled in */
 };
@@ -124,8 +121,6 @@ struct postings {
     float weight;
 };
 
-struct short_word;
-struct knob;
 struct ruled_name;
 
 struct lineage_ideas {
@@ -160,10 +155,7 @@ struct lineage_ideas {
     uint32_t *found; /* [n] */
     struct word_book book;
     struct reader reader;
-    struct short_word *short_words; /* abbreviations and their meanings as the log shows them (wd: weight decay) */
-    struct short_word **by_initials; /* the same words by their letters; see short_words.c */
-    struct knob *knobs;
-    uint32_t n_knobs;
+    struct text_table knobs; /* what lineage_change.knob of a trial is */
     struct ruled_name *ruled_names;
     size_t n_rules, n_apart;
     const struct lineage_store *ruled_by; /* the store whose rules were added */
@@ -267,6 +259,9 @@ bool row_read_knobs(struct lineage_ideas *ideas, struct idea_row *row);
 bool row_name_knob(struct lineage_ideas *ideas, struct lineage_change *change, struct change_key *key, const char **ruled,
                    struct arena *arena, bool add);
 
+/* The knob of a name that a person gives, in the arena; "" if it can be none, NULL when out of memory. */
+const char *ideas_knob_of(struct lineage_ideas *ideas, const char *name, struct arena *arena);
+
 /* Whether a word says too little to be searched for: the, with, using. */
 bool row_is_weak(const char *word, size_t length);
 
@@ -285,25 +280,6 @@ struct postings postings_of(const struct lineage_ideas *ideas, uint32_t term);
 bool postings_next(struct postings *postings, const struct lineage_ideas *ideas);
 
 void row_release(struct idea_row *row); /* frees row->search; an arena owns the rest */
-
-/* The long form of a short word ("weight decay" of "wd"), or NULL. */
-const char *short_word_meaning(const struct lineage_ideas *ideas, const char *word);
-
-/*
- * Learns from the readings what abbreviations may mean: first short_words_need for the words of names, then
- * short_words_begin, short_words_learn for each trial (counted from 1) in the order of the log, and short_words_choose.
- */
-bool short_words_need(struct lineage_ideas *ideas, const char *word);
-bool short_words_begin(struct lineage_ideas *ideas);
-bool short_words_learn(struct lineage_ideas *ideas, const struct reading *reading, size_t trial);
-void short_words_choose(struct lineage_ideas *ideas);
-void short_words_release(struct lineage_ideas *ideas);
-
-/* knobs_merge gives all names of one knob the same name, where the log shows that they belong together. The other
- * function returns the merged name. */
-bool knobs_merge(struct lineage_ideas *ideas);
-const char *knob_merged(const struct lineage_ideas *ideas, const char *text);
-void knobs_release(struct lineage_ideas *ideas);
 
 /* The name by which a person wants a knob to be called, NULL if no rule joins it with others. *apart, which may be NULL,
  * is set as in struct change_key. */

@@ -51,7 +51,7 @@ struct gathering {
     struct knobs_memory *memory;
     struct gathered *items;
     size_t n, capacity;
-    uint32_t *knob_of; /* [ideas->n_knobs] the item of a knob, or NO_KNOB */
+    uint32_t *knob_of; /* [ideas->knobs.n] the item of a knob, or NO_KNOB */
     bool *on_line;     /* [ideas->n] */
     size_t most;       /* tries of a knob that are kept while the trials go by */
 };
@@ -69,24 +69,13 @@ static bool is_kept(enum lineage_label label)
 
 size_t lineage_knobs_line(size_t *line, size_t capacity, const struct lineage_ideas *ideas, size_t best)
 {
-    size_t n = 0, count = lineage_ideas_count(ideas), at = best;
-    bool parents = false;
-    for (size_t i = 0; i < count && !parents; i++)
-        parents = *lineage_ideas_get(ideas, i)->parent_exp != '\0';
-    /* A parent that comes later in the log would allow a cycle, so the walk only goes back. */
-    while (at < count) {
-        const struct lineage_idea *idea = lineage_ideas_get(ideas, at);
-        if ((at == best || is_kept(idea->status)) && n < capacity)
+    size_t n = 0;
+    for (size_t at = best; at < ideas->n; at = ideas->rows[at].base) {
+        if (at != best && !is_kept(ideas->rows[at].idea.status))
+            continue;
+        if (n < capacity)
             line[n] = at;
-        n += at == best || is_kept(idea->status);
-        size_t next = at;
-        if (parents && !lineage_ideas_find(&next, ideas, idea->parent_exp))
-            break;
-        if (!parents)
-            next = at - 1; /* SIZE_MAX before the first trial */
-        if (next >= at)
-            break;
-        at = next;
+        n++;
     }
     return n < capacity ? n : capacity;
 }
@@ -108,14 +97,9 @@ static bool keep_name(struct gathered *k, uint32_t name)
 {
     if (k->n_changes++ >= NAMES_COUNTED)
         return true;
-    if (k->n_changes > k->names_capacity) {
-        size_t capacity = k->names_capacity ? 2 * k->names_capacity : 4;
-        uint32_t *names = realloc(k->names, capacity * sizeof *names);
-        if (!names)
-            return false;
-        k->names = names;
-        k->names_capacity = capacity;
-    }
+    const size_t n = k->n_changes - 1;
+    if (!LIST_ROOM(k->names, n, k->names_capacity))
+        return false;
     k->names[k->n_changes - 1] = name;
     return true;
 }
@@ -272,7 +256,7 @@ static bool gather(struct gathering *g, size_t best)
 
 static bool begin(struct gathering *g, const struct lineage_ideas *ideas, size_t newest)
 {
-    const size_t n_names = ideas->names.n, n_knobs = ideas->n_knobs;
+    const size_t n_names = ideas->names.n, n_knobs = ideas->knobs.n;
     *g = (struct gathering){.ideas = ideas,
                             .memory = calloc(1, sizeof *g->memory),
                             .knob_of = malloc((n_knobs + 1) * sizeof *g->knob_of),
@@ -383,28 +367,17 @@ static size_t spelled(const struct lineage_knobs *knobs, const struct lineage_id
     return first;
 }
 
-/* The name is normalised as in a hypothesis, so that the text of a person and the text of a trial mean the same knob. */
 const struct lineage_knob *lineage_knobs_named(const struct lineage_knobs *knobs, struct lineage_ideas *ideas, const char *name)
 {
-    static const char statement[] = " 1 → 2";
-    const struct lineage_knob *found = NULL;
-    struct lineage_change_list changes = {0};
-    struct lineage_error err;
-    size_t length = strlen(name);
-    char *text = malloc(length + sizeof statement);
-    if (!text)
-        return NULL;
-    memcpy(text, name, length);
-    memcpy(text + length, statement, sizeof statement);
-    if (lineage_ideas_changes(&changes, ideas, text, &err) == LINEAGE_OK)
-        for (size_t i = 0; i < knobs->n && changes.n && !found; i++)
-            if (changes.items[0].knob && strcmp(knobs->items[i].knob, changes.items[0].knob) == 0)
-                found = &knobs->items[i];
-    size_t at = found ? knobs->n : spelled(knobs, ideas, name);
-    found = at < knobs->n ? &knobs->items[at] : found;
-    lineage_change_list_release(&changes);
-    free(text);
-    return found;
+    struct arena arena = {0};
+    const char *knob = ideas_knob_of(ideas, name, &arena);
+    size_t at = 0;
+    while (at < knobs->n && (!knob || strcmp(knobs->items[at].knob, knob) != 0))
+        at++;
+    if (at == knobs->n)
+        at = spelled(knobs, ideas, name);
+    arena_release(&arena);
+    return at < knobs->n ? &knobs->items[at] : NULL;
 }
 
 void lineage_knobs_release(struct lineage_knobs *knobs)

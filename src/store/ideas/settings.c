@@ -1,13 +1,13 @@
 /* settings.c: the values of named settings in every trial: given by the trial itself, or inherited. */
 #include <lineage/settings.h>
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "../fail.h"
-#include "../format/arena.h"
+#include <lineage/text.h>
+
+#include "ideas_internal.h"
 
 #define NONE UINT32_MAX
 
@@ -33,31 +33,6 @@ static const char *copy(struct arena *arena, const char *text)
     return arena_text(arena, text, strlen(text));
 }
 
-/* Edit distance between two names, without regard to case; '-' and blanks count as '_'. Names of more than 64 bytes are
- * far from everything. */
-static size_t distance(const char *a, const char *b)
-{
-    enum { LONGEST = 64 };
-    size_t n = strlen(a), m = strlen(b), row[LONGEST + 1];
-    if (n > LONGEST || m > LONGEST)
-        return SIZE_MAX;
-    for (size_t j = 0; j <= m; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= n; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= m; j++) {
-            int x = a[i - 1] == '-' || a[i - 1] == ' ' ? '_' : tolower((unsigned char)a[i - 1]);
-            int y = b[j - 1] == '-' || b[j - 1] == ' ' ? '_' : tolower((unsigned char)b[j - 1]);
-            size_t least = diagonal + (x != y);
-            diagonal = row[j];
-            least = row[j] + 1 < least ? row[j] + 1 : least;
-            row[j] = row[j - 1] + 1 < least ? row[j - 1] + 1 : least;
-        }
-    }
-    return row[m];
-}
-
 /* The name of a setting that is at most a third of its letters away from `name`, the first of equals; or NULL. */
 static const char *nearest_name(const struct lineage_ideas *ideas, const char *name)
 {
@@ -66,7 +41,7 @@ static const char *nearest_name(const struct lineage_ideas *ideas, const char *n
     for (size_t t = 0; t < lineage_ideas_count(ideas); t++) {
         struct lineage_change change;
         for (size_t i = 0; lineage_ideas_change_at(&change, ideas, t, i); i++) {
-            size_t d = distance(name, change.name);
+            size_t d = lineage_name_distance(name, change.name);
             if (d < best) {
                 best = d;
                 found = change.name;
@@ -74,29 +49,6 @@ static const char *nearest_name(const struct lineage_ideas *ideas, const char *n
         }
     }
     return found;
-}
-
-/* Returns the knob that the text "NAME 1 → 2" would change, so that the name is read as in a hypothesis; "" if there is
- * none. */
-static enum lineage_status knob_of_name(const char **knob, struct arena *arena, struct lineage_ideas *ideas, const char *name,
-                                        struct lineage_error *err)
-{
-    static const char change[] = " 1 → 2";
-    struct lineage_change_list list = {0};
-    size_t length = strlen(name);
-    char *text = malloc(length + sizeof change);
-    if (!text)
-        return store_no_memory(err);
-    memcpy(text, name, length);
-    memcpy(text + length, change, sizeof change);
-    enum lineage_status status = lineage_ideas_changes(&list, ideas, text, err);
-    if (status == LINEAGE_OK) {
-        *knob = copy(arena, list.n && list.items[0].knob ? list.items[0].knob : "");
-        status = *knob ? LINEAGE_OK : store_no_memory(err);
-    }
-    lineage_change_list_release(&list);
-    free(text);
-    return status;
 }
 
 static bool is_of(const struct lineage_change *change, const char *knob, const char *name)
@@ -107,14 +59,8 @@ static bool is_of(const struct lineage_change *change, const char *knob, const c
 static bool add_given(struct settings_memory *m, const struct lineage_change *change, bool old, size_t trial, size_t name,
                       const char *exp_id)
 {
-    if (m->n_given == m->capacity) {
-        size_t capacity = m->capacity ? 2 * m->capacity : 64;
-        struct given *larger = capacity < NONE ? realloc(m->given, capacity * sizeof *larger) : NULL;
-        if (!larger)
-            return false;
-        m->given = larger;
-        m->capacity = capacity;
-    }
+    if (m->n_given == NONE || !LIST_ROOM(m->given, m->n_given, m->capacity))
+        return false;
     struct lineage_setting setting = {.text = copy(&m->arena, old ? change->from : change->to),
                                       .value = old ? change->from_value : change->to_value,
                                       .source = change->source,
@@ -148,23 +94,14 @@ static bool add_own(struct settings_memory *m, struct lineage_setting_name *name
     return true;
 }
 
-/* The trial from which a trial inherits: its parent, which must come before it; in a log without parents the last kept
- * trial before it. SIZE_MAX for none. */
-static size_t base_of(const struct lineage_ideas *ideas, size_t trial, bool parents, size_t last_kept)
-{
-    size_t base = SIZE_MAX;
-    if (!parents)
-        return last_kept;
-    return lineage_ideas_find(&base, ideas, lineage_ideas_get(ideas, trial)->parent_exp) && base < trial ? base : SIZE_MAX;
-}
-
 /* The value with which the log begins: the old value of the first change that is made while no value is in force. */
 static bool add_first(struct settings_memory *m, const struct lineage_ideas *ideas, size_t n_names, size_t at, const char *knob,
-                      const char *name, const size_t *bases)
+                      const char *name)
 {
     for (size_t t = 0; t < m->n_trials; t++) {
         struct lineage_change change;
-        bool open = bases[t] == SIZE_MAX || m->first[bases[t] * n_names + at] == NONE;
+        const size_t base = ideas->rows[t].base;
+        bool open = base == TRIAL_NONE || m->first[base * n_names + at] == NONE;
         for (size_t i = 0; open && lineage_ideas_change_at(&change, ideas, t, i); i++) {
             if (!change.from || !is_of(&change, knob, name))
                 continue;
@@ -183,33 +120,25 @@ static bool add_first(struct settings_memory *m, const struct lineage_ideas *ide
 static bool fill(struct lineage_settings *settings, const struct lineage_ideas *ideas, const char *const *knobs)
 {
     struct settings_memory *m = settings->memory;
-    size_t n = settings->n, last_kept = SIZE_MAX;
-    bool parents = false, ok = true;
+    size_t n = settings->n;
     m->n_trials = lineage_ideas_count(ideas);
-    size_t *bases = calloc(m->n_trials + 1, sizeof *bases);
     m->seqs = calloc(m->n_trials + 1, sizeof *m->seqs);
     m->first = calloc(m->n_trials + 1, n * sizeof *m->first);
-    ok = bases && m->seqs && m->first;
-    for (size_t t = 0; ok && t < m->n_trials && !parents; t++)
-        parents = *lineage_ideas_get(ideas, t)->parent_exp != '\0';
+    bool ok = m->seqs && m->first;
     for (size_t t = 0; ok && t < m->n_trials; t++) {
-        const struct lineage_idea *idea = lineage_ideas_get(ideas, t);
-        m->seqs[t] = idea->running ? UINT64_MAX : idea->seq;
-        bases[t] = base_of(ideas, t, parents, last_kept);
+        const struct idea_row *row = &ideas->rows[t];
+        m->seqs[t] = row->idea.running ? UINT64_MAX : row->idea.seq;
         for (size_t i = 0; ok && i < n; i++) {
             uint32_t next = (uint32_t)m->n_given;
             ok = add_own(m, &settings->names[i], ideas, t, i, knobs[i]);
-            uint32_t from = bases[t] != SIZE_MAX ? m->first[bases[t] * n + i] : NONE;
-            if (!parents && from != NONE && m->given[from].setting.source == LINEAGE_CHANGE_DECLARED)
+            uint32_t from = row->base != TRIAL_NONE ? m->first[row->base * n + i] : NONE;
+            if (!ideas->has_parents && from != NONE && m->given[from].setting.source == LINEAGE_CHANGE_DECLARED)
                 from = NONE; /* parameters are inherited from parents alone */
             m->first[t * n + i] = m->n_given > next ? next : from;
         }
-        if (!idea->running && (idea->status == LINEAGE_KEEP || idea->status == LINEAGE_BASELINE))
-            last_kept = t;
     }
     for (size_t i = 0; ok && i < n; i++)
-        ok = add_first(m, ideas, n, i, knobs[i], settings->names[i].name, bases);
-    free(bases);
+        ok = add_first(m, ideas, n, i, knobs[i], settings->names[i].name);
     return ok;
 }
 
@@ -228,7 +157,8 @@ enum lineage_status lineage_settings_find(struct lineage_settings *settings, str
     enum lineage_status status = settings->names ? LINEAGE_OK : store_no_memory(err);
     for (size_t i = 0; i < n && status == LINEAGE_OK; i++, settings->n = i) {
         settings->names[i].name = copy(&m->arena, names[i]);
-        status = settings->names[i].name ? knob_of_name(&knobs[i], &m->arena, ideas, names[i], err) : store_no_memory(err);
+        knobs[i] = ideas_knob_of(ideas, names[i], &m->arena);
+        status = settings->names[i].name && knobs[i] ? LINEAGE_OK : store_no_memory(err);
     }
     if (status == LINEAGE_OK && n && !fill(settings, ideas, knobs))
         status = store_no_memory(err);

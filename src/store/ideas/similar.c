@@ -21,9 +21,6 @@ static double saturated(double weight, double length, double mean)
  * this way may have, and the verdict that it then gets. */
 static const double CHAIN_SURE = 0, CHAIN_LEAST = -1.5, CHAIN_VERDICT = 0.01;
 
-/* The lowest verdict of a trial that covers a part of a bundle. */
-static const double JOINT_LEAST = -3;
-
 /* Scores all rows that share a term with the query, in ideas->scores. Lists these rows in ideas->found and returns
  * their number. */
 static size_t score_rows(struct lineage_ideas *ideas, const struct idea_row *query, size_t before, size_t self)
@@ -172,26 +169,6 @@ static uint64_t wanted_changes(const struct idea_row *query)
     return wanted;
 }
 
-/* If no single trial made a whole bundle of changes, the trials that made its parts are marked `same` together. */
-static void cover_jointly(struct similar_pair *pairs, size_t n, const struct idea_row *query)
-{
-    uint64_t wanted = wanted_changes(query), made = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (pairs[i].verdict > 0)
-            return;
-        if (pairs[i].verdict > JOINT_LEAST)
-            made |= pairs[i].covered;
-    }
-    if (!(wanted & (wanted - 1)) || (made & wanted) != wanted)
-        return;
-    uint64_t left = wanted;
-    for (size_t i = 0; i < n && left; i++)
-        if (pairs[i].verdict > JOINT_LEAST && pairs[i].covered & left) {
-            pairs[i].verdict = CHAIN_VERDICT;
-            left &= ~pairs[i].covered;
-        }
-}
-
 /* Says which trials made the parts of a bundle that no trial made as a whole. */
 static void tell_parts(struct buf *remark, const struct similar_pair *pairs, size_t n, const struct lineage_ideas *ideas,
                        const struct idea_row *query)
@@ -301,7 +278,6 @@ static enum lineage_status answer(struct lineage_similar_list *list, struct line
     size_t n = 0;
     ok = ok && judge_pairs(pairs, &n, ideas, query, before, self) && follow_chains(ideas, pairs, n, 0);
     if (ok) {
-        cover_jointly(pairs, n, query);
         qsort(pairs, n, sizeof *pairs, by_verdict);
         if (query->is_text)
             tell_parts(&remark, pairs, n, ideas, query);

@@ -170,15 +170,6 @@ static void words_before(const struct tokens *t, size_t i, bool numbered, size_t
         *first = *end = i;
 }
 
-/* Returns the index of an identifier with an underscore shortly before token i in its clause, or i if there is none. */
-static size_t identifier_before(const struct tokens *t, size_t i)
-{
-    for (size_t k = i; k-- > 0 && k + 14 >= i && same_clause(t, k, i);)
-        if (t->items[k].kind == TOKEN_WORD && has_byte(t, k, '_'))
-            return k;
-    return i;
-}
-
 /* Finds the name of the value whose first token is i. Returns false if there is none. */
 static bool find_name(const struct tokens *t, size_t i, struct stated *c)
 {
@@ -194,13 +185,8 @@ static bool find_name(const struct tokens *t, size_t i, struct stated *c)
             break;
     }
     words_before(t, k, false, &first, &end);
-    if (first == end) {
-        size_t found = identifier_before(t, i);
-        if (found == i)
-            return false;
-        c->features[STATED_NAMELESS] = 1;
-        first = found, end = found + 1;
-    }
+    if (first == end)
+        return false;
     c->name = span_of(t, first, end);
     /* ε in "label smoothing (ε=0.1)" belongs to the label smoothing. */
     if (end - first == 1 && !has_byte(t, first, '_') && !token_has_digit(t, first) && first > 0) {

@@ -46,7 +46,6 @@ enum stated_feature {
     STATED_AFTER_ARROW,   /* an earlier candidate of this text, outside of enumerations, has the old and the new value */
     STATED_DERIVED,       /* "extends", "gives": a consequence in the third person */
     STATED_SHAPE,         /* in square brackets: the size of an array */
-    STATED_NAMELESS,      /* the name was not directly beside the value */
     STATED_TITLED,        /* it follows a first clause that is a title without a candidate */
     STATED_VERB_NEXT,     /* a verb of change, "with" or "using" directly before the name */
     STATED_FORM_HEADLINE, /* one per form: in the first clause or after a title */

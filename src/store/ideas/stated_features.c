@@ -312,7 +312,6 @@ double stated_score(const struct stated *c)
         [STATED_AFTER_ARROW] = -1.78f,
         [STATED_DERIVED] = -0.52f,
         [STATED_SHAPE] = -1.81f,
-        [STATED_NAMELESS] = -0.56f,
         [STATED_TITLED] = 0.82f,
         [STATED_VERB_NEXT] = 1.04f,
         [STATED_FORM_HEADLINE + FORM_FROM_TO] = 0.44f,

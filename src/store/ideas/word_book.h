@@ -15,8 +15,6 @@
 #include "knob_words.h"
 #include "text_table.h"
 
-struct short_word;
-
 enum { WORD_TERMS_MAX = 12 };
 
 /* The terms by which a search finds a word. */
@@ -29,7 +27,6 @@ struct word_terms {
 
 struct word {
     char (*parts)[KNOB_WORD_MAX];   /* [n_parts] as knob_words_split has them; NULL until word_book_split */
-    struct short_word **shorts;     /* [n_parts] the abbreviation that a part is, or NULL; see short_words.c */
     struct word_terms *terms;       /* see idea_row.c; NULL until they are needed */
     uint32_t saved;                 /* the word's id in lineage.db, 0 if it has none; see reading_cache.c */
     uint16_t n_parts;

@@ -82,18 +82,6 @@ struct log_ack {
     size_t length;
 };
 
-/* A record of the history of a log, and what is known of the whole log. */
-struct log_past {
-    uint64_t seq, position; /* number of the record, from 1, and number of bytes before it */
-    const char *bytes;
-    size_t length;
-    uint64_t next_id; /* largest numeric id of the log + 1 */
-    size_t id_width;  /* digits of the widest numeric id, at least 3 */
-};
-
-/* Receives the records of a history in their order; the bytes are valid during the call. */
-typedef enum lineage_status log_past_fn(void *context, const struct log_past *past, struct lineage_error *err);
-
 /* The functions of one kind of log. The comments of the functions log_NAME further down say what each member does. */
 struct log;
 struct log_kind {
@@ -120,8 +108,6 @@ struct log_kind {
     enum lineage_status (*locate)(struct log *, const unsigned char request[16], size_t n, int64_t *seq,
                                   char digest[LOG_DIGEST_TEXT], struct lineage_error *);
     enum lineage_status (*skip_ids)(struct log *, uint64_t given, struct lineage_error *); /* NULL: a log without requests */
-    enum lineage_status (*history)(struct log *, const uint64_t *keys, size_t n, uint64_t upto, log_past_fn *each, void *context,
-                                   struct lineage_error *); /* NULL: a log that does not index its records */
     enum lineage_status (*check_digests)(struct log *, struct log_digests *, struct lineage_error *);
     enum lineage_status (*rebuild_digests)(struct log *, struct log_digests *, struct lineage_error *);
     enum lineage_status (*wait)(struct log *, int milliseconds, bool *news, struct lineage_error *);
@@ -299,25 +285,6 @@ static inline enum lineage_status log_locate(struct log *log, const unsigned cha
 static inline enum lineage_status log_skip_ids(struct log *log, uint64_t given, struct lineage_error *err)
 {
     return log->kind->skip_ids ? log->kind->skip_ids(log, given, err) : LINEAGE_OK;
-}
-
-/* Whether log_history may be called. */
-static inline bool log_has_history(const struct log *log)
-{
-    return log->kind->history != NULL;
-}
-
-/*
- * Calls each(context, ...) for the records up to number `upto` that matter to a night: the header, those that may be kept,
- * those that may void a trial or take that back, those that name a snapshot, those of trials of nights with one of these n
- * keys, and the last one. It may pass others, too, but none of these is missing. No other record of the log has the same id
- * as one of them, or as one behind `upto`, in either spelling. Returns LINEAGE_EREFUSED if the log cannot promise that. Do
- * not call it under a claim.
- */
-static inline enum lineage_status log_history(struct log *log, const uint64_t *keys, size_t n, uint64_t upto, log_past_fn *each,
-                                              void *context, struct lineage_error *err)
-{
-    return log->kind->history(log, keys, n, upto, each, context, err);
 }
 
 /* Compares the records with their digests (digest.h). Writes nothing and does not wait for writers. */

@@ -99,7 +99,8 @@ void literals_release(struct literal_set *set)
 
 /* ---- comparing ---- */
 
-bool literal_equal(const struct literal *a, const struct literal *b)
+/* Whether two values are equal: as numbers if both are, else as texts. */
+static bool literal_equal(const struct literal *a, const struct literal *b)
 {
     if (a->number.present && b->number.present)
         return a->number.value == b->number.value;

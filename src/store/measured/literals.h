@@ -78,9 +78,6 @@ void literals_add_call(struct literal_set *set, uint64_t key);
 void literals_add_scope(struct literal_set *set, uint32_t line, const char *scope);
 void literals_release(struct literal_set *set);
 
-/* Whether two values are equal: as numbers if both are, else as texts. */
-bool literal_equal(const struct literal *a, const struct literal *b);
-
 /* The scope of a line; "" before the first. */
 const char *literals_scope_of(const struct literal_set *set, uint32_t line);
 

@@ -1,4 +1,4 @@
-/* ancestors.h: keeps the table `ancestors` (schema/009_ancestors.sql) in step with the rows of `trials`. */
+/* ancestors.h: keeps the table `ancestors` (schema/mirror.sql) in step with the rows of `trials`. */
 #pragma once
 
 #include "mirror.h"

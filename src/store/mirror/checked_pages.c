@@ -26,25 +26,29 @@
 #define MEMORY_VFS "memdb" /* built into SQLite since 3.36, unless compiled out */
 #define OP_RECORD 0x6c6e6765 /* for xFileControl; operations below 100 are SQLite's */
 
+/* What is known about a file, behind the file of the underlying VFS. */
 struct checked_file {
-    sqlite3_file base;
+    sqlite3_io_methods methods; /* those of the underlying VFS, but for the functions of this file */
+    const sqlite3_io_methods *real;
     XXH64_hash_t boot;   /* of the id of this boot; 0 if it is unknown */
     sqlite3_int64 page;  /* bytes of a page, 0 while unknown */
     const char *settled; /* path of a file that is read without locks; otherwise NULL */
     struct stat state;   /* of that file when it was opened */
     char *records;       /* path of the records of own_record.h; NULL: nothing is recorded */
     const char *name;    /* of a journal or write-ahead log that is not recorded yet; otherwise NULL */
-    sqlite3_int64 real[]; /* the file of the underlying VFS, aligned to 8 */
 };
 
+/* A file that was opened here has its methods at the beginning of its struct checked_file. */
 static struct checked_file *checked(sqlite3_file *file)
 {
-    return (struct checked_file *)(void *)file;
+    return (struct checked_file *)(uintptr_t)file->pMethods;
 }
 
-static sqlite3_file *below(sqlite3_file *file)
+/* Where a struct checked_file begins in the memory of a file. */
+static size_t behind(const sqlite3_vfs *real)
 {
-    return (sqlite3_file *)(void *)checked(file)->real;
+    const size_t align = _Alignof(struct checked_file);
+    return ((size_t)real->szOsFile + align - 1) / align * align;
 }
 
 /* SQLite writes the file only in whole pages, even when it copies pages from the write-ahead log. */
@@ -96,7 +100,7 @@ static bool is_unchanged(const struct checked_file *file)
 
 static int read_below(sqlite3_file *file, void *data, int n, sqlite3_int64 at)
 {
-    int code = below(file)->pMethods->xRead(below(file), data, n, at);
+    int code = checked(file)->real->xRead(file, data, n, at);
     return is_unchanged(checked(file)) ? code : SQLITE_IOERR;
 }
 
@@ -142,28 +146,23 @@ static int write_file(sqlite3_file *file, const void *data, int n, sqlite3_int64
         if (at == 0)
             learn_page_size(checked(file), data);
     }
-    return below(file)->pMethods->xWrite(below(file), data, n, at);
+    return checked(file)->real->xWrite(file, data, n, at);
 }
 
 static int control(sqlite3_file *file, int op, void *argument)
 {
     if (op != OP_RECORD)
-        return below(file)->pMethods->xFileControl(below(file), op, argument);
+        return checked(file)->real->xFileControl(file, op, argument);
     sqlite3_free(checked(file)->records);
     checked(file)->records = sqlite3_mprintf("%s", argument);
     return checked(file)->records ? SQLITE_OK : SQLITE_NOMEM;
 }
 
-static int characteristics(sqlite3_file *file)
-{
-    return below(file)->pMethods->xDeviceCharacteristics(below(file));
-}
-
 static int close_file(sqlite3_file *file)
 {
-    sqlite3_free(checked(file)->records);
-    checked(file)->records = NULL;
-    return below(file)->pMethods->xClose(below(file));
+    const struct checked_file *self = checked(file);
+    sqlite3_free(self->records);
+    return self->real->xClose(file);
 }
 
 /* Records a journal or a write-ahead log before its first byte, so that no other process meets one of this user that holds
@@ -181,120 +180,44 @@ static int write_side(sqlite3_file *file, const void *data, int n, sqlite3_int64
 {
     if (checked(file)->name)
         record_side(checked(file));
-    return below(file)->pMethods->xWrite(below(file), data, n, at);
+    return checked(file)->real->xWrite(file, data, n, at);
 }
 
-static int read_side(sqlite3_file *file, void *data, int n, sqlite3_int64 at)
+/* Opens a file of the underlying VFS and replaces some of its methods. pMethods stays NULL after a failure, which tells SQLite
+ * that there is nothing to close. */
+static int open_real(sqlite3_vfs *real, const char *name, sqlite3_file *out, int flags, int *out_flags,
+                     const struct checked_file *known)
 {
-    return below(file)->pMethods->xRead(below(file), data, n, at);
+    struct checked_file *file = (struct checked_file *)(void *)((char *)out + behind(real));
+    int code = real->xOpen(real, name, out, flags, out_flags);
+    if (code != SQLITE_OK)
+        return code;
+    *file = *known;
+    file->real = out->pMethods;
+    file->methods = *out->pMethods;
+    /* Version 2 has no memory maps. Version 3 would add xFetch, which reads pages from a mapped file without checking them. */
+    file->methods.iVersion = file->methods.iVersion < 2 ? file->methods.iVersion : 2;
+    file->methods.xClose = close_file;
+    file->methods.xWrite = known->name ? write_side : write_file;
+    if (!known->name) {
+        file->methods.xRead = read_file;
+        file->methods.xFileControl = control;
+    }
+    out->pMethods = &file->methods;
+    return SQLITE_OK;
 }
-
-/* The functions from here on only pass the call to the underlying file, because SQLite calls every function through our
- * table. */
-static int truncate_file(sqlite3_file *file, sqlite3_int64 size)
-{
-    return below(file)->pMethods->xTruncate(below(file), size);
-}
-
-static int sync_file(sqlite3_file *file, int flags)
-{
-    return below(file)->pMethods->xSync(below(file), flags);
-}
-
-static int file_size(sqlite3_file *file, sqlite3_int64 *size)
-{
-    return below(file)->pMethods->xFileSize(below(file), size);
-}
-
-static int lock_file(sqlite3_file *file, int lock)
-{
-    return below(file)->pMethods->xLock(below(file), lock);
-}
-
-static int unlock_file(sqlite3_file *file, int lock)
-{
-    return below(file)->pMethods->xUnlock(below(file), lock);
-}
-
-static int check_reserved(sqlite3_file *file, int *reserved)
-{
-    return below(file)->pMethods->xCheckReservedLock(below(file), reserved);
-}
-
-static int sector_size(sqlite3_file *file)
-{
-    return below(file)->pMethods->xSectorSize(below(file));
-}
-
-static int shm_map(sqlite3_file *file, int region, int n, int extend, void volatile **map)
-{
-    return below(file)->pMethods->xShmMap(below(file), region, n, extend, map);
-}
-
-static int shm_lock(sqlite3_file *file, int offset, int n, int flags)
-{
-    return below(file)->pMethods->xShmLock(below(file), offset, n, flags);
-}
-
-static void shm_barrier(sqlite3_file *file)
-{
-    below(file)->pMethods->xShmBarrier(below(file));
-}
-
-static int shm_unmap(sqlite3_file *file, int remove)
-{
-    return below(file)->pMethods->xShmUnmap(below(file), remove);
-}
-
-/* Version 2 has no memory maps. Version 3 would add xFetch, which reads pages from a mapped file without checking
- * them. */
-static const sqlite3_io_methods methods = {.iVersion = 2,
-                                           .xClose = close_file,
-                                           .xRead = read_file,
-                                           .xWrite = write_file,
-                                           .xTruncate = truncate_file,
-                                           .xSync = sync_file,
-                                           .xFileSize = file_size,
-                                           .xLock = lock_file,
-                                           .xUnlock = unlock_file,
-                                           .xCheckReservedLock = check_reserved,
-                                           .xFileControl = control,
-                                           .xSectorSize = sector_size,
-                                           .xDeviceCharacteristics = characteristics,
-                                           .xShmMap = shm_map,
-                                           .xShmLock = shm_lock,
-                                           .xShmBarrier = shm_barrier,
-                                           .xShmUnmap = shm_unmap};
-
-/* For journals and write-ahead logs. */
-static const sqlite3_io_methods side_methods = {.iVersion = 1,
-                                                .xClose = close_file,
-                                                .xRead = read_side,
-                                                .xWrite = write_side,
-                                                .xTruncate = truncate_file,
-                                                .xSync = sync_file,
-                                                .xFileSize = file_size,
-                                                .xLock = lock_file,
-                                                .xUnlock = unlock_file,
-                                                .xCheckReservedLock = check_reserved,
-                                                .xFileControl = control,
-                                                .xSectorSize = sector_size,
-                                                .xDeviceCharacteristics = characteristics};
 
 /* `name` lives as long as the connection. sqlite3_database_file_object finds the database that a side file belongs to. */
 static int open_side(sqlite3_vfs *real, const char *name, sqlite3_file *out, int flags, int *out_flags)
 {
-    struct checked_file *file = checked(out);
-    const struct checked_file *database = checked(sqlite3_database_file_object(name));
-    memset(file, 0, sizeof *file);
-    if (database->base.pMethods != &methods || !database->records)
+    sqlite3_file *database = sqlite3_database_file_object(name);
+    struct checked_file side = {.name = name};
+    if (database->pMethods->xRead != read_file || !checked(database)->records)
         return real->xOpen(real, name, out, flags, out_flags);
-    file->records = sqlite3_mprintf("%s", database->records);
-    file->name = name;
-    int code = file->records ? real->xOpen(real, name, below(out), flags, out_flags) : SQLITE_NOMEM;
-    out->pMethods = code == SQLITE_OK ? &side_methods : NULL;
+    side.records = sqlite3_mprintf("%s", checked(database)->records);
+    int code = side.records ? open_real(real, name, out, flags, out_flags, &side) : SQLITE_NOMEM;
     if (code != SQLITE_OK)
-        sqlite3_free(file->records);
+        sqlite3_free(side.records);
     return code;
 }
 
@@ -313,11 +236,11 @@ static int open_in_memory(sqlite3_vfs *memory, sqlite3_file *out, int flags, int
     return code;
 }
 
-/* pMethods stays NULL after a failure, which tells SQLite that there is nothing to close. */
 static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *out, int flags, int *out_flags)
 {
     sqlite3_vfs *real = vfs->pAppData;
-    struct checked_file *file = checked(out);
+    struct checked_file file = {0};
+    out->pMethods = NULL;
     /* The pages of journals and the write-ahead log are not checked, because they do not consist of pages alone. */
     sqlite3_vfs *memory = name ? NULL : sqlite3_vfs_find(MEMORY_VFS);
     if (memory)
@@ -326,16 +249,13 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *out, int 
         return open_side(real, name, out, flags, out_flags);
     if (!(flags & SQLITE_OPEN_MAIN_DB))
         return real->xOpen(real, name, out, flags, out_flags);
-    memset(file, 0, sizeof *file);
     char boot[FS_BOOT];
     if (fs_boot(boot))
-        file->boot = XXH3_64bits(boot, strlen(boot));
-    file->settled = sqlite3_uri_boolean(name, "immutable", 0) ? name : NULL;
-    if (file->settled && fs_stat(AT_FDCWD, name, AT_SYMLINK_NOFOLLOW, &file->state) != 0)
+        file.boot = XXH3_64bits(boot, strlen(boot));
+    file.settled = sqlite3_uri_boolean(name, "immutable", 0) ? name : NULL;
+    if (file.settled && fs_stat(AT_FDCWD, name, AT_SYMLINK_NOFOLLOW, &file.state) != 0)
         return SQLITE_CANTOPEN;
-    int code = real->xOpen(real, name, below(out), flags, out_flags);
-    out->pMethods = code == SQLITE_OK ? &methods : NULL;
-    return code;
+    return open_real(real, name, out, flags, out_flags, &file);
 }
 
 /* SQLite identifies a VFS by its name in the whole process. The VFS is registered once, under SQLite's own lock, and
@@ -358,7 +278,7 @@ const char *checked_pages_vfs(void)
         vfs.zName = name;
         vfs.pNext = NULL;
         vfs.pAppData = real;
-        vfs.szOsFile = (int)sizeof(struct checked_file) + real->szOsFile; /* enough for wrapped and other files */
+        vfs.szOsFile = (int)(behind(real) + sizeof(struct checked_file)); /* enough for wrapped and other files */
         vfs.szOsFile += memory ? memory->szOsFile : 0;
         vfs.xOpen = open_file;
         ready = sqlite3_vfs_register(&vfs, 0) == SQLITE_OK;

@@ -1,9 +1,9 @@
 /*
- * connection.c: opens the SQLite connection and applies schema and migrations.
+ * connection.c: opens the SQLite connection and makes the tables.
  *
  * synchronous = OFF: the file is only a cache, so no row waits until it is on the disk. A crash of the machine may leave pages of
- * different transactions; they are known by their digests (checked_pages.c), and the file is made again. The schema is compared with that of the migrations, because another program may have
- * changed the file.
+ * different transactions; they are known by their digests (checked_pages.c), and the file is made again, as one of an older
+ * version is. The schema is compared with schema/mirror.sql, because another program may have changed the file.
  *
  * Each handle has its own connection, used by one thread at a time, so SQLite's lock around each call is turned off
  * (NOMUTEX).
@@ -79,9 +79,11 @@ static enum lineage_status param_function_register(struct mirror *mirror, struct
     return code == SQLITE_OK ? LINEAGE_OK : mirror_fail(mirror, "cannot add a function", err);
 }
 
-/* ---- opens the SQLite connection and applies schema and migrations ---- */
+/* ---- opens the SQLite connection and makes the tables ---- */
 
-#define N_MIGRATIONS ((int)(sizeof schema_migrations / sizeof *schema_migrations))
+/* It counts the changes of schema/mirror.sql and of what is read into its tables. A file of an older version is made again. */
+enum { MIRROR_VERSION = 12 };
+
 /* An ordinary sync takes less time than this. A command that waits longer than this gives up and answers from memory,
  * with a notice. */
 #define DEFAULT_BUSY_MS 5000
@@ -121,13 +123,12 @@ static enum lineage_status read_version(struct mirror *mirror, int *version, str
 
 /* The version is set in the same transaction as the tables, so a file with that version has them. The application_id
  * distinguishes mirrors from other databases, also for file(1). */
-static enum lineage_status apply_migrations(struct mirror *mirror, int version, struct lineage_error *err)
+static enum lineage_status make_tables(struct mirror *mirror, struct lineage_error *err)
 {
     char pragma[96];
-    enum lineage_status status = LINEAGE_OK;
-    for (int i = version; status == LINEAGE_OK && i < N_MIGRATIONS; i++)
-        status = mirror_exec(mirror, schema_migrations[i], err);
-    snprintf(pragma, sizeof pragma, "PRAGMA application_id = %d; PRAGMA user_version = %d", MIRROR_APPLICATION_ID, N_MIGRATIONS);
+    enum lineage_status status = mirror_exec(mirror, schema_mirror, err);
+    snprintf(pragma, sizeof pragma, "PRAGMA application_id = %d; PRAGMA user_version = %d", MIRROR_APPLICATION_ID,
+             MIRROR_VERSION);
     return status == LINEAGE_OK ? mirror_exec(mirror, pragma, err) : status;
 }
 
@@ -135,25 +136,27 @@ static enum lineage_status apply_migrations(struct mirror *mirror, int version, 
  * wrong for both. */
 static enum lineage_status check_version(struct mirror *mirror, int version, struct lineage_error *err)
 {
-    if (version > N_MIGRATIONS)
+    if (version > MIRROR_VERSION)
         return store_fail(err, LINEAGE_EDB, "lineage.db has schema version %d, this program knows up to %d", version,
-                          N_MIGRATIONS);
-    if (version >= 0)
+                          MIRROR_VERSION);
+    if (version == MIRROR_VERSION || version == 0)
         return LINEAGE_OK;
     mirror->damaged = true;
-    return store_fail(err, LINEAGE_EDB, "lineage.db has schema version %d: its making was interrupted", version);
+    return store_fail(err, LINEAGE_EDB,
+                      version < 0 ? "lineage.db has schema version %d: its making was interrupted"
+                                  : "lineage.db has schema version %d, of an older program",
+                      version);
 }
 
-/* Each migration file takes the schema from version n-1 to n; all missing ones run in one transaction. The transaction
- * is IMMEDIATE and the version is read again inside it, because two commands may start on a new store at the same
- * moment. */
-static enum lineage_status migrate(struct mirror *mirror, struct lineage_error *err)
+/* A new file has version 0. The transaction is IMMEDIATE and the version is read again inside it, because two commands may
+ * start on a new store at the same moment. */
+static enum lineage_status make_or_check(struct mirror *mirror, struct lineage_error *err)
 {
     int version = 0;
     enum lineage_status status = read_version(mirror, &version, err);
     if (status == LINEAGE_OK)
         status = check_version(mirror, version, err);
-    if (status != LINEAGE_OK || version == N_MIGRATIONS)
+    if (status != LINEAGE_OK || version == MIRROR_VERSION)
         return status;
     if (mirror->frozen)
         return store_fail(err, LINEAGE_EDB, "lineage.db has schema version %d, and may not be written", version);
@@ -162,8 +165,8 @@ static enum lineage_status migrate(struct mirror *mirror, struct lineage_error *
         status = read_version(mirror, &version, err); /* another process may have been first */
     if (status == LINEAGE_OK)
         status = check_version(mirror, version, err);
-    if (status == LINEAGE_OK && version < N_MIGRATIONS)
-        status = apply_migrations(mirror, version, err);
+    if (status == LINEAGE_OK && version == 0)
+        status = make_tables(mirror, err);
     if (status == LINEAGE_OK)
         return mirror_exec(mirror, "COMMIT", err);
     sqlite3_exec(mirror->db, "ROLLBACK", NULL, NULL, NULL);
@@ -312,37 +315,21 @@ static enum lineage_status choose_by_size(struct mirror *mirror, struct lineage_
     return mirror_exec(mirror, files ? "PRAGMA temp_store = FILE" : "PRAGMA temp_store = MEMORY", err);
 }
 
-/* Where the text of the last object was found. SQLite lists objects in the order in which they were made, so the search for the
- * next one begins there, and all objects cost about one pass over the migrations. */
-struct schema_place {
-    int migration;
-    const char *at;
-};
-
-static bool find_in_migrations(struct schema_place *place, const char *text)
-{
-    const char *from = place->at ? place->at : schema_migrations[0];
-    for (int i = place->at ? place->migration : 0, tried = 0; tried <= N_MIGRATIONS; tried++) {
-        const char *found = strstr(from, text);
-        if (found) {
-            *place = (struct schema_place){i, found};
-            return true;
-        }
-        i = (i + 1) % N_MIGRATIONS;
-        from = schema_migrations[i];
-    }
-    return false;
-}
-
-/* Whether the object is one that the migrations or indexes.sql make. SQLite keeps the words of a CREATE statement from the
- * name on. */
-static bool is_expected(struct schema_place *place, const char *type, const char *sql)
+/* Whether the object is one that mirror.sql or indexes.sql make. SQLite keeps the words of a CREATE statement from the name on.
+ * It lists objects in the order in which they were made, so the search begins where the last one was found. */
+static bool is_expected(const char **at, const char *type, const char *sql)
 {
     const char *name = strchr(sql, ' ');
     name = name ? strchr(name + 1, ' ') : NULL;
     if (!name || strcmp(type, "trigger") == 0)
         return false;
-    return strcmp(type, "index") == 0 ? strstr(schema_indexes, name) != NULL : find_in_migrations(place, name);
+    if (strcmp(type, "index") == 0)
+        return strstr(schema_indexes, name) != NULL;
+    const char *found = strstr(*at, name);
+    if (!found && !(found = strstr(schema_mirror, name)))
+        return false;
+    *at = found;
+    return true;
 }
 
 /* The index of full-text search (search/search.c), and the tables in which FTS5 keeps it. The texts of those depend on
@@ -359,18 +346,12 @@ static bool is_of_search(const char *name, const char *sql)
     return false;
 }
 
-/* Every object that the migrations make and do not drop again. One that is missing was dropped by another program, or its making
- * was interrupted in a way that SQLite does not know. */
+/* One that is missing was dropped by another program, or its making was interrupted in a way that SQLite does not know. */
 static bool is_complete(int n_tables)
 {
-    int made = 0;
-    for (int i = 0; i < N_MIGRATIONS; i++)
-        for (const char *at = schema_migrations[i]; at; at = strpbrk(at, "CD")) {
-            made += strncmp(at, "CREATE TABLE", 12) == 0 || strncmp(at, "CREATE VIEW", 11) == 0;
-            made -= strncmp(at, "DROP TABLE", 10) == 0 || strncmp(at, "DROP VIEW", 9) == 0;
-            at += *at != '\0';
-        }
-    return n_tables >= made;
+    for (const char *at = schema_mirror; (at = strstr(at, "\nCREATE ")); at++)
+        n_tables--;
+    return n_tables >= 0;
 }
 
 /* Another program may have added a trigger, a view or a table to the file. Triggers are off, and no question names a view, but a
@@ -380,7 +361,7 @@ static enum lineage_status check_schema(struct mirror *mirror, struct lineage_er
     static const char sql[] =
         "SELECT type, sql, name FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
     sqlite3_stmt *stmt = NULL;
-    struct schema_place place = {0, NULL};
+    const char *at = schema_mirror;
     enum lineage_status status = LINEAGE_OK;
     int n_tables = 0, code = sqlite3_prepare_v2(mirror->db, sql, -1, &stmt, NULL);
     while (code == SQLITE_OK && status == LINEAGE_OK && (code = sqlite3_step(stmt)) == SQLITE_ROW) {
@@ -388,7 +369,7 @@ static enum lineage_status check_schema(struct mirror *mirror, struct lineage_er
         if (is_of_search(mirror_text(stmt, 2), mirror_text(stmt, 1)))
             continue;
         n_tables += strcmp(mirror_text(stmt, 0), "index") != 0;
-        if (is_expected(&place, mirror_text(stmt, 0), mirror_text(stmt, 1)))
+        if (is_expected(&at, mirror_text(stmt, 0), mirror_text(stmt, 1)))
             continue;
         mirror->damaged = true;
         status = store_fail(err, LINEAGE_EDB, "lineage.db has the %s '%.60s' of another program", mirror_text(stmt, 0),
@@ -425,7 +406,7 @@ static enum lineage_status set_up(struct mirror *mirror, struct lineage_error *e
     if (status == LINEAGE_OK && !mirror->frozen) /* in write-ahead mode NORMAL loses commits in a crash, but mixes none */
         status = mirror_exec(mirror, fs_boot(boot) ? "PRAGMA synchronous = OFF" : "PRAGMA synchronous = NORMAL", err);
     if (status == LINEAGE_OK)
-        status = migrate(mirror, err);
+        status = make_or_check(mirror, err);
     return status == LINEAGE_OK && mirror->on_disk ? check_schema(mirror, err) : status;
 }
 
@@ -591,5 +572,5 @@ enum lineage_status mirror_start_anew(struct mirror *mirror, struct lineage_erro
                        "SELECT group_concat('DROP ' || type || ' \"' || name || '\"', ';') FROM sqlite_schema"
                        " WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite%'",
                        err);
-    return status == LINEAGE_OK ? apply_migrations(mirror, 0, err) : status;
+    return status == LINEAGE_OK ? make_tables(mirror, err) : status;
 }

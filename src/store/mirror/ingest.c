@@ -27,9 +27,8 @@
 
 /* ---- runs a function in a separate thread, in parallel with the caller ---- */
 
-/* starts a thread that does not disturb the program that uses the library. The thread blocks all
- * signals, because the program's handlers expect the program's own threads. Its stack is small, because a program with
- * a memory limit may not have room for a stack of the usual size. */
+/* A thread that does not disturb the program that uses the library: it blocks all signals, because the program's handlers expect
+ * the program's own threads, and its stack is small, because a program with a memory limit may not have room for a usual one. */
 
 enum { STACK_BYTES = 512 * 1024 };
 
@@ -49,8 +48,6 @@ static bool worker_thread_start(pthread_t *thread, void *(*work)(void *context),
     pthread_attr_destroy(&attributes);
     return started;
 }
-
-/* ---- * ingest.c: turns new bytes of the log into rows ---- */
 
 /* Parses records of the log into rows, many at a time. For a long log, a separate thread parses while the
  * caller inserts.
@@ -86,17 +83,12 @@ struct row_batch {
 /* Parses one batch at a time. row_parser_give starts the parsing and row_parser_take waits for the result. A separate
  * thread parses if `apart` is set and a thread can be started; otherwise row_parser_give itself parses. Between the two
  * calls, do not touch the batch, the layout and the reader. */
-struct row_parser;
-
 struct row_parser {
     const struct row_layout *layout;
     struct tsv_reader *reader;
-    bool apart; /* there is a parsing thread */
+    bool apart, running; /* running: the thread parses the batch */
     pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    struct row_batch *waiting; /* the batch that is being parsed; only the parsing thread touches it */
-    bool end;
+    struct row_batch *batch;
 };
 
 /* Adds a record of batch->bytes; returns false if memory runs out. */
@@ -157,84 +149,47 @@ static enum lineage_status parse_record(struct row_parser *parser, struct row_ba
     return status == LINEAGE_OK ? status : store_no_memory(&batch->err);
 }
 
-static void parse(struct row_parser *parser, struct row_batch *batch)
+static void *parse(void *context)
 {
+    struct row_parser *parser = context;
+    struct row_batch *batch = parser->batch;
     batch->status = LINEAGE_OK;
     for (size_t i = 0; batch->status == LINEAGE_OK && i < batch->n; i++)
         if (batch->records[i].record.content)
             batch->status = parse_record(parser, batch, &batch->records[i]);
-}
-
-static void *parse_apart(void *context)
-{
-    struct row_parser *parser = context;
-    pthread_mutex_lock(&parser->lock);
-    for (;;) {
-        while (!parser->waiting && !parser->end)
-            pthread_cond_wait(&parser->changed, &parser->lock);
-        if (!parser->waiting)
-            break;
-        pthread_mutex_unlock(&parser->lock);
-        parse(parser, parser->waiting);
-        pthread_mutex_lock(&parser->lock);
-        parser->waiting = NULL;
-        pthread_cond_signal(&parser->changed);
-    }
-    pthread_mutex_unlock(&parser->lock);
     return NULL;
 }
 
 static struct row_parser *row_parser_new(const struct row_layout *layout, struct tsv_reader *reader, bool apart)
 {
     struct row_parser *parser = calloc(1, sizeof *parser);
-    if (!parser)
-        return NULL;
-    parser->layout = layout;
-    parser->reader = reader;
-    pthread_mutex_init(&parser->lock, NULL);
-    pthread_cond_init(&parser->changed, NULL);
-    /* If the thread cannot be started, row_parser_give parses the batch itself: slower, but with the same result. */
-    parser->apart = apart && worker_thread_start(&parser->thread, parse_apart, parser);
+    if (parser)
+        *parser = (struct row_parser){.layout = layout, .reader = reader, .apart = apart};
     return parser;
 }
 
+/* If no thread can be started, the batch is parsed here: slower, but with the same result. */
 static void row_parser_give(struct row_parser *parser, struct row_batch *batch)
 {
-    if (!parser->apart) {
-        parse(parser, batch);
-        return;
-    }
-    pthread_mutex_lock(&parser->lock);
-    parser->waiting = batch;
-    pthread_cond_signal(&parser->changed);
-    pthread_mutex_unlock(&parser->lock);
+    parser->batch = batch;
+    parser->running = parser->apart && worker_thread_start(&parser->thread, parse, parser);
+    if (!parser->running)
+        parse(parser);
 }
 
 static enum lineage_status row_parser_take(struct row_parser *parser, struct row_batch *batch, struct lineage_error *err)
 {
-    if (parser->apart) {
-        pthread_mutex_lock(&parser->lock);
-        while (parser->waiting)
-            pthread_cond_wait(&parser->changed, &parser->lock);
-        pthread_mutex_unlock(&parser->lock);
-    }
+    if (parser->running)
+        pthread_join(parser->thread, NULL);
+    parser->running = false;
     return batch->status == LINEAGE_OK ? LINEAGE_OK : store_give(err, &batch->err);
 }
 
-/* waits until the current batch is parsed */
+/* Waits until the current batch is parsed. */
 static void row_parser_free(struct row_parser *parser)
 {
-    if (!parser)
-        return;
-    if (parser->apart) {
-        pthread_mutex_lock(&parser->lock);
-        parser->end = true;
-        pthread_cond_signal(&parser->changed);
-        pthread_mutex_unlock(&parser->lock);
+    if (parser && parser->running)
         pthread_join(parser->thread, NULL);
-    }
-    pthread_cond_destroy(&parser->changed);
-    pthread_mutex_destroy(&parser->lock);
     free(parser);
 }
 
@@ -358,7 +313,6 @@ struct ingest {
     struct param_batch *params;
     struct void_rows voids;
     struct mirror_seqs moved;
-    size_t n_past; /* records of the history */
     bool in_bulk;  /* the indexes are dropped, and made again when all rows are inserted */
     bool much;
     uint64_t first;     /* seq of the first new row */
@@ -420,7 +374,7 @@ static enum lineage_status name_float_parents(struct mirror *mirror, uint64_t fr
     return mirror_do(mirror, err, sql, "i", (int64_t)from);
 }
 
-/* Notes the names of the parameters of a trial in meta.names (schema/011_names.sql). */
+/* Notes the names of the parameters of a trial in meta.names (schema/mirror.sql). */
 static void note_names(struct mirror *mirror, const struct lineage_trial *trial)
 {
     uint64_t digest = 0;
@@ -432,8 +386,7 @@ static void note_names(struct mirror *mirror, const struct lineage_trial *trial)
         mirror->meta.at.names = mirror->meta.at.names ? 1 : (int64_t)digest;
 }
 
-/* The row is inserted before the rows that refer to it, and the sums are updated last. The server has checked the ids of a
- * part when it was made (log_history); later rows must have larger ones. */
+/* The row is inserted before the rows that refer to it, and the sums are updated last. */
 static enum lineage_status add_row(struct ingest *in, struct parsed_record *parsed, struct lineage_error *err)
 {
     struct mirror *mirror = in->mirror;
@@ -456,10 +409,7 @@ static enum lineage_status add_row(struct ingest *in, struct parsed_record *pars
         status = specialist_sums_add(in->sums, trial, err);
     if (status == LINEAGE_OK && terminated && !void_rows_note(&in->voids, trial))
         status = store_no_memory(err);
-    const uint64_t before = mirror->meta.at.next_id;
     row_note_id(trial->exp_id, &mirror->meta.at.next_id, &mirror->meta.at.id_width);
-    if (status == LINEAGE_OK && mirror->part && mirror->meta.at.log.size && mirror->meta.at.next_id == before)
-        status = store_fail(err, LINEAGE_EREFUSED, "the id '%.80s' may be that of a row which is not mirrored", trial->exp_id);
     return status;
 }
 
@@ -600,82 +550,9 @@ static enum lineage_status drop_provisional(struct ingest *in, struct lineage_er
     return status;
 }
 
-/* ---- the history of a night ---- */
-
-static enum lineage_status not_apart(const struct ingest *in, const struct log_past *past, struct lineage_error *err)
-{
-    return store_fail(err, LINEAGE_EREFUSED, "record %llu of %s cannot be read without those before it",
-                      (unsigned long long)past->seq, in->mirror->store->log->place);
-}
-
-/* Cuts the record out of its bytes. Only a canonical header says which cells the server has looked at. */
-static enum lineage_status cut_past(struct ingest *in, const struct log_past *past, struct row_batch *batch,
-                                    struct lineage_error *err)
-{
-    struct tsv_scanner scanner;
-    struct tsv_record record;
-    const bool is_header = past->seq == 1;
-    row_batch_clear(batch);
-    batch->status = LINEAGE_OK;
-    buf_add(&batch->bytes, past->bytes, past->length);
-    if (batch->bytes.failed)
-        return store_no_memory(err);
-    tsv_scanner_init(&scanner, batch->bytes.data, batch->bytes.length, past->position, past->seq);
-    if (!tsv_scan(&scanner, &record) || !record.terminated || record.length != past->length || (is_header && !record.content))
-        return not_apart(in, past, err);
-    enum lineage_status status = is_header ? start_parser(in, &record, err) : LINEAGE_OK;
-    if (status == LINEAGE_OK && (!in->parser || !in->mirror->layout.identical))
-        status = not_apart(in, past, err);
-    if (status == LINEAGE_OK && !row_batch_add(batch, &record, scanner.line, is_header))
-        status = store_no_memory(err);
-    return status;
-}
-
-/* The seq is the one that the row would have if every record but the header were a row, so later rows have larger seqs. */
-static enum lineage_status take_past(void *context, const struct log_past *past, struct lineage_error *err)
-{
-    struct ingest *in = context;
-    struct row_batch *batch = &in->batches[0];
-    struct mirror_position *at = &in->mirror->meta.at;
-    if (++in->n_past > MIRROR_PART_MAX)
-        return store_fail(err, LINEAGE_EREFUSED, "%s has too many rows that matter", in->mirror->store->log->place);
-    enum lineage_status status = cut_past(in, past, batch, err);
-    if (status != LINEAGE_OK)
-        return status;
-    row_parser_give(in->parser, batch);
-    status = row_parser_take(in->parser, batch, err);
-    if (past->seq > 1)
-        at->rows = past->seq - 2;
-    if (status == LINEAGE_OK)
-        status = take_record(in, &batch->records[0], err);
-    at->rows = past->seq - 1;
-    if (at->next_id < past->next_id)
-        at->next_id = past->next_id;
-    if (at->id_width < past->id_width)
-        at->id_width = past->id_width;
-    return status;
-}
-
-/* Reads the history up to the last MIRROR_PART_TAIL records. The other records follow as in every sync. */
-static enum lineage_status ingest_history(struct ingest *in, uint64_t records, struct lineage_error *err)
-{
-    struct mirror *mirror = in->mirror;
-    const struct mirror_part *part = mirror->part;
-    if (!part || mirror->meta.at.watermark)
-        return LINEAGE_OK;
-    if (records <= MIRROR_PART_TAIL)
-        return store_fail(err, LINEAGE_EREFUSED, "%s has few records", mirror->store->log->place);
-    enum lineage_status status =
-        log_history(mirror->store->log, part->keys, part->n, records - MIRROR_PART_TAIL, take_past, in, err);
-    row_batch_clear(&in->batches[0]);
-    return status;
-}
-
-static enum lineage_status ingest_bytes(struct ingest *in, uint64_t records, struct lineage_error *err)
+static enum lineage_status ingest_bytes(struct ingest *in, struct lineage_error *err)
 {
     enum lineage_status status = drop_provisional(in, err);
-    if (status == LINEAGE_OK)
-        status = ingest_history(in, records, err);
     in->reading = (struct reading){.offset = in->mirror->meta.at.watermark, .line = in->mirror->meta.at.line, .want = CHUNK};
     if (status == LINEAGE_OK && !in->parser)
         status = start_parser(in, NULL, err);
@@ -725,7 +602,7 @@ enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_state 
 {
     struct mirror_meta *meta = &mirror->meta;
     const uint64_t there = meta->at.watermark, coming = log->size - there;
-    struct ingest in = {.mirror = mirror, .size = log->size, .first = meta->at.rows + 1, .much = coming > MUCH && !mirror->part};
+    struct ingest in = {.mirror = mirror, .size = log->size, .first = meta->at.rows + 1, .much = coming > MUCH};
     enum lineage_status status = LINEAGE_OK;
     struct stat st;
     in.in_bulk = there == 0 || (in.much && coming > there);
@@ -739,7 +616,7 @@ enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_state 
     if (status == LINEAGE_OK && in.in_bulk)
         status = mirror_drop_indexes(mirror, err);
     if (status == LINEAGE_OK)
-        status = ingest_bytes(&in, log->records, err);
+        status = ingest_bytes(&in, err);
     if (status == LINEAGE_OK)
         status = finish(&in, err);
     meta->at.log = *log;

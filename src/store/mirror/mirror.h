@@ -13,10 +13,7 @@
  *   3. A last record without a line end is mirrored as a provisional row, which the next sync removes and reads again.
  *   4. Each row keeps the digest of its bytes, so that a changed byte can be reported with its line.
  *   5. Nothing here writes to the log or takes its lock, so a reader never waits for a writer.
- *   6. The mirror of a night (mirror_follow_night) lacks rows. It answers only between mirror_part_begin and
- *      mirror_part_end; for every other caller mirror_sync reads the whole log first, so no question gets its answer from a
- *      part of the rows by mistake.
- *   7. A trial is identified by its seq, its position among the rows, counted from 1. A seq is valid until the next
+ *   6. A trial is identified by its seq, its position among the rows, counted from 1. A seq is valid until the next
  *      mirror_sync, because the provisional row may be a different row then.
  */
 #pragma once
@@ -109,35 +106,6 @@ bool mirror_mended(struct mirror *mirror);
 /* Makes mirror_mended ignore faults of the file that were found so far. For a caller that checks the file itself. */
 void mirror_forget_damage(struct mirror *mirror);
 
-/* ---- a part of the log ---- */
-
-/*
- * Makes the mirror one of the rows that the worker of a night needs: of the history those that log_history returns for
- * these keys, and all rows of the last MIRROR_PART_TAIL records and after them. It is in memory, and completed if the
- * former are more than MIRROR_PART_MAX. Their seqs are in the order of the log, but not those of a complete mirror. Call it
- * before the first sync. Does nothing, and returns LINEAGE_OK, if the log cannot find such rows, has few records, or if
- * this user's mirror is nearly up to date.
- */
-enum { MIRROR_PART_TAIL = 1000, MIRROR_PART_MIN = 10000, MIRROR_PART_MAX = 100000 };
-enum lineage_status mirror_follow_night(struct mirror *mirror, const uint64_t *keys, size_t n, struct lineage_error *err);
-
-bool mirror_is_part(const struct mirror *mirror);
-bool mirror_part_has_key(const struct mirror *mirror, uint64_t key);
-
-/* In between, mirror_sync leaves the mirror as a part. The caller asks only questions whose answer is that of a complete
- * mirror, and calls mirror_complete if a row is missing. They do nothing for a complete mirror. */
-void mirror_part_begin(struct mirror *mirror);
-void mirror_part_end(struct mirror *mirror);
-
-/* Whether mirror_sync would leave a part incomplete, or the mirror is complete. */
-bool mirror_part_answers(const struct mirror *mirror);
-
-/* Replaces a part by the complete mirror, with a notice, and without a sync. */
-enum lineage_status mirror_complete(struct mirror *mirror, struct lineage_error *err);
-
-/* A number that changes when the seqs do, because a part was completed. */
-unsigned mirror_generation(const struct mirror *mirror);
-
 /* ---- what it is ---- */
 
 /* Whether answers come from lineage.db on disk instead of memory. */
@@ -154,7 +122,7 @@ struct mirror_position {
     uint64_t rows; /* number of rows, without the provisional one */
     uint64_t next_id; /* largest numeric exp_id + 1 */
     size_t id_width; /* digits of the widest numeric exp_id */
-    int64_t names; /* of the parameters of the trials: as in schema/011_names.sql */
+    int64_t names; /* of the parameters of the trials: as in schema/mirror.sql */
 };
 const struct mirror_position *mirror_position(const struct mirror *mirror);
 

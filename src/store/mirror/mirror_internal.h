@@ -39,13 +39,6 @@ struct mirror_meta {
     int64_t judged; /* digest of the settings that verdicts were judged again with; 0: none was */
 };
 
-/* What the mirror of a night is about. */
-struct mirror_part {
-    uint64_t *keys; /* [n] of the trials of the night, ascending */
-    size_t n;
-    unsigned asking; /* callers between mirror_part_begin and mirror_part_end */
-};
-
 struct mirror {
     struct lineage_store *store;
     mirror_judge_fn *judge;
@@ -66,8 +59,6 @@ struct mirror {
     uint64_t log_size; /* when a sync last looked at the log */
     uint64_t looks;    /* how often the progress of the statement was looked at */
     bool said_away;    /* the user was notified that answers are old (server unreachable) */
-    struct mirror_part *part; /* NULL: all rows of the log are mirrored */
-    unsigned generation;      /* how often a part was completed */
     struct mirror_place place;
     int hold; /* the store's directory under a shared lock, while the file is open for writing: nobody replaces it; -1: none */
     struct mirror_file_state file; /* state of the file when it was opened */

@@ -21,104 +21,6 @@
 #include "mirror_place.h"
 #include "statement.h"
 
-/* ---- see "a part of the log" in mirror.h ---- */
-
-/* the mirror of a night, which has the rows that a worker of a list or a grid needs. A log of 10^8 rows would take
- * such a worker 20 minutes and 60 GB to mirror, and it asks only for the best trial, for its own trials and for the parents
- * of its rows.
- *
- * The part is in memory and belongs to one handle, so no other command can take it for lineage.db. */
-
-static int compare_keys(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-static struct mirror_part *part_new(const uint64_t *keys, size_t n)
-{
-    struct mirror_part *part = calloc(1, sizeof *part);
-    if (!part || !(part->keys = calloc(n + 1, sizeof *part->keys))) {
-        free(part);
-        return NULL;
-    }
-    if (n)
-        memcpy(part->keys, keys, n * sizeof *keys);
-    qsort(part->keys, n, sizeof *part->keys, compare_keys);
-    part->n = n;
-    return part;
-}
-
-/* Forgets that the mirror is a part. */
-static void mirror_part_free(struct mirror *mirror)
-{
-    if (mirror->part)
-        free(mirror->part->keys);
-    free(mirror->part);
-    mirror->part = NULL;
-}
-
-/* Whether following the log with the mirror that is there costs less than a new part: it lacks few rows. */
-static bool is_nearly_up_to_date(struct mirror *mirror, const struct log_state *log)
-{
-    bool same;
-    const struct mirror_position *at = &mirror->meta.at;
-    bool read = mirror_recover(mirror, NULL) == LINEAGE_OK && mirror_load_meta(mirror, &same, NULL) == LINEAGE_OK;
-    return read && same && log_is_same(&at->log, log) && at->watermark && at->watermark <= log->size &&
-           log->size - at->watermark <= MIRROR_PART_MIN * (log->size / log->records);
-}
-
-/* A second score and a measured noise floor depend on rows that are not kept. */
-enum lineage_status mirror_follow_night(struct mirror *mirror, const uint64_t *keys, size_t n, struct lineage_error *err)
-{
-    struct log_state now;
-    const struct lineage_store *store = mirror->store;
-    const bool depends = store->config.noise_freedom || store->config.second[0];
-    if (mirror->part || depends || !log_has_history(store->log) || log_look(store->log, &now, NULL) != LINEAGE_OK ||
-        now.records <= MIRROR_PART_MIN || is_nearly_up_to_date(mirror, &now))
-        return LINEAGE_OK;
-    mirror->part = part_new(keys, n);
-    if (!mirror->part)
-        return store_no_memory(err);
-    return mirror_connect(mirror, false, err);
-}
-
-bool mirror_is_part(const struct mirror *mirror)
-{
-    return mirror->part != NULL;
-}
-
-bool mirror_part_has_key(const struct mirror *mirror, uint64_t key)
-{
-    const struct mirror_part *part = mirror->part;
-    return part && bsearch(&key, part->keys, part->n, sizeof key, compare_keys);
-}
-
-void mirror_part_begin(struct mirror *mirror)
-{
-    if (mirror->part)
-        mirror->part->asking++;
-}
-
-/* The part may have been completed in between. */
-void mirror_part_end(struct mirror *mirror)
-{
-    if (mirror->part && mirror->part->asking)
-        mirror->part->asking--;
-}
-
-bool mirror_part_answers(const struct mirror *mirror)
-{
-    return !mirror->part || mirror->part->asking;
-}
-
-unsigned mirror_generation(const struct mirror *mirror)
-{
-    return mirror->generation;
-}
-
-/* ---- keeping the mirror in step with the log, and falling back to memory if the disk cannot be used ---- */
-
 bool mirror_on_disk(const struct mirror *mirror)
 {
     return mirror->on_disk;
@@ -151,7 +53,6 @@ void mirror_close(struct mirror *mirror)
         return;
     mirror_disconnect(mirror);
     mirror_place_release(mirror);
-    mirror_part_free(mirror);
     tsv_reader_free(mirror->reader);
     buf_release(&mirror->header);
     arena_release(&mirror->notes_arena);
@@ -482,10 +383,6 @@ bool mirror_mended(struct mirror *mirror)
     bool damaged = mirror->damaged;
     if (!damaged && !mirror->unusable)
         return false;
-    if (mirror->part) { /* it has no file */
-        mirror_forget_damage(mirror);
-        return false;
-    }
     if (mirror->frozen && is_read_again(mirror))
         return true;
     const bool replaced = mirror_file_is_gone(mirror);
@@ -543,39 +440,14 @@ enum lineage_status mirror_ask(struct mirror *mirror, mirror_question_fn *ask, v
     return status;
 }
 
-/* The layout stays, because callers keep the name of the score column until the store is closed. */
-enum lineage_status mirror_complete(struct mirror *mirror, struct lineage_error *err)
-{
-    struct buf header = mirror->header;
-    struct row_layout layout = mirror->layout;
-    const bool has_layout = mirror->has_layout;
-    if (!mirror->part)
-        return LINEAGE_OK;
-    store_notice(mirror->store, 0, "this worker needs all rows of %s now; it reads them once", mirror->store->log->place);
-    mirror_part_free(mirror);
-    mirror->set_back = false; /* found out again for the new mirror */
-    mirror->generation++;
-    mirror->header = (struct buf){0};
-    mirror->layout = (struct row_layout){0};
-    mirror->has_layout = false;
-    enum lineage_status status = connect_anywhere(mirror, err);
-    buf_release(&mirror->header); /* nothing was read yet */
-    row_layout_release(&mirror->layout);
-    mirror->header = header;
-    mirror->layout = layout;
-    mirror->has_layout = has_layout;
-    return status;
-}
-
-/* If the server cannot be reached, a mirror on disk or of a night still answers as of its last sync, with one notice that
+/* If the server cannot be reached, a mirror on disk still answers as of its last sync, with one notice that
  * states the age of the answers. The age is known because the file with the server's settings is touched whenever the
  * mirror is up to date. */
 static bool answer_from_before(struct mirror *mirror, const struct lineage_error *why)
 {
     struct stat seen;
     char when[LINEAGE_TIME_MAX] = "an unknown time";
-    if ((!mirror->on_disk && !mirror->part) || (!mirror->loaded && load_meta(mirror, NULL) != LINEAGE_OK) ||
-        !mirror->meta.at.watermark)
+    if (!mirror->on_disk || (!mirror->loaded && load_meta(mirror, NULL) != LINEAGE_OK) || !mirror->meta.at.watermark)
         return false;
     mirror->loaded = true;
     if (fs_stat(mirror->store->dir_fd, PLACE_SERVER, 0, &seen) == 0)
@@ -601,30 +473,6 @@ static enum lineage_status sync_with_server(struct mirror *mirror, struct lineag
     return status;
 }
 
-/*
- * The one place that decides whether a part may answer. A caller that did not say so gets the complete mirror. So does
- * every caller if something is wrong with the part: the log was set back, its bytes changed, or its history cannot be read
- * in part. The mirror may be complete afterwards, and then it must be synced.
- */
-static enum lineage_status sync_part(struct mirror *mirror, bool may_be_old, struct lineage_error *err)
-{
-    struct lineage_error why = {0};
-    if (!mirror_part_answers(mirror))
-        return mirror_complete(mirror, err);
-    enum lineage_status status = sync_connection(mirror, &why);
-    if (status == LINEAGE_OK) {
-        fs_touch(mirror->store->dir_fd, PLACE_SERVER);
-        mirror->said_away = false;
-        return status;
-    }
-    if (status == LINEAGE_EAWAY && may_be_old && answer_from_before(mirror, &why))
-        return LINEAGE_OK;
-    if (status == LINEAGE_EAWAY || status == LINEAGE_ENOMEM)
-        return store_give(err, &why);
-    store_notice(mirror->store, why.line, "%s", why.text);
-    return mirror_complete(mirror, err);
-}
-
 /* A caller that does not ask again needs a connection that reads one state of the file, whatever others write. If the file cannot
  * be opened, the sync that follows finds out and uses memory. */
 static void thaw_for_caller(struct mirror *mirror)
@@ -638,9 +486,7 @@ static void thaw_for_caller(struct mirror *mirror)
 enum lineage_status mirror_sync(struct mirror *mirror, struct lineage_error *err)
 {
     enum lineage_status status = store_check_owner(mirror->store, err);
-    if (status == LINEAGE_OK && mirror->part)
-        status = sync_part(mirror, true, err);
-    if (status != LINEAGE_OK || mirror->part)
+    if (status != LINEAGE_OK)
         return status;
     thaw_for_caller(mirror);
     status = log_has_requests(mirror->store->log) ? sync_with_server(mirror, err) : sync_anywhere(mirror, err);
@@ -654,9 +500,7 @@ enum lineage_status mirror_catch_up(struct mirror *mirror, struct lineage_error 
 {
     struct lineage_error why = {0};
     enum lineage_status status = store_check_owner(mirror->store, err);
-    if (status == LINEAGE_OK && mirror->part)
-        status = sync_part(mirror, false, err);
-    if (status != LINEAGE_OK || mirror->part)
+    if (status != LINEAGE_OK)
         return status;
     thaw_for_caller(mirror);
     mirror_wait_no_more(mirror, true);
@@ -673,9 +517,8 @@ enum lineage_status mirror_catch_up(struct mirror *mirror, struct lineage_error 
 static bool lags_little(const struct mirror *mirror, const struct log_state *log)
 {
     const struct mirror_position *at = &mirror->meta.at;
-    return !mirror->part && !log_has_requests(mirror->store->log) && at->log.size == at->watermark &&
-           at->watermark <= log->size && log->size - at->watermark <= MIRROR_LAG &&
-           (log_is_same(&at->log, log) || !at->watermark);
+    return !log_has_requests(mirror->store->log) && at->log.size == at->watermark && at->watermark <= log->size &&
+           log->size - at->watermark <= MIRROR_LAG && (log_is_same(&at->log, log) || !at->watermark);
 }
 
 /* A measured noise floor depends on the scores of all rows. Only a file that is read without locks is sure to be as meta says. */
@@ -704,7 +547,7 @@ void mirror_follow(struct mirror *mirror)
     mirror_wait_no_more(mirror, true);
     enum lineage_status status = sync_connection(mirror, &why);
     mirror_wait_no_more(mirror, false);
-    if (status != LINEAGE_OK && status != LINEAGE_ELOCKED && !mirror->part) /* a part is completed by the next sync */
+    if (status != LINEAGE_OK && status != LINEAGE_ELOCKED)
         store_notice(mirror->store, why.line, "the row is safe in results.tsv, but not yet in the mirror: %s", why.text);
 }
 
@@ -712,9 +555,7 @@ void mirror_follow(struct mirror *mirror)
 enum lineage_status mirror_rebuild(struct mirror *mirror, struct lineage_error *err)
 {
     struct lineage_error why = {0};
-    enum lineage_status status = mirror_complete(mirror, &why);
-    if (status == LINEAGE_OK)
-        status = make_anew(mirror, &why);
+    enum lineage_status status = make_anew(mirror, &why);
     if (status == LINEAGE_OK)
         return status;
     store_give(err, &why);
@@ -728,8 +569,8 @@ enum lineage_status mirror_rebuild(struct mirror *mirror, struct lineage_error *
 
 enum lineage_status mirror_replace(struct mirror *mirror, struct lineage_error *err)
 {
-    enum lineage_status status = mirror_complete(mirror, err);
-    if (status == LINEAGE_OK && !mirror->store->options.no_mirror) {
+    enum lineage_status status = LINEAGE_OK;
+    if (!mirror->store->options.no_mirror) {
         mirror_disconnect(mirror);
         status = mirror_place_take_over(mirror, err);
     }

@@ -110,7 +110,5 @@ enum lineage_status postgres_confirm(struct log *log, int64_t seq, const char *d
 enum lineage_status postgres_locate(struct log *log, const unsigned char request[16], size_t n, int64_t *seq,
                                     char digest[LOG_DIGEST_TEXT], struct lineage_error *err);
 enum lineage_status postgres_skip_ids(struct log *log, uint64_t given, struct lineage_error *err);
-enum lineage_status postgres_history(struct log *log, const uint64_t *keys, size_t n, uint64_t upto, log_past_fn *each,
-                                     void *context, struct lineage_error *err);
 enum lineage_status postgres_check_digests(struct log *log, struct log_digests *digests, struct lineage_error *err);
 enum lineage_status postgres_rebuild_digests(struct log *log, struct log_digests *digests, struct lineage_error *err);

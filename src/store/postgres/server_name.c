@@ -146,8 +146,8 @@ void server_name_release(struct server_name *name)
     *name = (struct server_name){0};
 }
 
-/* A name has no control characters and no quotes that are percent-encoded, but plain ones must be escaped in JSON. */
-void server_name_settings(struct buf *out, const char *text)
+/* Writes the text of lineage.json, {"log": NAME}. A name has no control characters and no quotes that are percent-encoded, but plain ones must be escaped in JSON. */
+static void server_name_settings(struct buf *out, const char *text)
 {
     buf_puts(out, "{\n  \"log\": \"");
     for (; *text; text++) {

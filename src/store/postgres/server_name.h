@@ -35,7 +35,3 @@ void server_name_release(struct server_name *name);
  * caller frees *dir.
  */
 enum lineage_status server_name_make_dir(char **dir, const char *text, struct lineage_error *err);
-
-/* The text of lineage.json in such a directory: {"log": NAME}. */
-struct buf;
-void server_name_settings(struct buf *out, const char *text);

@@ -66,7 +66,7 @@ static enum lineage_status end_at(struct found_chain *found, enum lineage_chain_
 
 /* ---- by the table of ancestors ---- */
 
-/* A row of the table (schema/009_ancestors.sql). */
+/* A row of the table (schema/mirror.sql). */
 struct ancestor {
     int64_t seq, above, jump, top;
     size_t passed_over, depth;

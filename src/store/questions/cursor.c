@@ -170,7 +170,6 @@ static bool flat_rows_view(const struct flat_rows *flat, size_t n, struct lineag
  * rows, do not disturb each other. */
 struct lineage_cursor {
     struct mirror *mirror;
-    unsigned generation; /* of the seqs */
     struct mirror_seqs found;
     size_t next;  /* first seq that is not in the batch */
     size_t shown; /* trials of the batch that were passed to the caller */
@@ -188,7 +187,6 @@ enum lineage_status mirror_cursor_new(struct lineage_cursor **cursor, struct mir
         return store_no_memory(err);
     }
     (*cursor)->mirror = mirror;
-    (*cursor)->generation = mirror_generation(mirror);
     (*cursor)->found = *found;
     return LINEAGE_OK;
 }
@@ -247,24 +245,9 @@ enum lineage_status lineage_new_trials(struct lineage_cursor **cursor, struct li
     return mirror_cursor_new(cursor, store->mirror, &found, err);
 }
 
-/* A part has all rows of the night and all voids. */
-enum lineage_status lineage_night_trials(struct lineage_cursor **cursor, struct lineage_store *store, uint64_t after,
-                                         struct lineage_error *err)
-{
-    struct mirror_seqs found;
-    *cursor = NULL;
-    mirror_part_begin(store->mirror);
-    enum lineage_status status = find_new(&found, store, after, err);
-    mirror_part_end(store->mirror);
-    return status == LINEAGE_OK ? mirror_cursor_new(cursor, store->mirror, &found, err) : status;
-}
-
 static enum lineage_status load_batch(struct lineage_cursor *cursor, struct lineage_error *err)
 {
     size_t left = cursor->found.n - cursor->next;
-    if (cursor->generation != mirror_generation(cursor->mirror))
-        return store_fail(err, LINEAGE_EDB, "%s was read anew while its rows were listed; list them again",
-                          mirror_store(cursor->mirror)->log->place);
     cursor->batch = cursor->batch ? cursor->batch * 2 : 1;
     if (cursor->batch > MIRROR_ROWS)
         cursor->batch = MIRROR_ROWS;

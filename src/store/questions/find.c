@@ -141,20 +141,6 @@ enum lineage_status mirror_is_parent(struct mirror *mirror, const char *id, bool
                       id_bare(id));
 }
 
-enum lineage_status mirror_parent_of(struct mirror *mirror, struct buf *id, struct lineage_error *err)
-{
-    sqlite3_stmt *stmt;
-    enum lineage_status status =
-        mirror_row(mirror, &stmt, err, "SELECT parent_exp FROM trials WHERE exp_id = ? ORDER BY seq DESC LIMIT 1", "t", id->data,
-                   id->length);
-    if (status == LINEAGE_OK) {
-        buf_reset(id);
-        buf_puts(id, mirror_text(stmt, 0));
-    }
-    sqlite3_reset(stmt);
-    return status;
-}
-
 enum lineage_status mirror_each_snapshot(struct mirror *mirror, void (*visit)(void *context, const struct lineage_trial *trial),
                                          void *context, struct lineage_error *err)
 {

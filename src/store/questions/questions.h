@@ -72,10 +72,6 @@ enum lineage_status mirror_load(struct mirror *mirror, int64_t seq, struct linea
 /* Whether some row names id (or exp_id) as its parent. */
 enum lineage_status mirror_is_parent(struct mirror *mirror, const char *id, bool *found, struct lineage_error *err);
 
-/* Replaces the id of a trial, in exactly this spelling, by that of its parent as written ("" without one);
- * LINEAGE_ENOTFOUND without message. */
-enum lineage_status mirror_parent_of(struct mirror *mirror, struct buf *id, struct lineage_error *err);
-
 /* Whether walking up from the trial `from` reaches the id `ancestor`, which need not be in the log yet. */
 enum lineage_status mirror_descends(struct mirror *mirror, const char *from, const char *ancestor, bool *descends,
                                     struct lineage_error *err);
@@ -172,7 +168,7 @@ enum lineage_status mirror_is_in_words(struct mirror *mirror, bool *in_words, st
 enum lineage_status mirror_sweep(struct mirror *mirror, const char *x, const char *y, struct lineage_sweep *sweep,
                                  struct lineage_error *err);
 
-/* Runs a user's read-only statement on the tables of schema/001_mirror.sql (lineage_sql_typed). */
+/* Runs a user's read-only statement on the tables of schema/mirror.sql (lineage_sql_typed). */
 enum lineage_status mirror_sql(struct mirror *mirror, const char *statement, lineage_sql_typed_row *row, void *context,
                                struct lineage_error *err);
 

@@ -53,49 +53,10 @@ static enum lineage_status ask_find(void *question, struct lineage_error *err)
     return status == LINEAGE_OK ? mirror_load(q->store->mirror, seq, q->trial, err) : status;
 }
 
-/* Finds only the exact spelling: a row with another one may be among those that the part lacks. The last row with this
- * spelling is in the part, or none is. */
-static enum lineage_status ask_find_in_part(void *question, struct lineage_error *err)
-{
-    const struct question *q = question;
-    int64_t seq = 0;
-    enum lineage_status status = mirror_sync(q->store->mirror, err);
-    if (status == LINEAGE_OK)
-        status = mirror_find_exact(q->store->mirror, q->id, &seq, err);
-    return status == LINEAGE_OK ? mirror_load(q->store->mirror, seq, q->trial, err) : status;
-}
-
-/* LINEAGE_ENOTFOUND without a message if the mirror is not a part, too. */
-static enum lineage_status find_in_part(struct lineage_store *store, const char *id, struct lineage_trial *trial,
-                                        struct lineage_error *err)
-{
-    struct question question = {.store = store, .id = id, .trial = trial};
-    *trial = (struct lineage_trial){0};
-    if (!mirror_is_part(store->mirror))
-        return LINEAGE_ENOTFOUND;
-    mirror_part_begin(store->mirror);
-    enum lineage_status status = mirror_ask(store->mirror, ask_find_in_part, &question, err);
-    mirror_part_end(store->mirror);
-    return status;
-}
-
-enum lineage_status lineage_night_find(struct lineage_store *store, const char *id, struct lineage_trial *trial,
-                                       struct lineage_error *err)
-{
-    enum lineage_status status = find_in_part(store, id, trial, err);
-    if (status != LINEAGE_ENOTFOUND)
-        return status;
-    if (!mirror_is_part(store->mirror))
-        return lineage_find(store, id, trial, err);
-    return store_fail(err, LINEAGE_ENOTFOUND, "no trial '%.80s' of this night in %s", id, store->dir);
-}
-
 enum lineage_status lineage_find(struct lineage_store *store, const char *id, struct lineage_trial *trial,
                                  struct lineage_error *err)
 {
-    enum lineage_status status = find_in_part(store, id, trial, err);
-    if (status != LINEAGE_ENOTFOUND)
-        return status;
+    *trial = (struct lineage_trial){0};
     return mirror_ask(store->mirror, ask_find, &(struct question){.store = store, .id = id, .trial = trial}, err);
 }
 
@@ -135,9 +96,7 @@ static enum lineage_status ask_best(void *question, struct lineage_error *err)
 enum lineage_status mirror_ask_top(struct lineage_store *store, struct lineage_trial *trial, struct lineage_error *err)
 {
     *trial = (struct lineage_trial){0};
-    mirror_part_begin(store->mirror); /* it has all trials that may be kept, and all voids */
     enum lineage_status status = mirror_ask(store->mirror, ask_best, &(struct question){.store = store, .trial = trial}, err);
-    mirror_part_end(store->mirror);
     if (status == LINEAGE_ENOTFOUND)
         store_fail(err, LINEAGE_ENOTFOUND, "%s has no kept or baseline trial with a finite %s", store->dir,
                    lineage_store_metric(store));
@@ -213,12 +172,8 @@ enum lineage_status mirror_ask_sql(struct lineage_store *store, const char *stat
 const char *lineage_store_metric(const struct lineage_store *store)
 {
     const struct row_layout *layout = mirror_layout(store->mirror);
-    if (!layout) { /* nothing was read yet */
-        mirror_part_begin(store->mirror);
-        if (mirror_sync(store->mirror, NULL) == LINEAGE_OK)
-            layout = mirror_layout(store->mirror);
-        mirror_part_end(store->mirror);
-    }
+    if (!layout && mirror_sync(store->mirror, NULL) == LINEAGE_OK) /* nothing was read yet */
+        layout = mirror_layout(store->mirror);
     if (layout)
         return layout->metric;
     return store->config.metric[0] ? store->config.metric : "core_metric";

@@ -42,8 +42,6 @@ enum lineage_status mirror_ask_any_again(bool *any, struct lineage_store *store,
 {
     struct again_question question = {.store = store};
     *any = false;
-    if (mirror_is_part(store->mirror))
-        return LINEAGE_OK;
     enum lineage_status status = mirror_ask(store->mirror, ask_again, &question, err);
     *any = question.again;
     return status;

@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "env/demonstrator.h"
+#include "env/tool_turn.h"
+
 /* The order is that of enum trainer_env_kind. Recipes and rows store the names of environments, never these numbers. */
 static const struct env_class *const classes[TRAINER_N_ENVS] = {&trainer_hopworld, &trainer_reverse, &trainer_slots,
                                                                 &trainer_ledger, &trainer_sums};
@@ -98,8 +101,11 @@ size_t trainer_env_reset(const struct trainer_env *env, uint64_t question, uint6
 enum trainer_turn trainer_env_step(const struct trainer_env *env, struct trainer_episode *episode, int32_t token, int32_t *text,
                                    size_t *n)
 {
+    const struct env_class *kind = classes[env->kind];
     *n = 0;
-    return episode->done ? TRAINER_TURN_DONE : classes[env->kind]->step(env, episode, token, text, n);
+    if (episode->done)
+        return TRAINER_TURN_DONE;
+    return kind->tool ? tool_turn_step(kind->tool, env, episode, token, text, n) : kind->step(env, episode, token, text, n);
 }
 
 /* Draws a value again if it was drawn before. */
@@ -150,7 +156,9 @@ size_t trainer_env_demonstrate(const struct trainer_env *env, const struct train
                                int32_t *tokens, uint8_t *mask)
 {
     struct trainer_rng rng = {trainer_seed(seed, 'd', 0)};
-    return classes[env->kind]->demonstrate(env, options, &rng, tokens, mask);
+    const struct env_class *kind = classes[env->kind];
+    return kind->plan ? demo_play(kind->plan, env, options, &rng, tokens, mask)
+                      : kind->demonstrate(env, options, &rng, tokens, mask);
 }
 
 /* Every demonstrator draws its question first. */

@@ -11,9 +11,13 @@ struct env_class {
     enum trainer_status (*check)(const struct trainer_env *env, struct trainer_error *err);
     size_t (*max_tokens)(const struct trainer_env *env);
     size_t (*reset)(const struct trainer_env *env, struct trainer_episode *episode, int32_t *prompt);
+    /* Either a tool, or a function that takes each token. */
+    const struct tool_turn *tool;
     enum trainer_turn (*step)(const struct trainer_env *env, struct trainer_episode *episode, int32_t token, int32_t *text,
                               size_t *n);
     size_t (*answer)(const struct trainer_env *env, const struct trainer_episode *episode, int32_t *tokens);
+    /* Either what the noisy demonstrator knows (demonstrator.h), or one of its own. */
+    const struct demo_plan *plan;
     size_t (*demonstrate)(const struct trainer_env *env, const struct trainer_demo_options *options, struct trainer_rng *rng,
                           int32_t *tokens, uint8_t *mask);
     /*

@@ -17,7 +17,7 @@ int32_t graph_follow(const struct trainer_env *env, uint64_t question, int32_t e
 }
 
 /* The relations are distinct, because otherwise "the fact that was asked for" could mean two facts. */
-void graph_draw_relations(const struct trainer_env *env, struct trainer_rng *rng, struct trainer_episode *episode)
+static void graph_draw_relations(const struct trainer_env *env, struct trainer_rng *rng, struct trainer_episode *episode)
 {
     env_draw_distinct(rng, env->world.relations, episode->k, episode->relations);
 }

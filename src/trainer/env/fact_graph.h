@@ -12,9 +12,6 @@
 /* Returns the entity that a relation of an entity leads to, in the graph of a question. */
 int32_t graph_follow(const struct trainer_env *env, uint64_t question, int32_t entity, int32_t relation);
 
-/* Draws episode->relations [k], all distinct. */
-void graph_draw_relations(const struct trainer_env *env, struct trainer_rng *rng, struct trainer_episode *episode);
-
 /*
  * Starts a question about an entity and k relations of it: draws both, writes the prompt
  * Q entity relation_1 .. relation_k /Q and returns its length.

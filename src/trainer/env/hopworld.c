@@ -49,13 +49,6 @@ static size_t search(const struct trainer_env *env, struct trainer_episode *epis
     return n;
 }
 
-static enum trainer_turn step(const struct trainer_env *env, struct trainer_episode *episode, int32_t token, int32_t *text,
-                              size_t *n)
-{
-    static const struct tool_turn tool = {.call = search};
-    return tool_turn_step(&tool, env, episode, token, text, n);
-}
-
 static size_t answer(const struct trainer_env *env, const struct trainer_episode *episode, int32_t *tokens)
 {
     tokens[0] = env_entity(env, episode->path[episode->k]);
@@ -169,7 +162,7 @@ const struct env_class trainer_hopworld = {
     .check = check,
     .max_tokens = max_tokens,
     .reset = reset,
-    .step = step,
+    .tool = &(const struct tool_turn){.call = search},
     .answer = answer,
     .demonstrate = demonstrate,
     .next = next,

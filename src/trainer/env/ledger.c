@@ -64,13 +64,6 @@ static bool knows_all(const struct trainer_episode *episode)
     return episode->hop == episode->k;
 }
 
-static enum trainer_turn step(const struct trainer_env *env, struct trainer_episode *episode, int32_t token, int32_t *text,
-                              size_t *n)
-{
-    static const struct tool_turn tool = {.second = TOOL_ANY, .call = call, .knows_all = knows_all};
-    return tool_turn_step(&tool, env, episode, token, text, n);
-}
-
 /* ---- the noisy demonstrator --------------------------------------------------------------- */
 
 static bool knows(const struct trainer_episode *episode, int32_t i)
@@ -90,20 +83,13 @@ static bool next(const struct trainer_env *env, const struct trainer_episode *ep
     return true;
 }
 
-static size_t demonstrate(const struct trainer_env *env, const struct trainer_demo_options *options, struct trainer_rng *rng,
-                          int32_t *tokens, uint8_t *mask)
-{
-    static const struct demo_plan plan = {.next = next, .knows = knows};
-    return demo_play(&plan, env, options, rng, tokens, mask);
-}
-
 const struct env_class trainer_ledger = {
     .name = "ledger",
     .check = slot_answer_check,
     .max_tokens = slot_answer_max_tokens,
     .reset = reset,
-    .step = step,
+    .tool = &(const struct tool_turn){.second = TOOL_ANY, .call = call, .knows_all = knows_all},
     .answer = slot_answer_tokens,
-    .demonstrate = demonstrate,
+    .plan = &(const struct demo_plan){.next = next, .knows = knows},
     .next = next,
 };

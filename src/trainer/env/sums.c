@@ -107,13 +107,6 @@ static bool knows_all(const struct trainer_episode *episode)
     return episode->found == (1u << episode->k) - 1;
 }
 
-static enum trainer_turn step(const struct trainer_env *env, struct trainer_episode *episode, int32_t token, int32_t *text,
-                              size_t *n)
-{
-    static const struct tool_turn tool = {.second = TOOL_ENTITY, .call = call, .knows_all = knows_all};
-    return tool_turn_step(&tool, env, episode, token, text, n);
-}
-
 /* ---- the noisy demonstrator --------------------------------------------------------------- */
 
 static bool knows(const struct trainer_episode *episode, int32_t i)
@@ -146,20 +139,13 @@ static void add_in_vain(struct demo *demo, int32_t *first, int32_t *second)
     *second = known[trainer_rng_below(demo->rng, n)];
 }
 
-static size_t demonstrate(const struct trainer_env *env, const struct trainer_demo_options *options, struct trainer_rng *rng,
-                          int32_t *tokens, uint8_t *mask)
-{
-    static const struct demo_plan plan = {.next = next, .knows = knows, .useless = add_in_vain};
-    return demo_play(&plan, env, options, rng, tokens, mask);
-}
-
 const struct env_class trainer_sums = {
     .name = "sums",
     .check = check,
     .max_tokens = max_tokens,
     .reset = reset,
-    .step = step,
+    .tool = &(const struct tool_turn){.second = TOOL_ENTITY, .call = call, .knows_all = knows_all},
     .answer = answer,
-    .demonstrate = demonstrate,
+    .plan = &(const struct demo_plan){.next = next, .knows = knows, .useless = add_in_vain},
     .next = next,
 };

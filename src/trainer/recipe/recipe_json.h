@@ -14,10 +14,5 @@ json_t *recipe_object_parse(const char *name, const char *text, size_t length, s
 /* Reads a whole file of at most 16 MiB into *text (free). */
 enum trainer_status recipe_file_read(char **text, size_t *length, const char *path, struct trainer_error *err);
 
-/*
- * Sets the defaults, reads a JSON object and checks the recipe. Messages begin with the path of the key. The second
- * function accepts settings that nothing reads.
- */
-enum trainer_status recipe_from_json(struct trainer_recipe *recipe, json_t *object, struct trainer_error *err);
-
+/* Sets the defaults, reads a JSON object and checks the recipe; accepts settings that nothing reads. */
 enum trainer_status recipe_from_recorded_json(struct trainer_recipe *recipe, json_t *object, struct trainer_error *err);

@@ -145,8 +145,8 @@ enum trainer_status recipe_from_recorded_json(struct trainer_recipe *recipe, jso
     return status == TRAINER_OK ? trainer_recipe_check(recipe, err) : status;
 }
 
-/* No recipe leaves this function unchecked. */
-enum trainer_status recipe_from_json(struct trainer_recipe *recipe, json_t *object, struct trainer_error *err)
+/* Sets the defaults, reads a JSON object and checks the recipe. Messages begin with the path of the key. */
+static enum trainer_status recipe_from_json(struct trainer_recipe *recipe, json_t *object, struct trainer_error *err)
 {
     enum trainer_status status = recipe_from_recorded_json(recipe, object, err);
     return status == TRAINER_OK ? recipe_check_read(recipe, err) : status;
