@@ -286,14 +286,26 @@ static bool ends_with_colon(const char *line)
     return n && line[n - 1] == ':';
 }
 
+/* Whether the line is a rule of one character, such as `*****`. */
+static bool is_ruled(const struct lines *lines, size_t i)
+{
+    const char *line = i < lines->n ? lines->at[i] : "";
+    const size_t n = strlen(line);
+    return n > 3 && strchr("*-=#", *line) && strspn(line, (char[2]){*line, 0}) == n;
+}
+
 /* The message of the exception in line i; one that is empty or ends with a colon goes on in the next line. */
 static void put_exception(struct found *found, const struct lines *lines, size_t i)
 {
     put_what(found, lines->at[i]);
     found->line = i;
     found->strength = is_of_launcher(lines->at[i]) ? A_LAUNCHER : A_REPORT;
-    if (ends_with_colon(lines->at[i]) && i + 1 < lines->n && isalnum((unsigned char)*unindented(lines->at[i + 1]))) {
-        add_what(found, ": ", lines->at[i + 1]);
+    const bool empty = ends_with_colon(lines->at[i]), ruled = empty && is_ruled(lines, i + 1);
+    const size_t message = i + 1 + ruled;
+    if (empty && message < lines->n && isalnum((unsigned char)*unindented(lines->at[message]))) {
+        add_what(found, ": ", lines->at[message]);
+        if (ruled && message + 1 < lines->n) /* of NLTK: what is not there, and how to get it */
+            add_what(found, " ", lines->at[message + 1]);
     } else if ((strstr(lines->at[i], "validation error") || strstr(lines->at[i], "ConfigAddedError")) && i + 2 < lines->n) {
         /* of pydantic: the field, and what is wrong; of Sacred: the setting that is not known */
         add_what(found, ": ", lines->at[i + 1]);
@@ -314,10 +326,12 @@ static bool read_frames(struct found *found, const struct lines *lines, size_t *
     size_t n, indent = strspn(lines->at[*i], " \t");
     unsigned long number;
     bool own = false, imports = false;
+    const char *source = "";
     for (; *i < lines->n && (!*unindented(lines->at[*i]) || strspn(lines->at[*i], " \t") >= indent); ++*i) {
         if (!is_frame(lines->at[*i], &path, &n, &number))
             continue;
         const bool of_library = is_of_library(path, n);
+        source = *i + 1 < lines->n ? unindented(lines->at[*i + 1]) : "";
         if (!own || !of_library)
             put_where(found, path, n, number);
         own = own || !of_library;
@@ -328,6 +342,8 @@ static bool read_frames(struct found *found, const struct lines *lines, size_t *
         begins(lines->at[*i], "Message: ")) /* of logging */
         return false;
     put_exception(found, lines, *i);
+    if (strcmp(found->what, "AssertionError") == 0 && begins(source, "assert ")) /* without a message, its line is all there is */
+        add_what(found, ": ", source);
     return true;
 }
 
@@ -989,7 +1005,9 @@ static void judge(struct trial_outcome *outcome, struct found *found, const stru
         outcome->lacks = true;
     }
     int number = named_signal(found->what);
-    const bool by_kill = strstr(found->what, "killed by signal: Killed"); /* of a worker of torch: nobody knows by whom */
+    /* Of a worker of torch, of a pool of Python and of Dask: nobody knows by whom, and most often it was the memory. */
+    const bool by_kill = strstr(found->what, "killed by signal: Killed") || strstr(found->what, "terminated abruptly") ||
+                         strstr(found->what, "KilledWorker");
     if (!outcome->cause && found->strength != A_LAUNCHER && !by_kill)
         outcome->cause = LINEAGE_CAUSE_CODE;
     else if (!outcome->cause && number && number != 9 && number != 15)
