@@ -243,10 +243,24 @@ static void place_names(struct printed_page *page, const struct metric_query *qu
     }
 }
 
+/* The length of the line without a progress bar behind its names: `mAP50-95: 100%|███| 4/4 [00:03<00:00]` of YOLOv5. */
+static size_t without_bar(const char *line, size_t length)
+{
+    for (size_t i = 1; i + 2 < length; i++) {
+        size_t at = i + 1 + indentation(line + i + 1, length - i - 1), digits = 0;
+        while (line[i] == ':' && at + digits < length && is_digit(line[at + digits]))
+            digits++;
+        if (digits && at + digits + 1 < length && line[at + digits] == '%' && metric_scan_border(line + at + digits + 1, 1))
+            return i;
+    }
+    return length;
+}
+
 /* Begins a table if the line names columns and has no numbers. */
 static bool name_columns(struct printed_page *page, const struct metric_query *query, const char *line, size_t length)
 {
     struct cells cells;
+    length = without_bar(line, length);
     for (int by = 0; by < N_SEPARATORS; by++) {
         split(&cells, (enum separator)by, line, length);
         if (cells.n < 2 || !are_names((enum separator)by, &cells, line) || !names_any(query, &cells, line))
@@ -388,6 +402,14 @@ static bool is_other_row(struct printed_page *page, const char *label, size_t le
     return false;
 }
 
+static bool is_index(const char *cell, size_t length)
+{
+    size_t digits = 0;
+    while (digits < length && is_digit(cell[digits]))
+        digits++;
+    return digits > 0 && digits == length;
+}
+
 static bool read_row(struct printed_page *page, const struct metric_query *query, const char *line, size_t length,
                      metric_found_fn *report, void *context)
 {
@@ -396,7 +418,10 @@ static bool read_row(struct printed_page *page, const struct metric_query *query
     if (!split_row(page, &cells, line, length, &by_position))
         return false;
     for (int pass = 0; pass < 2; pass++) { /* a row's label counts only if one of its numbers is read */
-        bool other = pass && first && is_other_row(page, line + cells.cell[0].at, cells.cell[0].length);
+        /* Behind the index of a data frame, a column without a name, the label is in the second cell. */
+        const size_t label =
+            cells.n == page->n_columns + 1 && cells.n > 2 && is_index(line + cells.cell[0].at, cells.cell[0].length);
+        bool other = pass && first && is_other_row(page, line + cells.cell[label].at, cells.cell[label].length);
         for (size_t i = 0; i < query->n_names && i < PAGE_NAMES_MAX && !(other && is_total(page->label)); i++) {
             struct metric_found found = {
                 .name = query->names[i], .name_length = strlen(query->names[i]), .source = METRIC_BY_NAME, .unit = ""};

@@ -69,6 +69,28 @@ printf '[{\n "name": "BLEU",\n "score": 42.0\n},\n{\n "name": "TER",\n "score": 
 gives BLEU 42.0 '' <json
 gives score 18.2 'another word in front' <json
 
+# MindSpore 2.9's LossMonitor, and sentences.
+printf 'epoch: 1 step: 1, loss is 2.3\nepoch: 1 step: 2, loss is 0.91\n' | gives loss 0.91 ''
+printf 'Test accuracy is: 93.2%% on held-out rows\n' | gives accuracy 93.2 ''
+printf 'loss 0.4\nloss is 3 times lower\nloss was 2.5 times higher\n' | gives loss 0.4 ''
+# The condition that pycocotools 2.0 and PaddleDetection put behind a name; digits in it do not make it another one.
+printf ' Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.358\n Average Precision  (AP) @[ IoU=0.50      | area=   all | maxDets=100 ] = 0.601\n Average Recall     (AR) @[ IoU=0.50:0.95 | area=   all | maxDets= 10 ] = 0.310\n Average Recall     (AR) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.411\n' >coco
+gives 'Average Precision' 0.358 'rows with different labels' <coco
+gives AP 0.358 'rows with different labels' <coco
+gives AR 0.411 '' <coco
+printf 'mAP(0.50, 11point) = 35.12%%\n' | gives mAP 35.12 ''
+printf 'NDCG(5) = 0.61, NDCG(10) = 0.57\n' | gives NDCG 0.61 'rows with different labels'
+# YOLOv5 7.0: a progress bar behind the names of the columns.
+printf '      Class     Images  Instances          P          R      mAP50   mAP50-95: 100%%|█████| 4/4 [00:03<00:00,  1.1it/s]\n        all        128        929      0.812      0.723        0.9      0.512\n     person        128        254       0.82       0.75       0.85       0.61\n' |
+    gives mAP50 0.9 ''
+# AutoGluon 1.5's leaderboard: a data frame with an index, whose rows have a name behind it.
+printf '                 model  score_val eval_metric\n0  WeightedEnsemble_L2     0.8712    accuracy\n1             LightGBM     0.8601    accuracy\n' |
+    gives score_val 0.8712 'rows with different labels'
+# fairseq 0.12: lines about the training and lines about the validation have the same names.
+printf 'INFO | valid | epoch 002 | loss 4.1 | ppl 17.15\nINFO | train | epoch 002 | loss 5.2 | ppl 36.7\n' |
+    gives loss 5.2 'lines about the training and about an evaluation have it'
+printf 'x/train.py:3 valid_loss 4.1\nval: acc 0.5\nval: acc 0.6\n' | gives acc 0.6 ''
+
 # Files of no known tool: a table, JSON, or lines as a program prints them.
 left() # left NAME FILE VALUE: of the file on standard input
 {
