@@ -210,12 +210,19 @@ static bool is_of_other_condition(struct reading *r, const struct metric_found *
     return strcmp(first, condition) != 0;
 }
 
-/* Whether the word at text[at] stands alone: `valid` of `| valid | epoch 1`, and not that of `valid_loss`, `test.py` or `x/test`. */
-static bool is_alone(const char *text, size_t at, size_t n, size_t length)
+/*
+ * Whether the word at text[at] says what the line is about: it begins the line, or ends a title as in `| valid | epoch 1`, `[train] ` and
+ * `validation: `. That of `valid_loss`, `test.py`, `x/test` or `the test step` does not.
+ */
+static bool is_title(const char *text, size_t at, size_t n, size_t length)
 {
-    const char before = at > 0 ? text[at - 1] : ' ', after = at + n < length ? text[at + n] : ' ';
-    const bool ends = after != '.' || at + n + 1 == length || text[at + n + 1] == ' ';
-    return strchr(" \t|[]():,*#'\"", before) && strchr(" \t|[]():,.*#'\"", after) && ends;
+    size_t begin = 0, end = at + n;
+    while (begin < at && strchr(" \t*#=>-", text[begin]))
+        begin++;
+    const bool apart = at == 0 || strchr(" \t|[(*#'\"", text[at - 1]), blank = end < length && strchr(" \t", text[end]);
+    while (end < length && strchr(" \t", text[end]))
+        end++;
+    return apart && end < length && (strchr(":|])", text[end]) || (begin == at && blank));
 }
 
 /* Whether the line, up to the number, is about the training or about an evaluation, as a word in it says that is not in the name. */
@@ -232,7 +239,7 @@ static unsigned part_of(const struct reading *r, const struct metric_found *foun
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         const size_t n = strlen(words[i].word);
         for (size_t at = 0; at + n <= length; at++)
-            if (strncasecmp(r->text + at, words[i].word, n) == 0 && is_alone(r->text, at, n, length) &&
+            if (strncasecmp(r->text + at, words[i].word, n) == 0 && is_title(r->text, at, n, length) &&
                 !strcasestr(name, words[i].word))
                 parts |= words[i].part;
     }

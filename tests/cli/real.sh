@@ -69,7 +69,7 @@ printf '[{\n "name": "BLEU",\n "score": 42.0\n},\n{\n "name": "TER",\n "score": 
 gives BLEU 42.0 '' <json
 gives score 18.2 'another word in front' <json
 
-# MindSpore 2.9's LossMonitor, and sentences.
+# MindSpore 2.10's LossMonitor, and sentences.
 printf 'epoch: 1 step: 1, loss is 2.3\nepoch: 1 step: 2, loss is 0.91\n' | gives loss 0.91 ''
 printf 'Test accuracy is: 93.2%% on held-out rows\n' | gives accuracy 93.2 ''
 printf 'loss 0.4\nloss is 3 times lower\nloss was 2.5 times higher\n' | gives loss 0.4 ''
@@ -89,7 +89,12 @@ printf '                 model  score_val eval_metric\n0  WeightedEnsemble_L2   
 # fairseq 0.12: lines about the training and lines about the validation have the same names.
 printf 'INFO | valid | epoch 002 | loss 4.1 | ppl 17.15\nINFO | train | epoch 002 | loss 5.2 | ppl 36.7\n' |
     gives loss 5.2 'lines about the training and about an evaluation have it'
+printf 'Epoch: [0] Loss 7.1\nTest: [0] Loss 0.65\n' | gives Loss 0.65 'lines about the training and about an evaluation have it'
 printf 'x/train.py:3 valid_loss 4.1\nval: acc 0.5\nval: acc 0.6\n' | gives acc 0.6 ''
+# tianshou 2.0
+printf 'Initial test step: test_reward: 9.5 ± 0.5, best_reward: 9.5 ± 0.5 in #0\nEpoch #1: test_reward: 9.7 ± 0.4, best_reward: 9.7 ± 0.4 in #1\n' >tianshou
+gives best_reward 9.7 '' <tianshou
+must_lack out 'evaluation'
 
 # Files of no known tool: a table, JSON, or lines as a program prints them.
 left() # left NAME FILE VALUE: of the file on standard input
