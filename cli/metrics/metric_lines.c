@@ -235,6 +235,7 @@ static unsigned part_of(const struct reading *r, const struct metric_found *foun
                  {"validation", METRIC_PART_EVAL}, {"val", METRIC_PART_EVAL},       {"eval", METRIC_PART_EVAL},
                  {"evaluation", METRIC_PART_EVAL}, {"test", METRIC_PART_EVAL},      {"dev", METRIC_PART_EVAL}};
     const size_t length = found->at < r->length ? found->at : r->length;
+    const char *path = r->lines->page.objects.path, *last = strrchr(path, '/');
     unsigned parts = 0;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         const size_t n = strlen(words[i].word);
@@ -242,6 +243,8 @@ static unsigned part_of(const struct reading *r, const struct metric_found *foun
             if (strncasecmp(r->text + at, words[i].word, n) == 0 && is_title(r->text, at, n, length) &&
                 !strcasestr(name, words[i].word))
                 parts |= words[i].part;
+        if (strncasecmp(last ? last + 1 : path, words[i].word, n) == 0 || strncasecmp(path, words[i].word, n) == 0)
+            parts |= words[i].part;
     }
     return parts == (METRIC_PART_TRAIN | METRIC_PART_EVAL) || !parts ? METRIC_PART_ANY : parts;
 }

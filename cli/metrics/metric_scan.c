@@ -287,6 +287,8 @@ bool metric_scan_value(struct metric_found *found, const char *line, size_t at, 
     if (!read_number(found, line, at, length, &end))
         return false;
     found->problem = several == METRIC_SEVERAL ? several : found->problem;
+    if (end + 1 < length && line[end] == ',' && is_digit(line[end + 1]) && !*found->unit)
+        found->problem = METRIC_COMMA; /* 1.234,5 is 1234.5 in half of the world, and 0.5,0.4 a list */
     found->doubtful = is_doubtful(line, end, length);
     return true;
 }

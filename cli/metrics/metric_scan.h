@@ -19,7 +19,7 @@
  *
  * These are not read: a number that letters follow (12GB, 0x1f), a version, a date, a time of day, and the percentage
  * of a progress bar (`accuracy: 100%|███|`). What may be a value, but must not be guessed, is reported as a problem and not
- * used: a comma, a blank or a mark between digits (1,234.5; 1 234.5; 1'234.5), a fraction (45/60, 45 of 60), and a list.
+ * used: a comma, a blank or a mark between digits (1,234.5; 1.234,5; 1 234.5; 1'234.5), a fraction (45/60, 45 of 60), and a list.
  *
  * A pattern (`--metric-regex`) is a Perl regular expression, matched by PCRE2; its first group, or the whole match if
  * it has none, must be a number. A pattern that backtracks more than 100,000 times on a line gives up on that line.

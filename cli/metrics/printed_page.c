@@ -728,6 +728,7 @@ void printed_page_scan(struct printed_page *page, const struct metric_query *que
     struct row_reading row = {page, line, length, report, context};
     bool found =
         read_broken(page, query, line, length, report, context) || read_object(page, query, line, length, report, context);
+    found = printed_object_scan(&page->objects, query, line, length, report, context) || found;
     if (query->n_names && may_end_with_classes(line, length) && name_columns(page, query, line, length))
         return;
     size_t n = with_section(page, whole, line, length);
@@ -748,6 +749,6 @@ void printed_page_scan(struct printed_page *page, const struct metric_query *que
 
 bool printed_page_expects(const struct printed_page *page)
 {
-    return page->quotes != PAGE_PLAIN || page->n_columns || page->object[0] || page->above_length || page->section[0] ||
-           page->broken;
+    return page->quotes != PAGE_PLAIN || page->n_columns || page->object[0] || page->objects.depth || page->above_length ||
+           page->section[0] || page->broken;
 }

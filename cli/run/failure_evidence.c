@@ -1005,7 +1005,7 @@ static void judge(struct trial_outcome *outcome, struct found *found, const stru
         outcome->lacks = true;
     }
     int number = named_signal(found->what);
-    /* Of a worker of torch, of a pool of Python and of Dask: nobody knows by whom, and most often it was the memory. */
+    /* A worker of torch, of Python's pools or of Dask was killed: nobody knows by whom, and most often it was the memory. */
     const bool by_kill = strstr(found->what, "killed by signal: Killed") || strstr(found->what, "terminated abruptly") ||
                          strstr(found->what, "KilledWorker");
     if (!outcome->cause && found->strength != A_LAUNCHER && !by_kill)

@@ -96,6 +96,20 @@ printf 'Initial test step: test_reward: 9.5 ± 0.5, best_reward: 9.5 ± 0.5 in #
 gives best_reward 9.7 '' <tianshou
 must_lack out 'evaluation'
 
+# Objects: of JSON, and of RLlib's results as pprint prints them; the name alone is that of the outermost object.
+printf '{\n  "train": {\n    "loss": 0.5\n  },\n  "val": {\n    "loss": 0.4,\n    "acc": 0.9\n  }\n}\n' >object
+gives train/loss 0.5 '' <object
+gives val/loss 0.4 '' <object
+gives loss 0.4 'lines about the training and about an evaluation have it' <object
+printf 'result {"val": {"loss": 0.4}, "train": {"loss": 0.5}}\ndone: 3\n' | gives val/loss 0.4 ''
+printf "{'env_runners': {'len': 23.5,\n                 'return': 23.5},\n 'evaluation': {'env_runners': {'len': 50.1,\n                                'return': 50.1}},\n 'n': 1}\n" >pprint
+gives env_runners/return 23.5 'lines with the name alone count' <pprint
+gives evaluation/env_runners/return 50.1 '' <pprint
+printf "it's {not\n'loss': 0.3\n" | gives not/loss '' ''
+# A comma behind a point: 1234.5 in half of the world, or a list.
+printf 'loss: 1.234,5\n' | gives loss '' 'comma inside'
+printf 'loss: 0.5, acc: 0.9\n' | gives loss 0.5 ''
+
 # Files of no known tool: a table, JSON, or lines as a program prints them.
 left() # left NAME FILE VALUE: of the file on standard input
 {
