@@ -31,7 +31,7 @@ struct found {
     char what[WHAT_MAX], where[WHERE_MAX];
     enum strength strength;
     enum lineage_cause cause; /* if the form of the report shows it */
-    bool importing; /* the last line of the program's own code imports a package, which failed then */
+    bool importing; /* the program's own code imports a package, which failed then, or starts another program that is not there */
     bool dies; /* no program goes on after such a report, unless it handles the error */
     size_t line; /* of the error itself */
 };
@@ -325,13 +325,14 @@ static bool read_frames(struct found *found, const struct lines *lines, size_t *
     const char *path;
     size_t n, indent = strspn(lines->at[*i], " \t");
     unsigned long number;
-    bool own = false, imports = false;
+    bool own = false, imports = false, starts = false;
     const char *source = "";
     for (; *i < lines->n && (!*unindented(lines->at[*i]) || strspn(lines->at[*i], " \t") >= indent); ++*i) {
         if (!is_frame(lines->at[*i], &path, &n, &number))
             continue;
         const bool of_library = is_of_library(path, n);
         source = *i + 1 < lines->n ? unindented(lines->at[*i + 1]) : "";
+        starts = n > 13 && memcmp(path + n - 13, "subprocess.py", 13) == 0;
         if (!own || !of_library)
             put_where(found, path, n, number);
         own = own || !of_library;
@@ -342,6 +343,9 @@ static bool read_frames(struct found *found, const struct lines *lines, size_t *
         begins(lines->at[*i], "Message: ")) /* of logging */
         return false;
     put_exception(found, lines, *i);
+    const char *program = strstr(found->what, "No such file or directory: '");
+    if (starts && begins(found->what, "FileNotFoundError") && program && !strchr(program, '/')) /* a program that is not in PATH */
+        found->importing = true;
     if (strcmp(found->what, "AssertionError") == 0 && begins(source, "assert ")) /* without a message, its line is all there is */
         add_what(found, ": ", source);
     return true;
@@ -771,6 +775,7 @@ static bool find_maven(struct found *found, const struct lines *lines)
 static bool find_last_line(struct found *found, const struct lines *lines)
 {
     static const char *const words[] = {"can't ", "cannot ", "could not ", "couldn't ", "unable to ", "failed to "};
+    static const char *const inside[] = {" must ", "invalid ", " failed", "missing ", "unsupported", "not supported", " is required"};
     size_t i = lines->n;
     while (i > 0 && (!*unindented(lines->at[i - 1]) || begins(lines->at[i - 1], "exit status ")))
         i--;
@@ -780,6 +785,8 @@ static bool find_last_line(struct found *found, const struct lines *lines)
     bool says = false;
     for (size_t k = 0; k < sizeof words / sizeof *words; k++)
         says = says || strncasecmp(line, words[k], strlen(words[k])) == 0;
+    for (size_t k = 0; k < sizeof inside / sizeof *inside; k++)
+        says = says || strcasestr(line, inside[k]);
     static const char time[] = "0000/00/00 00:00:00 ";
     size_t n = 0;
     while (time[n] && (time[n] == '0' ? isdigit((unsigned char)line[n]) : line[n] == time[n]))

@@ -13,7 +13,7 @@
 static const struct {
     enum lineage_cause cause;
     bool lacks; /* the machine lacks it: it says nothing about the settings */
-    const char *words[80];
+    const char *words[84];
 } causes[] = {
     {LINEAGE_CAUSE_CODE, false, {"Input X contains NaN", "Input y contains NaN"}}, /* of scikit-learn, about the data of a fit */
     {LINEAGE_CAUSE_MISSING,
@@ -57,6 +57,11 @@ static const struct {
       "license has expired",
       "license checkout",
       "Please use the NLTK Downloader",
+      "Failed to find C compiler",
+      "is required to load C++ extensions",
+      "seems to be not installed",
+      "not found in your environment",
+      "CUDA Setup failed",
       "Can't find model '",
       "NameResolutionError",
       "Max retries exceeded with url",
@@ -137,6 +142,7 @@ static const struct {
       "Allowed memory size",
       "not enough GPU memory",
       "larger than the available KV cache memory",
+      "less than desired GPU memory",
       "failed to allocate",
       "could not allocate",
       "cannot allocate",
@@ -202,6 +208,8 @@ static const struct {
       "nan loss",
       "became nan",
       "returned nan values",
+      "Tensor had NaN",
+      "Tensor had Inf",
       "FloatingPointError: overflow encountered",
       "FloatingPointError: invalid value encountered",
       "FloatingPointError: divide by zero",
