@@ -4,7 +4,7 @@
  * A name that was asked for is read anywhere in the line at word boundaries, if a value follows it:
  *
  *     line      = .. name [quote] [(remark)] [@[condition]] [separator] value ..
- *     separator = : = := -> => `is` `was` or the border of a table cell; cells that hold only a symbol (an arrow) are skipped
+ *     separator = : = := -> => `is` `was`, the comma of ('name', value), or the border of a table cell; cells that hold only a symbol (an arrow) are skipped
  *     value     = [constructor(] [quote] number [quote]      0.25, '0.25', tensor(0.25, device='cuda:0')
  *               | [1] number                                 as R prints it
  *               | [ number ] | [ low middle high ]           three numbers with units are an interval: the middle

@@ -344,7 +344,8 @@ static bool read_frames(struct found *found, const struct lines *lines, size_t *
         return false;
     put_exception(found, lines, *i);
     const char *program = strstr(found->what, "No such file or directory: '");
-    if (starts && begins(found->what, "FileNotFoundError") && program && !strchr(program, '/')) /* a program that is not in PATH */
+    if (starts && begins(found->what, "FileNotFoundError") && program &&
+        !strchr(program, '/')) /* a program that is not in PATH */
         found->importing = true;
     if (strcmp(found->what, "AssertionError") == 0 && begins(source, "assert ")) /* without a message, its line is all there is */
         add_what(found, ": ", source);
@@ -775,7 +776,8 @@ static bool find_maven(struct found *found, const struct lines *lines)
 static bool find_last_line(struct found *found, const struct lines *lines)
 {
     static const char *const words[] = {"can't ", "cannot ", "could not ", "couldn't ", "unable to ", "failed to "};
-    static const char *const inside[] = {" must ", "invalid ", " failed", "missing ", "unsupported", "not supported", " is required"};
+    static const char *const inside[] = {" must ",      "invalid ",      " failed",     "missing ",
+                                         "unsupported", "not supported", " is required"};
     size_t i = lines->n;
     while (i > 0 && (!*unindented(lines->at[i - 1]) || begins(lines->at[i - 1], "exit status ")))
         i--;

@@ -110,6 +110,9 @@ printf "it's {not\n'loss': 0.3\n" | gives not/loss '' ''
 printf 'loss: 1.234,5\n' | gives loss '' 'comma inside'
 printf 'loss: 0.5, acc: 0.9\n' | gives loss 0.5 ''
 
+# PFRL 0.4 prints the items of a dictionary.
+printf "statistics:[('average_q', np.float32(0.63)), ('average_loss', np.float64(0.217)), ('rlen', 200)]\n" | gives average_loss 0.217 ''
+
 # Files of no known tool: a table, JSON, or lines as a program prints them.
 left() # left NAME FILE VALUE: of the file on standard input
 {
@@ -125,6 +128,14 @@ printf 'eval:\n  val_loss: 0.43\n' | left val_loss results.yaml 0.43
 printf '[rank0] epoch 1, loss 0.5\nval_loss 0.43\n' | left val_loss log.txt 0.43
 printf '{"results": {"arc": {"acc,none": 0.25, "acc_norm,none": 0.5, "acc_stderr,none": 0.1}}}' | left acc results.json 0.25
 printf 'Name,Value,Timestamp,Step\nval_loss,0.5,1,0\nacc,0.8,1,0\nval_loss,0.25,2,1\nacc,0.9,2,1\n' | left val_loss metrics.csv 0.25 # of DagsHub
+# Logs of LLaMA-Factory, Spinning Up, PFRL and of DETR and MAE are found by their names.
+for name in trainer_log.jsonl progress.txt scores.txt log.txt; do
+    content='step\tval_loss\n1\t0.5\n2\t0.25\n'
+    case $name in trainer_log.jsonl | log.txt) content='{"step": 1, "val_loss": 0.5}\n{"step": 2, "val_loss": 0.25}\n' ;; esac
+    run run -C "found-$name" --direction lower -m val_loss --no-refs -- sh -c "printf '$content' >$name" </dev/null
+    must_have err "val_loss 0.25 is read from $name"
+    rm "$name"
+done
 printf 'nothing of it\n' >other.txt
 run run --dry-metrics /dev/null --metric-file val_loss=other.txt </dev/null
 must_have err 'other.txt is neither a results.tsv nor a table'
