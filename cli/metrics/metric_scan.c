@@ -250,6 +250,7 @@ static bool is_doubtful(const char *line, size_t end, size_t length)
         at = skip_blanks(line, at + border, length);
     else if (at == length || line[at++] != '(')
         return false;
+    at = skip_blanks(line, at, length); /* `75.000 ( 71.200)` of timm */
     n = number_length(line + at, length - at);
     at = skip_blanks(line, at + n, length);
     return n && at < length && (border ? metric_scan_border(line + at, length - at) > 0 : line[at] == ')');
@@ -596,7 +597,8 @@ bool metric_scan_may_find(const struct metric_query *query, const char *text, si
     bool begins[256] = {false};
     if (query->n_patterns || memmem(text, length, keyword, sizeof keyword - 1))
         return length > 0;
-    static const char *const others[] = {"\033", "Traceback", "Warning", "\"name\":", "value", "Value", "mean", "Mean", "Min"};
+    static const char *const others[] = {"\033", "Traceback", "Warning", "\"name\":", "value",  "Value",
+                                         "mean", "Mean",      "Min",     ".metric",   "measure"};
     for (size_t i = 0; query->n_names && i < sizeof others / sizeof *others; i++)
         if (memmem(text, length, others[i], strlen(others[i])))
             return true;

@@ -4,6 +4,12 @@
 # itself are read from its output and from its files.
 . "$SOURCE/tests/support/shell.sh"
 
+# What fails at the end of a pipe, in a process of its own, counts as well.
+fail()
+{
+    failures=$((failures + 1))
+    printf 'FAIL %s\n' "$*" | tee -a "$scratch/failed"
+}
 run_in_scratch() { "$LINEAGE" run "$@" --format json >"$scratch/out" 2>"$scratch/err" </dev/null || :; }
 n=0
 for right in "$SOURCE"/fixtures/real/*/right.tsv; do
@@ -113,6 +119,13 @@ printf 'loss: 0.5, acc: 0.9\n' | gives loss 0.5 ''
 # PFRL 0.4 prints the items of a dictionary.
 printf "statistics:[('average_q', np.float32(0.63)), ('average_loss', np.float64(0.217)), ('rlen', 200)]\n" | gives average_loss 0.217 ''
 
+# Tibbles of yardstick and tune (R's tidymodels), and MLJ's table: the name, then texts, then the value.
+printf '# A tibble: 1 x 3\n  .metric  .estimator .estimate\n  <chr>    <chr>          <dbl>\n1 accuracy binary          0.91\n2 kap      binary          0.82\n' | gives accuracy 0.91 ''
+printf '  .metric .estimator  mean     n std_err .config\n  <chr>   <chr>      <dbl> <int>   <dbl> <chr>\n1 rmse    standard    0.51    10  0.0123 pre0_mod0\n2 rsq     standard    0.71    10  0.0123 pre0_mod0\n' | gives rsq 0.71 ''
+printf '│ measure  │ operation │ measurement │\n├──────────┼───────────┼─────────────┤\n│ LogLoss( │ predict   │ 0.21        │\n' | gives LogLoss 0.21 ''
+# timm 1.0 pads the average behind the last batch.
+printf 'Test: [ 48/48] Acc@1:  75.000 ( 71.200)\n' | gives Acc@1 75.0 'two numbers, of which the first counts'
+
 # Files of no known tool: a table, JSON, or lines as a program prints them.
 left() # left NAME FILE VALUE: of the file on standard input
 {
@@ -141,4 +154,5 @@ run run --dry-metrics /dev/null --metric-file val_loss=other.txt </dev/null
 must_have err 'other.txt is neither a results.tsv nor a table'
 [ $n -gt 50 ] || fail "only $n values"
 [ "$(find "$SOURCE/tests/real" -name 'run_*.py' | wc -l)" -eq "$(find "$SOURCE/fixtures/real" -name right.tsv | wc -l)" ] || fail 'a script has no files'
+[ ! -s "$scratch/failed" ] || failures=$(wc -l <"$scratch/failed")
 finish
