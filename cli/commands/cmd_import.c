@@ -473,15 +473,19 @@ static bool is_history(const struct import_options *o, const char *path)
 
 static int check_from(const struct import_options *o)
 {
+    char names[300] = "";
     const char *tool;
-    for (size_t i = 0; o->from && (tool = history_tool_at(i)); i++)
+    size_t n = 0;
+    for (size_t i = 0; o->from && (tool = history_tool_at(i)); i++) {
         if (strcmp(o->from, tool) == 0)
             return CLI_GO_ON;
-    return o->from ? cli_error(CLI_USAGE,
-                               "--from '%.40s': use wandb, mlflow, optuna, tensorboard, trackio, ray, aide, openevolve, shinka, "
-                               "mlparty, sacred, keras-tuner, smac or csv",
-                               o->from)
-                   : CLI_GO_ON;
+        n += (size_t)snprintf(names + n, n < sizeof names ? sizeof names - n : 0, "%s%s",
+                              i == 0                   ? ""
+                              : history_tool_at(i + 1) ? ", "
+                                                       : " or ",
+                              tool);
+    }
+    return o->from ? cli_error(CLI_USAGE, "--from '%.40s': use %s", o->from, names) : CLI_GO_ON;
 }
 
 static void add_one(json_t *counts, const char *name)
@@ -636,7 +640,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
          "score column of FILE (default: core_metric or val_bpb), or the metric that is the score of runs", "NAME"},
         {"from", 0, POPT_ARG_STRING, &o.from, 0,
          "tool that wrote FILE: wandb, mlflow, optuna, tensorboard, trackio, ray, aide, openevolve, shinka, mlparty, "
-         "sacred, keras-tuner, smac or csv (default: found out)",
+         "sacred, keras-tuner, smac, hpbandster, clearml, comet, neptune, dvc or csv (default: found out)",
          "TOOL"},
         {"study", 0, POPT_ARG_STRING, &o.study, 0, "the study, experiment or project, if FILE has several", "NAME"},
         {"take", 0, POPT_ARG_STRING, &o.take, 0, "which value of a curve is the score (default: last)", "last|min|max"},

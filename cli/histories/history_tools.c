@@ -150,6 +150,36 @@ static bool is_smac(const char *path)
     return tree_has(path, 3, is_smac_file);
 }
 
+static bool is_hpbandster_file(const FTSENT *file)
+{
+    return strcmp(file->fts_name, "results.json") == 0 && has_beside(file, "configs.json");
+}
+
+static bool is_hpbandster(const char *path)
+{
+    return tree_has(path, 1, is_hpbandster_file);
+}
+
+static bool is_comet_file(const FTSENT *file)
+{
+    return strcmp(file->fts_name, "experiment.json") == 0 && has_beside(file, "messages.json");
+}
+
+static bool is_comet(const char *path)
+{
+    return tree_has(path, 2, is_comet_file);
+}
+
+static bool is_neptune_file(const FTSENT *file)
+{
+    return strcmp(file->fts_name, "metadata.json") == 0 && has_beside(file, "data-1.log");
+}
+
+static bool is_neptune(const char *path)
+{
+    return tree_has(path, 4, is_neptune_file);
+}
+
 static bool is_clearml_task(const FTSENT *file)
 {
     return strcmp(file->fts_name, "task.json") == 0 && has_beside(file, "metrics.jsonl");
@@ -212,6 +242,11 @@ static bool is_aide(const char *path)
 static bool is_smac_history(const char *path)
 {
     return head_has(path, "{", "\"config_id\":", "\"starttime\":");
+}
+
+static bool is_hpbandster_results(const char *path)
+{
+    return ends_with(path, "results.json") && head_has(path, "[[", "\"submitted\":", "\"finished\":");
 }
 
 static bool is_dvc(const char *path)
@@ -292,7 +327,10 @@ static const struct {
     {"sacred", DIRECTORY, is_sacred, read_sacred},
     {"keras-tuner", DIRECTORY, is_keras_tuner, read_keras_tuner},
     {"smac", DIRECTORY, is_smac, read_smac},
+    {"hpbandster", DIRECTORY, is_hpbandster, read_hpbandster},
     {"clearml", DIRECTORY, is_clearml, read_clearml},
+    {"comet", DIRECTORY, is_comet, read_comet},
+    {"neptune", DIRECTORY, is_neptune, read_neptune},
     {"tensorboard", DIRECTORY, is_tensorboard, read_tensorboard},
     {"optuna", DATABASE, is_optuna, read_optuna},
     {"mlflow", DATABASE, is_mlflow_database, read_mlflow_database},
@@ -306,6 +344,7 @@ static const struct {
     {"ray", TEXT, is_ray_result, read_ray_result},
     {"aide", TEXT, is_aide, read_aide},
     {"smac", TEXT, is_smac_history, read_smac},
+    {"hpbandster", TEXT, is_hpbandster_results, read_hpbandster},
     {"dvc", TEXT, is_dvc, read_dvc},
     {"wandb", TEXT, is_wandb, read_wandb},
     {"csv", TEXT, is_table, read_table},
@@ -314,8 +353,9 @@ enum { N_TOOLS = sizeof tools / sizeof *tools };
 
 const char *history_tool_at(size_t i)
 {
-    static const char *const names[] = {"wandb",  "mlflow",  "optuna", "tensorboard", "trackio", "ray",     "aide", "openevolve",
-                                        "shinka", "mlparty", "sacred", "keras-tuner", "smac",    "clearml", "dvc",  "csv"};
+    static const char *const names[] = {"wandb",      "mlflow", "optuna",  "tensorboard", "trackio",     "ray",  "aide",
+                                        "openevolve", "shinka", "mlparty", "sacred",      "keras-tuner", "smac", "hpbandster",
+                                        "clearml",    "comet",  "neptune", "dvc",         "csv"};
     return i < sizeof names / sizeof *names ? names[i] : NULL;
 }
 
@@ -447,7 +487,12 @@ static const char *remedy_of(const char *path)
         const char *head[3], *remedy;
     } known[] = {
         {2, is_syne_tune_file, {NULL}, "is of Syne Tune; unzip its results.csv.zip and import results.csv with --metric"},
-        {0, NULL, {"PK", "", ""}, "is an archive; unzip it and import what is in it"},
+        {0, NULL, {"PK", "", ""}, "is an archive; unzip it into a folder and import that"},
+        {0,
+         NULL,
+         {"\x80", "", ""},
+         "is a pickle of Python, which runs code when it is read; write a CSV or JSON with one line a run in Python, and import "
+         "that"},
         {4,
          is_hydra_file,
          {NULL},
@@ -495,7 +540,8 @@ json_t *history_read(const char *path, const struct history_options *options, ch
         return history_fail(
             why,
             "%.300s is neither a results.tsv nor a table, nor a history of W&B, MLflow, Optuna, TensorBoard, "
-            "trackio, Ray Tune, AIDE, OpenEvolve, ShinkaEvolve, mlparty, Sacred, Keras Tuner, SMAC3, ClearML or DVC",
+            "trackio, Ray Tune, AIDE, OpenEvolve, ShinkaEvolve, mlparty, Sacred, Keras Tuner, SMAC3, HpBandSter, ClearML, Comet, "
+            "Neptune or DVC",
             path);
     if (options->map && options->map[0] && read != read_table && read != read_wandb)
         return history_fail(why, "--map is for tables; %.300s is of %s", path, tool);

@@ -1,11 +1,12 @@
 /*
  * read_searches.c: trackers and searches that keep JSON files: the folder of Sacred's FileStorageObserver (N/run.json, config.json,
- * metrics.json), that of a search of Keras Tuner (oracle.json, trial_N/trial.json), SMAC3's runhistory.json, and the folders of ClearML's
- * offline tasks (task.json, metrics.jsonl); and what `dvc exp show --json` prints.
+ * metrics.json), that of a search of Keras Tuner (oracle.json, trial_N/trial.json), SMAC3's runhistory.json, HpBandSter's results.json
+ * and configs.json, and the folders of ClearML's offline tasks (task.json, metrics.jsonl); and what `dvc exp show --json` prints.
  */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -251,6 +252,71 @@ json_t *read_smac(const char *path, const struct history_options *options, char 
 {
     (void)options;
     return read_each(path, "smac", "runhistory.json", take_smac, NULL, why);
+}
+
+/* ---- HpBandSter ---- */
+
+struct bandster {
+    json_t *history, *configs; /* configs: the settings by the text of their id */
+};
+
+static char *id_text(json_t *line)
+{
+    return json_dumps(json_array_get(line, 0), JSON_COMPACT);
+}
+
+/* A line of configs.json is [ID, settings, info]. */
+static bool take_config(void *context, json_t *line)
+{
+    char *id = id_text(line);
+    if (id)
+        json_object_set(context, id, json_array_get(line, 1));
+    free(id);
+    return true;
+}
+
+/* A line of results.json is [ID, budget, times, result or null, exception or null]; a configuration has a line for each budget. */
+static bool take_evaluation(void *context, json_t *line)
+{
+    struct bandster *b = context;
+    const json_t *budget = json_array_get(line, 1), *times = json_array_get(line, 2);
+    json_t *result = json_array_get(line, 3), *info = json_object_get(result, "info");
+    char *id = id_text(line), key[200];
+    double loss;
+    snprintf(key, sizeof key, "%.100s/%g", id ? id : "", json_number_value(budget));
+    json_t *run = history_add_run(b->history, key);
+    history_add_param(run, "", json_incref(json_object_get(b->configs, id ? id : "")));
+    history_add_param(run, "budget", json_real(json_number_value(budget)));
+    history_set_time(run, "started", json_number_value(json_object_get(times, "started")));
+    history_set_time(run, "ended", json_number_value(json_object_get(times, "finished")));
+    if (history_number(&loss, json_object_get(result, "loss")))
+        history_set_metric(run, "loss", loss);
+    else
+        history_set_text(run, "state", "failed");
+    if (json_is_object(info))
+        history_add_metrics(run, "", info, false);
+    set_notes(run, json_string_value(json_array_get(line, 4)));
+    free(id);
+    return true;
+}
+
+static bool take_hpbandster(struct search *s, json_t *value)
+{
+    struct bandster b = {s->history, json_object()};
+    char path[PATH_MAX];
+    (void)value;
+    snprintf(path, sizeof path, "%.*sconfigs.json", s->length, s->path);
+    const bool good =
+        history_each_value(path, take_config, b.configs, s->why) && history_each_value(s->path, take_evaluation, &b, s->why);
+    history_set_direction(s->history, "loss", false);
+    json_decref(b.configs);
+    return good;
+}
+
+json_t *read_hpbandster(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
+{
+    (void)options;
+    return read_each(path, "hpbandster", "results.json", take_hpbandster, "loss", why);
 }
 
 /* ---- ClearML ---- */

@@ -782,6 +782,10 @@ static void read_objects(struct table *t, const char *path)
     t->failed = !(is_database ? read_documents(lines, path, t->why) : history_each_value(path, take_objects, lines, t->why));
     if (!t->failed && !json_array_size(lines))
         t->failed = !history_fail(t->why, "%.300s has no run: an object with an id or a name, and a config or a summary", path);
+    /* The last line of FLAML's log names the best of the others. */
+    for (i = json_array_size(lines); i-- > 0;)
+        if (json_object_get(json_array_get(lines, i), "curr_best_record_id"))
+            json_array_remove(lines, i);
     json_array_foreach(lines, i, line)
         json_object_update_missing(columns, line);
     json_object_foreach(columns, name, cell)

@@ -232,6 +232,84 @@ static const char *cut_key(char *key, const char *dir)
     return prefix ? prefix : "";
 }
 
+/* ---- curves of add_scalars ---- */
+
+/* Whether the directory is named after the tag, in which torch replaces each '/'. Returns the bytes of the name that are the tag's. */
+static size_t flat_length(const char *name, const char *tag)
+{
+    size_t n = 0;
+    while (tag[n] && (name[n] == tag[n] || (tag[n] == '/' && name[n] == '_')))
+        n++;
+    return tag[n] ? 0 : n;
+}
+
+/*
+ * Writes the name TAG/CURVE that a metric of the run has in the run above, whose directory is `above`; false if it is none of its curves.
+ * torch writes above/TAG_CURVE with the tag TAG, and tensorboardX above/TAG/CURVE, where cut_key has taken CURVE if it is train, val ..
+ */
+static bool name_in_above(char out[256], const char *above, const char *key, const char *metric)
+{
+    const size_t up = strcmp(above, ".") == 0 ? 0 : strlen(above) + 1;
+    const char *rest = key + up, *slash = strchr(metric, '/');
+    const size_t n = flat_length(rest, metric), tag = slash ? flat_length(rest, slash + 1) : 0;
+    if (n && (rest[n] == '_' || rest[n] == '/') && rest[n + 1] && !strchr(rest + n + 1, '/'))
+        snprintf(out, 256, "%.120s/%.120s", metric, rest + n + 1);
+    else if (tag && !rest[tag])
+        snprintf(out, 256, "%.120s/%.*s", slash + 1, (int)(slash - metric > 120 ? 120 : slash - metric), metric);
+    else
+        return false;
+    return true;
+}
+
+static bool are_curves_of(const char *above, json_t *run)
+{
+    const char *key = json_string_value(json_object_get(run, "key")), *metric;
+    json_t *metrics = json_object_get(run, "metrics"), *value;
+    char name[256];
+    json_object_foreach(metrics, metric, value)
+        if (!name_in_above(name, above, key, metric))
+            return false;
+    return json_object_size(metrics) > 0 && !json_object_size(json_object_get(run, "params"));
+}
+
+/* The run whose directory the longest part of the key names; NULL: none. */
+static json_t *run_above(const json_t *index, const char *key, char above[PATH_MAX])
+{
+    json_t *run = NULL;
+    snprintf(above, PATH_MAX, "%s", key);
+    for (char *slash; !run && (slash = strrchr(above, '/'));) {
+        *slash = '\0';
+        run = json_object_get(index, above);
+    }
+    if (!run && strcmp(key, ".") != 0)
+        run = json_object_get(index, strcpy(above, "."));
+    return run;
+}
+
+/* Curves that add_scalars put into directories of their own belong to the run that has them. */
+static void join_scalars(json_t *history, json_t *index)
+{
+    static const char *const members[] = {"metrics", "curves", "steps"};
+    json_t *runs = json_object_get(history, "runs"), *value;
+    for (size_t i = json_array_size(runs); i-- > 0;) {
+        json_t *run = json_array_get(runs, i);
+        const char *key = json_string_value(json_object_get(run, "key")), *metric;
+        char name[256], above[PATH_MAX];
+        json_t *to = run_above(index, key, above);
+        if (!to || !are_curves_of(above, run))
+            continue;
+        for (size_t k = 0; k < sizeof members / sizeof *members; k++)
+            json_object_foreach(json_object_get(run, members[k]), metric, value)
+                if (name_in_above(name, above, key, metric))
+                    json_object_set(json_object_get(to, members[k]), name, value);
+        json_object_set_new(to, "left_out",
+                            json_integer(json_integer_value(json_object_get(to, "left_out")) +
+                                         json_integer_value(json_object_get(run, "left_out"))));
+        json_object_del(index, key);
+        json_array_remove(runs, i);
+    }
+}
+
 /* ---- Guild AI, which keeps its runs as event files, and what it knows about them in ID/.guild/attrs ---- */
 
 static char *attribute(const char *dir, const char *name)
@@ -305,6 +383,7 @@ json_t *read_tensorboard(const char *given, const struct history_options *option
     }
     if (tree)
         fts_close(tree);
+    join_scalars(history, index);
     if (good && !json_array_size(json_object_get(history, "runs")))
         good = history_fail(why, "%.300s has no event files of TensorBoard", path);
     return history_done(history, index, NULL, good);

@@ -190,6 +190,78 @@ static bool is_of_longer_name(struct reading *r, const struct metric_found *foun
 }
 
 /*
+ * Whether another condition than that of the name's first number is in the line. COCO's tools print twelve lines of one name, of which
+ * the first is what everybody means; its digits do not count, because a condition may hold a step. Those of `NDCG(10)` do.
+ */
+static bool is_of_other_condition(struct reading *r, const struct metric_found *found, const char *name)
+{
+    const size_t i = find_seen(r->lines, name);
+    char condition[METRIC_CONDITION_BYTES];
+    size_t n = 0;
+    for (size_t k = 0; k < found->condition_length && n < sizeof condition - 1; k++)
+        if (!strchr(found->condition[0] == '(' ? " \t" : " \t0123456789", found->condition[k]))
+            condition[n++] = found->condition[k];
+    condition[n] = '\0';
+    if (!n || i == METRIC_NAMES_MAX)
+        return false;
+    char *first = r->lines->seen[i].condition;
+    if (!*first)
+        strcpy(first, condition);
+    return strcmp(first, condition) != 0;
+}
+
+/*
+ * Whether the word at text[at] says what the line is about: it begins the line, or ends a title as in `| valid | epoch 1`, `[train] ` and
+ * `validation: `. That of `valid_loss`, `test.py`, `x/test` or `the test step` does not.
+ */
+static bool is_title(const char *text, size_t at, size_t n, size_t length)
+{
+    size_t begin = 0, end = at + n;
+    while (begin < at && strchr(" \t*#=>-", text[begin]))
+        begin++;
+    const bool apart = at == 0 || strchr(" \t|[(*#'\"", text[at - 1]), blank = end < length && strchr(" \t", text[end]);
+    while (end < length && strchr(" \t", text[end]))
+        end++;
+    return apart && end < length && (strchr(":|])", text[end]) || (begin == at && blank));
+}
+
+/* Whether the line, up to the number, is about the training or about an evaluation, as a word in it says that is not in the name. */
+static unsigned part_of(const struct reading *r, const struct metric_found *found, const char *name)
+{
+    static const struct {
+        const char *word;
+        unsigned part;
+    } words[] = {{"train", METRIC_PART_TRAIN},     {"training", METRIC_PART_TRAIN}, {"valid", METRIC_PART_EVAL},
+                 {"validation", METRIC_PART_EVAL}, {"val", METRIC_PART_EVAL},       {"eval", METRIC_PART_EVAL},
+                 {"evaluation", METRIC_PART_EVAL}, {"test", METRIC_PART_EVAL},      {"dev", METRIC_PART_EVAL}};
+    const size_t length = found->at < r->length ? found->at : r->length;
+    const char *path = r->lines->page.objects.path, *last = strrchr(path, '/');
+    unsigned parts = 0;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const size_t n = strlen(words[i].word);
+        for (size_t at = 0; at + n <= length; at++)
+            if (strncasecmp(r->text + at, words[i].word, n) == 0 && is_title(r->text, at, n, length) &&
+                !strcasestr(name, words[i].word))
+                parts |= words[i].part;
+        if (strncasecmp(last ? last + 1 : path, words[i].word, n) == 0 || strncasecmp(path, words[i].word, n) == 0)
+            parts |= words[i].part;
+    }
+    return parts == (METRIC_PART_TRAIN | METRIC_PART_EVAL) || !parts ? METRIC_PART_ANY : parts;
+}
+
+/* Notes that lines about an evaluation and others have the score: `| train | loss 5.9` and `| valid | loss 4.1` of fairseq. */
+static void note_part(struct reading *r, const struct metric_found *found, const char *name)
+{
+    const size_t i = find_seen(r->lines, name);
+    if (found->source != METRIC_BY_NAME || i >= r->lines->n_seen || in_this_line(r, name) || !is_score(r->lines, name))
+        return;
+    const unsigned part = part_of(r, found, name), parts = r->lines->seen[i].parts;
+    if (parts && !(parts & part) && ((parts | part) & METRIC_PART_EVAL) && !found->before_length)
+        note(r, name, METRIC_OTHER_PART, METRIC_READ);
+    r->lines->seen[i].parts |= part;
+}
+
+/*
  * Records the name. Counts a new step if an earlier line of this step had the same name. Names that do not fit into the
  * table count no steps.
  */
@@ -257,7 +329,7 @@ static void take(void *context, const struct metric_found *found)
         return; /* W&B rounds to five decimals: 1.13e-06 is 0.0 there; Comet writes `loss [4] : (0.25, 1.0)`, least and greatest */
     if (is_of_longer_name(r, found, name))
         return;
-    if (found->other_row) {
+    if (found->other_row || is_of_other_condition(r, found, name)) {
         note(r, name, METRIC_FIRST_ROW, METRIC_READ);
         return;
     }
@@ -286,6 +358,7 @@ static void take(void *context, const struct metric_found *found)
         if (seen < r->lines->n_seen)
             r->lines->seen[seen].value = found->value;
         note_doubts(r, found, name);
+        note_part(r, found, name);
         set_number(r, name, found->value);
         r->n++;
         if (as_score) {
@@ -452,6 +525,7 @@ bool metric_lines_remark(const struct metric_lines *lines, size_t i, char *text,
         [METRIC_OTHER_WORDS] = "other lines have another word in front of the name, and the last number counts",
         [METRIC_LONGER_NAME] = "lines with the name alone count, and not those with a word in front of it",
         [METRIC_FIRST_ROW] = "rows with different labels have it, and the first counts, not",
+        [METRIC_OTHER_PART] = "lines about the training and about an evaluation have it, and the last number counts",
         [METRIC_CUT] = "the program has cut the name off",
     };
     if (i >= lines->n_remarks)
@@ -489,6 +563,7 @@ const char *metric_lines_doubt(const struct metric_lines *lines)
                                          [METRIC_OTHER_WORDS] = ", the last of several with other words in front",
                                          [METRIC_LONGER_NAME] = "",
                                          [METRIC_FIRST_ROW] = ", in the first of several rows",
+                                         [METRIC_OTHER_PART] = ", the last of lines about training and evaluation",
                                          [METRIC_CUT] = ", by a name that was cut off"};
     const char *doubt = "";
     for (size_t i = 0; i < lines->n_remarks && !*doubt; i++)

@@ -21,7 +21,13 @@
 #include "metrics/metric_values.h"
 #include "metrics/printed_page.h"
 
-enum { METRIC_NAMES_MAX = 64, METRIC_NEAREST_BYTES = 160, METRIC_REMARKS_MAX = 4, METRIC_BEFORE_BYTES = 24 };
+enum {
+    METRIC_NAMES_MAX = 64,
+    METRIC_NEAREST_BYTES = 160,
+    METRIC_REMARKS_MAX = 4,
+    METRIC_BEFORE_BYTES = 24,
+    METRIC_CONDITION_BYTES = 64
+};
 
 /* What the caller may not expect about how a metric was read. */
 enum metric_doubt {
@@ -30,9 +36,12 @@ enum metric_doubt {
     METRIC_TWO_PLACES,  /* the name is twice in a line; the last number counts */
     METRIC_OTHER_WORDS, /* a word is in front of the name that other lines do not have there; the last number counts */
     METRIC_LONGER_NAME, /* the number was not read, because other lines have the name alone, without the word in front */
-    METRIC_FIRST_ROW,   /* rows with other labels follow; the first counts */
+    METRIC_FIRST_ROW,   /* rows with other labels, or lines with other conditions, follow; the first counts */
+    METRIC_OTHER_PART,  /* lines about the training and lines about an evaluation have the name; the last number counts */
     METRIC_CUT          /* the program has cut the name off */
 };
+
+enum metric_part { METRIC_PART_ANY = 1, METRIC_PART_TRAIN = 2, METRIC_PART_EVAL = 4 };
 
 struct metric_lines {
     struct metric_query query;                 /* the caller's names, and "step" */
@@ -47,6 +56,8 @@ struct metric_lines {
         double value;     /* the last one that was read */
         char before[METRIC_BEFORE_BYTES]; /* the first word that was in front of the name; "": none */
         bool bare;        /* the name was read with no word in front of it */
+        char condition[METRIC_CONDITION_BYTES]; /* of its first number, without blanks and digits; "": none */
+        unsigned parts;   /* what the lines that had it were about: bits of enum metric_part */
     } seen[METRIC_NAMES_MAX];
     size_t n_seen;
     int64_t step;

@@ -250,6 +250,7 @@ static bool is_doubtful(const char *line, size_t end, size_t length)
         at = skip_blanks(line, at + border, length);
     else if (at == length || line[at++] != '(')
         return false;
+    at = skip_blanks(line, at, length); /* `75.000 ( 71.200)` of timm */
     n = number_length(line + at, length - at);
     at = skip_blanks(line, at + n, length);
     return n && at < length && (border ? metric_scan_border(line + at, length - at) > 0 : line[at] == ')');
@@ -287,6 +288,8 @@ bool metric_scan_value(struct metric_found *found, const char *line, size_t at, 
     if (!read_number(found, line, at, length, &end))
         return false;
     found->problem = several == METRIC_SEVERAL ? several : found->problem;
+    if (end + 1 < length && line[end] == ',' && is_digit(line[end + 1]) && !*found->unit)
+        found->problem = METRIC_COMMA; /* 1.234,5 is 1234.5 in half of the world, and 0.5,0.4 a list */
     found->doubtful = is_doubtful(line, end, length);
     return true;
 }
@@ -334,17 +337,40 @@ static size_t longest_name(const struct metric_query *query, const char *line, s
     return best;
 }
 
-/* Moves over `(mean ± σ)`, or over `[4]` values, between a name and its separator; a remark without a separator behind it stays. */
-static size_t skip_remark(const char *line, size_t at, size_t length)
+/*
+ * Moves over `(mean ± σ)`, over `[4]` values and over the condition that COCO's tools write, `(AP) @[ IoU=0.50:0.95 ]`, between a name
+ * and its separator; a remark without a separator behind it stays.
+ */
+static size_t skip_remark(struct metric_found *found, const char *line, size_t at, size_t length)
 {
     const bool counts = at < length && line[at] == '[';
     size_t end = at + counts;
     while (end < length && (counts ? is_digit(line[end]) : line[end] != ')'))
         end++;
-    size_t after = skip_blanks(line, end + 1, length);
-    bool is_remark = at < length && (counts ? begins_with(line, end, length, "]") : line[at] == '(') && after < length &&
-                     (line[after] == ':' || line[after] == '=');
-    return is_remark ? after : at;
+    const bool remarks = at < length && (counts ? begins_with(line, end, length, "]") : line[at] == '(');
+    size_t after = skip_blanks(line, remarks ? end + 1 : at, length);
+    if (begins_with(line, after, length, "@[")) {
+        const char *close = memchr(line + after, ']', length - after);
+        found->condition = line + after;
+        found->condition_length = close ? (size_t)(close - line) - after : 0;
+        after = close ? skip_blanks(line, (size_t)(close - line) + 1, length) : after;
+    }
+    return after < length && (line[after] == ':' || line[after] == '=') ? after : at;
+}
+
+/* Moves over `is` or `was`, and a colon behind it: `loss is 2.3`. In a sentence, such as `loss is 3 times lower`, no value follows. */
+static size_t skip_verb(const char *line, size_t at, size_t length)
+{
+    size_t verb = begins_with(line, at, length, "is") ? 2 : begins_with(line, at, length, "was") ? 3 : 0, from = at + verb;
+    from += verb && from < length && line[from] == ':';
+    size_t number = skip_blanks(line, from, length), n = number_length(line + number, length - number), end = number + n;
+    if (!verb || number == from || !n)
+        return at;
+    size_t next = skip_blanks(line, end, length);
+    return next == length || strchr(",;%)", line[next]) || (line[end] == '.' && end + 1 == length) ||
+                   (memchr(line + number, '.', n) && !begins_with(line, next, length, "times"))
+               ? number
+               : at;
 }
 
 /* Moves over the cells of a table that hold only a symbol, for example an arrow. A dash stands for a missing number. */
@@ -374,14 +400,27 @@ static size_t skip_signature(const char *line, size_t at, size_t length)
  * Moves from the end of a name to its value. A quote, a remark, a separator and the name of a constructor may be between
  * them.
  */
-static size_t skip_separator(const char *line, size_t at, size_t length)
+static size_t skip_separator(struct metric_found *found, const char *line, size_t at, size_t length)
 {
     static const char *const separators[] = {":=", "->", "=>", ":", "=", "→", NULL};
     if (at < length && strchr("\"'`", line[at]))
         at++;
     at = skip_signature(line, at, length);
-    size_t blanks = skip_blanks(line, at, length);
-    at = blanks > at ? skip_remark(line, blanks, length) : at;
+    if (at < length && line[at] == ')' &&
+        begins_with(line, at, length, ") @[")) /* the short name: `Average Precision  (AP) @[` */
+        at++;
+    const size_t blanks = skip_blanks(line, at, length);
+    const bool apart = blanks > at;
+    if (apart || (at + 1 < length && line[at] == '(' && is_digit(line[at + 1]))) { /* `loss(x)` is another name */
+        const size_t after = skip_remark(found, line, blanks, length);
+        if (!apart && after > at) { /* `mAP(0.50, 11point)`, of which there may be several */
+            found->condition = line + at;
+            found->condition_length = after - at;
+        }
+        at = after;
+    }
+    if (apart)
+        at = skip_verb(line, at, length);
     size_t border = metric_scan_border(line + at, length - at);
     for (const char *const *s = separators; !border && *s; s++)
         if (begins_with(line, at, length, *s)) {
@@ -441,7 +480,11 @@ size_t metric_scan_names(const struct metric_query *query, const char *line, siz
             continue;
         struct metric_found found = {
             .name = query->names[i], .name_length = strlen(query->names[i]), .source = METRIC_BY_NAME, .unit = "", .cut = cut};
-        size_t number = skip_separator(line, at + bytes, length);
+        size_t end = at + bytes;
+        if (at > 1 && line[at - 2] == '(' && strchr("'\"", line[at - 1]) &&
+            begins_with(line, end, length, (char[3]){line[at - 1], ','}))
+            end += 2; /* ('average_loss', 0.2), as Python prints the items of a dictionary */
+        size_t number = skip_separator(&found, line, end, length);
         find_before(&found, line, at, length);
         if (number > at + bytes && metric_scan_value(&found, line, number, length)) {
             report(context, &found);
@@ -554,7 +597,8 @@ bool metric_scan_may_find(const struct metric_query *query, const char *text, si
     bool begins[256] = {false};
     if (query->n_patterns || memmem(text, length, keyword, sizeof keyword - 1))
         return length > 0;
-    static const char *const others[] = {"\033", "Traceback", "Warning", "\"name\":", "value", "Value", "mean", "Mean", "Min"};
+    static const char *const others[] = {"\033", "Traceback", "Warning", "\"name\":", "value",  "Value",
+                                         "mean", "Mean",      "Min",     ".metric",   "measure"};
     for (size_t i = 0; query->n_names && i < sizeof others / sizeof *others; i++)
         if (memmem(text, length, others[i], strlen(others[i])))
             return true;

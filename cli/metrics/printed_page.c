@@ -243,10 +243,24 @@ static void place_names(struct printed_page *page, const struct metric_query *qu
     }
 }
 
+/* The length of the line without a progress bar behind its names: `mAP50-95: 100%|███| 4/4 [00:03<00:00]` of YOLOv5. */
+static size_t without_bar(const char *line, size_t length)
+{
+    for (size_t i = 1; i + 2 < length; i++) {
+        size_t at = i + 1 + indentation(line + i + 1, length - i - 1), digits = 0;
+        while (line[i] == ':' && at + digits < length && is_digit(line[at + digits]))
+            digits++;
+        if (digits && at + digits + 1 < length && line[at + digits] == '%' && metric_scan_border(line + at + digits + 1, 1))
+            return i;
+    }
+    return length;
+}
+
 /* Begins a table if the line names columns and has no numbers. */
 static bool name_columns(struct printed_page *page, const struct metric_query *query, const char *line, size_t length)
 {
     struct cells cells;
+    length = without_bar(line, length);
     for (int by = 0; by < N_SEPARATORS; by++) {
         split(&cells, (enum separator)by, line, length);
         if (cells.n < 2 || !are_names((enum separator)by, &cells, line) || !names_any(query, &cells, line))
@@ -388,6 +402,14 @@ static bool is_other_row(struct printed_page *page, const char *label, size_t le
     return false;
 }
 
+static bool is_index(const char *cell, size_t length)
+{
+    size_t digits = 0;
+    while (digits < length && is_digit(cell[digits]))
+        digits++;
+    return digits > 0 && digits == length;
+}
+
 static bool read_row(struct printed_page *page, const struct metric_query *query, const char *line, size_t length,
                      metric_found_fn *report, void *context)
 {
@@ -396,7 +418,10 @@ static bool read_row(struct printed_page *page, const struct metric_query *query
     if (!split_row(page, &cells, line, length, &by_position))
         return false;
     for (int pass = 0; pass < 2; pass++) { /* a row's label counts only if one of its numbers is read */
-        bool other = pass && first && is_other_row(page, line + cells.cell[0].at, cells.cell[0].length);
+        /* Behind the index of a data frame, a column without a name, the label is in the second cell. */
+        const size_t label =
+            cells.n == page->n_columns + 1 && cells.n > 2 && is_index(line + cells.cell[0].at, cells.cell[0].length);
+        bool other = pass && first && is_other_row(page, line + cells.cell[label].at, cells.cell[label].length);
         for (size_t i = 0; i < query->n_names && i < PAGE_NAMES_MAX && !(other && is_total(page->label)); i++) {
             struct metric_found found = {
                 .name = query->names[i], .name_length = strlen(query->names[i]), .source = METRIC_BY_NAME, .unit = ""};
@@ -569,14 +594,15 @@ static void look_for_break(struct printed_page *page, const struct metric_query 
 
 /* ---- rows with their name in front ---- */
 
-static const char *const value_words[] = {"min", "max", "value", "mean"};
-enum { N_VALUE_WORDS = sizeof value_words / sizeof *value_words };
+static const char *const value_words[] = {"min", "max", "value", "mean", ".estimate", "measurement"};
+static const char *const name_words[] = {".metric", "measure"};
+enum { N_VALUE_WORDS = sizeof value_words / sizeof *value_words, N_NAME_WORDS = sizeof name_words / sizeof *name_words };
 
 /* Whether such a word is anywhere in the line. Most lines have none, and splitting them into cells takes longer. */
 static bool has_value_word(const char *line, size_t length)
 {
     for (size_t i = 0; i < length; i++)
-        for (size_t k = 0; ((line[i] | 32) == 'm' || (line[i] | 32) == 'v') && k < N_VALUE_WORDS; k++)
+        for (size_t k = 0; ((line[i] | 32) == 'm' || (line[i] | 32) == 'v' || line[i] == '.') && k < N_VALUE_WORDS; k++)
             if (length - i >= strlen(value_words[k]) && strncasecmp(line + i, value_words[k], strlen(value_words[k])) == 0)
                 return true;
     return false;
@@ -587,25 +613,61 @@ static bool has_value_word(const char *line, size_t length)
 static void look_for_values(struct printed_page *page, const char *line, size_t length)
 {
     struct cells cells;
-    if (is_rule(line, length) || (!page->values.n && !has_value_word(line, length)))
+    if (is_rule(line, length) || (!page->values.n && !has_value_word(line, length)) ||
+        line[indentation(line, length)] == '<') /* the types below the names of a tibble */
         return;
-    for (int by = BY_BORDER; by <= BY_WIDE_BLANK; by += BY_WIDE_BLANK - BY_BORDER) {
-        split(&cells, (enum separator)by, line, length);
-        if (cells.n < 3 || count_numbers(&cells, line) > 0)
+    static const enum separator separators[] = {BY_BORDER, BY_WIDE_BLANK, BY_BLANK};
+    const bool tibble =
+        memmem(line, length, ".metric", 7) != NULL; /* the gaps between its names are single blanks and wider ones */
+    for (size_t s = 0; s < sizeof separators / sizeof *separators; s++) {
+        split(&cells, separators[s], line, length);
+        if (cells.n < 3 || count_numbers(&cells, line) > 0 ||
+            (separators[s] != BY_BORDER && (separators[s] == BY_BLANK) != tibble))
             continue;
-        size_t places[N_VALUE_WORDS] = {0};
-        for (size_t i = 1; i < cells.n; i++)
-            for (size_t k = 0; k < N_VALUE_WORDS; k++) {
+        size_t places[N_VALUE_WORDS] = {0}, name = 0;
+        for (size_t i = 0; i < cells.n; i++) {
+            for (size_t k = 0; i > 0 && k < N_VALUE_WORDS; k++) {
                 const size_t n = strlen(value_words[k]), rest = cells.cell[i].length - n;
                 if (cells.cell[i].length >= n && strncasecmp(line + cells.cell[i].at, value_words[k], n) == 0 &&
                     (rest == 0 || (rest == 1 && line[cells.cell[i].at + n] == '.')))
                     places[k] = i;
             }
-        page->values.column = places[2] ? places[2] : places[3];
+            for (size_t k = 0; k < N_NAME_WORDS; k++)
+                if (cells.cell[i].length == strlen(name_words[k]) &&
+                    strncasecmp(line + cells.cell[i].at, name_words[k], cells.cell[i].length) == 0)
+                    name = i + 1;
+        }
+        page->values.column = places[2] ? places[2] : places[4] ? places[4] : places[5] ? places[5] : places[3];
         page->values.n = page->values.column || (places[0] && places[1]) ? cells.n : 0;
-        page->values.separator = by;
+        page->values.separator = (int)separators[s];
+        page->values.name = page->values.column ? name : 0;
         return;
     }
+}
+
+/* Reads the value of a row whose name is in the column `.metric` or `measure`; R puts the number of the row in front. */
+static bool read_named_row(const struct printed_page *page, const struct metric_query *query, const char *line, size_t length,
+                           metric_found_fn *report, void *context)
+{
+    struct cells cells;
+    bool any = false;
+    if (!page->values.name || !page->values.n)
+        return false;
+    split(&cells, (enum separator)page->values.separator, line, length);
+    const size_t index = cells.n == page->values.n + 1, name = page->values.name - 1 + index, value = page->values.column + index;
+    if (cells.n - index != page->values.n)
+        return false;
+    for (size_t i = 0; i < query->n_names; i++) {
+        struct metric_found found = {
+            .name = query->names[i], .name_length = strlen(query->names[i]), .source = METRIC_BY_NAME, .unit = ""};
+        if (!is_named(query->names[i], line + cells.cell[name].at, cells.cell[name].length) ||
+            !metric_scan_value(&found, line, cells.cell[value].at, cells.cell[value].at + cells.cell[value].length))
+            continue;
+        found.doubtful = false;
+        report(context, &found);
+        any = true;
+    }
+    return any;
 }
 
 struct row_reading {
@@ -703,6 +765,7 @@ void printed_page_scan(struct printed_page *page, const struct metric_query *que
     struct row_reading row = {page, line, length, report, context};
     bool found =
         read_broken(page, query, line, length, report, context) || read_object(page, query, line, length, report, context);
+    found = printed_object_scan(&page->objects, query, line, length, report, context) || found;
     if (query->n_names && may_end_with_classes(line, length) && name_columns(page, query, line, length))
         return;
     size_t n = with_section(page, whole, line, length);
@@ -715,6 +778,8 @@ void printed_page_scan(struct printed_page *page, const struct metric_query *que
         look_for_break(page, query, line, length);
         return;
     }
+    if (read_named_row(page, query, line, length, report, context))
+        return;
     look_for_section(page, line, length);
     look_for_values(page, line, length);
     look_for_table(page, query, line, length, report, context);
@@ -723,6 +788,6 @@ void printed_page_scan(struct printed_page *page, const struct metric_query *que
 
 bool printed_page_expects(const struct printed_page *page)
 {
-    return page->quotes != PAGE_PLAIN || page->n_columns || page->object[0] || page->above_length || page->section[0] ||
-           page->broken;
+    return page->quotes != PAGE_PLAIN || page->n_columns || page->object[0] || page->objects.depth || page->values.name ||
+           page->above_length || page->section[0] || page->broken;
 }

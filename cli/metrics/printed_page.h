@@ -8,7 +8,9 @@
  *                    may consist of two lines (`average` above `loss`).
  *     row            `RMSE  1.47  1.45  1.46  0.02`, a name in front of several numbers: the one below `value` or `mean` in a line of
  *                    names, and otherwise the first
+ *     named row      `1 accuracy binary 0.91` below `.metric .estimator .estimate` of R, whatever is between the name and the value
  *     object         `"name": "BLEU"` and then `"score": 42.0` or `"value"`, in one JSON object
+ *     objects        `"val": {` and then `"loss": 0.4`: val/loss (printed_object.h)
  *     section        `rollout/` or `rollout:` alone in its line, above indented lines: `rollout/ep_rew_mean`
  *     broken line    `loss =` at the end of a line and the number alone in the next one
  *
@@ -23,6 +25,7 @@
 #pragma once
 
 #include "metrics/metric_scan.h"
+#include "metrics/printed_object.h"
 
 enum { PAGE_NAMES_MAX = 65, PAGE_TEXT_BYTES = 512, PAGE_LABEL_BYTES = 48 };
 
@@ -43,8 +46,10 @@ struct printed_page {
     struct {
         int separator;
         size_t n, column;             /* of n names in a line; n 0: no line had it; column 0: the line has `min` and `max` */
+        size_t name;                  /* 1 + the column of `.metric` or `measure`; 0: none */
     } values;                         /* where a line of names has `value` or `mean` */
     char object[PAGE_LABEL_BYTES];    /* the name that a JSON object has; "": none */
+    struct printed_object objects;    /* that are open */
     char section[PAGE_LABEL_BYTES];   /* with its '/'; "": none */
     size_t indent;                    /* of the section's line */
     size_t broken;                    /* 1 + the index of the name whose number may be in the next line; 0: none */

@@ -31,7 +31,7 @@ struct found {
     char what[WHAT_MAX], where[WHERE_MAX];
     enum strength strength;
     enum lineage_cause cause; /* if the form of the report shows it */
-    bool importing; /* the last line of the program's own code imports a package, which failed then */
+    bool importing; /* the program's own code imports a package, which failed then, or starts another program that is not there */
     bool dies; /* no program goes on after such a report, unless it handles the error */
     size_t line; /* of the error itself */
 };
@@ -286,14 +286,26 @@ static bool ends_with_colon(const char *line)
     return n && line[n - 1] == ':';
 }
 
+/* Whether the line is a rule of one character, such as `*****`. */
+static bool is_ruled(const struct lines *lines, size_t i)
+{
+    const char *line = i < lines->n ? lines->at[i] : "";
+    const size_t n = strlen(line);
+    return n > 3 && strchr("*-=#", *line) && strspn(line, (char[2]){*line, 0}) == n;
+}
+
 /* The message of the exception in line i; one that is empty or ends with a colon goes on in the next line. */
 static void put_exception(struct found *found, const struct lines *lines, size_t i)
 {
     put_what(found, lines->at[i]);
     found->line = i;
     found->strength = is_of_launcher(lines->at[i]) ? A_LAUNCHER : A_REPORT;
-    if (ends_with_colon(lines->at[i]) && i + 1 < lines->n && isalnum((unsigned char)*unindented(lines->at[i + 1]))) {
-        add_what(found, ": ", lines->at[i + 1]);
+    const bool empty = ends_with_colon(lines->at[i]), ruled = empty && is_ruled(lines, i + 1);
+    const size_t message = i + 1 + ruled;
+    if (empty && message < lines->n && isalnum((unsigned char)*unindented(lines->at[message]))) {
+        add_what(found, ": ", lines->at[message]);
+        if (ruled && message + 1 < lines->n) /* of NLTK: what is not there, and how to get it */
+            add_what(found, " ", lines->at[message + 1]);
     } else if ((strstr(lines->at[i], "validation error") || strstr(lines->at[i], "ConfigAddedError")) && i + 2 < lines->n) {
         /* of pydantic: the field, and what is wrong; of Sacred: the setting that is not known */
         add_what(found, ": ", lines->at[i + 1]);
@@ -313,11 +325,14 @@ static bool read_frames(struct found *found, const struct lines *lines, size_t *
     const char *path;
     size_t n, indent = strspn(lines->at[*i], " \t");
     unsigned long number;
-    bool own = false, imports = false;
+    bool own = false, imports = false, starts = false;
+    const char *source = "";
     for (; *i < lines->n && (!*unindented(lines->at[*i]) || strspn(lines->at[*i], " \t") >= indent); ++*i) {
         if (!is_frame(lines->at[*i], &path, &n, &number))
             continue;
         const bool of_library = is_of_library(path, n);
+        source = *i + 1 < lines->n ? unindented(lines->at[*i + 1]) : "";
+        starts = n > 13 && memcmp(path + n - 13, "subprocess.py", 13) == 0;
         if (!own || !of_library)
             put_where(found, path, n, number);
         own = own || !of_library;
@@ -328,6 +343,12 @@ static bool read_frames(struct found *found, const struct lines *lines, size_t *
         begins(lines->at[*i], "Message: ")) /* of logging */
         return false;
     put_exception(found, lines, *i);
+    const char *program = strstr(found->what, "No such file or directory: '");
+    if (starts && begins(found->what, "FileNotFoundError") && program &&
+        !strchr(program, '/')) /* a program that is not in PATH */
+        found->importing = true;
+    if (strcmp(found->what, "AssertionError") == 0 && begins(source, "assert ")) /* without a message, its line is all there is */
+        add_what(found, ": ", source);
     return true;
 }
 
@@ -755,6 +776,8 @@ static bool find_maven(struct found *found, const struct lines *lines)
 static bool find_last_line(struct found *found, const struct lines *lines)
 {
     static const char *const words[] = {"can't ", "cannot ", "could not ", "couldn't ", "unable to ", "failed to "};
+    static const char *const inside[] = {" must ",      "invalid ",      " failed",     "missing ",
+                                         "unsupported", "not supported", " is required"};
     size_t i = lines->n;
     while (i > 0 && (!*unindented(lines->at[i - 1]) || begins(lines->at[i - 1], "exit status ")))
         i--;
@@ -764,6 +787,8 @@ static bool find_last_line(struct found *found, const struct lines *lines)
     bool says = false;
     for (size_t k = 0; k < sizeof words / sizeof *words; k++)
         says = says || strncasecmp(line, words[k], strlen(words[k])) == 0;
+    for (size_t k = 0; k < sizeof inside / sizeof *inside; k++)
+        says = says || strcasestr(line, inside[k]);
     static const char time[] = "0000/00/00 00:00:00 ";
     size_t n = 0;
     while (time[n] && (time[n] == '0' ? isdigit((unsigned char)line[n]) : line[n] == time[n]))
@@ -989,7 +1014,9 @@ static void judge(struct trial_outcome *outcome, struct found *found, const stru
         outcome->lacks = true;
     }
     int number = named_signal(found->what);
-    const bool by_kill = strstr(found->what, "killed by signal: Killed"); /* of a worker of torch: nobody knows by whom */
+    /* A worker of torch, of Python's pools or of Dask was killed: nobody knows by whom, and most often it was the memory. */
+    const bool by_kill = strstr(found->what, "killed by signal: Killed") || strstr(found->what, "terminated abruptly") ||
+                         strstr(found->what, "KilledWorker");
     if (!outcome->cause && found->strength != A_LAUNCHER && !by_kill)
         outcome->cause = LINEAGE_CAUSE_CODE;
     else if (!outcome->cause && number && number != 9 && number != 15)

@@ -528,6 +528,33 @@ must_fail 2 'dvc exp show --json' import -C dvc dvc.csv
 run import -C clearml "$real/clearml-2.1" --direction lower
 must_have clearml/results.tsv '0.333333'
 must_have clearml/results.tsv 'lr=0.1'
+run import -C hpbandster "$real/hpbandster-0.7" --direction lower
+must_have out 'hpbandster, 4 runs: finished 3, failed 1'
+must_have out 'score: loss, a lower one is better, says the store as does hpbandster'
+must_have hpbandster/results.tsv 'budget=3'
+must_have hpbandster/results.tsv 'ValueError: bad'
+must_fail 2 'the study is to minimize its loss' import -C other "$real/hpbandster-0.7" --direction higher
+run import -C comet "$real/comet-3.58" --direction lower
+must_have out 'metrics of 1 finished runs: val_loss 1'
+must_have comet/results.tsv '0.3333333333333333'
+must_have comet/results.tsv 'lr=0.1'
+must_lack comet/results.tsv 'curr_step'
+run import -C neptune "$real/neptune-1.14" --direction lower
+must_have out 'metrics of 1 finished runs: val/loss 1'
+must_have neptune/results.tsv '0.3333333333333333'
+must_have neptune/results.tsv 'lr=0.1'
+run show -C neptune 000
+must_have out '2026-11-29T10:11:51'
+# The last line of FLAML's log is none of its runs.
+run import -C flaml "$real/flaml-2.8.jsonl" --direction lower --map validation_loss=metric
+must_have out 'json, 2 runs: finished 2'
+# Curves of add_scalars are in directories of their own: TAG/CURVE of tensorboardX, and TAG_CURVE of torch, each '/' of the tag replaced.
+run import -C tensorboardx "$real/tensorboardx-2.6" --direction lower --metric val/loss
+must_have out 'metrics of 1 finished runs: hp/loss 1, val/loss 1, both/train 1, both/val 1'
+run import -C scalars "$real/torch-2.15-scalars" --direction lower --metric val/loss
+must_have out 'metrics of 1 finished runs: val/loss 1, both/x/val 1, both/x/train 1, both/x/ema 1'
+printf '\200\004\225\000' >study.pkl
+must_fail 2 'is a pickle of Python' import -C flaml study.pkl
 # Lines of one key whose step rises are a curve, and lines without a key are those of one training.
 run import -C syne "$real/syne-tune-0.16.csv" --direction lower --metric val_loss
 must_have out 'csv, 6 runs: failed 1, running 1, finished 4'
@@ -607,7 +634,7 @@ printf 'SQLite format 3\0rest' >broken.db
 must_fail 2 'cannot read broken.db' import -C h broken.db
 echo hello >words.txt
 must_fail 2 'words.txt' import -C h words.txt --study x
-must_fail 2 "--from 'neptune': use wandb, mlflow" import -C h words.txt --from neptune
+must_fail 2 "--from 'nowhere': use wandb, mlflow" import -C h words.txt --from nowhere
 must_fail 2 'optuna.db is not what trackio writes' import -C h optuna.db --from trackio
 must_fail 2 '--study is for histories with several studies' import -C w "$from/wandb.json" --study x --metric val_acc
 must_fail 2 '--map is for tables' import -C h optuna.db --study cifar --map x=metric

@@ -4,6 +4,12 @@
 # itself are read from its output and from its files.
 . "$SOURCE/tests/support/shell.sh"
 
+# What fails at the end of a pipe, in a process of its own, counts as well.
+fail()
+{
+    failures=$((failures + 1))
+    printf 'FAIL %s\n' "$*" | tee -a "$scratch/failed"
+}
 run_in_scratch() { "$LINEAGE" run "$@" --format json >"$scratch/out" 2>"$scratch/err" </dev/null || :; }
 n=0
 for right in "$SOURCE"/fixtures/real/*/right.tsv; do
@@ -69,6 +75,57 @@ printf '[{\n "name": "BLEU",\n "score": 42.0\n},\n{\n "name": "TER",\n "score": 
 gives BLEU 42.0 '' <json
 gives score 18.2 'another word in front' <json
 
+# MindSpore 2.10's LossMonitor, and sentences.
+printf 'epoch: 1 step: 1, loss is 2.3\nepoch: 1 step: 2, loss is 0.91\n' | gives loss 0.91 ''
+printf 'Test accuracy is: 93.2%% on held-out rows\n' | gives accuracy 93.2 ''
+printf 'loss 0.4\nloss is 3 times lower\nloss was 2.5 times higher\n' | gives loss 0.4 ''
+# The condition that pycocotools 2.0 and PaddleDetection put behind a name; digits in it do not make it another one.
+printf ' Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.358\n Average Precision  (AP) @[ IoU=0.50      | area=   all | maxDets=100 ] = 0.601\n Average Recall     (AR) @[ IoU=0.50:0.95 | area=   all | maxDets= 10 ] = 0.310\n Average Recall     (AR) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.411\n' >coco
+gives 'Average Precision' 0.358 'rows with different labels' <coco
+gives AP 0.358 'rows with different labels' <coco
+gives AR 0.411 '' <coco
+printf 'mAP(0.50, 11point) = 35.12%%\n' | gives mAP 35.12 ''
+printf 'NDCG(5) = 0.61, NDCG(10) = 0.57\n' | gives NDCG 0.61 'rows with different labels'
+# YOLOv5 7.0: a progress bar behind the names of the columns.
+printf '      Class     Images  Instances          P          R      mAP50   mAP50-95: 100%%|█████| 4/4 [00:03<00:00,  1.1it/s]\n        all        128        929      0.812      0.723        0.9      0.512\n     person        128        254       0.82       0.75       0.85       0.61\n' |
+    gives mAP50 0.9 ''
+# AutoGluon 1.5's leaderboard: a data frame with an index, whose rows have a name behind it.
+printf '                 model  score_val eval_metric\n0  WeightedEnsemble_L2     0.8712    accuracy\n1             LightGBM     0.8601    accuracy\n' |
+    gives score_val 0.8712 'rows with different labels'
+# fairseq 0.12: lines about the training and lines about the validation have the same names.
+printf 'INFO | valid | epoch 002 | loss 4.1 | ppl 17.15\nINFO | train | epoch 002 | loss 5.2 | ppl 36.7\n' |
+    gives loss 5.2 'lines about the training and about an evaluation have it'
+printf 'Epoch: [0] Loss 7.1\nTest: [0] Loss 0.65\n' | gives Loss 0.65 'lines about the training and about an evaluation have it'
+printf 'x/train.py:3 valid_loss 4.1\nval: acc 0.5\nval: acc 0.6\n' | gives acc 0.6 ''
+# tianshou 2.0
+printf 'Initial test step: test_reward: 9.5 ± 0.5, best_reward: 9.5 ± 0.5 in #0\nEpoch #1: test_reward: 9.7 ± 0.4, best_reward: 9.7 ± 0.4 in #1\n' >tianshou
+gives best_reward 9.7 '' <tianshou
+must_lack out 'evaluation'
+
+# Objects: of JSON, and of RLlib's results as pprint prints them; the name alone is that of the outermost object.
+printf '{\n  "train": {\n    "loss": 0.5\n  },\n  "val": {\n    "loss": 0.4,\n    "acc": 0.9\n  }\n}\n' >object
+gives train/loss 0.5 '' <object
+gives val/loss 0.4 '' <object
+gives loss 0.4 'lines about the training and about an evaluation have it' <object
+printf 'result {"val": {"loss": 0.4}, "train": {"loss": 0.5}}\ndone: 3\n' | gives val/loss 0.4 ''
+printf "{'env_runners': {'len': 23.5,\n                 'return': 23.5},\n 'evaluation': {'env_runners': {'len': 50.1,\n                                'return': 50.1}},\n 'n': 1}\n" >pprint
+gives env_runners/return 23.5 'lines with the name alone count' <pprint
+gives evaluation/env_runners/return 50.1 '' <pprint
+printf "it's {not\n'loss': 0.3\n" | gives not/loss '' ''
+# A comma behind a point: 1234.5 in half of the world, or a list.
+printf 'loss: 1.234,5\n' | gives loss '' 'comma inside'
+printf 'loss: 0.5, acc: 0.9\n' | gives loss 0.5 ''
+
+# PFRL 0.4 prints the items of a dictionary.
+printf "statistics:[('average_q', np.float32(0.63)), ('average_loss', np.float64(0.217)), ('rlen', 200)]\n" | gives average_loss 0.217 ''
+
+# Tibbles of yardstick and tune (R's tidymodels), and MLJ's table: the name, then texts, then the value.
+printf '# A tibble: 1 x 3\n  .metric  .estimator .estimate\n  <chr>    <chr>          <dbl>\n1 accuracy binary          0.91\n2 kap      binary          0.82\n' | gives accuracy 0.91 ''
+printf '  .metric .estimator  mean     n std_err .config\n  <chr>   <chr>      <dbl> <int>   <dbl> <chr>\n1 rmse    standard    0.51    10  0.0123 pre0_mod0\n2 rsq     standard    0.71    10  0.0123 pre0_mod0\n' | gives rsq 0.71 ''
+printf '│ measure  │ operation │ measurement │\n├──────────┼───────────┼─────────────┤\n│ LogLoss( │ predict   │ 0.21        │\n' | gives LogLoss 0.21 ''
+# timm 1.0 pads the average behind the last batch.
+printf 'Test: [ 48/48] Acc@1:  75.000 ( 71.200)\n' | gives Acc@1 75.0 'two numbers, of which the first counts'
+
 # Files of no known tool: a table, JSON, or lines as a program prints them.
 left() # left NAME FILE VALUE: of the file on standard input
 {
@@ -84,9 +141,18 @@ printf 'eval:\n  val_loss: 0.43\n' | left val_loss results.yaml 0.43
 printf '[rank0] epoch 1, loss 0.5\nval_loss 0.43\n' | left val_loss log.txt 0.43
 printf '{"results": {"arc": {"acc,none": 0.25, "acc_norm,none": 0.5, "acc_stderr,none": 0.1}}}' | left acc results.json 0.25
 printf 'Name,Value,Timestamp,Step\nval_loss,0.5,1,0\nacc,0.8,1,0\nval_loss,0.25,2,1\nacc,0.9,2,1\n' | left val_loss metrics.csv 0.25 # of DagsHub
+# Logs of LLaMA-Factory, Spinning Up, PFRL and of DETR and MAE are found by their names.
+for name in trainer_log.jsonl progress.txt scores.txt log.txt; do
+    content='step\tval_loss\n1\t0.5\n2\t0.25\n'
+    case $name in trainer_log.jsonl | log.txt) content='{"step": 1, "val_loss": 0.5}\n{"step": 2, "val_loss": 0.25}\n' ;; esac
+    run run -C "found-$name" --direction lower -m val_loss --no-refs -- sh -c "printf '$content' >$name" </dev/null
+    must_have err "val_loss 0.25 is read from $name"
+    rm "$name"
+done
 printf 'nothing of it\n' >other.txt
 run run --dry-metrics /dev/null --metric-file val_loss=other.txt </dev/null
 must_have err 'other.txt is neither a results.tsv nor a table'
 [ $n -gt 50 ] || fail "only $n values"
 [ "$(find "$SOURCE/tests/real" -name 'run_*.py' | wc -l)" -eq "$(find "$SOURCE/fixtures/real" -name right.tsv | wc -l)" ] || fail 'a script has no files'
+[ ! -s "$scratch/failed" ] || failures=$(wc -l <"$scratch/failed")
 finish
