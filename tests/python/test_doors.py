@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from lineage import Store
+from lineage import Store, StoreError
 
 LINEAGE = os.environ.get("LINEAGE", "lineage")
 STORES, QUESTIONS = 20, 60
@@ -75,9 +75,13 @@ class Mcp:
         self.calls.append({"jsonrpc": "2.0", "id": len(self.calls), "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
         return len(self.calls) - 1
 
+    def write(self, tool, **arguments):
+        self.ask(tool, **arguments)
+        return self.answers()[1]
+
     def answers(self):
         text = "".join(json.dumps(call) + "\n" for call in self.calls)
-        done = subprocess.run([LINEAGE, "mcp", "-C", self.path], input=text, capture_output=True, text=True, check=True)
+        done = subprocess.run([LINEAGE, "mcp", "--allow-write", "-C", self.path], input=text, capture_output=True, text=True, check=True)
         return {answer["id"]: answer["result"].get("structuredContent") for answer in map(json.loads, done.stdout.splitlines())}
 
 
@@ -194,3 +198,62 @@ def test_a_race_and_its_threshold(tmp_path):
         last = store.append(hypothesis="worse", status="auto", score=9.0)
         row = store.find(last if isinstance(last, str) else last["exp_id"])
         assert row["status"] == "discard" and f"needs less than -{needed}" in row["notes"]
+
+
+def noise_of(path):
+    return json.load(open(os.path.join(path, "lineage.json"), encoding="utf-8")).get("noise_std", 0)
+
+
+def append_by(door, path, **row):
+    if door == "python":
+        with Store(path) as store:
+            return store.append(**row)
+    if door == "command":
+        words = [f"--param={name}={value}" for name, value in row.pop("params").items()]
+        return command(path, "append", *words, *(f"--{name.replace('score', 'core-metric')}={value}" for name, value in row.items()))
+    return Mcp(path).write("append", core_metric=row.pop("score"), specialist="s", hypothesis="x", **row)
+
+
+def void_by(door, path, exp_id):
+    if door == "python":
+        with Store(path) as store:
+            return store.void(exp_id, "broken")
+    return command(path, "void", exp_id, "--reason", "broken") if door == "command" else Mcp(path).write("void", id=exp_id, reason="broken")
+
+
+def test_noise_is_measured_whichever_door_appends_and_voids(tmp_path):
+    floors = {}
+    for door in ("command", "mcp", "python"):
+        path = str(tmp_path / door)
+        Store(path, create=True, direction="lower").close()
+        for seed, score in enumerate([3.0, 3.2, 3.1, 3.6]):
+            append_by(door, path, status="auto", score=score, params={"x": 1, "seed": seed})
+        before = noise_of(path)
+        void_by(door, path, "003")
+        floors[door] = (before, noise_of(path))
+    assert floors["command"][0] > 0.2 > floors["command"][1] > 0, floors
+    assert set(floors.values()) == {floors["command"]}
+
+
+def test_ids_that_only_a_ref_has_are_given_at_no_door(tmp_path, monkeypatch):
+    """As in a clone that fetched the refs, but not the rows."""
+    monkeypatch.chdir(tmp_path)
+    path = str(tmp_path / "s")
+    for words in (["init", "-q"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "one"],
+                  ["update-ref", "refs/lineage/009", "HEAD"]):  # fmt: skip
+        subprocess.run(["git", *words], check=True)
+    Store(path, create=True, direction="lower").close()
+    [ref] = json.loads(command(path, "refs", "--without-rows", "--format", "json"))
+    assert (ref["exp_id"], ref["ref"]) == ("009", "refs/lineage/009")
+    with Store(path) as store:
+        with pytest.raises(StoreError, match="009 has the code of another trial"):
+            store.append(exp_id="009", status="crash")
+        with pytest.raises(StoreError, match="take another id"):
+            store.check(exp_id="009")
+        assert store.append(status="crash")["exp_id"] == "010"
+        with store.trial(hypothesis="x") as trial:
+            trial.score(1)
+        assert trial.row["exp_id"] == "011"
+    assert Mcp(path).write("append", status="crash", specialist="s", hypothesis="x")["exp_id"] == "012"
+    assert command(path, "append", "--status", "crash").strip() == "013"
+    assert json.loads(command(path, "refs", "--without-rows", "--format", "json")) == [ref]
