@@ -159,7 +159,7 @@ static int print_knob(struct cli_session *session, const struct lineage_ideas *i
         const struct lineage_knob_try *attempt = &knob->tries[i];
         const struct lineage_idea *idea = lineage_ideas_get(ideas, attempt->trial);
         char outcome[80];
-        cli_idea_outcome(outcome, sizeof outcome, idea);
+        cli_idea_outcome(outcome, sizeof outcome, session->format == CLI_TABLE ? &session->screen : NULL, idea);
         cli_list_text(list, idea->exp_id);
         cli_list_text(list, attempt->change->from);
         cli_list_text(list, attempt->change->to);

@@ -90,21 +90,28 @@ static enum lineage_status copy_param(struct report_load *load, struct lineage_p
     return out->name && (out->text || !param->text) ? LINEAGE_OK : store_no_memory(err);
 }
 
-/* Finds the value that a trial has from its nearest ancestor that declares the name; NULL if there is none. The walk ends at the first
- * row of the log that declares it. */
+/* A walk asks the mirror where it may end only after that many rows, because the answer costs as much as they do. */
+enum { CHEAP_STEPS = 100 };
+
+/* Finds the value that a trial has from its nearest ancestor that declares the name; NULL if there is none. A long walk ends at the
+ * first row of the log that declares it. */
 static enum lineage_status find_inherited(struct report_load *load, const struct lineage_trial *trial, const char *name,
                                           const struct lineage_param **value, struct lineage_error *err)
 {
     struct arena row = {0};
     struct lineage_param *copy;
-    int64_t seq = (int64_t)trial->seq, first = INT64_MAX;
+    int64_t seq = lineage_param_is_inherited(name) ? (int64_t)trial->seq : 0, first = 0;
     enum lineage_status status = LINEAGE_OK;
     *value = NULL;
-    if (lineage_param_is_inherited(name))
-        status = mirror_integer(load->store->mirror, &first, err, "SELECT min(seq) FROM param_rows WHERE key = ?1", "s", name);
-    while (status == LINEAGE_OK && !*value && (status = go_up(load, &seq, err)) == LINEAGE_OK && seq >= first && seq) {
+    for (size_t steps = 0; status == LINEAGE_OK && !*value && seq; steps++) {
         struct lineage_trial at;
         arena_reset(&row);
+        if (steps == CHEAP_STEPS)
+            status = mirror_integer(load->store->mirror, &first, err, "SELECT min(seq) FROM param_rows WHERE key = ?1", "s", name);
+        if (status == LINEAGE_OK || status == LINEAGE_ENOTFOUND)
+            status = go_up(load, &seq, err);
+        if (status != LINEAGE_OK || !seq || seq < first)
+            break;
         status = mirror_borrow(load->store->mirror, seq, &at, &row, err);
         const struct lineage_param *found = status == LINEAGE_OK ? lineage_trial_find_param(&at, name) : NULL;
         if (found && (status = arena_items(&load->arena, 1, sizeof *copy, &copy, err)) == LINEAGE_OK &&
@@ -147,17 +154,21 @@ static enum lineage_status add_params_of(struct report_load *load, struct lineag
     return LINEAGE_OK;
 }
 
-/* The walk ends early where the trial has all parameters of the log, so that a long chain of trials that declare everything costs
- * nothing. */
+/* A long walk ends early where the trial has all parameters of the log. */
 enum lineage_status report_add_inherited(struct report_load *load, struct lineage_trial *trial, struct lineage_error *err)
 {
     struct arena row = {0};
     struct lineage_trial at;
-    int64_t seq = (int64_t)trial->seq, known = 0;
-    enum lineage_status status =
-        mirror_integer(load->store->mirror, &known, err, "SELECT count(DISTINCT key) FROM param_values", "");
-    while (status == LINEAGE_OK && trial->n_params < (size_t)known && (status = go_up(load, &seq, err)) == LINEAGE_OK && seq) {
+    int64_t seq = (int64_t)trial->seq, known = INT64_MAX;
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t steps = 0; status == LINEAGE_OK && trial->n_params < (size_t)known; steps++) {
         arena_reset(&row);
+        if (steps == CHEAP_STEPS)
+            status = mirror_integer(load->store->mirror, &known, err, "SELECT count(DISTINCT key) FROM param_values", "");
+        if (status == LINEAGE_OK)
+            status = go_up(load, &seq, err);
+        if (status != LINEAGE_OK || !seq)
+            break;
         status = mirror_borrow(load->store->mirror, seq, &at, &row, err);
         if (status == LINEAGE_OK)
             status = add_params_of(load, trial, &at, err);
