@@ -2,6 +2,8 @@
 with void trials and trials that count again, replicas, parents or none, an imported log, parameters named like columns, texts that
 are shown with other signs, parents as pandas writes them."""
 
+import csv
+import io
 import json
 import os
 import random
@@ -13,7 +15,24 @@ from lineage import Store, StoreError
 
 LINEAGE = os.environ.get("LINEAGE", "lineage")
 STORES, QUESTIONS = 20, 60
-NAMES = {"lr": [0.1, 0.2, 0.3], "opt": ["adam", "sgd"], "target": ["q|v", "k"], "domain": ["math", "code"], "train_s": [60.0, 90.0]}
+NAMES = {
+    "lr": [1e-4, 0.2, 0.3], "opt": ["adam", "sgd"], "target": ["q|v", "k"], "domain": ["math", "code"], "train_s": [60.0, 90.0],
+    "amp": [True, False, None], "layers": [[1, 2], [3]], "said": ['a "b"', "it's", " c=d"], "n": [64, -0.0, 0, 1.5e-3, 1e22],
+}  # fmt: skip
+
+
+def text_of(value):
+    """The text that a row has for a value that is neither a number nor a text."""
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return json.dumps(value, separators=(",", ":")) if isinstance(value, list) else value
+
+
+def option_of(name, value):
+    value = text_of(value)
+    if isinstance(value, str) and (set(value) & set("'\",= ")):
+        value = "'" + value.replace("'", "''") + "'"
+    return f"--param={name}={value}"
 
 
 def command(path, *words):
@@ -102,7 +121,8 @@ def sql_where(params):
     depth = 1000 if len(names) > 1 else 0
     parts = [f"seq IN (SELECT seq FROM param_rows WHERE key IN ({', '.join(map(repr, names))}))"] if depth else []
     for name, value in params.items():
-        literal = "'" + value + "'" if isinstance(value, str) else repr(value)
+        value = text_of(value)
+        literal = "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(float(value))
         of_param = f"{IN_FORCE.format(name=name, depth=depth if name in names else 0)} = {literal}"
         parts.append(f"({of_param} OR {name} = {literal})" if name not in names else of_param)
     return " AND ".join(parts)
@@ -121,12 +141,14 @@ def test_every_door_gives_the_same_answer(tmp_path, number):
     with Store(path) as store:
         known = {name for row in store for name in row["params"]}
         for _ in range(QUESTIONS):
-            kind = rng.choice(["tried", "query", "chain", "find", "best", "sweep"])
+            kind = rng.choice(["tried", "query", "chain", "find", "best", "sweep", "knobs", "similar", "settings", "forms"])
             if kind in ("tried", "query"):
                 params = wanted(rng)
-                if not set(params) <= known:
+                if kind == "query":  # there, a list names several values
+                    params = {name: value for name, value in params.items() if not isinstance(value, list)}
+                if not params or not set(params) <= known:
                     continue
-                given = [f"--param={name}={value}" for name, value in params.items()]
+                given = [option_of(name, value) for name, value in params.items()]
                 shown = {name: value.replace("|", "∣") if isinstance(value, str) else value for name, value in params.items()}
                 rows = store.tried(params) if kind == "tried" else store.query(where=params)
                 expected = [row["exp_id"] for row in rows]
@@ -169,6 +191,32 @@ def test_every_door_gives_the_same_answer(tmp_path, number):
                 assert len(found) == len(cells), (name, found, cells)
                 check = lambda page, c=cells: {(row[0], row[1]) for row in page["rows"]} == c  # noqa: E731
                 checks.append((mcp.ask("sweep", x=name), check, ("sweep", name)))
+            elif kind == "knobs":
+                tries = {one["name"]: sorted((t["exp_id"], t["to"]) for t in one["tries"]) for one in store.knobs()}
+                if tries:
+                    name = rng.choice(sorted(tries))
+                    found = json.loads(command(path, "knobs", name, "--format", "json"))
+                    assert sorted((t["exp_id"], t["to"]) for t in found["tries"]) == tries[name], name
+                    check = lambda page, e=tries[name]: sorted((t[1], t[0].replace("∣", "|")) for t in page["knobs"][0]["tries"]) == e  # noqa: E731
+                    checks.append((mcp.ask("knobs", name=name), check, ("knobs", name)))
+            elif kind == "similar":
+                idea = f"lr={rng.choice(NAMES['lr'])}"
+                expected = [(one["exp_id"], one["same"]) for one in store.similar(idea)]
+                found = json.loads(command(path, "similar", idea, "--format", "json") or "[]")
+                assert [(one["exp_id"], one["same"]) for one in found] == expected, idea
+                check = lambda page, e=expected: [(one["exp_id"], one["same"]) for one in page["trials"]] == e  # noqa: E731
+                checks.append((mcp.ask("similar", idea=idea, limit=10), check, ("similar", idea)))
+            elif kind == "settings":
+                found = json.loads(command(path, "settings", "--format", "json") or "[]")
+                keys = ("exp_id", "mean", "margin", "expected")
+                assert [tuple(one[key] for key in keys) for one in found] == [tuple(one[key] for key in keys) for one in store.settings()]
+            elif kind == "forms":
+                rows = [(row["exp_id"], row["score"]) for row in store.query(status=["keep", "discard", "baseline"])]
+                labels = ("query", "--status", "keep,discard,baseline", "--format")
+                assert [(row["exp_id"], row["score"]) for row in json.loads(command(path, *labels, "json") or "[]")] == rows
+                for form, separator in (("csv", ","), ("tsv", "\t")):
+                    cells = list(csv.DictReader(io.StringIO(command(path, *labels, form)), delimiter=separator))
+                    assert [(row["exp_id"], float(row["score"])) for row in cells] == rows, form
         assert len(checks) > QUESTIONS / 4
         answers = mcp.answers()
         for called, check, what in checks:
