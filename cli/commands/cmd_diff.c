@@ -10,6 +10,7 @@
 
 #include <lineage/code.h>
 #include <lineage/measured.h>
+#include <lineage/notes.h>
 #include <lineage/render.h>
 #include <lineage/replicas.h>
 #include <lineage/snapshot.h>
@@ -285,7 +286,8 @@ static struct lineage_measured_change *add_params(struct lineage_measured *measu
         changes[i] = measured->changes[i];
     for (size_t i = 0; i < to->n; i++) {
         const struct lineage_effective_setting *s = &to->items[i], *was = declared(from, s->knob);
-        if (s->source == LINEAGE_CHANGE_DECLARED && (!was || !lineage_quantity_equal(was->value, s->value)) &&
+        const bool counts = lineage_param_is_inherited(s->name) || lineage_param_is_seed(s->name); /* not who proposed it */
+        if (counts && s->source == LINEAGE_CHANGE_DECLARED && (!was || !lineage_quantity_equal(was->value, s->value)) &&
             !is_measured(measured, s->name))
             changes[n++] = (struct lineage_measured_change){
                 .file = "parameter", .scope = "", .name = s->name, .from = was ? was->value : NULL, .to = s->value};

@@ -19,7 +19,7 @@ static bool check_texts(const struct lineage_condition *condition, struct mcp_ca
     return status != LINEAGE_EINVAL;
 }
 
-/* A text that begins like a range, such as one with a blank in front, is meant as it is if the parameter has texts. */
+/* A text that begins like a range, such as one with a blank in front, is one text if the parameter has texts. */
 static bool is_whole_text(struct mcp_conditions *conditions, struct lineage_condition *condition, struct mcp_call *call,
                           const char *text)
 {

@@ -306,6 +306,26 @@ printf '{"status": "crash", "exp_id": "%s"}\n' a 000 >several.json
 must_fail 2 'the id 000 has the code of another trial' append -C runs --json several.json
 must_equal 2 "$(wc -l <runs/results.tsv)" 'a header and 001'
 
+# ---- two branches of a store that git tracks, merged with a conflict ----
+cd ..
+git init -q merged && cd merged || exit 3
+"$LINEAGE" init runs --direction lower --tracked 2>/dev/null
+"$LINEAGE" append -C runs --status baseline --core-metric 3 >/dev/null
+git add . && git commit -qm base && git checkout -q -b other
+"$LINEAGE" append -C runs --status keep --core-metric 2 >/dev/null
+git commit -qam other && git checkout -q master
+"$LINEAGE" append -C runs --status keep --core-metric 1 >/dev/null 2>&1
+git commit -qam mine
+git merge -q other >/dev/null 2>&1
+for door in best query render rebuild 'append --status crash'; do
+    # shellcheck disable=SC2086
+    "$LINEAGE" -C runs $door >out 2>err
+    must_have err 'results.tsv:3: a conflict of a merge is not resolved'
+done
+sed -i '/^<<<<<<< /d; /^=======$/d; /^>>>>>>> /d' runs/results.tsv
+"$LINEAGE" -C runs best >out 2>err
+must_lack err conflict
+
 # ---- whatever reads or writes names the rows that are gone, and what only provenance has is nobody's id ----
 cd ..
 git init -q whole && cd whole || exit 3

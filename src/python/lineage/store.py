@@ -306,6 +306,8 @@ _PROTOTYPES: "dict[str, tuple[Any, list[Any]]]" = {
         ctypes.POINTER(_handle), ctypes.c_char_p, ctypes.POINTER(_OpenOptions), _err]),
     "lineage_store_close": (None, [_handle]),
     "lineage_store_dir": (ctypes.c_char_p, [_handle]),
+    "lineage_store_name_score": (ctypes.c_int, [_handle, ctypes.c_char_p, _err]),
+    "lineage_store_score_name": (ctypes.c_char_p, [_handle]),
     "lineage_store_pass_id": (None, [_handle, ctypes.c_char_p]),
     "lineage_append_options_init": (None, [ctypes.POINTER(_AppendOptions)]),
     "lineage_store_append": (ctypes.c_int, [
@@ -658,7 +660,10 @@ class Store:
     def __init__(
         self, path: "str | os.PathLike[str]", *, create: bool = False, direction: Optional[str] = None,
         metric: str = "", metric_label: str = "", min_delta: float = 0.0, noise_std: float = 0.0, noise_seeds: int = 0,
+        score_name: Optional[str] = None,
     ) -> None:  # fmt: skip
+        """``score_name``: what the score is, such as ``val_loss``, as `lineage run -m` says it. The block, tables and the report show
+        that name; a store that has another one refuses it. ``metric_label`` is for blackboard files only."""
         self.path = os.fspath(path)
         if create:
             directions = {None: 0, "lower": 1, "higher": 2}
@@ -674,7 +679,15 @@ class Store:
         self._handles = _Handles(self.path)
         self._refs: "Optional[dict[str, str]]" = None
         self._closer = weakref.finalize(self, _Handles.close, self._handles)
+        if score_name is not None:
+            error = _Error()
+            _check(_lib.lineage_store_name_score(self._handles.get(), _bytes(score_name), ctypes.byref(error)), error)
         _record_left_behind(self)
+
+    @property
+    def score_name(self) -> Optional[str]:
+        """The name of the score, if somebody gave it one."""
+        return _text(_lib.lineage_store_score_name(self._handles.get())) or None
 
     def close(self) -> None:
         """Close the handles. The store may be used again; it then opens new ones."""
@@ -908,7 +921,7 @@ class Store:
         text = f"{len(self)} trials in <code>{html.escape(self.path)}</code>"
         if best is not None:
             row = self.find(best)
-            text += f"; best is <b>{html.escape(best)}</b> with {row['score']:g}: {html.escape(row['hypothesis'][:200])}"
+            text += f"; best is <b>{html.escape(best)}</b> with {html.escape(self.score_name or 'score')} {row['score']:g}: {html.escape(row['hypothesis'][:200])}"
         pictures = (_picture(self.path, name) for name in ("history", "tree"))
         return f"<p>{text}</p>" + "".join(pictures)
 
