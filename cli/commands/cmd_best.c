@@ -88,9 +88,9 @@ static void show_front(const struct cli_session *session, const struct lineage_f
     char score[LINEAGE_NUMBER_MAX], second[LINEAGE_NUMBER_MAX];
     for (size_t i = 0; i < front->n; i++) {
         char *id = cli_text_line(front->points[i].exp_id, 0);
-        json_t *text =
-            json_sprintf("%s: %s, %s %s", id ? id : "", cli_number_text(score, &session->screen, front->points[i].score),
-                         lineage_store_config(session->store)->second, cli_number_text(second, &session->screen, front->points[i].second));
+        json_t *text = json_sprintf(
+            "%s: %s, %s %s", id ? id : "", cli_number_text(score, &session->screen, front->points[i].score),
+            lineage_store_config(session->store)->second, cli_number_text(second, &session->screen, front->points[i].second));
         cli_show_line(stdout, &session->screen, "front", text ? json_string_value(text) : "", CLI_PLAIN);
         json_decref(text);
         free(id);

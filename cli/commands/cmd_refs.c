@@ -100,7 +100,8 @@ static int work(struct cli_session *session, void *context)
     if (!lists && named == (o->all != 0))
         return cli_error(CLI_USAGE, "refs: name the trials, or give --all");
     if (o->without_rows && (!lists || named))
-        return cli_error(CLI_USAGE, "refs: --without-rows lists what no trial of the store has: it takes no ids, --remove or --add");
+        return cli_error(CLI_USAGE,
+                         "refs: --without-rows lists what no trial of the store has: it takes no ids, --remove or --add");
     if (lists && !(o->list = cli_list_new(session->format, stdout, 4, columns)))
         return cli_no_memory();
     if (o->without_rows)

@@ -251,7 +251,8 @@ struct repository_of {
 };
 
 /* Visits the repositories around the store and around the current directory, until visit returns false. */
-static void each_repository(struct lineage_store *store, bool (*visit)(void *context, const struct repository_of *of), void *context)
+static void each_repository(struct lineage_store *store, bool (*visit)(void *context, const struct repository_of *of),
+                            void *context)
 {
     const char *const places[] = {lineage_store_dir(store), "."};
     char now[PATH_MAX], common[2][PATH_MAX] = {"", ""};
@@ -316,7 +317,8 @@ static bool list_without_row(void *context, const struct repository_of *of)
     return true;
 }
 
-void trial_ref_without_row(struct lineage_store *store, void (*visit)(void *context, const char *id, const char *ref), void *context)
+void trial_ref_without_row(struct lineage_store *store, void (*visit)(void *context, const char *id, const char *ref),
+                           void *context)
 {
     struct listing l = {store, visit, context};
     each_repository(store, list_without_row, &l);

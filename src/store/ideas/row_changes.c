@@ -51,8 +51,7 @@ static bool declare(struct ordered *list, struct lineage_ideas *ideas, const str
         const uint32_t from = its ? its->value : ideas_value(ideas, NULL, (struct lineage_number){0});
         if (from == TEXT_NONE || !value_write(ideas, mine->value) || (its && !value_write(ideas, its->value)))
             return false;
-        put(list,
-            &(struct row_change){.name = mine->name, .from = from, .to = mine->value, .source = LINEAGE_CHANGE_DECLARED});
+        put(list, &(struct row_change){.name = mine->name, .from = from, .to = mine->value, .source = LINEAGE_CHANGE_DECLARED});
     }
     return true;
 }
@@ -112,7 +111,8 @@ void row_drop_repeated(struct lineage_ideas *ideas, struct idea_row *row)
             k++;
         if (k < n && !measured)
             row->own[k].budget = row->own[k].budget || row->own[i].budget;
-        if (k < n && !value_text(ideas, row->own[k].from)) /* a parameter that no earlier trial declares: the words may say from what */
+        if (k < n &&
+            !value_text(ideas, row->own[k].from)) /* a parameter that no earlier trial declares: the words may say from what */
             row->own[k].from = row->own[i].from;
         says[k] = says[k] || !measured;
         any = any || !measured;

@@ -642,10 +642,11 @@ static void tell_conflict(struct mirror *mirror)
     if (mirror->looked_for_conflict || log_has_requests(mirror->store->log))
         return;
     mirror->looked_for_conflict = true;
-    if (mirror_integer(mirror, &line, NULL, "SELECT line FROM findings WHERE exp_id GLOB '<<<<<<< *' ORDER BY offset LIMIT 1", "") ==
-        LINEAGE_OK)
+    if (mirror_integer(mirror, &line, NULL, "SELECT line FROM findings WHERE exp_id GLOB '<<<<<<< *' ORDER BY offset LIMIT 1",
+                       "") == LINEAGE_OK)
         store_notice(mirror->store, (uint64_t)line,
-                     "%s:%lld: a conflict of a merge is not resolved: remove the three lines of git, keep the rows of both sides, and give "
+                     "%s:%lld: a conflict of a merge is not resolved: remove the three lines of git, keep the rows of both "
+                     "sides, and give "
                      "rows with one id different ones; `lineage verify` lists what is left",
                      mirror->store->log->name, (long long)line);
 }

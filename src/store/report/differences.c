@@ -107,7 +107,8 @@ static enum lineage_status find_inherited(struct report_load *load, const struct
         struct lineage_trial at;
         arena_reset(&row);
         if (steps == CHEAP_STEPS)
-            status = mirror_integer(load->store->mirror, &first, err, "SELECT min(seq) FROM param_rows WHERE key = ?1", "s", name);
+            status =
+                mirror_integer(load->store->mirror, &first, err, "SELECT min(seq) FROM param_rows WHERE key = ?1", "s", name);
         if (status == LINEAGE_OK || status == LINEAGE_ENOTFOUND)
             status = go_up(load, &seq, err);
         if (status != LINEAGE_OK || !seq || seq < first)
@@ -129,8 +130,8 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Adds what one ancestor declares and the trial has not. */
-static enum lineage_status add_params_of(struct report_load *load, struct lineage_trial *trial, const struct lineage_trial *ancestor,
-                                         struct lineage_error *err)
+static enum lineage_status add_params_of(struct report_load *load, struct lineage_trial *trial,
+                                         const struct lineage_trial *ancestor, struct lineage_error *err)
 {
     struct lineage_param *params = NULL;
     size_t n = trial->n_params;
