@@ -229,6 +229,17 @@ static json_t *spelled_params(const json_t *value)
     return NULL; /* a name that is too long is refused as given */
 }
 
+/* "exp_id, score" as two names. */
+static json_t *names_of(const char *text)
+{
+    json_t *names = json_array();
+    for (size_t n; *(text += strspn(text, ", ")); text += n) {
+        n = strcspn(text, ", ");
+        json_array_append_new(names, json_stringn(text, n));
+    }
+    return names;
+}
+
 /* Models write 20 as "20", the id 14 as a number, and one text where a list is wanted. What is meant is clear, so the argument is
  * replaced by what the tool reads. Everything else stays, and is refused. */
 static json_t *as_meant(const struct mcp_argument *argument, const json_t *value)
@@ -242,7 +253,7 @@ static json_t *as_meant(const struct mcp_argument *argument, const json_t *value
     if ((argument->type == MCP_PARAMS || argument->type == MCP_RANGES) && json_is_object(value))
         return spelled_params(value);
     if (argument->type == MCP_TEXTS && text)
-        return json_pack("[O]", value);
+        return strcmp(argument->name, "fields") == 0 ? names_of(text) : json_pack("[O]", value);
     if (argument->type == MCP_TEXT && json_is_integer(value))
         return json_sprintf("%03" JSON_INTEGER_FORMAT, json_integer_value(value)); /* ids have three digits at least */
     return NULL;

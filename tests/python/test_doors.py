@@ -286,6 +286,7 @@ def test_noise_is_measured_whichever_door_appends_and_voids(tmp_path):
 def test_ids_that_only_a_ref_has_are_given_at_no_door(tmp_path, monkeypatch):
     """As in a clone that fetched the refs, but not the rows."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", os.path.dirname(LINEAGE) + os.pathsep + os.environ["PATH"])
     path = str(tmp_path / "s")
     for words in (["init", "-q"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "one"],
                   ["update-ref", "refs/lineage/009", "HEAD"]):  # fmt: skip
