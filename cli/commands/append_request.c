@@ -131,15 +131,10 @@ static bool is_text(const json_t *value)
     return text && strlen(text) == json_string_length(value) && !lineage_number_parse(&number, text, strlen(text));
 }
 
-/* A list, true, false or none as a text, which the request keeps. A semicolon would end the parameter in the row. */
+/* The request keeps the text. */
 static bool take_spelled(struct append_request *request, const char *name, const json_t *value)
 {
-    size_t length = 0;
-    char *text = json_is_null(value) ? strdup("none") : cli_json_compact(value, &length);
-    for (char *at = text; at && (at = strchr(at, ';'));)
-        *at = ',';
-    json_t *kept = text ? cli_json_text(text) : NULL;
-    free(text);
+    json_t *kept = cli_json_spelled(value);
     if (!request->spelled)
         request->spelled = json_array();
     if (json_array_append_new(request->spelled, kept) != 0)

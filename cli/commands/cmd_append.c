@@ -222,14 +222,12 @@ static int print_row(const struct append_options *o, bool judged, const struct l
 static void learn(const struct append_options *o, struct lineage_store *store, const struct lineage_trial *rows, size_t n)
 {
     struct lineage_error err;
-    bool measured = false, repeats = false;
-    for (size_t i = 0; i < n; i++) {
+    bool measured = false;
+    for (size_t i = 0; i < n; i++)
         measured = measured || lineage_label_is_measured(rows[i].status);
-        repeats = repeats || (lineage_label_is_measured(rows[i].status) && lineage_may_repeat(store, &rows[i]));
-    }
     if (o->score && measured)
         (void)!lineage_store_name_score(store, o->score, &err);
-    if (repeats && lineage_noise_measure(store, false, &err) != LINEAGE_OK)
+    if (lineage_noise_after_append(store, rows, n, &err) != LINEAGE_OK)
         cli_fail(&err); /* the rows are in the log */
 }
 

@@ -63,8 +63,8 @@ static void print_progress(const struct cli_screen *screen, const struct progres
     if (!out)
         return;
     sparkline_print(out, p->values, p->n, room < SPARKLINE ? room : SPARKLINE);
-    fprintf(out, " %s to %s in %zu trials, %zu improvement%s", lineage_number_format(first, p->values[0]),
-            lineage_number_format(last, p->values[p->n - 1]), p->n, p->improved, p->improved == 1 ? "" : "s");
+    fprintf(out, " %s to %s in %zu trials, %zu improvement%s", cli_number_text(first, screen, p->values[0]),
+            cli_number_text(last, screen, p->values[p->n - 1]), p->n, p->improved, p->improved == 1 ? "" : "s");
     if (fclose(out) == 0)
         cli_show_line(stdout, screen, "best so far", text, CLI_PLAIN);
     free(text);
@@ -88,9 +88,9 @@ static void show_front(const struct cli_session *session, const struct lineage_f
     char score[LINEAGE_NUMBER_MAX], second[LINEAGE_NUMBER_MAX];
     for (size_t i = 0; i < front->n; i++) {
         char *id = cli_text_line(front->points[i].exp_id, 0);
-        json_t *text =
-            json_sprintf("%s: %s, %s %s", id ? id : "", lineage_number_format(score, front->points[i].score),
-                         lineage_store_config(session->store)->second, lineage_number_format(second, front->points[i].second));
+        json_t *text = json_sprintf(
+            "%s: %s, %s %s", id ? id : "", cli_number_text(score, &session->screen, front->points[i].score),
+            lineage_store_config(session->store)->second, cli_number_text(second, &session->screen, front->points[i].second));
         cli_show_line(stdout, &session->screen, "front", text ? json_string_value(text) : "", CLI_PLAIN);
         json_decref(text);
         free(id);

@@ -54,7 +54,7 @@ static void print_line(const struct cli_screen *screen, const struct lineage_tri
     char *id = cli_text_line(trial->exp_id, 60), *specialist = cli_text_line(trial->specialist, 40);
     char *hypothesis = cli_text_line(trial->hypothesis, 100);
     if (trial->score.present)
-        lineage_number_format(score, trial->score.value);
+        cli_number_text(score, screen, trial->score.value);
     printf("%s%s  %s%s  %s%s  [%s]  %s\n", depth ? cli_sign(" └─ ", " `- ") : "", id, cli_style_on(screen, style),
            lineage_label_name(trial->status), score, cli_style_off(screen, style), specialist, hypothesis);
     free(id);

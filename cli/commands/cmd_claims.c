@@ -34,7 +34,8 @@ static int print_json(const struct lineage_ideas *ideas, const struct lineage_no
 }
 
 /* Formats the trials that contradict a claim: "036 harness_abort, 210 discard 1.0712". */
-static char *counters(const struct lineage_ideas *ideas, const struct lineage_novelty_claim *claim)
+static char *counters(const struct lineage_ideas *ideas, const struct lineage_novelty_claim *claim,
+                      const struct cli_screen *screen)
 {
     char *text = NULL, outcome[80];
     size_t length;
@@ -43,7 +44,7 @@ static char *counters(const struct lineage_ideas *ideas, const struct lineage_no
         return NULL;
     for (size_t i = 0; i < claim->n_counter; i++) {
         const struct lineage_idea *idea = lineage_ideas_get(ideas, claim->counter[i]);
-        cli_idea_outcome(outcome, sizeof outcome, idea);
+        cli_idea_outcome(outcome, sizeof outcome, screen, idea);
         fprintf(out, "%s%s %s", i ? ", " : "", idea->exp_id, outcome);
     }
     if (fclose(out) != 0) {
@@ -64,7 +65,7 @@ static int print_list(struct cli_session *session, const struct lineage_ideas *i
         const struct lineage_novelty_claim *claim = &claims->items[i];
         if (!is_wanted(claim, o))
             continue;
-        char *text = counters(ideas, claim);
+        char *text = counters(ideas, claim, session->format == CLI_TABLE ? &session->screen : NULL);
         cli_list_text(list, lineage_ideas_get(ideas, claim->trial)->exp_id);
         cli_list_text(list, claim->claim);
         cli_list_text(list, text);

@@ -4,12 +4,17 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <lineage/code.h>
+#include <lineage/measured.h>
+#include <lineage/notes.h>
 #include <lineage/render.h>
+#include <lineage/replicas.h>
 #include <lineage/snapshot.h>
+#include <lineage/text.h>
 
 #include "cli.h"
 #include "git/commit_diff.h"
@@ -251,6 +256,76 @@ static int diff(const struct sides *sides, struct lineage_store *store, size_t l
     return second == CLI_OK ? status : second;
 }
 
+/* ---- `lineage diff --stat` ---- */
+
+static const struct lineage_effective_setting *declared(const struct lineage_effective *settings, const char *knob)
+{
+    for (size_t i = 0; i < settings->n; i++)
+        if (settings->items[i].source == LINEAGE_CHANGE_DECLARED && strcmp(settings->items[i].knob, knob) == 0)
+            return &settings->items[i];
+    return NULL;
+}
+
+static bool is_measured(const struct lineage_measured *measured, const char *name)
+{
+    for (size_t i = 0; i < measured->n_changes; i++)
+        if (strcasecmp(measured->changes[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Appends the parameters in force that differ, unless the code shows the change. Returns changes with room for them (free), or NULL. */
+static struct lineage_measured_change *add_params(struct lineage_measured *measured, const struct lineage_effective *from,
+                                                  const struct lineage_effective *to)
+{
+    struct lineage_measured_change *changes = calloc(measured->n_changes + to->n + 1, sizeof *changes);
+    size_t n = measured->n_changes;
+    if (!changes)
+        return NULL;
+    for (size_t i = 0; i < n; i++)
+        changes[i] = measured->changes[i];
+    for (size_t i = 0; i < to->n; i++) {
+        const struct lineage_effective_setting *s = &to->items[i], *was = declared(from, s->knob);
+        const bool counts = lineage_param_is_inherited(s->name, NULL) || lineage_param_is_seed(s->name, NULL); /* not who proposed it */
+        if (counts && s->source == LINEAGE_CHANGE_DECLARED && (!was || !lineage_quantity_equal(was->value, s->value)) &&
+            !is_measured(measured, s->name))
+            changes[n++] = (struct lineage_measured_change){
+                .file = "parameter", .scope = "", .name = s->name, .from = was ? was->value : NULL, .to = s->value};
+    }
+    measured->changes = changes;
+    measured->n_changes = n;
+    return changes;
+}
+
+/* nothing: why no code was compared; NULL: it was. */
+static int print_with_params(struct lineage_measured *measured, const struct sides *sides, struct lineage_store *store,
+                             const struct lineage_error *nothing)
+{
+    struct lineage_effective from = {0}, to = {0};
+    struct lineage_ideas *ideas = NULL;
+    struct lineage_error err;
+    size_t at[2];
+    int status = cli_ideas_load(&ideas, store);
+    if (status != CLI_OK)
+        return status;
+    if (lineage_ideas_find(&at[0], ideas, sides->from.exp_id) && lineage_ideas_find(&at[1], ideas, sides->to.exp_id) &&
+        (lineage_effective_find(&from, ideas, at[0], &err) != LINEAGE_OK ||
+         lineage_effective_find(&to, ideas, at[1], &err) != LINEAGE_OK))
+        status = cli_fail(&err);
+    struct lineage_measured_change *changes = status == CLI_OK ? add_params(measured, &from, &to) : NULL;
+    if (changes && nothing && !measured->n_changes)
+        status = cli_fail(nothing);
+    else if (changes)
+        cli_measured_stat(measured);
+    else if (status == CLI_OK)
+        status = cli_no_memory();
+    free(changes);
+    lineage_effective_release(&from);
+    lineage_effective_release(&to);
+    lineage_ideas_release(ideas);
+    return status;
+}
+
 /* With one ID, compares with the same ancestor as `show`: the nearest one whose code is known in the same form. */
 static int print_stat(const struct sides *sides, struct cli_session *session)
 {
@@ -272,10 +347,10 @@ static int print_stat(const struct sides *sides, struct cli_session *session)
         json_decref(from);
         json_decref(to);
     }
-    if (status == LINEAGE_OK)
-        cli_measured_stat(&measured);
+    const struct lineage_error *nothing = status == LINEAGE_ENOTFOUND ? &err : NULL;
+    int printed = status == LINEAGE_OK || nothing ? print_with_params(&measured, sides, session->store, nothing) : cli_fail(&err);
     lineage_measured_release(&measured);
-    return status == LINEAGE_OK ? CLI_OK : cli_fail(&err);
+    return printed;
 }
 
 static int work(struct cli_session *session, void *context)

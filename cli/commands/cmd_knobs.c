@@ -71,7 +71,7 @@ static const char *evidence(char *out, size_t size, const struct lineage_knob *k
 }
 
 /* Formats the values that were tried: "0.78 size_blocked (459) · 0.67 discard +0.0007 (892)" (free). */
-static char *values(const struct lineage_ideas *ideas, const struct lineage_knob *knob)
+static char *values(const struct lineage_ideas *ideas, const struct lineage_knob *knob, const struct cli_screen *screen)
 {
     char *text = NULL, delta[LINEAGE_NUMBER_MAX];
     size_t length, older = knob->n - knob->n_tries;
@@ -86,7 +86,7 @@ static char *values(const struct lineage_ideas *ideas, const struct lineage_knob
             fprintf(out, " %s", idea->running ? "running" : lineage_label_name(idea->status));
         if (idea->delta_vs_best.present && !idea->running)
             fprintf(out, " %s%s", idea->delta_vs_best.value > 0 ? "+" : "",
-                    lineage_number_format(delta, idea->delta_vs_best.value));
+                    cli_number_text(delta, screen, idea->delta_vs_best.value));
         fprintf(out, " (%s)", idea->exp_id);
     }
     if (out && fclose(out) == 0)
@@ -109,7 +109,7 @@ static int print_knobs(struct cli_session *session, const struct lineage_ideas *
     for (size_t i = 0; i < knobs->n && knobs->items[i].n >= least; i++) { /* most tries first */
         const struct lineage_knob *knob = &knobs->items[i];
         snprintf(trials, sizeof trials, "%zu", knob->n);
-        char *tried = values(ideas, knob);
+        char *tried = values(ideas, knob, session->format == CLI_TABLE ? &session->screen : NULL);
         cli_list_text(list, knob->name);
         cli_list_text(list, knob->value);
         cli_list_text(list, knob->set_by == SIZE_MAX ? NULL : lineage_ideas_get(ideas, knob->set_by)->exp_id);
@@ -159,7 +159,7 @@ static int print_knob(struct cli_session *session, const struct lineage_ideas *i
         const struct lineage_knob_try *attempt = &knob->tries[i];
         const struct lineage_idea *idea = lineage_ideas_get(ideas, attempt->trial);
         char outcome[80];
-        cli_idea_outcome(outcome, sizeof outcome, idea);
+        cli_idea_outcome(outcome, sizeof outcome, session->format == CLI_TABLE ? &session->screen : NULL, idea);
         cli_list_text(list, idea->exp_id);
         cli_list_text(list, attempt->change->from);
         cli_list_text(list, attempt->change->to);

@@ -12,7 +12,7 @@
 
 struct refs {
     struct cli_session session;
-    int remove, add, all;
+    int remove, add, all, without_rows;
     struct cli_list *list;
     size_t changed, missing;
 };
@@ -34,6 +34,16 @@ static void show(struct refs *o, const char *exp_id)
             cli_error(CLI_NO, "the ref of %s is unknown: the repository %s is not there", exp_id, cli_json_member(git, "top"));
     }
     json_decref(run);
+}
+
+static void show_without_row(void *context, const char *id, const char *ref)
+{
+    struct refs *o = context;
+    cli_list_text(o->list, id);
+    cli_list_text(o->list, ref);
+    cli_list_text(o->list, NULL);
+    cli_list_text(o->list, "no row");
+    cli_list_end_row(o->list);
 }
 
 static void visit(struct refs *o, const char *exp_id)
@@ -89,9 +99,14 @@ static int work(struct cli_session *session, void *context)
         return cli_error(CLI_USAGE, "refs: --remove and --add exclude each other");
     if (!lists && named == (o->all != 0))
         return cli_error(CLI_USAGE, "refs: name the trials, or give --all");
+    if (o->without_rows && (!lists || named))
+        return cli_error(CLI_USAGE,
+                         "refs: --without-rows lists what no trial of the store has: it takes no ids, --remove or --add");
     if (lists && !(o->list = cli_list_new(session->format, stdout, 4, columns)))
         return cli_no_memory();
-    int status = named ? visit_named(o) : visit_all(o);
+    if (o->without_rows)
+        trial_ref_without_row(o->session.store, show_without_row, o);
+    int status = o->without_rows ? CLI_OK : named ? visit_named(o) : visit_all(o);
     if (!lists)
         printf("%zu refs %s\n", o->changed, o->remove ? "removed" : "in place");
     int listed = lists ? cli_list_finish(o->list) : CLI_OK;
@@ -106,6 +121,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"remove", 0, POPT_ARG_NONE, &o.remove, 0, "remove the refs of the trials; git may then remove their code", NULL},
         {"add", 0, POPT_ARG_NONE, &o.add, 0, "make refs for trials that have none, if their commits still exist", NULL},
         {"all", 0, POPT_ARG_NONE, &o.all, 0, "with --remove or --add: of all trials", NULL},
+        {"without-rows", 0, POPT_ARG_NONE, &o.without_rows, 0,
+         "list only refs without a row in any store that is there; their ids are not given to other trials", NULL},
         POPT_TABLEEND};
     return cli_on_store(&o.session, command, options, 0, SIZE_MAX, argc, argv, work, &o);
 }

@@ -55,7 +55,7 @@ static int print_excerpts(struct lineage_cursor *cursor, const struct cli_screen
         enum cli_style style = cli_label_style(trial.status);
         char *id = cli_text_line(trial.exp_id, 40), *specialist = cli_text_line(trial.specialist, 40);
         printf("%s%s  %s%s%s%s  %s\n", cli_style_on(screen, style), id ? id : "", lineage_label_name(trial.status),
-               trial.score.present ? "  " : "", trial.score.present ? lineage_number_format(score, trial.score.value) : "",
+               trial.score.present ? "  " : "", trial.score.present ? cli_number_text(score, screen, trial.score.value) : "",
                cli_style_off(screen, style), specialist ? specialist : "");
         print_excerpt(screen, "hypothesis", words, trial.hypothesis);
         print_excerpt(screen, "notes", words, trial.notes);

@@ -40,7 +40,7 @@ static int print_list(struct cli_session *session, const struct lineage_ideas *i
     for (size_t i = 0; list && i < found->n; i++) {
         const struct lineage_idea *idea = lineage_ideas_get(ideas, found->items[i].trial);
         char outcome[80];
-        cli_idea_outcome(outcome, sizeof outcome, idea);
+        cli_idea_outcome(outcome, sizeof outcome, session->format == CLI_TABLE ? &session->screen : NULL, idea);
         cli_list_text(list, idea->exp_id);
         cli_list_text(list, found->items[i].same ? "same" : "related");
         cli_list_text(list, outcome);

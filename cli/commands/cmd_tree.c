@@ -272,7 +272,7 @@ static bool draw_node(void *context, const struct lineage_tree_node *node)
     bool deep = node->depth > DEEPEST_INDENT;
     char *id = cli_text_line(trial->exp_id, 60), *hypothesis = cli_text_line(trial->hypothesis, 80);
     if (trial->score.present)
-        lineage_number_format(score, trial->score.value);
+        cli_number_text(score, print->screen, trial->score.value);
     if (deep)
         snprintf(depth, sizeof depth, "  (depth %zu)", node->depth);
     print->failed = !id || !hypothesis;

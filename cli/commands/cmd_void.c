@@ -118,20 +118,11 @@ static void say_judged(json_t *of, const json_t *other, bool back)
 /* A floor that came from this trial among others is measured again. */
 static int measure_noise(struct lineage_store *store, const char *id)
 {
-    struct lineage_trial trial = {0};
     struct lineage_noise noise;
     struct lineage_error err;
     char said[LINEAGE_NOISE_TEXT_MAX + 80], text[LINEAGE_NOISE_TEXT_MAX];
     const double before = lineage_store_config(store)->noise_std;
-    bool again = false;
-    enum lineage_status status = lineage_find(store, id, &trial, &err);
-    if (status == LINEAGE_OK)
-        status = lineage_ran_again(&again, store, &trial, &err);
-    again = again || lineage_score_runs(trial.notes) > 1;
-    lineage_trial_release(&trial);
-    if (status == LINEAGE_OK && again)
-        status = lineage_noise_measure(store, true, &err);
-    if (status != LINEAGE_OK)
+    if (lineage_noise_after_void(store, id, &err) != LINEAGE_OK)
         return cli_fail(&err);
     const struct lineage_config *config = lineage_store_config(store);
     if (config->noise_std == before) /* both are written with the same digits */

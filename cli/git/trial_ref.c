@@ -244,34 +244,84 @@ static json_t *wanted_refs(const struct lineage_trial *trials, size_t n)
     return wanted;
 }
 
-bool trial_ref_pass(struct lineage_store *store, const struct lineage_trial *trials, size_t n)
+/* The refs of one repository, one a line, whose trials may have been those of the store. */
+struct repository_of {
+    const char *common, *dir; /* of the repository, and of the store */
+    char *refs;
+};
+
+/* Visits the repositories around the store and around the current directory, until visit returns false. */
+static void each_repository(struct lineage_store *store, bool (*visit)(void *context, const struct repository_of *of),
+                            void *context)
 {
     const char *const places[] = {lineage_store_dir(store), "."};
-    char now[PATH_MAX], common[2][PATH_MAX] = {"", ""}, id[LINEAGE_NAME_MAX];
-    json_t *wanted = wanted_refs(trials, n);
-    bool good = true;
-    for (size_t i = 0; i < 2 && good && realpath(places[0], now); i++) {
+    char now[PATH_MAX], common[2][PATH_MAX] = {"", ""};
+    bool goes_on = true;
+    for (size_t i = 0; i < 2 && goes_on && realpath(places[0], now); i++) {
         if (!repository_common(common[i], places[i]) || (i && (strcmp(common[0], common[1]) == 0 || !may_own(common[i], now))))
             continue;
-        char *refs = repository_refs(places[i], REFS), *rest = refs, *ref;
-        for (bool passed = false; (ref = strsep(&rest, "\n")) && good;) {
-            const char *exp_id = json_string_value(json_object_get(wanted, ref));
-            const bool is_wanted = exp_id && !has_row(store, exp_id);
-            if ((passed && !is_wanted) || !id_of(id, ref) || has_owner(ref, id, common[i], now))
-                continue;
-            if (!passed)
-                lineage_store_pass_id(store, id);
-            passed = true;
-            good = !is_wanted ||
-                   cli_error(CLI_USAGE,
-                             "the id %.80s has the code of another trial, whose row is not in this store: see `git show %s`; "
-                             "take another id, or remove the ref: git update-ref -d %s",
-                             exp_id, ref, ref) == CLI_OK;
-        }
-        free(refs);
+        struct repository_of of = {common[i], now, repository_refs(places[i], REFS)};
+        goes_on = !of.refs || visit(context, &of);
+        free(of.refs);
     }
-    json_decref(wanted);
-    return good;
+}
+
+struct passing {
+    struct lineage_store *store;
+    json_t *wanted;
+    bool good;
+};
+
+static bool pass(void *context, const struct repository_of *of)
+{
+    struct passing *p = context;
+    char *rest = of->refs, *ref, id[LINEAGE_NAME_MAX];
+    for (bool passed = false; (ref = strsep(&rest, "\n")) && p->good;) {
+        const char *exp_id = json_string_value(json_object_get(p->wanted, ref));
+        const bool is_wanted = exp_id && !has_row(p->store, exp_id);
+        if ((passed && !is_wanted) || !id_of(id, ref) || has_owner(ref, id, of->common, of->dir))
+            continue;
+        if (!passed)
+            lineage_store_pass_id(p->store, id);
+        passed = true;
+        p->good = !is_wanted ||
+                  cli_error(CLI_USAGE,
+                            "the id %.80s has the code of another trial, whose row is not in this store: see `git show %s`; "
+                            "take another id, or remove the ref: git update-ref -d %s",
+                            exp_id, ref, ref) == CLI_OK;
+    }
+    return p->good;
+}
+
+bool trial_ref_pass(struct lineage_store *store, const struct lineage_trial *trials, size_t n)
+{
+    struct passing p = {store, wanted_refs(trials, n), true};
+    each_repository(store, pass, &p);
+    json_decref(p.wanted);
+    return p.good;
+}
+
+struct listing {
+    struct lineage_store *store;
+    void (*visit)(void *context, const char *id, const char *ref);
+    void *context;
+};
+
+static bool list_without_row(void *context, const struct repository_of *of)
+{
+    const struct listing *l = context;
+    char *rest = of->refs, *ref, id[LINEAGE_NAME_MAX];
+    while ((ref = strsep(&rest, "\n")))
+        if (id_of(id, ref) && !has_row(l->store, id) && !has_owner(ref, id, of->common, of->dir))
+            l->visit(l->context, id, ref);
+    return true;
+}
+
+void trial_ref_without_row(struct lineage_store *store, void (*visit)(void *context, const char *id, const char *ref),
+                           void *context)
+{
+    struct listing l = {store, visit, context};
+    each_repository(store, list_without_row, &l);
 }
 
 bool trial_ref_keep(json_t *git, const char *exp_id, const char *store)

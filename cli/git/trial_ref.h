@@ -39,6 +39,11 @@ bool trial_ref_remove(const json_t *git);
  */
 bool trial_ref_pass(struct lineage_store *store, const struct lineage_trial *trials, size_t n);
 
+/* Visits the refs whose ids are not given again for that reason: no row of this store has the id, and no other store that is still
+ * there has the trial. */
+void trial_ref_without_row(struct lineage_store *store, void (*visit)(void *context, const char *id, const char *ref),
+                           void *context);
+
 /* Looks in the repository around the store, or around the current directory, for a ref of the trial whose commit begins with `begin`.
  * Returns the object of run.json as far as the ref tells it, or NULL. */
 json_t *trial_ref_find(const char *exp_id, const char *begin, const char *store);

@@ -246,7 +246,7 @@ static bool is_smac_history(const char *path)
 
 static bool is_hpbandster_results(const char *path)
 {
-    return ends_with(path, "results.json") && head_has(path, "[[", "\"submitted\":", "\"finished\":");
+    return cli_ends_with(path, "results.json") && head_has(path, "[[", "\"submitted\":", "\"finished\":");
 }
 
 static bool is_dvc(const char *path)

@@ -19,6 +19,22 @@ static bool check_texts(const struct lineage_condition *condition, struct mcp_ca
     return status != LINEAGE_EINVAL;
 }
 
+/* A text that begins like a range, such as one with a blank in front, is one text if the parameter has texts. */
+static bool is_whole_text(struct mcp_conditions *conditions, struct lineage_condition *condition, struct mcp_call *call,
+                          const char *text)
+{
+    char quoted[LINEAGE_PARAM_QUOTED_MAX];
+    struct lineage_condition whole = {.name = condition->name};
+    const struct lineage_query query = {.conditions = &whole, .n_conditions = 1, .limit = 1};
+    struct lineage_error err;
+    size_t n;
+    if (!lineage_param_text_ok(text) || !cli_texts_parse(&whole, &conditions->texts, lineage_param_text_format(quoted, text)) ||
+        lineage_query_count(&n, call->server->store, &query, &err) != LINEAGE_OK)
+        return false;
+    *condition = whole;
+    return true;
+}
+
 /* A number becomes a range of one value, so that the store handles all numeric conditions alike. */
 static bool add_condition(struct mcp_conditions *conditions, struct mcp_call *call, const char *name, const json_t *value)
 {
@@ -39,7 +55,7 @@ static bool add_condition(struct mcp_conditions *conditions, struct mcp_call *ca
                     name, text);
         return false;
     }
-    if (lineage_range_parse(&condition->range, text, &err) == LINEAGE_OK)
+    if (lineage_range_parse(&condition->range, text, &err) == LINEAGE_OK || is_whole_text(conditions, condition, call, text))
         return true;
     mcp_trouble(call, "where.%.60s: %s", name, err.text);
     return false;

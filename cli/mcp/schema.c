@@ -201,6 +201,45 @@ static bool check_value(struct mcp_call *call, const struct mcp_argument *argume
     return false;
 }
 
+/* Adds the parameters as a row has them: optimizer.lr for a member of an object, and texts for lists, true, false and null. */
+static bool add_spelled(json_t *params, const char *inside, const json_t *object)
+{
+    char path[LINEAGE_NAME_MAX];
+    const char *name;
+    json_t *value;
+    bool good = true;
+    json_object_foreach((json_t *)(uintptr_t)object, name, value) {
+        good = good && snprintf(path, sizeof path, "%s%s%s", inside, *inside ? "." : "", name) < (int)sizeof path;
+        if (good && json_is_object(value))
+            good = add_spelled(params, path, value);
+        else if (good && (json_is_number(value) || json_is_string(value)))
+            good = json_object_set(params, path, value) == 0;
+        else if (good)
+            good = json_object_set_new(params, path, cli_json_spelled(value)) == 0;
+    }
+    return good;
+}
+
+static json_t *spelled_params(const json_t *value)
+{
+    json_t *params = json_object();
+    if (add_spelled(params, "", value))
+        return params;
+    json_decref(params);
+    return NULL; /* a name that is too long is refused as given */
+}
+
+/* "exp_id, score" as two names. */
+static json_t *names_of(const char *text)
+{
+    json_t *names = json_array();
+    for (size_t n; *(text += strspn(text, ", ")); text += n) {
+        n = strcspn(text, ", ");
+        json_array_append_new(names, json_stringn(text, n));
+    }
+    return names;
+}
+
 /* Models write 20 as "20", the id 14 as a number, and one text where a list is wanted. What is meant is clear, so the argument is
  * replaced by what the tool reads. Everything else stays, and is refused. */
 static json_t *as_meant(const struct mcp_argument *argument, const json_t *value)
@@ -211,8 +250,10 @@ static json_t *as_meant(const struct mcp_argument *argument, const json_t *value
     if (numeric && text && strlen(text) == json_string_length(value) && lineage_number_parse(&number, text, strlen(text)) &&
         isfinite(number))
         return floor(number) == number && fabs(number) < 1e15 ? json_integer((json_int_t)number) : json_real(number);
+    if ((argument->type == MCP_PARAMS || argument->type == MCP_RANGES) && json_is_object(value))
+        return spelled_params(value);
     if (argument->type == MCP_TEXTS && text)
-        return json_pack("[O]", value);
+        return strcmp(argument->name, "fields") == 0 ? names_of(text) : json_pack("[O]", value);
     if (argument->type == MCP_TEXT && json_is_integer(value))
         return json_sprintf("%03" JSON_INTEGER_FORMAT, json_integer_value(value)); /* ids have three digits at least */
     return NULL;

@@ -186,8 +186,13 @@ static json_t *call_knobs(struct mcp_call *call)
     lineage_trial_release(&trial);
     if (lineage_knobs_find(&knobs, ideas, best, 0, &err) == LINEAGE_OK) {
         json_t *list = json_array();
+        const struct lineage_knob *named = name ? lineage_knobs_named(&knobs, ideas, name) : NULL;
+        if (named) { /* the one that the name means comes first, in any spelling */
+            json_array_append_new(list, knob_json(ideas, named));
+            n = found = 1;
+        }
         for (size_t i = 0; i < knobs.n; i++) {
-            if (name && !matches(knobs.items[i].name, name))
+            if (&knobs.items[i] == named || (name && !matches(knobs.items[i].name, name)))
                 continue;
             if (found++ < limit) {
                 json_array_append_new(list, knob_json(ideas, &knobs.items[i]));

@@ -43,7 +43,7 @@ static const struct mcp_argument query_arguments[] = {
     {"since", MCP_TEXT, false, "UTC date or time, e.g. 2026-05-12", 0, 40, NULL},
     {"until", MCP_TEXT, false, "", 0, 40, NULL},
     {"sort", MCP_TEXT, false,
-     "column or parameter; `-` in front: descending. Trials without it are left out. Default -row: "
+     "best, column or parameter; `-` in front: descending. Trials without it are left out. Default: "
      "newest first",
      0, 80, NULL},
     MCP_LIST_ARGUMENTS(
@@ -80,7 +80,8 @@ static json_t *call_query(struct mcp_call *call)
                                   .until = mcp_text_argument(call, "until"),
                                   .conditions = conditions.list,
                                   .sort = sort_name(sort)};
-    if (!mcp_conditions_read(&conditions, call, "where") || (sort && !mcp_condition_name(call, sort + (sort[0] == '-'))))
+    const bool word = sort && (strcmp(sort, "best") == 0 || strcmp(sort, "newest") == 0); /* as for `lineage query` */
+    if (!mcp_conditions_read(&conditions, call, "where") || (sort && !word && !mcp_condition_name(call, sort + (sort[0] == '-'))))
         return NULL;
     query.n_conditions = conditions.n;
     return mcp_page_of_query(call, &query, MCP_DEFAULT_FIELDS);

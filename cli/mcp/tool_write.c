@@ -138,8 +138,7 @@ static json_t *call_append(struct mcp_call *call)
     json_t *result = appended(&row);
     if (options.auto_status)
         cli_json_set_claim(result, call->server->store, &row);
-    if (lineage_may_repeat(call->server->store, &row) && lineage_label_is_measured(row.status) &&
-        lineage_noise_measure(call->server->store, false, &err) != LINEAGE_OK) /* the row is in the log */
+    if (lineage_noise_after_append(call->server->store, &row, 1, &err) != LINEAGE_OK) /* the row is in the log */
         json_object_set_new(result, "warning", mcp_cell(err.text, 400));
     lineage_trial_release(&row);
     return result;
@@ -307,6 +306,8 @@ static json_t *call_void(struct mcp_call *call)
     if (status != LINEAGE_OK)
         return mcp_store_trouble(call, &err);
     json_t *result = json_pack("{s:o, s:o}", "exp_id", mcp_id(&row), "voids", mcp_cell(row.parent_exp, 80));
+    if (lineage_noise_after_void(call->server->store, row.parent_exp, &err) != LINEAGE_OK) /* the row is in the log */
+        json_object_set_new(result, "warning", mcp_cell(err.text, 400));
     lineage_trial_release(&row);
     return result;
 }

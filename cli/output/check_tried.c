@@ -56,7 +56,7 @@ int cli_tried_idea(json_t *reasons, struct lineage_ideas *ideas, const char *hyp
         char outcome[80];
         if ((!idea->running && idea->status == LINEAGE_HARNESS_ABORT) || (counts && !counts(context, idea)))
             continue;
-        cli_idea_outcome(outcome, sizeof outcome, idea);
+        cli_idea_outcome(outcome, sizeof outcome, NULL, idea);
         char *line = cli_text_line(idea->hypothesis, TEXT_SHOWN);
         add(reasons, "tried already: %.80s %s (%s): %s", idea->exp_id, outcome, list.items[i].why, line ? line : "");
         free(line);

@@ -165,13 +165,13 @@ json_t *cli_idea_ids_json(const struct lineage_ideas *ideas, const size_t *trial
     return list;
 }
 
-void cli_idea_outcome(char *out, size_t size, const struct lineage_idea *idea)
+void cli_idea_outcome(char *out, size_t size, const struct cli_screen *screen, const struct lineage_idea *idea)
 {
     char score[LINEAGE_NUMBER_MAX];
     if (idea->running)
         snprintf(out, size, "running");
     else if (idea->score.present)
-        snprintf(out, size, "%s %s", lineage_label_name(idea->status), lineage_number_format(score, idea->score.value));
+        snprintf(out, size, "%s %s", lineage_label_name(idea->status), cli_number_text(score, screen, idea->score.value));
     else
         snprintf(out, size, "%s", lineage_label_name(idea->status));
 }

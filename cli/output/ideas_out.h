@@ -43,7 +43,7 @@ json_t *cli_idea_ids_json(const struct lineage_ideas *ideas, const size_t *trial
 
 /* Writes in a few words how a trial ended: "036 harness_abort", "459 size_blocked 1.0712", "running". out holds size
  * bytes. */
-void cli_idea_outcome(char *out, size_t size, const struct lineage_idea *idea);
+void cli_idea_outcome(char *out, size_t size, const struct cli_screen *screen, const struct lineage_idea *idea);
 
 /* ---- settings_out.c: settings in words (lineage/settings.h) beside the trials of an answer, with their sources ---- */
 

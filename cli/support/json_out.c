@@ -163,7 +163,7 @@ json_t *cli_json_number(double value)
 json_t *cli_json_digits(const char *number)
 {
     double value = 0;
-    if (!strpbrk(number, ".einfa"))
+    if (!strpbrk(number, ".einfa") && strcmp(number, "-0") != 0) /* integers have no negative zero */
         return json_integer(strtoll(number, NULL, 10));
     lineage_number_parse(&value, number, strlen(number));
     return cli_json_number(value);
@@ -196,6 +196,18 @@ json_t *cli_json_text(const char *text)
     string = mended ? json_stringn(mended, (size_t)(out - mended)) : NULL;
     free(mended);
     return string;
+}
+
+/* A semicolon would end the parameter in the row. */
+json_t *cli_json_spelled(const json_t *value)
+{
+    size_t length = 0;
+    char *text = json_is_null(value) ? strdup("none") : cli_json_compact(value, &length);
+    for (char *at = text; at && (at = strchr(at, ';'));)
+        *at = ',';
+    json_t *spelled = text ? cli_json_text(text) : NULL;
+    free(text);
+    return spelled;
 }
 
 /* A whole number of a parameter stays whole: a program that reads it may want an integer. */

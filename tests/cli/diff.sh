@@ -167,4 +167,13 @@ if command -v script >/dev/null; then
 fi
 must_run diff 001
 must_equal 1 "$(LC_ALL=C grep -c "$(printf '\033')" out)" "escapes in a pipe"
+# Parameters differ, too, in trials without any code, kept or not; a child has what its parents declared.
+must_run init params --direction lower
+must_run append -C params --status baseline --core-metric 3 --param lr=1e-4 --param HIDDEN=32 --param opt=sgd
+must_run append -C params --status discard --core-metric 4 --parent 000 --param HIDDEN=64
+must_run append -C params --status keep --core-metric 2 --parent 000 --param lr=1e-3 --param dropout=0.1
+must_run diff -C params --stat 001
+must_equal 'HIDDEN 32 -> 64  (parameter)|1 setting and 0 files changed, 0 lines added, 0 removed' "$(tr '\n' '|' <out | sed 's/|$//')"
+must_run diff -C params --stat 001 002
+must_equal 'HIDDEN 64 -> 32|dropout (new) -> 0.1|lr 0.0001 -> 0.001' "$(grep parameter out | sed 's/  (parameter)//' | sort | tr '\n' '|' | sed 's/|$//')"
 finish

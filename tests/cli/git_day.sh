@@ -306,6 +306,51 @@ printf '{"status": "crash", "exp_id": "%s"}\n' a 000 >several.json
 must_fail 2 'the id 000 has the code of another trial' append -C runs --json several.json
 must_equal 2 "$(wc -l <runs/results.tsv)" 'a header and 001'
 
+# ---- two branches of a store that git tracks, merged with a conflict ----
+cd ..
+git init -q merged && cd merged || exit 3
+"$LINEAGE" init runs --direction lower --tracked 2>/dev/null
+"$LINEAGE" append -C runs --status baseline --core-metric 3 >/dev/null
+git add . && git commit -qm base && git checkout -q -b other
+"$LINEAGE" append -C runs --status keep --core-metric 2 >/dev/null
+git commit -qam other && git checkout -q master
+"$LINEAGE" append -C runs --status keep --core-metric 1 >/dev/null 2>&1
+git commit -qam mine
+git merge -q other >/dev/null 2>&1
+for door in best query render rebuild 'append --status crash'; do
+    # shellcheck disable=SC2086
+    "$LINEAGE" -C runs $door >out 2>err
+    must_have err 'results.tsv:3: a conflict of a merge is not resolved'
+done
+sed -i '/^<<<<<<< /d; /^=======$/d; /^>>>>>>> /d' runs/results.tsv
+"$LINEAGE" -C runs best >out 2>err
+must_lack err conflict
+
+# ---- whatever reads or writes names the rows that are gone, and what only provenance has is nobody's id ----
+cd ..
+git init -q whole && cd whole || exit 3
+cp ../w/p/t.sh . && echo 1 >v && git add . && git commit -qm one
+"$LINEAGE" init runs --direction lower
+must_equal '' "$(git status --porcelain)" 'a new store is ignored'
+for v in 3 2 1; do
+    echo $v >v && trial runs >/dev/null
+done
+sed -i '3,$d' runs/results.tsv
+printf '{"name": "g", "direction": "lower", "metrics": ["loss"], "grid": {"x": [5]}, "command": "echo loss: {x}"}\n' >../g.json
+for door in best render query verify 'append --status crash' 'run -q -m loss -- sh ./t.sh' "night $PWD/../g.json -q"; do
+    # shellcheck disable=SC2086
+    run -C runs $door
+    must_have err 'acknowledged rows: 001, 002; `lineage restore -C runs` brings them back'
+done
+run restore -C runs
+must_have out '2 rows put back'
+must_equal '000 001 002 003 004 005 ' "$(ids runs)"
+"$LINEAGE" rebuild -C runs >/dev/null
+mkdir runs/provenance/006 runs/provenance/060
+must_fail 2 "exp_id '060' is that of a trial without a row" append -C runs --exp-id 060 --status crash
+must_equal 007 "$(trial runs)" '006 has provenance without a row'
+cd ..
+
 # ---- what the state directory repeats goes away as the guide says ----
 HOME=$scratch/home
 mkdir -p "$HOME/.local/state"

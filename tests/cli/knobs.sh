@@ -123,4 +123,36 @@ run knobs
 must_exit 2
 must_have err 'lineage.json: knobs must be an object with lists of lists of names in "same" and "different"'
 printf '{"direction": "lower"}\n' >lineage.json
+
+# A night names no parents: its settings are compared with those of the last kept trial, as in the block. A parameter that a child is the
+# first to declare is a change, too.
+must_run init night --direction lower
+add_setting()
+{
+    must_run append -C night --status "$1" --core-metric "$2" --param "lr=$3" --param "HIDDEN=$4"
+}
+add_setting baseline 0.0315512345678 1e-4 32
+add_setting keep 0.0159250000001 1e-4 64
+add_setting discard 0.034 1e-3 32
+must_run knobs -C night --format tsv
+must_equal 'HIDDEN 64 001|lr 0.0001' "$(sed 1d out | cut -f 1-3 | tr '\t\n' ' |' | sed 's/ *|$//')"
+must_run knobs -C night HIDDEN --format tsv
+must_equal '002 64 32|001 32 64' "$(sed 1d out | cut -f 1-3 | tr '\t\n' ' |' | sed 's/|$//')"
+must_run similar -C night 'lr=1e-3' --format tsv
+must_equal '002 related' "$(sed 1d out | cut -f 1,2 | tr '\t' ' ')"
+must_have out 'same value 0.001'
+must_run show -C night 002
+must_have out 'change              HIDDEN 64 → 32 (declared)'
+must_run append -C night --status discard --core-metric 0.016 --parent 001 --param dropout=0.1
+must_run knobs -C night dropout --format tsv
+must_equal '003||0.1' "$(sed 1d out | cut -f 1-3 | tr '\t' '|')"
+# One number of digits for the score in all tables, and all digits elsewhere.
+for door in 'chain 001' best 'knobs HIDDEN' 'similar HIDDEN=64' query tree; do
+    # shellcheck disable=SC2086
+    must_run -C night $door
+    must_lack out 0.0159250000001
+    must_have out 0.015925
+done
+must_run chain 001 -C night --format json
+must_have out 0.0159250000001
 finish

@@ -273,6 +273,8 @@ tool query '"where":{"alpha":"0.5:","score":":0.9"},"fields":["exp_id","alpha","
 must_answer rows '[["004",0.88,0.0003]]'
 tool query '"where":{"score":"0.9:"},"sort":"-score","fields":["exp_id"],"status":["keep","discard","baseline"]'
 must_answer rows '[["000"],["002"],["001"]]'
+tool query '"sort":"best","fields":"exp_id, score","status":["keep","discard","baseline"],"where":{"score":"0.9:"}'
+must_answer rows '[["001",0.9],["002",0.95],["000",1.0]]'
 tool query '"status":["kept"]'
 must_trouble "did you mean 'keep'"
 tool query '"statu":["keep"]'

@@ -166,6 +166,7 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
     state --status discard --core-metric 1 --parent 007 --param "many$i=1"
     state --status discard --core-metric 1 --parent 007 --param "many$i='<i>\"&'"
     state --status discard --core-metric 1 --parent 007 --param "many$i='<i>\"&'"
+    state --status discard --core-metric 1 --parent 007 --param "many$i='<i>\"&'"
 done
 must_run report -C words --svg knobs
 must_check out

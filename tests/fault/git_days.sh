@@ -37,6 +37,7 @@ while [ $round -lt "$rounds" ]; do
     11) cd .. && mv p q && mv q p && cd p || exit 3 ;;
     esac >/dev/null 2>&1
     [ -s runs/results.tsv ] || "$LINEAGE" restore -C runs >/dev/null 2>&1
+    [ -e runs/lineage.json ] || "$LINEAGE" init runs --direction lower # git took a store without rows; one with rows refuses this
     [ -e t.sh ] || git checkout -q -f master
     draw 30
     printf '%s %0*d\n' "$round" $((drawn + 1)) 0 >v

@@ -2,6 +2,8 @@
 with void trials and trials that count again, replicas, parents or none, an imported log, parameters named like columns, texts that
 are shown with other signs, parents as pandas writes them."""
 
+import csv
+import io
 import json
 import os
 import random
@@ -9,11 +11,28 @@ import subprocess
 
 import pytest
 
-from lineage import Store
+from lineage import Store, StoreError
 
 LINEAGE = os.environ.get("LINEAGE", "lineage")
 STORES, QUESTIONS = 20, 60
-NAMES = {"lr": [0.1, 0.2, 0.3], "opt": ["adam", "sgd"], "target": ["q|v", "k"], "domain": ["math", "code"], "train_s": [60.0, 90.0]}
+NAMES = {
+    "lr": [1e-4, 0.2, 0.3], "opt": ["adam", "sgd"], "target": ["q|v", "k"], "domain": ["math", "code"], "train_s": [60.0, 90.0],
+    "amp": [True, False, None], "layers": [[1, 2], [3]], "said": ['a "b"', "it's", " c=d"], "n": [64, -0.0, 0, 1.5e-3, 1e22],
+}  # fmt: skip
+
+
+def text_of(value):
+    """The text that a row has for a value that is neither a number nor a text."""
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return json.dumps(value, separators=(",", ":")) if isinstance(value, list) else value
+
+
+def option_of(name, value):
+    value = text_of(value)
+    if isinstance(value, str) and (set(value) & set("'\",= ")):
+        value = "'" + value.replace("'", "''") + "'"
+    return f"--param={name}={value}"
 
 
 def command(path, *words):
@@ -75,9 +94,13 @@ class Mcp:
         self.calls.append({"jsonrpc": "2.0", "id": len(self.calls), "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
         return len(self.calls) - 1
 
+    def write(self, tool, **arguments):
+        self.ask(tool, **arguments)
+        return self.answers()[1]
+
     def answers(self):
         text = "".join(json.dumps(call) + "\n" for call in self.calls)
-        done = subprocess.run([LINEAGE, "mcp", "-C", self.path], input=text, capture_output=True, text=True, check=True)
+        done = subprocess.run([LINEAGE, "mcp", "--allow-write", "-C", self.path], input=text, capture_output=True, text=True, check=True)
         return {answer["id"]: answer["result"].get("structuredContent") for answer in map(json.loads, done.stdout.splitlines())}
 
 
@@ -98,7 +121,8 @@ def sql_where(params):
     depth = 1000 if len(names) > 1 else 0
     parts = [f"seq IN (SELECT seq FROM param_rows WHERE key IN ({', '.join(map(repr, names))}))"] if depth else []
     for name, value in params.items():
-        literal = "'" + value + "'" if isinstance(value, str) else repr(value)
+        value = text_of(value)
+        literal = "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(float(value))
         of_param = f"{IN_FORCE.format(name=name, depth=depth if name in names else 0)} = {literal}"
         parts.append(f"({of_param} OR {name} = {literal})" if name not in names else of_param)
     return " AND ".join(parts)
@@ -117,12 +141,14 @@ def test_every_door_gives_the_same_answer(tmp_path, number):
     with Store(path) as store:
         known = {name for row in store for name in row["params"]}
         for _ in range(QUESTIONS):
-            kind = rng.choice(["tried", "query", "chain", "find", "best", "sweep"])
+            kind = rng.choice(["tried", "query", "chain", "find", "best", "sweep", "knobs", "similar", "settings", "forms"])
             if kind in ("tried", "query"):
                 params = wanted(rng)
-                if not set(params) <= known:
+                if kind == "query":  # there, a list names several values
+                    params = {name: value for name, value in params.items() if not isinstance(value, list)}
+                if not params or not set(params) <= known:
                     continue
-                given = [f"--param={name}={value}" for name, value in params.items()]
+                given = [option_of(name, value) for name, value in params.items()]
                 shown = {name: value.replace("|", "∣") if isinstance(value, str) else value for name, value in params.items()}
                 rows = store.tried(params) if kind == "tried" else store.query(where=params)
                 expected = [row["exp_id"] for row in rows]
@@ -165,6 +191,32 @@ def test_every_door_gives_the_same_answer(tmp_path, number):
                 assert len(found) == len(cells), (name, found, cells)
                 check = lambda page, c=cells: {(row[0], row[1]) for row in page["rows"]} == c  # noqa: E731
                 checks.append((mcp.ask("sweep", x=name), check, ("sweep", name)))
+            elif kind == "knobs":
+                tries = {one["name"]: sorted((t["exp_id"], t["to"]) for t in one["tries"]) for one in store.knobs()}
+                if tries:
+                    name = rng.choice(sorted(tries))
+                    found = json.loads(command(path, "knobs", name, "--format", "json"))
+                    assert sorted((t["exp_id"], t["to"]) for t in found["tries"]) == tries[name], name
+                    check = lambda page, e=tries[name]: sorted((t[1], t[0].replace("∣", "|")) for t in page["knobs"][0]["tries"]) == e  # noqa: E731
+                    checks.append((mcp.ask("knobs", name=name), check, ("knobs", name)))
+            elif kind == "similar":
+                idea = f"lr={rng.choice(NAMES['lr'])}"
+                expected = [(one["exp_id"], one["same"]) for one in store.similar(idea)]
+                found = json.loads(command(path, "similar", idea, "--format", "json") or "[]")
+                assert [(one["exp_id"], one["same"]) for one in found] == expected, idea
+                check = lambda page, e=expected: [(one["exp_id"], one["same"]) for one in page["trials"]] == e  # noqa: E731
+                checks.append((mcp.ask("similar", idea=idea, limit=10), check, ("similar", idea)))
+            elif kind == "settings":
+                found = json.loads(command(path, "settings", "--format", "json") or "[]")
+                keys = ("exp_id", "mean", "margin", "expected")
+                assert [tuple(one[key] for key in keys) for one in found] == [tuple(one[key] for key in keys) for one in store.settings()]
+            elif kind == "forms":
+                rows = [(row["exp_id"], row["score"]) for row in store.query(status=["keep", "discard", "baseline"])]
+                labels = ("query", "--status", "keep,discard,baseline", "--format")
+                assert [(row["exp_id"], row["score"]) for row in json.loads(command(path, *labels, "json") or "[]")] == rows
+                for form, separator in (("csv", ","), ("tsv", "\t")):
+                    cells = list(csv.DictReader(io.StringIO(command(path, *labels, form)), delimiter=separator))
+                    assert [(row["exp_id"], float(row["score"])) for row in cells] == rows, form
         assert len(checks) > QUESTIONS / 4
         answers = mcp.answers()
         for called, check, what in checks:
@@ -194,3 +246,63 @@ def test_a_race_and_its_threshold(tmp_path):
         last = store.append(hypothesis="worse", status="auto", score=9.0)
         row = store.find(last if isinstance(last, str) else last["exp_id"])
         assert row["status"] == "discard" and f"needs less than -{needed}" in row["notes"]
+
+
+def noise_of(path):
+    return json.load(open(os.path.join(path, "lineage.json"), encoding="utf-8")).get("noise_std", 0)
+
+
+def append_by(door, path, **row):
+    if door == "python":
+        with Store(path) as store:
+            return store.append(**row)
+    if door == "command":
+        words = [f"--param={name}={value}" for name, value in row.pop("params").items()]
+        return command(path, "append", *words, *(f"--{name.replace('score', 'core-metric')}={value}" for name, value in row.items()))
+    return Mcp(path).write("append", core_metric=row.pop("score"), specialist="s", hypothesis="x", **row)
+
+
+def void_by(door, path, exp_id):
+    if door == "python":
+        with Store(path) as store:
+            return store.void(exp_id, "broken")
+    return command(path, "void", exp_id, "--reason", "broken") if door == "command" else Mcp(path).write("void", id=exp_id, reason="broken")
+
+
+def test_noise_is_measured_whichever_door_appends_and_voids(tmp_path):
+    floors = {}
+    for door in ("command", "mcp", "python"):
+        path = str(tmp_path / door)
+        Store(path, create=True, direction="lower").close()
+        for seed, score in enumerate([3.0, 3.2, 3.1, 3.6]):
+            append_by(door, path, status="auto", score=score, params={"x": 1, "seed": seed})
+        before = noise_of(path)
+        void_by(door, path, "003")
+        floors[door] = (before, noise_of(path))
+    assert floors["command"][0] > 0.2 > floors["command"][1] > 0, floors
+    assert set(floors.values()) == {floors["command"]}
+
+
+def test_ids_that_only_a_ref_has_are_given_at_no_door(tmp_path, monkeypatch):
+    """As in a clone that fetched the refs, but not the rows."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", os.path.dirname(LINEAGE) + os.pathsep + os.environ["PATH"])
+    path = str(tmp_path / "s")
+    for words in (["init", "-q"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "one"],
+                  ["update-ref", "refs/lineage/009", "HEAD"]):  # fmt: skip
+        subprocess.run(["git", *words], check=True)
+    Store(path, create=True, direction="lower").close()
+    [ref] = json.loads(command(path, "refs", "--without-rows", "--format", "json"))
+    assert (ref["exp_id"], ref["ref"]) == ("009", "refs/lineage/009")
+    with Store(path) as store:
+        with pytest.raises(StoreError, match="009 has the code of another trial"):
+            store.append(exp_id="009", status="crash")
+        with pytest.raises(StoreError, match="take another id"):
+            store.check(exp_id="009")
+        assert store.append(status="crash")["exp_id"] == "010"
+        with store.trial(hypothesis="x") as trial:
+            trial.score(1)
+        assert trial.row["exp_id"] == "011"
+    assert Mcp(path).write("append", status="crash", specialist="s", hypothesis="x")["exp_id"] == "012"
+    assert command(path, "append", "--status", "crash").strip() == "013"
+    assert json.loads(command(path, "refs", "--without-rows", "--format", "json")) == [ref]

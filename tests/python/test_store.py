@@ -8,6 +8,7 @@ import subprocess
 import threading
 from pathlib import Path
 
+import lineage
 import pytest
 
 from lineage import NotFound, Store, StoreError
@@ -311,3 +312,15 @@ def test_a_directory_may_name_a_server_only_if_it_is_trusted(tmp_path):
     (tmp_path / "lineage.json").write_text('{"log": "postgres://nobody@127.0.0.1:1/trials/s"}')
     with pytest.raises(StoreError, match="lineage trust"):
         Store(tmp_path)
+
+
+def test_the_score_has_the_name_that_the_user_gave(tmp_path):
+    with lineage.Store(tmp_path / "s", create=True, direction="lower", score_name="val_loss") as store:
+        store.append(status="auto", score=0.5)
+        assert store.score_name == "val_loss"
+        assert "val_loss=0.5" in store.render() and "core_metric" not in store.render()
+        assert "with val_loss 0.5" in store._repr_html_()
+    with pytest.raises(lineage.StoreError, match="val_loss"):
+        lineage.Store(tmp_path / "s", score_name="accuracy")
+    assert lineage.Store(tmp_path / "s").score_name == "val_loss"
+    assert {"Store", "StoreError"} <= set(dir(lineage))

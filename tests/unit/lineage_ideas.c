@@ -430,7 +430,7 @@ static void added_changes_are_ordered_by_trust(void **state)
     const struct lineage_idea *idea = lineage_ideas_get(ideas, 1);
     static const struct {
         const char *name, *to, *source;
-    } wanted[] = {{"clip", "2.0", "declared"},
+    } wanted[] = {{"clip", "2", "declared"},
                   {"batch", "64K", "declared"},
                   {"WARMUP_STEPS", "200", "measured"},
                   {"DECAY_FLOOR", "0.2", "measured"},

@@ -9,7 +9,7 @@
 #include <lineage/replicas.h>
 
 struct case_trial {
-    const char *id, *parent, *hypothesis;
+    const char *id, *parent, *hypothesis; /* an id that begins with k: the trial was kept */
     double score;           /* 0: the trial crashed */
     const char *params[3];  /* "lr=0.1" */
 };
@@ -26,7 +26,9 @@ static struct lineage_ideas *set_of(const struct case_trial *trials, size_t n)
                                       .parent_exp = trials[i].parent,
                                       .hypothesis = trials[i].hypothesis,
                                       .notes = "",
-                                      .status = trials[i].score != 0 ? LINEAGE_DISCARD : LINEAGE_CRASH,
+                                      .status = trials[i].id[0] == 'k' ? LINEAGE_KEEP
+                                                : trials[i].score != 0 ? LINEAGE_DISCARD
+                                                                       : LINEAGE_CRASH,
                                       .score = {trials[i].score != 0, trials[i].score},
                                       .params = params};
         for (; trial.n_params < 3 && trials[i].params[trial.n_params]; trial.n_params++) {
@@ -129,6 +131,27 @@ static void equal_changes_on_one_base_are_replicas(void **state)
     assert_true(fabs(found.noise - sqrt(2.02 / 3)) < 1e-12);
 }
 
+/* Trials of a night name no parent: one that lacks a parameter does not repeat one that has it. */
+static void trials_without_parents_are_compared_by_all_parameters(void **state)
+{
+    static const struct case_trial nights[] = {
+        {"k0", "", "", 3, {"lr=0.1", "drop=0.2"}},
+        {"1", "", "", 2, {"lr=0.2", "drop=0.2"}},
+        {"2", "", "", 2.5, {"lr=0.2"}},
+        {"3", "", "", 2.2, {"lr=0.2", "drop=0.2"}},
+        {"k4", "", "", 2, {"lr=0.3", "drop=0.1"}},
+        {"5", "", "", 2, {"lr=0.2", "drop=0.1"}},
+        {"6", "", "", 2, {"lr=0.2", "drop=0.2"}},
+    };
+    struct case_trial mixed[sizeof nights / sizeof *nights + 1] = {{.id = NULL}};
+    (void)state;
+    GROUPS(nights, "1 3 6");
+    /* The same rows in a log where some other row names its parent. */
+    memcpy(mixed, nights, sizeof nights);
+    mixed[sizeof nights / sizeof *nights] = (struct case_trial){"7", "k4", "", 1, {"lr=0.9"}};
+    GROUPS(mixed, "1 3 6");
+}
+
 static void setting_a_value_back_recreates_the_base(void **state)
 {
     static const struct case_trial trials[] = {
@@ -213,6 +236,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(settings_are_inherited),
         cmocka_unit_test(equal_changes_on_one_base_are_replicas),
+        cmocka_unit_test(trials_without_parents_are_compared_by_all_parameters),
         cmocka_unit_test(setting_a_value_back_recreates_the_base),
         cmocka_unit_test(a_technique_is_not_a_replica_of_its_parent),
         cmocka_unit_test(the_same_text_on_one_base_is_run_again),

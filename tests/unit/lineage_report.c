@@ -93,6 +93,29 @@ static void a_trial_is_told_by_what_it_changed(void **state)
     lineage_report_release(r);
 }
 
+/* The chain of the best may be longer than any limit: each trial declares only what it changed. */
+static void parameters_are_inherited_from_any_distance(void **state)
+{
+    (void)state;
+    enum { LONG = 300 };
+    struct row rows[LONG + 1] = {{.id = NULL}};
+    char ids[LONG][8], scores[LONG][8], notes[LONG][32];
+    for (int i = 0; i < LONG; i++) {
+        snprintf(ids[i], sizeof ids[i], "%d", i);
+        snprintf(scores[i], sizeof scores[i], "%d", i);
+        snprintf(notes[i], sizeof notes[i], "b=%d%s", i, i == 0 ? "; a=3; c=tanh; seed=1" : i == LONG - 1 ? "; a=5" : "");
+        rows[i] = (struct row){ids[i], "s", i ? ids[i - 1] : NULL, i ? "keep" : "baseline", scores[i], .notes = notes[i]};
+    }
+    struct lineage_report *r = load(rows, LINEAGE_RULES_NATIVE);
+    assert_int_equal(r->best->n_params, 3);
+    assert_true(r->best->params[0].value == 5 && r->best->params[1].value == LONG - 1);
+    assert_string_equal(r->best->params[2].text, "tanh"); /* and the root's seed is its own */
+    const struct lineage_report_full *f = full_of(r, ids[LONG - 1]);
+    assert_int_equal(f->n_changes, 2);
+    assert_true(f->changes[0].before.present && f->changes[0].before.value == 3 && f->changes[0].after.value == 5);
+    lineage_report_release(r);
+}
+
 static void coverage_names_what_nobody_tried(void **state)
 {
     (void)state;
@@ -356,6 +379,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_agree_with_the_rows),
         cmocka_unit_test(a_trial_is_told_by_what_it_changed),
+        cmocka_unit_test(parameters_are_inherited_from_any_distance),
         cmocka_unit_test(coverage_names_what_nobody_tried),
         cmocka_unit_test(more_parameters_and_values_than_are_listed),
         cmocka_unit_test(settings_of_two_kinds_are_compared),

@@ -31,3 +31,8 @@ def __getattr__(name: str) -> Any:
 
         return getattr(store, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> "list[str]":
+    """Also the names that are loaded on first use, for completion in notebooks."""
+    return sorted({*globals(), *__all__})

@@ -32,6 +32,7 @@ import json
 import math
 import numbers
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -305,9 +306,14 @@ _PROTOTYPES: "dict[str, tuple[Any, list[Any]]]" = {
         ctypes.POINTER(_handle), ctypes.c_char_p, ctypes.POINTER(_OpenOptions), _err]),
     "lineage_store_close": (None, [_handle]),
     "lineage_store_dir": (ctypes.c_char_p, [_handle]),
+    "lineage_store_name_score": (ctypes.c_int, [_handle, ctypes.c_char_p, _err]),
+    "lineage_store_score_name": (ctypes.c_char_p, [_handle]),
+    "lineage_store_pass_id": (None, [_handle, ctypes.c_char_p]),
     "lineage_append_options_init": (None, [ctypes.POINTER(_AppendOptions)]),
     "lineage_store_append": (ctypes.c_int, [
         _handle, ctypes.POINTER(_Trial), ctypes.POINTER(_AppendOptions), ctypes.POINTER(_Trial), _err]),
+    "lineage_noise_after_append": (ctypes.c_int, [_handle, ctypes.POINTER(_Trial), ctypes.c_size_t, _err]),
+    "lineage_noise_after_void": (ctypes.c_int, [_handle, ctypes.c_char_p, _err]),
     "lineage_store_append_check": (ctypes.c_int, [_handle, ctypes.POINTER(_Trial), ctypes.POINTER(_AppendOptions), _err]),
     "lineage_trial_release": (None, [ctypes.POINTER(_Trial)]),
     "lineage_find": (ctypes.c_int, [_handle, ctypes.c_char_p, ctypes.POINTER(_Trial), _err]),
@@ -654,7 +660,10 @@ class Store:
     def __init__(
         self, path: "str | os.PathLike[str]", *, create: bool = False, direction: Optional[str] = None,
         metric: str = "", metric_label: str = "", min_delta: float = 0.0, noise_std: float = 0.0, noise_seeds: int = 0,
+        score_name: Optional[str] = None,
     ) -> None:  # fmt: skip
+        """``score_name``: what the score is, such as ``val_loss``, as `lineage run -m` says it. The block, tables and the report show
+        that name; a store that has another one refuses it. ``metric_label`` is for blackboard files only."""
         self.path = os.fspath(path)
         if create:
             directions = {None: 0, "lower": 1, "higher": 2}
@@ -668,8 +677,17 @@ class Store:
             if status != -5 or direction is not None:  # an existing store keeps its settings unless the caller names some
                 _check(status, error)
         self._handles = _Handles(self.path)
+        self._refs: "Optional[dict[str, str]]" = None
         self._closer = weakref.finalize(self, _Handles.close, self._handles)
+        if score_name is not None:
+            error = _Error()
+            _check(_lib.lineage_store_name_score(self._handles.get(), _bytes(score_name), ctypes.byref(error)), error)
         _record_left_behind(self)
+
+    @property
+    def score_name(self) -> Optional[str]:
+        """The name of the score, if somebody gave it one."""
+        return _text(_lib.lineage_store_score_name(self._handles.get())) or None
 
     def close(self) -> None:
         """Close the handles. The store may be used again; it then opens new ones."""
@@ -713,16 +731,32 @@ class Store:
             options.telemetry, options.telemetry_length = text, len(text)
         return self._append(given, options)
 
+    def _pass_ids(self, given: Mapping[str, Any]) -> None:
+        """Like the command, give no id again that a ref of git has although its row is gone, as in a clone that fetched the refs.
+        The refs are read once per object, by the command `lineage refs`, if there is a repository and the command."""
+        if self._refs is None:
+            self._refs = _refs_without_rows(self.path)
+        handle = self._handles.get()
+        for exp_id in self._refs:
+            _lib.lineage_store_pass_id(handle, exp_id.encode())
+        ref = self._refs.get(str(given.get("exp_id") or ""))
+        if ref:
+            raise StoreError(_Error(-1, 0, 0, f"the id {given['exp_id']} has the code of another trial, whose row is not in this store: "
+                                    f"see `git show {ref}`; take another id, or remove the ref: git update-ref -d {ref}".encode()))  # fmt: skip
+
     def _append(self, given: Mapping[str, Any], options: _AppendOptions) -> "dict[str, Any]":
         alive: "list[Any]" = []
         row, error = _Trial(), _Error()
+        self._pass_ids(given)
         status = _lib.lineage_store_append(
             self._handles.get(), ctypes.byref(_c_trial(given, alive)), ctypes.byref(options), ctypes.byref(row),
             ctypes.byref(error),
         )  # fmt: skip
         _check(status, error)
         out = _dict(row)
+        measured = _lib.lineage_noise_after_append(self._handles.get(), ctypes.byref(row), 1, ctypes.byref(error))
         _lib.lineage_trial_release(ctypes.byref(row))
+        _warn_of_noise(measured, error)
         return out
 
     def check(
@@ -745,6 +779,7 @@ class Store:
             _label(given["status"])
         alive: "list[Any]" = []
         error = _Error()
+        self._pass_ids(given)
         trial = _c_trial({**given, "status": "crash"}, alive)  # a label that needs no score
         _check(_lib.lineage_store_append_check(self._handles.get(), ctypes.byref(trial), None, ctypes.byref(error)), error)
 
@@ -764,7 +799,9 @@ class Store:
         status = function(self._handles.get(), _bytes(exp_id), _bytes(reason), ctypes.byref(row), ctypes.byref(error))
         _check(status, error)
         out = _dict(row)
+        measured = _lib.lineage_noise_after_void(self._handles.get(), row.parent_exp, ctypes.byref(error))
         _lib.lineage_trial_release(ctypes.byref(row))
+        _warn_of_noise(measured, error)
         return out
 
     def void(self, exp_id: str, reason: str) -> "dict[str, Any]":
@@ -884,7 +921,7 @@ class Store:
         text = f"{len(self)} trials in <code>{html.escape(self.path)}</code>"
         if best is not None:
             row = self.find(best)
-            text += f"; best is <b>{html.escape(best)}</b> with {row['score']:g}: {html.escape(row['hypothesis'][:200])}"
+            text += f"; best is <b>{html.escape(best)}</b> with {html.escape(self.score_name or 'score')} {row['score']:g}: {html.escape(row['hypothesis'][:200])}"
         pictures = (_picture(self.path, name) for name in ("history", "tree"))
         return f"<p>{text}</p>" + "".join(pictures)
 
@@ -1175,6 +1212,26 @@ def _command(store: str, call: "list[str]") -> str:
     if done.returncode not in (0, 1) or not done.stdout:
         raise ValueError(done.stderr.strip() or f"lineage {call[0]} failed")
     return done.stdout
+
+
+def _warn_of_noise(status: int, error: _Error) -> None:
+    """The row is in the log although the noise floor could not be measured anew."""
+    if status:
+        warnings.warn(f"the noise floor was not measured again: {_text(error.text)}", stacklevel=4)
+
+
+def _refs_without_rows(store: str) -> "dict[str, str]":
+    """Ids of trials whose rows are gone, with the refs of git that have their code."""
+    places = (os.path.realpath(store), os.getcwd())
+    around = {folder for place in places for folder in (place, *map(str, pathlib.PurePath(place).parents))}
+    if shutil.which("lineage") is None or not any(os.path.lexists(os.path.join(folder, ".git")) for folder in around):
+        return {}
+    try:
+        refs = json.loads(_command(store, ["refs", "--without-rows"]))
+    except (OSError, ValueError) as error:
+        warnings.warn(f"it is not known whether refs of git have ids of trials whose rows are gone: {error}", stacklevel=5)
+        return {}
+    return {one["exp_id"]: one["ref"] for one in refs}
 
 
 def _picture(store: str, name: str) -> str:

@@ -593,6 +593,27 @@ bool lineage_may_repeat(const struct lineage_store *store, const struct lineage_
     return repeats;
 }
 
+enum lineage_status lineage_noise_after_append(struct lineage_store *store, const struct lineage_trial *rows, size_t n,
+                                               struct lineage_error *err)
+{
+    bool repeats = false;
+    for (size_t i = 0; i < n && !repeats; i++)
+        repeats = lineage_label_is_measured(rows[i].status) && lineage_may_repeat(store, &rows[i]);
+    return repeats ? lineage_noise_measure(store, false, err) : LINEAGE_OK;
+}
+
+enum lineage_status lineage_noise_after_void(struct lineage_store *store, const char *exp_id, struct lineage_error *err)
+{
+    struct lineage_trial trial = {0};
+    bool again = false;
+    enum lineage_status status = lineage_find(store, exp_id, &trial, err);
+    if (status == LINEAGE_OK)
+        status = lineage_ran_again(&again, store, &trial, err);
+    again = again || lineage_score_runs(trial.notes) > 1 || lineage_may_repeat(store, &trial);
+    lineage_trial_release(&trial);
+    return status == LINEAGE_OK && again ? lineage_noise_measure(store, true, err) : status;
+}
+
 /* ---- the best trial ---- */
 
 /* At most that many of the best scores are read, because a night may have discarded some of them for good. */

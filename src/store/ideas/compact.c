@@ -81,7 +81,7 @@ bool value_write(struct lineage_ideas *ideas, uint32_t value)
     if (value_text(ideas, value))
         return true;
     memcpy(bytes, entry->text, NUMBER);
-    lineage_number_format(bytes + NUMBER, value_number(ideas, value).value);
+    lineage_setting_format(bytes + NUMBER, value_number(ideas, value).value);
     const char *copy = arena_text(&ideas->values.arena, bytes, NUMBER + strlen(bytes + NUMBER));
     if (copy)
         entry->text = copy;

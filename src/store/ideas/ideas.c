@@ -316,8 +316,9 @@ static int by_trial(const void *a, const void *b)
     return (x->order > y->order) - (x->order < y->order);
 }
 
-/* Finds the parent, then orders the row's changes by trust. */
-static bool order_changes(struct lineage_ideas *ideas, struct idea_row *row, size_t *given)
+/* Finds the parent, then orders the row's changes by trust. The parameters of a trial without a known parent, such as those of a night,
+ * are compared with those of the last kept trial. */
+static bool order_changes(struct lineage_ideas *ideas, struct idea_row *row, uint32_t kept, size_t *given)
 {
     const char *id = id_bare(row->idea.parent_exp);
     const struct idea_row *parent = NULL;
@@ -325,27 +326,32 @@ static bool order_changes(struct lineage_ideas *ideas, struct idea_row *row, siz
         row->parent = row_of(ideas, id, strlen(id));
     if (row->parent != TRIAL_NONE && &ideas->rows[row->parent] != row)
         parent = &ideas->rows[row->parent];
+    else if (kept != TRIAL_NONE)
+        parent = &ideas->rows[kept];
     size_t first = *given, index = (size_t)(row - ideas->rows);
     while (*given < ideas->n_given && ideas->given[*given].trial == index)
         ++*given;
     return row_order_changes(ideas, row, parent, ideas->given + first, *given - first);
 }
 
-static void find_bases(struct lineage_ideas *ideas)
+static bool find_bases(struct lineage_ideas *ideas)
 {
     uint32_t kept = TRIAL_NONE;
-    for (uint32_t i = 0; i < ideas->n; i++) {
+    size_t n_given = 0;
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < ideas->n; i++) {
         struct idea_row *row = &ideas->rows[i];
+        ok = order_changes(ideas, row, kept, &n_given);
         row->base = !ideas->has_parents ? kept : row->parent < i ? row->parent : TRIAL_NONE;
         if (!row->idea.running && (row->idea.status == LINEAGE_KEEP || row->idea.status == LINEAGE_BASELINE))
             kept = i;
     }
+    return ok;
 }
 
 enum lineage_status lineage_ideas_settle(struct lineage_ideas *ideas, struct lineage_error *err)
 {
     bool ok = !ideas->settled;
-    size_t n_given = 0;
     if (!ok)
         return store_fail(err, LINEAGE_EINVAL, "a set of ideas is settled once");
     for (size_t i = 0; ok && i < ideas->n; i++)
@@ -357,9 +363,7 @@ enum lineage_status lineage_ideas_settle(struct lineage_ideas *ideas, struct lin
     ideas->digests_capacity = 0;
     if (ideas->n_given)
         qsort(ideas->given, ideas->n_given, sizeof *ideas->given, by_trial);
-    for (size_t i = 0; ok && i < ideas->n; i++)
-        ok = order_changes(ideas, &ideas->rows[i], &n_given);
-    find_bases(ideas);
+    ok = ok && find_bases(ideas);
     for (size_t i = 0; ok && i < ideas->n; i++)
         ok = row_read_knobs(ideas, &ideas->rows[i]);
     ok = ok && join_citations(ideas);

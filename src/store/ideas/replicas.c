@@ -240,6 +240,21 @@ static size_t find_alike(struct finder *f, const struct bucket *bucket, size_t t
     return SIZE_MAX;
 }
 
+/* Whether the row lacks a parameter of the trial that it is compared with although that is not its parent: no change says so. */
+static bool lacks_param(const struct lineage_ideas *ideas, const struct idea_row *row)
+{
+    const struct idea_row *base =
+        row->parent == TRIAL_NONE && row->base != TRIAL_NONE && row->n_params ? &ideas->rows[row->base] : NULL;
+    for (uint32_t i = 0; base && i < base->n_params; i++) {
+        uint32_t k = 0;
+        while (k < row->n_params && row->params[k].name != base->params[i].name)
+            k++;
+        if (k == row->n_params && !setting_names_seed(ideas->names.entries[base->params[i].name].text))
+            return true;
+    }
+    return false;
+}
+
 static bool place(struct finder *f, size_t trial)
 {
     struct lineage_ideas *ideas = f->ideas;
@@ -252,7 +267,7 @@ static bool place(struct finder *f, size_t trial)
         return false;
     *s = (struct trial_state){.joined = trial, .next = SIZE_MAX, .last = trial, .anchor = trial};
     sum_own(s, ideas, row);
-    s->plain = base != SIZE_MAX && row->idea.n_changes && is_plain(ideas, row, &ok);
+    s->plain = base != SIZE_MAX && row->idea.n_changes && !lacks_param(ideas, row) && is_plain(ideas, row, &ok);
     if (s->plain)
         apply_changes(f, trial, base);
     if (ok && s->plain)

@@ -45,12 +45,13 @@ static bool declare(struct ordered *list, struct lineage_ideas *ideas, const str
 {
     for (uint32_t i = 0; i < row->n_params; i++) {
         const struct idea_param *mine = &row->params[i], *its = in_force(ideas, parent, mine->name);
-        if (!its || params_equal(ideas, mine->value, its->value))
+        if (its ? params_equal(ideas, mine->value, its->value)
+                : !lineage_param_is_inherited(ideas->names.entries[mine->name].text, ideas->seeds))
             continue;
-        if (!value_write(ideas, mine->value) || !value_write(ideas, its->value))
+        const uint32_t from = its ? its->value : ideas_value(ideas, NULL, (struct lineage_number){0});
+        if (from == TEXT_NONE || !value_write(ideas, mine->value) || (its && !value_write(ideas, its->value)))
             return false;
-        put(list,
-            &(struct row_change){.name = mine->name, .from = its->value, .to = mine->value, .source = LINEAGE_CHANGE_DECLARED});
+        put(list, &(struct row_change){.name = mine->name, .from = from, .to = mine->value, .source = LINEAGE_CHANGE_DECLARED});
     }
     return true;
 }
@@ -110,6 +111,9 @@ void row_drop_repeated(struct lineage_ideas *ideas, struct idea_row *row)
             k++;
         if (k < n && !measured)
             row->own[k].budget = row->own[k].budget || row->own[i].budget;
+        if (k < n &&
+            !value_text(ideas, row->own[k].from)) /* a parameter that no earlier trial declares: the words may say from what */
+            row->own[k].from = row->own[i].from;
         says[k] = says[k] || !measured;
         any = any || !measured;
         if (k < n)

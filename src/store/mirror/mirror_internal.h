@@ -75,6 +75,7 @@ struct mirror {
     bool has_layout;
     struct tsv_reader *reader;
     struct arena notes_arena;      /* used by the SQL function param() */
+    bool looked_for_conflict;      /* of a merge; a handle looks once */
     struct lineage_error fallback; /* why memory is used; status LINEAGE_OK if the disk is used */
 };
 

@@ -481,6 +481,22 @@ static void thaw_for_caller(struct mirror *mirror)
         (void)!mirror_thaw(mirror, NULL);
 }
 
+/* A log that git tracks may be merged by hand and left with git's markers, which are records that no question answers about. */
+static void tell_conflict(struct mirror *mirror)
+{
+    int64_t line = 0;
+    if (mirror->looked_for_conflict || log_has_requests(mirror->store->log))
+        return;
+    mirror->looked_for_conflict = true;
+    if (mirror_integer(mirror, &line, NULL, "SELECT line FROM findings WHERE exp_id GLOB '<<<<<<< *' ORDER BY offset LIMIT 1",
+                       "") == LINEAGE_OK)
+        store_notice(mirror->store, (uint64_t)line,
+                     "%s:%lld: a conflict of a merge is not resolved: remove the three lines of git, keep the rows of both "
+                     "sides, and give "
+                     "rows with one id different ones; `lineage verify` lists what is left",
+                     mirror->store->log->name, (long long)line);
+}
+
 /* The check of the owner prevents use after a fork: the child does not have the locks that SQLite's connection believes
  * it holds, and could write without them. */
 enum lineage_status mirror_sync(struct mirror *mirror, struct lineage_error *err)
@@ -491,6 +507,8 @@ enum lineage_status mirror_sync(struct mirror *mirror, struct lineage_error *err
     thaw_for_caller(mirror);
     status = log_has_requests(mirror->store->log) ? sync_with_server(mirror, err) : sync_anywhere(mirror, err);
     allow_cancelling(mirror, status == LINEAGE_OK);
+    if (status == LINEAGE_OK)
+        tell_conflict(mirror);
     return status;
 }
 
@@ -528,7 +546,10 @@ enum lineage_status mirror_meet(struct mirror *mirror, const struct log_state *l
                       (mirror->loaded || load_meta(mirror, NULL) == LINEAGE_OK) && mirror->meta.at.watermark &&
                       lags_little(mirror, log);
     mirror->loaded = mirror->loaded || near;
-    return near ? LINEAGE_OK : mirror_catch_up(mirror, err);
+    enum lineage_status status = near ? LINEAGE_OK : mirror_catch_up(mirror, err);
+    if (status == LINEAGE_OK)
+        tell_conflict(mirror);
+    return status;
 }
 
 void mirror_follow_far(struct mirror *mirror)
@@ -556,8 +577,10 @@ enum lineage_status mirror_rebuild(struct mirror *mirror, struct lineage_error *
 {
     struct lineage_error why = {0};
     enum lineage_status status = make_anew(mirror, &why);
-    if (status == LINEAGE_OK)
+    if (status == LINEAGE_OK) {
+        tell_conflict(mirror);
         return status;
+    }
     store_give(err, &why);
     if (status != LINEAGE_ELOCKED) {
         mirror->fallback = why;

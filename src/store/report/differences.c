@@ -12,6 +12,7 @@
 #include <lineage/code.h>
 #include <lineage/text.h>
 
+#include "../mirror/statement.h"
 #include "report_parts.h"
 
 /* A row may name itself (the first baseline is its own best). It then has nothing to be compared with. */
@@ -69,23 +70,56 @@ static void set_after(struct lineage_report_change *change, const struct lineage
     change->after_text = param->text;
 }
 
-/* How far a report looks for what a trial inherits. A longer walk would make it slower with each kept trial. */
-enum { INHERIT_FROM = 100 };
+/* Goes to the row that the row `seq` names as its parent; *seq is 0 if there is none. Only an earlier row counts, so that each walk
+ * ends. */
+static enum lineage_status go_up(struct report_load *load, int64_t *seq, struct lineage_error *err)
+{
+    int64_t parent = 0;
+    enum lineage_status status =
+        mirror_integer(load->store->mirror, &parent, err, "SELECT parent FROM ancestors WHERE seq = ?1", "i", *seq);
+    *seq = parent > 0 && parent < *seq ? parent : 0;
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
 
-/* Finds the value that a trial has from its nearest ancestor that declares the name; NULL if there is none. */
+static enum lineage_status copy_param(struct report_load *load, struct lineage_param *out, const struct lineage_param *param,
+                                      struct lineage_error *err)
+{
+    out->name = arena_text(&load->arena, param->name, strlen(param->name));
+    out->value = param->value;
+    out->text = param->text ? arena_text(&load->arena, param->text, strlen(param->text)) : NULL;
+    return out->name && (out->text || !param->text) ? LINEAGE_OK : store_no_memory(err);
+}
+
+/* A walk asks the mirror where it may end only after that many rows, because the answer costs as much as they do. */
+enum { CHEAP_STEPS = 100 };
+
+/* Finds the value that a trial has from its nearest ancestor that declares the name; NULL if there is none. A long walk ends at the
+ * first row of the log that declares it. */
 static enum lineage_status find_inherited(struct report_load *load, const struct lineage_trial *trial, const char *name,
                                           const struct lineage_param **value, struct lineage_error *err)
 {
-    struct lineage_trial at = *trial, next;
+    struct arena row = {0};
+    struct lineage_param *copy;
+    int64_t seq = lineage_param_is_inherited(name, lineage_store_seeds(load->store)) ? (int64_t)trial->seq : 0, first = 0;
     enum lineage_status status = LINEAGE_OK;
-    bool found = lineage_param_is_inherited(name, lineage_store_seeds(load->store));
     *value = NULL;
-    for (int i = 0; i < INHERIT_FROM && found && !*value && status == LINEAGE_OK; i++) {
-        status = find_other(load, at.parent_exp, &at, &next, &found, err);
-        if (found)
-            *value = lineage_trial_find_param(&next, name);
-        at = found ? next : at;
+    for (size_t steps = 0; status == LINEAGE_OK && !*value && seq; steps++) {
+        struct lineage_trial at;
+        arena_reset(&row);
+        if (steps == CHEAP_STEPS)
+            status =
+                mirror_integer(load->store->mirror, &first, err, "SELECT min(seq) FROM param_rows WHERE key = ?1", "s", name);
+        if (status == LINEAGE_OK || status == LINEAGE_ENOTFOUND)
+            status = go_up(load, &seq, err);
+        if (status != LINEAGE_OK || !seq || seq < first)
+            break;
+        status = mirror_borrow(load->store->mirror, seq, &at, &row, err);
+        const struct lineage_param *found = status == LINEAGE_OK ? lineage_trial_find_param(&at, name) : NULL;
+        if (found && (status = arena_items(&load->arena, 1, sizeof *copy, &copy, err)) == LINEAGE_OK &&
+            (status = copy_param(load, copy, found, err)) == LINEAGE_OK)
+            *value = copy;
     }
+    arena_release(&row);
     return status;
 }
 
@@ -95,30 +129,52 @@ static int by_name(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
+/* Adds what one ancestor declares and the trial has not. */
+static enum lineage_status add_params_of(struct report_load *load, struct lineage_trial *trial,
+                                         const struct lineage_trial *ancestor, struct lineage_error *err)
+{
+    struct lineage_param *params = NULL;
+    size_t n = trial->n_params;
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t k = 0; k < ancestor->n_params && status == LINEAGE_OK; k++) {
+        const struct lineage_param *param = &ancestor->params[k];
+        if (!lineage_param_is_inherited(param->name, lineage_store_seeds(load->store)) || lineage_trial_find_param(trial, param->name))
+            continue;
+        if (!params)
+            status = arena_items(&load->arena, n + ancestor->n_params, sizeof *params, &params, err);
+        if (status == LINEAGE_OK && (status = copy_param(load, &params[n], param, err)) == LINEAGE_OK)
+            n++;
+    }
+    if (!params || status != LINEAGE_OK)
+        return status;
+    if (trial->n_params)
+        memcpy(params, trial->params, trial->n_params * sizeof *params);
+    qsort(params, n, sizeof *params, by_name);
+    trial->params = params;
+    trial->n_params = n;
+    return LINEAGE_OK;
+}
+
+/* A long walk ends early where the trial has all parameters of the log. */
 enum lineage_status report_add_inherited(struct report_load *load, struct lineage_trial *trial, struct lineage_error *err)
 {
-    const char *const *seeds = lineage_store_seeds(load->store);
-    struct lineage_trial at = *trial, next;
-    bool found = true;
+    struct arena row = {0};
+    struct lineage_trial at;
+    int64_t seq = (int64_t)trial->seq, known = INT64_MAX;
     enum lineage_status status = LINEAGE_OK;
-    for (int i = 0; i < INHERIT_FROM && found && status == LINEAGE_OK; i++) {
-        struct lineage_param *params;
-        status = find_other(load, at.parent_exp, &at, &next, &found, err);
-        if (status == LINEAGE_OK && found)
-            status = arena_items(&load->arena, trial->n_params + next.n_params, sizeof *params, &params, err);
-        if (status != LINEAGE_OK || !found)
+    for (size_t steps = 0; status == LINEAGE_OK && trial->n_params < (size_t)known; steps++) {
+        arena_reset(&row);
+        if (steps == CHEAP_STEPS)
+            status = mirror_integer(load->store->mirror, &known, err, "SELECT count(DISTINCT key) FROM param_values", "");
+        if (status == LINEAGE_OK)
+            status = go_up(load, &seq, err);
+        if (status != LINEAGE_OK || !seq)
             break;
-        if (trial->n_params)
-            memcpy(params, trial->params, trial->n_params * sizeof *params);
-        size_t n = trial->n_params;
-        for (size_t k = 0; k < next.n_params; k++)
-            if (lineage_param_is_inherited(next.params[k].name, seeds) && !lineage_trial_find_param(trial, next.params[k].name))
-                params[n++] = next.params[k];
-        qsort(params, n, sizeof *params, by_name);
-        trial->params = params;
-        trial->n_params = n;
-        at = next;
+        status = mirror_borrow(load->store->mirror, seq, &at, &row, err);
+        if (status == LINEAGE_OK)
+            status = add_params_of(load, trial, &at, err);
     }
+    arena_release(&row);
     return status;
 }
 
