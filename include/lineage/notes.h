@@ -110,6 +110,9 @@ LINEAGE_API const char *lineage_replicate_format(char out[LINEAGE_REPLICATE_MAX]
 /* Begins the piece of the notes that says that a night discarded a trial although it was better, until it has run again. */
 #define LINEAGE_UNCONFIRMED "unconfirmed: "
 
+/* Begins the piece of a row that is another seed, or another run, of what was the best trial, and so is not better than that. */
+#define LINEAGE_SAME_SETTING "discarded: another run of the best trial, "
+
 /* Begins the part of a row's notes that names conditions (hardware, budget ..) in which the trial that its verdict is against
  * differs. */
 #define LINEAGE_ACROSS "compared across "

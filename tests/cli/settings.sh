@@ -376,4 +376,24 @@ sed -i 's/"seeds": \["fold"\], //' named/lineage.json
 must_equal '1 1 1 1 1 1' "$(counts)" 'no more'
 sed 's/^{/{"seeds": "fold", /' named/lineage.json >json && cp json named/lineage.json
 must_fail 2 'lineage.json: seeds must be a list of at most 256 texts' best -C named
+
+# ---- another seed of the best trial's setting is not better than that trial, by a parameter or by `replicates`, also if it is judged again ----
+must_run init lucky --direction lower
+for run in '1 1 1.3' '1 2 1.2' '1 3 1.1' '2 1 0.9'; do
+    set -- $run
+    must_run append -C lucky --status auto --core-metric "$3" -p x="$1" -p seed="$2"
+done
+must_run append -C lucky --status auto --core-metric 0.5 --notes 'replicates 000'
+must_equal '000 keep,001 discard,002 discard,003 discard,004 discard,' "$(sed 1d lucky/results.tsv | cut -f 1,9 | tr '\t\n' ' ,')" 'a lucky seed'
+must_run show 002 -C lucky
+must_have out 'discarded: another run of the best trial, 000'
+must_run render -C lucky
+must_have out 'another run of the best trial then'
+run void 000 -C lucky --reason 'a wrong seed'
+must_have err 'judged again: 001 is now keep'
+must_equal 'keep discard' "$("$LINEAGE" sql "SELECT group_concat(status, ' ') FROM trials WHERE exp_id IN ('001', '002')" -C lucky --format tsv | sed 1d)" \
+    'the next seed takes its place'
+must_run run -C lucky -q -m loss -p y=1 --seed 1 -- sh -c 'echo loss: 0.4'
+must_run run -C lucky -q -m loss -p y=1 --seed 2 -- sh -c 'echo loss: 0.3'
+must_run settings -C lucky --format json
 finish

@@ -269,14 +269,19 @@ static enum lineage_status compare_with_best(struct appending *a, struct lineage
     if (a->options->auto_status) { /* the first trial with a score has nothing to beat, so it is kept */
         const char *dominated_by = NULL;
         const double most = a->options->unconfirmed ? (double)INFINITY : threshold(a);
-        bool better = !a->options->unconfirmed && verdict_is_keep(difference, threshold(a), higher);
+        struct verdict_setting own;
+        verdict_setting_read(&own, a->store, &a->trial);
+        const bool same = state->has_best && verdict_setting_same(&own, &state->best_setting);
+        bool better = !same && !a->options->unconfirmed && verdict_is_keep(difference, threshold(a), higher);
         bool keep = !state->has_best || better;
-        bool for_both = !keep && two_scores_keep(&dominated_by, &state->scores, &a->store->config, &a->trial, most);
+        bool for_both = !keep && !same && two_scores_keep(&dominated_by, &state->scores, &a->store->config, &a->trial, most);
         keep = keep || for_both;
         a->trial.status = !keep                                               ? LINEAGE_DISCARD
                           : !state->has_best && a->options->first_is_baseline ? LINEAGE_BASELINE
                                                                               : LINEAGE_KEEP;
-        if (!keep && a->options->unconfirmed && verdict_is_keep(difference, 0, higher))
+        if (same)
+            status = note_reason(a, verdict_same_setting(reason, state->best_id), err);
+        else if (!keep && a->options->unconfirmed && verdict_is_keep(difference, 0, higher))
             status = note_reason(a, verdict_unconfirmed(reason, difference), err);
         else if (!keep)
             status = note_reason(a, verdict_reason(reason, difference, threshold(a), higher), err);

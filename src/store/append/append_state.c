@@ -118,6 +118,7 @@ bool append_note_row(struct lineage_store *store, const struct lineage_trial *tr
         state->best_id = id;
         state->best = score.value;
         state->has_best = true;
+        verdict_setting_read(&state->best_setting, store, trial);
     }
     if (!two_scores_note(&state->scores, &store->config, trial))
         return false;

@@ -26,6 +26,7 @@ struct append_state {
     bool has_best;
     double best;
     char *best_id;
+    struct verdict_setting best_setting;
     struct lineage_scatter scatter; /* of the scores that the mirror had when the best was loaded */
     struct two_scores scores; /* of a store with a second score */
     struct id_set ids;

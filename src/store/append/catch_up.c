@@ -263,6 +263,7 @@ static enum lineage_status load_best(struct lineage_store *store, struct lineage
     if (status == LINEAGE_OK) {
         free(state->best_id);
         state->best_id = strdup(best.exp_id);
+        verdict_setting_read(&state->best_setting, store, &best);
         if (!state->best_id)
             status = store_no_memory(err);
     }

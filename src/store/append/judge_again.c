@@ -23,6 +23,7 @@ struct walk {
     struct two_scores scores;
     double threshold, best;
     char *best_id;      /* NULL: nothing is kept yet */
+    struct verdict_setting best_setting;
     bool moved;         /* the best trial was void once, or has got another label */
     bool relabelled;    /* with a second score: a label has changed, so that later trials have others on the front */
     bool void_baseline; /* the first kept trial takes the place of a baseline */
@@ -78,9 +79,11 @@ static enum lineage_label label_of(const struct walk *w, const struct lineage_tr
     const double most = unconfirmed ? (double)INFINITY : w->threshold;
     if (!w->best_id)
         return w->void_baseline ? LINEAGE_BASELINE : LINEAGE_KEEP;
+    struct verdict_setting own;
+    verdict_setting_read(&own, w->store, row);
     bool keep = verdict_is_keep(difference, most, w->store->config.direction == LINEAGE_HIGHER) ||
                 two_scores_keep(&dominated_by, &w->scores, &w->store->config, row, most);
-    return keep ? LINEAGE_KEEP : LINEAGE_DISCARD;
+    return keep && !verdict_setting_same(&own, &w->best_setting) ? LINEAGE_KEEP : LINEAGE_DISCARD;
 }
 
 static enum lineage_status judge_row(struct walk *w, struct lineage_trial *row, struct lineage_error *err)
@@ -113,6 +116,7 @@ static enum lineage_status note_row(struct walk *w, const struct lineage_trial *
     free(w->best_id);
     w->best = row->score.value;
     w->best_id = strdup(row->exp_id);
+    verdict_setting_read(&w->best_setting, w->store, row);
     return w->best_id ? mirror_is_moved(w->store->mirror, id_bare(row->exp_id), &w->moved, err) : store_no_memory(err);
 }
 

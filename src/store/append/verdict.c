@@ -14,6 +14,42 @@
 
 #include <lineage/text.h>
 
+#include "../format/id.h"
+#include "../format/setting_digest.h"
+
+/* Most rows name no seed, and their notes need not be parsed. */
+static bool may_name_seed(const char *notes, const char *const *seeds)
+{
+    bool named = strstr(notes, "seed");
+    for (; seeds && *seeds && !named; seeds++)
+        named = strstr(notes, *seeds);
+    return named;
+}
+
+void verdict_setting_read(struct verdict_setting *setting, const struct lineage_store *store, const struct lineage_trial *row)
+{
+    const char *const *seeds = lineage_store_seeds(store), *notes = row->notes ? row->notes : "";
+    struct lineage_trial read = {.specialist = row->specialist ? row->specialist : "",
+                                 .hypothesis = row->hypothesis ? row->hypothesis : "",
+                                 .notes = notes};
+    struct lineage_replicate replicate;
+    struct setting_digest digest;
+    *setting = (struct verdict_setting){.digest = 0};
+    if (lineage_replicate_parse(&replicate, notes))
+        snprintf(setting->first, sizeof setting->first, "%.255s", id_bare(replicate.exp_id));
+    else if (row->exp_id)
+        snprintf(setting->first, sizeof setting->first, "%.255s", id_bare(row->exp_id));
+    if (may_name_seed(notes, seeds) && lineage_notes_parse(&read, notes, NULL) == LINEAGE_OK &&
+        setting_digest(&digest, &read, seeds))
+        setting->digest = digest.alone;
+    lineage_trial_release(&read);
+}
+
+bool verdict_setting_same(const struct verdict_setting *a, const struct verdict_setting *b)
+{
+    return (a->digest && a->digest == b->digest) || (a->first[0] && strcmp(a->first, b->first) == 0);
+}
+
 /* Number of digits after the decimal point when the value is printed; -1 if it is printed with an exponent. */
 static int decimals(double value)
 {
@@ -56,6 +92,12 @@ const char *verdict_reason(char out[VERDICT_REASON_MAX], double difference, doub
      * the verdict. */
     snprintf(out, VERDICT_REASON_MAX, VERDICT_DISCARDED "%+.3g, needs %s than %.3g", difference == 0 ? 0 : difference,
              higher ? "more" : "less", limit);
+    return out;
+}
+
+const char *verdict_same_setting(char out[VERDICT_REASON_MAX], const char *best_id)
+{
+    snprintf(out, VERDICT_REASON_MAX, LINEAGE_SAME_SETTING "%.80s", best_id);
     return out;
 }
 

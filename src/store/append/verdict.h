@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "../internal.h"
 
@@ -11,6 +12,19 @@ double verdict_difference(double score, double best);
 
 /* Whether the difference is an improvement larger than the threshold. */
 bool verdict_is_keep(double difference, double threshold, bool higher);
+
+/*
+ * Which setting a row is a run of: the digest that it shares with other seeds, and the id of the trial that it runs again, or its own. A run
+ * of the best trial's own setting is not better than that trial, however lucky its seed was. Zeroed: that of no row.
+ */
+struct verdict_setting {
+    uint64_t digest; /* of the notes; 0: they name no seed */
+    char first[256];
+};
+void verdict_setting_read(struct verdict_setting *setting, const struct lineage_store *store, const struct lineage_trial *row);
+
+/* Whether two rows are runs of one setting. */
+bool verdict_setting_same(const struct verdict_setting *a, const struct verdict_setting *b);
 
 #define VERDICT_REASON_MAX 128
 
@@ -23,6 +37,9 @@ bool verdict_is_keep(double difference, double threshold, bool higher);
  * where lower is better "discarded: -0.0068, needs less than -0.0566". Returns out.
  */
 const char *verdict_reason(char out[VERDICT_REASON_MAX], double difference, double threshold, bool higher);
+
+/* Writes the reason for a further run of the best trial's setting. Returns out. */
+const char *verdict_same_setting(char out[VERDICT_REASON_MAX], const char *best_id);
 
 /* Writes the reason for a trial that is better, but may be so by luck: "unconfirmed: +0.5, fresh runs decide". Returns out. */
 const char *verdict_unconfirmed(char out[VERDICT_REASON_MAX], double difference);

@@ -649,7 +649,7 @@ static bool is_routine(struct span s)
             return true;
     if (sscanf(piece, "discarded: %lf, needs %*4s than %lf%n", &difference, &limit, &end) == 2 && (size_t)end == s.length)
         return true;
-    if (lineage_notes_cause(piece))
+    if (lineage_notes_cause(piece) || strncmp(piece, LINEAGE_SAME_SETTING, strlen(LINEAGE_SAME_SETTING)) == 0)
         return true;
     return strncmp(piece, "night ", 6) == 0 && lineage_night_link_parse(&link, piece);
 }

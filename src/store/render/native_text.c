@@ -170,6 +170,8 @@ static void add_shortfall(struct buf *out, const struct lineage_report *report, 
         buf_puts(out, ", worse");
     else if (gain == 0)
         buf_puts(out, ", no better");
+    else if (trial->notes && strstr(trial->notes, LINEAGE_SAME_SETTING))
+        buf_puts(out, ", another run of the best trial then");
     else if (gain <= report->needed) {
         buf_puts(out, higher ? ", needs more than " : ", needs less than ");
         add_about(out, higher ? report->needed : -report->needed, false);
