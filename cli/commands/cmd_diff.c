@@ -286,7 +286,8 @@ static struct lineage_measured_change *add_params(struct lineage_measured *measu
         changes[i] = measured->changes[i];
     for (size_t i = 0; i < to->n; i++) {
         const struct lineage_effective_setting *s = &to->items[i], *was = declared(from, s->knob);
-        const bool counts = lineage_param_is_inherited(s->name, NULL) || lineage_param_is_seed(s->name, NULL); /* not who proposed it */
+        const bool counts =
+            lineage_param_is_inherited(s->name, NULL) || lineage_param_is_seed(s->name, NULL); /* not who proposed it */
         if (counts && s->source == LINEAGE_CHANGE_DECLARED && (!was || !lineage_quantity_equal(was->value, s->value)) &&
             !is_measured(measured, s->name))
             changes[n++] = (struct lineage_measured_change){

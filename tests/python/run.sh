@@ -8,7 +8,8 @@ trap 'rm -rf "$scratch"' EXIT
 python=/usr/bin/python3 # Debian's, even if another python3 is first on the path
 PYTHONPATH=$SOURCE/src/python
 PYTHONDONTWRITEBYTECODE=1
-export PYTHONPATH PYTHONDONTWRITEBYTECODE SOURCE
+XDG_STATE_HOME=$scratch/state # a store of an earlier run may have stood at the same path, and its rows would be missed
+export PYTHONPATH PYTHONDONTWRITEBYTECODE SOURCE XDG_STATE_HOME
 if ! $python -c 'import numpy, torch, pytest' 2>"$scratch/why"; then
     echo "SKIP: $(tail -n 1 "$scratch/why")"
     exit 77

@@ -138,7 +138,8 @@ static enum lineage_status add_params_of(struct report_load *load, struct lineag
     enum lineage_status status = LINEAGE_OK;
     for (size_t k = 0; k < ancestor->n_params && status == LINEAGE_OK; k++) {
         const struct lineage_param *param = &ancestor->params[k];
-        if (!lineage_param_is_inherited(param->name, lineage_store_seeds(load->store)) || lineage_trial_find_param(trial, param->name))
+        if (!lineage_param_is_inherited(param->name, lineage_store_seeds(load->store)) ||
+            lineage_trial_find_param(trial, param->name))
             continue;
         if (!params)
             status = arena_items(&load->arena, n + ancestor->n_params, sizeof *params, &params, err);
