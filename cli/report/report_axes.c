@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/notes.h>
+
 #include "cli.h"
 
 enum { IMPORTANCE_CLASSES = 5, SHUFFLES = 200 };
@@ -33,7 +35,7 @@ static int by_name(const void *a, const void *b)
  * store with repeated settings. */
 bool axis_is_setting(const struct model_axis *axis)
 {
-    return strcmp(axis->name, "seed") != 0;
+    return !axis->seed;
 }
 
 /* A text with a different value in every trial is a remark, not a setting. */
@@ -180,6 +182,7 @@ bool axes_find(struct model *model)
         for (end = i + 1; end < n && strcmp(settings[end].name, settings[i].name) == 0;)
             end++;
         ok = add_axis(&axis, model->n, settings + i, end - i);
+        axis.seed = lineage_param_is_seed(axis.name, lineage_store_seeds(model->store));
         if (ok && axis.n)
             place_axis(model, &axis);
         else

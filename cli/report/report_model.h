@@ -54,6 +54,7 @@ struct model_axis {
     double *distinct; /* [n_distinct], ascending */
     size_t n_distinct;
     double *value; /* [model.n]; NAN if a trial lacks it */
+    bool seed;          /* of a run: no setting */
     const char **words; /* for a text parameter: values are indices into it; else NULL */
 };
 

@@ -393,7 +393,27 @@ run void 000 -C lucky --reason 'a wrong seed'
 must_have err 'judged again: 001 is now keep'
 must_equal 'keep discard' "$("$LINEAGE" sql "SELECT group_concat(status, ' ') FROM trials WHERE exp_id IN ('001', '002')" -C lucky --format tsv | sed 1d)" \
     'the next seed takes its place'
-must_run run -C lucky -q -m loss -p y=1 --seed 1 -- sh -c 'echo loss: 0.4'
-must_run run -C lucky -q -m loss -p y=1 --seed 2 -- sh -c 'echo loss: 0.3'
-must_run settings -C lucky --format json
+
+# ---- the same seed again is other code, and parameters in force may differ through the parent; a rerun is the same trial ----
+must_run init fixed --direction lower
+for score in 0.9 0.2; do must_run append -C fixed --status auto --core-metric $score -p lr=0.1 -p seed=42; done
+must_equal 'keep keep' "$(sed 1d fixed/results.tsv | cut -f 9 | tr '\n' ' ' | sed 's/ $//')" 'the same seed with other code'
+must_run append -C fixed --status auto --core-metric 0.19 -p wd=1 -p seed=42 --parent 001
+must_run append -C fixed --status auto --core-metric 0.1 -p lr=0.1 -p seed=43 --parent 002
+must_equal keep "$(tail -n 1 fixed/results.tsv | cut -f 9)" 'another parent'
+must_run append -C fixed --status auto --core-metric 0.05 --notes 'rerun of 003; metrics acc=1'
+must_equal discard "$(tail -n 1 fixed/results.tsv | cut -f 9)" 'a rerun of the best trial'
+must_have fixed/results.tsv 'discarded: another run of the best trial, 003'
+
+# ---- no planner is told to try seeds that lineage.json names ----
+must_run init grid --direction lower
+for lr in 1 2 3; do
+    for rng in 1 2 3; do must_run append -C grid --status discard --core-metric $lr.$rng -p lr=$lr -p rng=$rng; done
+done
+must_run append -C grid --status discard --core-metric 4 -p lr=4 -p rng=1
+must_run render -C grid
+must_have out 'untried lr × rng'
+sed -i 's/^{/{"seeds": ["rng"], /' grid/lineage.json
+run render -C grid
+must_lack out 'untried'
 finish

@@ -26,6 +26,16 @@ static bool may_name_seed(const char *notes, const char *const *seeds)
     return named;
 }
 
+/* The id behind the piece that `lineage rerun` writes, without a prefix; NULL: there is none. */
+static const char *rerun_of(const char *notes)
+{
+    static const char piece[] = "rerun of ";
+    const char *at = strstr(notes, piece);
+    while (at && at != notes && strncmp(at - 2, "; ", 2) != 0)
+        at = strstr(at + 1, piece);
+    return at ? id_bare(at + strlen(piece)) : NULL;
+}
+
 void verdict_setting_read(struct verdict_setting *setting, const struct lineage_store *store, const struct lineage_trial *row)
 {
     const char *const *seeds = lineage_store_seeds(store), *notes = row->notes ? row->notes : "";
@@ -34,20 +44,28 @@ void verdict_setting_read(struct verdict_setting *setting, const struct lineage_
                                  .notes = notes};
     struct lineage_replicate replicate;
     struct setting_digest digest;
+    const char *again = rerun_of(notes);
     *setting = (struct verdict_setting){.digest = 0};
     if (lineage_replicate_parse(&replicate, notes))
         snprintf(setting->first, sizeof setting->first, "%.255s", id_bare(replicate.exp_id));
-    else if (row->exp_id)
-        snprintf(setting->first, sizeof setting->first, "%.255s", id_bare(row->exp_id));
+    else if (again)
+        snprintf(setting->first, sizeof setting->first, "%.*s", (int)strcspn(again, ";"), again);
+    else
+        snprintf(setting->first, sizeof setting->first, "%.255s", id_bare(row->exp_id ? row->exp_id : ""));
+    snprintf(setting->parent, sizeof setting->parent, "%.255s", id_bare(row->parent_exp ? row->parent_exp : ""));
     if (may_name_seed(notes, seeds) && lineage_notes_parse(&read, notes, NULL) == LINEAGE_OK &&
-        setting_digest(&digest, &read, seeds))
+        setting_digest(&digest, &read, seeds)) {
         setting->digest = digest.alone;
+        setting->with_seed = digest.with_seed;
+    }
     lineage_trial_release(&read);
 }
 
-bool verdict_setting_same(const struct verdict_setting *a, const struct verdict_setting *b)
+bool verdict_setting_same(const struct verdict_setting *row, const struct verdict_setting *best)
 {
-    return (a->digest && a->digest == b->digest) || (a->first[0] && strcmp(a->first, b->first) == 0);
+    const bool related = strcmp(row->parent, best->parent) == 0 || strcmp(row->parent, best->first) == 0;
+    return (row->digest && row->digest == best->digest && row->with_seed != best->with_seed && related) ||
+           (row->first[0] && strcmp(row->first, best->first) == 0);
 }
 
 /* Number of digits after the decimal point when the value is printed; -1 if it is printed with an exponent. */

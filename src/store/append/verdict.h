@@ -14,17 +14,19 @@ double verdict_difference(double score, double best);
 bool verdict_is_keep(double difference, double threshold, bool higher);
 
 /*
- * Which setting a row is a run of: the digest that it shares with other seeds, and the id of the trial that it runs again, or its own. A run
- * of the best trial's own setting is not better than that trial, however lucky its seed was. Zeroed: that of no row.
+ * Which setting a row is a run of: the digest that it shares with other seeds, and the id of the trial that it runs again (`replicates ID`,
+ * `rerun of ID`), or its own. A run of the best trial's own setting is not better than that trial, however lucky its seed was. The same seed
+ * again is another result: of other code, as in lineage/evidence.h. So is a row whose parent is another one, whose parameters in force may
+ * differ. Zeroed: that of no row.
  */
 struct verdict_setting {
-    uint64_t digest; /* of the notes; 0: they name no seed */
-    char first[256];
+    uint64_t digest, with_seed; /* setting_digest of the notes; 0: they name no seed */
+    char first[256], parent[256];
 };
 void verdict_setting_read(struct verdict_setting *setting, const struct lineage_store *store, const struct lineage_trial *row);
 
-/* Whether two rows are runs of one setting. */
-bool verdict_setting_same(const struct verdict_setting *a, const struct verdict_setting *b);
+/* Whether the row is another run of the best trial's setting. */
+bool verdict_setting_same(const struct verdict_setting *row, const struct verdict_setting *best);
 
 #define VERDICT_REASON_MAX 128
 

@@ -10,8 +10,10 @@
 #include <lineage/text.h>
 #include <lineage/trial.h>
 
-bool setting_names_seed(const char *name)
+bool setting_names_seed(const char *name, const char *const *seeds)
 {
+    if (lineage_param_is_seed(name, seeds))
+        return true;
     while (*name && (strncasecmp(name, "seed", 4) != 0 || islower((unsigned char)name[4])))
         name++;
     return *name;

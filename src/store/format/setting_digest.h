@@ -14,8 +14,9 @@ struct setting_digest {
 /* names as seeds of lineage_param_is_seed. Returns false if the row declares no seed, or says nothing else: no other parameter, hypothesis or program. */
 bool setting_digest(struct setting_digest *digest, const struct lineage_trial *row, const char *const *names);
 
-/* Whether a setting of this name is a seed, of which a program may have several: seed, data.seed, eval_seed_2, rngSeed. */
-bool setting_names_seed(const char *name);
+/* Whether a setting of this name is a seed, of which a program may have several: seed, data.seed, eval_seed_2, rngSeed, and those that
+ * the owner names (seeds, as for lineage_param_is_seed). */
+bool setting_names_seed(const char *name, const char *const *seeds);
 
 /* A digest of the text, and of what has the digest. */
 uint64_t setting_digest_mix(uint64_t digest, const char *text);

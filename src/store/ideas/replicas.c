@@ -75,12 +75,12 @@ static uint64_t mix(uint64_t a, uint64_t b)
 }
 
 /* Whether change i is the most trusted one for its knob, and not that of a seed. */
-static bool counts(const struct idea_row *row, size_t i)
+static bool counts(const struct lineage_ideas *ideas, const struct idea_row *row, size_t i)
 {
     for (size_t k = 0; k < i; k++)
         if (strcmp(row->search->changes[k].knob, row->search->changes[i].knob) == 0)
             return false;
-    return !setting_names_seed(row->search->changes[i].name);
+    return !setting_names_seed(row->search->changes[i].name, ideas->seeds);
 }
 
 /* Adds up a trial's own settings: all of its parameters and the changes of other sources. */
@@ -89,14 +89,14 @@ static void sum_own(struct trial_state *s, const struct lineage_ideas *ideas, co
     for (size_t i = 0; i < row->n_params; i++) {
         const struct lineage_param p = row_param(ideas, row, i);
         const struct lineage_number number = {!p.text, p.value};
-        if (setting_names_seed(p.name))
+        if (setting_names_seed(p.name, ideas->seeds))
             continue;
         s->own += hash_setting(p.name, number, p.text ? p.text : "");
         s->has_own = true;
     }
     for (size_t i = 0; i < row->idea.n_changes; i++) {
         const struct lineage_change *c = &row->search->changes[i];
-        if ((row->n_params && c->source == LINEAGE_CHANGE_DECLARED) || !counts(row, i))
+        if ((row->n_params && c->source == LINEAGE_CHANGE_DECLARED) || !counts(ideas, row, i))
             continue;
         s->own += hash_setting(c->knob, c->to_value, c->to);
         s->has_own = true;
@@ -147,7 +147,7 @@ static bool find_setters(const struct finder *f, size_t at, const char *knob, co
             return false;
         *steps -= row->idea.n_changes + 1;
         for (size_t i = 0; i < row->idea.n_changes; i++)
-            if (strcmp(row->search->changes[i].knob, knob) == 0 && counts(row, i)) {
+            if (strcmp(row->search->changes[i].knob, knob) == 0 && counts(f->ideas, row, i)) {
                 *nearest = *nearest ? *nearest : &row->search->changes[i];
                 *first = &row->search->changes[i];
                 break;
@@ -174,7 +174,7 @@ static void apply_changes(const struct finder *f, size_t trial, size_t base)
     s->sum = f->states[base].sum;
     for (size_t i = 0; i < row->idea.n_changes; i++) {
         const struct lineage_change *nearest = NULL, *first = NULL, *c = &row->search->changes[i];
-        if (!counts(row, i))
+        if (!counts(f->ideas, row, i))
             continue;
         if (!find_setters(f, base, c->knob, &nearest, &first, &steps)) {
             s->plain = false;
@@ -249,7 +249,7 @@ static bool lacks_param(const struct lineage_ideas *ideas, const struct idea_row
         uint32_t k = 0;
         while (k < row->n_params && row->params[k].name != base->params[i].name)
             k++;
-        if (k == row->n_params && !setting_names_seed(ideas->names.entries[base->params[i].name].text))
+        if (k == row->n_params && !setting_names_seed(ideas->names.entries[base->params[i].name].text, ideas->seeds))
             return true;
     }
     return false;

@@ -166,8 +166,8 @@ static enum lineage_status load_grids(struct report_load *load, struct lineage_e
     /* Crosses only the first few parameters: alpha, beta and gamma come first, and nobody reads more than ten pairs. */
     for (size_t i = 0; i < report->n_params && n < CROSSED; i++) {
         const struct lineage_report_param *param = &report->params[i];
-        if (param->n_values > 1 && param->n_values <= GRID_VALUES && !param->more && !setting_names_seed(param->name) &&
-            !is_drawn(report, param))
+        if (param->n_values > 1 && param->n_values <= GRID_VALUES && !param->more &&
+            !setting_names_seed(param->name, lineage_store_seeds(load->store)) && !is_drawn(report, param))
             crossed[n++] = param;
     }
     enum lineage_status status = arena_items(&load->arena, n * n / 2, sizeof *grids, &grids, err);
