@@ -405,7 +405,7 @@ must_run append -C fixed --status auto --core-metric 0.05 --notes 'rerun of 003;
 must_equal discard "$(tail -n 1 fixed/results.tsv | cut -f 9)" 'a rerun of the best trial'
 must_have fixed/results.tsv 'discarded: another run of the best trial, 003'
 
-# ---- no planner is told to try seeds that lineage.json names ----
+# ---- the block lists no untried seeds that lineage.json names ----
 must_run init grid --direction lower
 for lr in 1 2 3; do
     for rng in 1 2 3; do must_run append -C grid --status discard --core-metric $lr.$rng -p lr=$lr -p rng=$rng; done

@@ -597,9 +597,11 @@ enum lineage_status lineage_noise_after_append(struct lineage_store *store, cons
                                                struct lineage_error *err)
 {
     bool repeats = false;
-    for (size_t i = 0; i < n && !repeats; i++)
-        repeats = lineage_label_is_measured(rows[i].status) && lineage_may_repeat(store, &rows[i]);
-    return repeats ? lineage_noise_measure(store, false, err) : LINEAGE_OK;
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; i < n && !repeats && status == LINEAGE_OK; i++) /* the first seed of a setting tells nothing yet */
+        if (lineage_label_is_measured(rows[i].status) && lineage_may_repeat(store, &rows[i]))
+            status = lineage_ran_again(&repeats, store, &rows[i], err);
+    return status == LINEAGE_OK && repeats ? lineage_noise_measure(store, false, err) : status;
 }
 
 enum lineage_status lineage_noise_after_void(struct lineage_store *store, const char *exp_id, struct lineage_error *err)

@@ -17,12 +17,17 @@ struct again_question {
 
 static enum lineage_status ask_again(void *question, struct lineage_error *err)
 {
+    /* A row that names the trial, or another seed of its setting. */
+    static const char sql[] =
+        "SELECT 1 FROM again_rows WHERE trial = ?1 UNION ALL SELECT 1 FROM trials CROSS JOIN again_rows one USING (seq)"
+        " CROSS JOIN again_rows other ON other.setting = one.setting AND other.seq <> one.seq"
+        " WHERE exp_id IN (?1, 'exp_' || ?1) LIMIT 1";
     struct again_question *q = question;
     enum lineage_status status = mirror_sync(q->store->mirror, err);
     if (status != LINEAGE_OK || !q->id)
         return status == LINEAGE_OK ? mirror_has(q->store->mirror, &q->again, err, "SELECT 1 FROM again_rows LIMIT 1", "")
                                     : status;
-    return mirror_has(q->store->mirror, &q->again, err, "SELECT 1 FROM again_rows WHERE trial = ? LIMIT 1", "s", id_bare(q->id));
+    return mirror_has(q->store->mirror, &q->again, err, sql, "s", id_bare(q->id));
 }
 
 enum lineage_status lineage_ran_again(bool *again, struct lineage_store *store, const struct lineage_trial *trial,
