@@ -135,30 +135,30 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ran_again(bool *again,
 
 /* All runs of one trial: its first row, and the rows that run it again (struct lineage_replicate in lineage/notes.h). */
 struct lineage_evidence_trial {
-    const char *exp_id;    /* of the first row */
-    const char *kept_id;   /* of the latest of its rows that is kept; NULL: none */
-    uint64_t seq;          /* of the first row */
+    const char *exp_id; /* of the first row */
+    const char *kept_id; /* of the latest of its rows that is kept; NULL: none */
+    uint64_t seq; /* of the first row */
     enum lineage_label status; /* of the first row */
-    struct lineage_runs runs;  /* every run that has a score; a row with the mean of N seeds is N runs */
+    struct lineage_runs runs; /* every run that has a score; a row with the mean of N seeds is N runs */
     struct lineage_runs fresh; /* those of rows after the first one, which did not select the trial */
-    size_t again;          /* rows after the first one, failures included */
-    size_t failed;         /* those of them without a score */
-    double variance;       /* between its runs, divided by their number minus one; 0 for a single one */
+    size_t again; /* rows after the first one, failures included */
+    size_t failed; /* those of them without a score */
+    double variance; /* between its runs, divided by their number minus one; 0 for a single one */
     bool is_best;
     struct lineage_judgement judgement; /* against the best trial; not filled in for the best one and without any. A trial
                                          * that runs again is a candidate until it is decided */
     bool suggested; /* its first row alone makes it a candidate */
     size_t left_out; /* runs that are far worse than its others and than most trials; they count in nothing else */
     double expected; /* the mean of its runs, drawn to the middle of all trials as far as noise may explain the difference */
-    double doubt;    /* standard deviation of the true mean around it */
-    bool stray;      /* ran once, far outside of all others: that run may have diverged, and counts in nothing expected */
+    double doubt; /* standard deviation of the true mean around it */
+    bool stray; /* ran once, far outside of all others: that run may have diverged, and counts in nothing expected */
 };
 
 struct lineage_evidence {
     struct lineage_evidence_trial *trials; /* [n] in the order of the log; trials without any score are left out */
     size_t n;
-    size_t best;           /* index of the best of the kept trials, by its expected value; n if there is none */
-    const char *best_id;   /* its kept row; NULL: none */
+    size_t best; /* index of the best of the kept trials, by its expected value; n if there is none */
+    const char *best_id; /* its kept row; NULL: none */
     struct lineage_runs best_runs; /* that others are compared with: see lineage_evidence_load */
     struct lineage_noise noise;
     struct lineage_evidence_rule rule;
