@@ -40,4 +40,6 @@ if [ "$user" = user ]; then
         cp /root/.npmrc ~tester/ 2>/dev/null; chown -R tester /srv'
     as='setpriv --reuid=tester --regid=tester --init-groups env HOME=/home/tester USER=tester'
 fi
-in_debian_root "$root" "cd /srv/lineage && export ${CI:+CI=$CI }LC_ALL=C.UTF-8 && $as sh cli/first-night.sh && $as sh tests/run.sh $*"
+arguments= # quoted for the shell in the root: a pattern has brackets and bars
+for argument; do arguments="$arguments '$argument'"; done
+in_debian_root "$root" "cd /srv/lineage && export ${CI:+CI=$CI }LC_ALL=C.UTF-8 && $as sh cli/first-night.sh && $as sh tests/run.sh$arguments"
