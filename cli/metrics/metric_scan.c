@@ -532,7 +532,7 @@ size_t metric_scan_names(const struct metric_query *query, const char *line, siz
         struct metric_found found = {
             .name = query->names[i], .name_length = strlen(query->names[i]), .source = METRIC_BY_NAME, .unit = "", .cut = cut};
         size_t end = at + bytes;
-        if (at > 1 && line[at - 2] == '(' && strchr("'\"", line[at - 1]) &&
+        if (at > 1 && line[at - 2] == '(' && memchr("'\"", line[at - 1], 2) &&
             begins_with(line, end, length, (char[3]){line[at - 1], ','}))
             end += 2; /* ('average_loss', 0.2), as Python prints the items of a dictionary */
         size_t number = skip_separator(&found, line, end, length, query->sentences);

@@ -243,6 +243,9 @@ static void any_bytes_are_accepted(void **state)
         assert_true(metric_scan_strip(copy, copy, n) <= n);
         free(copy);
     }
+    struct text text = {.length = 0};
+    metric_scan_line(&asked, "(\0loss: 3", 6, write_down, &text); /* a zero byte in the place of a quote */
+    assert_int_equal(text.length, 0);
 }
 
 int main(void)
