@@ -172,7 +172,7 @@ static void take_line(struct held_out *held, char *line, size_t length)
 {
     struct trial_event event;
     struct place place = {held, line, length, false};
-    const struct metric_query query = {.names = &held->name, .n_names = 1};
+    const struct metric_query query = {.names = &held->name, .n_names = 1, .sentences = true};
     const bool read = metric_lines_read(&held->lines, &event, line, length) && event.has_score;
     const bool coloured = memchr(line, '\033', length) != NULL;
     char *plain = coloured ? malloc(length + 1) : NULL;

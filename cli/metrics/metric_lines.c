@@ -189,17 +189,28 @@ static bool is_of_longer_name(struct reading *r, const struct metric_found *foun
     return n && bare;
 }
 
+/* Whether both are plain integers in brackets, `(1)` and `(2)`, and the second is greater, as those of steps. */
+static bool counts_on(const char *before, const char *after)
+{
+    const size_t from = strspn(before + 1, "0123456789"), to = strspn(after + 1, "0123456789");
+    return strcmp(before + 1 + from, ")") == 0 && strcmp(after + 1 + to, ")") == 0 &&
+           strtod(after + 1, NULL) > strtod(before + 1, NULL);
+}
+
 /*
  * Whether another condition than that of the name's first number is in the line. COCO's tools print twelve lines of one name, of which
- * the first is what everybody means; its digits do not count, because a condition may hold a step. Those of `NDCG(10)` do.
+ * the first is what everybody means; its digits do not count, because a condition may hold a step. Of `loss(1)` and `loss(2)` in
+ * several lines the last counts, and which of `NDCG(10)` and `NDCG(5)` is meant, nothing says: *problem.
  */
-static bool is_of_other_condition(struct reading *r, const struct metric_found *found, const char *name)
+static bool is_of_other_condition(struct reading *r, const struct metric_found *found, const char *name,
+                                  enum metric_problem *problem)
 {
     const size_t i = find_seen(r->lines, name);
     char condition[METRIC_CONDITION_BYTES];
+    const bool brackets = found->condition_length && found->condition[0] == '(';
     size_t n = 0;
     for (size_t k = 0; k < found->condition_length && n < sizeof condition - 1; k++)
-        if (!strchr(found->condition[0] == '(' ? " \t" : " \t0123456789", found->condition[k]))
+        if (!strchr(brackets ? " \t" : " \t0123456789", found->condition[k]))
             condition[n++] = found->condition[k];
     condition[n] = '\0';
     if (!n || i == METRIC_NAMES_MAX)
@@ -207,7 +218,29 @@ static bool is_of_other_condition(struct reading *r, const struct metric_found *
     char *first = r->lines->seen[i].condition;
     if (!*first)
         strcpy(first, condition);
-    return strcmp(first, condition) != 0;
+    if (strcmp(first, condition) == 0)
+        return false;
+    if (!brackets)
+        return true;
+    if (counts_on(first, condition) && !in_this_line(r, name)) {
+        note(r, name, METRIC_LATER_ROW, METRIC_READ);
+        strcpy(first, condition);
+    } else {
+        *problem = *problem ? *problem : METRIC_SEVERAL;
+        strcpy(first, "?"); /* no line has that: none counts from now on */
+    }
+    return false;
+}
+
+/* Whether the number is from a sentence and another one is not, which counts. */
+static bool is_in_sentence(struct reading *r, const struct metric_found *found, const char *name)
+{
+    const size_t i = find_seen(r->lines, name);
+    if (!found->by_verb || i == r->lines->n_seen || !r->lines->seen[i].plain)
+        return false;
+    if (found->problem || found->value != r->lines->seen[i].value)
+        note(r, name, METRIC_IN_SENTENCE, METRIC_READ);
+    return true;
 }
 
 /*
@@ -265,7 +298,7 @@ static void note_part(struct reading *r, const struct metric_found *found, const
  * Records the name. Counts a new step if an earlier line of this step had the same name. Names that do not fit into the
  * table count no steps.
  */
-static void count_step(struct reading *r, const char *name, bool by_keyword)
+static void count_step(struct reading *r, const char *name, bool by_keyword, bool by_verb)
 {
     struct metric_lines *lines = r->lines;
     size_t i = find_seen(lines, name);
@@ -276,6 +309,7 @@ static void count_step(struct reading *r, const char *name, bool by_keyword)
     strcpy(lines->seen[i].name, name);
     lines->seen[i].step = lines->step;
     lines->seen[i].by_keyword = lines->seen[i].by_keyword || by_keyword;
+    lines->seen[i].plain = lines->seen[i].plain || !by_verb;
     lines->n_seen += i == lines->n_seen;
 }
 
@@ -327,24 +361,31 @@ static void take(void *context, const struct metric_found *found)
     enum trial_channel channel = channels[found->source];
     if (r->lines->footer && found->source == METRIC_BY_NAME && find_seen(r->lines, name) < r->lines->n_seen)
         return; /* W&B rounds to five decimals: 1.13e-06 is 0.0 there; Comet writes `loss [4] : (0.25, 1.0)`, least and greatest */
-    if (is_of_longer_name(r, found, name))
+    enum metric_problem problem = found->problem;
+    if (is_in_sentence(r, found, name) || is_of_longer_name(r, found, name))
         return;
-    if (found->other_row || is_of_other_condition(r, found, name)) {
+    if (found->other_row || is_of_other_condition(r, found, name, &problem)) {
         note(r, name, METRIC_FIRST_ROW, METRIC_READ);
         return;
     }
+    if (found->later_row)
+        note(r, name, METRIC_LATER_ROW, METRIC_READ);
     enum trial_channel as_score = score_channel(r->lines, name, channel);
     r->lines->pattern_matched = r->lines->pattern_matched || (as_score && found->source == METRIC_BY_PATTERN);
     if (as_score)
         event->channel = as_score;
     else
         event->several = event->several || (channel == TRIAL_CHANNEL_METRIC && !r->lines->score);
-    count_step(r, name, channel == TRIAL_CHANNEL_METRIC);
-    enum metric_problem problem = found->problem;
+    count_step(r, name, channel == TRIAL_CHANNEL_METRIC, found->by_verb);
     if (!problem && !has_same_unit(r->lines, name, found->unit))
         problem = METRIC_CHANGED;
     if (problem) {
         note(r, name, METRIC_REFUSED, problem);
+        if (!found->problem && problem == METRIC_SEVERAL && in_this_line(r, name)) { /* nor does the first of them count */
+            json_object_del(r->lines->line, name);
+            r->n--;
+            event->has_score = event->has_score && !as_score;
+        }
         if (as_score && !(found->problem == METRIC_SEVERAL && is_history(r->lines, name, found->value))) {
             event->unreadable = true;
             r->problem = problem;
@@ -525,6 +566,8 @@ bool metric_lines_remark(const struct metric_lines *lines, size_t i, char *text,
         [METRIC_OTHER_WORDS] = "other lines have another word in front of the name, and the last number counts",
         [METRIC_LONGER_NAME] = "lines with the name alone count, and not those with a word in front of it",
         [METRIC_FIRST_ROW] = "rows with different labels have it, and the first counts, not",
+        [METRIC_LATER_ROW] = "rows or lines whose labels count up have it, and the last counts",
+        [METRIC_IN_SENTENCE] = "a sentence has another number, which does not count",
         [METRIC_OTHER_PART] = "lines about the training and about an evaluation have it, and the last number counts",
         [METRIC_CUT] = "the program has cut the name off",
     };
@@ -563,6 +606,8 @@ const char *metric_lines_doubt(const struct metric_lines *lines)
                                          [METRIC_OTHER_WORDS] = ", the last of several with other words in front",
                                          [METRIC_LONGER_NAME] = "",
                                          [METRIC_FIRST_ROW] = ", in the first of several rows",
+                                         [METRIC_LATER_ROW] = ", in the last of rows whose labels count up",
+                                         [METRIC_IN_SENTENCE] = "",
                                          [METRIC_OTHER_PART] = ", the last of lines about training and evaluation",
                                          [METRIC_CUT] = ", by a name that was cut off"};
     const char *doubt = "";

@@ -37,6 +37,8 @@ enum metric_doubt {
     METRIC_OTHER_WORDS, /* a word is in front of the name that other lines do not have there; the last number counts */
     METRIC_LONGER_NAME, /* the number was not read, because other lines have the name alone, without the word in front */
     METRIC_FIRST_ROW,   /* rows with other labels, or lines with other conditions, follow; the first counts */
+    METRIC_LATER_ROW,   /* rows whose labels count up, or lines with `loss(1)` and `loss(2)`; the last counts */
+    METRIC_IN_SENTENCE, /* a sentence has another number, `loss is 0.5`, which does not count */
     METRIC_OTHER_PART,  /* lines about the training and lines about an evaluation have the name; the last number counts */
     METRIC_CUT          /* the program has cut the name off */
 };
@@ -56,7 +58,8 @@ struct metric_lines {
         double value;     /* the last one that was read */
         char before[METRIC_BEFORE_BYTES]; /* the first word that was in front of the name; "": none */
         bool bare;        /* the name was read with no word in front of it */
-        char condition[METRIC_CONDITION_BYTES]; /* of its first number, without blanks and digits; "": none */
+        char condition[METRIC_CONDITION_BYTES]; /* of its first number, without blanks and digits; "": none; "?": several */
+        bool plain;       /* it was read otherwise than from a sentence */
         unsigned parts;   /* what the lines that had it were about: bits of enum metric_part */
     } seen[METRIC_NAMES_MAX];
     size_t n_seen;

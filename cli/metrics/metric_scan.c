@@ -274,6 +274,27 @@ static bool skip_index(struct metric_found *found, const char *line, size_t *at,
     return true;
 }
 
+/*
+ * Looks at a comma and digits behind the number, which may belong to it: 1.234,5 is 1234.5 in half of the world, and 0.5,0.4,0.3 is a
+ * list. `0.512,12.3s` and `0.9,1 of 3` have another value behind the comma.
+ */
+static void check_comma(struct metric_found *found, const char *line, size_t end, size_t length)
+{
+    struct metric_found next = {.unit = ""};
+    size_t after;
+    if (*found->unit || end + 1 >= length || line[end] != ',' || !is_digit(line[end + 1]) ||
+        !read_number(&next, line, end + 1, length, &after) || *next.unit || next.problem == METRIC_FRACTION ||
+        (after < length && line[after] == '/'))
+        return;
+    const char *point = memchr(line + found->at, '.', found->length);
+    const bool thousands = point && line + end - point == 4 && !memchr(line + next.at, '.', next.length);
+    const bool goes_on = next.problem == METRIC_COMMA || (after + 1 < length && line[after] == ',' && is_digit(line[after + 1]));
+    if (thousands || goes_on)
+        found->problem = METRIC_COMMA;
+    else
+        found->doubtful = true;
+}
+
 bool metric_scan_value(struct metric_found *found, const char *line, size_t at, size_t length)
 {
     size_t end;
@@ -288,9 +309,8 @@ bool metric_scan_value(struct metric_found *found, const char *line, size_t at, 
     if (!read_number(found, line, at, length, &end))
         return false;
     found->problem = several == METRIC_SEVERAL ? several : found->problem;
-    if (end + 1 < length && line[end] == ',' && is_digit(line[end + 1]) && !*found->unit)
-        found->problem = METRIC_COMMA; /* 1.234,5 is 1234.5 in half of the world, and 0.5,0.4 a list */
     found->doubtful = is_doubtful(line, end, length);
+    check_comma(found, line, end, length);
     return true;
 }
 
@@ -358,19 +378,50 @@ static size_t skip_remark(struct metric_found *found, const char *line, size_t a
     return after < length && (line[after] == ':' || line[after] == '=') ? after : at;
 }
 
-/* Moves over `is` or `was`, and a colon behind it: `loss is 2.3`. In a sentence, such as `loss is 3 times lower`, no value follows. */
-static size_t skip_verb(const char *line, size_t at, size_t length)
+/* Whether a name with its number follows: `acc: 0.9`, `top 5 = 0.9`, `acc is 0.9` in the end or before another one. */
+static bool names_another(const char *line, size_t at, size_t length)
 {
-    size_t verb = begins_with(line, at, length, "is") ? 2 : begins_with(line, at, length, "was") ? 3 : 0, from = at + verb;
-    from += verb && from < length && line[from] == ':';
-    size_t number = skip_blanks(line, from, length), n = number_length(line + number, length - number), end = number + n;
-    if (!verb || number == from || !n)
+    const size_t from = at = skip_blanks(line, at, length);
+    bool verb = false;
+    while (at < length && (joins(line[at]) || is_blank(line[at])) && !verb)
+        verb = at++ > from && (begins_with(line, at, length, "is ") || begins_with(line, at, length, "was ")) &&
+               is_blank(line[at - 1]);
+    if (at == from || (!verb && (at == length || (line[at] != ':' && line[at] != '='))))
+        return false;
+    at = skip_blanks(line, at + (!verb ? 1 : line[at] == 'i' ? 2 : 3), length);
+    const size_t n = number_length(line + at, length - at), next = skip_blanks(line, at + n, length);
+    return n && (!verb || next == length || strchr(",;.)", line[next]) || begins_with(line, next, length, "and "));
+}
+
+/* Whether the sentence says no more about the number that ends here: `loss is 0.5 lower` and `loss was 0.4% worse` do. */
+static bool ends_clause(const char *line, size_t end, size_t length)
+{
+    while (end + 1 < length && line[end] == ',' && is_digit(line[end + 1])) /* which metric_scan_value refuses */
+        for (end++; end < length && (is_digit(line[end]) || line[end] == '.'); end++)
+            ;
+    const bool percent = end < length && line[end] == '%';
+    size_t after = end + percent;
+    if (!percent)
+        find_unit(line, &after, length);
+    const size_t next = skip_blanks(line, after, length);
+    if (next == length || (line[after] == '.' && skip_blanks(line, after + 1, length) == length))
+        return true;
+    return !percent && (strchr(")]}\"'|", line[next]) ||
+                        ((line[next] == ',' || line[next] == ';') && names_another(line, next + 1, length)) ||
+                        (next > after && begins_with(line, next, length, "and ") && names_another(line, next + 4, length)));
+}
+
+/* Moves over `is` or `was`, if the number behind it ends its clause or if `any` number will do, and over `is:`, which may begin any. */
+static size_t skip_verb(struct metric_found *found, const char *line, size_t at, size_t length, bool any)
+{
+    const size_t verb = begins_with(line, at, length, "is") ? 2 : begins_with(line, at, length, "was") ? 3 : 0;
+    const bool colon = verb && at + verb < length && line[at + verb] == ':';
+    const size_t from = at + verb + colon, number = skip_blanks(line, from, length);
+    const size_t n = number_length(line + number, length - number);
+    if (!verb || number == from || !n || !(any || colon || ends_clause(line, number + n, length)))
         return at;
-    size_t next = skip_blanks(line, end, length);
-    return next == length || strchr(",;%)", line[next]) || (line[end] == '.' && end + 1 == length) ||
-                   (memchr(line + number, '.', n) && !begins_with(line, next, length, "times"))
-               ? number
-               : at;
+    found->by_verb = !colon;
+    return number;
 }
 
 /* Moves over the cells of a table that hold only a symbol, for example an arrow. A dash stands for a missing number. */
@@ -400,7 +451,7 @@ static size_t skip_signature(const char *line, size_t at, size_t length)
  * Moves from the end of a name to its value. A quote, a remark, a separator and the name of a constructor may be between
  * them.
  */
-static size_t skip_separator(struct metric_found *found, const char *line, size_t at, size_t length)
+static size_t skip_separator(struct metric_found *found, const char *line, size_t at, size_t length, bool sentences)
 {
     static const char *const separators[] = {":=", "->", "=>", ":", "=", "→", NULL};
     if (at < length && strchr("\"'`", line[at]))
@@ -420,7 +471,7 @@ static size_t skip_separator(struct metric_found *found, const char *line, size_
         at = after;
     }
     if (apart)
-        at = skip_verb(line, at, length);
+        at = skip_verb(found, line, at, length, sentences);
     size_t border = metric_scan_border(line + at, length - at);
     for (const char *const *s = separators; !border && *s; s++)
         if (begins_with(line, at, length, *s)) {
@@ -481,10 +532,10 @@ size_t metric_scan_names(const struct metric_query *query, const char *line, siz
         struct metric_found found = {
             .name = query->names[i], .name_length = strlen(query->names[i]), .source = METRIC_BY_NAME, .unit = "", .cut = cut};
         size_t end = at + bytes;
-        if (at > 1 && line[at - 2] == '(' && strchr("'\"", line[at - 1]) &&
+        if (at > 1 && line[at - 2] == '(' && memchr("'\"", line[at - 1], 2) &&
             begins_with(line, end, length, (char[3]){line[at - 1], ','}))
             end += 2; /* ('average_loss', 0.2), as Python prints the items of a dictionary */
-        size_t number = skip_separator(&found, line, end, length);
+        size_t number = skip_separator(&found, line, end, length, query->sentences);
         find_before(&found, line, at, length);
         if (number > at + bytes && metric_scan_value(&found, line, number, length)) {
             report(context, &found);

@@ -5,6 +5,7 @@
  *
  *     line      = .. name [quote] [(remark)] [@[condition]] [separator] value ..
  *     separator = : = := -> => `is` `was`, the comma of ('name', value), or the border of a table cell; cells that hold only a symbol (an arrow) are skipped
+ *                 `is` and `was` only if the number ends its clause: `loss is 0.5 lower` has no loss
  *     value     = [constructor(] [quote] number [quote]      0.25, '0.25', tensor(0.25, device='cuda:0')
  *               | [1] number                                 as R prints it
  *               | [ number ] | [ low middle high ]           three numbers with units are an interval: the middle
@@ -20,6 +21,7 @@
  * These are not read: a number that letters follow (12GB, 0x1f), a version, a date, a time of day, and the percentage
  * of a progress bar (`accuracy: 100%|███|`). What may be a value, but must not be guessed, is reported as a problem and not
  * used: a comma, a blank or a mark between digits (1,234.5; 1.234,5; 1 234.5; 1'234.5), a fraction (45/60, 45 of 60), and a list.
+ * Another value may follow a comma: `0.512,12.3s` and `0.9,1 of 3` are 0.512 and 0.9.
  *
  * A pattern (`--metric-regex`) is a Perl regular expression, matched by PCRE2; its first group, or the whole match if
  * it has none, must be a number. A pattern that backtracks more than 100,000 times on a line gives up on that line.
@@ -38,6 +40,7 @@ struct metric_query {
     struct metric_pattern *const *patterns;
     size_t n_patterns;
     bool any_form; /* of an evaluation: its pattern counts most, but the score is also read from other forms */
+    bool sentences; /* a number behind `is` is found however the sentence goes on; for hiding, not for reading */
 };
 
 enum metric_source {
@@ -69,7 +72,9 @@ struct metric_found {
     bool doubtful;     /* another number with the same claim follows: `loss 0.5 (0.45)`, or a second cell */
     bool cut;          /* the program has cut the name off */
     bool other_row;    /* the number is in a row with another label than the row that counts */
-    const char *condition; /* `@[ IoU=0.50:0.95 | area=all ]` of COCO, or `(0.50)` at the name, of which the first counts .. */
+    bool later_row;    /* the number is in a row whose label counts on, which counts from now on */
+    bool by_verb;      /* `is` or `was` is between the name and the number */
+    const char *condition; /* `@[ IoU=0.50:0.95 | area=all ]` of COCO, or `(0.50)` at the name .. */
     size_t condition_length; /* .. 0: none */
     const char *before; /* the word in front of the name, which may make it another one: `Adj.` of `Adj. R-squared` */
     size_t before_length; /* 0: none */

@@ -71,16 +71,40 @@ static bool report_value(const struct object_scan *s, const char *key, size_t n,
     return found;
 }
 
+/* Whether the line may be one of the open objects. A program that was cut off may leave them open for ever. */
+static bool goes_on(const struct printed_object *object, const char *line, size_t at)
+{
+    if (strchr("-.0123456789", line[at]))
+        return object->lists;
+    return strchr("\"'{}[],", line[at]) && (at > 0 || (line[0] != '{' && line[0] != '['));
+}
+
+static bool ends_in_list(const char *line, size_t length)
+{
+    while (length > 0 && strchr(" \t\r", line[length - 1]))
+        length--;
+    return length > 0 && (line[length - 1] == '[' || line[length - 1] == ',');
+}
+
+static const char *closing_quote(const char *line, size_t at, size_t length, char quote)
+{
+    while (at < length && line[at] != quote)
+        at += line[at] == '\\' ? 2 : 1;
+    return at < length ? line + at : NULL;
+}
+
 bool printed_object_scan(struct printed_object *object, const struct metric_query *query, const char *line, size_t length,
                          metric_found_fn *report, void *context)
 {
     const struct object_scan scan = {object, query, line, length, report, context};
     size_t at = skip_blanks(line, 0, length);
     bool found = false;
-    if (object->depth && at < length && !strchr("\"'{}[],-.0123456789", line[at]))
-        leave_all(object); /* another line than one of the object */
+    if (object->depth && at < length && !goes_on(object, line, at))
+        leave_all(object);
     if (!object->depth && !memchr(line, '{', length))
         return false;
+    if (at < length)
+        object->lists = ends_in_list(line, length);
     while (at < length) {
         const char c = line[at++];
         if (c == '{') {
@@ -88,9 +112,11 @@ bool printed_object_scan(struct printed_object *object, const struct metric_quer
         } else if (c == '}') {
             leave(object);
         } else if (c == '"' || c == '\'') {
-            const char *close = memchr(line + at, c, length - at);
-            if (!close)
+            const char *close = closing_quote(line, at, length, c);
+            if (!close) { /* the line was cut off, or is a sentence */
+                leave_all(object);
                 break;
+            }
             const size_t end = (size_t)(close - line), colon = skip_blanks(line, end + 1, length);
             const size_t value = colon < length && line[colon] == ':' ? skip_blanks(line, colon + 1, length) : length;
             if (value < length && line[value] == '{')

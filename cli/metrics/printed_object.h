@@ -13,6 +13,7 @@ struct printed_object {
     char path[OBJECT_PATH_BYTES]; /* their names, joined by '/'; "" if they have none */
     size_t ends[OBJECT_DEPTH];    /* the lengths of the path before each of them */
     size_t depth;
+    bool lists; /* the last line ended with `[` or `,`, so that the next one may begin with a number */
 };
 
 /* Reports the numbers whose names, as asked for, begin with that of an object. Returns whether there were any. Call it once for each line. */

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include <lineage/text.h>
+
 enum separator { BY_BORDER, BY_TAB, BY_SEMICOLON, BY_COMMA, BY_WIDE_BLANK, BY_BLANK, N_SEPARATORS };
 
 enum { CELLS_MAX = 64, NOT_HERE = -1, TWICE = -2 };
@@ -247,8 +249,10 @@ static void place_names(struct printed_page *page, const struct metric_query *qu
 static size_t without_bar(const char *line, size_t length)
 {
     for (size_t i = 1; i + 2 < length; i++) {
+        if (line[i] != ':')
+            continue;
         size_t at = i + 1 + indentation(line + i + 1, length - i - 1), digits = 0;
-        while (line[i] == ':' && at + digits < length && is_digit(line[at + digits]))
+        while (at + digits < length && is_digit(line[at + digits]))
             digits++;
         if (digits && at + digits + 1 < length && line[at + digits] == '%' && metric_scan_border(line + at + digits + 1, 1))
             return i;
@@ -382,8 +386,31 @@ static bool is_total(const char *label)
     return is;
 }
 
-/* Whether the row belongs to another thing than the row that was read: its label, a word, is another one. */
-static bool is_other_row(struct printed_page *page, const char *label, size_t length)
+static bool is_index(const char *cell, size_t length)
+{
+    size_t digits = 0;
+    while (digits < length && is_digit(cell[digits]))
+        digits++;
+    return digits > 0 && digits == length;
+}
+
+/* Whether the label is one word with a number, `ep2` or `ckpt-200`, and the word is that of the other label and the number greater. */
+static bool counts_on(const char *before, const char *label, size_t length)
+{
+    size_t word = 0;
+    double from, to;
+    while (word < length && ((label[word] | 32) >= 'a' && (label[word] | 32) <= 'z'))
+        word++;
+    const size_t digits = word + (word < length && memchr("-_=# ", label[word], 5));
+    if (word == 0 || strncasecmp(before, label, digits) != 0 || !is_index(label + digits, length - digits) ||
+        !is_index(before + digits, strlen(before) - digits))
+        return false;
+    return lineage_number_parse(&from, before + digits, strlen(before) - digits) &&
+           lineage_number_parse(&to, label + digits, length - digits) && to > from;
+}
+
+/* Whether the row belongs to another thing than the row that was read: its label, a word, is another one, and does not count on. */
+static bool is_other_row(struct printed_page *page, const char *label, size_t length, bool *later)
 {
     struct metric_found found = {.unit = ""};
     bool letters = false;
@@ -395,33 +422,26 @@ static bool is_other_row(struct printed_page *page, const char *label, size_t le
         return false;
     }
     size_t n = length < PAGE_LABEL_BYTES ? length : PAGE_LABEL_BYTES - 1;
-    if (page->label[0])
+    *later = page->label[0] && n == length && counts_on(page->label, label, n);
+    if (page->label[0] && !*later)
         return strlen(page->label) != n || memcmp(page->label, label, n) != 0;
     memcpy(page->label, label, n);
     page->label[n] = '\0';
     return false;
 }
 
-static bool is_index(const char *cell, size_t length)
-{
-    size_t digits = 0;
-    while (digits < length && is_digit(cell[digits]))
-        digits++;
-    return digits > 0 && digits == length;
-}
-
 static bool read_row(struct printed_page *page, const struct metric_query *query, const char *line, size_t length,
                      metric_found_fn *report, void *context)
 {
     struct cells cells;
-    bool by_position, first = false;
+    bool by_position, first = false, later = false;
     if (!split_row(page, &cells, line, length, &by_position))
         return false;
     for (int pass = 0; pass < 2; pass++) { /* a row's label counts only if one of its numbers is read */
         /* Behind the index of a data frame, a column without a name, the label is in the second cell. */
         const size_t label =
             cells.n == page->n_columns + 1 && cells.n > 2 && is_index(line + cells.cell[0].at, cells.cell[0].length);
-        bool other = pass && first && is_other_row(page, line + cells.cell[label].at, cells.cell[label].length);
+        bool other = pass && first && is_other_row(page, line + cells.cell[label].at, cells.cell[label].length, &later);
         for (size_t i = 0; i < query->n_names && i < PAGE_NAMES_MAX && !(other && is_total(page->label)); i++) {
             struct metric_found found = {
                 .name = query->names[i], .name_length = strlen(query->names[i]), .source = METRIC_BY_NAME, .unit = ""};
@@ -433,6 +453,7 @@ static bool read_row(struct printed_page *page, const struct metric_query *query
             found.problem = column == TWICE ? METRIC_SEVERAL : found.problem;
             found.doubtful = false;
             found.other_row = other;
+            found.later_row = later;
             first = true;
             if (pass)
                 report(context, &found);

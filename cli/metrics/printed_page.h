@@ -17,7 +17,8 @@
  * Rules against numbers that only look like the metric:
  *
  *     A table of two columns, or separated by commas, semicolons or single blanks, ends at the first line that is not a row.
- *     If rows below one line of names have different labels (`all`, `person`), only the first is read, and the others are reported.
+ *     If rows below one line of names have different labels (`all`, `person`), only the first is read, and the others are reported;
+ *     of labels that count up (`ep1`, `ep2`) the last counts.
  *     Source lines that Python quotes below a warning or in a traceback are not read; also of rich, loguru and typer.
  *
  * Within one line, metric_scan.h decides.

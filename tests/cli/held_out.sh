@@ -8,6 +8,7 @@ umask 022
 # no digest in a row can look like it: it is more than the seconds of the test, and its digits count only where a number begins.
 cat >train.sh <<'END'
 held=$(awk "BEGIN { print 7319.46 + $1 / 100 }")
+echo "test_acc was 7319.41 in an earlier sentence"
 echo "step 1 val_loss 0.5 test_acc: $held"
 echo "METRIC val_loss=0.4$1 test_acc=$held"
 printf '\033[32mtest_acc: %s\033[0m (best %s)\n' "$held" "$held"

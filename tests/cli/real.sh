@@ -79,16 +79,43 @@ gives score 18.2 'another word in front' <json
 printf 'epoch: 1 step: 1, loss is 2.3\nepoch: 1 step: 2, loss is 0.91\n' | gives loss 0.91 ''
 printf 'Test accuracy is: 93.2%% on held-out rows\n' | gives accuracy 93.2 ''
 printf 'loss 0.4\nloss is 3 times lower\nloss was 2.5 times higher\n' | gives loss 0.4 ''
+printf 'loss: 0.9\nloss is 0.5 lower than the baseline\n' | gives loss 0.9 ''
+printf 'loss = 0.3\nloss was 12.5 percent lower\n' | gives loss 0.3 ''
+printf 'loss 0.5\nno progress: loss was 0.42%% worse than before\n' | gives loss 0.5 ''
+printf 'loss 0.5\nthe target loss is 0.1.\n' | gives loss 0.5 'a sentence has another number'
+printf 'loss,acc\n0.5,0.9\nthe target loss is 0.1\n' | gives loss 0.5 'a sentence has another number'
+printf 'the loss is 12, which is fine\n' | gives loss '' 'looked for `loss`'
+printf 'the loss is 12, acc is 0.9 and f1 is 0.8.\n' >sentence
+gives loss 12.0 '' <sentence
+gives acc 0.9 '' <sentence
+gives f1 0.8 '' <sentence
+printf 'done (loss was 0.5) in 3 s\n' | gives loss 0.5 ''
+printf 'loss is 1,234.5\n' | gives loss '' 'comma inside'
 # The condition that pycocotools 2.0 and PaddleDetection put behind a name; digits in it do not make it another one.
 printf ' Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.358\n Average Precision  (AP) @[ IoU=0.50      | area=   all | maxDets=100 ] = 0.601\n Average Recall     (AR) @[ IoU=0.50:0.95 | area=   all | maxDets= 10 ] = 0.310\n Average Recall     (AR) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.411\n' >coco
 gives 'Average Precision' 0.358 'rows with different labels' <coco
 gives AP 0.358 'rows with different labels' <coco
 gives AR 0.411 '' <coco
 printf 'mAP(0.50, 11point) = 35.12%%\n' | gives mAP 35.12 ''
-printf 'NDCG(5) = 0.61, NDCG(10) = 0.57\n' | gives NDCG 0.61 'rows with different labels'
+printf 'NDCG(5) = 0.61, NDCG(10) = 0.57\n' | gives NDCG '' 'several numbers may be meant'
+printf 'NDCG(10) = 0.57\nNDCG(5) = 0.61\n' | gives NDCG '' 'several numbers may be meant'
+printf 'NDCG(10) = 0.57\nNDCG(5) = 0.61\n' | gives 'NDCG(10)' 0.57 ''
+printf 'NDCG(5) = 0.61, NDCG(10) = 0.57, NDCG(20) = 0.5\n' | gives NDCG '' 'several numbers may be meant'
+printf 'mAP(0.50, 11point) = 35.12%%\nmAP(0.75, 11point) = 20.1%%\nmAP(0.50, 11point) = 36.1%%\n' | gives mAP '' 'several numbers may be meant'
+# Numbers that count up are those of steps, of which the last counts.
+printf 'loss(1): 0.9\nloss(2): 0.5\nloss(3): 0.2\n' | gives loss 0.2 'labels count up'
+printf 'loss(9): 0.9\nloss(10): 0.5\nloss(9): 0.2\n' | gives loss '' 'several numbers may be meant'
+printf '  name  loss\n0  ep9   0.9\n1  ep10  0.8\n' | gives loss 0.8 'labels count up'
+printf 'name      loss  acc\nckpt-100  0.9   0.5\nckpt-200  0.8   0.6\n' | gives loss 0.8 'labels count up'
+printf '  name   loss\n0  ckpt2  0.9\n1  ckpt1  0.8\n' | gives loss 0.9 'rows with different labels'
 # YOLOv5 7.0: a progress bar behind the names of the columns.
 printf '      Class     Images  Instances          P          R      mAP50   mAP50-95: 100%%|█████| 4/4 [00:03<00:00,  1.1it/s]\n        all        128        929      0.812      0.723        0.9      0.512\n     person        128        254       0.82       0.75       0.85       0.61\n' |
     gives mAP50 0.9 ''
+# A line takes time in proportion to its length: this one would take hours, and the test would be ended.
+printf 'loss acc %3000000s 1  2\nloss acc\n0.5 0.4\n' '' >blanks
+run run --dry-metrics blanks -m loss
+must_have out 'score: loss 0.5'
+rm blanks
 # AutoGluon 1.5's leaderboard: a data frame with an index, whose rows have a name behind it.
 printf '                 model  score_val eval_metric\n0  WeightedEnsemble_L2     0.8712    accuracy\n1             LightGBM     0.8601    accuracy\n' |
     gives score_val 0.8712 'rows with different labels'
@@ -112,8 +139,24 @@ printf "{'env_runners': {'len': 23.5,\n                 'return': 23.5},\n 'eval
 gives env_runners/return 23.5 'lines with the name alone count' <pprint
 gives evaluation/env_runners/return 50.1 '' <pprint
 printf "it's {not\n'loss': 0.3\n" | gives not/loss '' ''
+# What was cut off, and leaves its objects open, is not continued by another line.
+printf '{"cfg": {"val": {"every": 5, \n{"epoch": 1, "loss": 3.5}\n' >cut
+gives val/loss '' 'looked for `val/loss`' <cut
+gives loss 3.5 '' <cut
+printf '{"cfg": {"val": {"every": 5, \n[INFO] {"epoch": 1, "loss": 3.5}\n' | gives val/loss '' 'looked for `val/loss`'
+printf 'cfg = {"val": {\n...\n{"loss": 3}\n' | gives val/loss '' 'looked for `val/loss`'
+printf "{'eval': {'acc': 0.5, 'msg': 'a\n0.3 {'acc': 0.1}\n" | gives eval/acc 0.5 ''
+printf '{"eval": {"acc": 0.5\n0.3 {"acc": 0.1}\n' | gives eval/acc 0.5 ''
+printf '{\n  "val": {\n    "n": [\n      1,\n      2\n    ],\n    "text": "a \\"{\\"",\n    "loss": 0.4\n  }\n}\n' | gives val/loss 0.4 ''
 # A comma behind a point: 1234.5 in half of the world, or a list.
 printf 'loss: 1.234,5\n' | gives loss '' 'comma inside'
+printf 'loss: 1.234,5 acc: 0.9\n' | gives loss '' 'comma inside'
+printf 'loss: 0.5,0.4,0.3\n' | gives loss '' 'comma inside'
+printf 'loss=0.9,2.1s/it\n' | gives loss 0.9 ''
+printf 'epoch 1 loss=0.512,12.3s\n' | gives loss 0.512 ''
+printf 'loss:0.912,1 of 3\n' | gives loss 0.912 ''
+printf 'loss:0.912,1/3\n' | gives loss 0.912 ''
+printf 'loss=0.5,0.4\n' | gives loss 0.5 'two numbers, of which the first counts'
 printf 'loss: 0.5, acc: 0.9\n' | gives loss 0.5 ''
 
 # PFRL 0.4 prints the items of a dictionary.

@@ -121,7 +121,37 @@ static void a_comma_inside_a_number_is_a_problem(void **state)
     assert_finds(&asked, "loss=0,35 acc=1", "loss comma, acc 1");
     assert_finds(&asked, "loss=0.35,acc=1", "loss 0.35, acc 1");
     assert_finds(&asked, "loss 3, 4", "loss 3");
+    assert_finds(&asked, "loss: 1.234,5", "loss comma");
+    assert_finds(&asked, "loss: 1.234,5)", "loss comma");
+    assert_finds(&asked, "loss=0.512,3 acc=1", "loss comma, acc 1");
+    assert_finds(&asked, "loss=0.5,0.4,0.3", "loss comma");
+    assert_finds(&asked, "loss=0.512,12.3s", "loss 0.512");
+    assert_finds(&asked, "loss=0.512,12.3", "loss 0.512");
+    assert_finds(&asked, "loss=0.512,12s,3", "loss 0.512");
+    assert_finds(&asked, "loss=0.512,12:30", "loss 0.512");
+    assert_finds(&asked, "loss=0.912,40%", "loss 0.912");
+    assert_finds(&asked, "loss:0.912,1 of 3", "loss 0.912");
     assert_finds(&asked, "METRIC loss=1,234", "loss comma");
+}
+
+static void a_number_in_a_sentence_must_end_its_clause(void **state)
+{
+    static const char *const read[] = {
+        "loss is 0.5",           "loss was 0.5.",  "(the loss is 0.5) of 3",   "loss is 0.5, lr: 0.1",
+        "loss is 0.5; n was 3.", "loss is 0.5 ms", "loss is 0.5 and lr = 0.1", "loss is 0.5%",
+        "loss is: 0.5 lower"};
+    static const char *const passed_over[] = {
+        "loss is 0.5 lower",    "loss was 0.5% worse", "loss is 0.5, which is 3 lower", "loss is 0.5, which is fine",
+        "loss is 0.5, lr down", "loss is 0.5%, lr: 1", "loss is 0.5 and falling"};
+    struct metric_query hiding = asked;
+    (void)state;
+    hiding.sentences = true; /* whatever it says, a number that is held out is hidden */
+    for (size_t i = 0; i < sizeof read / sizeof *read; i++)
+        assert_finds(&asked, read[i], "loss 0.5");
+    for (size_t i = 0; i < sizeof passed_over / sizeof *passed_over; i++) {
+        assert_finds(&asked, passed_over[i], "");
+        assert_finds(&hiding, passed_over[i], "loss 0.5");
+    }
 }
 
 static void the_longest_name_matches(void **state)
@@ -213,6 +243,9 @@ static void any_bytes_are_accepted(void **state)
         assert_true(metric_scan_strip(copy, copy, n) <= n);
         free(copy);
     }
+    struct text text = {.length = 0};
+    metric_scan_line(&asked, "(\0loss: 3", 6, write_down, &text); /* a zero byte in the place of a quote */
+    assert_int_equal(text.length, 0);
 }
 
 int main(void)
@@ -221,6 +254,7 @@ int main(void)
         cmocka_unit_test(every_printed_form_is_read),
         cmocka_unit_test(other_names_and_other_things_are_not_read),
         cmocka_unit_test(a_comma_inside_a_number_is_a_problem),
+        cmocka_unit_test(a_number_in_a_sentence_must_end_its_clause),
         cmocka_unit_test(the_longest_name_matches),
         cmocka_unit_test(colours_and_titles_are_removed),
         cmocka_unit_test(patterns_read_their_group),
