@@ -13,15 +13,19 @@
 #include <string.h>
 #include <strings.h>
 
+#include "metrics/metric_scan.h"
 #include "support/environment.h"
+#include "trial/trial_label.h"
 
-enum { LINES_MAX = 512, WHAT_MAX = 200, WHERE_MAX = 100, SOURCES_MAX = 64, PREFIX_MAX = 80, BELOW_MAX = 12 };
+enum { LINES_MAX = 512, WHAT_MAX = 200, WHERE_MAX = 100, SOURCES_MAX = 64, PREFIX_MAX = 80, BELOW_MAX = 12, FEW = 6 };
 
 struct lines {
     char *at[LINES_MAX];             /* the latest lines of the output */
     const char *prefix[LINES_MAX];   /* what a launcher wrote in front; NULL: nothing */
     unsigned char prefix_n[LINES_MAX], boxed[LINES_MAX];
+    bool progress[LINES_MAX];        /* the line holds a step or a metric */
     size_t n;
+    bool by_signal;                  /* a signal ended the program, so its last line need not say why */
 };
 
 /* How sure it is that a report is about the end of the program. */
@@ -155,6 +159,62 @@ static void split(struct lines *lines, char *text)
     }
     for (size_t i = 0; i < lines->n; i++)
         learn_prefix(lines, i);
+}
+
+/* ---- lines of programs that run ---- */
+
+static void note_found(void *context, const struct metric_found *found)
+{
+    (void)found;
+    *(bool *)context = true;
+}
+
+/* `step 3 ..`, `Epoch [3/10]`, a progress bar of tqdm, or a metric that was asked for. */
+static bool is_progress(const char *line, const struct metric_query *asked)
+{
+    static const char *const words[] = {"step", "epoch", "iteration", "iter"};
+    const char *at = line + strspn(line, " \t[(");
+    bool found = strstr(line, "%|") != NULL;
+    for (size_t i = 0; !found && i < sizeof words / sizeof *words; i++) {
+        const char *rest = strncasecmp(at, words[i], strlen(words[i])) == 0 ? at + strlen(words[i]) : "";
+        found = isdigit((unsigned char)rest[strspn(rest, " \t[(:=#")]);
+    }
+    if (!found && asked)
+        metric_scan_line(asked, line, strlen(line), note_found, &found);
+    return found;
+}
+
+/* Whether the line holds the word, and not as a part of a name: 'retry', p-retry. */
+static bool says_word(const char *line, const char *word)
+{
+    for (const char *at = line; (at = strcasestr(at, word)); at++)
+        if (at == line || !strchr("'\"-_./", at[-1]))
+            return true;
+    return false;
+}
+
+/* Whether the line says itself that the program goes on in spite of it. */
+static bool is_warning(const char *line)
+{
+    static const char *const ends[] = {"cannot continue", "can't continue", "unable to continue", "not continue",
+                                       "please retry",    "retry later",    "see how to run"};
+    static const char *const goes_on[] = {"warning", "retry",        "continu",  "running on CPU", "using CPU",
+                                          "offline", "falling back", "fallback", "skipping"};
+    bool says = false;
+    for (size_t i = 0; i < sizeof goes_on / sizeof *goes_on; i++)
+        says = says || says_word(line, goes_on[i]);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        says = says && !strcasestr(line, ends[i]);
+    return says;
+}
+
+/* Whether the program went on after line i, so that what the line says is missing did not end it. */
+static bool went_on(const struct lines *lines, size_t i)
+{
+    bool on = is_warning(lines->at[i]);
+    while (!on && ++i < lines->n)
+        on = lines->progress[i];
+    return on;
 }
 
 /* ---- where ---- */
@@ -313,6 +373,20 @@ static void put_exception(struct found *found, const struct lines *lines, size_t
     }
 }
 
+/* Whether the source line names this program as what is to be started: quoted, behind `(` or `[`, not as `cwd=`. */
+static bool starts_program(const char *source, const char *name, size_t n)
+{
+    for (const char *at = source; n && (at = memmem(at, strlen(at), name, n)); at++) {
+        const char *argument = at;
+        while (argument > source && argument[-1] != ',')
+            argument--;
+        const bool quoted = at - source > 1 && strchr("'\"", at[-1]) && strchr("([", at[-2]) && (at[n] == at[-1] || at[n] == ' ');
+        if (quoted && strncmp(unindented(argument), "cwd", 3) != 0)
+            return true;
+    }
+    return false;
+}
+
 static bool is_import(const char *line)
 {
     const char *at = unindented(line);
@@ -326,7 +400,7 @@ static bool read_frames(struct found *found, const struct lines *lines, size_t *
     size_t n, indent = strspn(lines->at[*i], " \t");
     unsigned long number;
     bool own = false, imports = false, starts = false;
-    const char *source = "";
+    const char *source = "", *own_source = "";
     for (; *i < lines->n && (!*unindented(lines->at[*i]) || strspn(lines->at[*i], " \t") >= indent); ++*i) {
         if (!is_frame(lines->at[*i], &path, &n, &number))
             continue;
@@ -336,6 +410,7 @@ static bool read_frames(struct found *found, const struct lines *lines, size_t *
         if (!own || !of_library)
             put_where(found, path, n, number);
         own = own || !of_library;
+        own_source = of_library ? own_source : source;
         imports = of_library ? imports : *i + 1 < lines->n && is_import(lines->at[*i + 1]);
         found->importing = of_library && imports;
     }
@@ -343,9 +418,11 @@ static bool read_frames(struct found *found, const struct lines *lines, size_t *
         begins(lines->at[*i], "Message: ")) /* of logging */
         return false;
     put_exception(found, lines, *i);
-    const char *program = strstr(found->what, "No such file or directory: '");
-    if (starts && begins(found->what, "FileNotFoundError") && program &&
-        !strchr(program, '/')) /* a program that is not in PATH */
+    static const char no_file[] = "No such file or directory: '";
+    const char *program = strstr(found->what, no_file);
+    program = program ? program + sizeof no_file - 1 : "";
+    if (starts && begins(found->what, "FileNotFoundError") && !strchr(program, '/') &&
+        starts_program(own_source, program, strcspn(program, "'"))) /* not in PATH; else it may be a missing cwd= */
         found->importing = true;
     if (strcmp(found->what, "AssertionError") == 0 && begins(source, "assert ")) /* without a message, its line is all there is */
         add_what(found, ": ", source);
@@ -527,7 +604,7 @@ static bool find_headline(struct found *found, const struct lines *lines)
     for (size_t i = lines->n; i-- > 0;)
         for (size_t k = 0; k < sizeof heads / sizeof *heads; k++) {
             const char *line = lines->at[i];
-            if (!begins(line, heads[k].prefix))
+            if (!begins(line, heads[k].prefix) || (cli_blames_environment(line) && went_on(lines, i)))
                 continue;
             static const char thrown[] = "terminate called after throwing an instance of ";
             size_t n = strlen(line);
@@ -600,7 +677,7 @@ static bool find_place_line(struct found *found, const struct lines *lines)
         bool failed = false;
         for (size_t k = 0; after && k < sizeof failures / sizeof *failures; k++)
             failed = failed || strstr(after, failures[k]);
-        if (!failed || (any && strstr(after, " error: ")))
+        if (!failed || (any && strstr(after, " error: ")) || (cli_blames_environment(after) && went_on(lines, i)))
             continue;
         put_what(&next, after + strspn(after, ": "));
         *found = next;
@@ -769,6 +846,18 @@ static bool find_maven(struct found *found, const struct lines *lines)
     return false;
 }
 
+/* Whether the line holds the word, and not as what was counted: `filled 3 missing values`, `0 failed`. */
+static bool holds_word(const char *line, const char *word)
+{
+    for (const char *at = line; (at = strcasestr(at, word)); at++) {
+        const size_t before = (size_t)(at - line) + (*word == ' ');
+        const bool counted = before > 1 && line[before - 1] == ' ' && isdigit((unsigned char)line[before - 2]);
+        if (!counted)
+            return true;
+    }
+    return false;
+}
+
 /*
  * The last line of a program that says no more: `2026/11/29 06:18:16 open data.csv: ..` of Go's log.Fatal, or what it cannot do. `go run`
  * adds the exit status.
@@ -784,17 +873,18 @@ static bool find_last_line(struct found *found, const struct lines *lines)
     if (i-- == 0)
         return false;
     const char *line = lines->at[i];
-    bool says = false;
-    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
-        says = says || strncasecmp(line, words[k], strlen(words[k])) == 0;
-    for (size_t k = 0; k < sizeof inside / sizeof *inside; k++)
-        says = says || strcasestr(line, inside[k]);
     static const char time[] = "0000/00/00 00:00:00 ";
     size_t n = 0;
     while (time[n] && (time[n] == '0' ? isdigit((unsigned char)line[n]) : line[n] == time[n]))
         n++;
-    if (!time[n] && line[n])
-        line += n, says = true;
+    bool says = !time[n] && line[n];
+    line += says ? n : 0;
+    if (lines->by_signal || lines->progress[i] || is_progress(line, NULL) || is_warning(line))
+        return false;
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+        says = says || strncasecmp(line, words[k], strlen(words[k])) == 0;
+    for (size_t k = 0; k < sizeof inside / sizeof *inside; k++)
+        says = says || holds_word(line, inside[k]);
     if (!says)
         return false;
     put_what(found, line);
@@ -820,7 +910,23 @@ static bool find_perl(struct found *found, const struct lines *lines)
     return false;
 }
 
-/* A line whose words name a cause, or that begins with the name of an error. The last one counts. */
+/* Whether at most a few lines follow line i, or it is in a box of rules at the end, in which mpirun says at length what to do. */
+static bool is_near_end(const struct lines *lines, size_t i)
+{
+    size_t end = lines->n, rest = 0;
+    while (end > i + 1 && !*unindented(lines->at[end - 1]))
+        end--;
+    const bool above = (i > 0 && is_ruled(lines, i - 1)) || (i > 1 && is_ruled(lines, i - 2)),
+               box = above && end > i + 1 && is_ruled(lines, end - 1);
+    for (size_t k = i + 1; k + box < end; k++)
+        rest += box ? (is_ruled(lines, k) ? FEW : 0) : *unindented(lines->at[k]) != '\0';
+    return rest < FEW;
+}
+
+/*
+ * A line whose words name a cause, or that begins with the name of an error. The last one counts. What the machine lacks ended the
+ * program only if it did not go on after it said so.
+ */
 static bool find_line(struct found *found, const struct lines *lines)
 {
     static const char *const parts[] = {": not found",       ": command not found", "No such file or directory",
@@ -834,7 +940,8 @@ static bool find_line(struct found *found, const struct lines *lines)
                      (strncasecmp(line + name - 5, "error", 5) == 0 || strncasecmp(line, "fatal", 5) == 0);
         for (size_t k = 0; !named && k < sizeof parts / sizeof *parts; k++)
             named = strstr(line, parts[k]) != NULL;
-        if (!named && !cli_cause_words(line, &cause, &lacks))
+        const bool words = cli_cause_words(line, &cause, &lacks);
+        if ((!named && !words) || (words && lacks && (went_on(lines, i) || (!named && !is_near_end(lines, i)))))
             continue;
         put_what(found, line);
         found->line = i;
@@ -883,11 +990,13 @@ static void read_forms(struct found *found, const struct lines *lines)
 static void of_source(struct lines *out, const struct lines *lines, size_t i)
 {
     out->n = 0;
+    out->by_signal = lines->by_signal;
     for (size_t k = 0; k < lines->n; k++)
         if (lines->prefix_n[k] == lines->prefix_n[i] &&
             (!lines->prefix[i] || strncmp(lines->prefix[k], lines->prefix[i], lines->prefix_n[i]) == 0)) {
             out->at[out->n] = lines->at[k];
             out->prefix[out->n] = lines->prefix[k];
+            out->progress[out->n] = lines->progress[k];
             out->boxed[out->n++] = lines->boxed[k];
         }
 }
@@ -1034,8 +1143,9 @@ static bool is_last(const struct found *found, const struct lines *lines)
     return rest < 4;
 }
 
-void failure_evidence_read(struct trial_outcome *outcome, const char *text, size_t n)
+void failure_evidence_read(struct trial_outcome *outcome, const struct metric_query *asked, const char *text, size_t n)
 {
+    char status[96];
     struct found found = {.what = ""};
     struct lines *lines = calloc(2, sizeof *lines);
     char *copy = malloc(n + 1);
@@ -1048,6 +1158,10 @@ void failure_evidence_read(struct trial_outcome *outcome, const char *text, size
         copy[i] = text[i] ? text[i] : ' ';
     copy[n] = '\0';
     split(&lines[0], copy);
+    for (size_t i = 0; i < lines[0].n; i++)
+        lines[0].progress[i] = is_progress(lines[0].at[i], asked);
+    trial_label_status(status, sizeof status, outcome->exit_status);
+    lines[0].by_signal = outcome->end == TRIAL_SIGNALLED || status[0];
     read_sources(&found, &lines[0], &lines[1]);
     if (found.what[0]) {
         outcome->last_words = found.dies && is_last(&found, &lines[1]);

@@ -10,11 +10,12 @@
 
 #include <stddef.h>
 
+#include "metrics/metric_scan.h"
 #include "trial/trial_outcome.h"
 
 /*
  * Reads text [n], the last output of the command, and sets outcome->evidence ("NameError: name 'x' is not defined
- * (train.py:12)"; "" if nothing was recognised), outcome->cause, outcome->lacks and outcome->last_words. outcome->exit_status is that
- * of the command.
+ * (train.py:12)"; "" if nothing was recognised), outcome->cause, outcome->lacks and outcome->last_words. outcome->end and
+ * outcome->exit_status are those of the command. A program that prints a metric that is asked for goes on.
  */
-void failure_evidence_read(struct trial_outcome *outcome, const char *text, size_t n);
+void failure_evidence_read(struct trial_outcome *outcome, const struct metric_query *asked, const char *text, size_t n);

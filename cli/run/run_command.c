@@ -258,7 +258,7 @@ static void read_evidence(const struct command_run *run, struct trial_outcome *o
 {
     char *text = malloc(RUN_LOG_LAST);
     if (text)
-        failure_evidence_read(outcome, text, run_log_copy(&run->log, since, text));
+        failure_evidence_read(outcome, &run->job.settings.metrics, text, run_log_copy(&run->log, since, text));
     free(text);
 }
 

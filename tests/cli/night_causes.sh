@@ -23,6 +23,16 @@ run night m.json -C m -q
 must_exit 0
 must_equal 6 "$(rows m)" 'all four ran'
 
+# ---- a warning that the program survived blames no machine: the failures count, as those of the settings ----
+cat >warned.json <<'END'
+{"name": "warned", "direction": "lower", "command": ["sh", "-c", "echo 'Warning: no GPUs found, running on CPU'; for i in 1 2 3; do echo step $i loss: 0.$i; done; exit 1", "x", "{lr}"], "grid": {"lr": [1, 2, 3, 4]}}
+END
+run night warned.json -C warned -q
+must_equal 'crash crash crash crash ' "$(labels warned)"
+sed 's/exit 1/echo filled 3 missing values; kill -15 $$/; s/"warned"/"ended"/' warned.json >ended.json
+run night ended.json -C ended -q --trials 1
+must_have ended/results.tsv 'cause interrupt; killed by signal 15'
+
 # ---- failures that share a setting which others lack do not end the night ----
 cat >heads.json <<'END'
 {"name": "heads", "direction": "lower", "command": ["sh", "-c", "[ $1 = 8 ] || [ -e broken ] || { echo 'model.py:3: error: heads'; exit 1; } >&2; [ ! -e broken ] || { echo 'model.py:3: error: heads'; exit 1; } >&2; echo METRIC score=$2", "x", "{heads}", "{lr}"],

@@ -11,8 +11,10 @@
 
 static struct trial_outcome read_text(const char *text, size_t n, int exit_status)
 {
+    static const char *const names[] = {"val_acc"};
+    const struct metric_query asked = {.names = names, .n_names = 1};
     struct trial_outcome outcome = {.exit_status = exit_status, .evidence = "old", .cause = LINEAGE_CAUSE_MEMORY};
-    failure_evidence_read(&outcome, text, n);
+    failure_evidence_read(&outcome, &asked, text, n);
     return outcome;
 }
 
