@@ -74,7 +74,7 @@ done <<END
 14 best
 10 render
 5 chain LAST --limit 10
-10 show MIDDLE
+28 show MIDDLE
 10 show LAST --format json
 20 show 1000100
 40 similar MIDDLE
