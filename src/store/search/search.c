@@ -446,7 +446,7 @@ static enum lineage_status search_index_alike(struct mirror *mirror, struct line
 {
     struct alike_word words[ALIKE_WORDS];
     struct buf expression = {0};
-    bool on_file;
+    bool on_file = false;
     search_text(&expression, text);
     size_t n = expression.data && !expression.failed ? list_words(words, expression.data) : 0;
     enum lineage_status status =
