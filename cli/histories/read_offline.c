@@ -9,12 +9,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cli.h"
 #include "histories/readers.h"
-
-static const char *text_of(const json_t *object, const char *member)
-{
-    return json_string_value(json_object_get(object, member));
-}
 
 /* A value without a step is the next one of its curve. */
 static void add_value(json_t *run, json_t *counts, const char *name, const json_t *step, double value)
@@ -36,8 +32,9 @@ static bool take_message(void *context, json_t *message)
     struct offline *o = context;
     const json_t *payload = json_object_get(message, "payload"), *metric = json_object_get(payload, "metric"),
                  *param = json_object_get(payload, "param");
-    const char *name = text_of(metric, "metricName"), *part = text_of(payload, "context"), *key = text_of(payload, "key");
-    const char *source = text_of(param, "source"), *setting = text_of(param, "paramName");
+    const char *name = cli_json_string(metric, "metricName"), *part = cli_json_string(payload, "context"),
+               *key = cli_json_string(payload, "key");
+    const char *source = cli_json_string(param, "source"), *setting = cli_json_string(param, "paramName");
     double value;
     char full[256];
     if (name && strncmp(name, "sys.", 4) != 0 && strcmp(name, "process duration") != 0 &&
@@ -47,7 +44,7 @@ static bool take_message(void *context, json_t *message)
     } else if (setting && !(source && strcmp(source, "auto-logged") == 0)) {
         history_add_param(o->run, setting, json_incref(json_object_get(param, "paramValue")));
     } else if (key && strcmp(key, "Name") == 0) {
-        history_set_text(o->run, "name", text_of(payload, "val"));
+        history_set_text(o->run, "name", cli_json_string(payload, "val"));
     }
     return true;
 }
@@ -55,7 +52,7 @@ static bool take_message(void *context, json_t *message)
 static bool take_comet(json_t *history, const FTSENT *file, json_t *experiment, char why[HISTORY_WHY_MAX])
 {
     char path[PATH_MAX];
-    const char *id = text_of(experiment, "offline_id");
+    const char *id = cli_json_string(experiment, "offline_id");
     struct offline o = {.run = history_add_run(history, id ? id : file->fts_parent->fts_name), .counts = json_object()};
     const json_t *started = json_object_get(experiment, "start_time"), *ended = json_object_get(experiment, "stop_time");
     history_set_time(o.run, "started", json_is_number(started) ? json_number_value(started) / 1000 : (double)NAN);
@@ -87,7 +84,7 @@ static bool take_operation(void *context, json_t *line)
     struct offline *o = context;
     const json_t *obj = json_object_get(line, "obj"), *path = json_object_get(obj, "path"), *item;
     json_t *value = json_object_get(obj, "value");
-    const char *type = text_of(obj, "type"), *first = json_string_value(json_array_get(path, 0)),
+    const char *type = cli_json_string(obj, "type"), *first = json_string_value(json_array_get(path, 0)),
                *second = json_string_value(json_array_get(path, 1));
     size_t i, place = 0, n = sizeof settings / sizeof *settings;
     double number;
@@ -138,7 +135,7 @@ static long next_file(const char *folder, long first, char why[HISTORY_WHY_MAX])
 /* The operations of a run are in files that are numbered by their first one. */
 static bool take_neptune(json_t *history, const FTSENT *file, json_t *metadata, char why[HISTORY_WHY_MAX])
 {
-    const char *id = text_of(metadata, "containerId");
+    const char *id = cli_json_string(metadata, "containerId");
     char folder[PATH_MAX], data[PATH_MAX + 32];
     struct offline o = {.run = history_add_run(history, id ? id : file->fts_parent->fts_name), .counts = json_object()};
     bool good = true;

@@ -128,8 +128,8 @@ LINEAGE_API void lineage_judgement_interval(double *low, double *high, const str
 
 /* ---- the evidence in a store ---- */
 
-/* Whether a trial ran more than once: some row says that it runs the trial again or is another seed of its setting, or the trial's own notes
- * name another trial. Takes the same time in a store of any size. */
+/* Whether a trial ran more than once: some row says that it runs the trial again or is another seed of its setting, or the trial's
+ * own notes name another trial. Takes the same time in a store of any size. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ran_again(bool *again, struct lineage_store *store,
                                                                     const struct lineage_trial *trial, struct lineage_error *err);
 

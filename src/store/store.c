@@ -270,8 +270,7 @@ typedef enum lineage_status change_fn(struct changed_settings *settings, const v
 
 /*
  * Locks lineage.json, so that of two processes that change it none loses what the other wrote. A writer replaces the file, so a
- * process that has waited for a file that is no longer there waits for the next one. Returns the descriptor, or -1 if there is no such
- * file. Where files cannot be locked, the change goes on without a lock.
+ * process whose file was replaced while it waited waits for the new one. Returns the descriptor, or -1 if there is no file. Where files cannot be locked, the change goes on without a lock.
  */
 static int lock_settings(const struct lineage_store *store)
 {

@@ -79,11 +79,14 @@ static enum lineage_label label_of(const struct walk *w, const struct lineage_tr
     const double most = unconfirmed ? (double)INFINITY : w->threshold;
     if (!w->best_id)
         return w->void_baseline ? LINEAGE_BASELINE : LINEAGE_KEEP;
-    struct verdict_setting own;
-    verdict_setting_read(&own, w->store, row);
     bool keep = verdict_is_keep(difference, most, w->store->config.direction == LINEAGE_HIGHER) ||
                 two_scores_keep(&dominated_by, &w->scores, &w->store->config, row, most);
-    return keep && !verdict_setting_same(&own, &w->best_setting) ? LINEAGE_KEEP : LINEAGE_DISCARD;
+    if (keep) {
+        struct verdict_setting own;
+        verdict_setting_read(&own, w->store, row);
+        keep = !verdict_setting_same(&own, &w->best_setting);
+    }
+    return keep ? LINEAGE_KEEP : LINEAGE_DISCARD;
 }
 
 static enum lineage_status judge_row(struct walk *w, struct lineage_trial *row, struct lineage_error *err)

@@ -70,14 +70,18 @@ static void set_after(struct lineage_report_change *change, const struct lineage
     change->after_text = param->text;
 }
 
-/* Goes to the row that the row `seq` names as its parent; *seq is 0 if there is none. Only an earlier row counts, so that each walk
- * ends. */
-static enum lineage_status go_up(struct report_load *load, int64_t *seq, struct lineage_error *err)
+/* Borrows in *at the row that the row `seq` names as its parent, until `row` is used again; *seq is 0 if there is none. Only an earlier
+ * row counts, so that each walk ends. */
+static enum lineage_status next_ancestor(struct report_load *load, int64_t *seq, struct lineage_trial *at, struct arena *row,
+                                         struct lineage_error *err)
 {
     int64_t parent = 0;
     enum lineage_status status =
         mirror_integer(load->store->mirror, &parent, err, "SELECT parent FROM ancestors WHERE seq = ?1", "i", *seq);
     *seq = parent > 0 && parent < *seq ? parent : 0;
+    arena_reset(row);
+    if (status == LINEAGE_OK && *seq)
+        return mirror_borrow(load->store->mirror, *seq, at, row, err);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
@@ -105,16 +109,14 @@ static enum lineage_status find_inherited(struct report_load *load, const struct
     *value = NULL;
     for (size_t steps = 0; status == LINEAGE_OK && !*value && seq; steps++) {
         struct lineage_trial at;
-        arena_reset(&row);
         if (steps == CHEAP_STEPS)
             status =
                 mirror_integer(load->store->mirror, &first, err, "SELECT min(seq) FROM param_rows WHERE key = ?1", "s", name);
         if (status == LINEAGE_OK || status == LINEAGE_ENOTFOUND)
-            status = go_up(load, &seq, err);
+            status = next_ancestor(load, &seq, &at, &row, err);
         if (status != LINEAGE_OK || !seq || seq < first)
             break;
-        status = mirror_borrow(load->store->mirror, seq, &at, &row, err);
-        const struct lineage_param *found = status == LINEAGE_OK ? lineage_trial_find_param(&at, name) : NULL;
+        const struct lineage_param *found = lineage_trial_find_param(&at, name);
         if (found && (status = arena_items(&load->arena, 1, sizeof *copy, &copy, err)) == LINEAGE_OK &&
             (status = copy_param(load, copy, found, err)) == LINEAGE_OK)
             *value = copy;
@@ -164,16 +166,13 @@ enum lineage_status report_add_inherited(struct report_load *load, struct lineag
     int64_t seq = (int64_t)trial->seq, known = INT64_MAX;
     enum lineage_status status = LINEAGE_OK;
     for (size_t steps = 0; status == LINEAGE_OK && trial->n_params < (size_t)known; steps++) {
-        arena_reset(&row);
         if (steps == CHEAP_STEPS)
             status = mirror_integer(load->store->mirror, &known, err, "SELECT count(DISTINCT key) FROM param_values", "");
         if (status == LINEAGE_OK)
-            status = go_up(load, &seq, err);
+            status = next_ancestor(load, &seq, &at, &row, err);
         if (status != LINEAGE_OK || !seq)
             break;
-        status = mirror_borrow(load->store->mirror, seq, &at, &row, err);
-        if (status == LINEAGE_OK)
-            status = add_params_of(load, trial, &at, err);
+        status = add_params_of(load, trial, &at, err);
     }
     arena_release(&row);
     return status;

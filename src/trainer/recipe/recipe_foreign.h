@@ -7,7 +7,7 @@ struct recipe_foreign {
     const char *name, *of; /* the name, and the program or paper that uses it */
     /* ours: of the root table, "env." and a path of an environment, or "algorithm.*"; NULL: none */
     const char *path;
-    const char *instead; /* what does the same, where no single setting does; NULL: path, or there is no equal */
+    const char *instead; /* NULL, or several settings that together do the same, in words; path is NULL then */
 };
 
 enum { RECIPE_FOREIGN_SIZE = 256 };
