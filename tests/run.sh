@@ -32,38 +32,49 @@ sanitized=$here/build-sanitize
 
 # ---- what the tests need ----
 
-# shellcheck disable=SC2086
-need_packages $build_packages libcmocka-dev sqlite3 strace zlib1g-dev g++ git python3-numpy openssh-client curl
-# The static libraries of BLAS need the archive of the compiler that is here.
-need_packages "libgfortran-$(gcc -dumpversion | cut -d . -f 1)-dev"
+# One call for all, because each reads the lists of packages anew and runs dpkg's triggers.
+packages="$build_packages libcmocka-dev sqlite3 strace zlib1g-dev g++ git python3-numpy openssh-client curl"
 if [ "$which" != core ]; then
-    need_packages clang libclang-rt-dev libomp-dev
-    if ! command -v npm >/dev/null; then
-        need_packages nodejs npm # clients of `lineage mcp`
-    fi
+    packages="$packages clang libclang-rt-dev libomp-dev"
+    command -v npm >/dev/null || packages="$packages nodejs npm" # clients of `lineage mcp`
     # The tests start servers themselves; the installation would make and start one of the distribution's own.
     if ! dpkg-query -W -f='${Status}' postgresql 2>/dev/null | grep -q 'ok installed'; then
+        missing=postgresql # for the message of as_root
         as_root mkdir -p /etc/postgresql-common
         [ -e /etc/postgresql-common/createcluster.conf ] ||
             echo 'create_main_cluster = false' | as_root tee /etc/postgresql-common/createcluster.conf >/dev/null
     fi
-    need_packages postgresql pgbouncer # a log in PostgreSQL, also behind a pooler in transaction mode
-    need_packages slurmctld slurmd slurm-client munge python3-kubernetes # `night --submit`; the daemons run only while their test does
-    need_packages parallel iproute2 openssh-server # workers by GNU parallel, in network namespaces, by ssh
-    need_packages chromium chromium-driver python3-selenium # pages of `lineage report` and `lineage serve`
-    need_packages python3-torch python3-pytest python3-setuptools python3-wheel python3-pip mypy # the Python package
-    need_packages libopenmpi-dev openmpi-bin # one trial by several processes
-    need_packages dpkg-dev file lintian debootstrap man-db mandoc zsh fish # packages, manual pages, completions
+    packages="$packages postgresql pgbouncer" # a log in PostgreSQL, also behind a pooler in transaction mode
+    packages="$packages slurmctld slurmd slurm-client munge python3-kubernetes" # `night --submit`; the daemons run only while their test does
+    packages="$packages parallel iproute2 openssh-server" # workers by GNU parallel, in network namespaces, by ssh
+    packages="$packages chromium chromium-driver python3-selenium" # pages of `lineage report` and `lineage serve`
+    packages="$packages python3-torch python3-pytest python3-setuptools python3-wheel python3-pip mypy" # the Python package
+    packages="$packages libopenmpi-dev openmpi-bin" # one trial by several processes
+    packages="$packages dpkg-dev file lintian debootstrap man-db mandoc zsh fish" # packages, manual pages, completions
+fi
+# shellcheck disable=SC2086
+need_packages $packages
+# The static libraries of BLAS need the archive of the compiler that is here.
+need_packages "libgfortran-$(gcc -dumpversion | cut -d . -f 1)-dev"
+
+# fetch: packages of other registries, which the tests find in the build directory.
+fetch()
+{
     BUILD=$plain
     . "$here/tests/support/npm.sh"
     npm_fetch npm "$npm_clients"
     npm_fetch npm-axe "$npm_axe"
     npm_fetch npm-pyright "$npm_pyright"
-    [ -e "$plain/fieldkit" ] || /usr/bin/python3 -m pip download -q --no-deps --no-binary :all: -d "$plain/fieldkit" fieldkit==0.34.1 ||
+    [ -e "$plain/fieldkit" ] || /usr/bin/python3 -m pip download -q --no-deps --no-binary fieldkit -d "$plain/fieldkit" fieldkit==0.34.1 ||
         echo "pip cannot fetch fieldkit; its tests are skipped" >&2
     [ -e "$plain/clang-format" ] ||
         /usr/bin/python3 -m pip install -q --root-user-action=ignore --target "$plain/clang-format" clang-format==19.1.7 ||
         echo "pip cannot fetch clang-format; its test is skipped" >&2
+}
+fetching=
+if [ "$which" != core ]; then
+    fetch & # beside the first build: it mostly waits for the network
+    fetching=$!
 fi
 
 # ---- building and testing ----
@@ -151,6 +162,7 @@ run_threaded()
 
 configure "$plain" -DLINEAGE_TESTS_ONCE=$([ "$which" = all ] && [ $# -eq 0 ] && echo ON || echo OFF)
 ninja -C "$plain" # its own line says how far it is
+[ -z "$fetching" ] || wait "$fetching"
 if [ "$which" = long ]; then
     run_tests "$plain" -L '^long$' "${@:---no-label-summary}"
     [ $# -gt 0 ] || run_threaded mcp_hostile serve_hostile trainer_generate trainer_run
