@@ -270,4 +270,29 @@ if getfattr -n user.lineage.digests attribute/results.tsv >/dev/null 2>&1 ||
     run -C attribute rebuild --digests
     must_run -C attribute verify
 fi
+
+# An editor takes the last line end away. The row stays, keeps its id and gets its line end back, also in a copy that no receipt knows;
+# rows of one call have one digest; a row that lost more than that is moved aside.
+mkdir edited && must_run -C edited append --create --status baseline --core-metric 1
+must_run -C edited append --status keep --core-metric 0.5
+printf '%s\n' '{"status": "discard", "core_metric": 0.7}' '{"status": "discard", "core_metric": 0.8}' >two.jsonl
+must_run -C edited append --json two.jsonl
+cp edited/results.tsv whole
+cp -r edited copied
+cp -r edited shorter
+for store in edited copied; do
+    truncate -s -1 $store/results.tsv
+    run -C $store verify
+    must_exit 1
+    must_have out 'the last record has no line end'
+    must_equal 004 "$("$LINEAGE" -C $store append --status discard --core-metric 0.6 2>err)" "the next id in $store"
+    must_have err 'results.tsv:5: the last record had lost its line end; by its digest it is whole'
+    head -n 5 $store/results.tsv >first
+    cmp -s whole first || fail "the rows of $store differ"
+    must_run -C $store verify
+done
+truncate -s -2 shorter/results.tsv
+run -C shorter append --status discard --core-metric 0.6
+must_exit 0
+must_have err 'moved to '
 finish

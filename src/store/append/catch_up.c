@@ -200,17 +200,24 @@ static bool find_open_record(struct tail *tail, uint64_t *line, struct tsv_recor
     return false;
 }
 
+static enum lineage_status end_line(struct tail *tail, uint64_t line, struct lineage_error *err)
+{
+    store_notice(tail->store, line, "%s:%llu: the last record had lost its line end; by its digest it is whole, and it gets one",
+                 tail->store->log->name, (unsigned long long)line);
+    return log_append(tail->store->log, tail->end, "\n", 1, true, err);
+}
+
 /* Call it under the claim; changes *end. A last record without a line end is moved aside, to results.tsv.torn-N, with a
- * notice that says how to put it back, because it may be incomplete. If sound rows follow a record whose quote is never
- * closed, only that record is moved aside. The canonical header without a line end is known to be complete, so it stays
- * and gets its line end with the next row (append_state.finish_line).
+ * notice that says how to put it back, because it may be incomplete. If its digest shows that nothing but the line end
+ * is missing, it gets one. The canonical header is known to be complete, too, and gets its line end with the next row
+ * (append_state.finish_line). If sound rows follow a record whose quote is never closed, only that record is moved aside.
  * This is a loop, because another unterminated record may follow the one that was moved. */
 static enum lineage_status torn_record_mend(struct lineage_store *store, struct log_state *end, struct lineage_error *err)
 {
     struct tail tail = {.store = store, .end = end};
     struct tsv_record record;
     uint64_t from = mirror_position(store->mirror)->watermark, line = mirror_position(store->mirror)->line;
-    bool open = false, whole_header = false;
+    bool open = false, whole_header = false, whole = false;
     enum lineage_status status;
     while ((status = tail_open(&tail, from, err)) == LINEAGE_OK && find_open_record(&tail, &line, &record)) {
         if (record.offset == 0)
@@ -218,13 +225,14 @@ static enum lineage_status torn_record_mend(struct lineage_store *store, struct 
         if (status != LINEAGE_OK || whole_header)
             break;
         open = true;
-        status = move_aside(&tail, &record, line, &from, err);
-        if (status != LINEAGE_OK)
+        whole = log_is_whole(store->log, &record);
+        status = whole ? end_line(&tail, line, err) : move_aside(&tail, &record, line, &from, err);
+        if (status != LINEAGE_OK || whole)
             break;
     }
     tail_close(&tail);
     store->append->finish_line = whole_header;
-    if (status == LINEAGE_OK && open) /* the mirror may contain the moved record */
+    if (status == LINEAGE_OK && open) /* the mirror may contain a record that was moved, and lack one that is whole */
         status = mirror_sync(store->mirror, err);
     return status;
 }

@@ -252,6 +252,36 @@ void digest_file_follow(struct digest_file *file, struct log *log, uint64_t end)
     fs_close(fd);
 }
 
+/* The last line must be the digest of the records up to the one before, of this one and a line end. */
+bool digest_file_is_whole(const struct digest_file *file, struct log *log, const struct tsv_record *record)
+{
+    struct stat st;
+    struct digest_chain last, chain;
+    struct lineage_error err = {0};
+    uint64_t good, before = 0;
+    int fd = fs_open(file->dir_fd, PLACE_DIGESTS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    char *bytes = malloc(record->length + 1);
+    bool there = fd >= 0 && bytes && fs_stat_open(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+                 read_last(&last, fd, (uint64_t)st.st_size, &good) && last.position == record->offset + record->length + 1;
+    if (there)
+        before = good - (uint64_t)line_text((char[LINE_MAX_BYTES + 1]){0}, &last);
+    there = there && read_last(&chain, fd, before, &good) && chain.position <= record->offset &&
+            digest_chain_follow(&chain, log, record->offset, &err) == LINEAGE_OK;
+    if (there) {
+        struct tsv_record whole = *record;
+        memcpy(bytes, record->bytes, record->length);
+        bytes[record->length] = '\n';
+        whole.bytes = bytes;
+        whole.length++;
+        whole.terminated = true;
+        digest_chain_add(&chain, &whole);
+        there = is_met(&chain, &last);
+    }
+    free(bytes);
+    fs_close(fd);
+    return there;
+}
+
 /* ---- checking ---- */
 
 /* A check that reads the lines of the file and the records of the log in parallel. */

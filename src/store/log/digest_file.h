@@ -21,6 +21,9 @@ struct digest_file {
  * failure only means that this line is missing. The user is notified if the user can repair the cause. */
 void digest_file_follow(struct digest_file *file, struct log *log, uint64_t end);
 
+/* Implements log_is_whole. */
+bool digest_file_is_whole(const struct digest_file *file, struct log *log, const struct tsv_record *record);
+
 /* Implements log_check_digests. whole, if not NULL, receives the lines before the first mismatch. */
 enum lineage_status digest_file_check(struct digest_file *file, struct log *log, struct log_digests *digests, struct buf *whole,
                                       struct lineage_error *err);

@@ -84,6 +84,8 @@ struct log_ack {
 
 /* The functions of one kind of log. The comments of the functions log_NAME further down say what each member does. */
 struct log;
+struct tsv_record;
+
 struct log_kind {
     enum lineage_status (*look)(struct log *, struct log_state *, struct lineage_error *);
     enum lineage_status (*was)(struct log *, const struct log_state *, bool *, struct lineage_error *); /* NULL: always true */
@@ -108,6 +110,7 @@ struct log_kind {
     enum lineage_status (*locate)(struct log *, const unsigned char request[16], size_t n, int64_t *seq,
                                   char digest[LOG_DIGEST_TEXT], struct lineage_error *);
     enum lineage_status (*skip_ids)(struct log *, uint64_t given, struct lineage_error *); /* NULL: a log without requests */
+    bool (*is_whole)(struct log *, const struct tsv_record *); /* NULL: never known */
     enum lineage_status (*check_digests)(struct log *, struct log_digests *, struct lineage_error *);
     enum lineage_status (*rebuild_digests)(struct log *, struct log_digests *, struct lineage_error *);
     enum lineage_status (*wait)(struct log *, int milliseconds, bool *news, struct lineage_error *);
@@ -285,6 +288,12 @@ static inline enum lineage_status log_locate(struct log *log, const unsigned cha
 static inline enum lineage_status log_skip_ids(struct log *log, uint64_t given, struct lineage_error *err)
 {
     return log->kind->skip_ids ? log->kind->skip_ids(log, given, err) : LINEAGE_OK;
+}
+
+/* Whether the digests show that the last record of the log, which has no line end, lacks nothing else: an editor took it away. */
+static inline bool log_is_whole(struct log *log, const struct tsv_record *record)
+{
+    return log->kind->is_whole && log->kind->is_whole(log, record);
 }
 
 /* Compares the records with their digests (digest.h). Writes nothing and does not wait for writers. */

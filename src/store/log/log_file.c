@@ -686,6 +686,11 @@ static enum lineage_status file_settle(struct log *log, struct lineage_error *er
 }
 
 /* The digests are opened before the size of the log is looked up, so the log contains everything that they cover. */
+static bool file_is_whole(struct log *log, const struct tsv_record *record)
+{
+    return digest_file_is_whole(&file_of(log)->digests, log, record);
+}
+
 static enum lineage_status file_check_digests(struct log *log, struct log_digests *digests, struct lineage_error *err)
 {
     return digest_file_check(&file_of(log)->digests, log, digests, NULL, err);
@@ -713,6 +718,7 @@ static const struct log_kind kind = {.look = file_look,
                                      .blank = file_blank,
                                      .overwrite = file_overwrite,
                                      .settle = file_settle,
+                                     .is_whole = file_is_whole,
                                      .check_digests = file_check_digests,
                                      .rebuild_digests = file_rebuild_digests,
                                      .wait = file_wait,

@@ -44,13 +44,16 @@ static void found(struct verifying *v, const char *kind, uint64_t line, const ch
 }
 
 /* Reports a last record without a line end. It is not a fault yet, because editors save such files and a writer may be
- * in the middle of an append. But the next append will move the record aside, and the user should know that before. */
+ * in the middle of an append. But the next append may move the record aside, and the user should know that before. */
 static void check_tail(struct verifying *v)
 {
-    char text[128];
+    char text[192];
     const struct mirror_position *at = mirror_position(v->store->mirror);
     if (at->log.size > at->watermark) {
-        snprintf(text, sizeof text, "the last record has no line end (%llu bytes)",
+        snprintf(text, sizeof text,
+                 "the last record has no line end (%llu bytes); the next append ends it if a digest shows that it is whole, and "
+                 "else moves it "
+                 "to " PLACE_RESULTS ".torn-N",
                  (unsigned long long)(at->log.size - at->watermark));
         found(v, "torn", at->line, "", text);
     }
