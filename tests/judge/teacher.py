@@ -7,6 +7,7 @@ The log-probs are those of the checkpoint, by the program TOKEN_SCORES. The name
 
     good       nothing; there is a generated token behind each prompt
     backwards  the choices come in the opposite order
+    together   no answer before a second request is there, at most two at a time
     pauses     the eighth request waits until there is a file `go`, and is not answered
     busy       HTTP 503 for each first request, then good
     plain      the server does not know `echo`: no log-probs
@@ -37,6 +38,7 @@ import zlib
 LOG, KEY = open(sys.argv[1], "a"), sys.argv[4] if len(sys.argv) > 4 else None
 SCORES = subprocess.Popen(sys.argv[2:4], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 LOCK, SEEN = threading.Lock(), set()
+FLYING, MOST = threading.Condition(), [0, 0]  # requests of `together` in flight: now, and at most
 
 
 def scores(tokens):
@@ -94,14 +96,27 @@ def answer(request):
     return 200, json.dumps({"object": "text_completion", "choices": choices(model, prompts)})
 
 
+def meet():
+    """Waits until there were two requests at the same time. Returns whether there were never more."""
+    with FLYING:
+        MOST[0] += 1
+        MOST[1] = max(MOST)
+        FLYING.notify_all()
+        FLYING.wait_for(lambda: MOST[1] > 1, timeout=120)
+        MOST[0] -= 1
+        return MOST[1] == 2
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         good = self.path == "/v1/completions" and (KEY is None or self.headers.get("Authorization") == f"Bearer {KEY}")
+        request = json.loads(body)
+        good = good and (request["model"] != "together" or meet())
         with LOCK:
-            status, text = answer(json.loads(body)) if good else (404, "{}")
+            status, text = answer(request) if good else (404, "{}")
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(text)))

@@ -445,6 +445,8 @@ static const struct recipe_field task[] = {
     TEXT("algorithm.endpoint.name", algorithm.endpoint.name, "", "Name of the model at the endpoint.", REMOTE),
     TEXT("algorithm.endpoint.key_env", algorithm.endpoint.key_env, "LINEAGE_JUDGE_KEY",
          "Environment variable that holds the API key; the key itself is never written anywhere.", REMOTE),
+    INT("algorithm.endpoint.concurrency", algorithm.endpoint.concurrency, 8, FROM(1), TO(64), "Number of parallel requests.",
+        REMOTE),
     REAL("algorithm.endpoint.deadline", algorithm.endpoint.deadline, 300, ABOVE(0), TO(86400),
          "Seconds for one request, all attempts together.", REMOTE),
     REAL("algorithm.endpoint.backoff", algorithm.endpoint.backoff, 0.5, FROM(0), TO(3600),
