@@ -311,6 +311,11 @@ struct trainer_task {
      */
     double hardness;
     /*
+     * (1, 0) "allocation.drop_above", "allocation.drop_below": a question whose pass rate in its last group was above or below is not
+     * asked again as long as there are enough others
+     */
+    double drop_above, drop_below;
+    /*
      * (equal) "groups.sizes": the other values distribute the same number of rollouts by the questions' pass rates and
      * need a pool
      */

@@ -343,6 +343,9 @@ static const struct recipe_field task[] = {
          "Questions are drawn with weights (1 - pass rate)^hardness, by a Beta-binomial fit; 0 "
          "= in turn.",
          POOL),
+    REAL("allocation.drop_above", drop_above, 1, FROM(0), TO(1),
+         "Questions that passed more often than this in their last group are not asked again while there are enough others.", POOL),
+    REAL("allocation.drop_below", drop_below, 0, FROM(0), TO(1), "Questions that passed less often than this, likewise.", POOL),
 
     LATER_OBJECT("groups", "How many rollouts each question of a pool gets."),
     CHOICE("groups.sizes", sizes, group_sizes, TRAINER_GROUPS_EQUAL,
