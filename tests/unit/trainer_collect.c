@@ -195,7 +195,7 @@ static void questions_are_dropped_by_their_pass_rate(void **state)
         size_t drawn[2] = {0};
         for (size_t i = 0; i < 40; i++) {
             bool stays = i < left;
-            a.asked[i] = i == 0 ? 0 : 8; /* the first one was never asked, and none passed is no reason */
+            a.asked[i] = i == 0 ? 0 : 8; /* the first one was never asked, which drops nothing */
             a.right[i] = i == 0 ? 0 : stays ? 2 + (int64_t)(i % 6) : i % 2 ? 8 : 1;
         }
         for (uint64_t seed = 0; seed < 50; seed++) {

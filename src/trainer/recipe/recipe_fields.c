@@ -344,7 +344,8 @@ static const struct recipe_field task[] = {
          "= in turn.",
          POOL),
     REAL("allocation.drop_above", drop_above, 1, FROM(0), TO(1),
-         "Questions that passed more often than this in their last group are not asked again while there are enough others.", POOL),
+         "Questions that passed more often than this in their last group are not asked again while there are enough others.",
+         POOL),
     REAL("allocation.drop_below", drop_below, 0, FROM(0), TO(1), "Questions that passed less often than this, likewise.", POOL),
 
     LATER_OBJECT("groups", "How many rollouts each question of a pool gets."),
