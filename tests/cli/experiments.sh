@@ -274,4 +274,22 @@ trials=$(grep -c '"hypothesis"' small/slots-acceptance.json)
 must_run night small/slots-acceptance.json -C runs -q --format tsv
 must_equal "$trials" "$(($(wc -l <runs/results.tsv) - 1))" "rows"
 must_lack runs/results.tsv crash
+
+# ---- debug: every algorithm and every loss of the schema trains ----
+mkdir debug && cd debug || exit 1
+must_run init runs/debug --direction higher
+must_run night "$SOURCE/fixtures/recipes/debug.json" -C runs/debug -q
+must_equal "$(grep -c '"hypothesis"' "$SOURCE/fixtures/recipes/debug.json")" "$(($(wc -l <runs/debug/results.tsv) - 1))" 'rows of debug'
+must_equal 0 "$(sed 1d runs/debug/results.tsv | cut -f 9 | grep -cvxE 'baseline|keep|discard')" 'trials of debug that failed'
+if command -v python3 >/dev/null; then
+    python3 - "$SOURCE" >missing <<'END' || fail 'the schema or the sweep cannot be read'
+import json, sys
+kinds = json.load(open(sys.argv[1] + "/schema/recipe.schema.json"))["$defs"]
+trials = json.load(open(sys.argv[1] + "/fixtures/recipes/debug.json"))["trials"]
+tried = {e["algorithm"]["name"] for t in trials for e in t.get("environments", [])} | {t["loss"]["name"] for t in trials if "loss" in t}
+print(*sorted({name for kind in ("algorithm", "loss") for name in kinds[kind]["properties"]["name"]["enum"]} - tried))
+END
+    must_equal '' "$(cat missing)" 'algorithms and losses that debug lacks'
+fi
+cd .. || exit 1
 finish
