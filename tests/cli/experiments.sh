@@ -105,6 +105,13 @@ rows staleness
 table staleness fresh,naive-1,decoupled-1,naive-4,decoupled-4,naive-8,decoupled-8,naive-never,decoupled-never
 rows off-policy-options
 table off-policy-options naive,recompute,tis,compose,compose-turn,compose-opsm,opsm,opsm-turn,after-tool,kl-loss,kl-weighted,kl-reward
+rows off-policy-clip
+table off-policy-clip 'naive,clip 0.8 1.2,tis,tis clip 0.8 1.2'
+rows adca-alpha
+table adca-alpha 'grpo,adca 0.1,adca 0.3,adca 1'
+rows routing-gspo
+table routing-gspo 'grpo none,grpo R3'
+table routing-gspo 'gspo none,gspo R3'
 rows routing
 table routing float,none,tis,R2,R3
 for store in algorithms options; do
@@ -167,6 +174,12 @@ if command -v python3 >/dev/null; then
     done >rollouts.jsonl
     python3 "$bench/early_split.py" questions 1 none rollouts.jsonl >told
     must_equal "1${tab}none${tab}0${tab}0.5${tab}1.5${tab}1${tab}1.5" "$(cat told)"
+    sed 's/"reward": 1/"reward": 0/' rollouts.jsonl | sed '$s/"reward": 0/"reward": 1/' >hard.jsonl # none of the first two iterations
+    python3 "$bench/length_picture.py" lengths 1 none hard.jsonl >told
+    must_have told "1${tab}none${tab}hard${tab}late${tab}1${tab}"
+    { printf 'seed\tvariant\tquestion\ttime\ttokens\trollouts\trewarded\n' && cat told; } >lengths.tsv
+    python3 "$bench/length_picture.py" draw lengths.tsv none >told.svg
+    must_have told.svg 'none, hard'
 else
     echo 'skipped: no python3, the questions of length-split were not counted again'
 fi
