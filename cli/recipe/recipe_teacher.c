@@ -127,6 +127,9 @@ static const char *take_row(struct trainer_teacher_batch *batch, size_t row, con
         return "a choice has no logprobs.token_logprobs: the server does not return log-probs of a prompt";
     if (json_array_size(log_probs) < (size_t)r.length)
         return "a choice has fewer log-probs than its prompt has tokens";
+    if (json_array_size(log_probs) > (size_t)r.length + 1) /* one token is generated */
+        return "a choice has more log-probs than its prompt has tokens: the server adds tokens of its own (a template, a first "
+               "token)";
     for (int32_t t = 0; t < r.length; t++) {
         const json_t *value = json_array_get(log_probs, (size_t)t);
         if (r.mask[t] && !json_is_number(value))
@@ -136,12 +139,25 @@ static const char *take_row(struct trainer_teacher_batch *batch, size_t row, con
     return NULL;
 }
 
+/* Whether the server counts the tokens that it was sent, if it counts them: another tokenizer or a template counts others. */
+static bool counts_our_tokens(const struct trainer_teacher_batch *batch, size_t first, size_t n, const json_t *response)
+{
+    const json_t *counted = json_object_get(json_object_get(response, "usage"), "prompt_tokens");
+    json_int_t sent = 0;
+    for (size_t i = 0; i < n; i++)
+        sent += trainer_rollouts_get(batch->rollouts, batch->first + first + i).length;
+    return !json_is_integer(counted) || json_integer_value(counted) == sent;
+}
+
 /* A server may return the choices in any order. Returns NULL, or what is wrong. */
 static const char *take_response(struct trainer_teacher_batch *batch, size_t first, size_t n, const json_t *response)
 {
     const json_t *choices = json_object_get(response, "choices");
     bool *seen = calloc(n, sizeof *seen);
     const char *why = !seen ? "out of memory" : NULL;
+    if (!why && !counts_our_tokens(batch, first, n, response))
+        why = "the server counts other tokens than it was sent (usage.prompt_tokens): its model has another tokenizer, or a "
+              "template";
     if (!why && json_array_size(choices) != n)
         why = "the response has not one choice for each prompt";
     for (size_t i = 0; i < n && !why; i++) {

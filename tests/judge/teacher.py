@@ -17,6 +17,8 @@ The log-probs are those of the checkpoint, by the program TOKEN_SCORES. The name
     infinite   a log-prob is too small for a number of JSON
     fewer      a choice is missing
     twice      two choices have the same index
+    template   each prompt gets a first token
+    usage      the server counts other tokens than it was sent
     prose      HTTP 200 with a text that is no JSON
     wrong      HTTP 400
     llama      HTTP 500, as llama-server answered to `echo`
@@ -63,6 +65,8 @@ def choices(model, prompts):
     elif model in ("text", "positive", "infinite"):
         for i in range(1, len(last)):
             last[i] = {"text": "-1", "positive": 0.5, "infinite": -1e300}[model]
+    elif model == "template":
+        last.insert(0, -0.5)
     elif model == "fewer":
         found.pop()
     elif model == "twice":
@@ -93,7 +97,8 @@ def answer(request):
         return 500, json.dumps({"error": {"code": 500, "message": "Only no echo is supported", "type": "server_error"}})
     if model == "key":
         return 401, json.dumps({"error": {"message": f"the key {KEY} is wrong"}})
-    return 200, json.dumps({"object": "text_completion", "choices": choices(model, prompts)})
+    usage = {"prompt_tokens": sum(map(len, prompts)) + (model == "usage"), "completion_tokens": len(prompts)}
+    return 200, json.dumps({"object": "text_completion", "choices": choices(model, prompts), "usage": usage})
 
 
 def meet():

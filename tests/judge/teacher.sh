@@ -126,6 +126,8 @@ wrong()
 wrong plain 'does not return log-probs of a prompt'
 wrong generated 'does not return log-probs of a prompt'
 wrong short 'fewer log-probs than its prompt has tokens'
+wrong template 'the server adds tokens of its own'
+wrong usage 'its model has another tokenizer, or a template'
 wrong text 'the log-prob of a token is not a number'
 wrong positive 'a log-prob of algorithm.endpoint is 0.5, not a number up to 0'
 wrong infinite 'a log-prob of algorithm.endpoint is -inf'
