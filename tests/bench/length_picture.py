@@ -73,6 +73,7 @@ def panel(rows, title, most):
         if n:
             out.append(f'<line x1="{x(mean):.1f}" x2="{x(mean):.1f}" y2="{height}" stroke="{colour}" stroke-dasharray="3 3"/>')
             out.append(f'<polyline points="{" ".join(points)}" fill="none" stroke="{colour}" stroke-width="2"/>')
+            out += [f'<circle cx="{point.split(",")[0]}" cy="{point.split(",")[1]}" r="3" fill="{colour}"/>' for point in points]
             rewarded = sum(at[1] for at in found.values()) / n
             out.append(f'<text x="{width}" y="-8" text-anchor="end" fill="{colour}" dx="{140 * side - 140}">'
                        f'{time} {rewarded:.2f}, {mean:.1f} tokens</text>')

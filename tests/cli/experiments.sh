@@ -180,6 +180,8 @@ if command -v python3 >/dev/null; then
     { printf 'seed\tvariant\tquestion\ttime\ttokens\trollouts\trewarded\n' && cat told; } >lengths.tsv
     python3 "$bench/length_picture.py" draw lengths.tsv none >told.svg
     must_have told.svg 'none, hard'
+    python3 "$bench/length_picture.py" draw "$shipped/length-split/lengths.tsv" none anchor | cmp -s - "$shipped/length-split.svg" ||
+        fail 'length-split.svg is not the picture of its rows'
 else
     echo 'skipped: no python3, the questions of length-split were not counted again'
 fi
