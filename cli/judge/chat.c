@@ -20,11 +20,8 @@ static size_t take_bytes(char *bytes, size_t size, size_t n, void *context)
     return length;
 }
 
-bool chat_open(struct chat *chat, const char *address, const char *path, const char *key_env, double backoff)
+static bool make_handle(struct chat *chat)
 {
-    chat->backoff = backoff;
-    if (!endpoint_open(&chat->at, address, path, key_env, chat->why))
-        return false;
     chat->easy = chat->at.curl.easy_init();
     chat->response = malloc(CHAT_RESPONSE_MAX);
     if (chat->response && endpoint_handle(&chat->at, chat->easy, take_bytes, chat))
@@ -33,12 +30,25 @@ bool chat_open(struct chat *chat, const char *address, const char *path, const c
     return false;
 }
 
+bool chat_open(struct chat *chat, const char *address, const char *path, const char *key_env, double backoff)
+{
+    chat->backoff = backoff;
+    return endpoint_open(&chat->at, address, path, key_env, chat->why) && make_handle(chat);
+}
+
+bool chat_beside(struct chat *chat, const struct chat *open)
+{
+    *chat = (struct chat){.at = open->at, .beside = true, .backoff = open->backoff, .seed = open->seed};
+    return make_handle(chat);
+}
+
 void chat_close(struct chat *chat)
 {
     if (chat->easy)
         chat->at.curl.easy_cleanup(chat->easy);
     free(chat->response);
-    endpoint_close(&chat->at);
+    if (!chat->beside)
+        endpoint_close(&chat->at);
 }
 
 /* ---- one attempt ---- */

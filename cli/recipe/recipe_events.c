@@ -364,6 +364,8 @@ static void set_allocation(json_t *line, const struct trainer_allocation *alloca
     set_real(line, "pass_rate_chosen", allocation->chosen);
     set_real(line, "pass_rate_pool", allocation->pool);
     set_real(line, "mixed_groups", allocation->mixed);
+    if (allocation->dropped > 0)
+        set_count(line, "dropped_questions", allocation->dropped);
     if (allocation->most > 0) {
         set_count(line, "group_size_least", allocation->least);
         set_count(line, "group_size_most", allocation->most);

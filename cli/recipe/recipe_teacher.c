@@ -1,6 +1,7 @@
 #include "recipe/recipe_teacher.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,12 +10,19 @@
 #include "judge/score_cache.h"
 
 /* A server answers with about 100 bytes per token, and a response may have a mebibyte. */
-enum { TOKENS_PER_REQUEST = 4096 };
+enum { TOKENS_PER_REQUEST = 4096, RECIPE_TEACHER_REQUESTS_MAX = 64 };
+
+/* The endpoint of a task, with a chat for each request in flight. */
+struct seat {
+    struct chat *chats; /* [n]; NULL without an endpoint */
+    size_t n;
+};
 
 struct recipe_teacher {
     const struct trainer_recipe *recipe;
-    struct chat chat[TRAINER_ENVS_MAX]; /* zero without an endpoint */
-    struct score_cache *cache;          /* NULL: none */
+    struct seat seats[TRAINER_ENVS_MAX];
+    struct score_cache *cache; /* NULL: none */
+    pthread_mutex_t lock;      /* of the cache, and of the next lesson */
 };
 
 static enum trainer_status fail(struct trainer_error *err, enum trainer_status status, const char *url, const char *why)
@@ -22,6 +30,27 @@ static enum trainer_status fail(struct trainer_error *err, enum trainer_status s
     err->status = status;
     snprintf(err->text, sizeof err->text, "algorithm.endpoint %.200s: %.270s", url, why);
     return status;
+}
+
+static bool open_seat(struct recipe_teacher *teacher, int32_t task, char why[SCORE_CACHE_WHY_MAX])
+{
+    const struct trainer_teacher_endpoint *at = &teacher->recipe->tasks[task].algorithm.endpoint;
+    struct seat *seat = &teacher->seats[task];
+    snprintf(why, SCORE_CACHE_WHY_MAX, "out of memory");
+    seat->chats = calloc((size_t)at->concurrency, sizeof *seat->chats);
+    if (!seat->chats)
+        return false;
+    for (bool good = true; good && seat->n < (size_t)at->concurrency;) {
+        struct chat *chat = &seat->chats[seat->n++];
+        good = seat->n > 1 ? chat_beside(chat, seat->chats)
+                           : chat_open(chat, at->base_url, ENDPOINT_COMPLETIONS, at->key_env, at->backoff);
+        chat->seed = teacher->recipe->seed + seat->n - 1; /* two that wait do not come back at the same moment */
+        if (!good)
+            snprintf(why, SCORE_CACHE_WHY_MAX, "%s", chat->why);
+        if (!good)
+            return false;
+    }
+    return true;
 }
 
 enum trainer_status recipe_teacher_open(struct recipe_teacher **teacher, const struct trainer_recipe *recipe, const char *cache,
@@ -38,25 +67,27 @@ enum trainer_status recipe_teacher_open(struct recipe_teacher **teacher, const s
     if (!*teacher)
         return fail(err, TRAINER_ENOMEM, "", "out of memory");
     (*teacher)->recipe = recipe;
+    pthread_mutex_init(&(*teacher)->lock, NULL);
     if (cache && !((*teacher)->cache = score_cache_open(cache, TEACHER_CACHE_BYTES, why)))
         return fail(err, TRAINER_EINVAL, "", why);
-    for (int32_t i = 0; i < recipe->n_tasks; i++) {
-        const struct trainer_teacher_endpoint *at = &recipe->tasks[i].algorithm.endpoint;
-        struct chat *chat = &(*teacher)->chat[i];
-        if (at->base_url[0] && !chat_open(chat, at->base_url, ENDPOINT_COMPLETIONS, at->key_env, at->backoff))
-            return fail(err, TRAINER_EINVAL, at->base_url, chat->why);
-        chat->seed = recipe->seed;
-    }
+    for (int32_t i = 0; i < recipe->n_tasks; i++)
+        if (recipe->tasks[i].algorithm.endpoint.base_url[0] && !open_seat(*teacher, i, why))
+            return fail(err, TRAINER_EINVAL, recipe->tasks[i].algorithm.endpoint.base_url, why);
     return TRAINER_OK;
 }
 
 void recipe_teacher_close(struct recipe_teacher *teacher)
 {
-    for (int32_t i = 0; teacher && i < teacher->recipe->n_tasks; i++)
-        if (teacher->recipe->tasks[i].algorithm.endpoint.base_url[0])
-            chat_close(&teacher->chat[i]);
-    if (teacher)
-        score_cache_close(teacher->cache);
+    if (!teacher)
+        return;
+    for (int32_t i = 0; i < teacher->recipe->n_tasks; i++) {
+        struct seat *seat = &teacher->seats[i];
+        while (seat->n > 0)
+            chat_close(&seat->chats[--seat->n]); /* the first one, whose endpoint the others have, last */
+        free(seat->chats);
+    }
+    score_cache_close(teacher->cache);
+    pthread_mutex_destroy(&teacher->lock);
     free(teacher);
 }
 
@@ -96,6 +127,9 @@ static const char *take_row(struct trainer_teacher_batch *batch, size_t row, con
         return "a choice has no logprobs.token_logprobs: the server does not return log-probs of a prompt";
     if (json_array_size(log_probs) < (size_t)r.length)
         return "a choice has fewer log-probs than its prompt has tokens";
+    if (json_array_size(log_probs) > (size_t)r.length + 1) /* one token is generated */
+        return "a choice has more log-probs than its prompt has tokens: the server adds tokens of its own (a template, a first "
+               "token)";
     for (int32_t t = 0; t < r.length; t++) {
         const json_t *value = json_array_get(log_probs, (size_t)t);
         if (r.mask[t] && !json_is_number(value))
@@ -105,12 +139,25 @@ static const char *take_row(struct trainer_teacher_batch *batch, size_t row, con
     return NULL;
 }
 
+/* Whether the server counts the tokens that it was sent, if it counts them: another tokenizer or a template counts others. */
+static bool counts_our_tokens(const struct trainer_teacher_batch *batch, size_t first, size_t n, const json_t *response)
+{
+    const json_t *counted = json_object_get(json_object_get(response, "usage"), "prompt_tokens");
+    json_int_t sent = 0;
+    for (size_t i = 0; i < n; i++)
+        sent += trainer_rollouts_get(batch->rollouts, batch->first + first + i).length;
+    return !json_is_integer(counted) || json_integer_value(counted) == sent;
+}
+
 /* A server may return the choices in any order. Returns NULL, or what is wrong. */
 static const char *take_response(struct trainer_teacher_batch *batch, size_t first, size_t n, const json_t *response)
 {
     const json_t *choices = json_object_get(response, "choices");
     bool *seen = calloc(n, sizeof *seen);
     const char *why = !seen ? "out of memory" : NULL;
+    if (!why && !counts_our_tokens(batch, first, n, response))
+        why = "the server counts other tokens than it was sent (usage.prompt_tokens): its model has another tokenizer, or a "
+              "template";
     if (!why && json_array_size(choices) != n)
         why = "the response has not one choice for each prompt";
     for (size_t i = 0; i < n && !why; i++) {
@@ -162,7 +209,10 @@ struct lesson {
     struct trainer_teacher_batch *batch;
     size_t first, n, n_values;
     float *values; /* [n_values] */
+    json_t *request;
     char digest[JUDGE_DIGEST_MAX];
+    bool known; /* an earlier answer was there */
+    char why[ENDPOINT_WHY_MAX]; /* "": answered, or not asked because another one failed */
 };
 
 static bool find_lesson(struct recipe_teacher *teacher, const struct lesson *lesson)
@@ -173,44 +223,126 @@ static bool find_lesson(struct recipe_teacher *teacher, const struct lesson *les
     return true;
 }
 
+/* At once, so that a trial that is killed has lost nothing that was answered. */
 static void keep_lesson(struct recipe_teacher *teacher, const struct lesson *lesson)
 {
     copy_values(lesson->batch, lesson->first, lesson->n, lesson->values, false);
+    pthread_mutex_lock(&teacher->lock);
     if (teacher->cache && are_log_probs(lesson->values, lesson->n_values))
         (void)score_cache_add(teacher->cache, lesson->digest, lesson->values, lesson->n_values);
+    pthread_mutex_unlock(&teacher->lock);
 }
 
-/* Returns NULL, or what is wrong. */
-static const char *ask(struct recipe_teacher *teacher, struct lesson *lesson, const json_t *request)
+/* ---- the requests of a batch ---- */
+
+struct lessons {
+    struct recipe_teacher *teacher;
+    const struct trainer_teacher_endpoint *at;
+    struct lesson *items; /* [n] */
+    size_t n, open, next; /* open: not known; next: the first that nobody asks yet */
+    bool failed;          /* no further request is made */
+};
+
+/* A thread's share of the work: a chat, and the lessons that it takes. */
+struct asker {
+    struct lessons *lessons;
+    struct chat *chat;
+    pthread_t thread;
+    bool started;
+};
+
+static struct lesson *take_lesson(struct lessons *lessons)
 {
-    const struct trainer_teacher_endpoint *at = &lesson->batch->recipe->tasks[lesson->batch->task].algorithm.endpoint;
-    struct chat *chat = &teacher->chat[lesson->batch->task];
-    if (!judge_digest(lesson->digest, json_pack("{s:s, s:O}", "endpoint", chat->at.url, "request", request)))
-        return "out of memory";
-    if (find_lesson(teacher, lesson))
-        return NULL;
-    json_t *response = chat_ask(chat, request, 1, cli_now() + at->deadline);
-    const char *why = response ? take_response(lesson->batch, lesson->first, lesson->n, response) : chat->why;
-    if (!why)
-        keep_lesson(teacher, lesson);
-    json_decref(response);
-    return why;
+    struct lesson *lesson = NULL;
+    pthread_mutex_lock(&lessons->teacher->lock);
+    while (!lessons->failed && !lesson && lessons->next < lessons->n) {
+        lesson = &lessons->items[lessons->next++];
+        lesson = lesson->known ? NULL : lesson;
+    }
+    pthread_mutex_unlock(&lessons->teacher->lock);
+    return lesson;
+}
+
+static void fail_lesson(struct lessons *lessons, struct lesson *lesson, const char *why)
+{
+    snprintf(lesson->why, sizeof lesson->why, "%s", why);
+    pthread_mutex_lock(&lessons->teacher->lock);
+    lessons->failed = true;
+    pthread_mutex_unlock(&lessons->teacher->lock);
+}
+
+static void *ask_lessons(void *context)
+{
+    const struct asker *asker = context;
+    struct lessons *lessons = asker->lessons;
+    for (struct lesson *lesson; (lesson = take_lesson(lessons));) {
+        json_t *response = chat_ask(asker->chat, lesson->request, 1, cli_now() + lessons->at->deadline);
+        const char *why = response ? take_response(lesson->batch, lesson->first, lesson->n, response) : asker->chat->why;
+        if (why)
+            fail_lesson(lessons, lesson, why);
+        else
+            keep_lesson(lessons->teacher, lesson);
+        json_decref(response);
+    }
+    return NULL;
+}
+
+/* The caller's thread asks, too, so that a system without threads only takes longer. */
+static void ask_all(struct lessons *lessons, const struct seat *seat)
+{
+    struct asker askers[RECIPE_TEACHER_REQUESTS_MAX];
+    const size_t n = lessons->open < seat->n ? lessons->open : seat->n;
+    for (size_t i = 0; i < n; i++) {
+        askers[i] = (struct asker){.lessons = lessons, .chat = &seat->chats[i]};
+        askers[i].started = i > 0 && pthread_create(&askers[i].thread, NULL, ask_lessons, &askers[i]) == 0;
+    }
+    if (n > 0)
+        (void)ask_lessons(&askers[0]);
+    for (size_t i = 0; i < n; i++)
+        if (askers[i].started)
+            pthread_join(askers[i].thread, NULL);
+}
+
+/* The requests of a batch in order; earlier answers are taken now. Returns false when out of memory. */
+static bool make_lessons(struct lessons *lessons, struct trainer_teacher_batch *batch, const struct chat *chat)
+{
+    lessons->items = calloc(batch->n, sizeof *lessons->items);
+    for (size_t first = 0; lessons->items && first < batch->n; first += lessons->items[lessons->n++].n) {
+        struct lesson *lesson = &lessons->items[lessons->n];
+        *lesson = (struct lesson){.batch = batch, .first = first, .n = rows_of_request(batch, first)};
+        lesson->n_values = copy_values(batch, first, lesson->n, NULL, false);
+        lesson->values = malloc((lesson->n_values + 1) * sizeof *lesson->values);
+        lesson->request = make_request(batch, lessons->at->name, first, lesson->n);
+        if (!lesson->values || !lesson->request ||
+            !judge_digest(lesson->digest, json_pack("{s:s, s:O}", "endpoint", chat->at.url, "request", lesson->request))) {
+            lessons->n++;
+            return false;
+        }
+        lesson->known = find_lesson(lessons->teacher, lesson);
+        lessons->open += !lesson->known;
+    }
+    return lessons->items != NULL;
 }
 
 enum trainer_status recipe_teacher_ask(void *context, struct trainer_teacher_batch *batch, struct trainer_error *err)
 {
     struct recipe_teacher *teacher = context;
-    const struct trainer_teacher_endpoint *at = &batch->recipe->tasks[batch->task].algorithm.endpoint;
+    const struct seat *seat = &teacher->seats[batch->task];
+    struct lessons lessons = {.teacher = teacher, .at = &batch->recipe->tasks[batch->task].algorithm.endpoint};
     const char *why = NULL;
-    for (size_t first = 0; first < batch->n && !why;) {
-        struct lesson lesson = {.batch = batch, .first = first, .n = rows_of_request(batch, first)};
-        lesson.n_values = copy_values(batch, first, lesson.n, NULL, false);
-        lesson.values = malloc((lesson.n_values + 1) * sizeof *lesson.values);
-        json_t *request = make_request(batch, at->name, first, lesson.n);
-        why = request && lesson.values ? ask(teacher, &lesson, request) : "out of memory";
-        json_decref(request);
-        free(lesson.values);
-        first += lesson.n;
+    if (batch->n == 0)
+        return TRAINER_OK;
+    if (make_lessons(&lessons, batch, seat->chats))
+        ask_all(&lessons, seat);
+    else
+        why = "out of memory";
+    for (size_t i = 0; i < lessons.n && !why; i++)
+        why = lessons.items[i].why[0] ? lessons.items[i].why : NULL;
+    enum trainer_status status = why ? fail(err, TRAINER_EIO, lessons.at->base_url, why) : TRAINER_OK;
+    for (size_t i = 0; i < lessons.n; i++) {
+        json_decref(lessons.items[i].request);
+        free(lessons.items[i].values);
     }
-    return why ? fail(err, TRAINER_EIO, at->base_url, why) : TRAINER_OK;
+    free(lessons.items);
+    return status;
 }

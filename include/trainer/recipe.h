@@ -187,6 +187,7 @@ struct trainer_teacher_endpoint {
     char base_url[TRAINER_PATH_MAX]; /* ("") "http://127.0.0.1:8000/v1"; "" = the teacher is a checkpoint */
     char name[2 * TRAINER_NAME_MAX]; /* the model at the endpoint */
     char key_env[TRAINER_NAME_MAX];  /* (LINEAGE_JUDGE_KEY) environment variable that holds the API key */
+    int32_t concurrency;             /* (8) requests in parallel */
     double deadline;                 /* (300) seconds for the log-probs of one request, all attempts together */
     double backoff;                  /* (0.5) seconds before the second attempt */
 };
@@ -309,6 +310,11 @@ struct trainer_task {
      * pass rates are fitted to the latest answers
      */
     double hardness;
+    /*
+     * (1, 0) "allocation.drop_above", "allocation.drop_below": a question whose pass rate in its last group was above or below is not
+     * asked again as long as there are enough others
+     */
+    double drop_above, drop_below;
     /*
      * (equal) "groups.sizes": the other values distribute the same number of rollouts by the questions' pass rates and
      * need a pool

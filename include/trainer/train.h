@@ -63,11 +63,12 @@ struct trainer_distillation {
 };
 
 /*
- * Questions drawn by allocation.hardness or groups.sizes. Pass rates are fitted before the questions are asked.
+ * Questions drawn by allocation or groups.sizes. Pass rates are fitted before the questions are asked.
  */
 struct trainer_allocation {
     uint64_t questions;  /* number of drawn questions; 0 without these settings */
     double chosen, pool; /* mean fitted pass rate of the drawn questions, and of all questions in the pools */
+    uint64_t dropped; /* questions of the pools that allocation.drop_above and .drop_below left out */
     uint64_t least, most; /* rollouts of the smallest and of the largest group; 0 without groups.sizes */
     double mixed; /* share of groups with both right and wrong answers */
 };

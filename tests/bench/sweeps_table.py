@@ -20,7 +20,7 @@ RECIPES, ROWS = TOP / "fixtures/recipes", TOP / "fixtures/experiments"
 LEFT_OUT = {"": {"name", "domain", "hypothesis", "expected_delta", "seed", "threads", "world", "model", "start", "training",
                  "micro_batch", "evaluation", "cost", "budget"},
             "environments": {"questions", "k_min", "k_max", "max_turns", "facts", "p_fail"},
-            "environments.algorithm.endpoint": {"base_url", "name", "key_env", "deadline", "backoff"},
+            "environments.algorithm.endpoint": {"base_url", "name", "key_env", "concurrency", "deadline", "backoff"},
             "judge": {"endpoint", "model", "key_env", "prompt", "cache", "concurrency", "max_tokens", "deadline", "timeout",
                       "backoff", "max_failed_share"}}
 BY_VALUE = {"environments.name", "environments.algorithm.name", "loss.name"}

@@ -105,6 +105,13 @@ rows staleness
 table staleness fresh,naive-1,decoupled-1,naive-4,decoupled-4,naive-8,decoupled-8,naive-never,decoupled-never
 rows off-policy-options
 table off-policy-options naive,recompute,tis,compose,compose-turn,compose-opsm,opsm,opsm-turn,after-tool,kl-loss,kl-weighted,kl-reward
+rows off-policy-clip
+table off-policy-clip 'naive,clip 0.8 1.2,tis,tis clip 0.8 1.2'
+rows adca-alpha
+table adca-alpha 'grpo,adca 0.1,adca 0.3,adca 1'
+rows routing-gspo
+table routing-gspo 'grpo none,grpo R3'
+table routing-gspo 'gspo none,gspo R3'
 rows routing
 table routing float,none,tis,R2,R3
 for store in algorithms options; do
@@ -167,6 +174,14 @@ if command -v python3 >/dev/null; then
     done >rollouts.jsonl
     python3 "$bench/early_split.py" questions 1 none rollouts.jsonl >told
     must_equal "1${tab}none${tab}0${tab}0.5${tab}1.5${tab}1${tab}1.5" "$(cat told)"
+    sed 's/"reward": 1/"reward": 0/' rollouts.jsonl | sed '$s/"reward": 0/"reward": 1/' >hard.jsonl # none of the first two iterations
+    python3 "$bench/length_picture.py" lengths 1 none hard.jsonl >told
+    must_have told "1${tab}none${tab}hard${tab}late${tab}1${tab}"
+    { printf 'seed\tvariant\tquestion\ttime\ttokens\trollouts\trewarded\n' && cat told; } >lengths.tsv
+    python3 "$bench/length_picture.py" draw lengths.tsv none >told.svg
+    must_have told.svg 'none, hard'
+    python3 "$bench/length_picture.py" draw "$shipped/length-split/lengths.tsv" none anchor | cmp -s - "$shipped/length-split.svg" ||
+        fail 'length-split.svg is not the picture of its rows'
 else
     echo 'skipped: no python3, the questions of length-split were not counted again'
 fi
@@ -274,4 +289,22 @@ trials=$(grep -c '"hypothesis"' small/slots-acceptance.json)
 must_run night small/slots-acceptance.json -C runs -q --format tsv
 must_equal "$trials" "$(($(wc -l <runs/results.tsv) - 1))" "rows"
 must_lack runs/results.tsv crash
+
+# ---- debug: every algorithm and every loss of the schema trains ----
+mkdir debug && cd debug || exit 1
+must_run init runs/debug --direction higher
+must_run night "$SOURCE/fixtures/recipes/debug.json" -C runs/debug -q
+must_equal "$(grep -c '"hypothesis"' "$SOURCE/fixtures/recipes/debug.json")" "$(($(wc -l <runs/debug/results.tsv) - 1))" 'rows of debug'
+must_equal 0 "$(sed 1d runs/debug/results.tsv | cut -f 9 | grep -cvxE 'baseline|keep|discard')" 'trials of debug that failed'
+if command -v python3 >/dev/null; then
+    python3 - "$SOURCE" >missing <<'END' || fail 'the schema or the sweep cannot be read'
+import json, sys
+kinds = json.load(open(sys.argv[1] + "/schema/recipe.schema.json"))["$defs"]
+trials = json.load(open(sys.argv[1] + "/fixtures/recipes/debug.json"))["trials"]
+tried = {e["algorithm"]["name"] for t in trials for e in t.get("environments", [])} | {t["loss"]["name"] for t in trials if "loss" in t}
+print(*sorted({name for kind in ("algorithm", "loss") for name in kinds[kind]["properties"]["name"]["enum"]} - tried))
+END
+    must_equal '' "$(cat missing)" 'algorithms and losses that debug lacks'
+fi
+cd .. || exit 1
 finish

@@ -68,6 +68,8 @@ run train tiny.json -C streams -q --rollouts streams.jsonl
 must_exit 2
 must_have err "exists already"
 must_run train tiny.json -C streams -q --set iterations=2 --set algorithm=sft --set env.data.file=streams.jsonl
+sed -e 's/"group": [0-9]*, //' -e 3d streams.jsonl >part.jsonl # what another program has chosen has no groups of equal sizes
+must_run train tiny.json -C streams -q --set iterations=2 --set algorithm=sft --set env.data.file=part.jsonl
 must_run train tiny.json -C streams -q --set iterations=2 --set correction.name=bypass --set env.data.file=streams.jsonl
 run train tiny.json -C streams -q --set env.data.file=streams.jsonl
 must_exit 2

@@ -7,6 +7,7 @@ The log-probs are those of the checkpoint, by the program TOKEN_SCORES. The name
 
     good       nothing; there is a generated token behind each prompt
     backwards  the choices come in the opposite order
+    together   no answer before a second request is there, at most two at a time
     pauses     the eighth request waits until there is a file `go`, and is not answered
     busy       HTTP 503 for each first request, then good
     plain      the server does not know `echo`: no log-probs
@@ -16,6 +17,8 @@ The log-probs are those of the checkpoint, by the program TOKEN_SCORES. The name
     infinite   a log-prob is too small for a number of JSON
     fewer      a choice is missing
     twice      two choices have the same index
+    template   each prompt gets a first token
+    usage      the server counts other tokens than it was sent
     prose      HTTP 200 with a text that is no JSON
     wrong      HTTP 400
     llama      HTTP 500, as llama-server answered to `echo`
@@ -37,6 +40,7 @@ import zlib
 LOG, KEY = open(sys.argv[1], "a"), sys.argv[4] if len(sys.argv) > 4 else None
 SCORES = subprocess.Popen(sys.argv[2:4], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 LOCK, SEEN = threading.Lock(), set()
+FLYING, MOST = threading.Condition(), [0, 0]  # requests of `together` in flight: now, and at most
 
 
 def scores(tokens):
@@ -61,6 +65,8 @@ def choices(model, prompts):
     elif model in ("text", "positive", "infinite"):
         for i in range(1, len(last)):
             last[i] = {"text": "-1", "positive": 0.5, "infinite": -1e300}[model]
+    elif model == "template":
+        last.insert(0, -0.5)
     elif model == "fewer":
         found.pop()
     elif model == "twice":
@@ -91,7 +97,19 @@ def answer(request):
         return 500, json.dumps({"error": {"code": 500, "message": "Only no echo is supported", "type": "server_error"}})
     if model == "key":
         return 401, json.dumps({"error": {"message": f"the key {KEY} is wrong"}})
-    return 200, json.dumps({"object": "text_completion", "choices": choices(model, prompts)})
+    usage = {"prompt_tokens": sum(map(len, prompts)) + (model == "usage"), "completion_tokens": len(prompts)}
+    return 200, json.dumps({"object": "text_completion", "choices": choices(model, prompts), "usage": usage})
+
+
+def meet():
+    """Waits until there were two requests at the same time. Returns whether there were never more."""
+    with FLYING:
+        MOST[0] += 1
+        MOST[1] = max(MOST)
+        FLYING.notify_all()
+        FLYING.wait_for(lambda: MOST[1] > 1, timeout=120)
+        MOST[0] -= 1
+        return MOST[1] == 2
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -100,8 +118,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         good = self.path == "/v1/completions" and (KEY is None or self.headers.get("Authorization") == f"Bearer {KEY}")
+        request = json.loads(body)
+        good = good and (request["model"] != "together" or meet())
         with LOCK:
-            status, text = answer(json.loads(body)) if good else (404, "{}")
+            status, text = answer(request) if good else (404, "{}")
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(text)))

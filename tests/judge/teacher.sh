@@ -90,6 +90,20 @@ for model in backwards busy; do
 done
 must_equal 6 "$(grep -c '^busy' requests)" "each request is made again"
 
+# ---- several requests at a time, as many as the recipe says; what is learnt is the same ----
+many() { # CONCURRENCY NAME
+    must_run train student.json -C t -q --set algorithm=opd --set questions=128 --set iterations=1 \
+        --set algorithm.endpoint.base_url="$url" --set algorithm.endpoint.concurrency="$1" --set algorithm.endpoint.name="$2"
+    steps ref_kl
+}
+one=$(many 1 good)
+: >requests
+must_equal "$one" "$(many 2 together)" 'the distance to the teacher'
+[ "$(wc -l <requests)" -gt 2 ] || fail "too few requests for two at a time: $(cat requests)"
+must_run train student.json -C t -q --set algorithm=opd --set questions=128 --set iterations=1 --set algorithm.endpoint.base_url="$url" \
+    --set algorithm.endpoint.concurrency=3 --set algorithm.endpoint.name=good
+must_equal "$one" "$(steps ref_kl)" 'answers are found again'
+
 # For failed rollouts beside an algorithm with advantages, by the object that prime-rl has.
 sed 's#"name": "grpo"#"name": "grpo", "distill": {"how": "loss"}, "teacher": {"name": "good", "base_url": "'"$url"'"}#' student.json >k2.json
 must_run train student.json -C t -q --set algorithm.distill.how=loss --set teacher="$teacher"
@@ -112,6 +126,8 @@ wrong()
 wrong plain 'does not return log-probs of a prompt'
 wrong generated 'does not return log-probs of a prompt'
 wrong short 'fewer log-probs than its prompt has tokens'
+wrong template 'the server adds tokens of its own'
+wrong usage 'its model has another tokenizer, or a template'
 wrong text 'the log-prob of a token is not a number'
 wrong positive 'a log-prob of algorithm.endpoint is 0.5, not a number up to 0'
 wrong infinite 'a log-prob of algorithm.endpoint is -inf'

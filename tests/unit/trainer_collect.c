@@ -181,6 +181,37 @@ static void hard_questions_are_drawn_more_often(void **state)
     }
 }
 
+/* What passed too often or too rarely in its last group is left out, but for as many as an iteration needs. */
+static void questions_are_dropped_by_their_pass_rate(void **state)
+{
+    struct trainer_task task = ((struct place *)*state)->recipe.tasks[0];
+    struct allocation a = {0};
+    task.pool = 40;
+    task.questions = 8;
+    task.drop_above = 0.9;
+    task.drop_below = 0.25;
+    assert_int_equal(allocation_open(&a, &task, NULL), TRAINER_OK);
+    for (size_t left = 20; left > 0; left -= 4) {
+        size_t drawn[2] = {0};
+        for (size_t i = 0; i < 40; i++) {
+            bool stays = i < left;
+            a.asked[i] = i == 0 ? 0 : 8; /* the first one was never asked, which drops nothing */
+            a.right[i] = i == 0 ? 0 : stays ? 2 + (int64_t)(i % 6) : i % 2 ? 8 : 1;
+        }
+        for (uint64_t seed = 0; seed < 50; seed++) {
+            struct trainer_allocation told = {0};
+            const struct allocation_plan plan = {seed, 0, 8};
+            assert_int_equal(allocation_draw(&a, &task, &plan, &told, NULL), TRAINER_OK);
+            assert_int_equal(told.dropped, 40 - left);
+            for (int32_t q = 0; q < task.questions; q++)
+                drawn[(size_t)a.chosen[q] >= left]++;
+        }
+        assert_int_equal(drawn[0], 50 * (left < 8 ? left : 8));
+        assert_int_equal(drawn[1], 50 * (left < 8 ? 8 - left : 0));
+    }
+    allocation_close(&a);
+}
+
 /*
  * Returns what groups of these sizes achieve at these pass rates: the expected number of questions solved, or of
  * groups with both right and wrong answers.
@@ -664,6 +695,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup(name, renew_recipe)
     const struct CMUnitTest tests[] = {
         TEST(hard_questions_are_drawn_more_often),
+        TEST(questions_are_dropped_by_their_pass_rate),
         TEST(groups_are_as_large_as_is_best),
         TEST(groups_of_unknown_questions_are_equal),
         TEST(groups_of_differing_sizes_are_credited),

@@ -116,6 +116,41 @@ static void rows_are_played_again(void **state)
     release(&m);
 }
 
+/* Cross entropy knows no groups: rows are taken in order, and a file may end within what training would call a group. */
+static void rows_without_groups_are_taken_in_order(void **state)
+{
+    (void)state;
+    struct made m = make();
+    struct data_set data = {0};
+    struct trainer_error err;
+    const size_t n = QUESTIONS * GROUP;
+    write_rows(m.path, m.rollouts, "group", 5);
+    m.recipe.tasks[0].questions = QUESTIONS - 1;
+    if (data_set_open(&data, &m.recipe, 0, 0, NULL, &err) != TRAINER_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(data.rows->n, n);
+    data.rows->n = n - 1; /* the last one is left out */
+    struct trainer_rollouts *r = rollouts_new(2 * GROUP, (size_t)m.recipe.model.max_tokens);
+    const struct rollouts_plan plan = {
+        .env = &m.recipe.tasks[0].env, .questions = 2, .group_size = GROUP, .first = QUESTIONS - 1};
+    data_set_add(&data, r, &plan, 0);
+    assert_int_equal(r->n, 2 * GROUP);
+    for (size_t i = 0; i < r->n; i++) {
+        struct trainer_rollout is = trainer_rollouts_get(r, i),
+                               was = trainer_rollouts_get(m.rollouts, ((QUESTIONS - 1) * GROUP + i) % (n - 1));
+        assert_int_equal(is.length, was.length);
+        assert_memory_equal(is.tokens, was.tokens, (size_t)was.length * sizeof *was.tokens);
+    }
+    trainer_rollouts_free(r);
+    data_set_close(&data);
+    data = (struct data_set){0};
+    m.recipe.tasks[0].questions = QUESTIONS + 1;
+    assert_int_equal(data_set_open(&data, &m.recipe, 0, 0, NULL, &err), TRAINER_EINVAL);
+    assert_non_null(strstr(err.text, "rollouts, but an iteration has"));
+    data_set_close(&data);
+    release(&m);
+}
+
 static void what_does_not_fit_is_refused(void **state)
 {
     static const char *const faults[][2] = {{"question", "the prompt is not that of its question"},
@@ -212,8 +247,9 @@ static void algorithms_that_sample_are_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_are_played_again), cmocka_unit_test(what_does_not_fit_is_refused),
-                                       cmocka_unit_test(a_data_set_is_trained_on),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_are_played_again),
+                                       cmocka_unit_test(rows_without_groups_are_taken_in_order),
+                                       cmocka_unit_test(what_does_not_fit_is_refused), cmocka_unit_test(a_data_set_is_trained_on),
                                        cmocka_unit_test(algorithms_that_sample_are_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

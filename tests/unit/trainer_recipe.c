@@ -137,7 +137,8 @@ static const char everything[] =
     "{'p_stop': 0.01,"
     "   'p_wrong': 0.02, 'p_needless': 0.03, 'p_hindsight': 0.04, 'p_belief': 0.05}, 'shown': {'share': 0.2}}},"
     " 'environments': [{'name': 'reverse', 'questions': 5, 'k_min': 2, 'k_max': 4, 'max_turns': 3,"
-    "  'facts': 1, 'p_fail': 0.7, 'pool': {'questions': 8}, 'data': {'file': 'd.jsonl'}, 'allocation': {'hardness': 1.5},"
+    "  'facts': 1, 'p_fail': 0.7, 'pool': {'questions': 8}, 'data': {'file': 'd.jsonl'}, 'allocation': {'hardness': 1.5, "
+    "'drop_above': 0.9, 'drop_below': 0.1},"
     "  'groups': {'sizes': 'mixed', 'least': 6}, 'algorithm': {'name': 'adca', 'alpha': 0.31, 'gamma': 0.9,"
     "   'beta': 0.2, 'norm_by_std': false, 'epsilon': 0.001, 'advantage_scale': 2.5,"
     "   'gain': 'log_prob', 'decay': 0.8, 'echo_weight': 0.4, 'prm_steps': 9, 'teacher': 't',"
@@ -146,7 +147,7 @@ static const char everything[] =
     "   'distill': {'how': 'loss', 'teacher': 'policy', 'shown': 'demonstration', 'pass_rate': 0.4,"
     "    'horizon': 5, 'normalise': false, 'coef': 0.7},"
     "   'distill_clip': {'low': 0.3, 'high': 0.4, 'gap': 5},"
-    "   'endpoint': {'base_url': 'http://t/v1', 'name': 'm', 'key_env': 'T', 'deadline': 9, 'backoff': 0.25},"
+    "   'endpoint': {'base_url': 'http://t/v1', 'name': 'm', 'key_env': 'T', 'concurrency': 3, 'deadline': 9, 'backoff': 0.25},"
     "   'passk_schedule': {'iterations': 4, 'gradual': true},"
     "   'adca': {'scheme': 'allocation', 'outcome': 'all_steps', 'fix_base': 0.3,"
     "    'consistent_scale': 0.9, 'pos_unconsistent_scale': 0.4, 'neg_unconsistent_scale': 0.5,"
@@ -319,6 +320,9 @@ static void a_judge_needs_address_model_and_an_algorithm_that_asks(void **state)
     assert_refused("{'environments': [{'algorithm': {'name': 'hierarchical_grpo', 'prefix': {'value': 'continuations'}}}]}",
                    "must be policy with algorithm.name hierarchical_grpo");
     assert_refused("{'environments': [{'allocation': {'hardness': 1}}]}", "needs pool.questions");
+    assert_refused("{'environments': [{'allocation': {'drop_above': 0.9}}]}", "pool.questions above 0");
+    assert_refused("{'environments': [{'pool': {'questions': 64}, 'allocation': {'drop_above': 0.1, 'drop_below': 0.2}}]}",
+                   "no question would be left");
     assert_refused("{'environments': [{'groups': {'sizes': 'solved'}}]}", "needs pool.questions");
     assert_refused("{'environments': [{'algorithm': {'schedule': {'kind': 'adaptive'}}}]}",
                    "adaptive needs algorithm.name turn-group-v1d");
@@ -861,7 +865,7 @@ static void names_lead_to_their_settings(void **state)
             assert_string_equal(called, name ? name : path);
             n += name != NULL;
         }
-    assert_int_equal(n, 48); /* every row of the table, so none is left from a removed setting */
+    assert_int_equal(n, 49); /* every row of the table, so none is left from a removed setting */
 }
 
 int main(void)

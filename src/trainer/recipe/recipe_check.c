@@ -280,6 +280,9 @@ static enum trainer_status check_tasks(struct trainer_recipe *recipe, struct tra
             REFUSE("%s.pool.questions is %d, but an iteration has %d questions", name, task->pool, task->questions);
         if (task->hardness > 0 && task->pool == 0)
             REFUSE("%s.allocation.hardness needs pool.questions", name);
+        if (task->drop_below > task->drop_above)
+            REFUSE("%s.allocation.drop_below is %g, above drop_above, which is %g: no question would be left", name,
+                   task->drop_below, task->drop_above);
         status = check_algorithm(task, &recipe->training, err);
         if (status == TRAINER_OK)
             status = check_data(recipe, task, err);

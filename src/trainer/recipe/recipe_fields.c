@@ -343,6 +343,10 @@ static const struct recipe_field task[] = {
          "Questions are drawn with weights (1 - pass rate)^hardness, by a Beta-binomial fit; 0 "
          "= in turn.",
          POOL),
+    REAL("allocation.drop_above", drop_above, 1, FROM(0), TO(1),
+         "Questions that passed more often than this in their last group are not asked again while there are enough others.",
+         POOL),
+    REAL("allocation.drop_below", drop_below, 0, FROM(0), TO(1), "Questions that passed less often than this, likewise.", POOL),
 
     LATER_OBJECT("groups", "How many rollouts each question of a pool gets."),
     CHOICE("groups.sizes", sizes, group_sizes, TRAINER_GROUPS_EQUAL,
@@ -445,6 +449,8 @@ static const struct recipe_field task[] = {
     TEXT("algorithm.endpoint.name", algorithm.endpoint.name, "", "Name of the model at the endpoint.", REMOTE),
     TEXT("algorithm.endpoint.key_env", algorithm.endpoint.key_env, "LINEAGE_JUDGE_KEY",
          "Environment variable that holds the API key; the key itself is never written anywhere.", REMOTE),
+    INT("algorithm.endpoint.concurrency", algorithm.endpoint.concurrency, 8, FROM(1), TO(64), "Number of parallel requests.",
+        REMOTE),
     REAL("algorithm.endpoint.deadline", algorithm.endpoint.deadline, 300, ABOVE(0), TO(86400),
          "Seconds for one request, all attempts together.", REMOTE),
     REAL("algorithm.endpoint.backoff", algorithm.endpoint.backoff, 0.5, FROM(0), TO(3600),

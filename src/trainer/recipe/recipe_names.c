@@ -63,6 +63,7 @@ static const struct {
     {"algorithm.gain", "gain", RECIPE_SHOWN_CHANGED},
     {"algorithm.teacher", "teacher", RECIPE_SHOWN_CHANGED},
     {"algorithm.endpoint.key_env", "algorithm.endpoint.key_env", RECIPE_SHOWN_NEVER}, /* these settings do not affect log-probs */
+    {"algorithm.endpoint.concurrency", "algorithm.endpoint.concurrency", RECIPE_SHOWN_NEVER},
     {"algorithm.endpoint.deadline", "algorithm.endpoint.deadline", RECIPE_SHOWN_NEVER},
     {"algorithm.endpoint.backoff", "algorithm.endpoint.backoff", RECIPE_SHOWN_NEVER},
     {"judge.key_env", "judge.key_env", RECIPE_SHOWN_NEVER}, /* these settings do not affect flags */

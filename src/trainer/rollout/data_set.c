@@ -210,7 +210,7 @@ static enum trainer_status read_line(struct reading *in, const char *text, size_
     enum trainer_status status = TRAINER_OK;
     if (!json_is_object(object))
         status = refuse(in, object ? "not a JSON object" : error.text);
-    else if (!json_is_integer(json_object_get(object, "group")))
+    else if (in->needs && !json_is_integer(json_object_get(object, "group")))
         status = refuse(in, "group is not a whole number");
     label[0] = json_integer_value(json_object_get(object, "iteration"));
     label[1] = json_integer_value(json_object_get(object, "group"));
@@ -231,13 +231,15 @@ static enum trainer_status read_lines(struct data_set *data, struct reading *in,
         status = read_line(in, at, n, label);
         if (status != TRAINER_OK)
             return status;
+        at += n + (at[n] == '\n');
+        if (!in->needs)
+            continue;
         bool opens = row == 0 || label[0] != before[0] || label[1] != before[1];
         if (opens && row > 0 && row - data->group[data->n_groups - 1] != group_size)
             return refuse(in, "the group before this line has another number of rollouts than training.group_size");
         if (opens)
             data->group[data->n_groups++] = row;
         memcpy(before, label, sizeof before);
-        at += n + (at[n] == '\n');
     }
     data->group[data->n_groups] = in->rows->n;
     if (data->n_groups && in->rows->n - data->group[data->n_groups - 1] != group_size)
@@ -267,7 +269,11 @@ enum trainer_status data_set_open(struct data_set *data, const struct trainer_re
         in.rows->turn[i] = -1;
     if (status == TRAINER_OK)
         status = read_lines(data, &in, text, (size_t)recipe->training.group_size);
-    if (status == TRAINER_OK && data->n_groups < (size_t)settings->questions)
+    const size_t asked = (size_t)settings->questions, wanted = asked * (size_t)recipe->training.group_size;
+    if (status == TRAINER_OK && !needs && data->rows->n < wanted)
+        status = trainer_fail(err, TRAINER_EINVAL, "%.300s: has %zu rollouts, but an iteration has %zu (questions * group_size)",
+                              in.path, data->rows->n, wanted);
+    if (status == TRAINER_OK && needs && data->n_groups < asked)
         status = trainer_fail(err, TRAINER_EINVAL, "%.300s: has %zu groups, but an iteration has %" PRId32 " questions", in.path,
                               data->n_groups, settings->questions);
     free(text);
@@ -297,9 +303,9 @@ void data_set_add(const struct data_set *data, struct trainer_rollouts *r, const
 {
     r->n = first_row;
     for (size_t q = 0; q < plan->questions; q++) {
-        size_t group = (plan->first + q) % data->n_groups;
-        for (size_t row = data->group[group]; row < data->group[group + 1]; row++) {
-            size_t to = r->n;
+        size_t begin = data->needs ? data->group[(plan->first + q) % data->n_groups] : (plan->first + q) * plan->group_size;
+        for (size_t i = 0; i < plan->group_size; i++) {
+            size_t to = r->n, row = (begin + i) % data->rows->n;
             rollouts_add_continued(r, plan->env, data->rows, row, (size_t)data->rows->length[row], 0);
             for (size_t t = 0; data->needs & DATA_ADVANTAGES && t < r->width; t++)
                 r->rewards[to * r->width + t] = data->rows->rewards[row * r->width + t];

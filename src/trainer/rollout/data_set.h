@@ -6,7 +6,8 @@
  *      "tokens": [..], "log_prob": [..], "advantage": [..], "reward": 1}
  *
  * Rows of one group are adjacent and have the same group and iteration (0 if it is missing). log_prob and advantage (a
- * number, or one for each token) may be missing if the caller does not need them, and so may reward. The rollouts are played again in the environment, which must give the same prompt
+ * number, or one for each token) may be missing if the caller does not need them, and so may reward. If neither is needed (sft), groups are
+ * not read at all: rows are taken in order, so that a file of successes needs no new numbers. The rollouts are played again in the environment, which must give the same prompt
  * and the same answers of tools; the reward, if there is one, must be the environment's.
  */
 #pragma once
@@ -31,7 +32,8 @@ struct data_set {
 double data_set_bytes(const struct trainer_recipe *recipe, int32_t task);
 
 /*
- * Reads the file of a task. Every group must have group_size rows, and the file at least `questions` groups. Only rank 0
+ * Reads the file of a task. With needs, every group must have group_size rows, and the file at least `questions` groups; without, as many
+ * rows as an iteration. Only rank 0
  * reads the file (ranks NULL: one process). A message names the file and the line. data_set_close also works after a failure.
  */
 enum trainer_status data_set_open(struct data_set *data, const struct trainer_recipe *recipe, int32_t task, unsigned needs,

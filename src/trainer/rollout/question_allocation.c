@@ -22,9 +22,14 @@ struct share {
     size_t size, question;
 };
 
+static bool drops(const struct trainer_task *task)
+{
+    return task->drop_above < 1 || task->drop_below > 0;
+}
+
 static bool is_used(const struct trainer_task *task)
 {
-    return task->hardness > 0 || task->sizes != TRAINER_GROUPS_EQUAL;
+    return task->hardness > 0 || drops(task) || task->sizes != TRAINER_GROUPS_EQUAL;
 }
 
 double allocation_bytes(const struct trainer_task *task)
@@ -60,6 +65,7 @@ void allocation_close(struct allocation *a)
 /* ---- drawing ------------------------------------------------------------------------------ */
 
 struct ticket {
+    bool dropped; /* behind all others */
     double key;
     int32_t number;
 };
@@ -67,6 +73,8 @@ struct ticket {
 static int by_key(const void *left, const void *right)
 {
     const struct ticket *a = left, *b = right;
+    if (a->dropped != b->dropped)
+        return a->dropped - b->dropped;
     if (a->key < b->key || a->key > b->key)
         return a->key < b->key ? -1 : 1;
     return (a->number > b->number) - (a->number < b->number);
@@ -75,6 +83,13 @@ static int by_key(const void *left, const void *right)
 static double rate_of(const struct allocation *a, const struct rl_beta_fit *fit, size_t i)
 {
     return (fit->alpha + (double)a->right[i]) / (fit->alpha + fit->beta + (double)a->asked[i]);
+}
+
+/* The measured rate and not the fitted one, which is never as high or as low. */
+static bool is_dropped(const struct allocation *a, const struct trainer_task *task, size_t i)
+{
+    double rate = a->asked[i] > 0 ? (double)a->right[i] / (double)a->asked[i] : NAN;
+    return rate > task->drop_above || rate < task->drop_below;
 }
 
 /*
@@ -88,7 +103,7 @@ static void fill_tickets(const struct allocation *a, const struct trainer_task *
     for (size_t i = 0; i < a->pool; i++) {
         double weight = pow(1 - rate_of(a, fit, i), task->hardness);
         double chance = -log1p(-trainer_rng_uniform(&rng));
-        tickets[i] = (struct ticket){weight > 0 ? chance / weight : INFINITY, (int32_t)i};
+        tickets[i] = (struct ticket){is_dropped(a, task, i), weight > 0 ? chance / weight : INFINITY, (int32_t)i};
     }
 }
 
@@ -103,6 +118,8 @@ static void measure_rates(const struct allocation *a, const struct trainer_task 
     metrics->chosen = (metrics->chosen * before + chosen * n) / (before + n);
     metrics->pool = (metrics->pool * before + pool * n) / (before + n);
     metrics->questions += (uint64_t)task->questions;
+    for (size_t i = 0; i < a->pool; i++)
+        metrics->dropped += is_dropped(a, task, i);
 }
 
 static enum trainer_status choose(struct allocation *a, const struct trainer_task *task, const struct allocation_plan *plan,
@@ -227,7 +244,7 @@ enum trainer_status allocation_draw(struct allocation *a, const struct trainer_t
         fit = (struct rl_beta_fit){.alpha = 1, .beta = 1};
     for (int32_t q = 0; q < task->questions; q++)
         a->chosen[q] = (int32_t)((plan->first + (size_t)q) % a->pool);
-    if (task->hardness > 0)
+    if (task->hardness > 0 || drops(task))
         status = choose(a, task, plan, &fit, err);
     if (status != TRAINER_OK)
         return status;
