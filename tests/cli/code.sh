@@ -98,7 +98,7 @@ must_fail 2 'no trial' code -C d 099
 # The block shows them against the parent, and no digests.
 must_run render -C d
 must_have out 'against exp_001: code: `+1 -1 in prog.sh: x=2`'
-must_have out 'against exp_001: no other parameters'
+must_lack out 'no other parameters'
 must_have out 'against exp_007: code: `+1 -1 in prog.sh: x=$((x + 4))`'
 must_lack out "$(code_of 001)"
 must_run report -C d --output page.html

@@ -46,7 +46,7 @@ must_exit 2
 must_run render
 must_have out '- 3 trials since the last keep, exp_005 (-0.1); 3 of 9 kept'
 must_have out '- exp_005: jit off'
-must_have out '- random_page_cost 4.0: 1.1 +0.1 (002) · 1.1 +0.12 (003) · 8.0 +0.4 (004)'
+must_have out '- random_page_cost 4.0: 1.1 +0.1 (002, 2 trials) · 8.0 +0.4 (004)' # each value once, with its best trial
 must_have out '- noise, an estimate: scores of equal trials have a standard deviation of 0.0141, from 2 replicas (1 degree of freedom)'
 must_have out '- exp_001 keep -0.5 `Raise shared_buffers 128MB → 256MB`'
 must_have out '- exp_007 size_blocked 2.1, artifact_bytes 1700 (largest kept: 1500)'
@@ -155,4 +155,17 @@ for door in 'chain 001' best 'knobs HIDDEN' 'similar HIDDEN=64' query tree; do
 done
 must_run chain 001 -C night --format json
 must_have out 0.0159250000001
+
+# The block has trials without a setting, one row for those with one text; a trial of which nothing more is known than Recent
+# Activity says has no line of its own.
+mkdir ideas && must_run init ideas --direction lower
+must_run append -C ideas --status baseline --core-metric 3 --hypothesis 'raise lr 1 -> 2'
+for i in 1 2 3 4; do
+    must_run append -C ideas --status crash --hypothesis 'A gate for each head, so that redundant heads can be left out'
+done
+must_run append -C ideas --status discard --core-metric 4 --hypothesis 'A gate for each layer'
+must_run render -C ideas
+must_have out '- 004, 003, 002 and 1 more crash `A gate for each head, so that redundant heads can be left out`'
+must_have out '- 005 +1 `A gate for each layer`'
+must_lack out 'no other parameters'
 finish

@@ -14,7 +14,7 @@
 
 #include "native.h"
 
-enum { SPECIALISTS_SHOWN = 6, VALUES_BRIEF = 4, TOPIC_WIDTH = 60 };
+enum { SPECIALISTS_SHOWN = 6, VALUES_BRIEF = 4 };
 
 /* ---- pieces ---- */
 
@@ -324,9 +324,40 @@ void section_claims(struct block *block, const struct native *n)
 
 /* ---- knobs ---- */
 
-/* Prints a line such as "warmdown_frac 0.72: 0.78 size_blocked (459) · 0.67 +0.0007 (892)". */
+/* Which of two tries of one value is shown: a kept one, then the better score, then the newer one. */
+static bool says_more(const struct native *n, const struct lineage_idea *a, const struct lineage_idea *b)
+{
+    const bool higher = n->report->direction == LINEAGE_HIGHER;
+    if ((a->status == LINEAGE_KEEP) != (b->status == LINEAGE_KEEP))
+        return a->status == LINEAGE_KEEP;
+    if (is_finished(a->status) != is_finished(b->status))
+        return is_finished(a->status);
+    if (is_finished(a->status) && a->delta_vs_best.present && b->delta_vs_best.present)
+        return higher ? a->delta_vs_best.value > b->delta_vs_best.value : a->delta_vs_best.value < b->delta_vs_best.value;
+    return true;
+}
+
+/* Prints the tries [i, end) of one value: "0.78 size_blocked (459)", and how many there are beside the one that is shown. */
+static void add_tries(struct buf *out, const struct native *n, const struct lineage_knob *knob, size_t i, size_t end)
+{
+    const struct lineage_idea *shown = idea_at(n, knob->tries[i].trial);
+    for (size_t k = i + 1; k < end; k++)
+        shown = says_more(n, idea_at(n, knob->tries[k].trial), shown) ? idea_at(n, knob->tries[k].trial) : shown;
+    add_knob_value(out, knob->tries[i].change->to);
+    buf_puts(out, " ");
+    add_result(out, shown);
+    buf_puts(out, " (");
+    add_bare_id(out, shown->exp_id);
+    if (end - i > 1)
+        buf_printf(out, ", %zu trials", end - i);
+    buf_puts(out, ")");
+}
+
+/* Prints a line such as "warmdown_frac 0.72: 0.67 +0.0007 (892) · 0.78 size_blocked (459, 3 trials)": each value once, because a plan
+ * asks which values were tried, and resubmissions of one would hide the others. */
 static void add_knob(struct buf *out, const struct native *n, const struct lineage_knob *knob, size_t most)
 {
+    size_t i = 0, end, values = 0;
     buf_puts(out, "- ");
     add_name(out, knob->name);
     if (knob->value) {
@@ -334,18 +365,14 @@ static void add_knob(struct buf *out, const struct native *n, const struct linea
         add_knob_value(out, knob->value);
     }
     buf_puts(out, ": ");
-    for (size_t i = 0; i < knob->n_tries && i < most; i++) {
-        const struct lineage_idea *idea = idea_at(n, knob->tries[i].trial);
-        buf_puts(out, i ? " · " : "");
-        add_knob_value(out, knob->tries[i].change->to);
-        buf_puts(out, " ");
-        add_result(out, idea);
-        buf_puts(out, " (");
-        add_bare_id(out, idea->exp_id);
-        buf_puts(out, ")");
+    for (; i < knob->n_tries && values < most; i = end, values++) {
+        for (end = i + 1; end < knob->n_tries && strcmp(knob->tries[end].change->to, knob->tries[i].change->to) == 0;)
+            end++;
+        buf_puts(out, values ? " · " : "");
+        add_tries(out, n, knob, i, end);
     }
-    if (knob->n > most)
-        buf_printf(out, " · and %zu more", knob->n - most);
+    if (knob->n > i)
+        buf_printf(out, " · and %zu more", knob->n - i);
     buf_puts(out, "\n");
 }
 
@@ -489,52 +516,88 @@ void section_again(struct block *block, const struct native *n)
                 add_difference(out, again->high);
             }
         }
-        for (size_t k = 0; k < knob->n_tries && k < 12; k++) {
+        for (size_t k = 0; k < knob->n_tries && k < 6; k++) {
             buf_puts(out, k ? ", " : ": ");
             add_bare_id(out, idea_at(n, knob->tries[k].trial)->exp_id);
         }
         buf_puts(out, "\n");
-        block_row_end(block, 36 / (1 + 0.15 * (double)i), i < 3);
+        block_row_end(block, 36 / (1 + 0.3 * (double)i), i < 3);
     }
 }
 
 /* ---- everything else ---- */
 
-/* Every trial is in the block: trials that changed a setting are listed with the knobs, all other trials here, with one
- * line per specialist. */
+/* How many code points of a hypothesis tell it from others; trials that agree in them share a row. */
+enum { TOPIC_BRIEF = 44 };
+
+static bool is_topic(const struct lineage_idea *idea, const struct lineage_idea *of)
+{
+    size_t bytes = 0, shown = 0;
+    for (; of->hypothesis[bytes]; bytes++)
+        if (((unsigned char)of->hypothesis[bytes] & 0xc0) != 0x80 && shown++ == TOPIC_BRIEF)
+            break;
+    return of->hypothesis[bytes] ? strncmp(idea->hypothesis, of->hypothesis, bytes) == 0
+                                 : strcmp(idea->hypothesis, of->hypothesis) == 0;
+}
+
+/* Marks the trials of a row and prints it: `172 +0.0039 ..`, or `178, 189 and 2 more size_blocked ..`, the newest first. */
+static void add_topic(struct buf *out, const struct native *n, bool *done, size_t newest, size_t width)
+{
+    const struct lineage_idea *idea = idea_at(n, newest);
+    size_t same = 0;
+    buf_puts(out, "- ");
+    if (!n->by && *idea->specialist) {
+        add_name(out, idea->specialist);
+        buf_puts(out, " ");
+    }
+    add_bare_id(out, idea->exp_id);
+    for (size_t k = newest; k-- > 0;)
+        if (!idea_at(n, k)->n_changes && strcmp(idea_at(n, k)->specialist, idea->specialist) == 0 &&
+            is_topic(idea_at(n, k), idea)) {
+            done[k] = true;
+            if (same++ < 2) {
+                buf_puts(out, ", ");
+                add_bare_id(out, idea_at(n, k)->exp_id);
+            }
+        }
+    if (same > 2)
+        buf_printf(out, " and %zu more", same - 2);
+    buf_puts(out, " ");
+    add_result(out, idea);
+    buf_puts(out, " ");
+    add_quoted(out, idea->hypothesis, width);
+    buf_puts(out, "\n");
+}
+
+static bool is_recent(const struct native *n, const struct lineage_idea *idea)
+{
+    bool recent = false;
+    for (size_t i = 0; i < n->report->n_recent && !recent; i++)
+        recent = strcmp(n->report->recent[i].exp_id, idea->exp_id) == 0;
+    return recent;
+}
+
+/* Every trial is in the block: trials that changed a setting are listed with the knobs, all other trials here, those with one
+ * text once. A plan that must not repeat anything needs these rows more than longer texts elsewhere. */
 void section_other_ideas(struct block *block, const struct native *n)
 {
     struct buf *out = &block->text;
     size_t count = has_ideas(n) ? lineage_ideas_count(n->ideas->ideas) : 0, shown = 0;
-    for (size_t i = 0; i < count; i++) {
-        const char *specialist = idea_at(n, i)->specialist;
-        bool seen = false, any = false;
-        for (size_t k = 0; k < i && !seen; k++)
-            seen = strcmp(idea_at(n, k)->specialist, specialist) == 0;
-        for (size_t k = i; k < count && !seen && !any; k++)
-            any = !idea_at(n, k)->n_changes && strcmp(idea_at(n, k)->specialist, specialist) == 0;
-        if (seen || !any)
+    bool *done = count ? calloc(count, sizeof *done) : NULL;
+    block->failed = block->failed || (count && !done);
+    for (size_t k = done ? count : 0; k-- > 0;) { /* newest first; the oldest rows are left out first */
+        const struct lineage_idea *idea = idea_at(n, k);
+        if (done[k] || idea->n_changes || !*idea->hypothesis)
             continue;
         if (!shown) {
             buf_puts(out, "\n## Ideas without a Setting (`lineage similar ID` finds relatives)\n");
             block_head_end(block);
         }
-        for (size_t k = count; k-- > 0;) { /* newest first; the oldest rows are left out first */
-            const struct lineage_idea *idea = idea_at(n, k);
-            if (idea->n_changes || strcmp(idea->specialist, specialist) != 0)
-                continue;
-            buf_puts(out, "- ");
-            if (*specialist) {
-                add_name(out, specialist);
-                buf_puts(out, " ");
-            }
-            add_bare_id(out, idea->exp_id);
-            buf_puts(out, " ");
-            add_result(out, idea);
-            buf_puts(out, " ");
-            add_quoted(out, idea->hypothesis, TOPIC_WIDTH);
-            buf_puts(out, "\n");
-            block_row_end(block, 6 / (1 + 0.01 * (double)shown++), false);
-        }
+        add_topic(out, n, done, k, TOPIC_BRIEF);
+        block_brief_end(block);
+        add_topic(out, n, done, k, 2 * TOPIC_BRIEF);
+        /* What Recent Activity shows anyway comes last. */
+        block_row_end(block, (is_recent(n, idea) ? 4 : 18) / (1 + 0.004 * (double)shown++), false);
     }
+    free(done);
 }

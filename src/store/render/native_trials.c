@@ -371,8 +371,7 @@ static void add_changes(struct buf *out, const struct lineage_report_full *full)
     if (full->compared_with[0]) {
         buf_puts(out, "against ");
         add_id(out, full->compared_with);
-        /* This is stated, because otherwise a change of code that is not known here would look like no change. */
-        buf_puts(out, full->n_changes || full->code[0] ? ": " : ": no other parameters");
+        buf_puts(out, ": ");
     }
     for (size_t i = 0; i < full->n_changes; i++) {
         buf_puts(out, i ? ", " : "");
@@ -392,7 +391,7 @@ static bool is_told(const struct lineage_report_full *full)
 
 static bool has_changes(const struct lineage_report_full *full)
 {
-    return full->compared_with[0] || full->n_changes || full->code[0];
+    return full->n_changes || full->code[0];
 }
 
 /* ---- remarks ---- */
@@ -466,7 +465,8 @@ static void add_known(struct buf *out, const struct native *n, const struct line
     buf_puts(out, "- ");
     add_id(out, trial->exp_id);
     buf_puts(out, " ");
-    add_changes(out, full);
+    if (has_changes(full))
+        add_changes(out, full);
     if (!width && trial->expected_delta[0])
         add_expectation(out, n, trial, has_changes(full) ? "; expected " : "expected ");
     /* On the same line, so that a long text does not change the number of lines. */
@@ -541,8 +541,10 @@ void section_full(struct block *block, const struct native *n)
     for (size_t i = 0; i < report->n_full; i++) {
         if (i < known && !adds_something(&report->full[i]))
             continue;
-        (i < known ? add_known : add_trial)(&block->text, n, &report->full[i], 60);
-        block_brief_end(block);
+        if (i >= known || has_changes(&report->full[i])) { /* else a brief form would be its id alone */
+            (i < known ? add_known : add_trial)(&block->text, n, &report->full[i], 60);
+            block_brief_end(block);
+        }
         (i < known ? add_known : add_trial)(&block->text, n, &report->full[i], 0);
         block_row_end(block, worth(45, 0.25, i), false);
         if (i < known && !block->failed)
