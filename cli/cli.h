@@ -17,7 +17,6 @@
 #include <lineage/front.h>
 #include <lineage/hypothesis.h>
 #include <lineage/query.h>
-#include <lineage/store.h>
 #include <lineage/verify.h>
 
 enum cli_exit {

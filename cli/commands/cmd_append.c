@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/evidence.h>
 #include <lineage/text.h>
 
 #include "commands/append_request.h"

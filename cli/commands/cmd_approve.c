@@ -5,7 +5,6 @@
 
 #include <lineage/text.h>
 
-#include "cli.h"
 #include "plan/planning.h"
 
 struct approve_options {

@@ -4,7 +4,6 @@
 
 #include <lineage/text.h>
 
-#include "cli.h"
 #include "output/show.h"
 
 enum { SPARKLINE = 60, LABEL = 20 };

@@ -4,7 +4,6 @@
 
 #include <lineage/text.h>
 
-#include "cli.h"
 #include "output/show.h"
 
 enum { NARROW = 60 }; /* terminal columns; narrower terminals show no scores beside the drawing */

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
 #include "output/ideas_out.h"
 
 struct claims_options {

@@ -2,10 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/compare.h>
-#include <lineage/text.h>
-
-#include "cli.h"
 #include "output/show.h"
 #include "run/examples.h"
 

@@ -1,22 +1,16 @@
 /* cmd_diff.c: `lineage diff`: a unified diff of what two trials were run from. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <lineage/code.h>
-#include <lineage/measured.h>
 #include <lineage/notes.h>
 #include <lineage/render.h>
-#include <lineage/replicas.h>
 #include <lineage/snapshot.h>
-#include <lineage/text.h>
 
-#include "cli.h"
 #include "git/commit_diff.h"
 #include "output/ideas_out.h"
 #include "output/show.h"

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cli.h"
 #include "recipe/policy_source.h"
 
 /* These are the seeds of a trial's final evaluation, so that evaluating its checkpoint again gives exactly its

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,11 +11,9 @@
 #include <lineage/code.h>
 #include <lineage/move.h>
 #include <lineage/notes.h>
-#include <lineage/query.h>
 #include <lineage/render.h>
 #include <lineage/voids.h>
 
-#include "cli.h"
 #include "git/trial_ref.h"
 #include "histories/history_rows.h"
 #include "output/show.h"

@@ -1,23 +1,16 @@
 /* cmd_init.c: `lineage init`: creates a store. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include <lineage/query.h>
 #include <lineage/render.h>
 #include <lineage/trust.h>
-#include <lineage/verify.h>
 
-#include "cli.h"
 #include "git/repository.h"
-#include "git/trial_ref.h"
 #include "git/work_tree_diff.h"
 #include "output/show.h"
 #include "run/code_ref.h"

@@ -5,7 +5,6 @@
 #include <lineage/insights.h>
 #include <lineage/knobs.h>
 
-#include "cli.h"
 #include "output/ideas_out.h"
 
 struct insight_options {

@@ -1,5 +1,4 @@
 /* cmd_judge.c: `lineage judge`: asks a language model which steps of trajectories were good. */
-#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,9 @@
 /* cmd_knobs.c: `lineage knobs`. */
 #include <lineage/knobs.h>
-#include <lineage/query.h>
-#include <lineage/settings.h>
 #include <lineage/text.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
 #include "output/ideas_out.h"
 
 enum { NEWEST = 1000 }; /* tries of a setting that are printed; 0: all */

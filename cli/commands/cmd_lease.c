@@ -4,9 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <lineage/text.h>
-
-#include "cli.h"
 #include "git/agent_place.h"
 #include "output/ideas_out.h"
 #include "output/lease_idea.h"

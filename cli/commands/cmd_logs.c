@@ -1,7 +1,6 @@
 /* cmd_logs.c: `lineage logs`: prints the output of a trial's command. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>

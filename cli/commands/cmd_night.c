@@ -8,15 +8,12 @@
 
 #include "commands/night_trainer.h"
 #include "night/night.h"
-#include "plan/planning.h"
 #include "ranks/launch.h"
 #include "run/abandoned_trial.h"
 #include "run/command_settings.h"
 #include "sign/signed_head.h"
 #include "submit/submit.h"
 #include "support/program.h"
-#include "sweep/night_sweep.h"
-#include "sweep/trial_list.h"
 
 enum { NIGHT_REQUIREMENTS_MAX = 32, AGENT_TOKENS = 2000000 };
 

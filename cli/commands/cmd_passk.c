@@ -6,7 +6,6 @@
 
 #include <rlcore/passk.h>
 
-#include "cli.h"
 #include "recipe/passk_selection.h"
 #include "recipe/passk_table.h"
 #include "recipe/policy_source.h"

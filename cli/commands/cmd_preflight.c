@@ -3,15 +3,12 @@
  * corrections, settings that nothing reads, and each setting beside the recommendation of its paper.
  */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <rlcore/algorithm.h>
 #include <rlcore/envelope.h>
-#include <trainer/train.h>
 
-#include "cli.h"
 #include "recipe/recipe_request.h"
 #include "recipe/recipe_source.h"
 

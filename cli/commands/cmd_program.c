@@ -9,9 +9,7 @@
 #include <unistd.h>
 
 #include <lineage/move.h>
-#include <lineage/query.h>
 
-#include "cli.h"
 #include "run/provenance_read.h"
 
 struct program {

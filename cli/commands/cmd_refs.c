@@ -2,9 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/query.h>
-
-#include "cli.h"
 #include "git/trial_place.h"
 #include "git/trial_ref.h"
 #include "run/code_ref.h"

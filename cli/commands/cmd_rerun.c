@@ -1,27 +1,22 @@
 /* cmd_rerun.c: `lineage rerun`: repeats a command's trial from its provenance. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <lineage/code.h>
 #include <lineage/evidence.h>
 #include <lineage/render.h>
 #include <lineage/snapshot.h>
 #include <lineage/text.h>
 
-#include "cli.h"
 #include "git/trial_place.h"
 #include "git/work_tree_diff.h"
 #include "night/night.h"
-#include "run/command_trial.h"
 #include "run/provenance_read.h"
 #include "support/blas_env.h"
-#include "trial/workdir.h"
 
 struct rerun {
     struct cli_session session;

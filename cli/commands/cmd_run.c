@@ -1,13 +1,8 @@
 /* cmd_run.c: `lineage run`: runs any command as a trial. */
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <lineage/move.h>
-
-#include "cli.h"
 #include "git/agent_place.h"
 #include "git/repository.h"
 #include "git/work_tree_diff.h"
@@ -16,7 +11,6 @@
 #include "output/show.h"
 #include "plan/planning.h"
 #include "run/command_options.h"
-#include "run/command_trial.h"
 #include "support/launchers.h"
 
 struct run_options {

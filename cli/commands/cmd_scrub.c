@@ -3,9 +3,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <lineage/redact.h>
-
-#include "cli.h"
 #include "sign/signed_head.h"
 #include "sign/user_keys.h"
 #include "support/running_files.h"

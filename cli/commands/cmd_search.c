@@ -1,5 +1,4 @@
 /* cmd_search.c: `lineage search`: lists the trials that contain given words. */
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

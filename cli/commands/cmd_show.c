@@ -4,7 +4,6 @@
 #include <lineage/text.h>
 #include <lineage/voids.h>
 
-#include "cli.h"
 #include "output/show.h"
 #include "output/ideas_out.h"
 #include "run/provenance_read.h"

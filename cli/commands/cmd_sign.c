@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "cli.h"
 #include "sign/signed_head.h"
 #include "sign/user_keys.h"
 

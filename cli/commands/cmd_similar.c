@@ -1,7 +1,6 @@
 /* cmd_similar.c: `lineage similar`: lists the trials that resemble a trial or an idea. */
 #include <string.h>
 
-#include "cli.h"
 #include "output/ideas_out.h"
 
 struct similar_options {

@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/text.h>
-
-#include "cli.h"
 #include "support/running_trials.h"
 
 enum { METRICS_SHOWN = 6 };

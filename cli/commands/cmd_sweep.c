@@ -1,13 +1,11 @@
 /* cmd_sweep.c: `lineage sweep`: prints which values of parameters were tried. */
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <lineage/notes.h>
 #include <lineage/text.h>
 
-#include "cli.h"
 #include "output/display_width.h"
 #include "output/ideas_out.h"
 

@@ -1,5 +1,4 @@
 /* cmd_tree.c: `lineage tree`: prints all trials as a tree. */
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

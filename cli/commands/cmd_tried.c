@@ -1,12 +1,9 @@
 /* cmd_tried.c: `lineage tried`: asks whether a setting was tried. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/settings.h>
 #include <lineage/text.h>
 
-#include "cli.h"
 #include "output/ideas_out.h"
 
 #define MAX_WANTED 16

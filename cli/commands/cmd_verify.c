@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli.h"
 #include "output/show.h"
 #include "sign/signed_head.h"
 

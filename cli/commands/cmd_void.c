@@ -6,7 +6,6 @@
 #include <lineage/text.h>
 #include <lineage/voids.h>
 
-#include "cli.h"
 #include "run/code_ref.h"
 
 struct void_options {

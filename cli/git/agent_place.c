@@ -1,6 +1,5 @@
 #include "git/agent_place.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

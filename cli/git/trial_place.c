@@ -1,7 +1,5 @@
 #include "git/trial_place.h"
 
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,15 +1,11 @@
 #include "git/trial_ref.h"
 
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "git/repository.h"
 #include "git/trial_place.h"
-
-#include "cli.h"
 
 #define REFS "refs/lineage/"
 #define RUNNING_REFS "refs/lineage-running/"

@@ -2,13 +2,9 @@
  * request.c: makes the requests that libcurl sends. Responses are bounded, and each attempt has its own timeout, which
  * begins when it is sent.
  */
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
-#include "judge/request_digest.h"
 #include "judge/judge_internal.h"
 #include "judge/wording.h"
 

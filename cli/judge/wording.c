@@ -5,8 +5,6 @@
  */
 #include "judge/wording.h"
 
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #include <lineage/text.h>
 
 #include "mcp/field.h"
-#include "mcp/knowledge.h"
+#include "mcp/tools.h"
 #include "mcp/untrusted.h"
 #include "output/ideas_out.h"
 

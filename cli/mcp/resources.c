@@ -8,7 +8,6 @@
 #include <lineage/text.h>
 
 #include "mcp/snapshot_diff.h"
-#include "mcp/knowledge.h"
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"
 

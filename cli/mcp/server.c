@@ -8,11 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/render.h>
-#include <lineage/text.h>
-
 #include "mcp/mcp.h"
-#include "mcp/untrusted.h"
 
 #define VERSION_KEY "io.modelcontextprotocol/protocolVersion"
 #define CAPABILITIES_KEY "io.modelcontextprotocol/clientCapabilities"

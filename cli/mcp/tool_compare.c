@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/compare.h>
 #include <lineage/text.h>
 
-#include "mcp/conditions.h"
 #include "mcp/page.h"
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"

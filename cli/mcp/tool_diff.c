@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "mcp/snapshot_diff.h"
-#include "mcp/page.h"
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"
 

@@ -9,7 +9,6 @@
 #include <lineage/remarks.h>
 #include <lineage/render.h>
 
-#include "mcp/knowledge.h"
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"
 

@@ -6,13 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/notes.h>
 #include <lineage/remarks.h>
-#include <lineage/settings.h>
-#include <lineage/text.h>
 #include <lineage/voids.h>
 
-#include "mcp/conditions.h"
 #include "mcp/page.h"
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"

@@ -8,7 +8,6 @@
 
 #include <math.h>
 
-#include <lineage/evidence.h>
 #include <lineage/notes.h>
 #include <lineage/remarks.h>
 #include <lineage/voids.h>

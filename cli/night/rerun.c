@@ -1,16 +1,10 @@
 #include "night/rerun.h"
 
 #include <math.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <lineage/evidence.h>
-#include <lineage/notes.h>
-#include <lineage/text.h>
-
-#include "sweep/trial_list.h"
 
 /* A trial that fails this often on fresh seeds is left alone. */
 enum { FAILURES_MAX = 3 };

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/query.h>
 #include <lineage/text.h>
 
 /* The search ranks trials by their words; trials that `counts` rejects may come before others that count. */

@@ -1,12 +1,13 @@
-#include "output/show.h"
-
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/query.h>
 #include <lineage/notes.h>
 #include <lineage/text.h>
+
+#include "output/show.h"
+#include "show.h"
 
 /* Signed like delta_vs_best: below 0 is better if a lower score is. */
 static double as_difference(const struct lineage_evidence *evidence, double gain)
@@ -168,7 +169,7 @@ json_t *cli_answer_json(const struct lineage_evidence *evidence)
 
 /* ---- settings ---- */
 
-/* one: the margin of a single run. It is asked for once, because a quantile takes longer than everything else of a row. */
+/* One: the margin of a single run. It is asked for once, because a quantile takes longer than everything else of a row. */
 static void print_setting(struct cli_list *list, double one, const struct lineage_evidence_trial *trial,
                           struct lineage_store *store)
 {
@@ -241,4 +242,36 @@ json_t *cli_ranked_json(const struct lineage_evidence *evidence, struct lineage_
     }
     free(order);
     return array;
+}
+
+/* ---- finding ---- */
+
+/* Prints findings as lines. */
+
+/* File and line come first, as compilers print them, so that editors can jump there. Text from a row is escaped for the
+ * terminal. */
+void finding_print(const struct lineage_finding *finding)
+{
+    char *text = cli_text_line(finding->text, 0), *id = cli_text_line(finding->exp_id, 60);
+    if (finding->line)
+        printf("results.tsv:%llu: ", (unsigned long long)finding->line);
+    printf("%s: %s%s%s\n", finding->kind, id ? id : "", id && *id ? ": " : "", text ? text : "");
+    free(text);
+    free(id);
+}
+
+void finding_print_import(void *file, const struct lineage_finding *finding)
+{
+    char *text = cli_text_line(finding->text, 0), *id = cli_text_line(finding->exp_id, 60);
+    fprintf(stderr, "lineage: %s:%llu: %s%s%s\n", (const char *)file, (unsigned long long)finding->line, id ? id : "",
+            id && *id ? ": " : "", text ? text : "");
+    free(text);
+    free(id);
+}
+
+/* The digest comes first, so that `cut -d' ' -f1` extracts it. */
+void finding_print_digest(const struct lineage_digests *digests)
+{
+    if (digests->head[0])
+        printf("%s  %" PRIu64 " records, %" PRIu64 " of them compared\n", digests->head, digests->records, digests->kept);
 }

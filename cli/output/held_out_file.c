@@ -8,11 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <jansson.h>
-
 #include <lineage/render.h>
-
-#include "cli.h"
 
 static char *file_of(const struct lineage_store *store)
 {

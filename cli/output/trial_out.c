@@ -7,10 +7,8 @@
 
 #include <lineage/evidence.h>
 #include <lineage/notes.h>
-#include <lineage/render.h>
 #include <lineage/text.h>
 
-#include "cli.h"
 #include "output/ideas_out.h"
 
 json_t *cli_json_figure(struct lineage_number number)

@@ -2,16 +2,12 @@
 #include "plan/planning.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <lineage/time.h>
-
-#include "cli.h"
-#include "propose/propose_math.h"
 
 #define APPROVALS "approvals.jsonl"
 

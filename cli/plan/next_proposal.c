@@ -1,20 +1,12 @@
 #include "plan/planning.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include <lineage/evidence.h>
-#include <lineage/notes.h>
 #include <lineage/time.h>
-
-#include "cli.h"
-#include "sweep/trial_list.h"
-#include "sweep/night_sweep.h"
-#include "trial/interrupts.h"
-#include "trial/run_and_append.h"
 
 /*
  * Trials that an external command proposes (`lineage night --planner`, schema/planner.schema.json).

@@ -2,16 +2,10 @@
 #include "plan/planning.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
-#include <lineage/query.h>
 #include <lineage/text.h>
-
-#include "cli.h"
 
 static void add_number(json_t *facts, const char *name, struct lineage_number value)
 {

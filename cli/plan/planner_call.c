@@ -4,21 +4,56 @@
  * A planner may be an agent that thinks for minutes, uses the network and starts processes of its own. This process
  * enforces the time limit, so the night gets an answer or a reason whatever the planner does.
  */
-#include "plan/planning.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "plan/planning.h"
+
+/* ---- agent command ---- */
+
+/* In single quotes a shell changes nothing; a single quote itself is written outside of them. */
+static void put_word(FILE *out, const char *word)
+{
+    fputs(" '", out);
+    for (; *word; word++)
+        *word == '\'' ? fputs("'\\''", out) : fputc(*word, out);
+    fputc('\'', out);
+}
+
+char *agent_command_make(const struct agent_command *settings)
+{
+    const struct {
+        const char *option, *value;
+    } options[] = {{"-C", settings->store},          {"--endpoint", settings->endpoint}, {"--model", settings->model},
+                   {"--key-env", settings->key_env}, {"--prompt", settings->prompt},     {"--seconds", settings->seconds}};
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return NULL;
+    fputs("exec", out);
+    put_word(out, settings->program);
+    fputs(" agent", out);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].value) {
+            put_word(out, options[i].option);
+            put_word(out, options[i].value);
+        }
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* ---- planner call ---- */
 
 struct call {
     pid_t pid;

@@ -14,21 +14,11 @@
  */
 #pragma once
 
-#include <jansson.h>
-#include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
-
-#include <lineage/ideas.h>
-#include <lineage/store.h>
 
 #include "propose/gp.h"
 #include "propose/propose_math.h"
-#include "propose/propose_past.h"
 #include "share/other_workers.h"
-#include "trial/interrupts.h"
 
 /* ---- night_hours.c: computes how much time a night has left (--hours) ---- */
 

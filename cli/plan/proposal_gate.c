@@ -5,14 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/notes.h>
-#include <lineage/render.h>
 #include <lineage/text.h>
 
 #include "output/ideas_out.h"
 #include "propose/propose_space.h"
-#include "sweep/trial_list.h"
-#include "sweep/night_sweep.h"
 #include "sweep/trial_files.h"
 
 /* A proposal counts as tried if it differs from a trial by less than this share of each range. */

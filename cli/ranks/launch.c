@@ -1,7 +1,5 @@
 #include "ranks/launch.h"
 
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "cli.h"

@@ -6,8 +6,6 @@
 #include "recipe/address_space.h"
 
 #include <malloc.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>

@@ -5,14 +5,9 @@
 #include "recipe/recipe_request.h"
 
 #include <math.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <rlcore/adca.h>
-
-#include "cli.h"
-#include "metrics/event_lines.h"
 
 enum kind { REAL, UINT64 };
 

@@ -4,13 +4,8 @@
  */
 #pragma once
 
-#include <jansson.h>
-
-#include <lineage/store.h>
-#include <trainer/recipe.h>
 #include <trainer/train.h>
 
-#include "cli.h"
 #include "support/blas_env.h"
 #include "trial/checkpoint_origin.h"
 #include "trial/run_and_append.h"

@@ -1,7 +1,6 @@
 #include "recipe/recipe_teacher.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "cli.h"

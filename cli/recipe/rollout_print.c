@@ -5,7 +5,6 @@
 #include "recipe/rollout_print.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <rlcore/algorithm.h>

@@ -5,7 +5,6 @@
  */
 #include "report/picture.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "report/html_escape.h"

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/html_escape.h"
 #include "report/picture.h"
 #include "report/report_axes.h"
 

@@ -8,14 +8,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <lineage/code.h>
 #include <lineage/render.h>
 #include <lineage/snapshot.h>
 #include <lineage/text.h>
 
-#include "cli.h"
 #include "output/show.h"
 #include "report/html_escape.h"
 

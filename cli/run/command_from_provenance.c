@@ -1,10 +1,8 @@
-#include "run/command_trial.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
 #include "run/command_settings.h"
 
 /* Returns the concatenation of the three texts, owned by the trial. */

@@ -3,9 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include <lineage/notes.h>
 
 #include "run/protected_files.h"
 

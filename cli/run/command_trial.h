@@ -24,10 +24,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
-#include <lineage/store.h>
-
 #include "cli.h"
 #include "trial/trial_request.h"
 

@@ -10,7 +10,6 @@
 #include <lineage/text.h>
 
 #include "metrics/line_reader.h"
-#include "metrics/metric_lines.h"
 
 enum { SHOWN_BYTES = 200 };
 

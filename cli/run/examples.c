@@ -2,19 +2,15 @@
 #include "run/examples.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <jansson.h>
 #include <xxhash.h>
 
-#include <lineage/query.h>
 #include <lineage/render.h>
 #include <lineage/text.h>
 

@@ -1,8 +1,6 @@
-#include "run/command_trial.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,7 +8,6 @@
 
 #include <lineage/render.h>
 
-#include "cli.h"
 #include "git/work_tree_diff.h"
 #include "run/code_ref.h"
 #include "run/command_settings.h"

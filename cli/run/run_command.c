@@ -4,7 +4,6 @@
  * evaluation that takes too long as an overrun of the training.
  */
 #include "output/show.h"
-#include "run/command_trial.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,8 +18,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include <lineage/evidence.h>
-
 #include "run/abandoned_trial.h"
 #include "run/code_ref.h"
 #include "run/command_sandbox.h"
@@ -31,7 +28,6 @@
 #include "run/metric_files.h"
 #include "git/trial_ref.h"
 #include "run/files_beside_row.h"
-#include "run/protected_files.h"
 #include "run/run_log.h"
 #include "run/sealed_copy.h"
 #include "metrics/metric_rules.h"

@@ -8,18 +8,15 @@
  */
 #include "serve/live_server.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <jansson.h>
-#include <limits.h>
 #include <math.h>
+#include <microhttpd.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -33,10 +30,60 @@
 #include "cli.h"
 #include "report/html_escape.h"
 #include "report/html_page.h"
-#include "report/report_load.h"
-#include "serve/microhttpd.h"
 #include "serve/request_guard.h"
 #include "support/running_files.h"
+
+/* ---- microhttpd ---- */
+
+/*
+ * The functions of libmicrohttpd that the server calls, looked up when it starts. If the library were linked, every
+ * `lineage best` would load it and the TLS library behind it, which takes longer than the answer. loads libmicrohttpd when
+ * `lineage serve` starts. The name includes the major version whose structures the headers describe;
+ * another one must not be loaded.
+ */
+
+/* clang-format off */
+#define MICROHTTPD_FUNCTIONS(X)                                                                              \
+    X(start_daemon) X(stop_daemon) X(queue_response) X(destroy_response)                  \
+    X(create_response_from_buffer) X(create_response_from_callback) X(add_response_header)                   \
+    X(lookup_connection_value) X(get_connection_values) X(suspend_connection) X(resume_connection)    \
+    X(get_connection_info)
+/* clang-format on */
+
+/* http.start_daemon is MHD_start_daemon. */
+struct microhttpd {
+#define MICROHTTPD_MEMBER(name) __typeof__(&MHD_##name) name;
+    MICROHTTPD_FUNCTIONS(MICROHTTPD_MEMBER)
+#undef MICROHTTPD_MEMBER
+    void *library;
+};
+
+/* Returns CLI_GO_ON, or an exit status after naming the missing package. */
+static int microhttpd_load(struct microhttpd *http)
+{
+    char why[512];
+    *http = (struct microhttpd){.library = cli_load_library("libmicrohttpd.so.12", RTLD_LOCAL, why, sizeof why)};
+    if (!http->library)
+        return cli_error(CLI_SYSTEM, "serve needs libmicrohttpd (Debian: apt-get install libmicrohttpd12): %s", why);
+    /* Looks up every function at the start, so that a missing one is reported now instead of crashing at the first
+     * request. */
+    bool all = true;
+#define MICROHTTPD_FIND(name) all = cli_find_function(&http->name, sizeof http->name, http->library, "MHD_" #name) && all;
+    MICROHTTPD_FUNCTIONS(MICROHTTPD_FIND)
+#undef MICROHTTPD_FIND
+    return all ? CLI_GO_ON
+               : cli_error(CLI_SYSTEM, "serve: this libmicrohttpd lacks a function that is "
+                                       "needed; install a newer version");
+}
+
+static void microhttpd_unload(struct microhttpd *http)
+{
+    if (http->library)
+        dlclose(http->library);
+    *http = (struct microhttpd){0};
+}
+
+/* ---- the server of `lineage serve`; see live_server ---- */
 
 /* The running trials of a store, from their work directories. Each directory is locked, and holds the
  * trial's events so far in LINEAGE_EVENTS_FILE, one JSON object per line (schema/events.schema.json).

@@ -6,12 +6,7 @@
  */
 #pragma once
 
-#include <limits.h>
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <lineage/redact.h>
-#include <lineage/verify.h>
 
 #include "cli.h"
 

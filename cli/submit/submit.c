@@ -3,23 +3,17 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
-#include <limits.h>
 #include <math.h>
-#include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "cli.h"
-#include "submit/submission.h"
 #include "support/launchers.h"
 #include "support/secrets.h"
-#include "support/shell_word.h"
+#include "support/program.h"
 
 /* ---- what is common to the texts for all schedulers: a name, and the command line of a worker ---- */
 
@@ -143,7 +137,7 @@ static int submit_slurm_write(FILE *out, const struct submission *s)
 
 /* ---- workers as the pods of a Job of Kubernetes ---- */
 
-/* workers as the pods of a Job of Kubernetes.
+/* Workers as the pods of a Job of Kubernetes.
  *
  * Only fields of version 1.22 or older are used (API reference of Kubernetes, batch/v1), so that clusters that are kept for long
  * accept them. kubectl reads JSON as well as YAML. */
@@ -265,7 +259,7 @@ done:
 
 /* ---- one worker on each of several machines, by ssh ---- */
 
-/* ssh takes a word that begins with a hyphen as an option. */
+/* Ssh takes a word that begins with a hyphen as an option. */
 static bool is_host(const char *host)
 {
     return *host && *host != '-' && !strpbrk(host, " \t\r\n'\"\\;&|<>$`");

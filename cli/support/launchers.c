@@ -1,7 +1,5 @@
 #include "support/launchers.h"
 
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

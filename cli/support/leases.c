@@ -11,8 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <lineage/move.h>
-
 #define LEASES "/telemetry/leases"
 #define NEW "/.new"
 

@@ -13,7 +13,6 @@
 #include <lineage/notes.h>
 #include <lineage/text.h>
 
-#include "cli.h"
 #include "support/complete.h"
 #include "support/manual.h"
 

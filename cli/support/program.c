@@ -7,8 +7,6 @@
 #include "support/program.h"
 
 #include <errno.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -130,4 +128,21 @@ int program_become_trainer(int argc, const char **argv)
                          "%s/" LINEAGE_LIBEXEC "; the package of that name has it (apt-get install " TRAINER ")",
                          argv[0], strcmp(argv[0], "night") == 0 ? " with a sweep of recipes" : "", dir, dir);
     return cli_error(CLI_SYSTEM, "cannot run " TRAINER " in %s: %s", dir, strerror(error));
+}
+
+/* ---- shell word ---- */
+
+/* Quotes are single, because a shell expands nothing within them, and are omitted where they are not needed, so that the line
+ * looks as a person would type it. */
+void shell_word_write(FILE *out, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+=:@%-";
+    bool bare = *word && strspn(word, plain) == strlen(word);
+    fputs(bare ? " " : " '", out);
+    for (; *word; word++)
+        if (*word == '\'')
+            fputs("'\\''", out);
+        else
+            fputc(*word, out);
+    fputs(bare ? "" : "'", out);
 }

@@ -4,7 +4,6 @@
  * A pipe gets the same bytes in every environment, because scripts read them. Only colour can be forced on it (--color
  * always, CLICOLOR_FORCE), which adds escape sequences and changes nothing else.
  */
-#include <errno.h>
 #include <signal.h>
 #include <stdio_ext.h>
 #include <stdlib.h>

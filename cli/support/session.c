@@ -1,14 +1,11 @@
 /* session.c: opens and closes the store of a command line, and creates stores. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <lineage/query.h>
 #include <lineage/queue.h>
 #include <lineage/text.h>
 

@@ -4,10 +4,6 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include <lineage/query.h>
-
-#include "sweep/night_sweep.h"
-
 /* ---- the default ---- */
 
 /* Whether a key of this name, or a text with this placeholder, is anywhere in the value. */

@@ -3,7 +3,6 @@
  * grid of one point. So the trainer checks a proposal exactly as it checks a file, with the same messages, and a
  * proposed trial gets the same key as a listed trial with these settings.
  */
-#include "sweep/night_sweep.h"
 
 #include <errno.h>
 #include <math.h>

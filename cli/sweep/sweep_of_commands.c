@@ -7,11 +7,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include <lineage/notes.h>
-
 #include "run/command_settings.h"
-#include "run/command_trial.h"
-#include "sweep/sweep_command.h"
 
 static bool __attribute__((format(printf, 2, 3))) refuse(char *why, const char *format, ...)
 {

@@ -5,13 +5,9 @@
 #include "sweep/night_sweep.h"
 
 #include <ctype.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include "run/command_settings.h"
 
 enum { NAMES_MAX = TRIAL_PARAMS_MAX + PROPOSE_RANGES_MAX + 3, FILE_BYTES = 1 << 20 };
 

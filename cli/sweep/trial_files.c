@@ -2,17 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <lineage/render.h>
 
 #include "git/apply_diff.h"
-#include "sweep/night_sweep.h"
-#include "trial/workdir.h"
 
 static bool refuse(char *why, const char *what, const char *name, const char *reason)
 {

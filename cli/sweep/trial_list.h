@@ -7,8 +7,6 @@
  */
 #pragma once
 
-#include <lineage/notes.h>
-
 #include "sweep/night_sweep.h"
 
 struct trial_list {

@@ -3,11 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/query.h>
 #include <lineage/voids.h>
 
 #include "propose/propose_past.h"
-#include "sweep/night_sweep.h"
 
 /* A planner's proposal to run a trial again counts as a proposal. */
 static bool is_run_again(const struct lineage_trial *row)
