@@ -104,8 +104,7 @@ static void print_json(const struct cli_session *session, const struct lineage_t
     cli_json_set_margin(object, config, best);
     cli_json_set_claim(object, session->store, best);
     if (front->n) {
-        json_object_set_new(object, "second", cli_json_text(config->second));
-        json_object_set_new(object, "front", cli_front_json(front));
+        cli_json_set(object, "second", cli_json_text(config->second), "front", cli_front_json(front), NULL);
     }
     if (setting)
         json_object_set_new(object, "setting", setting);

@@ -90,7 +90,7 @@ static int diff_directories(const char *from_path, const char *to_path, size_t l
 static bool was_compared(char id[LINEAGE_NAME_MAX], struct lineage_store *store, const char *exp_id)
 {
     json_t *run = provenance_load(store, exp_id);
-    const char *against = json_string_value(json_object_get(json_object_get(run, "git"), "against"));
+    const char *against = cli_json_string(json_object_get(run, "git"), "against");
     if (against)
         snprintf(id, LINEAGE_NAME_MAX, "%s", against);
     json_decref(run);

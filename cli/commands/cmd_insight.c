@@ -62,11 +62,8 @@ static bool list_one(void *context, const struct lineage_insight *insight)
     char number[24], superseded[24], *evidence = join_ids(insight->evidence, insight->n_evidence), *later = join_ids(ids, n);
     snprintf(number, sizeof number, "%llu", (unsigned long long)insight->number);
     snprintf(superseded, sizeof superseded, "%llu", (unsigned long long)insight->superseded_by);
-    cli_list_text(l->list, number);
-    cli_list_text(l->list, insight->text);
-    cli_list_text(l->list, evidence);
-    cli_list_text(l->list, later);
-    cli_list_text(l->list, insight->superseded_by ? superseded : NULL);
+    cli_list_add(l->list, CLI_TEXT(number), CLI_TEXT(insight->text), CLI_TEXT(evidence), CLI_TEXT(later),
+                 CLI_TEXT(insight->superseded_by ? superseded : NULL));
     free(evidence);
     free(later);
     return cli_list_end_row(l->list);

@@ -112,7 +112,7 @@ static int rescore(struct rescore *o)
     struct lineage_trial row = {0};
     struct command_trial t;
     struct interrupts none = {.fd = -1};
-    const char *dir = json_string_value(json_object_get(o->run, "directory"));
+    const char *dir = cli_json_string(o->run, "directory");
     int64_t ended = 0;
     struct lineage_error err;
     if (!command_from_provenance(&t, o->run, dir ? dir : ".")) {

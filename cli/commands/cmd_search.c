@@ -126,19 +126,16 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_search = {
     .name = "search",
     .arguments = "WORDS...",
-    .description = "Lists the trials whose exp_id, specialist, hypothesis, notes or remarks contain the "
-                   "words,\n"
+    .description = "Lists the trials whose exp_id, specialist, hypothesis, notes or remarks contain the words,\n"
                    "best match first. A trial must contain all words; case and accents are ignored. An\n"
-                   "identifier is found as a whole and by its parts: muon_wd_mlp and gradClip by wd and "
-                   "clip.\n"
+                   "identifier is found as a whole and by its parts: muon_wd_mlp and gradClip by wd and clip.\n"
                    "\n"
                    "  grad clip              both words\n"
                    "  \"grad clip\"            the words next to each other\n"
                    "  anneal*                words that begin with anneal\n"
                    "  clip OR norm           either word\n"
                    "  norm NOT layer         the first word without the second\n"
-                   "  hypothesis:clip        only in exp_id, specialist, hypothesis, notes, "
-                   "remarks\n"
+                   "  hypothesis:clip        only in exp_id, specialist, hypothesis, notes, remarks\n"
                    "\n"
                    "AND, OR and NOT are written in capitals; parentheses group. On a terminal, matches are\n"
                    "highlighted. If more than 4,000 trials match, the newest 4,000 are ranked.",

@@ -396,12 +396,9 @@ static int print_cells(const struct lineage_sweep *sweep, const char *x, const c
         add_value(list, cell->x, cell->x_text);
         if (y)
             add_value(list, cell->y, cell->y_text);
-        cli_list_count(list, cell->count);
-        cli_list_number(list, cell->best.value, cell->best.present);
+        cli_list_add(list, CLI_COUNT(cell->count), CLI_NUMBER(cell->best.value, cell->best.present));
         cli_list_style(list, cell->labels[LINEAGE_KEEP] + cell->labels[LINEAGE_BASELINE] ? CLI_KEPT : CLI_PLAIN, 0);
-        cli_list_text(list, cell->best_id);
-        cli_list_text(list, labels);
-        cli_list_end_row(list);
+        cli_list_row(list, CLI_TEXT(cell->best_id), CLI_TEXT(labels));
     }
     return cli_list_finish(list);
 }
@@ -459,9 +456,9 @@ static json_t *cell_json(const struct lineage_sweep_cell *cell, const char *x, c
     json_object_set_new(object, x, value_json(cell->x, cell->x_text));
     if (y)
         json_object_set_new(object, y, value_json(cell->y, cell->y_text));
-    json_object_set_new(object, "trials", json_integer((json_int_t)cell->count));
-    json_object_set_new(object, "best", cell->best.present ? cli_json_number(cell->best.value) : json_null());
-    json_object_set_new(object, "best_id", cell->best_id ? cli_json_text(cell->best_id) : json_null());
+    cli_json_set(object, "trials", json_integer((json_int_t)cell->count), "best",
+                 cell->best.present ? cli_json_number(cell->best.value) : json_null(), "best_id",
+                 cell->best_id ? cli_json_text(cell->best_id) : json_null(), NULL);
     for (int i = 0; i < LINEAGE_N_LABELS; i++)
         if (cell->labels[i])
             json_object_set_new(labels, lineage_label_name((enum lineage_label)i), json_integer((json_int_t)cell->labels[i]));
@@ -489,12 +486,9 @@ static int print_json(const struct lineage_sweep *sweep, const struct lineage_se
     json_t *root = json_object(), *cells = json_array();
     for (size_t i = 0; i < sweep->n_cells; i++)
         json_array_append_new(cells, cell_json(&sweep->cells[i], x, y));
-    json_object_set_new(root, "cells", cells);
-    json_object_set_new(root, "untried", untried_json(sweep, x, y));
-    json_object_set_new(root, "without", json_integer((json_int_t)sweep->without));
-    json_object_set_new(root, "aborted", json_integer((json_int_t)sweep->aborted));
-    if (settings)
-        json_object_set_new(root, "source", cli_settings_sources_json(settings));
+    cli_json_set(root, "cells", cells, "untried", untried_json(sweep, x, y), "without", json_integer((json_int_t)sweep->without),
+                 "aborted", json_integer((json_int_t)sweep->aborted), "source",
+                 settings ? cli_settings_sources_json(settings) : NULL, NULL);
     cli_json_print(stdout, root, true);
     json_decref(root);
     return CLI_OK;
@@ -577,8 +571,7 @@ const struct cli_command cmd_sweep = {
                    "parameter is looked up among the settings that trials changed in words. A metric or a\n"
                    "numeric extra column can replace a parameter; untried pairs are then not listed.\n"
                    "\n"
-                   "On a terminal, two parameters are shown as a heat map: a tile for each pair, shaded by "
-                   "its\n"
+                   "On a terminal, two parameters are shown as a heat map: a tile for each pair, shaded by its\n"
                    "best score. --format table prints a list instead.",
     .examples = "  lineage sweep alpha\n  lineage sweep alpha gamma --format json\n"
                 "  lineage sweep optimizer alpha",

@@ -120,9 +120,7 @@ void trial_place_find(json_t *git, const char *store)
     }
     if (found)
         follow_rewriting(git, r);
-    json_object_set_new(git, "place", found ? json_string(r->top) : json_null());
-    if (others && moved)
-        json_object_set_new(git, "others", json_true());
+    cli_json_set(git, "place", found ? json_string(r->top) : json_null(), "others", others && moved ? json_true() : NULL, NULL);
     free(r);
 }
 

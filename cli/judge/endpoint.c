@@ -18,7 +18,11 @@
  * in the headers belong to that version.
  */
 
-bool curl_library_load(struct curl_library *curl, char why[CURL_LIBRARY_WHY_MAX])
+/*
+ * Returns false with the reason, which names the package, in why. The library stays loaded, because its TLS library runs
+ * code when threads end.
+ */
+static bool curl_library_load(struct curl_library *curl, char why[CURL_LIBRARY_WHY_MAX])
 {
     char reason[CURL_LIBRARY_WHY_MAX - 80];
     void *library = cli_load_library("libcurl.so.4", RTLD_LOCAL | RTLD_NODELETE, reason, sizeof reason);
@@ -33,9 +37,7 @@ bool curl_library_load(struct curl_library *curl, char why[CURL_LIBRARY_WHY_MAX]
 #undef CURL_FIND
     all = all && curl->global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
     if (!all)
-        snprintf(why, CURL_LIBRARY_WHY_MAX,
-                 "this libcurl lacks a function that is needed; install a "
-                 "newer one");
+        snprintf(why, CURL_LIBRARY_WHY_MAX, "this libcurl lacks a function that is needed; install a newer one");
     return all;
 }
 
@@ -59,14 +61,10 @@ static bool read_key(struct endpoint *at, const char *key_env, char why[ENDPOINT
     const char *key = getenv(name);
     bool there = key && *key;
     if (!there && strcmp(name, JUDGE_KEY_ENV) != 0)
-        snprintf(why, ENDPOINT_WHY_MAX,
-                 "the environment variable %.80s, which should hold the "
-                 "key of the endpoint, is not set",
+        snprintf(why, ENDPOINT_WHY_MAX, "the environment variable %.80s, which should hold the key of the endpoint, is not set",
                  name);
     else if (there && !is_key(key))
-        snprintf(why, ENDPOINT_WHY_MAX,
-                 "the environment variable %.80s does not hold a key: it has "
-                 "blanks or control characters",
+        snprintf(why, ENDPOINT_WHY_MAX, "the environment variable %.80s does not hold a key: it has blanks or control characters",
                  name);
     else if (there && !(at->key = strdup(key)))
         snprintf(why, ENDPOINT_WHY_MAX, "out of memory");

@@ -33,10 +33,6 @@ struct curl_library {
 
 enum { CURL_LIBRARY_WHY_MAX = 256 };
 
-/* Returns false with the reason, which names the package, in why. The library stays loaded, because its TLS library
- * runs code when threads end. */
-bool curl_library_load(struct curl_library *curl, char why[CURL_LIBRARY_WHY_MAX]);
-
 /* The environment variable that holds the key if the settings name no other; it may be unset. */
 #define JUDGE_KEY_ENV "LINEAGE_JUDGE_KEY"
 

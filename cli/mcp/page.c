@@ -371,11 +371,8 @@ json_t *mcp_page_finish(struct mcp_page *page, struct mcp_call *call, size_t tot
     json_t *same = fold_params(page), *same_text = fold_texts(page);
     for (size_t i = 0; i < page->fields.n; i++)
         json_array_append_new(columns, json_string(page->fields.names[i]));
-    json_object_set_new(result, "shown", mcp_shown(json_array_size(page->rows), total));
-    if (more)
-        json_object_set_new(result, "next", cursor_of(page, call));
-    if (same)
-        json_object_set_new(result, "same", same);
+    cli_json_set(result, "shown", mcp_shown(json_array_size(page->rows), total), "next", more ? cursor_of(page, call) : NULL,
+                 "same", same, NULL);
     if (json_object_size(same_text))
         json_object_set(result, "same_text", same_text);
     json_decref(same_text);
@@ -476,16 +473,14 @@ static bool add_condition(struct mcp_conditions *conditions, struct mcp_call *ca
         condition->range = (struct lineage_range){.low = {false, 0}};
         if (cli_texts_parse(condition, &conditions->texts, text))
             return check_texts(condition, call, name);
-        mcp_trouble(call,
-                    "where.%.60s: '%.60s' is neither a range nor texts; put a text with commas or quotes "
-                    "into single quotes",
-                    name, text);
-        return false;
+        return mcp_trouble(
+                   call, "where.%.60s: '%.60s' is neither a range nor texts; put a text with commas or quotes into single quotes",
+                   name, text),
+               false;
     }
     if (lineage_range_parse(&condition->range, text, &err) == LINEAGE_OK || is_whole_text(conditions, condition, call, text))
         return true;
-    mcp_trouble(call, "where.%.60s: %s", name, err.text);
-    return false;
+    return mcp_trouble(call, "where.%.60s: %s", name, err.text), false;
 }
 
 /* The message about an unknown name suggests the nearest one, unlike the store's own message. */

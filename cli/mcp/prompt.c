@@ -50,13 +50,11 @@ static bool check_arguments(struct mcp_call *call, const json_t *given)
         while (i < N_ARGUMENTS && strcmp(arguments[i].name, name) != 0)
             i++;
         if (i == N_ARGUMENTS || !json_is_string(value) || json_string_length(value) > ARGUMENT_MAX ||
-            strlen(json_string_value(value)) != json_string_length(value)) {
-            mcp_refuse(call, MCP_INVALID_PARAMS,
-                       "Invalid params: argument '%.60s'; plan_night takes trials, specialist and parameter, "
-                       "as text",
-                       name);
-            return false;
-        }
+            strlen(json_string_value(value)) != json_string_length(value))
+            return mcp_refuse(call, MCP_INVALID_PARAMS,
+                              "Invalid params: argument '%.60s'; plan_night takes trials, specialist and parameter, as text",
+                              name),
+                   false;
     }
     return true;
 }
@@ -72,8 +70,7 @@ static bool read_trials(long *trials, struct mcp_call *call, const char *text)
         *trials = (long)value;
         return true;
     }
-    mcp_refuse(call, MCP_INVALID_PARAMS, "Invalid params: trials must be a whole number from 1 to %d", MAX_TRIALS);
-    return false;
+    return mcp_refuse(call, MCP_INVALID_PARAMS, "Invalid params: trials must be a whole number from 1 to %d", MAX_TRIALS), false;
 }
 
 static const char how[] =
@@ -109,15 +106,15 @@ static void write_task(FILE *out, long trials, const char *specialist, const cha
 
 static json_t *plan_night(struct mcp_call *call, const json_t *given)
 {
-    const char *specialist = json_string_value(json_object_get(given, "specialist"));
-    const char *parameter = json_string_value(json_object_get(given, "parameter"));
+    const char *specialist = cli_json_string(given, "specialist");
+    const char *parameter = cli_json_string(given, "parameter");
     struct mcp_text text;
     long trials;
     if (!mcp_has_store(call)) {
         call->code = MCP_INVALID_PARAMS;
         return NULL;
     }
-    if (!read_trials(&trials, call, json_string_value(json_object_get(given, "trials"))))
+    if (!read_trials(&trials, call, cli_json_string(given, "trials")))
         return NULL;
     /* An unknown parameter is refused rather than dropped; otherwise the plan would explore something else. */
     if (parameter && *parameter && !mcp_check_param(call, parameter)) {
@@ -193,7 +190,7 @@ static char **ids_with_prefix(struct mcp_server *server, const char *prefix)
 /* An argument without completions (trials) gets an empty list; an unknown argument is an error. */
 static json_t *complete_prompt(struct mcp_call *call, const json_t *ref, const char *name, const char *value)
 {
-    const char *prompt = json_string_value(json_object_get(ref, "name"));
+    const char *prompt = cli_json_string(ref, "name");
     size_t i = 0;
     if (!prompt || strcmp(prompt, "plan_night") != 0)
         return mcp_refuse(call, MCP_INVALID_PARAMS, "Unknown prompt: %.80s; use plan_night", prompt ? prompt : "");
@@ -214,19 +211,18 @@ json_t *mcp_complete(struct mcp_call *call)
 {
     const json_t *ref = json_object_get(call->message->params, "ref");
     const json_t *argument = json_object_get(call->message->params, "argument");
-    const char *type = json_string_value(json_object_get(ref, "type"));
-    const char *name = json_string_value(json_object_get(argument, "name"));
-    const char *value = json_string_value(json_object_get(argument, "value"));
+    const char *type = cli_json_string(ref, "type");
+    const char *name = cli_json_string(argument, "name");
+    const char *value = cli_json_string(argument, "value");
     if (!type || !name || !value || strlen(value) > ARGUMENT_MAX)
         return mcp_refuse(call, MCP_INVALID_PARAMS,
-                          "Invalid params: ref.type, argument.name and "
-                          "argument.value (at most 200 bytes) must be text");
+                          "Invalid params: ref.type, argument.name and argument.value (at most 200 bytes) must be text");
     if (strcmp(type, "ref/prompt") == 0)
         return complete_prompt(call, ref, name, value);
-    const char *uri = json_string_value(json_object_get(ref, "uri"));
+    const char *uri = cli_json_string(ref, "uri");
     if (strcmp(type, "ref/resource") != 0 || !uri || !mcp_is_template(uri) || strcmp(name, "id") != 0)
         return mcp_refuse(call, MCP_INVALID_PARAMS,
-                          "Invalid params: only the id of lineage://trial/{id}, /diff, /steps and the "
-                          "arguments of the prompt plan_night can be completed");
+                          "Invalid params: only the id of lineage://trial/{id}, /diff, /steps and the arguments of the prompt "
+                          "plan_night can be completed");
     return completion(ids_with_prefix(call->server, value), value);
 }

@@ -144,10 +144,8 @@ static json_t *call_knowledge(struct mcp_call *call)
 const struct mcp_tool mcp_tool_knowledge = {
     .name = "knowledge",
     .title = "What is known",
-    .description = "The digest to begin a session with: best trial and its chain, leaderboard, recent "
-                   "trials, coverage, failures, insights. Markdown.",
+    .description = "The digest to begin a session with: best trial and its chain, leaderboard, recent trials, coverage, "
+                   "failures, insights. Markdown.",
     .arguments = arguments,
-    .idempotent = true,
-    .patience_s = MCP_PATIENCE_S,
     .call = call_knowledge,
 };

@@ -201,11 +201,9 @@ static json_t *sweep_page(const struct sweeping *s, size_t start)
         }
         json_array_append_new(rows, row);
     }
-    json_object_set_new(result, "shown", mcp_shown(i - start, s->sweep.n_cells));
-    if (i < s->sweep.n_cells && i > start)
-        json_object_set_new(result, "next", cell_name(s, &s->sweep.cells[i - 1]));
-    json_object_set_new(result, "columns", columns);
-    json_object_set_new(result, "rows", rows);
+    cli_json_set(result, "shown", mcp_shown(i - start, s->sweep.n_cells), "next",
+                 i < s->sweep.n_cells && i > start ? cell_name(s, &s->sweep.cells[i - 1]) : NULL, "columns", columns, "rows",
+                 rows, NULL);
     json_t *list = untried_cells(s, &untried);
     json_object_set_new(result, "untried", json_integer((json_int_t)untried));
     if (untried && start == 0)
@@ -235,14 +233,12 @@ static json_t *call_sweep(struct mcp_call *call)
 const struct mcp_tool mcp_tool_sweep = {
     .name = "sweep",
     .title = "Coverage",
-    .description = "Which values of one or two parameters were tried: trials and best score of "
-                   "each cell, and the cells between them without a trial.",
+    .description = "Which values of one or two parameters were tried: trials and best score of each cell, and the cells between "
+                   "them without a trial.",
     .arguments = arguments,
-    .output = MCP_LIST_OUTPUT ",\"untried\":{\"type\":\"integer\",\"description\":\"cells\"},"
-                              "\"untried_cells\":{\"type\":\"array\",\"description\":\"[x, y], 20 at most\"},"
-                              "\"without\":{\"type\":\"integer\",\"description\":\"trials that lack a parameter\"}",
+    .output = MCP_LIST_OUTPUT
+    ",\"untried\":{\"type\":\"integer\",\"description\":\"cells\"},\"untried_cells\":{\"type\":\"array\",\"description\":\"[x, "
+    "y], 20 at most\"},\"without\":{\"type\":\"integer\",\"description\":\"trials that lack a parameter\"}",
     .needed = "\"shown\",\"columns\",\"rows\",\"untried\",\"without\"",
-    .idempotent = true,
-    .patience_s = MCP_PATIENCE_S,
     .call = call_sweep,
 };

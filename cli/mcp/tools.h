@@ -10,8 +10,7 @@ struct mcp_tool {
     const char *output; /* members of the result's JSON Schema as JSON text; NULL: the result is text */
     const char *needed; /* which of these members are always present, as a JSON list in text form */
     bool writes;        /* listed and called only if writing is allowed */
-    bool idempotent;
-    double patience_s;  /* seconds after which a question is aborted */
+    double patience_s;  /* seconds after which a question is aborted; 0: MCP_PATIENCE_S */
     json_t *(*call)(struct mcp_call *call); /* returns an object or text; NULL after mcp_trouble */
 };
 

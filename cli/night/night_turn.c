@@ -389,8 +389,7 @@ struct turn {
 static bool note_planner(struct turn *turn)
 {
     const json_t *cost = turn->trial->cost;
-    const char *model = json_string_value(json_object_get(cost, "model")),
-               *exchange = json_string_value(json_object_get(cost, "exchange"));
+    const char *model = cli_json_string(cost, "model"), *exchange = cli_json_string(cost, "exchange");
     char *notes = turn->notes, name[200], digest[40];
     enum propose_method method;
     if (!model || (turn->trial->proposer && propose_method_parse(&method, turn->trial->proposer))) /* it had no proposal */

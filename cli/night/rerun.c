@@ -58,7 +58,7 @@ enum { LAST_SHARE = 10 };
 
 static bool builds(const struct night *night)
 {
-    const char *parent = json_string_value(json_object_get(night->list.sweep.root, "parent"));
+    const char *parent = cli_json_string(night->list.sweep.root, "parent");
     return night->planning.planner || (parent && strcmp(parent, "base") != 0);
 }
 

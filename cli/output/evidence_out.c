@@ -51,18 +51,12 @@ static void print_trial(struct cli_list *list, const struct lineage_evidence *ev
     const bool compared = !trial->is_best && evidence->best < evidence->n;
     double low = 0, high = 0;
     interval(&low, &high, evidence, i);
-    cli_list_text(list, trial->exp_id);
-    cli_list_text(list, lineage_label_name(trial->status));
-    cli_list_text(list, trial->kept_id && trial->kept_id != trial->exp_id ? trial->kept_id : "");
-    cli_list_count(list, trial->runs.n);
-    cli_list_figure(list, trial->runs.mean, true);
-    cli_list_figure(list, as_difference(evidence, trial->judgement.gain), compared);
-    cli_list_figure(list, low, compared && !isnan(low));
-    cli_list_figure(list, high, compared && !isnan(high));
-    cli_list_figure(list, trial->judgement.odds, compared && !isnan(trial->judgement.error));
-    cli_list_text(list, compared || trial->is_best ? state_of(trial) : "");
-    cli_list_text(list, is_worth_a_run(trial) ? "yes" : "");
-    cli_list_end_row(list);
+    cli_list_row(list, CLI_TEXT(trial->exp_id), CLI_TEXT(lineage_label_name(trial->status)),
+                 CLI_TEXT(trial->kept_id && trial->kept_id != trial->exp_id ? trial->kept_id : ""), CLI_COUNT(trial->runs.n),
+                 CLI_FIGURE(trial->runs.mean, true), CLI_FIGURE(as_difference(evidence, trial->judgement.gain), compared),
+                 CLI_FIGURE(low, compared && !isnan(low)), CLI_FIGURE(high, compared && !isnan(high)),
+                 CLI_FIGURE(trial->judgement.odds, compared && !isnan(trial->judgement.error)),
+                 CLI_TEXT(compared || trial->is_best ? state_of(trial) : ""), CLI_TEXT(is_worth_a_run(trial) ? "yes" : ""));
 }
 
 int cli_evidence_print(const struct lineage_evidence *evidence, struct cli_session *session)
@@ -176,16 +170,9 @@ static void print_setting(struct cli_list *list, double one, const struct lineag
     char name[160];
     const double half = one / sqrt((double)trial->runs.n);
     name_setting(name, sizeof name, store, trial->exp_id);
-    cli_list_text(list, name);
-    cli_list_text(list, trial->exp_id);
-    cli_list_count(list, trial->runs.n);
-    cli_list_number(list, trial->runs.mean, true);
-    cli_list_figure(list, half, isfinite(half));
-    cli_list_number(list, trial->expected, true);
-    cli_list_count(list, trial->left_out);
-    cli_list_count(list, trial->failed);
-    cli_list_text(list, trial->kept_id ? trial->kept_id : "");
-    cli_list_end_row(list);
+    cli_list_row(list, CLI_TEXT(name), CLI_TEXT(trial->exp_id), CLI_COUNT(trial->runs.n), CLI_NUMBER(trial->runs.mean, true),
+                 CLI_FIGURE(half, isfinite(half)), CLI_NUMBER(trial->expected, true), CLI_COUNT(trial->left_out),
+                 CLI_COUNT(trial->failed), CLI_TEXT(trial->kept_id ? trial->kept_id : ""));
 }
 
 int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session *session)

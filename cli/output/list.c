@@ -622,6 +622,19 @@ static void end_table_row(struct cli_list *list)
     }
 }
 
+void cli_list_cells(struct cli_list *list, const struct cli_cell *cell)
+{
+    for (; cell->kind != CLI_CELL_END; cell++)
+        switch (cell->kind) {
+        case CLI_CELL_END: break;
+        case CLI_CELL_TEXT: cli_list_text(list, cell->text); break;
+        case CLI_CELL_DIGITS: cli_list_digits(list, cell->text); break;
+        case CLI_CELL_COUNT: cli_list_count(list, cell->count); break;
+        case CLI_CELL_NUMBER: cli_list_number(list, cell->value, cell->present); break;
+        case CLI_CELL_FIGURE: cli_list_figure(list, cell->value, cell->present); break;
+        }
+}
+
 /* Prints each complete row at once, so that the next program of a pipe can start, and `head` ends a query of a
  * million rows early. */
 bool cli_list_end_row(struct cli_list *list)

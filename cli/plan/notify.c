@@ -21,8 +21,8 @@ static void add_trial(json_t *facts, struct lineage_store *store, const char *ex
         return;
     json_object_set_new(facts, "status", json_string(lineage_label_name(row.status)));
     add_number(facts, "score", row.score.present ? row.score : row.core_metric);
-    json_object_set_new(facts, "name", cli_json_text(row.specialist ? row.specialist : ""));
-    json_object_set_new(facts, "hypothesis", cli_json_text(row.hypothesis ? row.hypothesis : ""));
+    cli_json_set(facts, "name", cli_json_text(row.specialist ? row.specialist : ""), "hypothesis",
+                 cli_json_text(row.hypothesis ? row.hypothesis : ""), NULL);
     lineage_trial_release(&row);
 }
 

@@ -57,7 +57,8 @@ bool spent_tokens_add(struct lineage_store *store, const char *sweep, const char
     return good;
 }
 
-void spent_tokens_read(struct spent_tokens *spent, struct lineage_store *store, const char *sweep)
+/* Adds the lines about a sweep that were written since the last call. A missing file and damaged lines add nothing. */
+static void spent_tokens_read(struct spent_tokens *spent, struct lineage_store *store, const char *sweep)
 {
     char path[PATH_MAX], *text = NULL;
     size_t capacity = 0;
@@ -65,7 +66,7 @@ void spent_tokens_read(struct spent_tokens *spent, struct lineage_store *store, 
     FILE *in = fd >= 0 && lseek(fd, spent->read, SEEK_SET) >= 0 ? fdopen(fd, "r") : NULL;
     for (ssize_t n; in && (n = getline(&text, &capacity, in)) > 0 && text[n - 1] == '\n'; spent->read += n) {
         json_t *line = json_loadb(text, (size_t)n, JSON_REJECT_DUPLICATES, NULL);
-        const char *name = json_string_value(json_object_get(line, "sweep"));
+        const char *name = cli_json_string(line, "sweep");
         if (name && strcmp(name, sweep) == 0)
             spent->sum += cli_json_count(line, "prompt_tokens") + cli_json_count(line, "completion_tokens");
         json_decref(line);

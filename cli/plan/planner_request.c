@@ -158,17 +158,14 @@ static json_t *standing_json(const struct lineage_facts *facts)
 {
     size_t count = lineage_ideas_count(facts->ideas);
     json_t *json = rate_json(facts, NULL);
-    json_object_set_new(json, "last_kept", id_json(facts, facts->last_kept));
-    json_object_set_new(json, "since_kept",
-                        facts->last_kept == SIZE_MAX ? json_null() : count_json(count - 1 - facts->last_kept));
-    json_object_set_new(json, "noise",
-                        facts->noise > 0 ? json_pack("{s:o, s:b, s:o, s:o}", "std", cli_json_number(facts->noise), "estimated",
-                                                     facts->noise_estimated, "replicas", count_json(facts->n_replicas),
-                                                     "degrees_of_freedom", count_json(facts->freedom))
-                                         : json_null());
-    json_object_set_new(json, "gains", count_json(facts->gains));
-    json_object_set_new(json, "gains_above_noise", facts->noise > 0 ? count_json(facts->large_gains) : json_null());
-    json_object_set_new(json, "specialists", specialists_json(facts));
+    cli_json_set(json, "last_kept", id_json(facts, facts->last_kept), "since_kept",
+                 facts->last_kept == SIZE_MAX ? json_null() : count_json(count - 1 - facts->last_kept), "noise",
+                 facts->noise > 0 ? json_pack("{s:o, s:b, s:o, s:o}", "std", cli_json_number(facts->noise), "estimated",
+                                              facts->noise_estimated, "replicas", count_json(facts->n_replicas),
+                                              "degrees_of_freedom", count_json(facts->freedom))
+                                  : json_null(),
+                 "gains", count_json(facts->gains), "gains_above_noise",
+                 facts->noise > 0 ? count_json(facts->large_gains) : json_null(), "specialists", specialists_json(facts), NULL);
     return json;
 }
 
@@ -202,9 +199,8 @@ static json_t *walls_json(const struct lineage_facts *facts)
             json_pack("{s:o, s:s, s:o, s:o}", "exp_id", cli_json_text(idea->exp_id), "status", lineage_label_name(idea->status),
                       "score", cli_json_figure(idea->score), "hypothesis", text_json(idea->hypothesis, TEXT_CHARACTERS));
         if (blocked->column) {
-            json_object_set_new(json, "column", text_json(blocked->column, VALUE_CHARACTERS));
-            json_object_set_new(json, "value", cli_json_number(blocked->value));
-            json_object_set_new(json, "largest_kept", cli_json_number(blocked->largest_kept));
+            cli_json_set(json, "column", text_json(blocked->column, VALUE_CHARACTERS), "value", cli_json_number(blocked->value),
+                         "largest_kept", cli_json_number(blocked->largest_kept), NULL);
         }
         json_array_append_new(list, json);
     }
@@ -278,13 +274,10 @@ static json_t *planner_facts(struct lineage_store *store)
         goto done;
     }
     json = json_object();
-    json_object_set_new(json, "unread", json_integer((json_int_t)facts.unread));
-    json_object_set_new(json, "standing", facts.stated ? standing_json(&facts) : json_null());
-    json_object_set_new(json, "knobs", knobs_json(&facts));
-    json_object_set_new(json, "more_knobs", count_json(facts.knobs.n > KNOBS ? facts.knobs.n - KNOBS : 0));
-    json_object_set_new(json, "kept_elsewhere", beside_json(&facts));
-    json_object_set_new(json, "walls", walls_json(&facts));
-    json_object_set_new(json, "again", again_json(&facts));
+    cli_json_set(json, "unread", json_integer((json_int_t)facts.unread), "standing",
+                 facts.stated ? standing_json(&facts) : json_null(), "knobs", knobs_json(&facts), "more_knobs",
+                 count_json(facts.knobs.n > KNOBS ? facts.knobs.n - KNOBS : 0), "kept_elsewhere", beside_json(&facts), "walls",
+                 walls_json(&facts), "again", again_json(&facts), NULL);
     json_object_set(json, "insights", insights);
     json_object_set_new(json, "code",
                         *facts.code.against ? json_pack("{s:o, s:o}", "against", cli_json_text(facts.code.against), "files",
@@ -318,15 +311,11 @@ static json_t *trial_json(const struct lineage_trial *trial)
         json_pack("{s:o, s:o, s:s, s:o, s:o}", "exp_id", cli_json_text(trial->exp_id), "parent",
                   cli_json_text(trial->parent_exp ? trial->parent_exp : ""), "status", lineage_label_name(trial->status),
                   "hypothesis", short_text(trial->hypothesis), "params", cli_json_params(trial->params, trial->n_params));
-    if (trial->score.present)
-        json_object_set_new(json, "score", cli_json_number(trial->score.value));
-    if (trial->delta_vs_best.present)
-        json_object_set_new(json, "delta_vs_best", cli_json_number(trial->delta_vs_best.value));
-    if (trial->n_metrics)
-        json_object_set_new(json, "metrics", cli_json_metrics(trial->metrics, trial->n_metrics));
-    if (lineage_notes_cause(trial->notes))
-        json_object_set_new(json, "cause", json_string(lineage_cause_name(lineage_notes_cause(trial->notes))));
-    json_object_set_new(json, "notes", short_text(trial->notes));
+    cli_json_set(json, "score", trial->score.present ? cli_json_number(trial->score.value) : NULL, "delta_vs_best",
+                 trial->delta_vs_best.present ? cli_json_number(trial->delta_vs_best.value) : NULL, "metrics",
+                 trial->n_metrics ? cli_json_metrics(trial->metrics, trial->n_metrics) : NULL, "cause",
+                 lineage_notes_cause(trial->notes) ? json_string(lineage_cause_name(lineage_notes_cause(trial->notes))) : NULL,
+                 "notes", short_text(trial->notes), NULL);
     return json;
 }
 
@@ -464,14 +453,12 @@ static json_t *budget_json(struct planning *planning)
     double left = night_hours_left(planning->hours);
     size_t trials = planning_left(planning);
     json_t *budget = json_object();
-    json_object_set_new(budget, "trials_left",
-                        planning->list->sweep.plan.trials ? json_integer((json_int_t)trials) : json_null());
-    if (planning->tokens)
-        json_object_set_new(budget, "tokens_left", json_integer((json_int_t)planner_cost_tokens_left(planning)));
-    json_object_set_new(budget, "seconds_left", isfinite(left) ? cli_json_number(left) : json_null());
-    json_object_set_new(budget, "seconds_per_trial",
-                        planning->list->pace > 0 && planning->list->sweep.of_commands ? cli_json_number(planning->list->pace)
-                                                                                      : json_null());
+    cli_json_set(budget, "trials_left", planning->list->sweep.plan.trials ? json_integer((json_int_t)trials) : json_null(),
+                 "tokens_left", planning->tokens ? json_integer((json_int_t)planner_cost_tokens_left(planning)) : NULL,
+                 "seconds_left", isfinite(left) ? cli_json_number(left) : json_null(), "seconds_per_trial",
+                 planning->list->pace > 0 && planning->list->sweep.of_commands ? cli_json_number(planning->list->pace)
+                                                                               : json_null(),
+                 NULL);
     return budget;
 }
 
@@ -542,10 +529,9 @@ json_t *planner_request(struct planning *planning, const json_t *refused)
         lineage_trial_release(&best);
         return NULL;
     }
-    json_object_set_new(request, "ideas", facts);
-    if (json_object_get(planning->list->sweep.root, "files"))
-        json_object_set_new(request, "files", files_json(planning, &best));
-    json_object_set_new(request, "refused", refused ? json_incref((json_t *)(uintptr_t)refused) : json_array());
+    cli_json_set(request, "ideas", facts, "files",
+                 json_object_get(planning->list->sweep.root, "files") ? files_json(planning, &best) : NULL, "refused",
+                 refused ? json_incref((json_t *)(uintptr_t)refused) : json_array(), NULL);
     lineage_trial_release(&best);
     return request;
 }

@@ -67,9 +67,6 @@ struct spent_tokens {
 /* Adds a line by a single write. Returns false after printing a message. */
 bool spent_tokens_add(struct lineage_store *store, const char *sweep, const char *model, uint64_t prompt, uint64_t completion);
 
-/* Adds the lines about a sweep that were written since the last call. A missing file and damaged lines add nothing. */
-void spent_tokens_read(struct spent_tokens *spent, struct lineage_store *store, const char *sweep);
-
 /* Default seconds that a planner may take. */
 enum { PLANNER_SECONDS = 600 };
 

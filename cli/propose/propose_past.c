@@ -107,8 +107,9 @@ static bool is_of_sweep(const struct lineage_trial *row, const char *sweep)
     return sweep && lineage_night_link_parse(&link, row->notes) && strcmp(link.sweep, sweep) == 0;
 }
 
-enum propose_row propose_row_read(struct propose_trial *trial, bool *own, struct propose_rows *rows,
-                                  const struct lineage_trial *row)
+/* Reads a row and counts it; *own: it is of the sweep. */
+static enum propose_row propose_row_read(struct propose_trial *trial, bool *own, struct propose_rows *rows,
+                                         const struct lineage_trial *row)
 {
     *trial = (struct propose_trial){.score = row->score.value};
     *own = is_of_sweep(row, rows->sweep);

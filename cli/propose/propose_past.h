@@ -39,10 +39,6 @@ enum propose_row {
     PROPOSE_ROW_PAST       /* *trial is a trial of the past */
 };
 
-/* Reads a row and counts it; *own: it is of the sweep. */
-enum propose_row propose_row_read(struct propose_trial *trial, bool *own, struct propose_rows *rows,
-                                  const struct lineage_trial *row);
-
 /* Writes the key of the program that the row names, at most `size` bytes with its NUL; "" if it names none. */
 void propose_row_program(char *out, size_t size, const char *notes);
 

@@ -59,6 +59,3 @@ int team_work(int rank, int size);
  * the child's exit status or the status of an error.
  */
 int stand_in_fork(void);
-
-/* Returns the pid of the process that stands in for this process or for its parent; 0 if there is none. */
-long stand_in_pid(void);

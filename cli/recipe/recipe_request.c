@@ -14,6 +14,56 @@
 #include "recipe/recipe_teacher.h"
 #include "support/program.h"
 
+/* ---- recipe params ---- */
+
+struct filling {
+    struct recipe_params *params;
+    bool has_parent;
+};
+
+/*
+ * Whether a text fits into a row. Only the path of a checkpoint can be too long or contain a semicolon. Such a path is
+ * left out rather than truncated, because two paths with the same beginning would look equal. The recipe in the
+ * snapshot has the full path.
+ */
+static bool fits(const char *text)
+{
+    return !text || lineage_param_text_ok(text);
+}
+
+/* The trainer's table decides which settings a row names. A trial with a parent starts from the parent's checkpoint,
+ * so the settings of a warm start are left out: no warm start ran, and its settings would look like a cause of the
+ * result. */
+static void take(void *context, const struct trainer_setting *setting)
+{
+    const struct filling *filling = context;
+    struct recipe_params *params = filling->params;
+    bool of_start = strncmp(setting->path, "start.", 6) == 0;
+    if (!setting->named || (of_start && filling->has_parent) || !fits(setting->text))
+        return;
+    if (params->n == RECIPE_PARAMS_MAX || strlen(setting->name) >= RECIPE_PARAM_NAME_MAX) {
+        params->dropped++;
+        return;
+    }
+    char *own = strcpy(params->names[params->n], setting->name);
+    params->at[params->n++] = (struct lineage_param){own, setting->value, setting->text};
+}
+
+/*
+ * Fills in the settings that every row has (seed, algorithm, lr, ..), those that the algorithm uses (alpha, beta, gamma,
+ * ..), and all others that are not at their defaults. threads is left out, since it changes no result, and so is start.*
+ * for a trial with a parent. A setting that nothing reads is left out. Settings of the second environment are named
+ * "env1.alpha".
+ */
+static void recipe_params_fill(struct recipe_params *params, const struct trainer_recipe *recipe, bool has_parent)
+{
+    struct filling filling = {params, has_parent};
+    params->n = params->dropped = 0;
+    trainer_recipe_settings(recipe, take, &filling);
+}
+
+/* ---- recipe_request ---- */
+
 /* Writes the full text with every default, because the work directory becomes the snapshot: a trial that starts from its
  * checkpoint next year needs all settings. fclose is checked, since it reports a full disk. */
 static bool write_recipe(const struct recipe_request *trial)
@@ -202,48 +252,6 @@ void recipe_request_release(struct recipe_request *trial)
     trial->notes = NULL;
 }
 
-/* ---- recipe params ---- */
-
-struct filling {
-    struct recipe_params *params;
-    bool has_parent;
-};
-
-/*
- * Whether a text fits into a row. Only the path of a checkpoint can be too long or contain a semicolon. Such a path is
- * left out rather than truncated, because two paths with the same beginning would look equal. The recipe in the
- * snapshot has the full path.
- */
-static bool fits(const char *text)
-{
-    return !text || lineage_param_text_ok(text);
-}
-
-/* The trainer's table decides which settings a row names. A trial with a parent starts from the parent's checkpoint,
- * so the settings of a warm start are left out: no warm start ran, and its settings would look like a cause of the
- * result. */
-static void take(void *context, const struct trainer_setting *setting)
-{
-    const struct filling *filling = context;
-    struct recipe_params *params = filling->params;
-    bool of_start = strncmp(setting->path, "start.", 6) == 0;
-    if (!setting->named || (of_start && filling->has_parent) || !fits(setting->text))
-        return;
-    if (params->n == RECIPE_PARAMS_MAX || strlen(setting->name) >= RECIPE_PARAM_NAME_MAX) {
-        params->dropped++;
-        return;
-    }
-    char *own = strcpy(params->names[params->n], setting->name);
-    params->at[params->n++] = (struct lineage_param){own, setting->value, setting->text};
-}
-
-void recipe_params_fill(struct recipe_params *params, const struct trainer_recipe *recipe, bool has_parent)
-{
-    struct filling filling = {params, has_parent};
-    params->n = params->dropped = 0;
-    trainer_recipe_settings(recipe, take, &filling);
-}
-
 /* ---- recipe store ---- */
 
 /*
@@ -269,7 +277,7 @@ int recipe_store_check(struct lineage_store *store)
     if (lineage_store_config(store)->direction == LINEAGE_HIGHER)
         return CLI_GO_ON;
     return cli_error(CLI_USAGE,
-                     "in the store %s a lower score is better, but trials are scored by EM; give "
-                     "--direction higher or make another store with `lineage init --direction higher`",
+                     "in the store %s a lower score is better, but trials are scored by EM; give --direction higher or make "
+                     "another store with `lineage init --direction higher`",
                      lineage_store_dir(store));
 }

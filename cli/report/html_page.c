@@ -50,10 +50,8 @@ static void print_head(FILE *out, const struct model *models, size_t n, const st
 static void print_foot(FILE *out, bool live)
 {
     fprintf(out,
-            "<footer><p>Made by <code>lineage report</code>. Scores and texts are those of "
-            "results.tsv.</p></footer>\n"
-            "<div id=\"tip\" role=\"status\" hidden></div><div id=\"panel\" role=\"dialog\" "
-            "aria-label=\"Trial\" hidden></div>\n"
+            "<footer><p>Made by <code>lineage report</code>. Scores and texts are those of results.tsv.</p></footer>\n"
+            "<div id=\"tip\" role=\"status\" hidden></div><div id=\"panel\" role=\"dialog\" aria-label=\"Trial\" hidden></div>\n"
             "<script>%s</script>\n"
             "%s%s%s</body></html>\n",
             report_page_js, live ? "<script>" : "", live ? report_live_js : "", live ? "</script>\n" : "");

@@ -54,7 +54,7 @@ static bool keep(const struct lineage_store *store, const char *exp_id, json_t *
     bool kept = trial_ref_keep(git, exp_id, lineage_store_dir(store)) && write_run(store, exp_id, run);
     if (!kept) {
         snprintf(said, sizeof said, "the code of %.60s has no ref in %.120s, so git may remove it", exp_id,
-                 json_string_value(json_object_get(git, "top")));
+                 cli_json_string(git, "top"));
         cli_say(said);
     }
     return kept;
@@ -80,10 +80,9 @@ bool code_ref_remove(const struct lineage_store *store, const char *exp_id)
     bool removed = trial_ref_remove(git);
     if (json_object_get(git, "ref") && trial_place_is_others(git))
         cli_error(CLI_NO, "the ref of %s is in %s, where the store %s uses it; it is left there", exp_id, trial_place_of(git),
-                  json_string_value(json_object_get(git, "store")));
+                  cli_json_string(git, "store"));
     else if (json_object_get(git, "ref") && !trial_place_of(git))
-        cli_error(CLI_NO, "the ref of %s cannot be removed: the repository %s is not there", exp_id,
-                  json_string_value(json_object_get(git, "top")));
+        cli_error(CLI_NO, "the ref of %s cannot be removed: the repository %s is not there", exp_id, cli_json_string(git, "top"));
     else if (json_object_del(git, "ref") == 0)
         write_run(store, exp_id, run);
     json_decref(run);
@@ -183,12 +182,12 @@ void code_change_find(json_t *git, struct lineage_store *store, const char *pare
 
 void code_change_note(char out[LINEAGE_CODE_NOTE_MAX], const json_t *git)
 {
-    const char *commit = json_string_value(json_object_get(git, "code"));
-    const char *change = json_string_value(json_object_get(git, "change"));
+    const char *commit = cli_json_string(git, "code");
+    const char *change = cli_json_string(git, "change");
     struct lineage_commit_note note;
     out[0] = '\0';
     if (!commit)
-        commit = json_string_value(json_object_get(git, "commit"));
+        commit = cli_json_string(git, "commit");
     if (!commit || (change && !*change))
         return;
     snprintf(note.commit, sizeof note.commit, "%s", commit);

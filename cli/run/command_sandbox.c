@@ -62,7 +62,8 @@ static bool is_in(const char *path, const char *directory)
     return strncmp(path, directory, n) == 0 && (!path[n] || path[n] == '/' || (n && directory[n - 1] == '/'));
 }
 
-const char *private_places_cover(const struct private_places *found, const char *path)
+/* Returns the place that contains the path (absolute and resolved), or NULL. */
+static const char *private_places_cover(const struct private_places *found, const char *path)
 {
     for (size_t i = 0; i < found->n; i++)
         if (is_in(path, found->paths[i]))
@@ -102,7 +103,11 @@ static bool join(char path[PATH_MAX], const char *base, const char *below)
     return n > 0 && n < PATH_MAX;
 }
 
-bool private_places_find(struct private_places *found, const char *const *needed, const char *const *readable)
+/*
+ * Finds the places that exist, except for those that contain one of `needed` (absolute paths, ended by NULL), or are one of
+ * `readable` or below one of them. Returns false if there is no memory. Call private_places_release in either case.
+ */
+static bool private_places_find(struct private_places *found, const char *const *needed, const char *const *readable)
 {
     const char *home = getenv("HOME");
     char path[PATH_MAX];
@@ -123,7 +128,7 @@ bool private_places_find(struct private_places *found, const char *const *needed
     return true;
 }
 
-void private_places_release(struct private_places *found)
+static void private_places_release(struct private_places *found)
 {
     for (size_t i = 0; i < found->n; i++)
         free(found->paths[i]);
@@ -164,10 +169,10 @@ static bool add_given(struct command_sandbox *made, const char **paths, size_t n
         const char *given = list[i], *dir = t->dir && *given != '/' ? t->dir : NULL;
         int length = snprintf(path, sizeof path, "%s%s%s", dir ? dir : "", dir ? "/" : "", given);
         if (length < 0 || (size_t)length >= sizeof path)
-            return cli_error(CLI_USAGE, "%s %s: the path is too long", option, given), false;
+            return cli_refuse("%s %s: the path is too long", option, given);
         paths[n + i] = own(made, realpath(path, NULL));
         if (!paths[n + i])
-            return cli_error(CLI_USAGE, "%s %s: %s", option, given, strerror(errno)), false;
+            return cli_refuse("%s %s: %s", option, given, strerror(errno));
     }
     return true;
 }
@@ -206,8 +211,7 @@ static bool find_hidden(struct command_sandbox *made, const struct command_trial
         const char *cover;
         for (size_t i = 0; good && readable[i]; i++)
             if ((cover = private_places_cover(&made->hidden, readable[i])))
-                good = (cli_error(CLI_USAGE, "--sandbox-read %s: %s is hidden or shown as a whole", t->sandbox_read[i], cover),
-                        false);
+                good = cli_refuse("--sandbox-read %s: %s is hidden or shown as a whole", t->sandbox_read[i], cover);
     } else
         cli_no_memory();
     made->sandbox.hidden = (const char *const *)made->hidden.paths;
@@ -278,7 +282,7 @@ static bool report(const struct command_sandbox *made, const struct command_tria
     if (!missing)
         return true;
     if (strcmp(t->sandbox, "require") == 0)
-        return cli_error(CLI_SYSTEM, "nothing was run: the sandbox would lack %s; --sandbox try does without", text), false;
+        return cli_refuse("nothing was run: the sandbox would lack %s; --sandbox try does without", text);
     cli_error(CLI_NO, "warning: the sandbox lacks %s", text);
     return true;
 }

@@ -22,17 +22,6 @@ struct private_places {
     size_t n;
 };
 
-/*
- * Finds the places that exist, except for those that contain one of `needed` (absolute paths, ended by NULL), or are one of
- * `readable` or below one of them. Returns false if there is no memory. Call private_places_release in either case.
- */
-bool private_places_find(struct private_places *found, const char *const *needed, const char *const *readable);
-
-/* Returns the place that contains the path (absolute and resolved), or NULL. */
-const char *private_places_cover(const struct private_places *found, const char *path);
-
-void private_places_release(struct private_places *found);
-
 struct command_sandbox {
     struct sandbox sandbox;
     const char **writable;    /* of the sandbox */

@@ -72,8 +72,7 @@ static int microhttpd_load(struct microhttpd *http)
     MICROHTTPD_FUNCTIONS(MICROHTTPD_FIND)
 #undef MICROHTTPD_FIND
     return all ? CLI_GO_ON
-               : cli_error(CLI_SYSTEM, "serve: this libmicrohttpd lacks a function that is "
-                                       "needed; install a newer version");
+               : cli_error(CLI_SYSTEM, "serve: this libmicrohttpd lacks a function that is needed; install a newer version");
 }
 
 static void microhttpd_unload(struct microhttpd *http)
@@ -152,10 +151,10 @@ static struct series *series_of(struct trial *trial, const char *key)
 static void take_line(struct trial *trial, const json_t *line)
 {
     static const char *const shown[] = {"score", "em", "reward", "loss", "entropy", "kl", "grad_norm", NULL};
-    const char *text = json_string_value(json_object_get(line, "name"));
+    const char *text = cli_json_string(line, "name");
     if (text)
         snprintf(trial->name, sizeof trial->name, "%s", text);
-    if ((text = json_string_value(json_object_get(line, "phase"))))
+    if ((text = cli_json_string(line, "phase")))
         snprintf(trial->phase, sizeof trial->phase, "%s", text);
     if (json_is_integer(json_object_get(line, "step"))) {
         trial->step = json_integer_value(json_object_get(line, "step"));
@@ -682,9 +681,7 @@ static enum MHD_Result answer_events(struct server *server, struct MHD_Connectio
 {
     struct listener *listener = admit(server, connection);
     if (!listener)
-        return answer_text(server, connection, MHD_HTTP_SERVICE_UNAVAILABLE,
-                           "too many pages are listening; close "
-                           "one\n");
+        return answer_text(server, connection, MHD_HTTP_SERVICE_UNAVAILABLE, "too many pages are listening; close one\n");
     note_request(server, connection, true);
     struct MHD_Response *response =
         with_headers(server, server->http.create_response_from_callback(MHD_SIZE_UNKNOWN, 1024, tell, listener, forget),
@@ -758,8 +755,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
      * client without the token learns nothing about paths. */
     if (!guard_token_ok(&server->guard, token))
         return answer_text(server, connection, MHD_HTTP_FORBIDDEN,
-                           "open the address that lineage serve "
-                           "printed: it contains the token\n");
+                           "open the address that lineage serve printed: it contains the token\n");
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
         return answer_text(server, connection, MHD_HTTP_METHOD_NOT_ALLOWED, "this server only reads\n");
     if (strcmp(url, "/") == 0)
@@ -824,8 +820,7 @@ static int start(struct server *server)
         port++;
     if (fd < 0)
         return cli_error(CLI_SYSTEM,
-                         "serve: cannot listen on 127.0.0.1:%u: %s; choose another port with "
-                         "--port, or 0 for any free one",
+                         "serve: cannot listen on 127.0.0.1:%u: %s; choose another port with --port, or 0 for any free one",
                          first, strerror(errno));
     if (!(server->daemon = serve_on(server, fd))) /* the command ends, and its socket with it */
         return cli_error(CLI_SYSTEM, "serve: libmicrohttpd cannot serve 127.0.0.1:%u", port);

@@ -153,13 +153,13 @@ static bool look(void *context, const struct lineage_claim *claim)
     if (claim->free || strcmp(claim->night, sweep->name) != 0)
         return true;
     json_t *about = json_loads(claim->about, 0, NULL);
-    const char *other = json_string_value(json_object_get(about, MEMBER));
+    const char *other = cli_json_string(about, MEMBER);
     int order = other ? strcmp(text_of(own, sweep->digest), other) : 0;
     if (order > 0 || (order < 0 && !s->mine))
         s->status =
             cli_error(CLI_USAGE,
-                      "%s: the worker %s runs another version of this sweep (its digest is %.16s, that of the file %s). "
-                      "Their trials would be mixed: wait until that worker is done, or give one of the sweeps another name",
+                      "%s: the worker %s runs another version of this sweep (its digest is %.16s, that of the file %s). Their "
+                      "trials would be mixed: wait until that worker is done, or give one of the sweeps another name",
                       sweep->file, claim->worker, other, own);
     json_decref(about);
     return s->status == CLI_GO_ON;

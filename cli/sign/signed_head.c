@@ -175,7 +175,7 @@ static FILE *open_signed(const char *dir, const char *mode)
 
 static bool copy_text(char *out, size_t size, const json_t *object, const char *key)
 {
-    const char *text = json_string_value(json_object_get(object, key));
+    const char *text = cli_json_string(object, key);
     return text && (size_t)snprintf(out, size, "%s", text) < size;
 }
 
@@ -310,8 +310,8 @@ static int keep_signature(const struct lineage_store *store, const struct lineag
     json_t *line = json_pack("{s:I, s:s, s:s, s:s}", "records", (json_int_t)digests->records, "head", digests->head, "time", time,
                              "signature", signature);
     if (redactions->bytes) {
-        json_object_set_new(line, "redactions", json_integer((json_int_t)redactions->bytes));
-        json_object_set_new(line, "redactions_digest", json_string(redactions->digest));
+        cli_json_set(line, "redactions", json_integer((json_int_t)redactions->bytes), "redactions_digest",
+                     json_string(redactions->digest), NULL);
     }
     char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
     FILE *out = text ? open_signed(lineage_store_dir(store), "a") : NULL;

@@ -163,8 +163,8 @@ static int add_file(struct config *config, const char *path, const char *text)
     config->bytes += strlen(path) + strlen(text);
     if (path[0] == '/' || strstr(path, ".."))
         return cli_error(CLI_USAGE,
-                         "--submit kubernetes: %s is not below the directory of the sweep; put it into the image, and "
-                         "the sweep's path into the ConfigMap by hand (--print)",
+                         "--submit kubernetes: %s is not below the directory of the sweep; put it into the image, and the "
+                         "sweep's path into the ConfigMap by hand (--print)",
                          path);
     if (config->bytes > CONFIG_MAX)
         return cli_error(CLI_USAGE, "--submit kubernetes: the files of the sweep are larger than 1 MB; put them into the image");
@@ -193,7 +193,7 @@ static int add_named(struct config *config, const struct night_sweep *sweep, con
 /* The sweep itself, the files of its trials, and the recipe. */
 static int add_files(struct config *config, const struct night_sweep *sweep)
 {
-    const char *recipe = json_string_value(json_object_get(sweep->root, "recipe"));
+    const char *recipe = cli_json_string(sweep->root, "recipe");
     char *text = json_dumps(sweep->root, JSON_INDENT(1) | JSON_ENSURE_ASCII);
     size_t i;
     json_t *name;
@@ -351,8 +351,8 @@ static int check(const struct scheduler *scheduler, const struct submission *s)
     free(masked);
     if (!lineage_is_server(s->place))
         return cli_error(CLI_USAGE,
-                         "--submit: -C %s is a directory, which only processes of one machine can share; "
-                         "make a store on a server (`lineage help machines`)",
+                         "--submit: -C %s is a directory, which only processes of one machine can share; make a store on a "
+                         "server (`lineage help machines`)",
                          s->place);
     if (!open)
         return cli_error(CLI_USAGE, "--submit: -C has a password, which everybody could read in the job; put it into ~/.pgpass "

@@ -47,11 +47,6 @@ static const char *const files[] = {".env*",
                                     ".vault-token",
                                     NULL};
 
-const char *secret_file_pattern(unsigned i)
-{
-    return i < sizeof files / sizeof *files ? files[i] : NULL;
-}
-
 /* A pattern with slashes is compared with as many of the last parts of the path. */
 static bool matches(const char *pattern, const char *path)
 {
@@ -261,11 +256,9 @@ bool secret_params_absent(const struct lineage_param *params, size_t n, const ch
         const char *why = secret_param(&params[i], harmless);
         if (!why)
             continue;
-        cli_error(CLI_USAGE,
-                  "the parameter '%.60s' %s, and would be recorded; pass it by a variable or a file. If it is harmless, add "
-                  "its name to \"harmless_names\" in lineage.json",
-                  params[i].name, why);
-        return false;
+        return cli_refuse("the parameter '%.60s' %s, and would be recorded; pass it by a variable or a file. If it is harmless, "
+                          "add its name to \"harmless_names\" in lineage.json",
+                          params[i].name, why);
     }
     return true;
 }

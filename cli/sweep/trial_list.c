@@ -205,7 +205,8 @@ bool warm_start_is_shared(const struct trial_list *list, size_t i)
     return false;
 }
 
-bool warm_start_exists(const struct trial_list *list, size_t i)
+/* Whether that shared warm start has been trained. */
+static bool warm_start_exists(const struct trial_list *list, size_t i)
 {
     char checkpoint[NIGHT_PATH_MAX];
     if (!warm_start_is_shared(list, i))
