@@ -195,6 +195,16 @@ void cli_say_notice(void *context, const struct lineage_notice *notice); /* for 
 /* Writes all of bytes[0..n), in as many pieces as the descriptor takes. Returns false, with errno set, if it takes no more. */
 bool cli_write_all(int fd, const char *bytes, size_t n);
 
+/* A text that is written piece by piece. Zeroed before it is opened, which returns NULL when out of memory. cli_writer_close returns
+ * the text (free it), or NULL if it was not opened or memory ran out. */
+struct cli_writer {
+    FILE *out;
+    char *text;
+    size_t length;
+};
+FILE *cli_writer_open(struct cli_writer *writer);
+char *cli_writer_close(struct cli_writer *writer);
+
 /* Makes or empties a file that only its owner may read; it is not opened through a link. NULL with errno on failure. */
 FILE *cli_private_file(const char *path);
 
@@ -400,6 +410,12 @@ void cli_list_head(struct cli_list *list); /* names the columns of a table witho
 /* Adds a statistic. A table shows four significant digits, or n/a if it is not present. TSV and JSON contain all
  * digits, or an empty cell and null. */
 void cli_list_figure(struct cli_list *list, double value, bool present);
+
+/* Writes how many trials have each label, "1 crash, 2 keep", and returns out. */
+enum { CLI_LABELS_MAX = 300 };
+const char *cli_labels_text(char out[CLI_LABELS_MAX], const size_t labels[LINEAGE_N_LABELS]);
+/* Writes the value of a parameter as notes have it: a number, or a text in quotes if it has a comma. Returns out. */
+const char *cli_value_text(char *out, double value, const char *text); /* out [LINEAGE_PARAM_QUOTED_MAX] */
 
 /* Adds several cells: cli_list_add(list, CLI_TEXT(name), CLI_COUNT(n)). */
 struct cli_cell {

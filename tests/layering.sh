@@ -84,7 +84,7 @@ src/trainer/run            -                           include/trainer include/r
 cli/cli.h                  *                           include/lineage
 cli/support                *                           include/lineage cli/cli.h
 cli/output                 *                           include/lineage cli/cli.h cli/support
-cli/sign                   signed_head.h user_keys.h   include/lineage cli/cli.h
+cli/sign                   signed_head.h   include/lineage cli/cli.h
 cli/propose                propose.h propose_ranges.h propose_past.h propose_answer.h propose_math.h propose_space.h gp.h   include/lineage cli/cli.h cli/support cli/output
 cli/metrics                *                           include/lineage cli/cli.h
 cli/git                    *                           cli/cli.h cli/support cli/trial
@@ -94,7 +94,7 @@ cli/judge                  answer.h chat.h endpoint.h judge.h judge_case.h reque
 cli/recipe                 *                           include/lineage include/rlcore include/trainer cli/cli.h cli/support cli/output cli/metrics cli/trial cli/judge cli/propose
 cli/sweep                  *                           include/lineage cli/cli.h cli/propose cli/git cli/trial cli/run
 cli/share                  *                           include/lineage cli/cli.h cli/propose cli/trial cli/sweep
-cli/plan                   *                           include/lineage cli/cli.h cli/output cli/propose cli/trial cli/sweep cli/share
+cli/plan                   *                           include/lineage cli/cli.h cli/support cli/output cli/propose cli/trial cli/sweep cli/share
 cli/night                  night.h        include/lineage cli/cli.h cli/support cli/output cli/trial cli/run cli/report cli/sweep cli/share cli/plan
 cli/submit                 submit.h              include/lineage cli/cli.h cli/support cli/sweep
 cli/recipe_night           night_recipes.h             include/lineage include/trainer cli/cli.h cli/trial cli/recipe cli/sweep

@@ -282,28 +282,20 @@ static bool exchange_digest(char digest[EXCHANGE_DIGEST_MAX], const char *url, c
     return judge_digest(digest, json_pack("{s:s, s:O}", "endpoint", url, "request", request));
 }
 
-/* Creates the directories if `make`. */
-static bool find_path(char path[PATH_MAX], struct lineage_store *store, const char *name, bool make)
+/* Creates the directories. */
+static bool find_path(char path[PATH_MAX], struct lineage_store *store, const char *name)
 {
-    struct lineage_error err;
-    char *telemetry = NULL;
-    if (lineage_store_path(&telemetry, store, LINEAGE_PLACE_TELEMETRY, &err) != LINEAGE_OK)
-        return false;
-    if (make)
-        mkdir(telemetry, 0777);
-    int n = snprintf(path, PATH_MAX, "%s/exchanges", telemetry);
-    if (make && n > 0 && n < PATH_MAX)
-        mkdir(path, 0777);
-    n = snprintf(path, PATH_MAX, "%s/exchanges/%s.json", telemetry, name);
-    lineage_free(telemetry);
-    return n > 0 && n < PATH_MAX;
+    char file[64];
+    snprintf(file, sizeof file, "exchanges/%.40s.json", name);
+    return telemetry_path(path, store, "exchanges") && (mkdir(path, 0777) == 0 || errno == EEXIST) &&
+           telemetry_path(path, store, file);
 }
 
 /* Returns the response of an earlier exchange (a new reference), or NULL. */
 static json_t *exchange_find(struct lineage_store *store, const char *digest)
 {
     char path[PATH_MAX];
-    int fd = find_path(path, store, digest, false) ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+    int fd = find_path(path, store, digest) ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
     json_t *exchange = fd >= 0 ? json_loadfd(fd, 0, NULL) : NULL;
     json_t *response = json_incref(json_object_get(exchange, "response"));
     cli_close(fd);
@@ -318,7 +310,7 @@ static bool exchange_keep(struct lineage_store *store, const char *digest, const
     char path[PATH_MAX], partial[PATH_MAX + 32], now[LINEAGE_TIME_MAX];
     json_t *exchange = json_pack("{s:s, s:f, s:O, s:O}", "time", lineage_time_format(now, (int64_t)time(NULL)), "seconds",
                                  seconds, "request", request, "response", response);
-    bool kept = exchange && find_path(path, store, digest, true);
+    bool kept = exchange && find_path(path, store, digest);
     if (kept) {
         snprintf(partial, sizeof partial, "%s.%ld", path, (long)getpid());
         kept = json_dump_file(exchange, partial, JSON_COMPACT) == 0 && rename(partial, path) == 0;

@@ -35,9 +35,9 @@ static int print_json(const struct lineage_ideas *ideas, const struct lineage_no
 static char *counters(const struct lineage_ideas *ideas, const struct lineage_novelty_claim *claim,
                       const struct cli_screen *screen)
 {
-    char *text = NULL, outcome[80];
-    size_t length;
-    FILE *out = open_memstream(&text, &length);
+    struct cli_writer writer = {0};
+    char outcome[80];
+    FILE *out = cli_writer_open(&writer);
     if (!out)
         return NULL;
     for (size_t i = 0; i < claim->n_counter; i++) {
@@ -45,11 +45,7 @@ static char *counters(const struct lineage_ideas *ideas, const struct lineage_no
         cli_idea_outcome(outcome, sizeof outcome, screen, idea);
         fprintf(out, "%s%s %s", i ? ", " : "", idea->exp_id, outcome);
     }
-    if (fclose(out) != 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    return cli_writer_close(&writer);
 }
 
 static int print_list(struct cli_session *session, const struct lineage_ideas *ideas, const struct lineage_novelty_list *claims,

@@ -26,14 +26,11 @@ enum { AGAINST_MAX = 20 };
 
 static char *join_ids(const char *const *ids, size_t n)
 {
-    char *text = NULL;
-    size_t length;
-    FILE *out = open_memstream(&text, &length);
+    struct cli_writer writer = {0};
+    FILE *out = cli_writer_open(&writer);
     for (size_t i = 0; out && i < n; i++)
         fprintf(out, "%s%s", i ? "," : "", ids[i]);
-    if (out)
-        fclose(out);
-    return text;
+    return cli_writer_close(&writer);
 }
 
 static bool list_one(void *context, const struct lineage_insight *insight)

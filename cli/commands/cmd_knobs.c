@@ -61,9 +61,10 @@ static const char *evidence(char *out, size_t size, const struct lineage_knob *k
 /* Formats the values that were tried: "0.78 size_blocked (459) · 0.67 discard +0.0007 (892)" (free). */
 static char *values(const struct lineage_ideas *ideas, const struct lineage_knob *knob, const struct cli_screen *screen)
 {
-    char *text = NULL, delta[LINEAGE_NUMBER_MAX];
-    size_t length, older = knob->n - knob->n_tries;
-    FILE *out = open_memstream(&text, &length);
+    struct cli_writer writer = {0};
+    char delta[LINEAGE_NUMBER_MAX];
+    size_t older = knob->n - knob->n_tries;
+    FILE *out = cli_writer_open(&writer);
     if (out && older)
         fprintf(out, "%zu older", older);
     for (size_t i = 0, shown = older; out && i < knob->n_tries; i++) {
@@ -77,10 +78,7 @@ static char *values(const struct lineage_ideas *ideas, const struct lineage_knob
                     cli_number_text(delta, screen, idea->delta_vs_best.value));
         fprintf(out, " (%s)", idea->exp_id);
     }
-    if (out && fclose(out) == 0)
-        return text;
-    free(text);
-    return NULL;
+    return cli_writer_close(&writer);
 }
 
 static int print_knobs(struct cli_session *session, const struct lineage_ideas *ideas, const struct lineage_knobs *knobs,

@@ -11,6 +11,7 @@
 #include <lineage/move.h>
 
 #include "run/provenance_read.h"
+#include "support/program.h"
 #include "texts.h"
 
 struct program {
@@ -28,33 +29,10 @@ struct program {
     const char *text_lease, *text_follow; /* what one of several agents does in steps 1 and 2; "": there is one */
 };
 
-static const char front_matter[] =
-    "---\n"
-    "name: lineage-experiments\n"
-    "description: Runs experiments as recorded trials with the `lineage` command - use it when you are asked to improve a\n"
-    "  metric by changing code or settings and running a command again and again (training runs, sweeps, benchmarks), to\n"
-    "  find out what was tried before, or to continue such work of an earlier session.\n"
-    "---\n"
-    "\n";
-
 /* For a store in the work tree that an earlier version made. A new one is ignored by a .gitignore of its own. */
 static const char ignore_line[] =
     "git check-ignore -q %s/lineage.json ||\n"
     "    echo \"/$(git rev-parse --show-prefix)%s/\" >>\"$(git rev-parse --git-path info/exclude)\"\n";
-
-static const char follow_lines[] =
-    "The best trial may be another agent's. If you have nothing of your own to lose, go on from its code:\n"
-    "`git reset -q --hard refs/lineage/ID`. `lineage status -C {store}` lists what the others run.\n"
-    "\n";
-
-static const char lease_lines[] =
-    "Then lease the idea, before you edit. Exit status 1: another agent has it, or somebody tried it; take another idea.\n"
-    "`lineage run` refuses what another agent has leased, and ends your lease when the row is in the store.\n"
-    "\n"
-    "```sh\n"
-    "lineage lease -C {store} --hypothesis 'lr 0.02 -> 0.04: the loss still falls at the end' -p lr=0.04 --for 1h\n"
-    "```\n"
-    "\n";
 
 /* ---- what the store knows ---- */
 
@@ -63,32 +41,16 @@ static bool is_bare(const char *word)
     return *word && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=@%+-{},") == strlen(word);
 }
 
-/* Words as a shell reads them back. */
-static void quote_word(FILE *out, const char *word)
-{
-    if (is_bare(word)) {
-        fputs(word, out);
-        return;
-    }
-    putc('\'', out);
-    for (; *word; word++)
-        fputs(*word == '\'' ? "'\\''" : (char[]){*word, '\0'}, out);
-    putc('\'', out);
-}
-
 static char *quote_words(const char *const *words, const char *before_each)
 {
-    char *line = NULL;
-    size_t length;
-    FILE *out = open_memstream(&line, &length);
+    struct cli_writer writer = {0};
+    FILE *out = cli_writer_open(&writer);
     for (size_t i = 0; out && words && words[i]; i++) {
         fputs(i ? " " : "", out);
         fputs(before_each, out);
-        quote_word(out, words[i]);
+        is_bare(words[i]) ? (void)fputs(words[i], out) : shell_quote(out, words[i]);
     }
-    if (out)
-        fclose(out);
-    return line;
+    return cli_writer_close(&writer);
 }
 
 /* The texts of a JSON array, NULL-terminated; the caller frees the list, not the texts. */
@@ -235,12 +197,12 @@ static int print_program(struct program *p)
     snprintf(ignore, sizeof ignore, ignore_line, p->dir, p->dir);
     p->text_ignore = strdup(below ? ignore : "");
     p->text_agents = make_agents(p);
-    p->text_lease = p->n_agents > 1 ? lease_lines : "";
-    p->text_follow = p->n_agents > 1 ? follow_lines : "";
+    p->text_lease = p->n_agents > 1 ? text_program_lease : "";
+    p->text_follow = p->n_agents > 1 ? text_program_follow : "";
     if (!p->text_dir || !p->text_agents || !p->text_metric || !p->text_metrics || !p->text_command || !p->text_ignore)
         return cli_no_memory();
     if (p->skill)
-        fputs(front_matter, stdout);
+        fputs(text_program_skill, stdout);
     if (!metric || !command || !direction)
         printf("> Replace before use:%s%s%s\n\n", metric ? "" : "\n> METRIC: the name of the score, as the command prints it",
                command ? "" : "\n> COMMAND: the command of a trial",

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "sign/signed_head.h"
-#include "sign/user_keys.h"
 #include "support/running_files.h"
 
 struct scrub_options {

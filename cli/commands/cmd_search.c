@@ -68,16 +68,11 @@ static int print_excerpts(struct lineage_cursor *cursor, const struct cli_screen
 /* Joins the arguments to one search, so that `lineage search grad clip` needs no quotes; free the result. */
 static char *join(const char *const *arguments)
 {
-    char *text = NULL;
-    size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
+    struct cli_writer writer = {0};
+    FILE *out = cli_writer_open(&writer);
     for (size_t i = 0; out && arguments[i]; i++)
         fprintf(out, "%s%s", i ? " " : "", arguments[i]);
-    if (out && fclose(out) != 0) {
-        free(text);
-        text = NULL;
-    }
-    return text;
+    return cli_writer_close(&writer);
 }
 
 static int work(struct cli_session *session, void *context)

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "sign/signed_head.h"
-#include "sign/user_keys.h"
 
 struct sign_options {
     char *key, *trust;

@@ -351,17 +351,6 @@ static int heat_map_print(const struct lineage_sweep *sweep, const char *x, cons
 
 /* ---- `lineage sweep`: prints which values of parameters were tried ---- */
 
-/* Formats the labels of a cell: "1 crash, 2 keep". */
-static void labels_text(char out[256], const struct lineage_sweep_cell *cell)
-{
-    size_t used = 0;
-    out[0] = '\0';
-    for (int i = 0; i < LINEAGE_N_LABELS && used < 200; i++)
-        if (cell->labels[i])
-            used += (size_t)snprintf(out + used, 256 - used, "%s%zu %s", used ? ", " : "", cell->labels[i],
-                                     lineage_label_name((enum lineage_label)i));
-}
-
 /* A parameter may be a number in some trials and a text in others; each is printed as its own type. */
 static void add_value(struct cli_list *list, double value, const char *text)
 {
@@ -388,11 +377,11 @@ static int print_cells(const struct lineage_sweep *sweep, const char *x, const c
     const char *columns[6] = {x,       y ? y : "trials", y ? "trials" : "best", y ? "best" : "best_id", y ? "best_id" : "labels",
                               "labels"};
     struct cli_list *list = cli_list_new(format, stdout, y ? 6 : 5, columns);
-    char labels[256];
+    char labels[CLI_LABELS_MAX];
     fit(list, y, screen);
     for (size_t i = 0; list && i < sweep->n_cells; i++) {
         const struct lineage_sweep_cell *cell = &sweep->cells[i];
-        labels_text(labels, cell);
+        cli_labels_text(labels, cell->labels);
         add_value(list, cell->x, cell->x_text);
         if (y)
             add_value(list, cell->y, cell->y_text);
@@ -417,14 +406,6 @@ static bool is_next(const struct lineage_sweep *sweep, size_t next, size_t i, si
            is_value(cell->y, cell->y_text, sweep->ys[j], sweep->y_texts[j]);
 }
 
-static const char *value_text(char out[LINEAGE_PARAM_QUOTED_MAX], double value, const char *text)
-{
-    char number[LINEAGE_NUMBER_MAX];
-    if (text)
-        return lineage_param_text_format(out, text);
-    return strcpy(out, lineage_setting_format(number, value));
-}
-
 /* Prints the untried pairs: x and y were both tried, but not together. */
 static void print_untried(FILE *out, const struct lineage_sweep *sweep, const char *x, const char *y)
 {
@@ -438,8 +419,8 @@ static void print_untried(FILE *out, const struct lineage_sweep *sweep, const ch
             if (is_next(sweep, next, i, j)) {
                 next++;
             } else {
-                fprintf(out, "%s %s=%s %s=%s", shown ? "," : "", x, value_text(a, sweep->xs[i], sweep->x_texts[i]), y,
-                        value_text(b, sweep->ys[j], sweep->y_texts[j]));
+                fprintf(out, "%s %s=%s %s=%s", shown ? "," : "", x, cli_value_text(a, sweep->xs[i], sweep->x_texts[i]), y,
+                        cli_value_text(b, sweep->ys[j], sweep->y_texts[j]));
                 shown++;
             }
     fputs(untried > shown ? ", ...\n" : "\n", out);

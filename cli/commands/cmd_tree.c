@@ -38,19 +38,6 @@ struct graph {
 
 /* ---- loading ---- */
 
-static bool grow(void **memory, size_t *room, size_t needed, size_t size)
-{
-    if (needed <= *room)
-        return true;
-    size_t more = needed < 64 ? 64 : needed + needed / 2;
-    void *grown = realloc(*memory, more * size);
-    if (!grown)
-        return false;
-    *memory = grown;
-    *room = more;
-    return true;
-}
-
 /* The hypothesis begins with a remark if the trial's place is unusual. */
 static char *hypothesis_of(const struct graph *g, const struct lineage_tree_node *node)
 {
@@ -79,8 +66,7 @@ static bool add_node(void *context, const struct lineage_tree_node *visited)
     struct graph *g = context;
     const struct lineage_trial *trial = visited->trial;
     size_t depth = visited->depth;
-    g->failed = !grow((void **)&g->nodes, &g->room, g->n + 1, sizeof *g->nodes) ||
-                !grow((void **)&g->above, &g->above_room, depth + 1, sizeof *g->above);
+    g->failed = !CLI_ROOM(g->nodes, g->n, g->room) || !CLI_ROOM(g->above, depth, g->above_room);
     if (g->failed)
         return false;
     struct node *node = &g->nodes[g->n];

@@ -212,14 +212,11 @@ static void leave_out_store(const struct recording *r, const char **words, size_
 /* Lines for an exclude file of git: the names of a store's files in the directory `prefix` of the repository. */
 static char *exclude_lines(const char *prefix)
 {
-    char *text = NULL;
-    size_t length;
-    FILE *out = open_memstream(&text, &length);
+    struct cli_writer writer = {0};
+    FILE *out = cli_writer_open(&writer);
     for (size_t i = 0; out && own[i]; i++)
         fprintf(out, "/%s%s%s\n", prefix, own[i], own[i][strlen(own[i]) - 1] == '/' ? "" : "*");
-    if (out)
-        fclose(out);
-    return text;
+    return cli_writer_close(&writer);
 }
 
 bool work_tree_exclude_store(const char *dir)

@@ -81,25 +81,10 @@ bool mcp_one_page(struct mcp_call *call)
     return mcp_refuse(call, MCP_INVALID_PARAMS, "Invalid cursor: the list has only one page"), false;
 }
 
-bool mcp_text_open(struct mcp_text *text)
+json_t *mcp_text_json(struct cli_writer *writer)
 {
-    *text = (struct mcp_text){0};
-    text->out = open_memstream(&text->data, &text->length);
-    return text->out != NULL;
-}
-
-void mcp_text_close(struct mcp_text *text)
-{
-    if (fclose(text->out) == 0)
-        return;
-    free(text->data);
-    text->data = NULL;
-}
-
-json_t *mcp_text_json(struct mcp_text *text)
-{
-    mcp_text_close(text);
-    json_t *string = text->data ? cli_json_text(text->data) : NULL;
-    free(text->data);
+    char *text = cli_writer_close(writer);
+    json_t *string = text ? cli_json_text(text) : NULL;
+    free(text);
     return string;
 }

@@ -248,8 +248,8 @@ static json_t *params_json(const struct lineage_trial *trial)
 static json_t *turns_json(const struct lineage_trial *trial)
 {
     char mean[LINEAGE_NUMBER_MAX], std[LINEAGE_NUMBER_MAX];
-    struct mcp_text text;
-    if (!mcp_text_open(&text))
+    struct cli_writer text = {0};
+    if (!cli_writer_open(&text))
         return NULL;
     for (size_t i = 0; i < trial->n_turns; i++)
         fprintf(text.out, "%s%u: %s ± %s", i ? "; " : "", trial->turns[i].turn, lineage_number_format(mean, trial->turns[i].mean),

@@ -114,12 +114,5 @@ json_t *mcp_trial_by_id(struct mcp_call *call, const char *id);
 /* Whether uri is one of the resource templates. */
 bool mcp_is_template(const char *uri);
 
-/* A text that is written piece by piece; data is NULL if memory ran out. */
-struct mcp_text {
-    FILE *out;
-    char *data;
-    size_t length;
-};
-bool mcp_text_open(struct mcp_text *text);
-json_t *mcp_text_json(struct mcp_text *text); /* closes and frees the text; returns NULL if memory ran out */
-void mcp_text_close(struct mcp_text *text);   /* the caller then owns data */
+/* Closes the writer and frees its text; NULL if memory ran out. */
+json_t *mcp_text_json(struct cli_writer *writer);

@@ -243,8 +243,8 @@ static json_t *params_text(const json_t *params, const json_t *shared)
     char number[LINEAGE_NUMBER_MAX];
     const char *key, *blank = "";
     json_t *value;
-    struct mcp_text text;
-    if (!mcp_text_open(&text))
+    struct cli_writer text = {0};
+    if (!cli_writer_open(&text))
         return NULL;
     json_object_foreach((json_t *)(uintptr_t)params, key, value) {
         if (json_object_get(shared, key))

@@ -11,6 +11,7 @@
 #include "mcp/field.h"
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"
+#include "texts.h"
 #include "output/ideas_out.h"
 
 /* The protocol allows at most 100 values in one answer. */
@@ -34,7 +35,7 @@ json_t *mcp_prompts_list(struct mcp_call *call)
         json_array_append_new(list, json_pack("{s:s, s:s, s:b}", "name", arguments[i].name, "description",
                                               arguments[i].description, "required", 0));
     return json_pack("{s:[{s:s, s:s, s:s, s:o}]}", "prompts", "name", "plan_night", "title", "Plan the next night", "description",
-                     "What is known, and how to turn it into a list of trials worth their time", "arguments", list);
+                     "What is known, and text_plan_night to turn it into a list of trials worth their time", "arguments", list);
 }
 
 /* ---- plan_night ---- */
@@ -73,21 +74,6 @@ static bool read_trials(long *trials, struct mcp_call *call, const char *text)
     return mcp_refuse(call, MCP_INVALID_PARAMS, "Invalid params: trials must be a whole number from 1 to %d", MAX_TRIALS), false;
 }
 
-static const char how[] =
-    "How to plan:\n"
-    "1. Read the digest below. Crashes, overruns and discarded trials teach as much as kept ones: do not "
-    "repeat a cause of failure, and say in the hypothesis what is different this time.\n"
-    "2. Ask `sweep` for values and combinations that were not tried, and `tried` for every setting you want "
-    "to propose. Drop settings that were tried, unless you repeat one to measure the noise between seeds.\n"
-    "3. Start from the kept chain unless a discarded branch deserves another look; name the parent of each "
-    "trial.\n"
-    "4. Spend about a third of the trials on new ground and the rest near what works. Change one thing at a "
-    "time if the difference should answer a question.\n"
-    "5. Give each trial a parent, parameters, a hypothesis in one sentence with its mechanism, and the "
-    "expected change of the score with its sign. The digest shows how good such predictions were so far.\n"
-    "Answer with a table of the trials in the order to run them, then two sentences on what the night will "
-    "settle.\n";
-
 /* Arguments become one line without control characters, like any cell, because they may have been copied from a
  * trial. */
 static void write_task(FILE *out, long trials, const char *specialist, const char *parameter)
@@ -99,7 +85,7 @@ static void write_task(FILE *out, long trials, const char *specialist, const cha
         fprintf(out, ", run by %s", who);
     if (what)
         fprintf(out, ", %s first", what);
-    fprintf(out, ".\n\n%s\n", how);
+    fprintf(out, ".\n\n%s\n", text_plan_night);
     free(who);
     free(what);
 }
@@ -108,7 +94,7 @@ static json_t *plan_night(struct mcp_call *call, const json_t *given)
 {
     const char *specialist = cli_json_string(given, "specialist");
     const char *parameter = cli_json_string(given, "parameter");
-    struct mcp_text text;
+    struct cli_writer text = {0};
     long trials;
     if (!mcp_has_store(call)) {
         call->code = MCP_INVALID_PARAMS;
@@ -122,7 +108,7 @@ static json_t *plan_night(struct mcp_call *call, const json_t *given)
         return NULL;
     }
     char *block = mcp_knowledge(call, specialist, NULL, MCP_KNOWLEDGE_BYTES);
-    if (!block || !mcp_text_open(&text)) {
+    if (!block || !cli_writer_open(&text)) {
         call->code = MCP_INTERNAL_ERROR;
         return free(block), NULL;
     }

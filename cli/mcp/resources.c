@@ -130,9 +130,9 @@ static json_t *write_steps(struct mcp_call *call, uint64_t seq, char **keys)
 {
     struct steps steps = {.keys = keys};
     struct lineage_error err;
-    struct mcp_text text;
+    struct cli_writer text = {0};
     char sql[160];
-    if (!mcp_text_open(&text))
+    if (!cli_writer_open(&text))
         return NULL;
     steps.out = text.out;
     put_head(&steps);

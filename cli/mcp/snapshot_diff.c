@@ -92,22 +92,22 @@ static bool await_diff(struct mcp_call *call, pid_t child, bool cut)
 
 static bool run_diff(struct mcp_snapshot_diff *changes, struct mcp_call *call, const char *from, const char *to)
 {
-    struct mcp_text text;
+    struct cli_writer text = {0};
     int fd;
     pid_t child = start_diff(call, from, to, &fd);
     if (child < 0)
         return false;
-    bool opened = mcp_text_open(&text);
+    bool opened = cli_writer_open(&text);
     if (opened)
         read_output(changes, call, fd, text.out);
     close(fd);
     bool ok = await_diff(call, child, !opened || changes->cut || mcp_inbox_cancelled(call->server->inbox));
     if (!opened)
         return false;
-    mcp_text_close(&text);
-    changes->text = text.data;
+    cli_writer_close(&text);
+    changes->text = text.text;
     changes->length = text.length;
-    return ok && text.data;
+    return ok && text.text;
 }
 
 /* ---- selecting what is compared ---- */

@@ -32,13 +32,13 @@ static bool offered(const struct mcp_tool *tool, const struct mcp_call *call)
  * that a later version can add one without breaking a client that checks. */
 static json_t *output_schema(const struct mcp_tool *tool)
 {
-    struct mcp_text text;
-    if (!mcp_text_open(&text))
+    struct cli_writer text = {0};
+    if (!cli_writer_open(&text))
         return NULL;
     fprintf(text.out, "{\"type\":\"object\",\"properties\":{%s},\"required\":[%s]}", tool->output, tool->needed);
-    mcp_text_close(&text);
-    json_t *schema = text.data ? json_loads(text.data, 0, NULL) : NULL;
-    free(text.data);
+    cli_writer_close(&text);
+    json_t *schema = text.text ? json_loads(text.text, 0, NULL) : NULL;
+    free(text.text);
     return schema;
 }
 

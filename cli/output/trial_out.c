@@ -245,3 +245,20 @@ int cli_print_cursor(struct lineage_cursor *cursor, const struct lineage_setting
         cli_settings_explain(stderr, settings, "lineage: ");
     return status;
 }
+
+const char *cli_labels_text(char out[CLI_LABELS_MAX], const size_t labels[LINEAGE_N_LABELS])
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (int i = 0; i < LINEAGE_N_LABELS && used < 250; i++)
+        if (labels[i])
+            used += (size_t)snprintf(out + used, CLI_LABELS_MAX - used, "%s%zu %s", used ? ", " : "", labels[i],
+                                     lineage_label_name((enum lineage_label)i));
+    return out;
+}
+
+const char *cli_value_text(char *out, double value, const char *text)
+{
+    char number[LINEAGE_NUMBER_MAX];
+    return text ? lineage_param_text_format(out, text) : strcpy(out, lineage_setting_format(number, value));
+}

@@ -1,5 +1,6 @@
 /* notify.c: see planning.h. The command is run as a planner is, so that its time has an end and no descendant of it is left. */
 #include "plan/planning.h"
+#include "support/program.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -54,13 +55,9 @@ static void export_fact(FILE *out, const char *name, const json_t *value)
     fputs("export LINEAGE_NOTIFY_", out);
     for (; *name; name++)
         fputc(toupper((unsigned char)*name), out);
-    fputs("='", out);
-    for (; text && *text; text++)
-        if (*text == '\'')
-            fputs("'\\''", out);
-        else
-            fputc(*text, out);
-    fputs("'\n", out);
+    putc('=', out);
+    shell_quote(out, text ? text : "");
+    putc('\n', out);
 }
 
 static void call(struct notify *notify, const json_t *facts, const char *command)

@@ -18,7 +18,7 @@
 
 #include "propose/gp.h"
 #include "propose/propose_math.h"
-#include "share/other_workers.h"
+#include "share/claims.h"
 
 /* ---- night_hours.c: computes how much time a night has left (--hours) ---- */
 

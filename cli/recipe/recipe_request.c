@@ -184,15 +184,12 @@ static void remark(void *context, const struct trial_results *results, const str
  */
 static char *describe(const struct trainer_recipe *recipe)
 {
-    char *notes = NULL;
-    size_t length;
-    FILE *out = open_memstream(&notes, &length);
+    struct cli_writer writer = {0};
+    FILE *out = cli_writer_open(&writer);
     for (int32_t i = 0; out && i < recipe->n_tasks; i++)
         fprintf(out, "%s%s on %s", i ? "; " : "", rl_algorithm_at(recipe->tasks[i].algorithm.name)->name,
                 trainer_env_name(recipe->tasks[i].env.kind));
-    if (out)
-        fclose(out);
-    return notes;
+    return cli_writer_close(&writer);
 }
 
 /* A missing correction only causes a warning, because its effect is often what the user wants to measure. */

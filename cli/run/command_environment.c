@@ -43,9 +43,9 @@ static const char *find(char out[COMMAND_VALUE_MAX], const struct command_values
  */
 char *placeholders_replace(const char *text, const struct command_values *values)
 {
-    char *out = NULL, value[COMMAND_VALUE_MAX];
-    size_t length = 0;
-    FILE *to = open_memstream(&out, &length);
+    struct cli_writer writer = {0};
+    char value[COMMAND_VALUE_MAX];
+    FILE *to = cli_writer_open(&writer);
     if (!to)
         return NULL;
     while (*text) {
@@ -58,10 +58,7 @@ char *placeholders_replace(const char *text, const struct command_values *values
             putc(*text++, to);
         }
     }
-    if (fclose(to) == 0)
-        return out;
-    free(out);
-    return NULL;
+    return cli_writer_close(&writer);
 }
 
 /* ---- command environment ---- */

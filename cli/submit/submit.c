@@ -268,19 +268,16 @@ static bool is_host(const char *host)
 /* Writes the command that one host shall run, as one line of its shell. */
 static char *remote_command(const struct submission *s, const char *host)
 {
-    char *text = NULL, name[WORKER_NAME_MAX], hours[32];
-    size_t length;
-    FILE *out = open_memstream(&text, &length);
+    struct cli_writer writer = {0};
+    char name[WORKER_NAME_MAX], hours[32];
+    FILE *out = cli_writer_open(&writer);
     if (!out)
         return NULL;
     snprintf(hours, sizeof hours, "%.10g", s->hours);
     fputs("nohup ", out);
     worker_command_write(out, s, isfinite(s->hours) ? hours : NULL);
     fprintf(out, " >>%s-%s.log 2>&1 </dev/null &", worker_name(name, s->sweep), host);
-    if (fclose(out) == 0)
-        return text;
-    free(text);
-    return NULL;
+    return cli_writer_close(&writer);
 }
 
 static int submit_ssh_write(FILE *out, const struct submission *s)

@@ -125,19 +125,24 @@ int program_become_trainer(int argc, const char **argv)
     return cli_error(CLI_SYSTEM, "cannot run " TRAINER " in %s: %s", dir, strerror(error));
 }
 
-/* ---- shell word ---- */
+/* ---- words of a shell ---- */
 
-/* Quotes are single, because a shell expands nothing within them, and are omitted where they are not needed, so that the line
- * looks as a person would type it. */
+/* A shell expands nothing within single quotes. */
+void shell_quote(FILE *out, const char *text)
+{
+    putc('\'', out);
+    for (; *text; text++)
+        *text == '\'' ? fputs("'\\''", out) : putc(*text, out);
+    putc('\'', out);
+}
+
+/* Quotes are omitted where they are not needed, so that the line looks as a person would type it. */
 void shell_word_write(FILE *out, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+=:@%-";
-    bool bare = *word && strspn(word, plain) == strlen(word);
-    fputs(bare ? " " : " '", out);
-    for (; *word; word++)
-        if (*word == '\'')
-            fputs("'\\''", out);
-        else
-            fputc(*word, out);
-    fputs(bare ? "" : "'", out);
+    putc(' ', out);
+    if (*word && !word[strspn(word, plain)])
+        fputs(word, out);
+    else
+        shell_quote(out, word);
 }

@@ -30,9 +30,10 @@ bool program_command(char path[PATH_MAX]);
  */
 int program_become_trainer(int argc, const char **argv);
 
-/* ---- shell_word ---- */
+/* ---- words of a command line, so that a shell reads them back ---- */
 
-/* Prints words of a command line so that a shell reads them back. */
+/* Prints the text in single quotes. */
+void shell_quote(FILE *out, const char *text);
 
 /* Prints a blank and the word, quoted if necessary. */
 void shell_word_write(FILE *out, const char *word);

@@ -315,9 +315,9 @@ static size_t secret_at(const char *text, size_t i, size_t *before)
 
 char *secret_masked(const char *text)
 {
-    char *out = NULL;
-    size_t size, before;
-    FILE *to = open_memstream(&out, &size);
+    struct cli_writer writer = {0};
+    size_t before;
+    FILE *to = cli_writer_open(&writer);
     if (!to)
         return NULL;
     for (size_t i = 0; text[i];) {
@@ -330,8 +330,5 @@ char *secret_masked(const char *text)
             putc(text[i++], to);
         }
     }
-    if (fclose(to) == 0)
-        return out;
-    free(out);
-    return NULL;
+    return cli_writer_close(&writer);
 }

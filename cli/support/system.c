@@ -56,6 +56,19 @@ void cli_make_parents(const char *path)
     }
 }
 
+FILE *cli_writer_open(struct cli_writer *writer)
+{
+    return writer->out = open_memstream(&writer->text, &writer->length);
+}
+
+char *cli_writer_close(struct cli_writer *writer)
+{
+    if (writer->out && fclose(writer->out) == 0)
+        return writer->text;
+    free(writer->text);
+    return writer->text = NULL;
+}
+
 FILE *cli_private_file(const char *path)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);

@@ -239,11 +239,11 @@ static void lay_trial(json_t *spec, const json_t *trial)
 /* Returns the name, followed by the varied parameters: "mine lr=0.1 optimizer=adam". */
 static char *make_name(const char *name, const json_t *varied)
 {
-    char *out = NULL, text[COMMAND_VALUE_MAX];
-    size_t length;
+    struct cli_writer writer = {0};
+    char text[COMMAND_VALUE_MAX];
     const char *param;
     json_t *value;
-    FILE *to = open_memstream(&out, &length);
+    FILE *to = cli_writer_open(&writer);
     if (!to)
         return NULL;
     fputs(name, to);
@@ -251,8 +251,7 @@ static char *make_name(const char *name, const json_t *varied)
         const struct lineage_param given = {param, json_number_value(value), json_string_value(value)};
         fprintf(to, " %s=%s", param, command_value(text, &given));
     }
-    fclose(to);
-    return out;
+    return cli_writer_close(&writer);
 }
 
 static uint64_t digest(const json_t *spec, const struct night_trial *trial, const struct night_trial *list)

@@ -183,9 +183,14 @@ void warm_start_checkpoint(char out[NIGHT_PATH_MAX], const struct trial_list *li
 }
 
 /* A trial that starts from a checkpoint or a parent runs no warm start. */
+static bool starts_from_nothing(const struct night_trial *trial)
+{
+    return trial->parent == NIGHT_PARENT_BASE && trial->recipe && !*trial->checkpoint;
+}
+
 static bool has_warm_start(const struct night_trial *trial)
 {
-    return trial->parent == NIGHT_PARENT_BASE && trial->recipe && !*trial->checkpoint && trial->warm_start;
+    return starts_from_nothing(trial) && trial->warm_start;
 }
 
 /*
@@ -221,11 +226,6 @@ static bool warm_start_exists(const struct trial_list *list, size_t i)
 static double work(const struct night_trial *trial, bool warms_up)
 {
     return trial->recipe ? trial->work + (warms_up ? trial->warm_work : 0) : 1;
-}
-
-static bool starts_from_nothing(const struct night_trial *trial)
-{
-    return trial->parent == NIGHT_PARENT_BASE && trial->recipe && !*trial->checkpoint;
 }
 
 /*
