@@ -17,7 +17,6 @@
 #include <lineage/front.h>
 #include <lineage/hypothesis.h>
 #include <lineage/query.h>
-#include <lineage/store.h>
 #include <lineage/verify.h>
 
 enum cli_exit {
@@ -196,6 +195,16 @@ void cli_say_notice(void *context, const struct lineage_notice *notice); /* for 
 /* Writes all of bytes[0..n), in as many pieces as the descriptor takes. Returns false, with errno set, if it takes no more. */
 bool cli_write_all(int fd, const char *bytes, size_t n);
 
+/* A text that is written piece by piece. Zeroed before it is opened, which returns NULL when out of memory. cli_writer_close returns
+ * the text (free it), or NULL if it was not opened or memory ran out. */
+struct cli_writer {
+    FILE *out;
+    char *text;
+    size_t length;
+};
+FILE *cli_writer_open(struct cli_writer *writer);
+char *cli_writer_close(struct cli_writer *writer);
+
 /* Makes or empties a file that only its owner may read; it is not opened through a link. NULL with errno on failure. */
 FILE *cli_private_file(const char *path);
 
@@ -226,6 +235,9 @@ static inline size_t cli_texts_length(const char *const *list)
 
 /* Prints "lineage: text" on standard error and returns status. */
 int cli_error(enum cli_exit status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Prints it like cli_error and returns false. */
+bool cli_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Both report that memory ran out: the first prints a message and returns CLI_SYSTEM, the second fills *err and returns
  * LINEAGE_ENOMEM. */
@@ -329,6 +341,9 @@ const char *cli_sign(const char *unicode, const char *ascii);
 /* Prints JSON with the shortest form of each number and a final newline, on several indented lines if indent is
  * true. */
 void cli_json_print(FILE *out, const json_t *value, bool indent);
+/* Sets members: pairs of a name and a new value, whose reference it takes over, ended by NULL. A value
+ * that is NULL leaves its member out. */
+void cli_json_set(json_t *object, ...) __attribute__((sentinel));
 char *cli_json_compact(const json_t *value, size_t *length); /* one line without blanks (free it); NULL: out of
                                                               * memory */
 const char *cli_json_member(const json_t *object, const char *name); /* the member's text; "" if it has none */
@@ -395,6 +410,29 @@ void cli_list_head(struct cli_list *list); /* names the columns of a table witho
 /* Adds a statistic. A table shows four significant digits, or n/a if it is not present. TSV and JSON contain all
  * digits, or an empty cell and null. */
 void cli_list_figure(struct cli_list *list, double value, bool present);
+
+/* Writes how many trials have each label, "1 crash, 2 keep", and returns out. */
+enum { CLI_LABELS_MAX = 300 };
+const char *cli_labels_text(char out[CLI_LABELS_MAX], const size_t labels[LINEAGE_N_LABELS]);
+/* Writes the value of a parameter as notes have it: a number, or a text in quotes if it has a comma. Returns out. */
+const char *cli_value_text(char *out, double value, const char *text); /* out [LINEAGE_PARAM_QUOTED_MAX] */
+
+/* Adds several cells: cli_list_add(list, CLI_TEXT(name), CLI_COUNT(n)). */
+struct cli_cell {
+    enum { CLI_CELL_END, CLI_CELL_TEXT, CLI_CELL_NUMBER, CLI_CELL_DIGITS, CLI_CELL_COUNT, CLI_CELL_FIGURE } kind;
+    const char *text;
+    double value;
+    size_t count;
+    bool present;
+};
+#define CLI_TEXT(t) {.kind = CLI_CELL_TEXT, .text = (t)}
+#define CLI_DIGITS(t) {.kind = CLI_CELL_DIGITS, .text = (t)}
+#define CLI_COUNT(n) {.kind = CLI_CELL_COUNT, .count = (n)}
+#define CLI_NUMBER(v, p) {.kind = CLI_CELL_NUMBER, .value = (v), .present = (p)}
+#define CLI_FIGURE(v, p) {.kind = CLI_CELL_FIGURE, .value = (v), .present = (p)}
+#define cli_list_add(list, ...) cli_list_cells(list, (const struct cli_cell[]){__VA_ARGS__, {.kind = CLI_CELL_END}})
+#define cli_list_row(list, ...) (cli_list_add(list, __VA_ARGS__), cli_list_end_row(list)) /* the last cells of a row */
+void cli_list_cells(struct cli_list *list, const struct cli_cell *cells);
 
 /* Colours the cell that was added last, except its first `lead` bytes (which hold a drawing before the text). */
 void cli_list_style(struct cli_list *list, enum cli_style style, size_t lead);

@@ -2,14 +2,73 @@
 #include "dispatch.h"
 
 #include <signal.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "command_entry.h"
-#include "guides.h"
+#include "guide_texts.h" /* made from the guides by cli/man/EmbedGuides.cmake */
 #include "support/complete.h"
 #include "support/manual.h"
+
+/* ---- guides ---- */
+
+/*
+ * The guides that `lineage help GUIDE` opens. Their texts are in cli/man, which also makes manual pages of them. the table
+ * of guides, made from cli/man/guides.def, and the function that shows a guide.
+ */
+
+struct guide {
+    const char *name, *page, *section; /* e.g. tutorial, lineage-tutorial and 7 */
+    const char *summary;
+    const char *text; /* Markdown */
+};
+
+/* All guides in the order of cli/man/guides.def; the last entry has a NULL name. */
+static const struct guide guides[] = {
+#define CLI_GUIDE(name, page, section, path, summary) {#name, page, #section, summary, guide_##name},
+#include "man/guides.def"
+#undef CLI_GUIDE
+    {NULL, NULL, NULL, NULL, NULL}};
+
+/* Returns the guide of that name, or NULL. A page's name (lineage-tutorial) works as well. */
+static const struct guide *guide_find(const char *name)
+{
+    for (const struct guide *guide = guides; guide->name; guide++)
+        if (strcmp(guide->name, name) == 0 || strcmp(guide->page, name) == 0)
+            return guide;
+    return NULL;
+}
+
+/* Replaces this process by `man`. Returns only if `man` is missing or does not find the page. */
+static void become_man(const struct guide *guide)
+{
+    char find[256];
+    int n = snprintf(find, sizeof find, "man -w %s %s >/dev/null 2>&1", guide->section, guide->page);
+    if (n > 0 && (size_t)n < sizeof find && system(find) == 0)
+        execlp("man", "man", guide->section, guide->page, (char *)NULL);
+}
+
+/*
+ * On a terminal, opens the guide's manual page if `man` finds it installed. Otherwise prints the guide's text, through the
+ * pager if it is longer than the screen. Returns an exit status.
+ */
+static int guide_open(const struct guide *guide)
+{
+    struct cli_screen screen = {0};
+    size_t lines = 0;
+    if (!cli_screen_open(&screen))
+        return CLI_USAGE;
+    if (screen.terminal)
+        become_man(guide);
+    for (const char *c = guide->text; *c; c++)
+        lines += *c == '\n';
+    cli_screen_expect(&screen, lines);
+    fputs(guide->text, stdout);
+    cli_screen_close(&screen);
+    return CLI_OK;
+}
+
+/* ---- reads the options before the command, runs the command, and checks that all output was written ---- */
 
 /* ---- texts about `lineage` as a whole: `lineage --help`, lineage(1), and the completion of a command's name ---- */
 

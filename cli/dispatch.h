@@ -1,7 +1,30 @@
 /* dispatch.h: finds the command that a command line names, and runs it; called by the main function of both programs. */
 #pragma once
 
-#include "command_entry.h"
+#include "cli.h"
+
+/* ---- command_entry ---- */
+
+/* A line of commands.def, for the dispatcher and for the texts about all commands. */
+
+/* The groups of commands in `lineage --help`, in its order; dispatch.c has their titles. */
+enum cli_group {
+    CLI_GROUP_record,
+    CLI_GROUP_ask,
+    CLI_GROUP_plan,
+    CLI_GROUP_people,
+    CLI_GROUP_repair,
+    CLI_GROUP_train,
+    N_CLI_GROUPS
+};
+
+/* A line of commands.def, as one of the two programs sees it. */
+struct cli_entry {
+    enum cli_group group;
+    const char *name, *summary;
+    const struct cli_command *command; /* NULL: the command is in the other program */
+    bool hidden;                       /* not listed in `lineage --help` */
+};
 
 /*
  * Run the command that argv names. Options before the command's name (`-C DIR`) are moved after it. An entry without a

@@ -29,11 +29,9 @@ static bool has_settings(const json_t *inputs, const char *path)
 {
     static const char *const names[] = {"gamma", "alpha", "clip_beta"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!json_is_number(json_object_get(inputs, names[i]))) {
-            cli_error(CLI_USAGE, "append: %s: inputs.%s is %s", path, names[i],
-                      json_object_get(inputs, names[i]) ? "not a number" : "missing");
-            return false;
-        }
+        if (!json_is_number(json_object_get(inputs, names[i])))
+            return cli_refuse("append: %s: inputs.%s is %s", path, names[i],
+                              json_object_get(inputs, names[i]) ? "not a number" : "missing");
     return true;
 }
 
@@ -43,9 +41,9 @@ static json_t *inputs_of(const char *family, const json_t *dump)
     json_t *list = core_kernels(), *out = json_object(), *kernel, *input;
     size_t i, k;
     json_array_foreach(list, i, kernel)
-        if (strcmp(json_string_value(json_object_get(kernel, "family")), family) == 0)
+        if (strcmp(cli_json_string(kernel, "family"), family) == 0)
             json_array_foreach(json_object_get(kernel, "inputs"), k, input) {
-                const char *name = json_string_value(json_object_get(input, "name"));
+                const char *name = cli_json_string(input, "name");
                 if (json_object_get(dump, name))
                     json_object_set(out, name, json_object_get(dump, name));
             }

@@ -30,11 +30,9 @@ static bool set_param(struct append_request *request, const char *name, double v
     const char *canonical = lineage_param_canonical(name);
     while (i < request->trial.n_params && strcmp(request->params[i].name, canonical) != 0)
         i++;
-    if (i == APPEND_MAX_PARAMS || strlen(canonical) >= LINEAGE_NAME_MAX) {
-        cli_error(CLI_USAGE, "append: parameter '%.40s': %s", name,
-                  i == APPEND_MAX_PARAMS ? "more than 64 parameters" : "the name is too long");
-        return false;
-    }
+    if (i == APPEND_MAX_PARAMS || strlen(canonical) >= LINEAGE_NAME_MAX)
+        return cli_refuse("append: parameter '%.40s': %s", name,
+                          i == APPEND_MAX_PARAMS ? "more than 64 parameters" : "the name is too long");
     strcpy(request->names[i], canonical);
     request->params[i] = (struct lineage_param){request->names[i], value, text};
     request->trial.n_params += i == request->trial.n_params;
@@ -47,11 +45,9 @@ bool append_set_metric(struct append_request *request, const char *name, double 
     size_t i = 0;
     while (i < request->trial.n_metrics && strcmp(request->metrics[i].name, name) != 0)
         i++;
-    if (i == APPEND_MAX_METRICS || strlen(name) >= LINEAGE_NAME_MAX) {
-        cli_error(CLI_USAGE, "append: metric '%.40s': %s", name,
-                  i == APPEND_MAX_METRICS ? "more than 64 metrics" : "the name is too long");
-        return false;
-    }
+    if (i == APPEND_MAX_METRICS || strlen(name) >= LINEAGE_NAME_MAX)
+        return cli_refuse("append: metric '%.40s': %s", name,
+                          i == APPEND_MAX_METRICS ? "more than 64 metrics" : "the name is too long");
     strcpy(request->metric_names[i], name);
     request->metrics[i] = (struct lineage_param){request->metric_names[i], value, NULL};
     request->trial.n_metrics += i == request->trial.n_metrics;
@@ -75,11 +71,9 @@ static bool set_status(struct append_request *request, const char *text)
     request->options.auto_status = strcmp(text, "auto") == 0;
     if (request->options.auto_status || lineage_label_parse(&request->trial.status, text))
         return true;
-    cli_error(CLI_USAGE,
-              "append: status '%.40s' is not a label; use auto keep discard crash eval_budget_overrun "
-              "train_budget_overrun size_blocked preflight_crash harness_abort disqualified baseline",
-              text);
-    return false;
+    return cli_refuse("append: status '%.40s' is not a label; use auto keep discard crash eval_budget_overrun "
+                      "train_budget_overrun size_blocked preflight_crash harness_abort disqualified baseline",
+                      text);
 }
 
 /* Looks the name up in the store's table of columns, so that a new column needs no change here. The two clip-scale
@@ -119,8 +113,7 @@ bool append_set_column(struct append_request *request, const char *name, const c
 
 static bool wrong_type(const char *key, const char *wanted)
 {
-    cli_error(CLI_USAGE, "append: %s in the JSON is not %s", key, wanted);
-    return false;
+    return cli_refuse("append: %s in the JSON is not %s", key, wanted);
 }
 
 /* Refuses a text that spells a number, such as "0.3", because a query by range would not find it. */
@@ -156,7 +149,7 @@ static bool take_param(struct append_request *request, const char *name, const j
         return take_spelled(request, name, value);
     json_object_foreach((json_t *)(uintptr_t)value, member, inner) {
         if (snprintf(path, sizeof path, "%s.%s", name, member) >= (int)sizeof path)
-            return cli_error(CLI_USAGE, "append: parameter '%.40s..': the name is too long", path), false;
+            return cli_refuse("append: parameter '%.40s..': the name is too long", path);
         if (!take_param(request, path, inner))
             return false;
     }
@@ -248,7 +241,7 @@ bool append_require(struct append_request *request, char *const *texts)
     for (; texts && *texts; texts++) {
         bool is_kept = request->options.auto_status || lineage_label_is_kept(request->trial.status);
         if (lineage_requirement_parse(&requirement, *texts, &err) != LINEAGE_OK)
-            return cli_error(CLI_USAGE, "--require: %s", err.text), false;
+            return cli_refuse("--require: %s", err.text);
         if (is_kept &&
             !lineage_requirement_is_met(why, &requirement, lineage_requirement_value(&request->trial, requirement.name)) &&
             !disqualify(request, why))
@@ -287,9 +280,8 @@ static bool unknown_key(const char *key)
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
         known[6 + i] = lineage_column(i)->name;
     const char *near = cli_nearest(key, known);
-    cli_error(CLI_USAGE, "append: unknown key '%.60s' in the JSON%s%s%s", key, near ? "; did you mean '" : "", near ? near : "",
-              near ? "'?" : "");
-    return false;
+    return cli_refuse("append: unknown key '%.60s' in the JSON%s%s%s", key, near ? "; did you mean '" : "", near ? near : "",
+                      near ? "'?" : "");
 }
 
 static bool take_key(struct append_request *request, const char *key, const json_t *value)
@@ -310,10 +302,8 @@ static bool take_key(struct append_request *request, const char *key, const json
         return unknown_key(key);
     if (!json_is_string(value))
         return wrong_type(key, "a string");
-    if (strlen(json_string_value(value)) != json_string_length(value)) {
-        cli_error(CLI_USAGE, "append: %s in the JSON contains a NUL byte", key);
-        return false;
-    }
+    if (strlen(json_string_value(value)) != json_string_length(value))
+        return cli_refuse("append: %s in the JSON contains a NUL byte", key);
     return append_set_column(request, key, json_string_value(value));
 }
 

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/evidence.h>
 #include <lineage/text.h>
 
 #include "commands/append_request.h"
@@ -162,8 +161,8 @@ static bool read_telemetry(struct append_options *o)
 static bool has_status(const struct append_options *o)
 {
     if (!o->request.has_status)
-        cli_error(CLI_USAGE, "append: give --status LABEL, or --status auto to let the score decide; "
-                             "see `lineage append --help`");
+        cli_error(CLI_USAGE,
+                  "append: give --status LABEL, or --status auto to let the score decide; see `lineage append --help`");
     return o->request.has_status;
 }
 
@@ -187,17 +186,11 @@ static bool fill_rows(struct append_options *o)
     struct append_request *request = &o->request;
     bool many = append_has_next(request), ok = true;
     while (many && ok) {
-        if (request->telemetry || o->snapshot || o->batch) {
-            cli_error(CLI_USAGE,
-                      "append: %s holds several trials, but --snapshot, --telemetry and --batch "
-                      "describe only one",
-                      o->json);
-            return false;
-        }
-        if (o->check_tried || o->again) {
-            cli_error(CLI_USAGE, "append: %s holds several trials, but --check-tried and --again are about one", o->json);
-            return false;
-        }
+        if (request->telemetry || o->snapshot || o->batch)
+            return cli_refuse("append: %s holds several trials, but --snapshot, --telemetry and --batch describe only one",
+                              o->json);
+        if (o->check_tried || o->again)
+            return cli_refuse("append: %s holds several trials, but --check-tried and --again are about one", o->json);
         ok = append_rows_add(&o->rows, request);
         if (!ok || !append_has_next(request))
             return ok;

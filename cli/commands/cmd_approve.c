@@ -5,7 +5,6 @@
 
 #include <lineage/text.h>
 
-#include "cli.h"
 #include "plan/planning.h"
 
 struct approve_options {
@@ -26,12 +25,9 @@ static int list_questions(struct cli_session *session, const struct approve_opti
         const json_t *edited = json_object_get(question, "edited");
         char *proposal = json_dumps(edited ? edited : json_object_get(question, "proposal"), JSON_COMPACT | JSON_SORT_KEYS);
         if (!*decision || o->all) {
-            cli_list_text(list, cli_json_member(question, "id"));
-            cli_list_text(list, cli_json_member(question, "time"));
-            cli_list_text(list, cli_json_member(question, "sweep"));
-            cli_list_text(list, *decision ? decision : "waits");
-            cli_list_text(list, proposal ? proposal : "");
-            cli_list_end_row(list);
+            cli_list_row(list, CLI_TEXT(cli_json_member(question, "id")), CLI_TEXT(cli_json_member(question, "time")),
+                         CLI_TEXT(cli_json_member(question, "sweep")), CLI_TEXT(*decision ? decision : "waits"),
+                         CLI_TEXT(proposal ? proposal : ""));
         }
         free(proposal);
     }

@@ -4,7 +4,6 @@
 
 #include <lineage/text.h>
 
-#include "cli.h"
 #include "output/show.h"
 
 enum { SPARKLINE = 60, LABEL = 20 };
@@ -12,7 +11,7 @@ enum { SPARKLINE = 60, LABEL = 20 };
 /* values[seq - first] is the best score after trial seq; the first trial is the first one with a rank. */
 struct progress {
     double *values;
-    size_t n, improved; /* improved: how many trials beat all earlier ones */
+    size_t n, capacity, improved; /* improved: how many trials beat all earlier ones */
 };
 
 /* A trial without a rank repeats the previous best, so that the drawing shows how long a plateau lasted. */
@@ -22,14 +21,8 @@ static bool add_progress(struct progress *p, const struct lineage_trial *trial, 
     double before = p->n ? p->values[p->n - 1] : (double)NAN;
     if (!p->n && !ranks)
         return true;
-    /* The capacity is the power of two at or above n, so it need not be stored: when n is a power of two, the array is
-     * full and doubles. */
-    if ((p->n & (p->n - 1)) == 0) {
-        double *grown = realloc(p->values, (p->n ? 2 * p->n : 1) * sizeof *grown);
-        if (!grown)
-            return false;
-        p->values = grown;
-    }
+    if (!CLI_ROOM(p->values, p->n, p->capacity))
+        return false;
     double score = trial->score.value;
     bool better = ranks && (!p->n || (direction == LINEAGE_HIGHER ? score > before : score < before));
     p->improved += better && p->n;
@@ -105,8 +98,7 @@ static void print_json(const struct cli_session *session, const struct lineage_t
     cli_json_set_margin(object, config, best);
     cli_json_set_claim(object, session->store, best);
     if (front->n) {
-        json_object_set_new(object, "second", cli_json_text(config->second));
-        json_object_set_new(object, "front", cli_front_json(front));
+        cli_json_set(object, "second", cli_json_text(config->second), "front", cli_front_json(front), NULL);
     }
     if (setting)
         json_object_set_new(object, "setting", setting);

@@ -4,7 +4,6 @@
 
 #include <lineage/text.h>
 
-#include "cli.h"
 #include "output/show.h"
 
 enum { NARROW = 60 }; /* terminal columns; narrower terminals show no scores beside the drawing */
@@ -33,14 +32,10 @@ static int print_json(const struct lineage_chain *chain)
         if (i && chain->passed_over[i])
             json_object_set_new(passed, chain->trials[i - 1].exp_id, json_integer((json_int_t)chain->passed_over[i]));
     }
-    json_object_set_new(object, "chain", list);
-    json_object_set_new(object, "passed_over", passed);
-    json_object_set_new(object, "passed_over_above_top", json_integer(chain->n ? (json_int_t)chain->passed_over[0] : 0));
-    if (chain->left_out)
-        json_object_set_new(object, "left_out", json_integer((json_int_t)chain->left_out));
-    json_object_set_new(object, "ended", ended_json(chain));
-    if (chain->keeps)
-        json_object_set_new(object, "keeps_before", json_integer((json_int_t)chain->keeps));
+    cli_json_set(object, "chain", list, "passed_over", passed, "passed_over_above_top",
+                 json_integer(chain->n ? (json_int_t)chain->passed_over[0] : 0), "left_out",
+                 chain->left_out ? json_integer((json_int_t)chain->left_out) : NULL, "ended", ended_json(chain), "keeps_before",
+                 chain->keeps ? json_integer((json_int_t)chain->keeps) : NULL, NULL);
     cli_json_print(stdout, object, true);
     json_decref(object);
     return CLI_OK;
@@ -110,9 +105,7 @@ static void add_step(struct cli_list *list, const struct lineage_chain *chain, s
         cli_list_count(list, chain->passed_over[i]);
     else
         cli_list_number(list, 0, false);
-    cli_list_text(list, trial->specialist);
-    cli_list_text(list, trial->hypothesis);
-    cli_list_end_row(list);
+    cli_list_row(list, CLI_TEXT(trial->specialist), CLI_TEXT(trial->hypothesis));
 }
 
 static void print_sparkline(const struct lineage_chain *chain, const struct cli_screen *screen)

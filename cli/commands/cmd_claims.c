@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
 #include "output/ideas_out.h"
 
 struct claims_options {
@@ -23,9 +22,8 @@ static int print_json(const struct lineage_ideas *ideas, const struct lineage_no
         if (!is_wanted(claim, o))
             continue;
         json_t *object = json_object();
-        json_object_set_new(object, "exp_id", cli_json_text(lineage_ideas_get(ideas, claim->trial)->exp_id));
-        json_object_set_new(object, "claim", cli_json_text(claim->claim));
-        json_object_set_new(object, "counter", cli_idea_ids_json(ideas, claim->counter, claim->n_counter));
+        cli_json_set(object, "exp_id", cli_json_text(lineage_ideas_get(ideas, claim->trial)->exp_id), "claim",
+                     cli_json_text(claim->claim), "counter", cli_idea_ids_json(ideas, claim->counter, claim->n_counter), NULL);
         json_array_append_new(array, object);
     }
     cli_json_print(stdout, array, true);
@@ -37,9 +35,9 @@ static int print_json(const struct lineage_ideas *ideas, const struct lineage_no
 static char *counters(const struct lineage_ideas *ideas, const struct lineage_novelty_claim *claim,
                       const struct cli_screen *screen)
 {
-    char *text = NULL, outcome[80];
-    size_t length;
-    FILE *out = open_memstream(&text, &length);
+    struct cli_writer writer = {0};
+    char outcome[80];
+    FILE *out = cli_writer_open(&writer);
     if (!out)
         return NULL;
     for (size_t i = 0; i < claim->n_counter; i++) {
@@ -47,11 +45,7 @@ static char *counters(const struct lineage_ideas *ideas, const struct lineage_no
         cli_idea_outcome(outcome, sizeof outcome, screen, idea);
         fprintf(out, "%s%s %s", i ? ", " : "", idea->exp_id, outcome);
     }
-    if (fclose(out) != 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    return cli_writer_close(&writer);
 }
 
 static int print_list(struct cli_session *session, const struct lineage_ideas *ideas, const struct lineage_novelty_list *claims,
@@ -66,9 +60,7 @@ static int print_list(struct cli_session *session, const struct lineage_ideas *i
         if (!is_wanted(claim, o))
             continue;
         char *text = counters(ideas, claim, session->format == CLI_TABLE ? &session->screen : NULL);
-        cli_list_text(list, lineage_ideas_get(ideas, claim->trial)->exp_id);
-        cli_list_text(list, claim->claim);
-        cli_list_text(list, text);
+        cli_list_add(list, CLI_TEXT(lineage_ideas_get(ideas, claim->trial)->exp_id), CLI_TEXT(claim->claim), CLI_TEXT(text));
         free(text);
         if (!cli_list_end_row(list))
             break;

@@ -71,9 +71,7 @@ static int list_diffs(struct code_options *o)
             lineage_diffstat_format(change, &stat);
         }
         lineage_free(text);
-        cli_list_text(list, o->code.diffs[i]);
-        cli_list_text(list, change);
-        cli_list_end_row(list);
+        cli_list_row(list, CLI_TEXT(o->code.diffs[i]), CLI_TEXT(change));
     }
     return cli_list_finish(list);
 }
@@ -85,10 +83,7 @@ static int list_files(struct code_options *o)
     for (size_t i = 0; list && i < o->code.n_files; i++) {
         char mode[8];
         snprintf(mode, sizeof mode, "%03o", o->code.files[i].mode & 0777);
-        cli_list_text(list, mode);
-        cli_list_text(list, o->code.files[i].digest);
-        cli_list_text(list, o->code.files[i].name);
-        cli_list_end_row(list);
+        cli_list_row(list, CLI_TEXT(mode), CLI_TEXT(o->code.files[i].digest), CLI_TEXT(o->code.files[i].name));
     }
     return cli_list_finish(list);
 }

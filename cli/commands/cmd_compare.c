@@ -2,10 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/compare.h>
-#include <lineage/text.h>
-
-#include "cli.h"
 #include "output/show.h"
 #include "run/examples.h"
 
@@ -28,7 +24,7 @@ static bool add_conditions(struct compare_options *o)
     for (char **param = o->params; param && *param; param++) {
         size_t i = o->what.n_conditions++;
         if (i == MAX_CONDITIONS)
-            return cli_error(CLI_USAGE, "compare: more than %d conditions", MAX_CONDITIONS), false;
+            return cli_refuse("compare: more than %d conditions", MAX_CONDITIONS);
         if (!cli_assignment_parse(o->names[i], &range, "param", *param))
             return false;
         if (!cli_condition_parse(&o->conditions[i], &o->texts, o->names[i], range))
@@ -49,15 +45,14 @@ static bool fill_options(struct compare_options *o, const struct cli_args *args)
     o->what.baseline = o->baseline;
     o->what.code = o->code;
     if (o->code && (o->by || o->baseline || args->n_positional))
-        return cli_error(CLI_USAGE, "compare: --code compares trials with a change and without it; name no variants, --by or "
-                                    "--baseline beside it"),
-               false;
+        return cli_refuse(
+            "compare: --code compares trials with a change and without it; name no variants, --by or --baseline beside it");
     if (o->by && args->n_positional)
-        return cli_error(CLI_USAGE, "compare: give names of variants, or --by to find them, but not both"), false;
+        return cli_refuse("compare: give names of variants, or --by to find them, but not both");
     if (o->confidence && !cli_number_parse(&o->what.confidence, "confidence", o->confidence))
         return false;
     if (o->confidence && !(o->what.confidence > 0 && o->what.confidence < 1))
-        return cli_error(CLI_USAGE, "--confidence '%s' is not between 0 and 1; use for example 0.95", o->confidence), false;
+        return cli_refuse("--confidence '%s' is not between 0 and 1; use for example 0.95", o->confidence);
     return add_conditions(o);
 }
 
@@ -67,8 +62,9 @@ static int print_runs(struct cli_session *session, const struct compare_options 
     struct lineage_evidence evidence;
     struct lineage_error err;
     if (o->by || o->baseline || o->code || o->over || o->params || o->confidence || session->args.n_positional)
-        return cli_error(CLI_USAGE, "compare: --runs compares every trial with the best one; it takes no variants and no other "
-                                    "option of compare");
+        return cli_error(
+            CLI_USAGE,
+            "compare: --runs compares every trial with the best one; it takes no variants and no other option of compare");
     if (o->json)
         session->format = CLI_JSON;
     if (lineage_evidence_load(&evidence, session->store, NULL, &err) != LINEAGE_OK)
@@ -87,19 +83,11 @@ static int print_pair(struct cli_list *list, struct cli_session *session, const 
         return cli_error(CLI_USAGE, "compare: %s", why);
     const bool good = examples_compare(&difference, &own, base, lineage_store_config(session->store), why);
     if (good) {
-        cli_list_text(list, own.exp_id);
-        cli_list_text(list, base->exp_id);
-        cli_list_count(list, difference.n);
-        cli_list_figure(list, difference.mean, true);
-        cli_list_figure(list, difference.low, true);
-        cli_list_figure(list, difference.high, true);
-        cli_list_figure(list, difference.p, true);
-        cli_list_figure(list, difference.error, true);
-        cli_list_figure(list, difference.bar, true);
-        cli_list_figure(list, difference.seeds, difference.seeds > 0);
-        cli_list_figure(list, difference.seeds_bar, difference.seeds_bar > 0);
-        cli_list_text(list, examples_verdict(&difference));
-        cli_list_end_row(list);
+        cli_list_row(list, CLI_TEXT(own.exp_id), CLI_TEXT(base->exp_id), CLI_COUNT(difference.n),
+                     CLI_FIGURE(difference.mean, true), CLI_FIGURE(difference.low, true), CLI_FIGURE(difference.high, true),
+                     CLI_FIGURE(difference.p, true), CLI_FIGURE(difference.error, true), CLI_FIGURE(difference.bar, true),
+                     CLI_FIGURE(difference.seeds, difference.seeds > 0),
+                     CLI_FIGURE(difference.seeds_bar, difference.seeds_bar > 0), CLI_TEXT(examples_verdict(&difference)));
     }
     examples_release(&own);
     return good ? CLI_GO_ON : cli_error(CLI_USAGE, "compare: %.80s and %.80s are not comparable: %s", base->exp_id, id, why);
@@ -114,8 +102,9 @@ static int print_examples(struct cli_session *session, const struct compare_opti
     struct examples base;
     char why[EXAMPLES_WHY_MAX];
     if (o->by || o->baseline || o->code || o->over || o->params || o->confidence || o->runs || args->n_positional < 2)
-        return cli_error(CLI_USAGE, "compare: --examples takes the ids of two trials or more, the baseline first, and no other "
-                                    "option of compare");
+        return cli_error(
+            CLI_USAGE,
+            "compare: --examples takes the ids of two trials or more, the baseline first, and no other option of compare");
     if (!examples_of(&base, session->store, args->positional[0], why))
         return cli_error(CLI_USAGE, "compare: %s", why);
     struct cli_list *list = cli_list_new(o->json ? CLI_JSON : session->format, stdout, sizeof columns / sizeof *columns, columns);
@@ -160,8 +149,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"baseline", 0, POPT_ARG_STRING, &o.baseline, 0, "variant that the others are compared with (default: the first)",
          "VARIANT"},
         {"code", 0, POPT_ARG_STRING, &o.code, 0,
-         "compare trials with a change of code and without it: a trial's ID, the digest of a diff "
-         "(`lineage code ID --diffs`), or a text in the files",
+         "compare trials with a change of code and without it: a trial's ID, the digest of a diff (`lineage code ID --diffs`), "
+         "or a text in the files",
          "CHANGE"},
         {"runs", 0, POPT_ARG_NONE, &o.runs, 0,
          "compare every trial with the best one by all its runs, and mark those that are worth another run", NULL},

@@ -170,8 +170,7 @@ static const char *choices(const char *name, char *out, size_t size)
 const struct cli_command cmd_core = {
     .name = "core",
     .arguments = "FAMILY [FILE|-]",
-    .description = "Reads an object with `inputs`, runs the kernel in double precision and prints its "
-                   "results\n"
+    .description = "Reads an object with `inputs`, runs the kernel in double precision and prints its results\n"
                    "as one JSON object. Input that would make training silently wrong is refused with exit\n"
                    "status 2; the reason, with array and index, is on standard error.",
     .examples = "  lineage core --list\n"

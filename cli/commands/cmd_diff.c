@@ -1,22 +1,16 @@
 /* cmd_diff.c: `lineage diff`: a unified diff of what two trials were run from. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <lineage/code.h>
-#include <lineage/measured.h>
 #include <lineage/notes.h>
 #include <lineage/render.h>
-#include <lineage/replicas.h>
 #include <lineage/snapshot.h>
-#include <lineage/text.h>
 
-#include "cli.h"
 #include "git/commit_diff.h"
 #include "output/ideas_out.h"
 #include "output/show.h"
@@ -96,7 +90,7 @@ static int diff_directories(const char *from_path, const char *to_path, size_t l
 static bool was_compared(char id[LINEAGE_NAME_MAX], struct lineage_store *store, const char *exp_id)
 {
     json_t *run = provenance_load(store, exp_id);
-    const char *against = json_string_value(json_object_get(json_object_get(run, "git"), "against"));
+    const char *against = cli_json_string(json_object_get(run, "git"), "against");
     if (against)
         snprintf(id, LINEAGE_NAME_MAX, "%s", against);
     json_decref(run);

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cli.h"
 #include "recipe/policy_source.h"
 
 /* These are the seeds of a trial's final evaluation, so that evaluating its checkpoint again gives exactly its
@@ -61,13 +60,9 @@ static void add_row(struct cli_list *list, const struct eval_options *o, const s
         mean += row_mean(s, row, from, until) / n;
     for (size_t row = 0; row < o->n_seeds; row++)
         squares += pow(row_mean(s, row, from, until) - mean, 2);
-    cli_list_text(list, name);
-    cli_list_count(list, (size_t)o->source.recipe.evaluation.questions);
-    cli_list_count(list, o->n_seeds);
-    cli_list_number(list, mean, true);
-    cli_list_number(list, n > 1 ? sqrt(squares / (n - 1)) : 0, n > 1);
-    cli_list_number(list, row_mean(s, o->n_seeds, from, until), true);
-    cli_list_end_row(list);
+    cli_list_row(list, CLI_TEXT(name), CLI_COUNT((size_t)o->source.recipe.evaluation.questions), CLI_COUNT(o->n_seeds),
+                 CLI_NUMBER(mean, true), CLI_NUMBER(n > 1 ? sqrt(squares / (n - 1)) : 0, n > 1),
+                 CLI_NUMBER(row_mean(s, o->n_seeds, from, until), true));
 }
 
 /* "all" is the mean over the environments with equal weights, like the score of a trial with several environments. */

@@ -1,13 +1,9 @@
 /* cmd_export.c: `lineage export`: prints results.tsv byte for byte, or its trials in another form. */
 #include <errno.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <lineage/move.h>
-#include <lineage/query.h>
-#include <lineage/store.h>
 #include <lineage/text.h>
 
 #include "cli.h"

@@ -152,12 +152,9 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_follow = {
     .name = "follow",
     .arguments = "",
-    .description = "Prints new rows when they are appended, no matter which process writes them: one TSV "
-                   "line\n"
-                   "each with the columns of `query`, or one JSON object per line. A row is printed when it "
-                   "is\n"
-                   "complete. The command runs until it is interrupted. It continues when results.tsv has "
-                   "been\n"
+    .description = "Prints new rows when they are appended, no matter which process writes them: one TSV line\n"
+                   "each with the columns of `query`, or one JSON object per line. A row is printed when it is\n"
+                   "complete. The command runs until it is interrupted. It continues when results.tsv has been\n"
                    "replaced and when a server that could not be reached comes back.",
     .examples = "  lineage follow\n"
                 "  lineage follow --from 014 --format json | jq -r .hypothesis",

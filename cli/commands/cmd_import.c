@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,11 +11,9 @@
 #include <lineage/code.h>
 #include <lineage/move.h>
 #include <lineage/notes.h>
-#include <lineage/query.h>
 #include <lineage/render.h>
 #include <lineage/voids.h>
 
-#include "cli.h"
 #include "git/trial_ref.h"
 #include "histories/history_rows.h"
 #include "output/show.h"
@@ -133,7 +130,7 @@ static const char *direction_of(const json_t *history, const struct history_rows
 
 static void print_score(const json_t *history, const struct history_rows *rows, struct lineage_store *store)
 {
-    const char *direction = direction_of(history, rows), *tool = json_string_value(json_object_get(history, "tool"));
+    const char *direction = direction_of(history, rows), *tool = cli_json_string(history, "tool");
     const bool higher =
         store ? lineage_store_config(store)->direction == LINEAGE_HIGHER : direction && strcmp(direction, "maximize") == 0;
     if (!rows->metric)
@@ -176,12 +173,11 @@ static void print_left_out(const json_t *history, const struct history_rows *row
 
 static void describe(const json_t *history, const struct history_rows *rows, struct lineage_store *store)
 {
-    const char *version = json_string_value(json_object_get(history, "version")),
-               *study = json_string_value(json_object_get(history, "study"));
+    const char *version = cli_json_string(history, "version"), *study = cli_json_string(history, "study");
     char text[64];
     json_t *parameters = parameters_of(rows);
-    printf("%s%s%s%s%s, %zu runs", json_string_value(json_object_get(history, "tool")), version ? " " : "",
-           version ? version : "", study ? ", " : "", study ? study : "", json_array_size(json_object_get(history, "runs")));
+    printf("%s%s%s%s%s, %zu runs", cli_json_string(history, "tool"), version ? " " : "", version ? version : "",
+           study ? ", " : "", study ? study : "", json_array_size(json_object_get(history, "runs")));
     print_names("", rows->states);
     snprintf(text, sizeof text, "metrics of %zu finished runs", rows->n_finished);
     print_names(text, rows->metrics);
@@ -274,11 +270,11 @@ static size_t next_batch(struct history_rows *rows, const json_t *history, json_
     json_t *batch = json_object();
     size_t to = from;
     for (; to < rows->n; to++) {
-        const char *parent = json_string_value(json_object_get(rows->runs[to], "parent"));
+        const char *parent = cli_json_string(rows->runs[to], "parent");
         char *job = parent ? history_job(history, parent) : NULL;
         const bool waits = job && json_object_get(batch, job);
         if (job && !waits)
-            rows->trials[to].parent_exp = json_string_value(json_object_get(ids, job));
+            rows->trials[to].parent_exp = cli_json_string(ids, job);
         free(job);
         if (waits)
             break;
@@ -386,9 +382,8 @@ static bool has_direction(const json_t *history, const struct history_rows *rows
     const bool higher = (store ? lineage_store_config(store)->direction : wanted) == LINEAGE_HIGHER;
     if ((!store && wanted == LINEAGE_DIRECTION_DEFAULT) || !direction || higher == (strcmp(direction, "maximize") == 0))
         return true;
-    cli_error(CLI_USAGE, "the study is to %s its %s, but %s a %s score is better", direction, rows->metric,
-              store ? "in this store" : "--direction says that", higher ? "higher" : "lower");
-    return false;
+    return cli_refuse("the study is to %s its %s, but %s a %s score is better", direction, rows->metric,
+                      store ? "in this store" : "--direction says that", higher ? "higher" : "lower");
 }
 
 /* Whether every row with a score becomes void, so that the store's score may get another name. */
@@ -639,8 +634,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"metric", 0, POPT_ARG_STRING, &o.metric, 0,
          "score column of FILE (default: core_metric or val_bpb), or the metric that is the score of runs", "NAME"},
         {"from", 0, POPT_ARG_STRING, &o.from, 0,
-         "tool that wrote FILE: wandb, mlflow, optuna, tensorboard, trackio, ray, aide, openevolve, shinka, mlparty, "
-         "sacred, keras-tuner, smac, hpbandster, clearml, comet, neptune, dvc or csv (default: found out)",
+         "tool that wrote FILE: wandb, mlflow, optuna, tensorboard, trackio, ray, aide, openevolve, shinka, mlparty, sacred, "
+         "keras-tuner, smac, hpbandster, clearml, comet, neptune, dvc or csv (default: found out)",
          "TOOL"},
         {"study", 0, POPT_ARG_STRING, &o.study, 0, "the study, experiment or project, if FILE has several", "NAME"},
         {"take", 0, POPT_ARG_STRING, &o.take, 0, "which value of a curve is the score (default: last)", "last|min|max"},

@@ -1,23 +1,16 @@
 /* cmd_init.c: `lineage init`: creates a store. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include <lineage/query.h>
 #include <lineage/render.h>
 #include <lineage/trust.h>
-#include <lineage/verify.h>
 
-#include "cli.h"
 #include "git/repository.h"
-#include "git/trial_ref.h"
 #include "git/work_tree_diff.h"
 #include "output/show.h"
 #include "run/code_ref.h"
@@ -273,10 +266,8 @@ static bool copy_name(char out[LINEAGE_NAME_MAX], const char *option, const char
 {
     if (!text)
         return true;
-    if (strlen(text) >= LINEAGE_NAME_MAX) {
-        cli_error(CLI_USAGE, "--%s is longer than %d bytes", option, LINEAGE_NAME_MAX - 1);
-        return false;
-    }
+    if (strlen(text) >= LINEAGE_NAME_MAX)
+        return cli_refuse("--%s is longer than %d bytes", option, LINEAGE_NAME_MAX - 1);
     strcpy(out, text);
     return true;
 }
@@ -284,7 +275,7 @@ static bool copy_name(char out[LINEAGE_NAME_MAX], const char *option, const char
 static bool read_second(struct lineage_config *config, const struct init_options *o)
 {
     if (!o->second && o->second_noise)
-        return cli_error(CLI_USAGE, "--second-noise-std belongs to --second"), false;
+        return cli_refuse("--second-noise-std belongs to --second");
     return (!o->second || cli_second_parse(config, "--second", o->second)) &&
            (!o->second_noise || cli_amount_parse(&config->second_noise_std, "second-noise-std", o->second_noise));
 }
@@ -444,8 +435,7 @@ static int keep_tracked(const char *dir)
     if (!out || (fclose(out) == 0) + written != 2)
         return cli_error(CLI_SYSTEM, "cannot write %s: %s", path, strerror(errno));
     cli_say("git tracks the rows of this store: a reset, checkout or stash takes rows back; they are then named as gone, their "
-            "ids are "
-            "not given again, and `lineage restore` brings them back");
+            "ids are not given again, and `lineage restore` brings them back");
     return CLI_OK;
 }
 
@@ -535,8 +525,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_init = {
     .name = "init",
     .arguments = "[DIR]",
-    .description = "Creates the directory and its parents if needed and writes lineage.json: which column "
-                   "is\n"
+    .description = "Creates the directory and its parents if needed and writes lineage.json: which column is\n"
                    "the score, whether lower or higher is better, and how large an improvement must be. A\n"
                    "store whose score is core_metric or val_bpb, with lower being better, needs no settings.\n"
                    "postgres://HOST/DATABASE/STORE creates a store in a database that exists (createdb\n"

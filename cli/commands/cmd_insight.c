@@ -5,7 +5,6 @@
 #include <lineage/insights.h>
 #include <lineage/knobs.h>
 
-#include "cli.h"
 #include "output/ideas_out.h"
 
 struct insight_options {
@@ -27,14 +26,11 @@ enum { AGAINST_MAX = 20 };
 
 static char *join_ids(const char *const *ids, size_t n)
 {
-    char *text = NULL;
-    size_t length;
-    FILE *out = open_memstream(&text, &length);
+    struct cli_writer writer = {0};
+    FILE *out = cli_writer_open(&writer);
     for (size_t i = 0; out && i < n; i++)
         fprintf(out, "%s%s", i ? "," : "", ids[i]);
-    if (out)
-        fclose(out);
-    return text;
+    return cli_writer_close(&writer);
 }
 
 static bool list_one(void *context, const struct lineage_insight *insight)
@@ -63,11 +59,8 @@ static bool list_one(void *context, const struct lineage_insight *insight)
     char number[24], superseded[24], *evidence = join_ids(insight->evidence, insight->n_evidence), *later = join_ids(ids, n);
     snprintf(number, sizeof number, "%llu", (unsigned long long)insight->number);
     snprintf(superseded, sizeof superseded, "%llu", (unsigned long long)insight->superseded_by);
-    cli_list_text(l->list, number);
-    cli_list_text(l->list, insight->text);
-    cli_list_text(l->list, evidence);
-    cli_list_text(l->list, later);
-    cli_list_text(l->list, insight->superseded_by ? superseded : NULL);
+    cli_list_add(l->list, CLI_TEXT(number), CLI_TEXT(insight->text), CLI_TEXT(evidence), CLI_TEXT(later),
+                 CLI_TEXT(insight->superseded_by ? superseded : NULL));
     free(evidence);
     free(later);
     return cli_list_end_row(l->list);

@@ -1,5 +1,4 @@
 /* cmd_judge.c: `lineage judge`: asks a language model which steps of trajectories were good. */
-#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -258,8 +257,8 @@ static int print_summary(const struct judge_options *o)
     }
     size_t failed = marks[TRAINER_JUDGE_REFUSED] + marks[TRAINER_JUDGE_TRUNCATED] + marks[TRAINER_JUDGE_FAILED];
     snprintf(text, sizeof text,
-             "%zu judged, %zu cached, %zu skipped, %zu refused, %zu truncated, %zu failed; GOOD %.0f %% in successes, "
-             "%.0f %% in failures; %llu + %llu tokens",
+             "%zu judged, %zu cached, %zu skipped, %zu refused, %zu truncated, %zu failed; GOOD %.0f %% in successes, %.0f %% in "
+             "failures; %llu + %llu tokens",
              marks[TRAINER_JUDGED], marks[TRAINER_JUDGE_CACHED], marks[TRAINER_JUDGE_SKIPPED], marks[TRAINER_JUDGE_REFUSED],
              marks[TRAINER_JUDGE_TRUNCATED], marks[TRAINER_JUDGE_FAILED], share(flags[1]), share(flags[0]),
              (unsigned long long)asked, (unsigned long long)answered);

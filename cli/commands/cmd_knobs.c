@@ -1,12 +1,9 @@
 /* cmd_knobs.c: `lineage knobs`. */
 #include <lineage/knobs.h>
-#include <lineage/query.h>
-#include <lineage/settings.h>
 #include <lineage/text.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
 #include "output/ideas_out.h"
 
 enum { NEWEST = 1000 }; /* tries of a setting that are printed; 0: all */
@@ -25,36 +22,27 @@ static json_t *try_json(const struct lineage_ideas *ideas, const struct lineage_
     static const char *const directions[] = {NULL, "down", "up"};
     const struct lineage_idea *idea = lineage_ideas_get(ideas, attempt->trial);
     json_t *object = json_object();
-    json_object_set_new(object, "exp_id", cli_json_text(idea->exp_id));
-    json_object_set_new(object, "name", cli_json_text(attempt->change->name));
-    json_object_set_new(object, "from", text_or_null(attempt->change->from));
-    json_object_set_new(object, "to", cli_json_text(attempt->change->to));
-    json_object_set_new(object, "to_value", cli_json_figure(attempt->change->to_value));
-    json_object_set_new(object, "source", json_string(lineage_change_source_name(attempt->change->source)));
-    json_object_set_new(object, "direction", text_or_null(directions[attempt->direction]));
-    json_object_set_new(object, "status", json_string(idea->running ? "running" : lineage_label_name(idea->status)));
-    json_object_set_new(object, "score", cli_json_figure(idea->score));
-    json_object_set_new(object, "delta_vs_best", cli_json_figure(idea->delta_vs_best));
-    json_object_set_new(object, "parent_exp", cli_json_text(idea->parent_exp));
+    cli_json_set(object, "exp_id", cli_json_text(idea->exp_id), "name", cli_json_text(attempt->change->name), "from",
+                 text_or_null(attempt->change->from), "to", cli_json_text(attempt->change->to), "to_value",
+                 cli_json_figure(attempt->change->to_value), "source",
+                 json_string(lineage_change_source_name(attempt->change->source)), "direction",
+                 text_or_null(directions[attempt->direction]), "status",
+                 json_string(idea->running ? "running" : lineage_label_name(idea->status)), "score", cli_json_figure(idea->score),
+                 "delta_vs_best", cli_json_figure(idea->delta_vs_best), "parent_exp", cli_json_text(idea->parent_exp), NULL);
     return object;
 }
 
 static json_t *knob_json(const struct lineage_ideas *ideas, const struct lineage_knob *knob)
 {
     json_t *object = json_object(), *tries = json_array();
-    json_object_set_new(object, "name", cli_json_text(knob->name));
-    json_object_set_new(object, "value", text_or_null(knob->value));
-    json_object_set_new(object, "set_by",
-                        knob->set_by == SIZE_MAX ? json_null() : cli_json_text(lineage_ideas_get(ideas, knob->set_by)->exp_id));
-    json_object_set_new(object, "raised",
-                        json_pack("{s:I, s:I}", "trials", (json_int_t)knob->up, "kept", (json_int_t)knob->up_kept));
-    json_object_set_new(object, "lowered",
-                        json_pack("{s:I, s:I}", "trials", (json_int_t)knob->down, "kept", (json_int_t)knob->down_kept));
+    cli_json_set(object, "name", cli_json_text(knob->name), "value", text_or_null(knob->value), "set_by",
+                 knob->set_by == SIZE_MAX ? json_null() : cli_json_text(lineage_ideas_get(ideas, knob->set_by)->exp_id), "raised",
+                 json_pack("{s:I, s:I}", "trials", (json_int_t)knob->up, "kept", (json_int_t)knob->up_kept), "lowered",
+                 json_pack("{s:I, s:I}", "trials", (json_int_t)knob->down, "kept", (json_int_t)knob->down_kept), NULL);
     for (size_t i = 0; i < knob->n_tries; i++)
         json_array_append_new(tries, try_json(ideas, &knob->tries[i]));
-    json_object_set_new(object, "tries", tries);
-    if (knob->n > knob->n_tries)
-        json_object_set_new(object, "left_out", json_integer((json_int_t)(knob->n - knob->n_tries)));
+    cli_json_set(object, "tries", tries, "left_out",
+                 knob->n > knob->n_tries ? json_integer((json_int_t)(knob->n - knob->n_tries)) : NULL, NULL);
     return object;
 }
 
@@ -73,9 +61,10 @@ static const char *evidence(char *out, size_t size, const struct lineage_knob *k
 /* Formats the values that were tried: "0.78 size_blocked (459) · 0.67 discard +0.0007 (892)" (free). */
 static char *values(const struct lineage_ideas *ideas, const struct lineage_knob *knob, const struct cli_screen *screen)
 {
-    char *text = NULL, delta[LINEAGE_NUMBER_MAX];
-    size_t length, older = knob->n - knob->n_tries;
-    FILE *out = open_memstream(&text, &length);
+    struct cli_writer writer = {0};
+    char delta[LINEAGE_NUMBER_MAX];
+    size_t older = knob->n - knob->n_tries;
+    FILE *out = cli_writer_open(&writer);
     if (out && older)
         fprintf(out, "%zu older", older);
     for (size_t i = 0, shown = older; out && i < knob->n_tries; i++) {
@@ -89,10 +78,7 @@ static char *values(const struct lineage_ideas *ideas, const struct lineage_knob
                     cli_number_text(delta, screen, idea->delta_vs_best.value));
         fprintf(out, " (%s)", idea->exp_id);
     }
-    if (out && fclose(out) == 0)
-        return text;
-    free(text);
-    return NULL;
+    return cli_writer_close(&writer);
 }
 
 static int print_knobs(struct cli_session *session, const struct lineage_ideas *ideas, const struct lineage_knobs *knobs,
@@ -110,12 +96,9 @@ static int print_knobs(struct cli_session *session, const struct lineage_ideas *
         const struct lineage_knob *knob = &knobs->items[i];
         snprintf(trials, sizeof trials, "%zu", knob->n);
         char *tried = values(ideas, knob, session->format == CLI_TABLE ? &session->screen : NULL);
-        cli_list_text(list, knob->name);
-        cli_list_text(list, knob->value);
-        cli_list_text(list, knob->set_by == SIZE_MAX ? NULL : lineage_ideas_get(ideas, knob->set_by)->exp_id);
-        cli_list_text(list, trials);
-        cli_list_text(list, evidence(text, sizeof text, knob));
-        cli_list_text(list, tried);
+        cli_list_add(list, CLI_TEXT(knob->name), CLI_TEXT(knob->value),
+                     CLI_TEXT(knob->set_by == SIZE_MAX ? NULL : lineage_ideas_get(ideas, knob->set_by)->exp_id), CLI_TEXT(trials),
+                     CLI_TEXT(evidence(text, sizeof text, knob)), CLI_TEXT(tried));
         free(tried);
         if (!cli_list_end_row(list))
             break;
@@ -160,14 +143,11 @@ static int print_knob(struct cli_session *session, const struct lineage_ideas *i
         const struct lineage_idea *idea = lineage_ideas_get(ideas, attempt->trial);
         char outcome[80];
         cli_idea_outcome(outcome, sizeof outcome, session->format == CLI_TABLE ? &session->screen : NULL, idea);
-        cli_list_text(list, idea->exp_id);
-        cli_list_text(list, attempt->change->from);
-        cli_list_text(list, attempt->change->to);
-        cli_list_text(list, outcome);
+        cli_list_add(list, CLI_TEXT(idea->exp_id), CLI_TEXT(attempt->change->from), CLI_TEXT(attempt->change->to),
+                     CLI_TEXT(outcome));
         cli_list_style(list, idea->running ? CLI_PLAIN : cli_label_style(idea->status), 0);
-        cli_list_number(list, idea->delta_vs_best.value, idea->delta_vs_best.present);
-        cli_list_text(list, idea->parent_exp);
-        cli_list_text(list, lineage_change_source_name(attempt->change->source));
+        cli_list_add(list, CLI_NUMBER(idea->delta_vs_best.value, idea->delta_vs_best.present), CLI_TEXT(idea->parent_exp),
+                     CLI_TEXT(lineage_change_source_name(attempt->change->source)));
         add_hypothesis(list, session->store, idea);
         if (!cli_list_end_row(list))
             break;
@@ -195,8 +175,8 @@ static int no_such_knob(struct lineage_ideas *ideas, const char *name)
         return cli_fail(&err);
     const char *near = settings.names[0].nearest;
     cli_error(CLI_NO,
-              "no trial says that it changed '%s'%s%s%s; `lineage knobs` lists the settings that were changed, "
-              "`lineage search` finds other words",
+              "no trial says that it changed '%s'%s%s%s; `lineage knobs` lists the settings that were changed, `lineage search` "
+              "finds other words",
               name, near ? " (the nearest is '" : "", near ? near : "", near ? "')" : "");
     lineage_settings_release(&settings);
     return CLI_NO;

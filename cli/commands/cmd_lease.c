@@ -4,9 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <lineage/text.h>
-
-#include "cli.h"
 #include "git/agent_place.h"
 #include "output/ideas_out.h"
 #include "output/lease_idea.h"
@@ -32,15 +29,12 @@ static void list_lease(void *context, const struct lease *lease)
     char *params = json_object_size(given) ? cli_json_compact(given, &length) : NULL;
     char left[32];
     cli_duration_format(left, lease->runs ? 0 : lease->left);
-    cli_list_text(o->list, lease->id);
-    cli_list_text(o->list, lease->agent);
+    cli_list_add(o->list, CLI_TEXT(lease->id), CLI_TEXT(lease->agent));
     if (o->session.format == CLI_TABLE)
         cli_list_text(o->list, lease->runs ? "trains" : left);
     else
         cli_list_number(o->list, floor(lease->left), !lease->runs);
-    cli_list_text(o->list, cli_json_member(lease->object, "hypothesis"));
-    cli_list_text(o->list, params ? params : "");
-    cli_list_end_row(o->list);
+    cli_list_row(o->list, CLI_TEXT(cli_json_member(lease->object, "hypothesis")), CLI_TEXT(params ? params : ""));
     free(params);
 }
 
@@ -59,7 +53,7 @@ static bool read_params(struct lease_options *o, size_t *n)
     const char *value;
     for (char **option = o->params; option && *option; option++, ++*n) {
         if (*n == PARAMS_MAX)
-            return cli_error(CLI_USAGE, "lease: more than %d parameters", PARAMS_MAX), false;
+            return cli_refuse("lease: more than %d parameters", PARAMS_MAX);
         if (!cli_assignment_parse(o->names[*n], &value, "param", *option) ||
             !cli_value_parse(&o->wanted[*n], &o->texts, o->names[*n], value))
             return false;

@@ -1,7 +1,6 @@
 /* cmd_logs.c: `lineage logs`: prints the output of a trial's command. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -207,8 +206,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_logs = {
     .name = "logs",
     .arguments = "ID|TRIAL",
-    .description = "Prints the output of a trial's command: the first and the last mebibytes of it. On a "
-                   "terminal,\n"
+    .description = "Prints the output of a trial's command: the first and the last mebibytes of it. On a terminal,\n"
                    "escape sequences and other control characters are shown as visible stand-ins, because a\n"
                    "trial could change what the terminal shows; a file or a pipe gets the bytes unchanged.\n"
                    "ID is the id of a row. TRIAL is a running trial, as `lineage status` names it; -f keeps\n"

@@ -8,15 +8,12 @@
 
 #include "commands/night_trainer.h"
 #include "night/night.h"
-#include "plan/planning.h"
 #include "ranks/launch.h"
 #include "run/abandoned_trial.h"
 #include "run/command_settings.h"
 #include "sign/signed_head.h"
 #include "submit/submit.h"
 #include "support/program.h"
-#include "sweep/night_sweep.h"
-#include "sweep/trial_list.h"
 
 enum { NIGHT_REQUIREMENTS_MAX = 32, AGENT_TOKENS = 2000000 };
 
@@ -59,12 +56,10 @@ static int list_trials(const struct night *night, enum cli_format format)
     for (size_t i = 0; i < night->list.n; i++) {
         const struct night_trial *trial = &night->list.trials[i];
         snprintf(key, sizeof key, "%016" PRIx64, trial->key);
-        cli_list_text(list, trial->name);
-        cli_list_text(list, parent_text(night, trial));
-        cli_list_text(list, night->list.trials[i].exp_id ? night->list.trials[i].exp_id : "");
-        cli_list_text(list, night->list.trials[i].exp_id ? lineage_label_name(night->list.trials[i].label) : "");
-        cli_list_text(list, key);
-        cli_list_end_row(list);
+        cli_list_row(list, CLI_TEXT(trial->name), CLI_TEXT(parent_text(night, trial)),
+                     CLI_TEXT(night->list.trials[i].exp_id ? night->list.trials[i].exp_id : ""),
+                     CLI_TEXT(night->list.trials[i].exp_id ? lineage_label_name(night->list.trials[i].label) : ""),
+                     CLI_TEXT(key));
     }
     return cli_list_finish(list);
 }
@@ -102,12 +97,9 @@ static bool read_slots(struct night_options *o)
     /* Without --jobs the slots decide: one job for each. */
     if (!o->jobs && n > 0)
         jobs = n;
-    if (jobs < 1 || jobs > NIGHT_SLOTS_MAX || (n > 0 && n < jobs)) {
-        cli_error(CLI_USAGE,
-                  n > 0 && n < jobs ? "--jobs %zu with only %zu --slot: give one --slot per job" : "--jobs %zu: use 1 to 64",
-                  jobs, n);
-        return false;
-    }
+    if (jobs < 1 || jobs > NIGHT_SLOTS_MAX || (n > 0 && n < jobs))
+        return cli_refuse(
+            n > 0 && n < jobs ? "--jobs %zu with only %zu --slot: give one --slot per job" : "--jobs %zu: use 1 to 64", jobs, n);
     o->night.slots.n = jobs;
     if (!n)
         return true;
@@ -115,7 +107,7 @@ static bool read_slots(struct night_options *o)
     for (size_t i = 0; o->environments && i < jobs; i++)
         for (const char *const *word = o->environments[i] = words_of(o->slots[i]); word && *word; word++)
             if (!strchr(*word, '=') || **word == '=')
-                return cli_error(CLI_USAGE, "--slot: '%s' is not NAME=VALUE", *word), false;
+                return cli_refuse("--slot: '%s' is not NAME=VALUE", *word);
     o->night.slots.environments = o->environments;
     return o->environments != NULL;
 }
@@ -125,7 +117,7 @@ static bool read_lease(struct night_options *o)
 {
     if (o->lease && !cli_measure_parse(&o->night.claims.lease, CLI_SECONDS, "lease", o->lease))
         return false;
-    return o->night.claims.lease >= 1 || (cli_error(CLI_USAGE, "--lease %s: use at least 1 second", o->lease), false);
+    return o->night.claims.lease >= 1 || cli_refuse("--lease %s: use at least 1 second", o->lease);
 }
 
 /* Reads a list of labels and of groups of labels: crash is every crash, overrun both overruns, failed all failures. */
@@ -152,12 +144,11 @@ static bool read_retry(struct night_options *o)
         o->retry_labels |= labels;
         if (!good)
             cli_error(CLI_USAGE,
-                      "--retry: '%s' is not a label of a failure; use crash, overrun, failed, or a label such as "
-                      "size_blocked",
+                      "--retry: '%s' is not a label of a failure; use crash, overrun, failed, or a label such as size_blocked",
                       name);
     }
     if (good && o->retry && !o->retry_labels)
-        good = cli_error(CLI_USAGE, "--retry needs labels: crash,overrun") == CLI_OK;
+        good = cli_refuse("--retry needs labels: crash,overrun");
     free(list);
     return good;
 }
@@ -169,14 +160,14 @@ static bool read_walls(struct night_options *o)
     size_t n = 0;
     for (; o->require && o->require[n]; n++)
         if (!command_setting_check(command_setting_by_key("require"), o->require[n], why, sizeof why))
-            return cli_error(CLI_USAGE, "%s", why), false;
+            return cli_refuse("%s", why);
     if (n > NIGHT_REQUIREMENTS_MAX)
-        return cli_error(CLI_USAGE, "--require: more than %d requirements", NIGHT_REQUIREMENTS_MAX), false;
+        return cli_refuse("--require: more than %d requirements", NIGHT_REQUIREMENTS_MAX);
     if (o->prune && !command_setting_check(command_setting_by_key("prune"), o->prune, why, sizeof why))
-        return cli_error(CLI_USAGE, "%s", why), false;
+        return cli_refuse("%s", why);
     o->night.require = (const char *const *)o->require;
     if (o->sandbox && !command_setting_check(command_setting_by_key("sandbox"), o->sandbox, why, sizeof why))
-        return cli_error(CLI_USAGE, "--%s", why), false;
+        return cli_refuse("--%s", why);
     o->night.prune = o->prune;
     o->night.sandbox = o->sandbox;
     return true;
@@ -193,13 +184,13 @@ static bool read_agent(struct night_options *o)
     if (!o->agent_endpoint && !o->agent_model && !o->agent_key_env && !o->agent_prompt && !o->agent_tokens)
         return planning->tokens = 0, true;
     if (!o->agent_endpoint || !o->agent_model)
-        return cli_error(CLI_USAGE, "--agent-endpoint URL and --agent-model NAME belong together"), false;
+        return cli_refuse("--agent-endpoint URL and --agent-model NAME belong together");
     if (o->planner)
-        return cli_error(CLI_USAGE, "--agent-endpoint and --planner exclude each other"), false;
+        return cli_refuse("--agent-endpoint and --planner exclude each other");
     if (strncmp(o->agent_endpoint, "http://", 7) != 0 && strncmp(o->agent_endpoint, "https://", 8) != 0)
-        return cli_error(CLI_USAGE, "--agent-endpoint '%s' does not begin with http:// or https://", o->agent_endpoint), false;
+        return cli_refuse("--agent-endpoint '%s' does not begin with http:// or https://", o->agent_endpoint);
     if (o->agent_tokens && (!cli_count_parse(&planning->tokens, "agent-tokens", o->agent_tokens) || planning->tokens < 1))
-        return cli_error(CLI_USAGE, "--agent-tokens %s: use at least 1", o->agent_tokens), false;
+        return cli_refuse("--agent-tokens %s: use at least 1", o->agent_tokens);
     if (o->agent_prompt && !(prompt = cli_read_all(o->agent_prompt, &length)))
         return false;
     free(prompt);
@@ -225,7 +216,7 @@ static bool read_planning(struct night_options *o)
     if (!read_agent(o))
         return false;
     if (o->method && !propose_method_parse(&night->planning.method, o->method))
-        return cli_error(CLI_USAGE, "--propose '%s': use " PROPOSE_METHOD_NAMES, o->method), false;
+        return cli_refuse("--propose '%s': use " PROPOSE_METHOD_NAMES, o->method);
     if ((o->trials && !cli_count_parse(&plan->trials, "trials", o->trials)) ||
         (o->seed && !cli_count_parse(&seed, "seed", o->seed)))
         return false;
@@ -233,20 +224,15 @@ static bool read_planning(struct night_options *o)
     const bool planner = night->planning.planner != NULL;
     night->planning.on = o->method || planner || plan->given;
     if (o->approve && !night->planning.on)
-        return cli_error(CLI_USAGE, "--approve is for proposals: add --planner, --agent-endpoint or --propose"), false;
+        return cli_refuse("--approve is for proposals: add --planner, --agent-endpoint or --propose");
     bool by_diffs = planner && json_object_get(night->list.sweep.root, "files");
     if (night->planning.on && night->list.sweep.space.n == 0 && !by_diffs)
-        return cli_error(CLI_USAGE,
-                         "%s has no ranges to propose from; add for example \"ranges\": {\"lr\": "
-                         "\"1e-5:1e-2:log\"}",
-                         night->list.sweep.file),
-               false;
+        return cli_refuse("%s has no ranges to propose from; add for example \"ranges\": {\"lr\": \"1e-5:1e-2:log\"}",
+                          night->list.sweep.file);
     if (!night->planning.on && night->list.sweep.space.n > 0 && night->list.sweep.n == 0)
-        return cli_error(CLI_USAGE, "%s has ranges but no trials; give --propose METHOD or --planner COMMAND",
-                         night->list.sweep.file),
-               false;
+        return cli_refuse("%s has ranges but no trials; give --propose METHOD or --planner COMMAND", night->list.sweep.file);
     if (night->planning.on && !o->list && night->planning.method != PROPOSE_GRID && !plan->trials && !o->hours && !o->runs)
-        return cli_error(CLI_USAGE, "--propose and --planner need --trials, --runs or --hours, which end the night"), false;
+        return cli_refuse("--propose and --planner need --trials, --runs or --hours, which end the night");
     return true;
 }
 
@@ -267,24 +253,23 @@ static bool read_reruns(struct night_options *o)
 {
     struct night_reruns *reruns = &o->night.reruns;
     if (o->confirm && o->no_confirm)
-        return cli_error(CLI_USAGE, "--confirm and --no-confirm exclude each other"), false;
+        return cli_refuse("--confirm and --no-confirm exclude each other");
     if ((o->race && !cli_count_parse(&reruns->race, "race", o->race)) ||
         (o->runs && !cli_count_parse(&reruns->runs, "runs", o->runs)) ||
         (o->confirm_runs && !cli_count_parse(&reruns->runs_max, "confirm-runs", o->confirm_runs)))
         return false;
     if (o->confirm_runs && (reruns->runs_max < 2 || reruns->runs_max > 10000))
-        return cli_error(CLI_USAGE, "--confirm-runs %s: use 2 to 10000", o->confirm_runs), false;
+        return cli_refuse("--confirm-runs %s: use 2 to 10000", o->confirm_runs);
     if (o->runs && reruns->runs < 1)
-        return cli_error(CLI_USAGE, "--runs %s: use at least 1", o->runs), false;
+        return cli_refuse("--runs %s: use at least 1", o->runs);
     if (o->runs && o->race)
-        return cli_error(CLI_USAGE, "--runs and --race exclude each other"), false;
+        return cli_refuse("--runs and --race exclude each other");
     reruns->confirm = !o->no_confirm && (o->confirm || reruns->race || replicate_is_default(&o->night.list.sweep));
     if (reruns->confirm && json_object_get(o->night.list.sweep.root, "decide_by"))
-        return cli_error(CLI_USAGE, "decide_by keeps trials by one run each, and --confirm, --race and confirm only by several: "
-                                    "leave one of them out"),
-               false;
+        return cli_refuse(
+            "decide_by keeps trials by one run each, and --confirm, --race and confirm only by several: leave one of them out");
     if (o->no_confirm && reruns->race)
-        return cli_error(CLI_USAGE, "--race runs trials again, which --no-confirm excludes"), false;
+        return cli_refuse("--race runs trials again, which --no-confirm excludes");
     share_runs(&o->night);
     return true;
 }
@@ -297,11 +282,11 @@ static bool read_stop(struct night_options *o)
     stop->plateau = o->plateau != NULL;
     stop->has_target = o->until != NULL;
     if (o->until && lineage_requirement_parse(&stop->target, o->until, &err) != LINEAGE_OK)
-        return cli_error(CLI_USAGE, "--until: %s", err.text), false;
+        return cli_refuse("--until: %s", err.text);
     if (!o->plateau || strcmp(o->plateau, "noise") == 0)
         return true;
     if (!lineage_number_parse(&stop->price, o->plateau, strlen(o->plateau)) || !isfinite(stop->price) || stop->price <= 0)
-        return cli_error(CLI_USAGE, "--plateau '%s': the price is a gain of the score above 0, such as 0.002", o->plateau), false;
+        return cli_refuse("--plateau '%s': the price is a gain of the score above 0, such as 0.002", o->plateau);
     return true;
 }
 
@@ -403,8 +388,8 @@ static int submit(const struct night_options *o)
 static int make_store(const struct night_options *o)
 {
     const char *dir = o->session.where.dir ? o->session.where.dir : ".";
-    const char *direction = json_string_value(json_object_get(o->night.list.sweep.root, "direction"));
-    const char *second = json_string_value(json_object_get(o->night.list.sweep.root, "second"));
+    const char *direction = cli_json_string(o->night.list.sweep.root, "direction");
+    const char *second = cli_json_string(o->night.list.sweep.root, "second");
     struct lineage_config config = {0};
     if (!o->night.list.sweep.of_commands)
         return night_trainer->make_store(o->session.where.dir);
@@ -413,10 +398,7 @@ static int make_store(const struct night_options *o)
     if (o->session.where.direction)
         direction = o->session.where.direction;
     if (!direction)
-        return cli_error(CLI_USAGE,
-                         "%s is not a store; say in the sweep which score is better: "
-                         "\"direction\": \"lower\"",
-                         dir);
+        return cli_error(CLI_USAGE, "%s is not a store; say in the sweep which score is better: \"direction\": \"lower\"", dir);
     if (!cli_direction_parse(&config.direction, direction) || (second && !cli_second_parse(&config, "second", second)))
         return CLI_USAGE;
     int status = cli_store_create(dir, &config);
@@ -473,7 +455,7 @@ static int check_log(struct lineage_store *store)
 /* The sweep names the second score only for a new store; an existing one must agree. */
 static int check_second(const struct night *night)
 {
-    const char *second = json_string_value(json_object_get(night->list.sweep.root, "second"));
+    const char *second = cli_json_string(night->list.sweep.root, "second");
     const struct lineage_config *config = lineage_store_config(night->list.store);
     struct lineage_config wanted = {0};
     if (!second)
@@ -496,7 +478,7 @@ static int check_second(const struct night *night)
 /* So must the direction, by which the night searches. */
 static int check_direction(const struct night *night)
 {
-    const char *direction = json_string_value(json_object_get(night->list.sweep.root, "direction"));
+    const char *direction = cli_json_string(night->list.sweep.root, "direction");
     const bool higher = lineage_store_config(night->list.store)->direction == LINEAGE_HIGHER;
     if (!direction || strcmp(direction, higher ? "higher" : "lower") == 0)
         return CLI_GO_ON;
@@ -554,16 +536,12 @@ static int run_night(struct night_options *o, const struct cli_command *command,
          "H"},
         {"list", 0, POPT_ARG_NONE, &o->list, 0, "only list the trials and their results", NULL},
         {"jobs", 'j', POPT_ARG_STRING, &o->jobs, 0, "run N trials in parallel, 1 to 64 (default: 1)", "N"},
-        {"slot", 0, POPT_ARG_ARGV, &o->slots, 0,
-         "environment of one parallel job, e.g. CUDA_VISIBLE_DEVICES=0; give one "
-         "per job",
+        {"slot", 0, POPT_ARG_ARGV, &o->slots, 0, "environment of one parallel job, e.g. CUDA_VISIBLE_DEVICES=0; give one per job",
          "NAME=VALUE.."},
         {"worker", 0, POPT_ARG_NONE, &o->worker, 0, "share the trials with other workers that have the same sweep and store",
          NULL},
         {"lease", 0, POPT_ARG_STRING, &o->lease, 0,
-         "how long a worker may be silent before another takes over its trial "
-         "(default: 60)",
-         "SECONDS"},
+         "how long a worker may be silent before another takes over its trial (default: 60)", "SECONDS"},
         {"submit", 0, POPT_ARG_STRING, &o->scheduler, 0, "run nothing here: give workers of this night to a scheduler",
          "slurm|kubernetes|ssh"},
         {"print", 0, POPT_ARG_NONE, &o->print, 0, "with --submit: print what the scheduler would get, and submit nothing", NULL},
@@ -577,25 +555,22 @@ static int run_night(struct night_options *o, const struct cli_command *command,
         {"stop-after", 0, POPT_ARG_STRING, &o->stop_after, 0, "stop after K similar failures in a row (default: 5; 0: never)",
          "K"},
         {"retry", 0, POPT_ARG_STRING, &o->retry, 0,
-         "void failed trials of this sweep with these labels, and run them again: crash, "
-         "overrun, failed, or labels, separated by commas",
+         "void failed trials of this sweep with these labels, and run them again: crash, overrun, failed, or labels, separated "
+         "by commas",
          "LABELS"},
         command_setting_option(command_setting_by_key("require"), &o->require),
         {"prune", 0, POPT_ARG_STRING, &o->prune, 0,
-         "end trials with a hopeless curve: median or halving, then warmup=STEPS, curves=N "
-         "(default: 4), patience=N (3) or factor=X (3) after commas; none overrides the sweep",
+         "end trials with a hopeless curve: median or halving, then warmup=STEPS, curves=N (default: 4), patience=N (3) or "
+         "factor=X (3) after commas; none overrides the sweep",
          "RULE"},
         command_setting_option(command_setting_by_key("sandbox"), &o->sandbox),
         {"propose", 0, POPT_ARG_STRING, &o->method, 0,
-         "after the list, run trials that this method proposes in the sweep's "
-         "ranges",
-         "auto|gp|tpe|sobol|random|grid"},
+         "after the list, run trials that this method proposes in the sweep's ranges", "auto|gp|tpe|sobol|random|grid"},
         {"planner", 0, POPT_ARG_STRING, &o->planner, 0, "after the list, run trials that this shell command proposes", "COMMAND"},
         {"planner-seconds", 0, POPT_ARG_STRING, &o->planner_seconds, 0,
          "stop a planner that takes longer than N seconds (default: 600)", "N"},
         {"agent-endpoint", 0, POPT_ARG_STRING, &o->agent_endpoint, 0,
-         "after the list, run trials that a language model proposes: base address of an "
-         "OpenAI-compatible API (`lineage agent`)",
+         "after the list, run trials that a language model proposes: base address of an OpenAI-compatible API (`lineage agent`)",
          "URL"},
         {"agent-model", 0, POPT_ARG_STRING, &o->agent_model, 0, "name of that model", "NAME"},
         {"agent-key-env", 0, POPT_ARG_STRING, &o->agent_key_env, 0,
@@ -603,21 +578,19 @@ static int run_night(struct night_options *o, const struct cli_command *command,
         {"agent-prompt", 0, POPT_ARG_STRING, &o->agent_prompt, 0,
          "replace its prompt, which `lineage agent --print-prompt` prints", "FILE"},
         {"agent-tokens", 0, POPT_ARG_STRING, &o->agent_tokens, 0,
-         "tokens that it may use for this sweep, counting earlier nights and other workers; "
-         "then the proposer takes over (default: 2000000)",
+         "tokens that it may use for this sweep, counting earlier nights and other workers; then the proposer takes over "
+         "(default: 2000000)",
          "N"},
         {"trials", 0, POPT_ARG_STRING, &o->trials, 0,
          "propose at most N trials, counting those of earlier nights; runs again are not counted", "N"},
         {"confirm", 0, POPT_ARG_NONE, &o->confirm, 0,
-         "run trials again on fresh seeds where that helps to find the best one, and keep none by a "
-         "single run (default: if the seed is a setting of the sweep)",
+         "run trials again on fresh seeds where that helps to find the best one, and keep none by a single run (default: if the "
+         "seed is a setting of the sweep)",
          NULL},
         {"no-confirm", 0, POPT_ARG_NONE, &o->no_confirm, 0, "keep and discard trials by their first run", NULL},
         {"confirm-runs", 0, POPT_ARG_STRING, &o->confirm_runs, 0, "run no trial more than N times (default: 64)", "N"},
         {"runs", 0, POPT_ARG_STRING, &o->runs, 0,
-         "run at most N times in all, counting earlier nights (default: five runs for every three "
-         "trials)",
-         "N"},
+         "run at most N times in all, counting earlier nights (default: five runs for every three trials)", "N"},
         {"race", 0, POPT_ARG_STRING, &o->race, 0, "run trials again N times at most beyond one run of each; implies --confirm",
          "N"},
         {"approve", 0, POPT_ARG_NONE, &o->approve, 0,

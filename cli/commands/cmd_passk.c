@@ -6,7 +6,6 @@
 
 #include <rlcore/passk.h>
 
-#include "cli.h"
 #include "recipe/passk_selection.h"
 #include "recipe/passk_table.h"
 #include "recipe/policy_source.h"
@@ -182,16 +181,10 @@ static void print_row(struct cli_list *list, const struct passk_ranking *r, size
     struct interval own = over_questions(r, order[place], NULL, k);
     struct interval behind = over_questions(r, order[place], &order[0], k);
     bool known = isfinite(own.low);
-    cli_list_count(list, (size_t)r->k[k]);
-    cli_list_count(list, place + 1);
-    cli_list_text(list, r->names[order[place]]);
-    cli_list_figure(list, own.mean, true);
-    cli_list_figure(list, fmax(0, own.low), known);
-    cli_list_figure(list, fmin(1, own.high), known);
-    cli_list_figure(list, behind.mean, place > 0);
-    cli_list_figure(list, behind.low, place > 0 && known);
-    cli_list_figure(list, behind.high, place > 0 && known);
-    cli_list_end_row(list);
+    cli_list_row(list, CLI_COUNT((size_t)r->k[k]), CLI_COUNT(place + 1), CLI_TEXT(r->names[order[place]]),
+                 CLI_FIGURE(own.mean, true), CLI_FIGURE(fmax(0, own.low), known), CLI_FIGURE(fmin(1, own.high), known),
+                 CLI_FIGURE(behind.mean, place > 0), CLI_FIGURE(behind.low, place > 0 && known),
+                 CLI_FIGURE(behind.high, place > 0 && known));
 }
 
 static int passk_ranking_print(const struct passk_ranking *r, enum cli_format format)
@@ -285,10 +278,8 @@ static int print_list(const struct passk_options *o, const struct curves *curves
     if (!list)
         return cli_no_memory();
     for (size_t i = 0; i < o->n_k; i++) {
-        cli_list_count(list, (size_t)o->k[i]);
-        cli_list_number(list, curves->unbiased[i], is_measured(o, curves, i));
-        cli_list_number(list, curves->beta[i], curves->has_fit);
-        cli_list_end_row(list);
+        cli_list_row(list, CLI_COUNT((size_t)o->k[i]), CLI_NUMBER(curves->unbiased[i], is_measured(o, curves, i)),
+                     CLI_NUMBER(curves->beta[i], curves->has_fit));
     }
     return cli_list_finish(list);
 }
@@ -298,8 +289,8 @@ static json_t *curve_json(const struct passk_options *o, const struct curves *cu
     json_t *list = json_array();
     for (size_t i = 0; i < o->n_k; i++) {
         json_t *point = json_pack("{s:I}", "k", (json_int_t)o->k[i]);
-        json_object_set_new(point, "unbiased", is_measured(o, curves, i) ? cli_json_number(curves->unbiased[i]) : json_null());
-        json_object_set_new(point, "beta", curves->has_fit ? cli_json_number(curves->beta[i]) : json_null());
+        cli_json_set(point, "unbiased", is_measured(o, curves, i) ? cli_json_number(curves->unbiased[i]) : json_null(), "beta",
+                     curves->has_fit ? cli_json_number(curves->beta[i]) : json_null(), NULL);
         json_array_append_new(list, point);
     }
     return list;
@@ -314,8 +305,7 @@ static void print_json(const struct passk_options *o, const struct passk_counts 
     if (curves->has_fit)
         fit = json_pack("{s:f, s:f, s:f}", "alpha", curves->fit.alpha, "beta", curves->fit.beta, "log_likelihood",
                         curves->fit.log_likelihood);
-    json_object_set_new(root, "beta_fit", fit);
-    json_object_set_new(root, "passk", curve_json(o, curves));
+    cli_json_set(root, "beta_fit", fit, "passk", curve_json(o, curves), NULL);
     cli_json_print(stdout, root, true);
     json_decref(root);
 }
@@ -348,10 +338,8 @@ static bool parse_k(struct passk_options *o)
     while (*text) {
         char *end;
         long long k = strtoll(text, &end, 10);
-        if (end == text || (*end && *end != ',') || k < 1 || o->n_k == K_MAX || (o->n_k && k <= o->k[o->n_k - 1])) {
-            cli_error(CLI_USAGE, "--k '%s' is not a list of at most %d ascending numbers, at least 1", o->k_text, K_MAX);
-            return false;
-        }
+        if (end == text || (*end && *end != ',') || k < 1 || o->n_k == K_MAX || (o->n_k && k <= o->k[o->n_k - 1]))
+            return cli_refuse("--k '%s' is not a list of at most %d ascending numbers, at least 1", o->k_text, K_MAX);
         o->k[o->n_k++] = k;
         text = end + (*end == ',');
     }
@@ -367,9 +355,8 @@ static int parse_estimate(struct passk_options *o)
     if (!o->select && (o->estimate_text || o->counts_file))
         return cli_error(CLI_USAGE, "%s needs --select", o->estimate_text ? "--estimate" : "--counts");
     if (is_bernoulli && o->dynamic)
-        return cli_error(CLI_USAGE,
-                         "--estimate bernoulli does not work with --dynamic: sampling until an answer is correct makes the "
-                         "share of correct answers too large");
+        return cli_error(CLI_USAGE, "--estimate bernoulli does not work with --dynamic: sampling until an answer is correct "
+                                    "makes the share of correct answers too large");
     o->estimate = is_bernoulli ? PASSK_BERNOULLI : PASSK_BETA;
     return CLI_GO_ON;
 }
@@ -414,8 +401,7 @@ static int parse(struct passk_options *o, size_t n_policies)
     if (o->enough && !o->dynamic)
         return cli_error(CLI_USAGE, "--enough needs --dynamic");
     if (sampling->budget < 1 || sampling->budget > 65536 || sampling->enough < 1 || o->n_questions > 1000000)
-        return cli_error(CLI_USAGE, "passk: --samples must be 1 to 65536, --enough at least 1, --questions 1 "
-                                    "to 1000000");
+        return cli_error(CLI_USAGE, "passk: --samples must be 1 to 65536, --enough at least 1, --questions 1 to 1000000");
     return o->counts_file || parse_k(o) ? CLI_GO_ON : CLI_USAGE;
 }
 
@@ -515,9 +501,8 @@ static int enter(struct passk_options *o, struct contest *contest, size_t place)
     }
     if (status == CLI_GO_ON && !asks_the_same(&contest->first, &o->source.recipe))
         status = cli_error(CLI_USAGE,
-                           "passk: %s and %s are asked different questions (environments, "
-                           "evaluation.questions, question_seed); compare policies of the same "
-                           "evaluation",
+                           "passk: %s and %s are asked different questions (environments, evaluation.questions, question_seed); "
+                           "compare policies of the same evaluation",
                            contest->names[0], contest->names[place]);
     if (status == CLI_GO_ON) {
         memcpy(contest->asked + place * counts.n, counts.asked, counts.n * sizeof *counts.asked);
@@ -582,17 +567,16 @@ static int compare(struct passk_options *o, const char *const *names, size_t n)
     if (o->source.checkpoint && n > 1)
         return cli_error(CLI_USAGE, "passk: --checkpoint works with one policy only");
     if (o->dynamic && !o->select)
-        return cli_error(CLI_USAGE,
-                         "passk: --dynamic ranks several policies only with --select, because unbiased estimates need a fixed "
-                         "number of samples");
+        return cli_error(CLI_USAGE, "passk: --dynamic ranks several policies only with --select, because unbiased estimates need "
+                                    "a fixed number of samples");
     if (!o->select && o->k_text && n_within < o->n_k)
         return cli_error(CLI_USAGE,
-                         "passk: --k %lld is above --samples %zu: several policies are ranked by unbiased "
-                         "estimates, which need at least k samples; raise --samples, or use --select",
+                         "passk: --k %lld is above --samples %zu: several policies are ranked by unbiased estimates, which need "
+                         "at least k samples; raise --samples, or use --select",
                          (long long)o->k[n_within], o->sampling.budget);
     if (!o->select && n_within == 0)
-        return cli_error(CLI_USAGE, "passk: several policies are ranked by values of k up to --samples, but "
-                                    "--k has none of those");
+        return cli_error(CLI_USAGE,
+                         "passk: several policies are ranked by values of k up to --samples, but --k has none of those");
     int status = CLI_GO_ON;
     for (size_t i = 0; i < n && status == CLI_GO_ON; i++)
         status = enter(o, &contest, i);

@@ -3,15 +3,12 @@
  * corrections, settings that nothing reads, and each setting beside the recommendation of its paper.
  */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <rlcore/algorithm.h>
 #include <rlcore/envelope.h>
-#include <trainer/train.h>
 
-#include "cli.h"
 #include "recipe/recipe_request.h"
 #include "recipe/recipe_source.h"
 
@@ -221,11 +218,8 @@ static int print_advice(const struct preflight *p)
     if (!list)
         return cli_no_memory();
     for (size_t i = 0; i < p->n_advice; i++) {
-        cli_list_text(list, p->advice[i].setting);
-        cli_list_text(list, p->advice[i].value);
-        cli_list_text(list, p->advice[i].follows ? "same" : p->advice[i].recommended);
-        cli_list_text(list, p->advice[i].source);
-        cli_list_end_row(list);
+        cli_list_row(list, CLI_TEXT(p->advice[i].setting), CLI_TEXT(p->advice[i].value),
+                     CLI_TEXT(p->advice[i].follows ? "same" : p->advice[i].recommended), CLI_TEXT(p->advice[i].source));
     }
     return cli_list_finish(list);
 }
@@ -284,9 +278,7 @@ static json_t *lists_json(const struct preflight *p)
         json_array_append_new(advice, json_pack("{s:s, s:o, s:s, s:s, s:b}", "setting", p->advice[i].setting, "value",
                                                 cli_json_text(p->advice[i].value), "paper", p->advice[i].recommended, "source",
                                                 p->advice[i].source, "same", (int)p->advice[i].follows));
-    json_object_set_new(root, "missing_corrections", lacks);
-    json_object_set_new(root, "without_effect", unread);
-    json_object_set_new(root, "recommendations", advice);
+    cli_json_set(root, "missing_corrections", lacks, "without_effect", unread, "recommendations", advice, NULL);
     return root;
 }
 
@@ -295,10 +287,8 @@ static int print_json(const struct preflight *p)
     json_t *root = p->unplanned ? json_object() : lists_json(p);
     if (!root)
         return cli_no_memory();
-    json_object_set_new(root, "plan", p->unplanned ? json_null() : plan_json(p));
-    if (!p->unplanned)
-        json_object_set_new(root, "memory", memory_json(p));
-    json_object_set_new(root, "refused", p->refused[0] ? cli_json_text(p->refused) : json_null());
+    cli_json_set(root, "plan", p->unplanned ? json_null() : plan_json(p), "memory", !p->unplanned ? memory_json(p) : NULL,
+                 "refused", p->refused[0] ? cli_json_text(p->refused) : json_null(), NULL);
     cli_json_print(stdout, root, true);
     json_decref(root);
     return CLI_OK;

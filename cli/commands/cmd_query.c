@@ -27,10 +27,8 @@ struct query_options {
 static bool next_condition(struct query_options *o, const char *name)
 {
     size_t i = o->query.n_conditions;
-    if (i == MAX_CONDITIONS) {
-        cli_error(CLI_USAGE, "query: more than %d conditions", MAX_CONDITIONS);
-        return false;
-    }
+    if (i == MAX_CONDITIONS)
+        return cli_refuse("query: more than %d conditions", MAX_CONDITIONS);
     snprintf(o->names[i], LINEAGE_NAME_MAX, "%s", name);
     o->conditions[i].name = o->names[i];
     o->query.n_conditions++;
@@ -48,8 +46,7 @@ static bool add_condition(struct query_options *o, const char *name, const char 
         return false;
     if (lineage_range_parse(&o->conditions[i].range, text, &err) == LINEAGE_OK)
         return true;
-    cli_error(CLI_USAGE, "%s: %s", name, err.text);
-    return false;
+    return cli_refuse("%s: %s", name, err.text);
 }
 
 static bool add_params(struct query_options *o)
@@ -106,10 +103,9 @@ static bool fill_query(struct query_options *o)
 static bool load_front(struct query_options *o, struct lineage_store *store, struct lineage_error *err)
 {
     if (!lineage_store_config(store)->second[0])
-        return cli_error(CLI_USAGE, "--front: the store has one score; `lineage init --second NAME:lower` makes one with two"),
-               false;
+        return cli_refuse("--front: the store has one score; `lineage init --second NAME:lower` makes one with two");
     if (o->query.n_conditions == MAX_CONDITIONS)
-        return cli_error(CLI_USAGE, "--front: more than %d conditions", MAX_CONDITIONS - 1), false;
+        return cli_refuse("--front: more than %d conditions", MAX_CONDITIONS - 1);
     if (lineage_front_load(&o->best_in_both, store, err) != LINEAGE_OK)
         return false;
     o->ids = calloc(o->best_in_both.n + 1, sizeof *o->ids);
@@ -202,8 +198,7 @@ const struct cli_command cmd_query = {
                    "number, and includes its ends. TEXTS are exact values of a parameter, separated by "
                    "commas\n"
                    "(adam,sgd); a text that does not begin with a letter needs single quotes, which must be\n"
-                   "protected from the shell: --param \"size='7B'\". NAME=: matches every trial that has "
-                   "the\n"
+                   "protected from the shell: --param \"size='7B'\". NAME=: matches every trial that has the\n"
                    "parameter. nan is in no range. Trials without a value to sort by are left out; equal\n"
                    "values keep file order.\n"
                    "\n"

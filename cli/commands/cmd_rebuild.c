@@ -1,5 +1,4 @@
 /* cmd_rebuild.c: `lineage rebuild`: builds the mirror anew. */
-#include "cli.h"
 #include "output/show.h"
 
 static void print_finding(void *context, const struct lineage_finding *finding)

@@ -2,9 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/query.h>
-
-#include "cli.h"
 #include "git/trial_place.h"
 #include "git/trial_ref.h"
 #include "run/code_ref.h"
@@ -24,11 +21,11 @@ static void show(struct refs *o, const char *exp_id)
     const char *ref = cli_json_member(git, "ref"), *code = cli_json_member(git, "code");
     bool exists = git && trial_ref_exists(git);
     if (git) {
-        cli_list_text(o->list, exp_id);
-        cli_list_text(o->list, ref);
-        cli_list_text(o->list, *code ? code : cli_json_member(git, "commit"));
-        cli_list_text(o->list, !*ref ? "none" : exists ? "kept" : trial_place_of(git) ? "missing" : "unknown");
-        cli_list_end_row(o->list);
+        cli_list_row(o->list, CLI_TEXT(exp_id), CLI_TEXT(ref), CLI_TEXT(*code ? code : cli_json_member(git, "commit")),
+                     CLI_TEXT(!*ref                 ? "none"
+                              : exists              ? "kept"
+                              : trial_place_of(git) ? "missing"
+                                                    : "unknown"));
         o->missing += *ref && !exists;
         if (*ref && !trial_place_of(git))
             cli_error(CLI_NO, "the ref of %s is unknown: the repository %s is not there", exp_id, cli_json_member(git, "top"));
@@ -39,11 +36,7 @@ static void show(struct refs *o, const char *exp_id)
 static void show_without_row(void *context, const char *id, const char *ref)
 {
     struct refs *o = context;
-    cli_list_text(o->list, id);
-    cli_list_text(o->list, ref);
-    cli_list_text(o->list, NULL);
-    cli_list_text(o->list, "no row");
-    cli_list_end_row(o->list);
+    cli_list_row(o->list, CLI_TEXT(id), CLI_TEXT(ref), CLI_TEXT(NULL), CLI_TEXT("no row"));
 }
 
 static void visit(struct refs *o, const char *exp_id)

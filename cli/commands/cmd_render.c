@@ -32,8 +32,7 @@ static int render_blackboard(struct cli_session *session, const struct render_op
         .tree_path = o->tree_path, .metric_label = o->metric_label, .best_json = o->best_json};
     struct lineage_error err;
     if (!o->output_dir)
-        return cli_error(CLI_USAGE, "render: --style blackboard writes three files; name their directory "
-                                    "with --output-dir DIR");
+        return cli_error(CLI_USAGE, "render: --style blackboard writes three files; name their directory with --output-dir DIR");
     if (lineage_render_blackboard(session->store, o->output_dir, &options, &err) != LINEAGE_OK)
         return cli_fail(&err);
     return CLI_OK;

@@ -1,13 +1,10 @@
 /* cmd_report.c: `lineage report`: writes the store as one HTML page or one picture. */
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli.h"
-#include "report/page_file.h"
-#include "report/report_load.h"
+#include "report/html_page.h"
 
 enum { STORES_MAX = 16 };
 

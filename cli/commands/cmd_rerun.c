@@ -1,27 +1,22 @@
 /* cmd_rerun.c: `lineage rerun`: repeats a command's trial from its provenance. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <lineage/code.h>
 #include <lineage/evidence.h>
 #include <lineage/render.h>
 #include <lineage/snapshot.h>
 #include <lineage/text.h>
 
-#include "cli.h"
 #include "git/trial_place.h"
 #include "git/work_tree_diff.h"
 #include "night/night.h"
-#include "run/command_trial.h"
 #include "run/provenance_read.h"
 #include "support/blas_env.h"
-#include "trial/workdir.h"
 
 struct rerun {
     struct cli_session session;
@@ -60,8 +55,8 @@ static int find_origin(struct rerun *o)
  * top. */
 static const char *below_top(const struct rerun *o)
 {
-    const char *dir = json_string_value(json_object_get(o->origin, "directory"));
-    const char *top = json_string_value(json_object_get(json_object_get(o->origin, "git"), "top"));
+    const char *dir = cli_json_string(o->origin, "directory");
+    const char *top = cli_json_string(json_object_get(o->origin, "git"), "top");
     size_t n = top ? strlen(top) : 0;
     return dir && top && strncmp(dir, top, n) == 0 && (dir[n] == '/' || !dir[n]) ? dir + n : "";
 }
@@ -102,7 +97,7 @@ static int make_tree(struct rerun *o)
 
 static int choose_directory(struct rerun *o)
 {
-    const char *dir = json_string_value(json_object_get(o->origin, "directory"));
+    const char *dir = cli_json_string(o->origin, "directory");
     if (!o->here && json_object_get(o->origin, "git"))
         return make_tree(o);
     if (!o->here)
@@ -190,7 +185,7 @@ static int find_row(const struct rerun *o, struct lineage_trial *row)
 /* Uses the vector level of the original trial, because the bits of a policy depend on it. */
 static void use_same_level(const struct rerun *o)
 {
-    const char *was = json_string_value(json_object_get(o->run, "vector_level"));
+    const char *was = cli_json_string(o->run, "vector_level");
     char said[160];
     if (!was || strcmp(was, blas_env_level()) == 0)
         return;
@@ -305,10 +300,7 @@ static int work(struct cli_session *session, void *context)
         return cli_fail(&err);
     o->run = provenance_load(session->store, o->was.exp_id);
     if (!o->run)
-        return cli_error(CLI_USAGE,
-                         "trial '%s' has no provenance; only trials of `lineage run` can be "
-                         "repeated",
-                         o->was.exp_id);
+        return cli_error(CLI_USAGE, "trial '%s' has no provenance; only trials of `lineage run` can be repeated", o->was.exp_id);
     int status = find_origin(o);
     if (status == CLI_GO_ON)
         status = choose_directory(o);
@@ -347,11 +339,9 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_rerun = {
     .name = "rerun",
     .arguments = "ID",
-    .description = "Repeats a trial of `lineage run` as a new row: its commit with the changes that its "
-                   "files\n"
+    .description = "Repeats a trial of `lineage run` as a new row: its commit with the changes that its files\n"
                    "had then (provenance/ID/), its parameters, seeds and limits, in a new directory. Prints\n"
-                   "whether the score is the same. Files that git ignores are missing there; --here uses "
-                   "the\n"
+                   "whether the score is the same. Files that git ignores are missing there; --here uses the\n"
                    "original directory in its present state. A trial of a sweep with `files` gets the files\n"
                    "that it started with. If it was measured then and fails now, or cannot start, the new row\n"
                    "is a harness_abort. Exit status: 0 the same score, 1 another, 3 it could not start.\n"

@@ -1,19 +1,13 @@
 /* cmd_rescore.c: `lineage rescore`: reads the score of a trial that finished from what it left, without running it again. */
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <lineage/code.h>
-#include <lineage/notes.h>
-#include <lineage/query.h>
 #include <lineage/render.h>
 #include <lineage/time.h>
 
-#include "cli.h"
-#include "run/command_trial.h"
 #include "run/command_settings.h"
 #include "run/files_beside_row.h"
 #include "run/provenance_read.h"
@@ -118,7 +112,7 @@ static int rescore(struct rescore *o)
     struct lineage_trial row = {0};
     struct command_trial t;
     struct interrupts none = {.fd = -1};
-    const char *dir = json_string_value(json_object_get(o->run, "directory"));
+    const char *dir = cli_json_string(o->run, "directory");
     int64_t ended = 0;
     struct lineage_error err;
     if (!command_from_provenance(&t, o->run, dir ? dir : ".")) {

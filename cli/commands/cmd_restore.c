@@ -1,7 +1,5 @@
 /* cmd_restore.c: `lineage restore`: puts back rows that are gone, or a record that was moved aside as torn. */
-#include <lineage/query.h>
 
-#include "cli.h"
 #include "run/code_ref.h"
 
 /* The code of trials whose files went together with their rows is still in the refs of the repository. */

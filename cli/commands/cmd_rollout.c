@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
 #include "recipe/policy_source.h"
 #include "recipe/rollout_print.h"
 

@@ -1,13 +1,8 @@
 /* cmd_run.c: `lineage run`: runs any command as a trial. */
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <lineage/move.h>
-
-#include "cli.h"
 #include "git/agent_place.h"
 #include "git/repository.h"
 #include "git/work_tree_diff.h"
@@ -16,7 +11,6 @@
 #include "output/show.h"
 #include "plan/planning.h"
 #include "run/command_options.h"
-#include "run/command_trial.h"
 #include "support/launchers.h"
 
 struct run_options {
@@ -56,9 +50,7 @@ static int make_store(const struct cli_session *session)
         return cli_error(CLI_USAGE, "%s is not a store here; the one of the main work tree is %s (-C)", dir, path);
     if (!session->where.direction)
         return cli_error(CLI_USAGE,
-                         "%s is not a store; add --direction lower|higher, which creates it and "
-                         "says which score is better",
-                         dir);
+                         "%s is not a store; add --direction lower|higher, which creates it and says which score is better", dir);
     if (!cli_direction_parse(&config.direction, session->where.direction))
         return CLI_USAGE;
     int status = cli_store_create(dir, &config);
@@ -96,8 +88,7 @@ static int read_options(struct cli_session *session, void *context)
     if (session->args.n_positional && !o->dry_metrics)
         return cli_error(CLI_USAGE, "run: unexpected argument '%s'; the command belongs after --", session->args.positional[0]);
     if (!o->dry_metrics && (!o->command || !o->command[0]))
-        return cli_error(CLI_USAGE, "run: the command belongs after --: lineage run [OPTION...] -- COMMAND "
-                                    "[ARG...]");
+        return cli_error(CLI_USAGE, "run: the command belongs after --: lineage run [OPTION...] -- COMMAND [ARG...]");
     if (o->command && !o->command[0])
         return cli_error(CLI_USAGE, "run: there is no command after --");
     if (!command_options_read(t, &o->settings))
@@ -290,8 +281,8 @@ static int run_run(struct run_options *o, const struct cli_command *command, int
         {"dry-lines", 0, POPT_ARG_STRING, &o->dry_lines, 0,
          "with --dry-metrics: end the command after its first N lines (default: let it finish)", "N"},
         {"notify", 0, POPT_ARG_STRING, &o->notify.command, 0,
-         "run this shell command at the end, which is a new best, a failure or a stop; the facts are in "
-         "LINEAGE_NOTIFY_EVENT, _TEXT .. and as JSON on its standard input",
+         "run this shell command at the end, which is a new best, a failure or a stop; the facts are in LINEAGE_NOTIFY_EVENT, "
+         "_TEXT .. and as JSON on its standard input",
          "COMMAND"},
         {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "show no progress, and nothing that the command prints", NULL},
         POPT_TABLEEND};

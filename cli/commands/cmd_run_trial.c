@@ -8,11 +8,10 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <jansson.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,19 +20,135 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <trainer/judge.h>
-#include <trainer/train.h>
-
-#include "cli.h"
 #include "judge/judge.h"
 #include "judge/trajectory.h"
-#include "recipe/address_space.h"
-#include "recipe/recipe_teacher.h"
-#include "recipe/recipe_request.h"
-#include "recipe/rollout_print.h"
-#include "recipe/rollout_stream.h"
 #include "ranks/launch.h"
 #include "ranks/team.h"
+#include "recipe/address_space.h"
+#include "recipe/recipe_request.h"
+#include "recipe/recipe_teacher.h"
+#include "recipe/rollout_print.h"
+
+/* ---- rollout stream ---- */
+
+/*
+ * Writes the token streams of a run to a file, one rollout per line (schema/rollout.schema.json). Such a file can be a data
+ * set (`data.file` of an environment). Numbers have nine digits, from which a float is read back exactly. Seeds are texts,
+ * because JSON's numbers are doubles in many programs, which have 53 bits.
+ */
+
+struct rollout_stream;
+
+/* A trainer_rollouts_fn; context is the stream. Every iteration is one write, so that a killed run leaves whole lines. */
+enum trainer_status rollout_stream_write(void *context, int32_t iteration, const struct trainer_rollouts *rollouts,
+                                         struct trainer_error *err);
+
+struct rollout_stream {
+    const struct trainer_recipe *recipe;
+    char path[1024];
+    int fd;
+};
+
+static enum trainer_status rollout_stream_fail(struct trainer_error *err, const char *path, const char *why)
+{
+    err->status = TRAINER_EIO;
+    snprintf(err->text, sizeof err->text, "%.300s: %s", path, why);
+    return TRAINER_EIO;
+}
+
+/*
+ * Opens the file for appending if `again` is set, because a resumed run continues it; otherwise the file must not exist
+ * yet. Returns NULL with the reason in err.
+ */
+static struct rollout_stream *rollout_stream_open(const char *path, bool again, const struct trainer_recipe *recipe,
+                                                  struct trainer_error *err)
+{
+    struct rollout_stream *stream = calloc(1, sizeof *stream);
+    if (!stream) {
+        rollout_stream_fail(err, path, "out of memory");
+        return NULL;
+    }
+    stream->recipe = recipe;
+    snprintf(stream->path, sizeof stream->path, "%s", path);
+    stream->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (again ? 0 : O_EXCL), 0644);
+    if (stream->fd >= 0)
+        return stream;
+    rollout_stream_fail(err, path, strerror(errno));
+    free(stream);
+    return NULL;
+}
+
+/* NULL is allowed. */
+static void rollout_stream_close(struct rollout_stream *stream)
+{
+    if (stream)
+        close(stream->fd);
+    free(stream);
+}
+
+static void integers(FILE *out, const char *name, const int32_t *values, int32_t n)
+{
+    fprintf(out, ", \"%s\": [", name);
+    for (int32_t i = 0; i < n; i++)
+        fprintf(out, i ? ",%" PRId32 : "%" PRId32, values[i]);
+    fputs("]", out);
+}
+
+static void floats(FILE *out, const char *name, const float *values, int32_t n)
+{
+    fprintf(out, ", \"%s\": [", name);
+    for (int32_t i = 0; values && i < n; i++)
+        fprintf(out, i ? ",%.9g" : "%.9g", (double)values[i]);
+    fputs("]", out);
+}
+
+/* Prints one rollout as a line. */
+static void rollout_stream_line(FILE *out, const struct trainer_recipe *recipe, int32_t iteration,
+                                const struct trainer_rollout *r)
+{
+    const struct trainer_env *env = &recipe->tasks[r->task].env;
+    fprintf(out,
+            "{\"iteration\": %" PRId32 ", \"environment\": \"%s\", \"task\": %" PRId32 ", \"group\": %" PRId32
+            ", \"question\": \"%016" PRIx64 "\", \"noise\": \"%016" PRIx64 "\", \"reward\": %.17g, \"malformed\": %s"
+            ", \"truncated\": %s, \"temperature\": %.17g, \"prompt\": %" PRId32,
+            iteration, trainer_env_name(env->kind), r->task, r->group, r->episode.question, r->episode.noise, r->reward,
+            r->malformed ? "true" : "false", r->episode.truncated ? "true" : "false", recipe->training.temperature, r->prompt);
+    integers(out, "tokens", r->tokens, r->length);
+    fputs(", \"mask\": [", out);
+    for (int32_t i = 0; i < r->length; i++)
+        fprintf(out, i ? ",%d" : "%d", r->mask[i]);
+    fputs("]", out);
+    integers(out, "turn", r->turn, r->length);
+    floats(out, "log_prob", r->log_prob, r->length);
+    floats(out, "advantage", r->advantage, r->length);
+    floats(out, "rl", r->rl, r->length);
+    floats(out, "ce", r->ce, r->length);
+    floats(out, "ref_kl", r->ref_kl, r->length);
+    fputs("}\n", out);
+}
+
+enum trainer_status rollout_stream_write(void *context, int32_t iteration, const struct trainer_rollouts *rollouts,
+                                         struct trainer_error *err)
+{
+    const struct rollout_stream *stream = context;
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    for (size_t i = 0; out && i < trainer_rollouts_count(rollouts); i++) {
+        struct trainer_rollout r = trainer_rollouts_get(rollouts, i);
+        rollout_stream_line(out, stream->recipe, iteration, &r);
+    }
+    bool good = out && fclose(out) == 0;
+    enum trainer_status status = TRAINER_OK;
+    if (!good)
+        status = rollout_stream_fail(err, stream->path, "out of memory");
+    else if (!cli_write_all(stream->fd, text, length))
+        status = rollout_stream_fail(err, stream->path, strerror(errno));
+    free(text);
+    return status;
+}
+
+/* ---- `lineage run-trial`, the child process of a trial ---- */
 
 /* ---- runs the judge that a recipe names as a callback of the trainer, which gets rollouts and sets flags ---- */
 

@@ -3,11 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <lineage/redact.h>
-
-#include "cli.h"
 #include "sign/signed_head.h"
-#include "sign/user_keys.h"
 #include "support/running_files.h"
 
 struct scrub_options {
@@ -81,8 +77,8 @@ static int work(struct cli_session *session, void *context)
     if (o->any_running)
         cli_say("a trial is running and may write the secret again; repeat this when it has ended");
     if (done.rows || done.files)
-        cli_say("copies elsewhere are not changed: backups, git (lineage refs), exported files, other machines; revoke the "
-                "secret");
+        cli_say(
+            "copies elsewhere are not changed: backups, git (lineage refs), exported files, other machines; revoke the secret");
     return o->any_left ? CLI_NO : CLI_OK;
 }
 

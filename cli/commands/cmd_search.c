@@ -1,5 +1,4 @@
 /* cmd_search.c: `lineage search`: lists the trials that contain given words. */
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,16 +68,11 @@ static int print_excerpts(struct lineage_cursor *cursor, const struct cli_screen
 /* Joins the arguments to one search, so that `lineage search grad clip` needs no quotes; free the result. */
 static char *join(const char *const *arguments)
 {
-    char *text = NULL;
-    size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
+    struct cli_writer writer = {0};
+    FILE *out = cli_writer_open(&writer);
     for (size_t i = 0; out && arguments[i]; i++)
         fprintf(out, "%s%s", i ? " " : "", arguments[i]);
-    if (out && fclose(out) != 0) {
-        free(text);
-        text = NULL;
-    }
-    return text;
+    return cli_writer_close(&writer);
 }
 
 static int work(struct cli_session *session, void *context)
@@ -127,19 +121,16 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_search = {
     .name = "search",
     .arguments = "WORDS...",
-    .description = "Lists the trials whose exp_id, specialist, hypothesis, notes or remarks contain the "
-                   "words,\n"
+    .description = "Lists the trials whose exp_id, specialist, hypothesis, notes or remarks contain the words,\n"
                    "best match first. A trial must contain all words; case and accents are ignored. An\n"
-                   "identifier is found as a whole and by its parts: muon_wd_mlp and gradClip by wd and "
-                   "clip.\n"
+                   "identifier is found as a whole and by its parts: muon_wd_mlp and gradClip by wd and clip.\n"
                    "\n"
                    "  grad clip              both words\n"
                    "  \"grad clip\"            the words next to each other\n"
                    "  anneal*                words that begin with anneal\n"
                    "  clip OR norm           either word\n"
                    "  norm NOT layer         the first word without the second\n"
-                   "  hypothesis:clip        only in exp_id, specialist, hypothesis, notes, "
-                   "remarks\n"
+                   "  hypothesis:clip        only in exp_id, specialist, hypothesis, notes, remarks\n"
                    "\n"
                    "AND, OR and NOT are written in capitals; parentheses group. On a terminal, matches are\n"
                    "highlighted. If more than 4,000 trials match, the newest 4,000 are ranked.",

@@ -1,5 +1,4 @@
 /* cmd_settings.c: `lineage settings`: mean, interval and runs of each setting, in order. */
-#include "cli.h"
 #include "output/show.h"
 
 static int work(struct cli_session *session, void *context)

@@ -4,7 +4,6 @@
 #include <lineage/text.h>
 #include <lineage/voids.h>
 
-#include "cli.h"
 #include "output/show.h"
 #include "output/ideas_out.h"
 #include "run/provenance_read.h"
@@ -103,9 +102,8 @@ static void print_void(const struct cli_session *session, const json_t *entry)
     const json_t *number = json_object_get(entry, "score");
     if (json_is_number(number))
         lineage_number_format(score, json_number_value(number));
-    json_t *text = json_sprintf("by %s: %s (its row says %s, %s)", json_string_value(json_object_get(entry, "by")),
-                                json_string_value(json_object_get(entry, "reason")),
-                                json_string_value(json_object_get(entry, "status")), score);
+    json_t *text = json_sprintf("by %s: %s (its row says %s, %s)", cli_json_string(entry, "by"), cli_json_string(entry, "reason"),
+                                cli_json_string(entry, "status"), score);
     char *line = text ? cli_text_line(json_string_value(text), 0) : NULL;
     if (line)
         cli_show_line(stdout, &session->screen, "void", line, CLI_PLAIN);
@@ -137,18 +135,13 @@ static int print_json(const struct lineage_trial *trial, const struct lineage_st
     cli_json_set_claim(object, store, trial);
     if (entry)
         json_object_set(object, "void", entry);
-    if (row_label != trial->status)
-        json_object_set_new(object, "row_status", json_string(lineage_label_name(row_label)));
-    if (h->verdict)
-        json_object_set_new(object, "verdict", cli_verdict_json(h));
-    json_object_set_new(object, "changes", cli_changes_json(ideas, at));
-    json_object_set_new(object, "settings", cli_effective_json(ideas, settings));
-    json_object_set_new(object, "cites", cli_idea_ids_json(ideas, idea->cites, idea->n_cites));
-    json_object_set_new(object, "cited_by", cli_idea_ids_json(ideas, idea->cited_by, idea->n_cited_by));
+    cli_json_set(object, "row_status", row_label != trial->status ? json_string(lineage_label_name(row_label)) : NULL, "verdict",
+                 h->verdict ? cli_verdict_json(h) : NULL, "changes", cli_changes_json(ideas, at), "settings",
+                 cli_effective_json(ideas, settings), "cites", cli_idea_ids_json(ideas, idea->cites, idea->n_cites), "cited_by",
+                 cli_idea_ids_json(ideas, idea->cited_by, idea->n_cited_by), NULL);
     if (*measured->against || *measured->command_against) {
-        json_object_set_new(object, "code_changes", cli_measured_lines_json(measured, 0, 0));
-        json_object_set_new(object, "measured_against",
-                            cli_json_text(*measured->against ? measured->against : measured->command_against));
+        cli_json_set(object, "code_changes", cli_measured_lines_json(measured, 0, 0), "measured_against",
+                     cli_json_text(*measured->against ? measured->against : measured->command_against), NULL);
     }
     if (run)
         json_object_set(object, "provenance", run);

@@ -2,9 +2,7 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "cli.h"
 #include "sign/signed_head.h"
-#include "sign/user_keys.h"
 
 struct sign_options {
     char *key, *trust;

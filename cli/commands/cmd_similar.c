@@ -1,7 +1,6 @@
 /* cmd_similar.c: `lineage similar`: lists the trials that resemble a trial or an idea. */
 #include <string.h>
 
-#include "cli.h"
 #include "output/ideas_out.h"
 
 struct similar_options {
@@ -17,12 +16,10 @@ static int print_json(const struct lineage_ideas *ideas, const struct lineage_si
     for (size_t i = 0; i < list->n; i++) {
         const struct lineage_idea *idea = lineage_ideas_get(ideas, list->items[i].trial);
         json_t *object = json_object();
-        json_object_set_new(object, "exp_id", cli_json_text(idea->exp_id));
-        json_object_set_new(object, "same", json_boolean(list->items[i].same));
-        json_object_set_new(object, "why", cli_json_text(list->items[i].why));
-        json_object_set_new(object, "status", json_string(idea->running ? "running" : lineage_label_name(idea->status)));
-        json_object_set_new(object, "score", cli_json_figure(idea->score));
-        json_object_set_new(object, "delta_vs_best", cli_json_figure(idea->delta_vs_best));
+        cli_json_set(object, "exp_id", cli_json_text(idea->exp_id), "same", json_boolean(list->items[i].same), "why",
+                     cli_json_text(list->items[i].why), "status",
+                     json_string(idea->running ? "running" : lineage_label_name(idea->status)), "score",
+                     cli_json_figure(idea->score), "delta_vs_best", cli_json_figure(idea->delta_vs_best), NULL);
         json_array_append_new(array, object);
     }
     cli_json_print(stdout, array, true);
@@ -41,12 +38,9 @@ static int print_list(struct cli_session *session, const struct lineage_ideas *i
         const struct lineage_idea *idea = lineage_ideas_get(ideas, found->items[i].trial);
         char outcome[80];
         cli_idea_outcome(outcome, sizeof outcome, session->format == CLI_TABLE ? &session->screen : NULL, idea);
-        cli_list_text(list, idea->exp_id);
-        cli_list_text(list, found->items[i].same ? "same" : "related");
-        cli_list_text(list, outcome);
+        cli_list_add(list, CLI_TEXT(idea->exp_id), CLI_TEXT(found->items[i].same ? "same" : "related"), CLI_TEXT(outcome));
         cli_list_style(list, idea->running ? CLI_PLAIN : cli_label_style(idea->status), 0);
-        cli_list_text(list, found->items[i].why);
-        cli_list_text(list, idea->hypothesis);
+        cli_list_add(list, CLI_TEXT(found->items[i].why), CLI_TEXT(idea->hypothesis));
         if (!cli_list_end_row(list))
             break;
     }

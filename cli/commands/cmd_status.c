@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/text.h>
-
-#include "cli.h"
 #include "support/running_trials.h"
 
 enum { METRICS_SHOWN = 6 };
@@ -64,18 +61,14 @@ static void put_claim(const struct status *o, const struct lineage_claim *claim)
         return;
     if (claim)
         snprintf(key, sizeof key, "%016" PRIx64, claim->key);
-    cli_list_text(o->list, claim ? claim->worker : "");
-    cli_list_text(o->list, claim ? claim->night : "");
-    cli_list_text(o->list, key);
-    cli_list_number(o->list, claim ? (double)claim->attempt : 0, claim != NULL);
+    cli_list_add(o->list, CLI_TEXT(claim ? claim->worker : ""), CLI_TEXT(claim ? claim->night : ""), CLI_TEXT(key),
+                 CLI_NUMBER(claim ? (double)claim->attempt : 0, claim != NULL));
     put_seconds(o, claim ? claim->left : NAN);
 }
 
 static bool put_trial(struct status *o, const struct running_trial *t)
 {
-    cli_list_text(o->list, t->job);
-    cli_list_text(o->list, t->name);
-    cli_list_text(o->list, t->phase);
+    cli_list_add(o->list, CLI_TEXT(t->job), CLI_TEXT(t->name), CLI_TEXT(t->phase));
     put_step(o, t);
     put_metrics(o, t);
     put_seconds(o, t->elapsed);
@@ -120,10 +113,8 @@ const struct cli_command cmd_status = {
     .arguments = "",
     .description = "Lists the running trials of the store: step, latest metrics, elapsed time, and the time\n"
                    "left according to its steps or its time limit. `killed` means that the process which\n"
-                   "watched the trial is gone; the next `lineage run` records it. For trials of nights, on "
-                   "all\n"
-                   "machines, it also prints worker, key, attempt and the rest of the lease. Exit status 1 "
-                   "if\n"
+                   "watched the trial is gone; the next `lineage run` records it. For trials of nights, on all\n"
+                   "machines, it also prints worker, key, attempt and the rest of the lease. Exit status 1 if\n"
                    "no trial is running.",
     .examples = "  lineage status -C runs/mine\n  lineage status --format json",
     .run = run,

@@ -19,18 +19,15 @@ static bool read_ranges(struct suggest_options *o)
     const char *text;
     for (char **range = o->ranges; range && *range; range++) {
         if (!strchr(*range, '='))
-            return cli_error(CLI_USAGE, "--range '%s' is not NAME=LOW:HIGH, such as lr=1e-5:1e-2:log", *range), false;
+            return cli_refuse("--range '%s' is not NAME=LOW:HIGH, such as lr=1e-5:1e-2:log", *range);
         if (!cli_assignment_parse(name, &text, "range", *range))
             return false;
-        if (!propose_space_add(&o->question.space, name, text, why)) {
-            cli_error(CLI_USAGE, "--range %s", why);
-            return false;
-        }
+        if (!propose_space_add(&o->question.space, name, text, why))
+            return cli_refuse("--range %s", why);
     }
     if (propose_space_link(&o->question.space, why))
         return true;
-    cli_error(CLI_USAGE, "--range %s", why);
-    return false;
+    return cli_refuse("--range %s", why);
 }
 
 static bool read_sweep(struct suggest_options *o, const char *path)
@@ -59,8 +56,7 @@ static bool read_numbers(struct suggest_options *o)
     o->question.seed = seed;
     if (o->question.n >= 1 && o->question.n <= PROPOSE_AT_ONCE_MAX)
         return true;
-    cli_error(CLI_USAGE, "--n must be 1 to %d", PROPOSE_AT_ONCE_MAX);
-    return false;
+    return cli_refuse("--n must be 1 to %d", PROPOSE_AT_ONCE_MAX);
 }
 
 /* Reads the sweep first; options of the command line override it. */
@@ -109,7 +105,7 @@ static void print_basis(const json_t *answer)
     fprintf(stderr,
             "lineage: %s, after %" JSON_INTEGER_FORMAT " measured and %" JSON_INTEGER_FORMAT
             " failed trials in these ranges, %" JSON_INTEGER_FORMAT " running; %" JSON_INTEGER_FORMAT " outside of them",
-            json_string_value(json_object_get(answer, "method")), json_integer_value(json_object_get(trials, "measured")),
+            cli_json_string(answer, "method"), json_integer_value(json_object_get(trials, "measured")),
             json_integer_value(json_object_get(trials, "failed")), json_integer_value(json_object_get(trials, "running")),
             json_integer_value(json_object_get(trials, "elsewhere")));
     const json_int_t unread = json_integer_value(json_object_get(trials, "unread"));
@@ -146,8 +142,7 @@ static int work(struct cli_session *session, void *context)
     }
     if (json_array_size(suggestions) == 0)
         status = cli_error(CLI_NO,
-                           "every setting that %s can propose in these ranges was tried; widen the "
-                           "ranges or use another method",
+                           "every setting that %s can propose in these ranges was tried; widen the ranges or use another method",
                            propose_method_name(o->question.method));
     json_decref(answer);
     return status;

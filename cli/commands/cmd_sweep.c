@@ -1,13 +1,11 @@
 /* cmd_sweep.c: `lineage sweep`: prints which values of parameters were tried. */
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <lineage/notes.h>
 #include <lineage/text.h>
 
-#include "cli.h"
 #include "output/display_width.h"
 #include "output/ideas_out.h"
 
@@ -353,17 +351,6 @@ static int heat_map_print(const struct lineage_sweep *sweep, const char *x, cons
 
 /* ---- `lineage sweep`: prints which values of parameters were tried ---- */
 
-/* Formats the labels of a cell: "1 crash, 2 keep". */
-static void labels_text(char out[256], const struct lineage_sweep_cell *cell)
-{
-    size_t used = 0;
-    out[0] = '\0';
-    for (int i = 0; i < LINEAGE_N_LABELS && used < 200; i++)
-        if (cell->labels[i])
-            used += (size_t)snprintf(out + used, 256 - used, "%s%zu %s", used ? ", " : "", cell->labels[i],
-                                     lineage_label_name((enum lineage_label)i));
-}
-
 /* A parameter may be a number in some trials and a text in others; each is printed as its own type. */
 static void add_value(struct cli_list *list, double value, const char *text)
 {
@@ -390,20 +377,17 @@ static int print_cells(const struct lineage_sweep *sweep, const char *x, const c
     const char *columns[6] = {x,       y ? y : "trials", y ? "trials" : "best", y ? "best" : "best_id", y ? "best_id" : "labels",
                               "labels"};
     struct cli_list *list = cli_list_new(format, stdout, y ? 6 : 5, columns);
-    char labels[256];
+    char labels[CLI_LABELS_MAX];
     fit(list, y, screen);
     for (size_t i = 0; list && i < sweep->n_cells; i++) {
         const struct lineage_sweep_cell *cell = &sweep->cells[i];
-        labels_text(labels, cell);
+        cli_labels_text(labels, cell->labels);
         add_value(list, cell->x, cell->x_text);
         if (y)
             add_value(list, cell->y, cell->y_text);
-        cli_list_count(list, cell->count);
-        cli_list_number(list, cell->best.value, cell->best.present);
+        cli_list_add(list, CLI_COUNT(cell->count), CLI_NUMBER(cell->best.value, cell->best.present));
         cli_list_style(list, cell->labels[LINEAGE_KEEP] + cell->labels[LINEAGE_BASELINE] ? CLI_KEPT : CLI_PLAIN, 0);
-        cli_list_text(list, cell->best_id);
-        cli_list_text(list, labels);
-        cli_list_end_row(list);
+        cli_list_row(list, CLI_TEXT(cell->best_id), CLI_TEXT(labels));
     }
     return cli_list_finish(list);
 }
@@ -422,14 +406,6 @@ static bool is_next(const struct lineage_sweep *sweep, size_t next, size_t i, si
            is_value(cell->y, cell->y_text, sweep->ys[j], sweep->y_texts[j]);
 }
 
-static const char *value_text(char out[LINEAGE_PARAM_QUOTED_MAX], double value, const char *text)
-{
-    char number[LINEAGE_NUMBER_MAX];
-    if (text)
-        return lineage_param_text_format(out, text);
-    return strcpy(out, lineage_setting_format(number, value));
-}
-
 /* Prints the untried pairs: x and y were both tried, but not together. */
 static void print_untried(FILE *out, const struct lineage_sweep *sweep, const char *x, const char *y)
 {
@@ -443,8 +419,8 @@ static void print_untried(FILE *out, const struct lineage_sweep *sweep, const ch
             if (is_next(sweep, next, i, j)) {
                 next++;
             } else {
-                fprintf(out, "%s %s=%s %s=%s", shown ? "," : "", x, value_text(a, sweep->xs[i], sweep->x_texts[i]), y,
-                        value_text(b, sweep->ys[j], sweep->y_texts[j]));
+                fprintf(out, "%s %s=%s %s=%s", shown ? "," : "", x, cli_value_text(a, sweep->xs[i], sweep->x_texts[i]), y,
+                        cli_value_text(b, sweep->ys[j], sweep->y_texts[j]));
                 shown++;
             }
     fputs(untried > shown ? ", ...\n" : "\n", out);
@@ -461,9 +437,9 @@ static json_t *cell_json(const struct lineage_sweep_cell *cell, const char *x, c
     json_object_set_new(object, x, value_json(cell->x, cell->x_text));
     if (y)
         json_object_set_new(object, y, value_json(cell->y, cell->y_text));
-    json_object_set_new(object, "trials", json_integer((json_int_t)cell->count));
-    json_object_set_new(object, "best", cell->best.present ? cli_json_number(cell->best.value) : json_null());
-    json_object_set_new(object, "best_id", cell->best_id ? cli_json_text(cell->best_id) : json_null());
+    cli_json_set(object, "trials", json_integer((json_int_t)cell->count), "best",
+                 cell->best.present ? cli_json_number(cell->best.value) : json_null(), "best_id",
+                 cell->best_id ? cli_json_text(cell->best_id) : json_null(), NULL);
     for (int i = 0; i < LINEAGE_N_LABELS; i++)
         if (cell->labels[i])
             json_object_set_new(labels, lineage_label_name((enum lineage_label)i), json_integer((json_int_t)cell->labels[i]));
@@ -491,12 +467,9 @@ static int print_json(const struct lineage_sweep *sweep, const struct lineage_se
     json_t *root = json_object(), *cells = json_array();
     for (size_t i = 0; i < sweep->n_cells; i++)
         json_array_append_new(cells, cell_json(&sweep->cells[i], x, y));
-    json_object_set_new(root, "cells", cells);
-    json_object_set_new(root, "untried", untried_json(sweep, x, y));
-    json_object_set_new(root, "without", json_integer((json_int_t)sweep->without));
-    json_object_set_new(root, "aborted", json_integer((json_int_t)sweep->aborted));
-    if (settings)
-        json_object_set_new(root, "source", cli_settings_sources_json(settings));
+    cli_json_set(root, "cells", cells, "untried", untried_json(sweep, x, y), "without", json_integer((json_int_t)sweep->without),
+                 "aborted", json_integer((json_int_t)sweep->aborted), "source",
+                 settings ? cli_settings_sources_json(settings) : NULL, NULL);
     cli_json_print(stdout, root, true);
     json_decref(root);
     return CLI_OK;
@@ -579,8 +552,7 @@ const struct cli_command cmd_sweep = {
                    "parameter is looked up among the settings that trials changed in words. A metric or a\n"
                    "numeric extra column can replace a parameter; untried pairs are then not listed.\n"
                    "\n"
-                   "On a terminal, two parameters are shown as a heat map: a tile for each pair, shaded by "
-                   "its\n"
+                   "On a terminal, two parameters are shown as a heat map: a tile for each pair, shaded by its\n"
                    "best score. --format table prints a list instead.",
     .examples = "  lineage sweep alpha\n  lineage sweep alpha gamma --format json\n"
                 "  lineage sweep optimizer alpha",

@@ -3,18 +3,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <lineage/text.h>
-
-#include "cli.h"
 #include "recipe/recipe_source.h"
 #include "output/show.h"
 #include "recipe/recipe_request.h"
-#include "support/blas_env.h"
 #include "ranks/launch.h"
-#include "ranks/stand_in.h"
 #include "ranks/team.h"
 #include "run/abandoned_trial.h"
-#include "trial/run_and_append.h"
 
 struct train_options {
     struct cli_session session;

@@ -1,5 +1,4 @@
 /* cmd_tree.c: `lineage tree`: prints all trials as a tree. */
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,19 +38,6 @@ struct graph {
 
 /* ---- loading ---- */
 
-static bool grow(void **memory, size_t *room, size_t needed, size_t size)
-{
-    if (needed <= *room)
-        return true;
-    size_t more = needed < 64 ? 64 : needed + needed / 2;
-    void *grown = realloc(*memory, more * size);
-    if (!grown)
-        return false;
-    *memory = grown;
-    *room = more;
-    return true;
-}
-
 /* The hypothesis begins with a remark if the trial's place is unusual. */
 static char *hypothesis_of(const struct graph *g, const struct lineage_tree_node *node)
 {
@@ -80,8 +66,7 @@ static bool add_node(void *context, const struct lineage_tree_node *visited)
     struct graph *g = context;
     const struct lineage_trial *trial = visited->trial;
     size_t depth = visited->depth;
-    g->failed = !grow((void **)&g->nodes, &g->room, g->n + 1, sizeof *g->nodes) ||
-                !grow((void **)&g->above, &g->above_room, depth + 1, sizeof *g->above);
+    g->failed = !CLI_ROOM(g->nodes, g->n, g->room) || !CLI_ROOM(g->above, depth, g->above_room);
     if (g->failed)
         return false;
     struct node *node = &g->nodes[g->n];
@@ -161,9 +146,8 @@ static void add_row(struct graph *g, size_t i, size_t level, bool begins, bool e
     cli_list_style(g->list, style, 0);
     cli_list_number(g->list, node->score.value, node->score.present);
     cli_list_style(g->list, style, 0);
-    cli_list_number(g->list, node->delta.value, node->delta.present);
-    cli_list_text(g->list, node->specialist);
-    cli_list_text(g->list, node->hypothesis);
+    cli_list_add(g->list, CLI_NUMBER(node->delta.value, node->delta.present), CLI_TEXT(node->specialist),
+                 CLI_TEXT(node->hypothesis));
     g->failed = !cli_list_end_row(g->list);
 }
 
@@ -250,14 +234,10 @@ static bool list_node(void *context, const struct lineage_tree_node *node)
 {
     struct tree_print *print = context;
     const struct lineage_trial *trial = node->trial;
-    cli_list_text(print->list, trial->exp_id);
-    cli_list_text(print->list, trial->parent_exp);
-    cli_list_count(print->list, node->depth);
-    cli_list_text(print->list, trial->specialist);
-    cli_list_text(print->list, lineage_label_name(trial->status));
-    cli_list_number(print->list, trial->score.value, trial->score.present);
-    cli_list_number(print->list, trial->delta_vs_best.value, trial->delta_vs_best.present);
-    cli_list_text(print->list, trial->hypothesis);
+    cli_list_add(print->list, CLI_TEXT(trial->exp_id), CLI_TEXT(trial->parent_exp), CLI_COUNT(node->depth),
+                 CLI_TEXT(trial->specialist), CLI_TEXT(lineage_label_name(trial->status)),
+                 CLI_NUMBER(trial->score.value, trial->score.present),
+                 CLI_NUMBER(trial->delta_vs_best.value, trial->delta_vs_best.present), CLI_TEXT(trial->hypothesis));
     return cli_list_end_row(print->list);
 }
 
@@ -312,10 +292,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_tree = {
     .name = "tree",
     .arguments = "",
-    .description = "Prints every trial below its parent; roots and children are in file order. A trial "
-                   "whose\n"
-                   "parent is not in the store is a root with a remark. Below depth 64 lines are not "
-                   "indented\n"
+    .description = "Prints every trial below its parent; roots and children are in file order. A trial whose\n"
+                   "parent is not in the store is a root with a remark. Below depth 64 lines are not indented\n"
                    "further and give their depth.\n"
                    "\n"
                    "On a terminal, the line of a trial continues to the child that leads to the best trial,\n"

@@ -1,12 +1,9 @@
 /* cmd_tried.c: `lineage tried`: asks whether a setting was tried. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/settings.h>
 #include <lineage/text.h>
 
-#include "cli.h"
 #include "output/ideas_out.h"
 
 #define MAX_WANTED 16
@@ -25,10 +22,8 @@ static bool want(struct tried_options *o, const char *name, const char *text, bo
 {
     if (!text)
         return true;
-    if (o->n == MAX_WANTED) {
-        cli_error(CLI_USAGE, "tried: more than %d parameters", MAX_WANTED);
-        return false;
-    }
+    if (o->n == MAX_WANTED)
+        return cli_refuse("tried: more than %d parameters", MAX_WANTED);
     snprintf(o->names[o->n], LINEAGE_NAME_MAX, "%s", name);
     o->wanted[o->n].name = o->names[o->n];
     if (!(text_too ? cli_value_parse(&o->wanted[o->n], &o->texts, name, text)
@@ -147,9 +142,9 @@ static void report_nearest(struct lineage_store *store, const struct tried_optio
         char has[400], lacks[400];
         write_settings(has, sizeof has, o, json_object_get(near, "has"));
         write_settings(lacks, sizeof lacks, o, json_object_get(near, "lacks"));
-        char *line = cli_text_line(json_string_value(json_object_get(near, "outcome")), 0);
-        fprintf(stderr, "lineage: nearest: %s has %s, not %s; %s\n", json_string_value(json_object_get(near, "exp_id")), has,
-                lacks, line ? line : "");
+        char *line = cli_text_line(cli_json_string(near, "outcome"), 0);
+        fprintf(stderr, "lineage: nearest: %s has %s, not %s; %s\n", cli_json_string(near, "exp_id"), has, lacks,
+                line ? line : "");
         free(line);
     }
     json_decref(nearest);

@@ -15,9 +15,7 @@ struct trust_options {
 static bool print_one(void *context, const char *dir, const char *server)
 {
     struct cli_list *list = context;
-    cli_list_text(list, dir);
-    cli_list_text(list, server);
-    cli_list_end_row(list);
+    cli_list_row(list, CLI_TEXT(dir), CLI_TEXT(server));
     return true;
 }
 

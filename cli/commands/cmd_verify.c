@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli.h"
 #include "output/show.h"
 #include "sign/signed_head.h"
 
@@ -25,11 +24,8 @@ static void print_finding(void *context, const struct lineage_finding *finding)
         finding_print(finding);
         return;
     }
-    cli_list_text(print->list, finding->kind);
-    cli_list_count(print->list, (size_t)finding->line);
-    cli_list_text(print->list, finding->exp_id);
-    cli_list_text(print->list, finding->text);
-    cli_list_end_row(print->list);
+    cli_list_row(print->list, CLI_TEXT(finding->kind), CLI_COUNT((size_t)finding->line), CLI_TEXT(finding->exp_id),
+                 CLI_TEXT(finding->text));
 }
 
 /* ---- signed heads ---- */
@@ -172,10 +168,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_verify = {
     .name = "verify",
     .arguments = "",
-    .description = "Checks the format, ids, parents, cycles, statuses and numbers of results.tsv; compares "
-                   "the\n"
-                   "mirror with it byte by byte and the rows with their digests (.results.tsv.digests); "
-                   "checks\n"
+    .description = "Checks the format, ids, parents, cycles, statuses and numbers of results.tsv; compares the\n"
+                   "mirror with it byte by byte and the rows with their digests (.results.tsv.digests); checks\n"
                    "that snapshots and telemetry exist, and outbox and queue. If the store has a signed head\n"
                    "(lineage sign), rows up to there must still have it. Prints one line per fault and, as a\n"
                    "table, a last line with what was checked and what cannot be known. Writes nothing into the\n"

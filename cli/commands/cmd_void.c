@@ -6,7 +6,6 @@
 #include <lineage/text.h>
 #include <lineage/voids.h>
 
-#include "cli.h"
 #include "run/code_ref.h"
 
 struct void_options {
@@ -27,12 +26,9 @@ static bool list_one(void *context, const struct lineage_void *entry)
 {
     struct listing *l = context;
     char score[LINEAGE_NUMBER_MAX];
-    cli_list_text(l->list, entry->exp_id);
-    cli_list_text(l->list, lineage_label_name(entry->label));
-    cli_list_text(l->list, entry->score.present ? lineage_number_format(score, entry->score.value) : NULL);
-    cli_list_text(l->list, entry->by);
-    cli_list_text(l->list, entry->timestamp);
-    cli_list_text(l->list, entry->reason);
+    cli_list_add(l->list, CLI_TEXT(entry->exp_id), CLI_TEXT(lineage_label_name(entry->label)),
+                 CLI_TEXT(entry->score.present ? lineage_number_format(score, entry->score.value) : NULL), CLI_TEXT(entry->by),
+                 CLI_TEXT(entry->timestamp), CLI_TEXT(entry->reason));
     l->good = cli_list_end_row(l->list);
     return l->good;
 }

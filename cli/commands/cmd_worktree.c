@@ -1,9 +1,7 @@
 /* cmd_worktree.c: `lineage worktree`: work trees of git in which several agents work side by side on one store. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "cli.h"
 #include "git/agent_place.h"
 #include "git/read_command.h"
 #include "git/repository.h"
@@ -23,12 +21,8 @@ struct worktree_options {
 static void list_place(void *context, const struct agent_place *place)
 {
     struct worktree_options *o = context;
-    cli_list_text(o->list, place->agent);
-    cli_list_text(o->list, place->path);
-    cli_list_text(o->list, place->branch);
-    cli_list_text(o->list, place->gpu);
-    cli_list_text(o->list, place->head);
-    cli_list_end_row(o->list);
+    cli_list_row(o->list, CLI_TEXT(place->agent), CLI_TEXT(place->path), CLI_TEXT(place->branch), CLI_TEXT(place->gpu),
+                 CLI_TEXT(place->head));
 }
 
 static void find_place(void *context, const struct agent_place *place)
@@ -73,14 +67,12 @@ static bool find_start(char commit[REPOSITORY_COMMIT_MAX], struct worktree_optio
     struct lineage_trial best = {0};
     struct lineage_error err;
     if (o->from && !find_code(commit, o->session.store, r, o->from) && !repository_commit(commit, r, o->from))
-        return cli_error(CLI_USAGE, "worktree: --from %s names neither a commit nor a trial whose code this repository has",
-                         o->from),
-               false;
+        return cli_refuse("worktree: --from %s names neither a commit nor a trial whose code this repository has", o->from);
     if (!o->from &&
         (lineage_best_kept(o->session.store, &best, &err) != LINEAGE_OK || !find_code(commit, o->session.store, r, best.exp_id)))
         snprintf(commit, REPOSITORY_COMMIT_MAX, "%s", r->commit);
     lineage_trial_release(&best);
-    return commit[0] || (cli_error(CLI_USAGE, "worktree: the repository has no commit; commit the code first"), false);
+    return commit[0] || cli_refuse("worktree: the repository has no commit; commit the code first");
 }
 
 /* Beside the main work tree, also if this is another one. */

@@ -1,6 +1,5 @@
 #include "git/agent_place.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,13 +45,11 @@ bool agent_name(char out[AGENT_NAME_MAX], const char *given)
         name = place.agent;
     for (const char *c = name; c && *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f || c - name >= AGENT_NAME_MAX - 1)
-            return cli_error(CLI_USAGE, "the name of the agent has a control character, or more than %d bytes",
-                             AGENT_NAME_MAX - 1),
-                   false;
+            return cli_refuse("the name of the agent has a control character, or more than %d bytes", AGENT_NAME_MAX - 1);
     json_t *text = json_string(name ? name : "");
     json_decref(text);
     if (!text)
-        return cli_error(CLI_USAGE, "the name of the agent is not UTF-8"), false;
+        return cli_refuse("the name of the agent is not UTF-8");
     snprintf(out, AGENT_NAME_MAX, "%s", name ? name : "");
     return true;
 }
@@ -100,12 +97,10 @@ bool agent_place_make(const char *dir, const struct agent_place *place, const ch
     char *said = read_command(make, NULL, MAKE_SECONDS, LIST_MAX, &length);
     free(said);
     if (!said)
-        return cli_error(CLI_SYSTEM, "git worktree add -b %s %s %s failed; run it to see why", place->branch, place->path,
-                         commit),
-               false;
+        return cli_refuse("git worktree add -b %s %s %s failed; run it to see why", place->branch, place->path, commit);
     json_t *object = json_pack("{s:s, s:s}", "agent", place->agent, "gpu", place->gpu);
     bool good = git_dir_of(git_dir, place->path) && snprintf(path, sizeof path, "%s/" AGENT_FILE, git_dir) < (int)sizeof path &&
                 json_dump_file(object, path, JSON_COMPACT) == 0;
     json_decref(object);
-    return good || (cli_error(CLI_SYSTEM, "cannot write " AGENT_FILE " for the work tree %s", place->path), false);
+    return good || cli_refuse("cannot write " AGENT_FILE " for the work tree %s", place->path);
 }

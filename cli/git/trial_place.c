@@ -1,7 +1,5 @@
 #include "git/trial_place.h"
 
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -122,9 +120,7 @@ void trial_place_find(json_t *git, const char *store)
     }
     if (found)
         follow_rewriting(git, r);
-    json_object_set_new(git, "place", found ? json_string(r->top) : json_null());
-    if (others && moved)
-        json_object_set_new(git, "others", json_true());
+    cli_json_set(git, "place", found ? json_string(r->top) : json_null(), "others", others && moved ? json_true() : NULL, NULL);
     free(r);
 }
 

@@ -1,15 +1,11 @@
 #include "git/trial_ref.h"
 
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "git/repository.h"
 #include "git/trial_place.h"
-
-#include "cli.h"
 
 #define REFS "refs/lineage/"
 #define RUNNING_REFS "refs/lineage-running/"
@@ -277,18 +273,16 @@ static bool pass(void *context, const struct repository_of *of)
     struct passing *p = context;
     char *rest = of->refs, *ref, id[LINEAGE_NAME_MAX];
     for (bool passed = false; (ref = strsep(&rest, "\n")) && p->good;) {
-        const char *exp_id = json_string_value(json_object_get(p->wanted, ref));
+        const char *exp_id = cli_json_string(p->wanted, ref);
         const bool is_wanted = exp_id && !has_row(p->store, exp_id);
         if ((passed && !is_wanted) || !id_of(id, ref) || has_owner(ref, id, of->common, of->dir))
             continue;
         if (!passed)
             lineage_store_pass_id(p->store, id);
         passed = true;
-        p->good = !is_wanted ||
-                  cli_error(CLI_USAGE,
-                            "the id %.80s has the code of another trial, whose row is not in this store: see `git show %s`; "
-                            "take another id, or remove the ref: git update-ref -d %s",
-                            exp_id, ref, ref) == CLI_OK;
+        p->good = !is_wanted || cli_refuse("the id %.80s has the code of another trial, whose row is not in this store: see `git "
+                                           "show %s`; take another id, or remove the ref: git update-ref -d %s",
+                                           exp_id, ref, ref);
     }
     return p->good;
 }

@@ -10,9 +10,6 @@
  */
 #pragma once
 
-#include <jansson.h>
-#include <stdbool.h>
-
 #include "cli.h"
 
 /* Whether the repository's owner allows refs. */

@@ -7,10 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -120,7 +117,7 @@ struct recording {
 /* Adds to the text that says what was not recorded. */
 __attribute__((format(printf, 2, 3))) static void leave_out(const struct recording *r, const char *format, ...)
 {
-    const char *before = json_string_value(json_object_get(r->result, "left_out"));
+    const char *before = cli_json_string(r->result, "left_out");
     char text[400];
     va_list args;
     va_start(args, format);
@@ -215,14 +212,11 @@ static void leave_out_store(const struct recording *r, const char **words, size_
 /* Lines for an exclude file of git: the names of a store's files in the directory `prefix` of the repository. */
 static char *exclude_lines(const char *prefix)
 {
-    char *text = NULL;
-    size_t length;
-    FILE *out = open_memstream(&text, &length);
+    struct cli_writer writer = {0};
+    FILE *out = cli_writer_open(&writer);
     for (size_t i = 0; out && own[i]; i++)
         fprintf(out, "/%s%s%s\n", prefix, own[i], own[i][strlen(own[i]) - 1] == '/' ? "" : "*");
-    if (out)
-        fclose(out);
-    return text;
+    return cli_writer_close(&writer);
 }
 
 bool work_tree_exclude_store(const char *dir)
@@ -727,12 +721,12 @@ static bool restore(struct repository *r, const char *provenance, const char *to
 bool work_tree_diff_restore(const char *provenance, const json_t *git, const char *to)
 {
     const char *top = trial_place_of(git);
-    const char *commit = json_string_value(json_object_get(git, "commit"));
-    const char *code = json_string_value(json_object_get(git, "code"));
+    const char *commit = cli_json_string(git, "commit");
+    const char *code = cli_json_string(git, "code");
     struct repository *r = calloc(1, sizeof *r);
     bool ok = false;
     if (!r || !top || !commit || !repository_find(r, top)) {
-        cli_error(CLI_USAGE, "no repository in %s any more", top ? top : json_string_value(json_object_get(git, "top")));
+        cli_error(CLI_USAGE, "no repository in %s any more", top ? top : cli_json_string(git, "top"));
     } else if (code && repository_commit(r->commit, r, code)) {
         ok = restore(r, NULL, to);
     } else if (repository_commit(r->commit, r, commit)) {

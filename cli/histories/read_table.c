@@ -22,7 +22,7 @@
 
 #include "cli.h"
 #include "histories/readers.h"
-#include "support/shell_word.h"
+#include "support/program.h"
 
 enum { FILE_BYTES = 1 << 30, DEPTH = 16, REMEDY = 300 };
 

@@ -4,12 +4,8 @@
  */
 #include "judge/answer.h"
 
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <jansson.h>
 
 #include "cli.h"
 
@@ -46,7 +42,7 @@ static json_int_t index_of(const json_t *index)
 static bool take_step(struct seen *seen, const json_t *step, struct answer *answer)
 {
     const json_int_t index = index_of(json_object_get(step, "index"));
-    const char *flag = json_string_value(json_object_get(step, "flag"));
+    const char *flag = cli_json_string(step, "flag");
     bool good = flag && strcmp(flag, "GOOD") == 0;
     if (index < 0 || (uint64_t)index > seen->n_steps) {
         give_up(answer, ANSWER_UNUSABLE, "an entry has no index of a step");
@@ -195,7 +191,7 @@ static bool is_whole(struct answer *answer, const json_t *choice)
     static const char *const complete[] = {"stop", "eos", "eos_token", "end_turn", "stop_sequence", NULL};
     static const char *const cut[] = {"length", "max_tokens", "model_length", NULL};
     static const char *const filtered[] = {"content_filter", "safety", "refusal", NULL};
-    const char *reason = json_string_value(json_object_get(choice, "finish_reason"));
+    const char *reason = cli_json_string(choice, "finish_reason");
     char why[ANSWER_WHY_MAX];
     if (is_one_of(reason, complete))
         return true;
@@ -226,8 +222,8 @@ char *answer_text(const json_t *content)
     if (!out)
         return NULL;
     json_array_foreach(content, i, part) {
-        const char *type = json_string_value(json_object_get(part, "type"));
-        const char *piece = json_string_value(json_object_get(part, "text"));
+        const char *type = cli_json_string(part, "type");
+        const char *piece = cli_json_string(part, "text");
         if (piece && (!type || strcmp(type, "text") == 0 || strcmp(type, "output_text") == 0))
             fputs(piece, out);
     }

@@ -1,7 +1,6 @@
 #include "judge/chat.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -4,12 +4,44 @@
  */
 #include "judge/endpoint.h"
 
-#include <stdio.h>
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "cli.h"
+
+/* ---- curl library ---- */
+
+/*
+ * Loads libcurl when a judge is opened. The file name includes the ABI version, because the constants
+ * in the headers belong to that version.
+ */
+
+/*
+ * Returns false with the reason, which names the package, in why. The library stays loaded, because its TLS library runs
+ * code when threads end.
+ */
+static bool curl_library_load(struct curl_library *curl, char why[CURL_LIBRARY_WHY_MAX])
+{
+    char reason[CURL_LIBRARY_WHY_MAX - 80];
+    void *library = cli_load_library("libcurl.so.4", RTLD_LOCAL | RTLD_NODELETE, reason, sizeof reason);
+    bool all = library != NULL;
+    if (!library) {
+        snprintf(why, CURL_LIBRARY_WHY_MAX, "a language model is asked through libcurl (Debian: apt-get install libcurl4): %s",
+                 reason);
+        return false;
+    }
+#define CURL_FIND(name) all = cli_find_function(&curl->name, sizeof curl->name, library, "curl_" #name) && all;
+    CURL_FUNCTIONS(CURL_FIND)
+#undef CURL_FIND
+    all = all && curl->global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+    if (!all)
+        snprintf(why, CURL_LIBRARY_WHY_MAX, "this libcurl lacks a function that is needed; install a newer one");
+    return all;
+}
+
+/* ---- endpoint ---- */
 
 /* ---- key and headers ---- */
 
@@ -29,14 +61,10 @@ static bool read_key(struct endpoint *at, const char *key_env, char why[ENDPOINT
     const char *key = getenv(name);
     bool there = key && *key;
     if (!there && strcmp(name, JUDGE_KEY_ENV) != 0)
-        snprintf(why, ENDPOINT_WHY_MAX,
-                 "the environment variable %.80s, which should hold the "
-                 "key of the endpoint, is not set",
+        snprintf(why, ENDPOINT_WHY_MAX, "the environment variable %.80s, which should hold the key of the endpoint, is not set",
                  name);
     else if (there && !is_key(key))
-        snprintf(why, ENDPOINT_WHY_MAX,
-                 "the environment variable %.80s does not hold a key: it has "
-                 "blanks or control characters",
+        snprintf(why, ENDPOINT_WHY_MAX, "the environment variable %.80s does not hold a key: it has blanks or control characters",
                  name);
     else if (there && !(at->key = strdup(key)))
         snprintf(why, ENDPOINT_WHY_MAX, "out of memory");

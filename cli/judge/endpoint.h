@@ -4,11 +4,34 @@
  */
 #pragma once
 
+#include <curl/curl.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "judge/answer.h"
-#include "judge/curl_library.h"
+
+/* ---- curl_library ---- */
+
+/*
+ * The functions of libcurl that are called, looked up when an endpoint is opened. If the library were linked, every trial
+ * would load it and a dozen others, although few trials use a judge.
+ */
+
+/* clang-format off */
+#define CURL_FUNCTIONS(X)                                                                                        \
+    X(global_init) X(easy_init) X(easy_perform) X(easy_setopt) X(easy_getinfo) X(easy_strerror) X(easy_cleanup)                  \
+    X(multi_init) X(multi_add_handle) X(multi_remove_handle) X(multi_perform) X(multi_poll) X(multi_info_read)   \
+    X(multi_cleanup) X(slist_append) X(slist_free_all)
+/* clang-format on */
+
+/* The functions of libcurl, without the prefix curl_: curl.easy_init is curl_easy_init. */
+struct curl_library {
+#define CURL_MEMBER(name) __typeof__(&curl_##name) name;
+    CURL_FUNCTIONS(CURL_MEMBER)
+#undef CURL_MEMBER
+};
+
+enum { CURL_LIBRARY_WHY_MAX = 256 };
 
 /* The environment variable that holds the key if the settings name no other; it may be unset. */
 #define JUDGE_KEY_ENV "LINEAGE_JUDGE_KEY"

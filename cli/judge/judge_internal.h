@@ -1,11 +1,9 @@
 /* judge_internal.h: the parts of a judge, and trajectories while they are processed. */
 #pragma once
 
-#include "judge/answer.h"
 #include "judge/cache.h"
 #include "judge/endpoint.h"
 #include "judge/judge_case.h"
-#include "judge/retry.h"
 
 /* Longer responses are aborted. The limit is generous: an answer of 8192 tokens, reasoning included, is about 40 kB. */
 enum { JUDGE_RESPONSE_MAX = 1 << 20 };

@@ -2,13 +2,10 @@
  * request.c: makes the requests that libcurl sends. Responses are bounded, and each attempt has its own timeout, which
  * begins when it is sent.
  */
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
-#include "judge/request_digest.h"
 #include "judge/judge_internal.h"
 #include "judge/wording.h"
 
@@ -71,11 +68,9 @@ void request_close(struct judge *judge)
 static json_t *make_body(const struct judge *judge, const json_t *messages, const struct judge_dialect *dialect)
 {
     json_t *body = json_pack("{s:s, s:O}", "model", judge->settings.model, "messages", messages);
-    if (!dialect->no_temperature)
-        json_object_set_new(body, "temperature", json_integer(0));
-    if (judge->settings.max_tokens > 0)
-        json_object_set_new(body, dialect->newer_limit ? "max_completion_tokens" : "max_tokens",
-                            json_integer(judge->settings.max_tokens));
+    cli_json_set(body, "temperature", !dialect->no_temperature ? json_integer(0) : NULL,
+                 dialect->newer_limit ? "max_completion_tokens" : "max_tokens",
+                 judge->settings.max_tokens > 0 ? json_integer(judge->settings.max_tokens) : NULL, NULL);
     if (!dialect->plain)
         json_object_set(body, "response_format", judge->form);
     return body;

@@ -49,11 +49,11 @@ bool mcp_has_store(struct mcp_call *call)
     const char *dir = call->server->dir;
     if (cli_is_store(dir))
         return true;
-    mcp_trouble(call,
-                "there is no store in %s (no results.tsv, no lineage.json): nothing is known, which is not the same as "
-                "nothing tried. Start the server with -C DIR, or make a store with `lineage init`",
-                dir);
-    return false;
+    return mcp_trouble(call,
+                       "there is no store in %s (no results.tsv, no lineage.json): nothing is known, which is not the same as "
+                       "nothing tried. Start the server with -C DIR, or make a store with `lineage init`",
+                       dir),
+           false;
 }
 
 json_t *mcp_store_trouble(struct mcp_call *call, const struct lineage_error *err)
@@ -66,7 +66,7 @@ json_t *mcp_store_trouble(struct mcp_call *call, const struct lineage_error *err
 
 const char *mcp_text_param(struct mcp_call *call, const char *name)
 {
-    const char *text = json_string_value(json_object_get(call->message->params, name));
+    const char *text = cli_json_string(call->message->params, name);
     if (!text)
         mcp_refuse(call, MCP_INVALID_PARAMS, "Invalid params: %s must be text", name);
     return text;
@@ -78,29 +78,13 @@ bool mcp_one_page(struct mcp_call *call)
     const json_t *cursor = json_object_get(call->message->params, "cursor");
     if (!cursor || (json_is_string(cursor) && json_string_length(cursor) == 0))
         return true;
-    mcp_refuse(call, MCP_INVALID_PARAMS, "Invalid cursor: the list has only one page");
-    return false;
+    return mcp_refuse(call, MCP_INVALID_PARAMS, "Invalid cursor: the list has only one page"), false;
 }
 
-bool mcp_text_open(struct mcp_text *text)
+json_t *mcp_text_json(struct cli_writer *writer)
 {
-    *text = (struct mcp_text){0};
-    text->out = open_memstream(&text->data, &text->length);
-    return text->out != NULL;
-}
-
-void mcp_text_close(struct mcp_text *text)
-{
-    if (fclose(text->out) == 0)
-        return;
-    free(text->data);
-    text->data = NULL;
-}
-
-json_t *mcp_text_json(struct mcp_text *text)
-{
-    mcp_text_close(text);
-    json_t *string = text->data ? cli_json_text(text->data) : NULL;
-    free(text->data);
+    char *text = cli_writer_close(writer);
+    json_t *string = text ? cli_json_text(text) : NULL;
+    free(text);
     return string;
 }

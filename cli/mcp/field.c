@@ -173,21 +173,19 @@ static bool unknown_field(struct known_names *known, struct mcp_call *call, cons
         words[n++] = known->params[i];
     const char *near = cli_nearest(name, words);
     near = near ? near : setting;
-    mcp_trouble(call,
-                "no field '%.60s'%s%s%s; use a column (exp_id, status, score, delta_vs_best, params, "
-                "hypothesis, notes, timestamp, ...) or any parameter",
-                name, near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
-    return false;
+    return mcp_trouble(call,
+                       "no field '%.60s'%s%s%s; use a column (exp_id, status, score, delta_vs_best, params, hypothesis, notes, "
+                       "timestamp, ...) or any parameter",
+                       name, near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : ""),
+           false;
 }
 
 /* Unknown names are refused instead of shown as null, because a model believes a column of nulls. */
 static bool choose(struct mcp_fields *fields, struct mcp_call *call, struct known_names *known, const char *name)
 {
     const char *field = known_field(name);
-    if (fields->n == MCP_MAX_FIELDS) {
-        mcp_trouble(call, "fields: at most %d", MCP_MAX_FIELDS);
-        return false;
-    }
+    if (fields->n == MCP_MAX_FIELDS)
+        return mcp_trouble(call, "fields: at most %d", MCP_MAX_FIELDS), false;
     if (!field && !is_known(known, call, name))
         return unknown_field(known, call, name, NULL);
     fields->names[fields->n++] = field ? field : name;
@@ -250,8 +248,8 @@ static json_t *params_json(const struct lineage_trial *trial)
 static json_t *turns_json(const struct lineage_trial *trial)
 {
     char mean[LINEAGE_NUMBER_MAX], std[LINEAGE_NUMBER_MAX];
-    struct mcp_text text;
-    if (!mcp_text_open(&text))
+    struct cli_writer text = {0};
+    if (!cli_writer_open(&text))
         return NULL;
     for (size_t i = 0; i < trial->n_turns; i++)
         fprintf(text.out, "%s%u: %s ± %s", i ? "; " : "", trial->turns[i].turn, lineage_number_format(mean, trial->turns[i].mean),
@@ -373,8 +371,7 @@ bool mcp_find(struct mcp_found *found, struct mcp_call *call, const char *id)
     if (status == LINEAGE_OK)
         return true;
     mcp_found_release(found);
-    mcp_store_trouble(call, &err);
-    return false;
+    return mcp_store_trouble(call, &err), false;
 }
 
 void mcp_found_release(struct mcp_found *found)

@@ -3,19 +3,17 @@
  * lock protects them: what may be sent depends on what was read meanwhile (a cancellation), and what a message does
  * depends on the request in progress.
  */
-#include "inbox.h"
+#include "mcp/mcp.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
-#include "lines.h"
+#include "mcp/lines.h"
 
 enum {
     /* The interval is short enough that a client which restarts its timeout at each notice never gives up, and long

@@ -4,7 +4,7 @@
  */
 #include "message.h"
 
-#include "id_scan.h"
+#include "mcp/lines.h"
 
 #include <stdarg.h>
 #include <stdbool.h>

@@ -5,12 +5,10 @@
 #include "mcp/page.h"
 
 #include <inttypes.h>
-#include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/notes.h>
 #include <lineage/text.h>
 
 #include "mcp/schema.h"
@@ -245,8 +243,8 @@ static json_t *params_text(const json_t *params, const json_t *shared)
     char number[LINEAGE_NUMBER_MAX];
     const char *key, *blank = "";
     json_t *value;
-    struct mcp_text text;
-    if (!mcp_text_open(&text))
+    struct cli_writer text = {0};
+    if (!cli_writer_open(&text))
         return NULL;
     json_object_foreach((json_t *)(uintptr_t)params, key, value) {
         if (json_object_get(shared, key))
@@ -373,11 +371,8 @@ json_t *mcp_page_finish(struct mcp_page *page, struct mcp_call *call, size_t tot
     json_t *same = fold_params(page), *same_text = fold_texts(page);
     for (size_t i = 0; i < page->fields.n; i++)
         json_array_append_new(columns, json_string(page->fields.names[i]));
-    json_object_set_new(result, "shown", mcp_shown(json_array_size(page->rows), total));
-    if (more)
-        json_object_set_new(result, "next", cursor_of(page, call));
-    if (same)
-        json_object_set_new(result, "same", same);
+    cli_json_set(result, "shown", mcp_shown(json_array_size(page->rows), total), "next", more ? cursor_of(page, call) : NULL,
+                 "same", same, NULL);
     if (json_object_size(same_text))
         json_object_set(result, "same_text", same_text);
     json_decref(same_text);
@@ -430,4 +425,76 @@ json_t *mcp_page_of_query(struct mcp_call *call, struct lineage_query *query, co
     lineage_cursor_close(cursor);
     mcp_page_release(&page);
     return result;
+}
+
+/* ---- conditions ---- */
+
+/* An object of names and ranges as conditions on trials. */
+
+/* Checked separately, so that the answer can name the condition: a numeric parameter has no texts. */
+static bool check_texts(const struct lineage_condition *condition, struct mcp_call *call, const char *name)
+{
+    const struct lineage_query query = {.conditions = condition, .n_conditions = 1, .limit = 1};
+    struct lineage_error err;
+    size_t n;
+    enum lineage_status status = lineage_query_count(&n, call->server->store, &query, &err);
+    if (status == LINEAGE_EINVAL)
+        mcp_trouble(call, "where.%.60s: %s", name, err.text);
+    return status != LINEAGE_EINVAL;
+}
+
+/* A text that begins like a range, such as one with a blank in front, is one text if the parameter has texts. */
+static bool is_whole_text(struct mcp_conditions *conditions, struct lineage_condition *condition, struct mcp_call *call,
+                          const char *text)
+{
+    char quoted[LINEAGE_PARAM_QUOTED_MAX];
+    struct lineage_condition whole = {.name = condition->name};
+    const struct lineage_query query = {.conditions = &whole, .n_conditions = 1, .limit = 1};
+    struct lineage_error err;
+    size_t n;
+    if (!lineage_param_text_ok(text) || !cli_texts_parse(&whole, &conditions->texts, lineage_param_text_format(quoted, text)) ||
+        lineage_query_count(&n, call->server->store, &query, &err) != LINEAGE_OK)
+        return false;
+    *condition = whole;
+    return true;
+}
+
+/* A number becomes a range of one value, so that the store handles all numeric conditions alike. */
+static bool add_condition(struct mcp_conditions *conditions, struct mcp_call *call, const char *name, const json_t *value)
+{
+    struct lineage_condition *condition = &conditions->list[conditions->n++];
+    struct lineage_error err;
+    const char *text = json_string_value(value);
+    *condition = (struct lineage_condition){.name = strcmp(name, "row") == 0 ? "seq" : name,
+                                            .range = {{true, json_number_value(value)}, {true, json_number_value(value)}}};
+    if (!text)
+        return true;
+    if (lineage_param_is_text(text)) {
+        condition->range = (struct lineage_range){.low = {false, 0}};
+        if (cli_texts_parse(condition, &conditions->texts, text))
+            return check_texts(condition, call, name);
+        return mcp_trouble(
+                   call, "where.%.60s: '%.60s' is neither a range nor texts; put a text with commas or quotes into single quotes",
+                   name, text),
+               false;
+    }
+    if (lineage_range_parse(&condition->range, text, &err) == LINEAGE_OK || is_whole_text(conditions, condition, call, text))
+        return true;
+    return mcp_trouble(call, "where.%.60s: %s", name, err.text), false;
+}
+
+/* The message about an unknown name suggests the nearest one, unlike the store's own message. */
+bool mcp_condition_name(struct mcp_call *call, const char *name)
+{
+    return strcmp(name, "line") == 0 || mcp_check_name(call, name);
+}
+
+bool mcp_conditions_read(struct mcp_conditions *conditions, struct mcp_call *call, const char *argument)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach(json_object_get(call->arguments, argument), name, value)
+        if (!mcp_condition_name(call, name) || !add_condition(conditions, call, name, value))
+            return false;
+    return true;
 }

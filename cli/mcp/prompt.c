@@ -9,8 +9,9 @@
 #include <lineage/text.h>
 
 #include "mcp/field.h"
-#include "mcp/knowledge.h"
+#include "mcp/tools.h"
 #include "mcp/untrusted.h"
+#include "texts.h"
 #include "output/ideas_out.h"
 
 /* The protocol allows at most 100 values in one answer. */
@@ -34,7 +35,7 @@ json_t *mcp_prompts_list(struct mcp_call *call)
         json_array_append_new(list, json_pack("{s:s, s:s, s:b}", "name", arguments[i].name, "description",
                                               arguments[i].description, "required", 0));
     return json_pack("{s:[{s:s, s:s, s:s, s:o}]}", "prompts", "name", "plan_night", "title", "Plan the next night", "description",
-                     "What is known, and how to turn it into a list of trials worth their time", "arguments", list);
+                     "What is known, and text_plan_night to turn it into a list of trials worth their time", "arguments", list);
 }
 
 /* ---- plan_night ---- */
@@ -50,13 +51,11 @@ static bool check_arguments(struct mcp_call *call, const json_t *given)
         while (i < N_ARGUMENTS && strcmp(arguments[i].name, name) != 0)
             i++;
         if (i == N_ARGUMENTS || !json_is_string(value) || json_string_length(value) > ARGUMENT_MAX ||
-            strlen(json_string_value(value)) != json_string_length(value)) {
-            mcp_refuse(call, MCP_INVALID_PARAMS,
-                       "Invalid params: argument '%.60s'; plan_night takes trials, specialist and parameter, "
-                       "as text",
-                       name);
-            return false;
-        }
+            strlen(json_string_value(value)) != json_string_length(value))
+            return mcp_refuse(call, MCP_INVALID_PARAMS,
+                              "Invalid params: argument '%.60s'; plan_night takes trials, specialist and parameter, as text",
+                              name),
+                   false;
     }
     return true;
 }
@@ -72,24 +71,8 @@ static bool read_trials(long *trials, struct mcp_call *call, const char *text)
         *trials = (long)value;
         return true;
     }
-    mcp_refuse(call, MCP_INVALID_PARAMS, "Invalid params: trials must be a whole number from 1 to %d", MAX_TRIALS);
-    return false;
+    return mcp_refuse(call, MCP_INVALID_PARAMS, "Invalid params: trials must be a whole number from 1 to %d", MAX_TRIALS), false;
 }
-
-static const char how[] =
-    "How to plan:\n"
-    "1. Read the digest below. Crashes, overruns and discarded trials teach as much as kept ones: do not "
-    "repeat a cause of failure, and say in the hypothesis what is different this time.\n"
-    "2. Ask `sweep` for values and combinations that were not tried, and `tried` for every setting you want "
-    "to propose. Drop settings that were tried, unless you repeat one to measure the noise between seeds.\n"
-    "3. Start from the kept chain unless a discarded branch deserves another look; name the parent of each "
-    "trial.\n"
-    "4. Spend about a third of the trials on new ground and the rest near what works. Change one thing at a "
-    "time if the difference should answer a question.\n"
-    "5. Give each trial a parent, parameters, a hypothesis in one sentence with its mechanism, and the "
-    "expected change of the score with its sign. The digest shows how good such predictions were so far.\n"
-    "Answer with a table of the trials in the order to run them, then two sentences on what the night will "
-    "settle.\n";
 
 /* Arguments become one line without control characters, like any cell, because they may have been copied from a
  * trial. */
@@ -102,22 +85,22 @@ static void write_task(FILE *out, long trials, const char *specialist, const cha
         fprintf(out, ", run by %s", who);
     if (what)
         fprintf(out, ", %s first", what);
-    fprintf(out, ".\n\n%s\n", how);
+    fprintf(out, ".\n\n%s\n", text_plan_night);
     free(who);
     free(what);
 }
 
 static json_t *plan_night(struct mcp_call *call, const json_t *given)
 {
-    const char *specialist = json_string_value(json_object_get(given, "specialist"));
-    const char *parameter = json_string_value(json_object_get(given, "parameter"));
-    struct mcp_text text;
+    const char *specialist = cli_json_string(given, "specialist");
+    const char *parameter = cli_json_string(given, "parameter");
+    struct cli_writer text = {0};
     long trials;
     if (!mcp_has_store(call)) {
         call->code = MCP_INVALID_PARAMS;
         return NULL;
     }
-    if (!read_trials(&trials, call, json_string_value(json_object_get(given, "trials"))))
+    if (!read_trials(&trials, call, cli_json_string(given, "trials")))
         return NULL;
     /* An unknown parameter is refused rather than dropped; otherwise the plan would explore something else. */
     if (parameter && *parameter && !mcp_check_param(call, parameter)) {
@@ -125,7 +108,7 @@ static json_t *plan_night(struct mcp_call *call, const json_t *given)
         return NULL;
     }
     char *block = mcp_knowledge(call, specialist, NULL, MCP_KNOWLEDGE_BYTES);
-    if (!block || !mcp_text_open(&text)) {
+    if (!block || !cli_writer_open(&text)) {
         call->code = MCP_INTERNAL_ERROR;
         return free(block), NULL;
     }
@@ -193,7 +176,7 @@ static char **ids_with_prefix(struct mcp_server *server, const char *prefix)
 /* An argument without completions (trials) gets an empty list; an unknown argument is an error. */
 static json_t *complete_prompt(struct mcp_call *call, const json_t *ref, const char *name, const char *value)
 {
-    const char *prompt = json_string_value(json_object_get(ref, "name"));
+    const char *prompt = cli_json_string(ref, "name");
     size_t i = 0;
     if (!prompt || strcmp(prompt, "plan_night") != 0)
         return mcp_refuse(call, MCP_INVALID_PARAMS, "Unknown prompt: %.80s; use plan_night", prompt ? prompt : "");
@@ -214,19 +197,18 @@ json_t *mcp_complete(struct mcp_call *call)
 {
     const json_t *ref = json_object_get(call->message->params, "ref");
     const json_t *argument = json_object_get(call->message->params, "argument");
-    const char *type = json_string_value(json_object_get(ref, "type"));
-    const char *name = json_string_value(json_object_get(argument, "name"));
-    const char *value = json_string_value(json_object_get(argument, "value"));
+    const char *type = cli_json_string(ref, "type");
+    const char *name = cli_json_string(argument, "name");
+    const char *value = cli_json_string(argument, "value");
     if (!type || !name || !value || strlen(value) > ARGUMENT_MAX)
         return mcp_refuse(call, MCP_INVALID_PARAMS,
-                          "Invalid params: ref.type, argument.name and "
-                          "argument.value (at most 200 bytes) must be text");
+                          "Invalid params: ref.type, argument.name and argument.value (at most 200 bytes) must be text");
     if (strcmp(type, "ref/prompt") == 0)
         return complete_prompt(call, ref, name, value);
-    const char *uri = json_string_value(json_object_get(ref, "uri"));
+    const char *uri = cli_json_string(ref, "uri");
     if (strcmp(type, "ref/resource") != 0 || !uri || !mcp_is_template(uri) || strcmp(name, "id") != 0)
         return mcp_refuse(call, MCP_INVALID_PARAMS,
-                          "Invalid params: only the id of lineage://trial/{id}, /diff, /steps and the "
-                          "arguments of the prompt plan_night can be completed");
+                          "Invalid params: only the id of lineage://trial/{id}, /diff, /steps and the arguments of the prompt "
+                          "plan_night can be completed");
     return completion(ids_with_prefix(call->server, value), value);
 }

@@ -8,7 +8,6 @@
 #include <lineage/text.h>
 
 #include "mcp/snapshot_diff.h"
-#include "mcp/knowledge.h"
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"
 
@@ -32,10 +31,8 @@ json_t *mcp_resources_list(struct mcp_call *call)
     if (!mcp_one_page(call))
         return NULL;
     return json_pack("{s:[{s:s, s:s, s:s, s:s, s:s}]}", "resources", "uri", "lineage://knowledge", "name", "knowledge", "title",
-                     "What is known", "description",
-                     "The digest to read at the beginning of a "
-                     "session",
-                     "mimeType", "text/markdown");
+                     "What is known", "description", "The digest to read at the beginning of a session", "mimeType",
+                     "text/markdown");
 }
 
 json_t *mcp_resource_templates_list(struct mcp_call *call)
@@ -133,9 +130,9 @@ static json_t *write_steps(struct mcp_call *call, uint64_t seq, char **keys)
 {
     struct steps steps = {.keys = keys};
     struct lineage_error err;
-    struct mcp_text text;
+    struct cli_writer text = {0};
     char sql[160];
-    if (!mcp_text_open(&text))
+    if (!cli_writer_open(&text))
         return NULL;
     steps.out = text.out;
     put_head(&steps);
@@ -260,10 +257,7 @@ json_t *mcp_resources_read(struct mcp_call *call)
     bool knowledge = strcmp(uri, "lineage://knowledge") == 0;
     int part = parse(id, uri);
     if (!knowledge && part < 0)
-        mcp_trouble(call,
-                    "Resource not found: %.200s; use lineage://knowledge or lineage://trial/ID, /diff, "
-                    "/steps",
-                    uri);
+        mcp_trouble(call, "Resource not found: %.200s; use lineage://knowledge or lineage://trial/ID, /diff, /steps", uri);
     const bool known = (knowledge || part >= 0) && mcp_has_store(call);
     json_t *text = !known ? NULL : knowledge ? read_knowledge(call) : readers[part](call, id);
     if (!text)

@@ -36,8 +36,8 @@ static json_t *number_schema(const struct mcp_argument *argument)
 {
     json_t *schema = json_pack("{s:s}", "type", argument->type == MCP_COUNT ? "integer" : "number");
     if (argument->max > argument->min) {
-        json_object_set_new(schema, "minimum", bound_json(argument, argument->min));
-        json_object_set_new(schema, "maximum", bound_json(argument, argument->max));
+        cli_json_set(schema, "minimum", bound_json(argument, argument->min), "maximum", bound_json(argument, argument->max),
+                     NULL);
     }
     return schema;
 }
@@ -102,9 +102,9 @@ static bool unknown(struct mcp_call *call, const char *what, const char *word, c
     char all[400];
     const char *near = cli_nearest(word, known);
     list_words(all, known);
-    mcp_trouble(call, "no %s '%.60s'%s%s%s; use one of %s", what, word, near ? " (did you mean '" : "", near ? near : "",
-                near ? "'?)" : "", all);
-    return false;
+    return mcp_trouble(call, "no %s '%.60s'%s%s%s; use one of %s", what, word, near ? " (did you mean '" : "", near ? near : "",
+                       near ? "'?)" : "", all),
+           false;
 }
 
 static bool unknown_argument(struct mcp_call *call, const struct mcp_argument *arguments, const char *name)
@@ -114,15 +114,13 @@ static bool unknown_argument(struct mcp_call *call, const struct mcp_argument *a
         known[i] = arguments[i].name;
     if (known[0])
         return unknown(call, "argument", name, known);
-    mcp_trouble(call, "no argument '%.60s'; this tool has no arguments", name);
-    return false;
+    return mcp_trouble(call, "no argument '%.60s'; this tool has no arguments", name), false;
 }
 
 static bool wrong(struct mcp_call *call, const struct mcp_argument *argument, const char *wanted)
 {
     const char *about = argument->description;
-    mcp_trouble(call, "%s must be %s%s%s%s", argument->name, wanted, *about ? " (" : "", about, *about ? ")" : "");
-    return false;
+    return mcp_trouble(call, "%s must be %s%s%s%s", argument->name, wanted, *about ? " (" : "", about, *about ? ")" : ""), false;
 }
 
 /* NUL is refused, because the text after it would be lost silently. */
@@ -178,11 +176,10 @@ static bool check_object(struct mcp_call *call, const struct mcp_argument *argum
         return wrong(call, argument, "an object with at most 32 names");
     json_object_foreach((json_t *)(uintptr_t)value, key, member) {
         bool text = json_is_string(member) && strlen(json_string_value(member)) == json_string_length(member);
-        if (!json_is_number(member) && !text) {
-            mcp_trouble(call, "%s.%.60s must be a number%s", argument->name, key,
-                        argument->type == MCP_RANGES ? ", a range \"LOW:HIGH\" or text" : " or text");
-            return false;
-        }
+        if (!json_is_number(member) && !text)
+            return mcp_trouble(call, "%s.%.60s must be a number%s", argument->name, key,
+                               argument->type == MCP_RANGES ? ", a range \"LOW:HIGH\" or text" : " or text"),
+                   false;
     }
     return true;
 }
@@ -278,10 +275,8 @@ bool mcp_check_arguments(struct mcp_call *call, const struct mcp_argument *argum
     }
     for (; arguments->name; arguments++) {
         value = json_object_get(given, arguments->name);
-        if (arguments->required && (!value || json_is_null(value))) {
-            mcp_trouble(call, "%s is missing: %s", arguments->name, arguments->description);
-            return false;
-        }
+        if (arguments->required && (!value || json_is_null(value)))
+            return mcp_trouble(call, "%s is missing: %s", arguments->name, arguments->description), false;
     }
     return true;
 }

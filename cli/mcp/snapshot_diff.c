@@ -87,28 +87,27 @@ static bool await_diff(struct mcp_call *call, pid_t child, bool cut)
     /* The child shares the server's stderr, so its message is in the client's log. */
     if (cut || (WIFEXITED(state) && WEXITSTATUS(state) == 0))
         return true;
-    mcp_trouble(call, "the snapshots cannot be compared; run `lineage diff` for the reason");
-    return false;
+    return mcp_trouble(call, "the snapshots cannot be compared; run `lineage diff` for the reason"), false;
 }
 
 static bool run_diff(struct mcp_snapshot_diff *changes, struct mcp_call *call, const char *from, const char *to)
 {
-    struct mcp_text text;
+    struct cli_writer text = {0};
     int fd;
     pid_t child = start_diff(call, from, to, &fd);
     if (child < 0)
         return false;
-    bool opened = mcp_text_open(&text);
+    bool opened = cli_writer_open(&text);
     if (opened)
         read_output(changes, call, fd, text.out);
     close(fd);
     bool ok = await_diff(call, child, !opened || changes->cut || mcp_inbox_cancelled(call->server->inbox));
     if (!opened)
         return false;
-    mcp_text_close(&text);
-    changes->text = text.data;
+    cli_writer_close(&text);
+    changes->text = text.text;
     changes->length = text.length;
-    return ok && text.data;
+    return ok && text.text;
 }
 
 /* ---- selecting what is compared ---- */
@@ -119,8 +118,7 @@ static bool path_ok(struct mcp_call *call, const char *path)
     size_t length = path ? strlen(path) : 0;
     if (!path || (length && path[0] != '/' && !strstr(path, "..") && length < 1024))
         return true;
-    mcp_trouble(call, "path: '%.80s' is not a path inside a snapshot; use for example train.py", path);
-    return false;
+    return mcp_trouble(call, "path: '%.80s' is not a path inside a snapshot; use for example train.py", path), false;
 }
 
 /* The files of both trials are looked up before the child runs, so that the message can name the trial without files. A
@@ -132,8 +130,8 @@ static bool has_files(struct mcp_call *call, const struct lineage_trial *trial, 
     bool has = stored || lineage_snapshot_path(&path, call->server->store, trial, &err) == LINEAGE_OK;
     if (!has)
         mcp_trouble(call,
-                    "%s; only kept trials that were appended with a snapshot have one, and trials of a sweep with "
-                    "files or of a git repository have their code",
+                    "%s; only kept trials that were appended with a snapshot have one, and trials of a sweep with files or of a "
+                    "git repository have their code",
                     err.text);
     lineage_free(path);
     return has;
@@ -187,10 +185,8 @@ bool mcp_snapshot_diff_load(struct mcp_snapshot_diff *changes, struct mcp_call *
         return false;
     if (!against)
         against = changes->trial.trial.parent_exp;
-    if (!against || !*against) {
-        mcp_trouble(call, "trial '%.80s' has no parent; name the trial to compare with in `against`", id);
-        return false;
-    }
+    if (!against || !*against)
+        return mcp_trouble(call, "trial '%.80s' has no parent; name the trial to compare with in `against`", id), false;
     if (!mcp_find(&changes->other, call, against))
         return false;
     const struct lineage_trial *to = &changes->trial.trial, *from = &changes->other.trial;

@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/compare.h>
 #include <lineage/text.h>
 
-#include "mcp/conditions.h"
 #include "mcp/page.h"
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"
@@ -18,9 +16,8 @@ enum { VARIANTS_MAX = 64, CONFOUNDED_MAX = 20 };
 
 static const struct mcp_argument arguments[] = {
     {"variants", MCP_TEXTS, false,
-     "the baseline first: specialist, \"alpha=0.3\", \"grpo,lr=0.001\", exp_id, \"003,007\"; default: all "
-     "values of `by`",
-     0, 1000, NULL},
+     "the baseline first: specialist, \"alpha=0.3\", \"grpo,lr=0.001\", exp_id, \"003,007\"; default: all values of `by`", 0,
+     1000, NULL},
     {"by", MCP_TEXT, false, "parameter, default specialist", 0, 200, NULL},
     {"baseline", MCP_TEXT, false, "variant, default: the first", 0, 400, NULL},
     {"over", MCP_TEXT, false, "parameters that pair trials, default seed", 0, 400, NULL},
@@ -51,18 +48,10 @@ static json_t *count(size_t n)
 static json_t *row_json(const struct lineage_comparison *c, size_t i, enum lineage_direction direction)
 {
     const struct lineage_variant *v = &c->variants[i];
-    json_t *row = json_array();
-    json_array_append_new(row, mcp_cell(v->name, 120));
-    json_array_append_new(row, count(v->n_seeds));
-    json_array_append_new(row, figure(v->mean));
-    json_array_append_new(row, i ? count(v->n_pairs) : json_null());
-    json_array_append_new(row, figure(v->difference));
-    json_array_append_new(row, figure(v->low));
-    json_array_append_new(row, figure(v->high));
-    json_array_append_new(row, figure(v->p_holm));
-    json_array_append_new(row, json_string(i ? cli_comparison_verdict(c, i, direction) : "baseline"));
-    json_array_append_new(row, count(cli_comparison_left_out(v)));
-    return row;
+    return json_pack("[o, o, o, o, o, o, o, o, s, o]", mcp_cell(v->name, 120), count(v->n_seeds), figure(v->mean),
+                     i ? count(v->n_pairs) : json_null(), figure(v->difference), figure(v->low), figure(v->high),
+                     figure(v->p_holm), i ? cli_comparison_verdict(c, i, direction) : "baseline",
+                     count(cli_comparison_left_out(v)));
 }
 
 static json_t *result_json(const struct lineage_comparison *c, size_t limit, enum lineage_direction direction)
@@ -116,13 +105,11 @@ static json_t *call_compare(struct mcp_call *call)
 const struct mcp_tool mcp_tool_compare = {
     .name = "compare",
     .title = "Is it better?",
-    .description = "Variants against a baseline, seed by seed: mean difference with its interval, p corrected for all "
-                   "comparisons, verdict (better, worse, unclear; n/a: fewer than two common seeds). also_different: parameters "
-                   "that may be the cause instead.",
+    .description =
+        "Variants against a baseline, seed by seed: mean difference with its interval, p corrected for all comparisons, verdict "
+        "(better, worse, unclear; n/a: fewer than two common seeds). also_different: parameters that may be the cause instead.",
     .arguments = arguments,
     .output = MCP_LIST_OUTPUT,
     .needed = "\"shown\",\"columns\",\"rows\"",
-    .idempotent = true,
-    .patience_s = MCP_PATIENCE_S,
     .call = call_compare,
 };

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "mcp/snapshot_diff.h"
-#include "mcp/page.h"
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"
 
@@ -102,7 +101,5 @@ const struct mcp_tool mcp_tool_diff = {
               "\"files\":{\"type\":\"array\",\"description\":\"[path, added, removed], 50 at most\"},"
               "\"diff\":{\"type\":\"string\"}",
     .needed = "\"from\",\"to\",\"n_files\",\"files\",\"diff\"",
-    .idempotent = true,
-    .patience_s = MCP_PATIENCE_S,
     .call = call_diff,
 };

@@ -63,8 +63,6 @@ const struct mcp_tool mcp_tool_search = {
     .arguments = search_arguments,
     .output = MCP_LIST_OUTPUT,
     .needed = "\"shown\",\"columns\",\"rows\"",
-    .idempotent = true,
-    .patience_s = MCP_PATIENCE_S,
     .call = call_search,
 };
 
@@ -94,10 +92,8 @@ static json_t *call_similar(struct mcp_call *call)
     struct lineage_error err;
     json_t *result = NULL, *trials;
     bool tried = false;
-    if (cli_ideas_alike(&ideas, call->server->store, what, &err) != LINEAGE_OK) {
-        mcp_store_trouble(call, &err);
-        return NULL;
-    }
+    if (cli_ideas_alike(&ideas, call->server->store, what, &err) != LINEAGE_OK)
+        return mcp_store_trouble(call, &err);
     mcp_number_argument(&strictness, call, "strictness");
     enum lineage_status status = lineage_ideas_set_strictness(ideas, strictness, &err);
     if (status == LINEAGE_OK)
@@ -123,13 +119,11 @@ static json_t *call_similar(struct mcp_call *call)
 const struct mcp_tool mcp_tool_similar = {
     .name = "similar",
     .title = "Was this idea tried?",
-    .description = "The trials nearest to an idea, with outcomes; `same`: that trial already made the whole change. "
-                   "Ask it before you propose a trial.",
+    .description = "The trials nearest to an idea, with outcomes; `same`: that trial already made the whole change. Ask it "
+                   "before you propose a trial.",
     .arguments = similar_arguments,
     .output = "\"tried\":{\"type\":\"boolean\"},\"trials\":{\"type\":\"array\"}",
     .needed = "\"tried\",\"trials\"",
-    .idempotent = true,
-    .patience_s = MCP_PATIENCE_S,
     .call = call_similar,
 };
 
@@ -177,10 +171,8 @@ static json_t *call_knobs(struct mcp_call *call)
     struct lineage_ideas *ideas;
     struct lineage_error err;
     json_t *result = NULL;
-    if (cli_ideas_read_changes(&ideas, call->server->store, &err) != LINEAGE_OK) {
-        mcp_store_trouble(call, &err);
-        return NULL;
-    }
+    if (cli_ideas_read_changes(&ideas, call->server->store, &err) != LINEAGE_OK)
+        return mcp_store_trouble(call, &err);
     if (lineage_best(call->server->store, &trial, &err) == LINEAGE_OK && !lineage_ideas_find(&best, ideas, trial.exp_id))
         best = SIZE_MAX;
     lineage_trial_release(&trial);
@@ -211,13 +203,11 @@ static json_t *call_knobs(struct mcp_call *call)
 const struct mcp_tool mcp_tool_knobs = {
     .name = "knobs",
     .title = "Settings and the values tried",
-    .description = "Settings that trials changed in parameters or words: the value in force for the best trial, and "
-                   "each value tried as [value, exp_id, status, delta_vs_best]. Most trials first.",
+    .description = "Settings that trials changed in parameters or words: the value in force for the best trial, and each value "
+                   "tried as [value, exp_id, status, delta_vs_best]. Most trials first.",
     .arguments = knobs_arguments,
     .output = "\"shown\":{\"type\":\"string\"},\"knobs\":{\"type\":\"array\"}",
     .needed = "\"shown\",\"knobs\"",
-    .idempotent = true,
-    .patience_s = MCP_PATIENCE_S,
     .call = call_knobs,
 };
 
@@ -257,6 +247,5 @@ const struct mcp_tool mcp_tool_insight = {
     .output = "\"insight\":{\"type\":\"integer\"}",
     .needed = "\"insight\"",
     .writes = true,
-    .patience_s = MCP_PATIENCE_S,
     .call = call_insight,
 };

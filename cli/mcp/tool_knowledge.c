@@ -9,7 +9,6 @@
 #include <lineage/remarks.h>
 #include <lineage/render.h>
 
-#include "mcp/knowledge.h"
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"
 
@@ -26,11 +25,11 @@ struct remarks {
 static bool keep_remark(void *context, const struct lineage_remark *remark)
 {
     struct remarks *remarks = context;
-    struct mcp_text line;
+    struct cli_writer line = {0};
     char **place = &remarks->lines[remarks->n++ % 10];
     free(*place);
     *place = NULL;
-    if (!mcp_text_open(&line))
+    if (!cli_writer_open(&line))
         return false;
     char *id = cli_text_line(remark->exp_id, 80), *author = cli_text_line(remark->author, 60);
     char *text = cli_text_line(remark->text, 160);
@@ -38,8 +37,8 @@ static bool keep_remark(void *context, const struct lineage_remark *remark)
     free(id);
     free(author);
     free(text);
-    mcp_text_close(&line);
-    *place = line.data;
+    cli_writer_close(&line);
+    *place = line.text;
     return true;
 }
 
@@ -68,15 +67,15 @@ static void add_remarks(FILE *out, struct lineage_store *store)
 static char *insights_of(struct lineage_store *store)
 {
     struct lineage_error err;
-    struct mcp_text path;
+    struct cli_writer path = {0};
     char *insights = NULL;
-    if (!mcp_text_open(&path))
+    if (!cli_writer_open(&path))
         return NULL;
     fprintf(path.out, "%s/KNOWLEDGE.md", lineage_store_dir(store));
-    mcp_text_close(&path);
-    if (path.data && lineage_render_insights(&insights, path.data, &err) != LINEAGE_OK)
+    cli_writer_close(&path);
+    if (path.text && lineage_render_insights(&insights, path.text, &err) != LINEAGE_OK)
         insights = NULL;
-    free(path.data);
+    free(path.text);
     return insights;
 }
 
@@ -84,7 +83,7 @@ char *mcp_knowledge(struct mcp_call *call, const char *specialist, const char *s
 {
     struct lineage_render_options options;
     struct lineage_error err;
-    struct mcp_text all;
+    struct cli_writer all = {0};
     char *text = NULL, *insights = insights_of(call->server->store), *block = NULL;
     size_t length = 0;
     lineage_render_options_init(&options);
@@ -93,7 +92,7 @@ char *mcp_knowledge(struct mcp_call *call, const char *specialist, const char *s
     options.insights = insights;
     /* Reserves room for the remarks, which follow the digest and would be cut first. */
     options.max_bytes = max_bytes - SMALLEST_BLOCK / 2;
-    if (!mcp_text_open(&all))
+    if (!cli_writer_open(&all))
         return free(insights), NULL;
     enum lineage_status status = lineage_render(&text, &length, call->server->store, &options, &err);
     if (status == LINEAGE_OK) {
@@ -102,12 +101,12 @@ char *mcp_knowledge(struct mcp_call *call, const char *specialist, const char *s
         if (!sections)
             add_remarks(all.out, call->server->store);
     }
-    mcp_text_close(&all);
+    cli_writer_close(&all);
     if (status != LINEAGE_OK)
         mcp_store_trouble(call, &err);
-    else if (all.data)
-        block = mcp_untrusted_block("lineage://knowledge", all.data, all.length, max_bytes);
-    free(all.data);
+    else if (all.text)
+        block = mcp_untrusted_block("lineage://knowledge", all.text, all.length, max_bytes);
+    free(all.text);
     lineage_free(text);
     lineage_free(insights);
     return block;
@@ -145,10 +144,8 @@ static json_t *call_knowledge(struct mcp_call *call)
 const struct mcp_tool mcp_tool_knowledge = {
     .name = "knowledge",
     .title = "What is known",
-    .description = "The digest to begin a session with: best trial and its chain, leaderboard, recent "
-                   "trials, coverage, failures, insights. Markdown.",
+    .description = "The digest to begin a session with: best trial and its chain, leaderboard, recent trials, coverage, "
+                   "failures, insights. Markdown.",
     .arguments = arguments,
-    .idempotent = true,
-    .patience_s = MCP_PATIENCE_S,
     .call = call_knowledge,
 };

@@ -6,13 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/notes.h>
 #include <lineage/remarks.h>
-#include <lineage/settings.h>
-#include <lineage/text.h>
 #include <lineage/voids.h>
 
-#include "mcp/conditions.h"
 #include "mcp/page.h"
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"
@@ -43,9 +39,7 @@ static const struct mcp_argument query_arguments[] = {
     {"since", MCP_TEXT, false, "UTC date or time, e.g. 2026-05-12", 0, 40, NULL},
     {"until", MCP_TEXT, false, "", 0, 40, NULL},
     {"sort", MCP_TEXT, false,
-     "best, column or parameter; `-` in front: descending. Trials without it are left out. Default: "
-     "newest first",
-     0, 80, NULL},
+     "best, column or parameter; `-` in front: descending. Trials without it are left out. Default: newest first", 0, 80, NULL},
     MCP_LIST_ARGUMENTS(
         "columns of results.tsv, score, margin, turns, row, verdict, cause, parameters; default " MCP_DEFAULT_FIELDS),
     {.name = NULL}};
@@ -90,13 +84,11 @@ static json_t *call_query(struct mcp_call *call)
 const struct mcp_tool mcp_tool_query = {
     .name = "query",
     .title = "List trials",
-    .description = "Lists trials by parameters, score, status, time. delta_vs_best: score minus the best before; train_s, "
-                   "total_s: seconds.",
+    .description =
+        "Lists trials by parameters, score, status, time. delta_vs_best: score minus the best before; train_s, total_s: seconds.",
     .arguments = query_arguments,
     .output = MCP_LIST_OUTPUT,
     .needed = "\"shown\",\"columns\",\"rows\"",
-    .idempotent = true,
-    .patience_s = MCP_PATIENCE_S,
     .call = call_query,
 };
 
@@ -146,8 +138,8 @@ static void add_evidence(json_t *result, struct mcp_call *call, const struct mcp
     size_t i;
     json_t *near, *list = cli_nearest_tried(call->server->store, conditions->list, conditions->n, 3);
     json_array_foreach(list, i, near) {
-        json_object_set_new(near, "exp_id", mcp_cell(json_string_value(json_object_get(near, "exp_id")), 80));
-        json_object_set_new(near, "outcome", mcp_cell(json_string_value(json_object_get(near, "outcome")), 240));
+        cli_json_set(near, "exp_id", mcp_cell(cli_json_string(near, "exp_id"), 80), "outcome",
+                     mcp_cell(cli_json_string(near, "outcome"), 240), NULL);
     }
     if (json_array_size(list))
         json_object_set(result, "evidence", list);
@@ -209,8 +201,6 @@ const struct mcp_tool mcp_tool_tried = {
     .arguments = tried_arguments,
     .output = "\"tried\":{\"type\":\"boolean\"}," MCP_LIST_OUTPUT,
     .needed = "\"tried\",\"shown\",\"columns\",\"rows\"",
-    .idempotent = true,
-    .patience_s = MCP_PATIENCE_S,
     .call = call_tried,
 };
 
@@ -232,8 +222,7 @@ static bool start_of(size_t *start, struct mcp_call *call, const struct lineage_
         ++*start;
     if (++*start <= chain->n)
         return true;
-    mcp_trouble(call, "cursor: that trial is not in this chain");
-    return false;
+    return mcp_trouble(call, "cursor: that trial is not in this chain"), false;
 }
 
 static const char *const chain_ends[] = {"root", "missing parent", "cycle"};
@@ -252,10 +241,8 @@ static json_t *chain_page(struct mcp_call *call, const struct lineage_chain *cha
         for (size_t j = 0; j < chain->n; j++)
             passed += chain->passed_over[j];
         result = mcp_page_finish(&page, call, chain->n, i < chain->n);
-        json_object_set_new(result, "passed_over", json_integer((json_int_t)passed));
-        json_object_set_new(result, "begins", json_string(chain_ends[chain->end]));
-        if (chain->keeps)
-            json_object_set_new(result, "keeps_before", json_integer((json_int_t)chain->keeps));
+        cli_json_set(result, "passed_over", json_integer((json_int_t)passed), "begins", json_string(chain_ends[chain->end]),
+                     "keeps_before", chain->keeps ? json_integer((json_int_t)chain->keeps) : NULL, NULL);
     }
     mcp_page_release(&page);
     return result;
@@ -288,8 +275,6 @@ const struct mcp_tool mcp_tool_chain = {
     .output = "\"passed_over\":{\"type\":\"integer\",\"description\":\"ancestors not kept\"},"
               "\"begins\":{\"enum\":[\"root\",\"missing parent\",\"cycle\"]}," MCP_LIST_OUTPUT,
     .needed = "\"shown\",\"columns\",\"rows\",\"begins\"",
-    .idempotent = true,
-    .patience_s = MCP_PATIENCE_S,
     .call = call_chain,
 };
 
@@ -411,8 +396,6 @@ const struct mcp_tool mcp_tool_trial = {
     .arguments = trial_arguments,
     .output = ONE_TRIAL_OUTPUT,
     .needed = "\"trial\"",
-    .idempotent = true,
-    .patience_s = MCP_PATIENCE_S,
     .call = call_trial,
 };
 
@@ -440,17 +423,17 @@ static json_t *call_best(struct mcp_call *call)
     const struct lineage_config *config = lineage_store_config(call->server->store);
     if (lineage_best_of(call->server->store, &best, &evidence, &err) != LINEAGE_OK)
         return mcp_store_trouble(call, &err);
-    json_t *result = one_trial(call, &best,
-                               "exp_id,timestamp,specialist,parent_exp,hypothesis,status,score,margin,"
-                               "delta_vs_best,train_s,total_s,notes,params,turns");
+    json_t *result = one_trial(
+        call, &best,
+        "exp_id,timestamp,specialist,parent_exp,hypothesis,status,score,margin,delta_vs_best,train_s,total_s,notes,params,turns");
     if (result) {
         const char *name = lineage_store_score_name(call->server->store);
-        json_object_set_new(result, "metric", mcp_cell(name ? name : lineage_store_metric(call->server->store), 80));
-        json_object_set_new(result, "better", json_string(config->direction == LINEAGE_HIGHER ? "higher" : "lower"));
+        cli_json_set(result, "metric", mcp_cell(name ? name : lineage_store_metric(call->server->store), 80), "better",
+                     json_string(config->direction == LINEAGE_HIGHER ? "higher" : "lower"), NULL);
         add_front(result, call->server->store);
         if (!isnan(evidence.sure)) {
-            json_object_set_new(result, "setting", cli_answer_json(&evidence));
-            json_object_set_new(result, "settings", cli_ranked_json(&evidence, call->server->store, 10));
+            cli_json_set(result, "setting", cli_answer_json(&evidence), "settings",
+                         cli_ranked_json(&evidence, call->server->store, 10), NULL);
         }
     }
     lineage_evidence_release(&evidence);
@@ -465,7 +448,5 @@ const struct mcp_tool mcp_tool_best = {
     .arguments = best_arguments,
     .output = "\"metric\":{\"type\":\"string\"},\"better\":{\"enum\":[\"lower\",\"higher\"]}," ONE_TRIAL_OUTPUT,
     .needed = "\"trial\",\"metric\",\"better\"",
-    .idempotent = true,
-    .patience_s = MCP_PATIENCE_S,
     .call = call_best,
 };

@@ -66,9 +66,8 @@ static json_t *trial_json(const struct running_trial *t)
     json_decref(metrics);
     if (!t->claim)
         return object;
-    json_object_set_new(object, "worker", mcp_cell(t->claim->worker, 80));
-    json_object_set_new(object, "night", mcp_cell(t->claim->night, 80));
-    json_object_set_new(object, "attempt", json_integer((json_int_t)t->claim->attempt));
+    cli_json_set(object, "worker", mcp_cell(t->claim->worker, 80), "night", mcp_cell(t->claim->night, 80), "attempt",
+                 json_integer((json_int_t)t->claim->attempt), NULL);
     set_number(object, "lease_s", t->claim->left, true);
     return object;
 }
@@ -94,13 +93,10 @@ static json_t *call_running(struct mcp_call *call)
 const struct mcp_tool mcp_tool_running = {
     .name = "running",
     .title = "What runs now",
-    .description =
-        "The running trials: parameters, step, latest metrics, seconds so far and left, worker. Phase `killed`: nothing "
-        "watches it any more.",
+    .description = "The running trials: parameters, step, latest metrics, seconds so far and left, worker. Phase `killed`: "
+                   "nothing watches it any more.",
     .arguments = arguments,
     .output = "\"shown\":{\"type\":\"string\"},\"trials\":{\"type\":\"array\"}",
     .needed = "\"shown\",\"trials\"",
-    .idempotent = true,
-    .patience_s = MCP_PATIENCE_S,
     .call = call_running,
 };

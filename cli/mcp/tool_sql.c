@@ -92,7 +92,6 @@ const struct mcp_tool mcp_tool_sql = {
     .arguments = arguments,
     .output = MCP_LIST_OUTPUT,
     .needed = "\"shown\",\"columns\",\"rows\"",
-    .idempotent = true,
     /* 20 seconds allow a slow join over all trials, which may be intended; a join without a condition would never
      * end. */
     .patience_s = 20,

@@ -14,9 +14,8 @@ static const char *const methods[] = {"auto", "gp", "tpe", "sobol", "random", "g
 
 static const struct mcp_argument arguments[] = {
     {"ranges", MCP_RANGES, true,
-     "parameter -> \"LOW:HIGH[:linear|log|integer|log-integer]\", or choices "
-     "\"adam,sgd\"; \"0:0.9 if optimizer=sgd\"",
-     0, 0, NULL},
+     "parameter -> \"LOW:HIGH[:linear|log|integer|log-integer]\", or choices \"adam,sgd\"; \"0:0.9 if optimizer=sgd\"", 0, 0,
+     NULL},
     {"propose", MCP_TEXT, false, "default auto", 0, 0, methods},
     {"n", MCP_COUNT, false, "default 1", 1, SUGGEST_MAX, NULL},
     /* At most 2^53 - 1, because a client whose numbers are doubles would send another seed than it shows. */
@@ -28,8 +27,7 @@ static bool read_ranges(struct propose_space *space, struct mcp_call *call)
     char why[PROPOSE_WHY_MAX];
     if (propose_space_read(space, json_object_get(call->arguments, "ranges"), why))
         return true;
-    mcp_trouble(call, "ranges.%s", why);
-    return false;
+    return mcp_trouble(call, "ranges.%s", why), false;
 }
 
 static json_t *answer(struct propose_question *question, struct mcp_call *call)
@@ -60,14 +58,11 @@ static json_t *call_suggest(struct mcp_call *call)
 const struct mcp_tool mcp_tool_suggest = {
     .name = "suggest",
     .title = "What to try next",
-    .description = "Settings that a proposer would run next in these ranges. They avoid "
-                   "failures; nothing is repeated.",
+    .description = "Settings that a proposer would run next in these ranges. They avoid failures; nothing is repeated.",
     .arguments = arguments,
     .output = "\"trials\":{\"type\":\"object\",\"description\":\"in the ranges, elsewhere\"},"
               "\"suggestions\":{\"type\":\"array\"},"
               "\"exhausted\":{\"type\":\"boolean\",\"description\":\"all was tried\"}",
     .needed = "\"suggestions\",\"exhausted\"",
-    .idempotent = true,
-    .patience_s = MCP_PATIENCE_S,
     .call = call_suggest,
 };

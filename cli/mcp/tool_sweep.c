@@ -30,23 +30,12 @@ struct sweeping {
     struct lineage_sweep sweep;
 };
 
-/* Texts are quoted as in notes, so that a comma in a text does not end the value. */
-static void value_name(char out[LINEAGE_PARAM_QUOTED_MAX], double value, const char *text)
-{
-    char number[LINEAGE_NUMBER_MAX];
-    if (text)
-        lineage_param_text_format(out, text);
-    else
-        strcpy(out, lineage_setting_format(number, value));
-}
-
 /* A cell is named by its values. Trials are only added, so its place in the order is stable. */
 static json_t *cell_name(const struct sweeping *s, const struct lineage_sweep_cell *cell)
 {
     char x[LINEAGE_PARAM_QUOTED_MAX], y[LINEAGE_PARAM_QUOTED_MAX];
-    value_name(x, cell->x, cell->x_text);
-    value_name(y, cell->y, cell->y_text);
-    return s->y ? json_sprintf("%s,%s", x, y) : json_string(x);
+    const char *name = cli_value_text(x, cell->x, cell->x_text);
+    return s->y ? json_sprintf("%s,%s", name, cli_value_text(y, cell->y, cell->y_text)) : json_string(name);
 }
 
 /* Numbers sort before texts, as in the sweep. */
@@ -111,13 +100,8 @@ static bool start_of(size_t *start, const struct sweeping *s)
 /* Lists only the labels that occur, because zeros for the others would fill most of the answer. */
 static json_t *labels_text(const struct lineage_sweep_cell *cell)
 {
-    char text[300] = "";
-    size_t used = 0;
-    for (int i = 0; i < LINEAGE_N_LABELS && used < 250; i++)
-        if (cell->labels[i])
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s%zu %s", used ? ", " : "", cell->labels[i],
-                                     lineage_label_name((enum lineage_label)i));
-    return json_string(text);
+    char text[CLI_LABELS_MAX];
+    return json_string(cli_labels_text(text, cell->labels));
 }
 
 /* If every trial of a cell failed, there is no best score, and the field is null instead of 0. */
@@ -201,11 +185,9 @@ static json_t *sweep_page(const struct sweeping *s, size_t start)
         }
         json_array_append_new(rows, row);
     }
-    json_object_set_new(result, "shown", mcp_shown(i - start, s->sweep.n_cells));
-    if (i < s->sweep.n_cells && i > start)
-        json_object_set_new(result, "next", cell_name(s, &s->sweep.cells[i - 1]));
-    json_object_set_new(result, "columns", columns);
-    json_object_set_new(result, "rows", rows);
+    cli_json_set(result, "shown", mcp_shown(i - start, s->sweep.n_cells), "next",
+                 i < s->sweep.n_cells && i > start ? cell_name(s, &s->sweep.cells[i - 1]) : NULL, "columns", columns, "rows",
+                 rows, NULL);
     json_t *list = untried_cells(s, &untried);
     json_object_set_new(result, "untried", json_integer((json_int_t)untried));
     if (untried && start == 0)
@@ -235,14 +217,12 @@ static json_t *call_sweep(struct mcp_call *call)
 const struct mcp_tool mcp_tool_sweep = {
     .name = "sweep",
     .title = "Coverage",
-    .description = "Which values of one or two parameters were tried: trials and best score of "
-                   "each cell, and the cells between them without a trial.",
+    .description = "Which values of one or two parameters were tried: trials and best score of each cell, and the cells between "
+                   "them without a trial.",
     .arguments = arguments,
-    .output = MCP_LIST_OUTPUT ",\"untried\":{\"type\":\"integer\",\"description\":\"cells\"},"
-                              "\"untried_cells\":{\"type\":\"array\",\"description\":\"[x, y], 20 at most\"},"
-                              "\"without\":{\"type\":\"integer\",\"description\":\"trials that lack a parameter\"}",
+    .output = MCP_LIST_OUTPUT
+    ",\"untried\":{\"type\":\"integer\",\"description\":\"cells\"},\"untried_cells\":{\"type\":\"array\",\"description\":\"[x, "
+    "y], 20 at most\"},\"without\":{\"type\":\"integer\",\"description\":\"trials that lack a parameter\"}",
     .needed = "\"shown\",\"columns\",\"rows\",\"untried\",\"without\"",
-    .idempotent = true,
-    .patience_s = MCP_PATIENCE_S,
     .call = call_sweep,
 };

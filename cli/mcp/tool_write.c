@@ -8,7 +8,6 @@
 
 #include <math.h>
 
-#include <lineage/evidence.h>
 #include <lineage/notes.h>
 #include <lineage/remarks.h>
 #include <lineage/voids.h>
@@ -34,10 +33,8 @@ static const char *const labels[] = {
     "disqualified", NULL};
 
 static const struct mcp_argument append_arguments[] = {
-    {"status", MCP_TEXT, true,
-     "auto: keep or discard according to the score and the store's noise floor; or how it "
-     "failed",
-     0, 0, labels},
+    {"status", MCP_TEXT, true, "auto: keep or discard according to the score and the store's noise floor; or how it failed", 0, 0,
+     labels},
     {"hypothesis", MCP_TEXT, true, "what was tried and why", 0, TEXT, NULL},
     {"core_metric", MCP_NUMBER, false, "the score; omit it for a trial without one", 0, 0, NULL},
     {"val_bpb", MCP_NUMBER, false, "validation loss in bits per byte", 0, 0, NULL},
@@ -68,17 +65,14 @@ static bool read_params(struct lineage_trial *trial, struct lineage_param *param
     json_t *value;
     trial->params = params;
     json_object_foreach(json_object_get(call->arguments, "params"), name, value) {
-        if (!lineage_param_name_ok(name)) {
-            mcp_trouble(call, "params: '%.60s' is not a parameter name: a letter, then letters, digits, _ . -", name);
-            return false;
-        }
+        if (!lineage_param_name_ok(name))
+            return mcp_trouble(call, "params: '%.60s' is not a parameter name: a letter, then letters, digits, _ . -", name),
+                   false;
         params[trial->n_params++] =
             (struct lineage_param){lineage_param_canonical(name), json_is_string(value) ? (double)NAN : json_number_value(value),
                                    json_string_value(value)};
-        if ((why = secret_param(&params[trial->n_params - 1], harmless))) {
-            mcp_trouble(call, "params: '%.60s' %s; the store keeps no secrets", name, why);
-            return false;
-        }
+        if ((why = secret_param(&params[trial->n_params - 1], harmless)))
+            return mcp_trouble(call, "params: '%.60s' %s; the store keeps no secrets", name, why), false;
     }
     return true;
 }
@@ -89,10 +83,10 @@ static bool read_metrics(struct lineage_trial *trial, struct lineage_param *metr
     json_t *value;
     trial->metrics = metrics;
     json_object_foreach(json_object_get(call->arguments, "metrics"), name, value) {
-        if (!lineage_param_name_ok(name) || !json_is_number(value)) {
-            mcp_trouble(call, "metrics: '%.60s' must be a number, and its name a letter, then letters, digits, _ . -", name);
-            return false;
-        }
+        if (!lineage_param_name_ok(name) || !json_is_number(value))
+            return mcp_trouble(call, "metrics: '%.60s' must be a number, and its name a letter, then letters, digits, _ . -",
+                               name),
+                   false;
         metrics[trial->n_metrics++] = (struct lineage_param){name, json_number_value(value), NULL};
     }
     return true;
@@ -101,9 +95,8 @@ static bool read_metrics(struct lineage_trial *trial, struct lineage_param *metr
 static json_t *appended(const struct lineage_trial *row)
 {
     json_t *result = json_pack("{s:o, s:s}", "exp_id", mcp_id(row), "status", lineage_label_name(row->status));
-    json_object_set_new(result, "score", mcp_field(row, "score", 0));
-    json_object_set_new(result, "delta_vs_best", mcp_field(row, "delta_vs_best", 0));
-    json_object_set_new(result, "baseline_exp", mcp_field(row, "baseline_exp", 80));
+    cli_json_set(result, "score", mcp_field(row, "score", 0), "delta_vs_best", mcp_field(row, "delta_vs_best", 0), "baseline_exp",
+                 mcp_field(row, "baseline_exp", 80), NULL);
     return result;
 }
 
@@ -147,14 +140,13 @@ static json_t *call_append(struct mcp_call *call)
 const struct mcp_tool mcp_tool_append = {
     .name = "append",
     .title = "Record a trial",
-    .description = "Append one finished trial. The id, the time and the difference to the best are filled "
-                   "in. The row cannot be changed or removed.",
+    .description = "Append one finished trial. The id, the time and the difference to the best are filled in. The row cannot be "
+                   "changed or removed.",
     .arguments = append_arguments,
     .output = "\"exp_id\":{\"type\":\"string\"},\"status\":{\"type\":\"string\"},\"score\":{\"type\":[\"number\","
               "\"null\"]},\"delta_vs_best\":{\"type\":[\"number\",\"null\"]},\"baseline_exp\":{\"type\":\"string\"}",
     .needed = "\"exp_id\",\"status\"",
     .writes = true,
-    .patience_s = MCP_PATIENCE_S,
     .call = call_append,
 };
 
@@ -203,13 +195,11 @@ static json_t *call_note(struct mcp_call *call)
 const struct mcp_tool mcp_tool_note = {
     .name = "note",
     .title = "Remark on a trial",
-    .description = "Add a remark to a recorded trial; `trial` and `knowledge` show it. It cannot be changed "
-                   "or removed.",
+    .description = "Add a remark to a recorded trial; `trial` and `knowledge` show it. It cannot be changed or removed.",
     .arguments = note_arguments,
     .output = "\"exp_id\":{\"type\":\"string\"},\"time\":{\"type\":\"string\"},\"text\":{\"type\":\"string\"}",
     .needed = "\"exp_id\",\"time\",\"text\"",
     .writes = true,
-    .patience_s = MCP_PATIENCE_S,
     .call = call_note,
 };
 
@@ -276,7 +266,6 @@ const struct mcp_tool mcp_tool_lease = {
     .output = "\"leased\":{\"type\":\"boolean\"}",
     .needed = "",
     .writes = true,
-    .patience_s = MCP_PATIENCE_S,
     .call = call_lease,
 };
 
@@ -315,12 +304,11 @@ static json_t *call_void(struct mcp_call *call)
 const struct mcp_tool mcp_tool_void = {
     .name = "void",
     .title = "Take a trial out of the count",
-    .description = "Append a row that voids a trial, because it says nothing about its settings (a missing "
-                   "module, a broken evaluator): it is no longer ranked or tried.",
+    .description = "Append a row that voids a trial, because it says nothing about its settings (a missing module, a broken "
+                   "evaluator): it is no longer ranked or tried.",
     .arguments = void_arguments,
     .output = "\"exp_id\":{\"type\":\"string\"},\"voids\":{\"type\":\"string\"}",
     .needed = "\"exp_id\",\"voids\"",
     .writes = true,
-    .patience_s = MCP_PATIENCE_S,
     .call = call_void,
 };

@@ -32,13 +32,13 @@ static bool offered(const struct mcp_tool *tool, const struct mcp_call *call)
  * that a later version can add one without breaking a client that checks. */
 static json_t *output_schema(const struct mcp_tool *tool)
 {
-    struct mcp_text text;
-    if (!mcp_text_open(&text))
+    struct cli_writer text = {0};
+    if (!cli_writer_open(&text))
         return NULL;
     fprintf(text.out, "{\"type\":\"object\",\"properties\":{%s},\"required\":[%s]}", tool->output, tool->needed);
-    mcp_text_close(&text);
-    json_t *schema = text.data ? json_loads(text.data, 0, NULL) : NULL;
-    free(text.data);
+    cli_writer_close(&text);
+    json_t *schema = text.text ? json_loads(text.text, 0, NULL) : NULL;
+    free(text.text);
     return schema;
 }
 
@@ -49,12 +49,10 @@ static json_t *tool_json(const struct mcp_tool *tool)
 {
     json_t *json = json_pack("{s:s, s:s, s:s, s:o}", "name", tool->name, "title", tool->title, "description", tool->description,
                              "inputSchema", mcp_schema_of(tool->arguments));
-    if (tool->output)
-        json_object_set_new(json, "outputSchema", output_schema(tool));
     json_t *hints = json_pack("{s:b, s:b}", "readOnlyHint", !tool->writes, "openWorldHint", 0);
     if (tool->writes)
-        json_object_update_new(hints, json_pack("{s:b, s:b}", "destructiveHint", 0, "idempotentHint", tool->idempotent));
-    json_object_set_new(json, "annotations", hints);
+        json_object_update_new(hints, json_pack("{s:b, s:b}", "destructiveHint", 0, "idempotentHint", 0));
+    cli_json_set(json, "outputSchema", tool->output ? output_schema(tool) : NULL, "annotations", hints, NULL);
     return json;
 }
 
@@ -119,7 +117,7 @@ static json_t *run_tool(struct mcp_call *call, const struct mcp_tool *tool)
     call->server->overdue = false;
     /* The deadline is set for each call and cleared after it, because the store's interrupt handler checks it during
      * every later statement too. */
-    call->server->deadline = cli_now() + tool->patience_s;
+    call->server->deadline = cli_now() + (tool->patience_s > 0 ? tool->patience_s : MCP_PATIENCE_S);
     call->code = 0;
     if (mcp_has_store(call) && mcp_check_arguments(call, tool->arguments, call->arguments))
         value = tool->call(call);

@@ -2,16 +2,12 @@
  * The trials of the sweep's list come first. Proposals follow once all listed trials are running or done, because
  * proposals are made from the results of the list.
  */
-#include "night/night.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "night/rerun.h"
 #include "output/lease_idea.h"
-#include "plan/planning.h"
-#include "sweep/sweep_command.h"
-#include "sweep/trial_list.h"
 
 /* ---- the sweep's list ---- */
 

@@ -3,7 +3,6 @@
  * rewrites KNOWLEDGE.md. The row is appended only after the checkpoint is kept, because a trial with a row is not run
  * again.
  */
-#include "night/night.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,10 +19,7 @@
 #include <lineage/text.h>
 
 #include "night/rerun.h"
-#include "share/sweep_version.h"
-#include "support/shell_word.h"
-#include "sweep/trial_list.h"
-#include "trial/run_and_append.h"
+#include "support/program.h"
 
 /* ---- several trials at once, each in a process of its own that opens the store for itself ---- */
 

@@ -9,19 +9,15 @@
  * Stopping when the gain is small against the noise: Makarova et al. 2022, "Automatic termination for hyperparameter optimization".
  * A quarter of the noise of one run: to see such a difference by one standard error takes 32 runs of both trials.
  */
-#include "night/night.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <lineage/evidence.h>
-#include <lineage/query.h>
 #include <lineage/remarks.h>
-#include <lineage/text.h>
 
 #include "night/rerun.h"
-#include "sweep/trial_list.h"
 
 /* TRIALS_LEAST: and as many for each range, from fewer of which the process often learns lengths that are too large.
  * FREEDOM_LEAST: fewer degrees of freedom of the noise say too little about how certain the best trial is. */

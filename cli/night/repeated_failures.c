@@ -1,11 +1,9 @@
-#include "night/repeated_failures.h"
+#include "night/night.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include <lineage/voids.h>
-
-#include "cli.h"
 
 bool night_ending_is_measured(const struct night_ending *ending)
 {

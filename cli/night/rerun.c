@@ -1,16 +1,10 @@
 #include "night/rerun.h"
 
 #include <math.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <lineage/evidence.h>
-#include <lineage/notes.h>
-#include <lineage/text.h>
-
-#include "sweep/trial_list.h"
 
 /* A trial that fails this often on fresh seeds is left alone. */
 enum { FAILURES_MAX = 3 };
@@ -64,7 +58,7 @@ enum { LAST_SHARE = 10 };
 
 static bool builds(const struct night *night)
 {
-    const char *parent = json_string_value(json_object_get(night->list.sweep.root, "parent"));
+    const char *parent = cli_json_string(night->list.sweep.root, "parent");
     return night->planning.planner || (parent && strcmp(parent, "base") != 0);
 }
 

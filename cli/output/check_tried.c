@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/query.h>
 #include <lineage/text.h>
 
 /* The search ranks trials by their words; trials that `counts` rejects may come before others that count. */
@@ -136,9 +135,8 @@ int cli_check_tried(struct lineage_store *store, const char *hypothesis, const s
  * parameter. */
 char *cli_notes_again(const char *notes, const char *reason)
 {
-    char *text = NULL;
-    size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
+    struct cli_writer writer = {0};
+    FILE *out = cli_writer_open(&writer);
     if (!out)
         return NULL;
     if (notes && *notes)
@@ -146,8 +144,5 @@ char *cli_notes_again(const char *notes, const char *reason)
     fputs("again: ", out);
     for (const char *c = reason; *c; c++)
         fputc(*c == ';' || (unsigned char)*c < ' ' ? ',' : *c, out);
-    if (fclose(out) == 0)
-        return text;
-    free(text);
-    return NULL;
+    return cli_writer_close(&writer);
 }

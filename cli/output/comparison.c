@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/text.h>
-
 /* The verdict uses the p-value that is corrected for all comparisons. With six variants and a separate 95 % interval
  * each, one night in four would report a false winner. Holm's procedure prevents that like Bonferroni's intervals, but
  * misses fewer real differences. The label is "unclear" rather than "equal", because with few seeds a missing
@@ -52,17 +50,14 @@ static int print_rows(const struct lineage_comparison *c, enum lineage_direction
         const struct lineage_variant *v = &c->variants[i];
         const struct lineage_number statistics[] = {v->difference, v->low,         v->high,  v->p,
                                                     v->family_low, v->family_high, v->p_holm};
-        cli_list_text(list, v->name);
-        cli_list_count(list, v->n_seeds);
+        cli_list_add(list, CLI_TEXT(v->name), CLI_COUNT(v->n_seeds));
         add_figure(list, v->mean);
         add_figure(list, v->std);
         /* The baseline has no differences, which is not the same as differences of 0. */
         i == 0 ? cli_list_number(list, 0, false) : cli_list_count(list, v->n_pairs);
         for (size_t j = 0; j < sizeof statistics / sizeof *statistics; j++)
             i == 0 ? cli_list_number(list, 0, false) : add_figure(list, statistics[j]);
-        cli_list_count(list, cli_comparison_left_out(v));
-        cli_list_text(list, i == 0 ? "baseline" : verdict(c, v, direction));
-        cli_list_end_row(list);
+        cli_list_row(list, CLI_COUNT(cli_comparison_left_out(v)), CLI_TEXT(i == 0 ? "baseline" : verdict(c, v, direction)));
     }
     return cli_list_finish(list);
 }
@@ -151,8 +146,7 @@ static void print_remarks(const struct lineage_comparison *c, const char *over)
     else
         printf("\n"
                "difference: variant minus %s, mean over common values of %s; low, high: its %.4g %% interval\n"
-               "(Student's t); low_all, high_all: corrected for all %zu comparisons (Bonferroni); p_holm: p "
-               "corrected\n"
+               "(Student's t); low_all, high_all: corrected for all %zu comparisons (Bonferroni); p_holm: p corrected\n"
                "by Holm's procedure, must be below %.4g for a verdict\n",
                c->variants[0].name, over, c->confidence * 100, c->n_tests, 1 - c->confidence);
     for (size_t i = 0; i < c->n_variants; i++) {
@@ -198,11 +192,9 @@ static json_t *settings_json(const struct lineage_variant *v)
         json_t *setting = json_object();
         set_count(setting, "trials", v->settings[i].n);
         if (v->settings[i].text) {
-            json_object_set_new(setting, "text", cli_json_text(v->settings[i].text));
-            json_object_set_new(setting, "mixed", json_boolean(v->settings[i].mixed));
+            cli_json_set(setting, "text", cli_json_text(v->settings[i].text), "mixed", json_boolean(v->settings[i].mixed), NULL);
         } else {
-            json_object_set_new(setting, "low", cli_json_number(v->settings[i].low));
-            json_object_set_new(setting, "high", cli_json_number(v->settings[i].high));
+            cli_json_set(setting, "low", cli_json_number(v->settings[i].low), "high", cli_json_number(v->settings[i].high), NULL);
         }
         json_object_set_new(object, v->settings[i].name, setting);
     }
@@ -249,14 +241,10 @@ static void print_json(const struct lineage_comparison *c, const char *over, enu
         json_array_append_new(variants, variant_json(c, &c->variants[i], direction));
     for (size_t i = 0; i < c->n_confounded; i++)
         json_array_append_new(confounded, cli_json_text(c->confounded[i]));
-    json_object_set_new(root, "baseline", cli_json_text(c->variants[0].name));
-    json_object_set_new(root, "over", cli_json_text(over));
-    if (c->code)
-        json_object_set_new(root, "code", cli_json_text(c->code));
-    json_object_set_new(root, "confidence", cli_json_number(c->confidence));
+    cli_json_set(root, "baseline", cli_json_text(c->variants[0].name), "over", cli_json_text(over), "code",
+                 c->code ? cli_json_text(c->code) : NULL, "confidence", cli_json_number(c->confidence), NULL);
     set_count(root, "comparisons", c->n_tests);
-    json_object_set_new(root, "variants", variants);
-    json_object_set_new(root, "also_different", confounded);
+    cli_json_set(root, "variants", variants, "also_different", confounded, NULL);
     cli_json_print(stdout, root, true);
     json_decref(root);
 }

@@ -1,12 +1,13 @@
-#include "output/show.h"
-
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/query.h>
 #include <lineage/notes.h>
 #include <lineage/text.h>
+
+#include "output/show.h"
+#include "show.h"
 
 /* Signed like delta_vs_best: below 0 is better if a lower score is. */
 static double as_difference(const struct lineage_evidence *evidence, double gain)
@@ -50,18 +51,12 @@ static void print_trial(struct cli_list *list, const struct lineage_evidence *ev
     const bool compared = !trial->is_best && evidence->best < evidence->n;
     double low = 0, high = 0;
     interval(&low, &high, evidence, i);
-    cli_list_text(list, trial->exp_id);
-    cli_list_text(list, lineage_label_name(trial->status));
-    cli_list_text(list, trial->kept_id && trial->kept_id != trial->exp_id ? trial->kept_id : "");
-    cli_list_count(list, trial->runs.n);
-    cli_list_figure(list, trial->runs.mean, true);
-    cli_list_figure(list, as_difference(evidence, trial->judgement.gain), compared);
-    cli_list_figure(list, low, compared && !isnan(low));
-    cli_list_figure(list, high, compared && !isnan(high));
-    cli_list_figure(list, trial->judgement.odds, compared && !isnan(trial->judgement.error));
-    cli_list_text(list, compared || trial->is_best ? state_of(trial) : "");
-    cli_list_text(list, is_worth_a_run(trial) ? "yes" : "");
-    cli_list_end_row(list);
+    cli_list_row(list, CLI_TEXT(trial->exp_id), CLI_TEXT(lineage_label_name(trial->status)),
+                 CLI_TEXT(trial->kept_id && trial->kept_id != trial->exp_id ? trial->kept_id : ""), CLI_COUNT(trial->runs.n),
+                 CLI_FIGURE(trial->runs.mean, true), CLI_FIGURE(as_difference(evidence, trial->judgement.gain), compared),
+                 CLI_FIGURE(low, compared && !isnan(low)), CLI_FIGURE(high, compared && !isnan(high)),
+                 CLI_FIGURE(trial->judgement.odds, compared && !isnan(trial->judgement.error)),
+                 CLI_TEXT(compared || trial->is_best ? state_of(trial) : ""), CLI_TEXT(is_worth_a_run(trial) ? "yes" : ""));
 }
 
 int cli_evidence_print(const struct lineage_evidence *evidence, struct cli_session *session)
@@ -168,23 +163,16 @@ json_t *cli_answer_json(const struct lineage_evidence *evidence)
 
 /* ---- settings ---- */
 
-/* one: the margin of a single run. It is asked for once, because a quantile takes longer than everything else of a row. */
+/* One: the margin of a single run. It is asked for once, because a quantile takes longer than everything else of a row. */
 static void print_setting(struct cli_list *list, double one, const struct lineage_evidence_trial *trial,
                           struct lineage_store *store)
 {
     char name[160];
     const double half = one / sqrt((double)trial->runs.n);
     name_setting(name, sizeof name, store, trial->exp_id);
-    cli_list_text(list, name);
-    cli_list_text(list, trial->exp_id);
-    cli_list_count(list, trial->runs.n);
-    cli_list_number(list, trial->runs.mean, true);
-    cli_list_figure(list, half, isfinite(half));
-    cli_list_number(list, trial->expected, true);
-    cli_list_count(list, trial->left_out);
-    cli_list_count(list, trial->failed);
-    cli_list_text(list, trial->kept_id ? trial->kept_id : "");
-    cli_list_end_row(list);
+    cli_list_row(list, CLI_TEXT(name), CLI_TEXT(trial->exp_id), CLI_COUNT(trial->runs.n), CLI_NUMBER(trial->runs.mean, true),
+                 CLI_FIGURE(half, isfinite(half)), CLI_NUMBER(trial->expected, true), CLI_COUNT(trial->left_out),
+                 CLI_COUNT(trial->failed), CLI_TEXT(trial->kept_id ? trial->kept_id : ""));
 }
 
 int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session *session)
@@ -241,4 +229,36 @@ json_t *cli_ranked_json(const struct lineage_evidence *evidence, struct lineage_
     }
     free(order);
     return array;
+}
+
+/* ---- finding ---- */
+
+/* Prints findings as lines. */
+
+/* File and line come first, as compilers print them, so that editors can jump there. Text from a row is escaped for the
+ * terminal. */
+void finding_print(const struct lineage_finding *finding)
+{
+    char *text = cli_text_line(finding->text, 0), *id = cli_text_line(finding->exp_id, 60);
+    if (finding->line)
+        printf("results.tsv:%llu: ", (unsigned long long)finding->line);
+    printf("%s: %s%s%s\n", finding->kind, id ? id : "", id && *id ? ": " : "", text ? text : "");
+    free(text);
+    free(id);
+}
+
+void finding_print_import(void *file, const struct lineage_finding *finding)
+{
+    char *text = cli_text_line(finding->text, 0), *id = cli_text_line(finding->exp_id, 60);
+    fprintf(stderr, "lineage: %s:%llu: %s%s%s\n", (const char *)file, (unsigned long long)finding->line, id ? id : "",
+            id && *id ? ": " : "", text ? text : "");
+    free(text);
+    free(id);
+}
+
+/* The digest comes first, so that `cut -d' ' -f1` extracts it. */
+void finding_print_digest(const struct lineage_digests *digests)
+{
+    if (digests->head[0])
+        printf("%s  %" PRIu64 " records, %" PRIu64 " of them compared\n", digests->head, digests->records, digests->kept);
 }

@@ -8,11 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <jansson.h>
-
 #include <lineage/render.h>
-
-#include "cli.h"
 
 static char *file_of(const struct lineage_store *store)
 {
@@ -20,8 +16,7 @@ static char *file_of(const struct lineage_store *store)
     struct lineage_error err;
     if (lineage_store_path(&path, store, LINEAGE_PLACE_HELD_OUT, &err) == LINEAGE_OK)
         return path;
-    cli_fail(&err);
-    return NULL;
+    return cli_fail(&err), NULL;
 }
 
 /* One write for each line, so that lines of processes that append at once are not mixed. */
@@ -63,8 +58,8 @@ bool held_out_file_read(const struct lineage_store *store,
         close(fd);
     while (file && getline(&line, &capacity, file) > 0) {
         json_t *object = json_loads(line, 0, NULL);
-        const char *exp_id = json_string_value(json_object_get(object, "exp_id"));
-        const char *name = json_string_value(json_object_get(object, "name"));
+        const char *exp_id = cli_json_string(object, "exp_id");
+        const char *name = cli_json_string(object, "name");
         const json_t *value = json_object_get(object, "value");
         if (exp_id && name && json_is_number(value))
             visit(context, exp_id, name, json_number_value(value));

@@ -1,6 +1,5 @@
 /* ideas_out.c: a store's trials as a set of ideas, including the running trials, and parts of it as JSON. */
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -133,10 +132,8 @@ json_t *cli_changes_json(const struct lineage_ideas *ideas, size_t trial)
     struct lineage_change change;
     for (size_t i = 0; lineage_ideas_change_at(&change, ideas, trial, i); i++) {
         json_t *object = json_object();
-        json_object_set_new(object, "name", cli_json_text(change.name));
-        json_object_set_new(object, "from", change.from ? cli_json_text(change.from) : json_null());
-        json_object_set_new(object, "to", cli_json_text(change.to));
-        json_object_set_new(object, "source", json_string(lineage_change_source_name(change.source)));
+        cli_json_set(object, "name", cli_json_text(change.name), "from", change.from ? cli_json_text(change.from) : json_null(),
+                     "to", cli_json_text(change.to), "source", json_string(lineage_change_source_name(change.source)), NULL);
         json_array_append_new(list, object);
     }
     return list;
@@ -148,10 +145,9 @@ json_t *cli_effective_json(const struct lineage_ideas *ideas, const struct linea
     for (size_t i = 0; i < settings->n; i++) {
         const struct lineage_effective_setting *s = &settings->items[i];
         json_t *setting = json_object();
-        json_object_set_new(setting, "name", cli_json_text(s->name));
-        json_object_set_new(setting, "value", cli_json_text(s->value));
-        json_object_set_new(setting, "source", json_string(lineage_change_source_name(s->source)));
-        json_object_set_new(setting, "set_by", cli_json_text(lineage_ideas_get(ideas, s->set_by)->exp_id));
+        cli_json_set(setting, "name", cli_json_text(s->name), "value", cli_json_text(s->value), "source",
+                     json_string(lineage_change_source_name(s->source)), "set_by",
+                     cli_json_text(lineage_ideas_get(ideas, s->set_by)->exp_id), NULL);
         json_array_append_new(list, setting);
     }
     return list;

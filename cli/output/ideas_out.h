@@ -1,9 +1,7 @@
 /* ideas_out.h: a store's trials as a set of ideas, including the running trials, and parts of it as JSON. */
 #pragma once
 
-#include <lineage/ideas.h>
 #include <lineage/measured.h>
-#include <lineage/query.h>
 #include <lineage/replicas.h>
 #include <lineage/settings.h>
 

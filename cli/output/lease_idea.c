@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include <lineage/ideas.h>
-#include <lineage/query.h>
 #include <lineage/text.h>
 #include <lineage/time.h>
 

@@ -7,7 +7,6 @@
  */
 #pragma once
 
-#include "cli.h"
 #include "support/leases.h"
 
 struct lease_idea {

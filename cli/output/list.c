@@ -5,9 +5,6 @@
  * find the column widths and streams after that. On a terminal the table is fitted to the width (list.c). If
  * memory runs out, the failure is reported once at the end, so that callers can add cells without checks.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -623,6 +620,19 @@ static void end_table_row(struct cli_list *list)
     } else if (!list->widths) {
         make_room(list);
     }
+}
+
+void cli_list_cells(struct cli_list *list, const struct cli_cell *cell)
+{
+    for (; cell->kind != CLI_CELL_END; cell++)
+        switch (cell->kind) {
+        case CLI_CELL_END: break;
+        case CLI_CELL_TEXT: cli_list_text(list, cell->text); break;
+        case CLI_CELL_DIGITS: cli_list_digits(list, cell->text); break;
+        case CLI_CELL_COUNT: cli_list_count(list, cell->count); break;
+        case CLI_CELL_NUMBER: cli_list_number(list, cell->value, cell->present); break;
+        case CLI_CELL_FIGURE: cli_list_figure(list, cell->value, cell->present); break;
+        }
 }
 
 /* Prints each complete row at once, so that the next program of a pipe can start, and `head` ends a query of a

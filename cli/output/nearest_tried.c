@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include <lineage/notes.h>
-#include <lineage/settings.h>
 #include <lineage/text.h>
 
 enum { OUTCOME_SHOWN = 200 };

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include <lineage/notes.h>
-#include <lineage/text.h>
 
 json_t *cli_settings_json(const struct lineage_settings *settings, uint64_t seq)
 {

@@ -1,12 +1,8 @@
 /* show.h: prints one trial in full, for `best`, `show` and `append`. */
 #pragma once
 
-#include <stddef.h>
-#include <stdio.h>
-
 #include <lineage/compare.h>
 #include <lineage/evidence.h>
-#include <lineage/store.h>
 
 #include "cli.h"
 

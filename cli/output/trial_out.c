@@ -7,10 +7,8 @@
 
 #include <lineage/evidence.h>
 #include <lineage/notes.h>
-#include <lineage/render.h>
 #include <lineage/text.h>
 
-#include "cli.h"
 #include "output/ideas_out.h"
 
 json_t *cli_json_figure(struct lineage_number number)
@@ -36,9 +34,8 @@ static json_t *turns_json(const struct lineage_trial *trial)
     for (size_t i = 0; i < trial->n_turns; i++) {
         const struct lineage_turn_stat *turn = &trial->turns[i];
         json_t *object = json_object();
-        json_object_set_new(object, "turn", json_integer((json_int_t)turn->turn));
-        json_object_set_new(object, "mean", cli_json_number(turn->mean));
-        json_object_set_new(object, "std", cli_json_number(turn->std));
+        cli_json_set(object, "turn", json_integer((json_int_t)turn->turn), "mean", cli_json_number(turn->mean), "std",
+                     cli_json_number(turn->std), NULL);
         /* In the file 0 means unknown; printed as a number it would look like a mean over no values. */
         if (turn->count)
             json_object_set_new(object, "n", json_integer((json_int_t)turn->count));
@@ -85,21 +82,15 @@ json_t *cli_trial_json(const struct lineage_trial *trial)
     json_t *object = json_object();
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
         json_object_set_new(object, lineage_column(i)->name, cli_json_column(trial, i));
-    json_object_set_new(object, "score", cli_json_figure(trial->score));
-    json_object_set_new(object, "ig_clip_scale_mean", cli_json_figure(trial->ig_clip_scale_mean));
-    json_object_set_new(object, "ig_clip_scale_std", cli_json_figure(trial->ig_clip_scale_std));
-    json_object_set_new(object, "params", cli_json_params(trial->params, trial->n_params));
-    if (trial->n_metrics)
-        json_object_set_new(object, "metrics", cli_json_metrics(trial->metrics, trial->n_metrics));
-    if (lineage_notes_cause(trial->notes))
-        json_object_set_new(object, "cause", json_string(lineage_cause_name(lineage_notes_cause(trial->notes))));
+    cli_json_set(
+        object, "score", cli_json_figure(trial->score), "ig_clip_scale_mean", cli_json_figure(trial->ig_clip_scale_mean),
+        "ig_clip_scale_std", cli_json_figure(trial->ig_clip_scale_std), "params", cli_json_params(trial->params, trial->n_params),
+        "metrics", trial->n_metrics ? cli_json_metrics(trial->metrics, trial->n_metrics) : NULL, "cause",
+        lineage_notes_cause(trial->notes) ? json_string(lineage_cause_name(lineage_notes_cause(trial->notes))) : NULL, NULL);
     /* Turns and extra columns are left out if empty, because most trials have neither. */
-    if (trial->n_turns)
-        json_object_set_new(object, "turns", turns_json(trial));
-    if (trial->n_extras)
-        json_object_set_new(object, "extras", extras_json(trial));
-    if (trial->line)
-        json_object_set_new(object, "line", json_integer((json_int_t)trial->line));
+    cli_json_set(object, "turns", trial->n_turns ? turns_json(trial) : NULL, "extras",
+                 trial->n_extras ? extras_json(trial) : NULL, "line", trial->line ? json_integer((json_int_t)trial->line) : NULL,
+                 NULL);
     return object;
 }
 
@@ -172,10 +163,8 @@ static bool add_row(struct cli_list *list, const struct lineage_trial *trial, co
     enum cli_style style = cli_label_style(trial->status);
     cli_list_text(list, trial->exp_id);
     cli_list_style(list, style, 0);
-    cli_list_text(list, trial->timestamp);
-    cli_list_text(list, trial->specialist);
-    cli_list_text(list, trial->parent_exp);
-    cli_list_text(list, lineage_label_name(trial->status));
+    cli_list_add(list, CLI_TEXT(trial->timestamp), CLI_TEXT(trial->specialist), CLI_TEXT(trial->parent_exp),
+                 CLI_TEXT(lineage_label_name(trial->status)));
     cli_list_style(list, style, 0);
     cli_list_number(list, trial->score.value, trial->score.present);
     cli_list_style(list, style, 0);
@@ -183,9 +172,8 @@ static bool add_row(struct cli_list *list, const struct lineage_trial *trial, co
         struct lineage_number margin = lineage_score_margin(margins, trial);
         trial->score.present ? cli_list_figure(list, margin.value, margin.present) : cli_list_number(list, 0, false);
     }
-    cli_list_number(list, trial->delta_vs_best.value, trial->delta_vs_best.present);
-    cli_list_text(list, params);
-    cli_list_text(list, trial->hypothesis);
+    cli_list_add(list, CLI_NUMBER(trial->delta_vs_best.value, trial->delta_vs_best.present), CLI_TEXT(params),
+                 CLI_TEXT(trial->hypothesis));
     free(params);
     return cli_list_end_row(list);
 }
@@ -256,4 +244,21 @@ int cli_print_cursor(struct lineage_cursor *cursor, const struct lineage_setting
     if (status == CLI_OK && *n == 0)
         cli_settings_explain(stderr, settings, "lineage: ");
     return status;
+}
+
+const char *cli_labels_text(char out[CLI_LABELS_MAX], const size_t labels[LINEAGE_N_LABELS])
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (int i = 0; i < LINEAGE_N_LABELS && used < 250; i++)
+        if (labels[i])
+            used += (size_t)snprintf(out + used, CLI_LABELS_MAX - used, "%s%zu %s", used ? ", " : "", labels[i],
+                                     lineage_label_name((enum lineage_label)i));
+    return out;
+}
+
+const char *cli_value_text(char *out, double value, const char *text)
+{
+    char number[LINEAGE_NUMBER_MAX];
+    return text ? lineage_param_text_format(out, text) : strcpy(out, lineage_setting_format(number, value));
 }

@@ -2,16 +2,12 @@
 #include "plan/planning.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <lineage/time.h>
-
-#include "cli.h"
-#include "propose/propose_math.h"
 
 #define APPROVALS "approvals.jsonl"
 
@@ -38,8 +34,8 @@ static void take_line(json_t *questions, const json_t *line)
     if (!question)
         return;
     json_object_set(question, "decision", json_object_get(line, "decision"));
-    json_object_set_new(question, "by", json_string(cli_json_member(line, "by")));
-    json_object_set_new(question, "reason", json_string(cli_json_member(line, "reason")));
+    cli_json_set(question, "by", json_string(cli_json_member(line, "by")), "reason", json_string(cli_json_member(line, "reason")),
+                 NULL);
     json_object_del(question, "edited");
     if (json_is_object(json_object_get(line, "proposal")))
         json_object_set(question, "edited", json_object_get(line, "proposal"));

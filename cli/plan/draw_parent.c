@@ -9,11 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/query.h>
-
-#include "cli.h"
-#include "propose/propose_math.h"
-
 enum { PURPOSE = 77 }; /* number of a random stream that no proposer uses */
 
 struct family {

@@ -1,20 +1,12 @@
 #include "plan/planning.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include <lineage/evidence.h>
-#include <lineage/notes.h>
 #include <lineage/time.h>
-
-#include "cli.h"
-#include "sweep/trial_list.h"
-#include "sweep/night_sweep.h"
-#include "trial/interrupts.h"
-#include "trial/run_and_append.h"
 
 /*
  * Trials that an external command proposes (`lineage night --planner`, schema/planner.schema.json).
@@ -39,8 +31,8 @@ static void refuse(const struct planning *planning, json_t *refused, const json_
     json_t *reason;
     json_t *refusal = json_pack("{s:O?, s:O}", "proposal", proposal, "reasons", reasons);
     json_array_append(refused, refusal);
-    json_object_set_new(refusal, "time", json_string(lineage_time_format(now, (int64_t)time(NULL))));
-    json_object_set_new(refusal, "sweep", json_string(planning->list->sweep.name));
+    cli_json_set(refusal, "time", json_string(lineage_time_format(now, (int64_t)time(NULL))), "sweep",
+                 json_string(planning->list->sweep.name), NULL);
     (void)telemetry_line_append(planning->list->store, "proposals.jsonl", refusal); /* the night continues without it */
     json_array_foreach(reasons, i, reason)
         cli_say(json_string_value(reason));
@@ -106,7 +98,7 @@ static int ask(struct planning *planning, json_t *refused)
 
 static const char *proposer_of(const json_t *proposal)
 {
-    const char *name = json_string_value(json_object_get(proposal, "proposer"));
+    const char *name = cli_json_string(proposal, "proposer");
     return name && lineage_param_text_ok(name) ? name : "planner";
 }
 
@@ -116,7 +108,7 @@ static int add_replicate(struct planning *planning, const json_t *proposal, size
     struct trial_list *list = planning->list;
     struct lineage_evidence evidence;
     struct lineage_error err;
-    const char *id = json_string_value(json_object_get(proposal, "replicate"));
+    const char *id = cli_json_string(proposal, "replicate");
     snprintf(why, NIGHT_WHY_MAX, "replicate must be the exp_id of a measured trial, with nothing beside it but proposer");
     if (!id || json_object_size(proposal) != 1 + (size_t)(json_object_get(proposal, "proposer") != NULL))
         return CLI_NO;

@@ -1,17 +1,12 @@
 /* notify.c: see planning.h. The command is run as a planner is, so that its time has an end and no descendant of it is left. */
 #include "plan/planning.h"
+#include "support/program.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
-#include <lineage/query.h>
 #include <lineage/text.h>
-
-#include "cli.h"
 
 static void add_number(json_t *facts, const char *name, struct lineage_number value)
 {
@@ -27,8 +22,8 @@ static void add_trial(json_t *facts, struct lineage_store *store, const char *ex
         return;
     json_object_set_new(facts, "status", json_string(lineage_label_name(row.status)));
     add_number(facts, "score", row.score.present ? row.score : row.core_metric);
-    json_object_set_new(facts, "name", cli_json_text(row.specialist ? row.specialist : ""));
-    json_object_set_new(facts, "hypothesis", cli_json_text(row.hypothesis ? row.hypothesis : ""));
+    cli_json_set(facts, "name", cli_json_text(row.specialist ? row.specialist : ""), "hypothesis",
+                 cli_json_text(row.hypothesis ? row.hypothesis : ""), NULL);
     lineage_trial_release(&row);
 }
 
@@ -60,13 +55,9 @@ static void export_fact(FILE *out, const char *name, const json_t *value)
     fputs("export LINEAGE_NOTIFY_", out);
     for (; *name; name++)
         fputc(toupper((unsigned char)*name), out);
-    fputs("='", out);
-    for (; text && *text; text++)
-        if (*text == '\'')
-            fputs("'\\''", out);
-        else
-            fputc(*text, out);
-    fputs("'\n", out);
+    putc('=', out);
+    shell_quote(out, text ? text : "");
+    putc('\n', out);
 }
 
 static void call(struct notify *notify, const json_t *facts, const char *command)

@@ -4,21 +4,44 @@
  * A planner may be an agent that thinks for minutes, uses the network and starts processes of its own. This process
  * enforces the time limit, so the night gets an answer or a reason whatever the planner does.
  */
-#include "plan/planning.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "plan/planning.h"
+#include "support/program.h"
+
+/* ---- agent command ---- */
+
+char *agent_command_make(const struct agent_command *settings)
+{
+    struct cli_writer writer = {0};
+    const struct {
+        const char *option, *value;
+    } options[] = {{"-C", settings->store},          {"--endpoint", settings->endpoint}, {"--model", settings->model},
+                   {"--key-env", settings->key_env}, {"--prompt", settings->prompt},     {"--seconds", settings->seconds}};
+    FILE *out = cli_writer_open(&writer);
+    if (!out)
+        return NULL;
+    fputs("exec", out);
+    shell_word_write(out, settings->program);
+    fputs(" agent", out);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].value) {
+            shell_word_write(out, options[i].option);
+            shell_word_write(out, options[i].value);
+        }
+    return cli_writer_close(&writer);
+}
+
+/* ---- planner call ---- */
 
 struct call {
     pid_t pid;

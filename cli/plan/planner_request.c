@@ -1,19 +1,66 @@
-#include "plan/planning.h"
-
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <lineage/facts.h>
 #include <lineage/insights.h>
-#include <lineage/notes.h>
 #include <lineage/render.h>
-#include <lineage/store.h>
 
-#include "cli.h"
 #include "output/ideas_out.h"
+#include "plan/planning.h"
 #include "sweep/trial_files.h"
+
+/* ---- planner ideas ---- */
+
+struct elsewhere {
+    const struct planning *planning;
+    struct lineage_ideas *set;
+    enum lineage_status status;
+    struct lineage_error *err;
+};
+
+/* A trial of this machine is found by its work directory. */
+static bool add_claim(void *context, const struct lineage_claim *claim)
+{
+    struct elsewhere *e = context;
+    if (claim->free || other_workers_is_here(claim) || strcmp(claim->night, e->planning->list->sweep.name) != 0)
+        return true;
+    json_t *about = json_loads(claim->about, 0, NULL);
+    const struct lineage_trial trial = {.exp_id = cli_json_member(about, "name"),
+                                        .hypothesis = cli_json_member(about, "hypothesis")};
+    if (*trial.exp_id && *trial.hypothesis)
+        e->status = lineage_ideas_add(e->set, &trial, true, e->err);
+    json_decref(about);
+    return e->status == LINEAGE_OK;
+}
+
+/* Planning goes on if the queue does not answer now: the claim that follows waits for it. */
+static enum lineage_status add_elsewhere(void *context, struct lineage_ideas *set, struct lineage_error *err)
+{
+    struct elsewhere e = {.planning = context, .set = set, .err = err};
+    struct lineage_error ignored;
+    if (lineage_queue_each(e.planning->claims->queue, add_claim, &e, &ignored) != LINEAGE_OK && e.status == LINEAGE_OK)
+        return LINEAGE_OK;
+    return e.status;
+}
+
+int planner_ideas_load(struct planner_ideas *ideas)
+{
+    if (ideas->set)
+        return CLI_GO_ON;
+    struct lineage_error err;
+    enum lineage_status status =
+        cli_ideas_read(&ideas->set, ideas->planning->list->store, add_elsewhere, (void *)(uintptr_t)ideas->planning, &err);
+    return status == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
+}
+
+void planner_ideas_release(struct planner_ideas *ideas)
+{
+    lineage_ideas_release(ideas->set);
+    ideas->set = NULL;
+}
+
+/* ---- planner request ---- */
 
 /* ---- the facts of the block about ideas, as JSON for a planner ---- */
 
@@ -111,17 +158,14 @@ static json_t *standing_json(const struct lineage_facts *facts)
 {
     size_t count = lineage_ideas_count(facts->ideas);
     json_t *json = rate_json(facts, NULL);
-    json_object_set_new(json, "last_kept", id_json(facts, facts->last_kept));
-    json_object_set_new(json, "since_kept",
-                        facts->last_kept == SIZE_MAX ? json_null() : count_json(count - 1 - facts->last_kept));
-    json_object_set_new(json, "noise",
-                        facts->noise > 0 ? json_pack("{s:o, s:b, s:o, s:o}", "std", cli_json_number(facts->noise), "estimated",
-                                                     facts->noise_estimated, "replicas", count_json(facts->n_replicas),
-                                                     "degrees_of_freedom", count_json(facts->freedom))
-                                         : json_null());
-    json_object_set_new(json, "gains", count_json(facts->gains));
-    json_object_set_new(json, "gains_above_noise", facts->noise > 0 ? count_json(facts->large_gains) : json_null());
-    json_object_set_new(json, "specialists", specialists_json(facts));
+    cli_json_set(json, "last_kept", id_json(facts, facts->last_kept), "since_kept",
+                 facts->last_kept == SIZE_MAX ? json_null() : count_json(count - 1 - facts->last_kept), "noise",
+                 facts->noise > 0 ? json_pack("{s:o, s:b, s:o, s:o}", "std", cli_json_number(facts->noise), "estimated",
+                                              facts->noise_estimated, "replicas", count_json(facts->n_replicas),
+                                              "degrees_of_freedom", count_json(facts->freedom))
+                                  : json_null(),
+                 "gains", count_json(facts->gains), "gains_above_noise",
+                 facts->noise > 0 ? count_json(facts->large_gains) : json_null(), "specialists", specialists_json(facts), NULL);
     return json;
 }
 
@@ -155,9 +199,8 @@ static json_t *walls_json(const struct lineage_facts *facts)
             json_pack("{s:o, s:s, s:o, s:o}", "exp_id", cli_json_text(idea->exp_id), "status", lineage_label_name(idea->status),
                       "score", cli_json_figure(idea->score), "hypothesis", text_json(idea->hypothesis, TEXT_CHARACTERS));
         if (blocked->column) {
-            json_object_set_new(json, "column", text_json(blocked->column, VALUE_CHARACTERS));
-            json_object_set_new(json, "value", cli_json_number(blocked->value));
-            json_object_set_new(json, "largest_kept", cli_json_number(blocked->largest_kept));
+            cli_json_set(json, "column", text_json(blocked->column, VALUE_CHARACTERS), "value", cli_json_number(blocked->value),
+                         "largest_kept", cli_json_number(blocked->largest_kept), NULL);
         }
         json_array_append_new(list, json);
     }
@@ -231,13 +274,10 @@ static json_t *planner_facts(struct lineage_store *store)
         goto done;
     }
     json = json_object();
-    json_object_set_new(json, "unread", json_integer((json_int_t)facts.unread));
-    json_object_set_new(json, "standing", facts.stated ? standing_json(&facts) : json_null());
-    json_object_set_new(json, "knobs", knobs_json(&facts));
-    json_object_set_new(json, "more_knobs", count_json(facts.knobs.n > KNOBS ? facts.knobs.n - KNOBS : 0));
-    json_object_set_new(json, "kept_elsewhere", beside_json(&facts));
-    json_object_set_new(json, "walls", walls_json(&facts));
-    json_object_set_new(json, "again", again_json(&facts));
+    cli_json_set(json, "unread", json_integer((json_int_t)facts.unread), "standing",
+                 facts.stated ? standing_json(&facts) : json_null(), "knobs", knobs_json(&facts), "more_knobs",
+                 count_json(facts.knobs.n > KNOBS ? facts.knobs.n - KNOBS : 0), "kept_elsewhere", beside_json(&facts), "walls",
+                 walls_json(&facts), "again", again_json(&facts), NULL);
     json_object_set(json, "insights", insights);
     json_object_set_new(json, "code",
                         *facts.code.against ? json_pack("{s:o, s:o}", "against", cli_json_text(facts.code.against), "files",
@@ -271,15 +311,11 @@ static json_t *trial_json(const struct lineage_trial *trial)
         json_pack("{s:o, s:o, s:s, s:o, s:o}", "exp_id", cli_json_text(trial->exp_id), "parent",
                   cli_json_text(trial->parent_exp ? trial->parent_exp : ""), "status", lineage_label_name(trial->status),
                   "hypothesis", short_text(trial->hypothesis), "params", cli_json_params(trial->params, trial->n_params));
-    if (trial->score.present)
-        json_object_set_new(json, "score", cli_json_number(trial->score.value));
-    if (trial->delta_vs_best.present)
-        json_object_set_new(json, "delta_vs_best", cli_json_number(trial->delta_vs_best.value));
-    if (trial->n_metrics)
-        json_object_set_new(json, "metrics", cli_json_metrics(trial->metrics, trial->n_metrics));
-    if (lineage_notes_cause(trial->notes))
-        json_object_set_new(json, "cause", json_string(lineage_cause_name(lineage_notes_cause(trial->notes))));
-    json_object_set_new(json, "notes", short_text(trial->notes));
+    cli_json_set(json, "score", trial->score.present ? cli_json_number(trial->score.value) : NULL, "delta_vs_best",
+                 trial->delta_vs_best.present ? cli_json_number(trial->delta_vs_best.value) : NULL, "metrics",
+                 trial->n_metrics ? cli_json_metrics(trial->metrics, trial->n_metrics) : NULL, "cause",
+                 lineage_notes_cause(trial->notes) ? json_string(lineage_cause_name(lineage_notes_cause(trial->notes))) : NULL,
+                 "notes", short_text(trial->notes), NULL);
     return json;
 }
 
@@ -417,14 +453,12 @@ static json_t *budget_json(struct planning *planning)
     double left = night_hours_left(planning->hours);
     size_t trials = planning_left(planning);
     json_t *budget = json_object();
-    json_object_set_new(budget, "trials_left",
-                        planning->list->sweep.plan.trials ? json_integer((json_int_t)trials) : json_null());
-    if (planning->tokens)
-        json_object_set_new(budget, "tokens_left", json_integer((json_int_t)planner_cost_tokens_left(planning)));
-    json_object_set_new(budget, "seconds_left", isfinite(left) ? cli_json_number(left) : json_null());
-    json_object_set_new(budget, "seconds_per_trial",
-                        planning->list->pace > 0 && planning->list->sweep.of_commands ? cli_json_number(planning->list->pace)
-                                                                                      : json_null());
+    cli_json_set(budget, "trials_left", planning->list->sweep.plan.trials ? json_integer((json_int_t)trials) : json_null(),
+                 "tokens_left", planning->tokens ? json_integer((json_int_t)planner_cost_tokens_left(planning)) : NULL,
+                 "seconds_left", isfinite(left) ? cli_json_number(left) : json_null(), "seconds_per_trial",
+                 planning->list->pace > 0 && planning->list->sweep.of_commands ? cli_json_number(planning->list->pace)
+                                                                               : json_null(),
+                 NULL);
     return budget;
 }
 
@@ -495,10 +529,9 @@ json_t *planner_request(struct planning *planning, const json_t *refused)
         lineage_trial_release(&best);
         return NULL;
     }
-    json_object_set_new(request, "ideas", facts);
-    if (json_object_get(planning->list->sweep.root, "files"))
-        json_object_set_new(request, "files", files_json(planning, &best));
-    json_object_set_new(request, "refused", refused ? json_incref((json_t *)(uintptr_t)refused) : json_array());
+    cli_json_set(request, "ideas", facts, "files",
+                 json_object_get(planning->list->sweep.root, "files") ? files_json(planning, &best) : NULL, "refused",
+                 refused ? json_incref((json_t *)(uintptr_t)refused) : json_array(), NULL);
     lineage_trial_release(&best);
     return request;
 }

@@ -4,11 +4,9 @@
  */
 #include "plan/planning.h"
 
-#include <poll.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "sweep/night_sweep.h"
 
 size_t planning_left(const struct planning *planning)
 {
@@ -136,4 +134,11 @@ void planning_release(struct planning *planning)
     json_decref(planning->answers);
     json_decref(planning->cost);
     planning->answers = planning->cost = NULL;
+}
+
+/* ---- night hours ---- */
+
+double night_hours_left(const struct night_hours *hours)
+{
+    return fmax(0, hours->limit * 3600 - (cli_now() - hours->began));
 }

@@ -14,21 +14,11 @@
  */
 #pragma once
 
-#include <jansson.h>
-#include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
-
-#include <lineage/ideas.h>
-#include <lineage/store.h>
 
 #include "propose/gp.h"
 #include "propose/propose_math.h"
-#include "propose/propose_past.h"
-#include "share/other_workers.h"
-#include "trial/interrupts.h"
+#include "share/claims.h"
 
 /* ---- night_hours.c: computes how much time a night has left (--hours) ---- */
 
@@ -76,9 +66,6 @@ struct spent_tokens {
 
 /* Adds a line by a single write. Returns false after printing a message. */
 bool spent_tokens_add(struct lineage_store *store, const char *sweep, const char *model, uint64_t prompt, uint64_t completion);
-
-/* Adds the lines about a sweep that were written since the last call. A missing file and damaged lines add nothing. */
-void spent_tokens_read(struct spent_tokens *spent, struct lineage_store *store, const char *sweep);
 
 /* Default seconds that a planner may take. */
 enum { PLANNER_SECONDS = 600 };

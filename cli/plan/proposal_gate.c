@@ -5,14 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/notes.h>
-#include <lineage/render.h>
 #include <lineage/text.h>
 
 #include "output/ideas_out.h"
 #include "propose/propose_space.h"
-#include "sweep/trial_list.h"
-#include "sweep/night_sweep.h"
 #include "sweep/trial_files.h"
 
 /* A proposal counts as tried if it differs from a trial by less than this share of each range. */
@@ -54,10 +50,8 @@ static void check_form(struct judging *j)
         else if (strcmp(name, "params") == 0 && !json_is_object(value))
             object_to(j, "params must be an object of numbers and texts");
         else if (!is_text && strcmp(name, "params") != 0)
-            object_to(j,
-                      "unknown key '%.40s'; known are params, parent, hypothesis, expected_delta, proposer, "
-                      "again%s",
-                      name, j->list->sweep.of_commands ? ", diff" : "");
+            object_to(j, "unknown key '%.40s'; known are params, parent, hypothesis, expected_delta, proposer, again%s", name,
+                      j->list->sweep.of_commands ? ", diff" : "");
     }
     json_t *seen = json_object();
     json_object_foreach(json_object_get(j->proposal, "params"), name, value) {
@@ -154,11 +148,11 @@ static void check_bounds(struct judging *j)
 
 static int find_parent(struct judging *j)
 {
-    const char *parent = json_string_value(json_object_get(j->proposal, "parent"));
+    const char *parent = cli_json_string(j->proposal, "parent");
     struct lineage_trial found = {0};
     struct lineage_error err;
     if (!parent)
-        parent = json_string_value(json_object_get(j->list->sweep.root, "parent"));
+        parent = cli_json_string(j->list->sweep.root, "parent");
     if (!parent || !*parent || strcmp(parent, "base") == 0 || strcmp(parent, "draw") == 0)
         return CLI_GO_ON;
     bool best = strcmp(parent, "best") == 0;
@@ -223,7 +217,7 @@ static bool counts_by_words(void *context, const struct lineage_idea *idea)
  */
 static int check_tried(struct judging *j, bool has_diff)
 {
-    const char *hypothesis = json_string_value(json_object_get(j->proposal, "hypothesis"));
+    const char *hypothesis = cli_json_string(j->proposal, "hypothesis");
     struct propose_past past = {0};
     int status = has_diff ? CLI_GO_ON : planning_read_past(&past, j->planning, true);
     if (status == CLI_GO_ON && !has_diff)
@@ -281,7 +275,7 @@ static int judge(struct judging *j, struct night_trial *trial)
         return CLI_NO;
     check_bounds(j);
     int status = find_parent(j);
-    const char *diff = json_string_value(json_object_get(j->proposal, "diff"));
+    const char *diff = cli_json_string(j->proposal, "diff");
     if (status == CLI_GO_ON && json_array_size(j->reasons) == 0)
         status = check_files(j, diff);
     /*

@@ -7,7 +7,6 @@
 #include "propose/gp.h"
 #include "propose/propose_math.h"
 #include "propose/propose_space.h"
-#include "propose/propose_problem.h"
 
 /* After this many random draws that were all tried before, the space is searched in order for an untried setting. */
 enum { DRAWS = 1000 };

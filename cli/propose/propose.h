@@ -23,7 +23,7 @@
  *   propose_space     values of a range on its scale, grids, conditions, and which settings are near each other
  *   propose_math      functions and random numbers that are the same on every machine
  *   sobol, tpe, gp    the methods that need more than a line
- *   gaussian          Gaussian processes; cholesky has their matrices
+ *   gaussian          Gaussian processes and their matrices
  *   observed          the past with one entry for each setting
  *   propose_ranges    ranges from a sweep file or the command line
  *   propose_past      the past from the rows of a store

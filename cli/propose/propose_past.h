@@ -14,11 +14,33 @@
  */
 #pragma once
 
-#include <jansson.h>
+#include <lineage/settings.h>
 
-#include "propose/propose.h"
 #include "propose/propose_ranges.h"
-#include "propose/propose_rows.h"
+
+/* ---- propose_rows ---- */
+
+/* What a row of a store says to a proposer. propose_past.h has the rules. */
+
+/* What rows are compared with, and what they show about the log. Everything is borrowed. */
+struct propose_rows {
+    const struct propose_space *space;
+    const struct lineage_number *fallback; /* [ranges], for rows of the sweep; or NULL */
+    const char *sweep;                     /* or NULL */
+    const char *program;                   /* or NULL */
+    const struct lineage_settings *words;  /* or NULL */
+    size_t n, declared[PROPOSE_RANGES_MAX]; /* number of rows, and how many of them declare each range */
+};
+
+enum propose_row {
+    PROPOSE_ROW_SILENT,    /* says nothing about its setting */
+    PROPOSE_ROW_OTHER,     /* another program's */
+    PROPOSE_ROW_ELSEWHERE, /* lacks a value in at least one range */
+    PROPOSE_ROW_PAST       /* *trial is a trial of the past */
+};
+
+/* Writes the key of the program that the row names, at most `size` bytes with its NUL; "" if it names none. */
+void propose_row_program(char *out, size_t size, const char *notes);
 
 /*
  * A proposer reads every row of a store with up to PROPOSE_NEWEST + PROPOSE_BEST rows. In a larger store it reads the newest

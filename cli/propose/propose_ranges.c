@@ -69,8 +69,8 @@ static bool read_choices(struct propose_space *space, struct propose_range *rang
             choice.text = word;
         else
             return refuse(why,
-                          "%.80s: '%.80s' is neither LOW:HIGH nor values to choose from; what holds commas or quotes "
-                          "belongs into single quotes",
+                          "%.80s: '%.80s' is neither LOW:HIGH nor values to choose from; what holds commas or quotes belongs "
+                          "into single quotes",
                           range->name, text);
         if (!add_choice(space, range, choice, why))
             return false;
@@ -245,10 +245,10 @@ static bool read_json(struct propose_space *space, struct propose_range *range, 
         return read_text(space, range, json_string_value(json), why);
     if (json_is_array(json) || json_is_number(json))
         return read_list(space, range, json, why);
-    return refuse(why,
-                  "%.80s: a range is a text (\"1e-5:1e-2:log\"), a list to choose from, or "
-                  "{\"range\": RANGE, \"if\": \"NAME=VALUES\"}",
-                  range->name);
+    return refuse(
+        why,
+        "%.80s: a range is a text (\"1e-5:1e-2:log\"), a list to choose from, or {\"range\": RANGE, \"if\": \"NAME=VALUES\"}",
+        range->name);
 }
 
 static bool read_object(struct propose_space *space, struct propose_range *range, const json_t *object, char *why)

@@ -11,7 +11,6 @@
  * otherwise every worker that asks meanwhile would be proposed nearly the same setting. Neither is counted in n, so failures
  * cannot enlarge the set of good trials. Trials of another context are compared with each other only, and weigh less.
  */
-#include "propose/propose_problem.h"
 
 #include <math.h>
 #include <stdlib.h>

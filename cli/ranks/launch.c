@@ -1,7 +1,5 @@
 #include "ranks/launch.h"
 
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "cli.h"
@@ -48,8 +46,8 @@ static void warn_of_copies(void)
     if (n <= 1 || number_of("SLURM_PROCID", 1) != 0)
         return;
     snprintf(text, sizeof text,
-             "srun started %d processes without PMI, so each trains a whole trial of its own; "
-             "`srun --mpi=pmix` or mpirun makes them train one together",
+             "srun started %d processes without PMI, so each trains a whole trial of its own; `srun --mpi=pmix` or mpirun makes "
+             "them train one together",
              n);
     cli_say(text);
 }

@@ -6,10 +6,9 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
-
-#include <jansson.h>
 
 #include <trainer/train.h>
 
@@ -46,3 +45,17 @@ json_t *team_peers(struct team *team);
 
 /* Does all the work of a rank other than 0. Returns the exit status of the process. */
 int team_work(int rank, int size);
+
+/* ---- stand_in ---- */
+
+/*
+ * Splits rank 0 into two processes: a stand-in, which the launcher sees as the rank, and a child, which watches the trial
+ * and appends its row. A launcher kills all ranks when it loses one rank. The child survives this, because it is in a
+ * session of its own that no signal to the ranks reaches. The stand-in passes signals on to the child.
+ */
+
+/*
+ * Forks. Returns CLI_GO_ON in the child, which does the work; in the parent, returns after the child has exited, with
+ * the child's exit status or the status of an error.
+ */
+int stand_in_fork(void);

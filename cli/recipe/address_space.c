@@ -6,8 +6,6 @@
 #include "recipe/address_space.h"
 
 #include <malloc.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -69,8 +67,7 @@ enum trainer_status address_space_suffices(const struct trainer_recipe *recipe, 
         return TRAINER_OK;
     err->status = TRAINER_ENOMEM;
     snprintf(err->text, sizeof err->text,
-             "out of memory: the limit on address space (ulimit -v) is %.0f MiB, and this needs up to %.0f MiB "
-             "with %.0f threads",
+             "out of memory: the limit on address space (ulimit -v) is %.0f MiB, and this needs up to %.0f MiB with %.0f threads",
              (double)limit.rlim_cur / MIB, needed / MIB, n);
     return TRAINER_ENOMEM;
 }

@@ -188,14 +188,10 @@ static void print_row(struct cli_list *list, struct choosing *c, size_t k, size_
     double *all = c->resampled + (k * s->n + policy) * s->resamples;
     size_t cut = (size_t)(0.025 * (double)s->resamples);
     qsort(all, s->resamples, sizeof *all, cli_by_number);
-    cli_list_count(list, (size_t)s->k[k]);
-    cli_list_count(list, place + 1);
-    cli_list_text(list, s->names[policy]);
-    cli_list_figure(list, c->estimate[k * s->n + policy], true);
-    cli_list_figure(list, all[cut], true);
-    cli_list_figure(list, all[s->resamples - 1 - cut], true);
-    cli_list_figure(list, c->best[k * s->n + policy] / (double)s->resamples, true);
-    cli_list_end_row(list);
+    cli_list_row(list, CLI_COUNT((size_t)s->k[k]), CLI_COUNT(place + 1), CLI_TEXT(s->names[policy]),
+                 CLI_FIGURE(c->estimate[k * s->n + policy], true), CLI_FIGURE(all[cut], true),
+                 CLI_FIGURE(all[s->resamples - 1 - cut], true),
+                 CLI_FIGURE(c->best[k * s->n + policy] / (double)s->resamples, true));
 }
 
 static int print_list(struct choosing *c, enum cli_format format)
@@ -265,12 +261,9 @@ int passk_rates_print(const struct passk_selection *s, FILE *out, enum cli_forma
                 cli_list_text(list, s->questions[q]);
             else
                 cli_list_count(list, q);
-            cli_list_text(list, s->names[p]);
-            cli_list_count(list, (size_t)asked);
-            cli_list_count(list, (size_t)right);
-            cli_list_figure(list, right / asked, true);
-            cli_list_figure(list, (right + fit[p].alpha) / (asked + fit[p].alpha + fit[p].beta), fit[p].alpha > 0);
-            cli_list_end_row(list);
+            cli_list_row(list, CLI_TEXT(s->names[p]), CLI_COUNT((size_t)asked), CLI_COUNT((size_t)right),
+                         CLI_FIGURE(right / asked, true),
+                         CLI_FIGURE((right + fit[p].alpha) / (asked + fit[p].alpha + fit[p].beta), fit[p].alpha > 0));
         }
     free(fit);
     return cli_list_finish(list);

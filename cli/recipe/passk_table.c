@@ -2,7 +2,6 @@
 
 #include <csv.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,11 +150,10 @@ static bool fill(struct reading *r)
         bool of_same = strcmp(line->question, first->question) == 0;
         if (!of_same || line->policy != i % t->n) {
             const struct line *wrong = of_same ? line : first;
-            return cli_error(
-                       CLI_USAGE,
-                       "%s:%zu: question '%.100s' has not exactly one line for each of the %zu policies, which are compared "
-                       "question by question",
-                       r->path, wrong->number, wrong->question, t->n) == CLI_GO_ON;
+            return cli_error(CLI_USAGE,
+                             "%s:%zu: question '%.100s' has not exactly one line for each of the %zu policies, which are "
+                             "compared question by question",
+                             r->path, wrong->number, wrong->question, t->n) == CLI_GO_ON;
         }
     }
     t->n_questions = r->n_lines / t->n;

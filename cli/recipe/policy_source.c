@@ -2,7 +2,6 @@
  * The argument is a directory, a file (its first character tells a recipe from a checkpoint), or else the id of a
  * trial. The checks are in this order because the first kinds can be recognized with certainty.
  */
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,7 +10,6 @@
 #include <lineage/render.h>
 #include <lineage/snapshot.h>
 
-#include "trial/interrupts.h"
 #include "recipe/address_space.h"
 #include "recipe/policy_source.h"
 #include "trial/progress.h"

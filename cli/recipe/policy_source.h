@@ -4,8 +4,6 @@
  */
 #pragma once
 
-#include <limits.h>
-
 #include <trainer/train.h>
 
 #include "cli.h"

@@ -5,14 +5,9 @@
 #include "recipe/recipe_request.h"
 
 #include <math.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <rlcore/adca.h>
-
-#include "cli.h"
-#include "metrics/event_lines.h"
 
 enum kind { REAL, UINT64 };
 
@@ -528,7 +523,6 @@ json_t *recipe_events_failure(const struct trainer_error *error)
              error->status == TRAINER_EJUDGE)
         failure = TRIAL_FAILURE_OTHER;
     json_t *line = json_object();
-    json_object_set_new(line, "failed", cli_json_text(error->text));
-    json_object_set_new(line, "kind", json_string(trial_failure_name(failure)));
+    cli_json_set(line, "failed", cli_json_text(error->text), "kind", json_string(trial_failure_name(failure)), NULL);
     return line;
 }

@@ -4,15 +4,65 @@
  */
 #include "recipe/recipe_request.h"
 
-#include <rlcore/algorithm.h>
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <rlcore/algorithm.h>
+
 #include "judge/judge.h"
 #include "recipe/recipe_teacher.h"
 #include "support/program.h"
+
+/* ---- recipe params ---- */
+
+struct filling {
+    struct recipe_params *params;
+    bool has_parent;
+};
+
+/*
+ * Whether a text fits into a row. Only the path of a checkpoint can be too long or contain a semicolon. Such a path is
+ * left out rather than truncated, because two paths with the same beginning would look equal. The recipe in the
+ * snapshot has the full path.
+ */
+static bool fits(const char *text)
+{
+    return !text || lineage_param_text_ok(text);
+}
+
+/* The trainer's table decides which settings a row names. A trial with a parent starts from the parent's checkpoint,
+ * so the settings of a warm start are left out: no warm start ran, and its settings would look like a cause of the
+ * result. */
+static void take(void *context, const struct trainer_setting *setting)
+{
+    const struct filling *filling = context;
+    struct recipe_params *params = filling->params;
+    bool of_start = strncmp(setting->path, "start.", 6) == 0;
+    if (!setting->named || (of_start && filling->has_parent) || !fits(setting->text))
+        return;
+    if (params->n == RECIPE_PARAMS_MAX || strlen(setting->name) >= RECIPE_PARAM_NAME_MAX) {
+        params->dropped++;
+        return;
+    }
+    char *own = strcpy(params->names[params->n], setting->name);
+    params->at[params->n++] = (struct lineage_param){own, setting->value, setting->text};
+}
+
+/*
+ * Fills in the settings that every row has (seed, algorithm, lr, ..), those that the algorithm uses (alpha, beta, gamma,
+ * ..), and all others that are not at their defaults. threads is left out, since it changes no result, and so is start.*
+ * for a trial with a parent. A setting that nothing reads is left out. Settings of the second environment are named
+ * "env1.alpha".
+ */
+static void recipe_params_fill(struct recipe_params *params, const struct trainer_recipe *recipe, bool has_parent)
+{
+    struct filling filling = {params, has_parent};
+    params->n = params->dropped = 0;
+    trainer_recipe_settings(recipe, take, &filling);
+}
+
+/* ---- recipe_request ---- */
 
 /* Writes the full text with every default, because the work directory becomes the snapshot: a trial that starts from its
  * checkpoint next year needs all settings. fclose is checked, since it reports a full disk. */
@@ -134,15 +184,12 @@ static void remark(void *context, const struct trial_results *results, const str
  */
 static char *describe(const struct trainer_recipe *recipe)
 {
-    char *notes = NULL;
-    size_t length;
-    FILE *out = open_memstream(&notes, &length);
+    struct cli_writer writer = {0};
+    FILE *out = cli_writer_open(&writer);
     for (int32_t i = 0; out && i < recipe->n_tasks; i++)
         fprintf(out, "%s%s on %s", i ? "; " : "", rl_algorithm_at(recipe->tasks[i].algorithm.name)->name,
                 trainer_env_name(recipe->tasks[i].env.kind));
-    if (out)
-        fclose(out);
-    return notes;
+    return cli_writer_close(&writer);
 }
 
 /* A missing correction only causes a warning, because its effect is often what the user wants to measure. */
@@ -200,4 +247,34 @@ void recipe_request_release(struct recipe_request *trial)
 {
     free(trial->notes);
     trial->notes = NULL;
+}
+
+/* ---- recipe store ---- */
+
+/*
+ * `train` and `night` create their store, so that a user's first command does not fail for lack of one. A store in which
+ * lower is better would keep the worst policies, so the direction is checked every time.
+ */
+
+int recipe_store_make(const char *dir)
+{
+    const struct lineage_config config = {.direction = LINEAGE_HIGHER};
+    if (!dir)
+        dir = ".";
+    int status = cli_is_store(dir) ? CLI_OK : cli_store_create(dir, &config);
+    return status == CLI_OK ? CLI_GO_ON : status;
+}
+
+int recipe_store_check(struct lineage_store *store)
+{
+    const char *name = lineage_store_score_name(store);
+    struct lineage_error err;
+    if (name && strcmp(name, RECIPE_SCORE) != 0 && lineage_store_name_score(store, RECIPE_SCORE, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    if (lineage_store_config(store)->direction == LINEAGE_HIGHER)
+        return CLI_GO_ON;
+    return cli_error(CLI_USAGE,
+                     "in the store %s a lower score is better, but trials are scored by EM; give --direction higher or make "
+                     "another store with `lineage init --direction higher`",
+                     lineage_store_dir(store));
 }

@@ -4,13 +4,8 @@
  */
 #pragma once
 
-#include <jansson.h>
-
-#include <lineage/store.h>
-#include <trainer/recipe.h>
 #include <trainer/train.h>
 
-#include "cli.h"
 #include "support/blas_env.h"
 #include "trial/checkpoint_origin.h"
 #include "trial/run_and_append.h"
@@ -24,14 +19,6 @@ struct recipe_params {
     char names[RECIPE_PARAMS_MAX][RECIPE_PARAM_NAME_MAX];
     size_t n, dropped; /* dropped: how many settings did not fit */
 };
-
-/*
- * Fills in the settings that every row has (seed, algorithm, lr, ..), those that the algorithm uses (alpha, beta,
- * gamma, ..), and all others that are not at their defaults. threads is left out, since it changes no result, and so
- * is start.* for a trial with a parent. A setting that nothing reads is left out. Settings of the second environment are
- * named "env1.alpha".
- */
-void recipe_params_fill(struct recipe_params *params, const struct trainer_recipe *recipe, bool has_parent);
 
 #define RECIPE_POLICY ORIGIN_CHECKPOINT
 #define RECIPE_FILE "recipe.json"

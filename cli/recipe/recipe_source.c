@@ -35,8 +35,7 @@ static bool add(struct recipe_source *source, char *setting, char *value, bool i
     if (!changes) {
         free(setting);
         free(value);
-        cli_no_memory();
-        return false;
+        return cli_no_memory(), false;
     }
     source->changes = changes;
     changes[source->n++] = (struct trainer_change){setting, value, is_text};
@@ -51,10 +50,8 @@ bool recipe_source_set(struct recipe_source *source, const char *setting, const 
 bool recipe_source_assign(struct recipe_source *source, const char *assignment)
 {
     const char *equals = strchr(assignment, '=');
-    if (!equals || equals == assignment) {
-        cli_error(CLI_USAGE, "--set '%s' is not NAME=VALUE", assignment);
-        return false;
-    }
+    if (!equals || equals == assignment)
+        return cli_refuse("--set '%s' is not NAME=VALUE", assignment);
     return add(source, strndup(assignment, (size_t)(equals - assignment)), strdup(equals + 1), false);
 }
 

@@ -5,7 +5,6 @@
 #include "recipe/rollout_print.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <rlcore/algorithm.h>
@@ -147,14 +146,10 @@ static double rounded(double value)
 
 static void add_step(struct cli_list *list, const struct step *step, const struct trainer_rollout *r)
 {
-    cli_list_count(list, step->turn >= 0 ? (size_t)step->turn : 0);
-    cli_list_text(list, step->does);
-    cli_list_text(list, step->tool);
-    cli_list_number(list, rounded(step->log_prob), true);
-    cli_list_number(list, rounded(step->gain), step->has_gain);
-    cli_list_number(list, rounded(step->advantage), r->advantage != NULL);
-    cli_list_number(list, rounded(step->clip_scale), r->clip_scale != NULL);
-    cli_list_end_row(list);
+    cli_list_row(list, CLI_COUNT(step->turn >= 0 ? (size_t)step->turn : 0), CLI_TEXT(step->does), CLI_TEXT(step->tool),
+                 CLI_NUMBER(rounded(step->log_prob), true), CLI_NUMBER(rounded(step->gain), step->has_gain),
+                 CLI_NUMBER(rounded(step->advantage), r->advantage != NULL),
+                 CLI_NUMBER(rounded(step->clip_scale), r->clip_scale != NULL));
 }
 
 static void print_head(const struct trainer_recipe *recipe, const struct trainer_rollout *r)
@@ -208,12 +203,11 @@ static json_t *tokens_json(const struct trainer_world *world, const int32_t *tok
 static json_t *step_json(const struct step *step, const struct trainer_world *world, const struct trainer_rollout *r)
 {
     json_t *object = json_pack("{s:i}", "turn", (int)step->turn);
-    json_object_set_new(object, "policy", tokens_json(world, r->tokens + step->from, step->to - step->from));
-    json_object_set_new(object, "tool", tokens_json(world, r->tokens + step->to, step->until - step->to));
-    json_object_set_new(object, "log_prob", cli_json_number(step->log_prob));
-    json_object_set_new(object, "gain", step->has_gain ? cli_json_number(step->gain) : json_null());
-    json_object_set_new(object, "advantage", r->advantage ? cli_json_number(step->advantage) : json_null());
-    json_object_set_new(object, "clip_scale", r->clip_scale ? cli_json_number(step->clip_scale) : json_null());
+    cli_json_set(object, "policy", tokens_json(world, r->tokens + step->from, step->to - step->from), "tool",
+                 tokens_json(world, r->tokens + step->to, step->until - step->to), "log_prob", cli_json_number(step->log_prob),
+                 "gain", step->has_gain ? cli_json_number(step->gain) : json_null(), "advantage",
+                 r->advantage ? cli_json_number(step->advantage) : json_null(), "clip_scale",
+                 r->clip_scale ? cli_json_number(step->clip_scale) : json_null(), NULL);
     return object;
 }
 
@@ -221,16 +215,16 @@ static json_t *step_json(const struct step *step, const struct trainer_world *wo
 static const char *rules_of(enum trainer_env_kind kind)
 {
     static const char *const rules[TRAINER_N_ENVS] = {
-        [TRAINER_HOPWORLD] = "Find the entity at the end of a chain of relations. `search ENTITY RELATION` shows facts "
-                             "about the entity, as RELATION ENTITY, or nothing; `answer ENTITY` ends. The chain: ",
+        [TRAINER_HOPWORLD] = "Find the entity at the end of a chain of relations. `search ENTITY RELATION` shows facts about the "
+                             "entity, as RELATION ENTITY, or nothing; `answer ENTITY` ends. The chain: ",
         [TRAINER_REVERSE] = "Write the words in reverse: ",
-        [TRAINER_SLOTS] = "Find what relations of an entity lead to. `search ENTITY RELATION` shows facts about the entity, "
-                          "as RELATION ENTITY, or nothing; `answer RELATION ENTITY ..` ends, with all in order. Wanted: ",
-        [TRAINER_LEDGER] = "Add up the entries of an account. `search ACCOUNT RELATION` looks an entry up, `add NUMBER "
-                           "NUMBER` calculates; `answer RELATION BALANCE ..` ends, with the sum so far after each. Wanted: ",
+        [TRAINER_SLOTS] = "Find what relations of an entity lead to. `search ENTITY RELATION` shows facts about the entity, as "
+                          "RELATION ENTITY, or nothing; `answer RELATION ENTITY ..` ends, with all in order. Wanted: ",
+        [TRAINER_LEDGER] = "Add up the entries of an account. `search ACCOUNT RELATION` looks an entry up, `add NUMBER NUMBER` "
+                           "calculates; `answer RELATION BALANCE ..` ends, with the sum so far after each. Wanted: ",
         [TRAINER_SUMS] =
-            "Add up a list: take its first two numbers and put their sum at its end, until one is left. `add NUMBER "
-            "NUMBER` calculates; `answer NUMBER SUM ..` ends, with each second number and its sum in order. Wanted: "};
+            "Add up a list: take its first two numbers and put their sum at its end, until one is left. `add NUMBER NUMBER` "
+            "calculates; `answer NUMBER SUM ..` ends, with each second number and its sum in order. Wanted: "};
     return rules[kind];
 }
 
@@ -268,8 +262,8 @@ json_t *rollout_json(const struct trainer_recipe *recipe, const struct trainer_r
     size_t n = trainer_env_answer(env, &r->episode, answer);
     json_t *object = json_pack("{s:s, s:i, s:f, s:b, s:i}", "environment", trainer_env_name(env->kind), "group", (int)r->group,
                                "reward", r->reward, "malformed", (int)r->malformed, "searches", (int)r->episode.turn);
-    json_object_set_new(object, "prompt", tokens_json(&recipe->world, r->tokens, r->prompt));
-    json_object_set_new(object, "answer", tokens_json(&recipe->world, answer, (int32_t)n));
+    cli_json_set(object, "prompt", tokens_json(&recipe->world, r->tokens, r->prompt), "answer",
+                 tokens_json(&recipe->world, answer, (int32_t)n), NULL);
     json_t *turns = json_array();
     struct step step;
     for (int32_t at = r->prompt; next_step(&step, r, at); at = step.until) {

@@ -104,8 +104,7 @@ void held_out_section(const struct picture *p)
         fputs("<p>No trial has a held-out score (lineage run --held-out NAME).</p>\n", p->out);
     else {
         fputs("<p class=\"how\">The score of each trial minus the score that no planner saw. A gap that grows in the direction "
-              "in which "
-              "the score improves says that trials fit the score, and not the task.</p>\n",
+              "in which the score improves says that trials fit the score, and not the task.</p>\n",
               p->out);
         draw(p, &held);
         print_rows(p, &held);

@@ -5,7 +5,6 @@
  */
 #include "report/picture.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "report/html_escape.h"
@@ -59,13 +58,12 @@ void hypotheses_print(const struct picture *p)
         fputs("<p class=\"none\">No trial that was kept or discarded predicted a change (--expected-delta).</p>\n", out);
         return;
     }
-    fprintf(
-        out,
-        "<p>%zu supported, %zu refuted, %zu inconclusive. <span class=\"how\">A prediction is supported if the 95 %% interval "
-        "of the measured change is on the predicted side of 0, and refuted if an improvement as large as predicted is "
-        "excluded.%s</span></p>\n",
-        counts[LINEAGE_SUPPORTED], counts[LINEAGE_REFUTED], counts[LINEAGE_INCONCLUSIVE],
-        p->model->summary->margin > 0 ? "" : " Without a noise floor every verdict is inconclusive.");
+    fprintf(out,
+            "<p>%zu supported, %zu refuted, %zu inconclusive. <span class=\"how\">A prediction is supported if the 95 %% "
+            "interval of the measured change is on the predicted side of 0, and refuted if an improvement as large as predicted "
+            "is excluded.%s</span></p>\n",
+            counts[LINEAGE_SUPPORTED], counts[LINEAGE_REFUTED], counts[LINEAGE_INCONCLUSIVE],
+            p->model->summary->margin > 0 ? "" : " Without a noise floor every verdict is inconclusive.");
     fputs("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\"><table "
           "class=\"verdicts\"><thead><tr><th scope=\"col\">verdict</th><th scope=\"col\">trial</th>"
           "<th scope=\"col\">hypothesis</th><th scope=\"col\" class=\"n\">expected</th><th scope=\"col\" "

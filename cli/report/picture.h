@@ -137,8 +137,6 @@ void morning_sentences(const struct picture *p);
 /* Prints the facts of the charts of settings as a table. */
 void knobs_table(const struct picture *p);
 
-/* Prints one pair of parameters; x and y are indices into model->axes. */
-void picture_pair(const struct picture *p, size_t x, size_t y);
 /* Prints the best score so far of several stores over their trials. */
 void picture_stores(FILE *out, const struct model *models, size_t n);
 

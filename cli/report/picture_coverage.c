@@ -159,7 +159,8 @@ static void draw_edges(const struct grid *g, double width)
     picture_cell(g->p, LEFT + (double)g->nx * width, TOP + (double)g->ny * CELL_H + 34, "axis end", g->x->name, 40);
 }
 
-void picture_pair(const struct picture *p, size_t x, size_t y)
+/* Prints one pair of parameters; x and y are indices into model->axes. */
+static void picture_pair(const struct picture *p, size_t x, size_t y)
 {
     struct grid *g = calloc(1, sizeof *g);
     if (!g)
@@ -217,9 +218,9 @@ void picture_coverage(const struct picture *p)
     const struct model *model = p->model;
     size_t x, y, n = model->n_axes < PAIRS_AXES ? model->n_axes : PAIRS_AXES;
     if (!coverage_first_pair(model, &x, &y)) {
-        picture_nothing(p, "coverage",
-                        "Fewer than two parameters vary. Parameters are numbers such as alpha=0.3 in notes, "
-                        "or options of lineage append.");
+        picture_nothing(
+            p, "coverage",
+            "Fewer than two parameters vary. Parameters are numbers such as alpha=0.3 in notes, or options of lineage append.");
         return;
     }
     if (p->alone) {

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/html_escape.h"
 #include "report/picture.h"
 #include "report/report_axes.h"
 
@@ -130,8 +129,7 @@ void picture_parallel(const struct picture *p)
     double low = 0, high = 1;
     if (!c.n) {
         picture_nothing(p, "parallel",
-                        "No parameter varies. Parameters are numbers such as alpha=0.3 in notes, or options "
-                        "of lineage append.");
+                        "No parameter varies. Parameters are numbers such as alpha=0.3 in notes, or options of lineage append.");
         return;
     }
     score_range(p->model, 0, &low, &high);

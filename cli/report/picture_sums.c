@@ -50,9 +50,7 @@ void picture_calibration(const struct picture *p)
     double low = 0, high = 0;
     char a[PICTURE_NUMBER], b[PICTURE_NUMBER];
     if (!sum->n_calibration) {
-        picture_nothing(p, "calibration",
-                        "No trial has both an expectation (expected_delta) and a measured "
-                        "change.");
+        picture_nothing(p, "calibration", "No trial has both an expectation (expected_delta) and a measured change.");
         return;
     }
     for (size_t i = 0; i < sum->n_calibration; i++) {
@@ -354,8 +352,8 @@ void picture_seeds(const struct picture *p)
     /* Nothing to compare is the usual case, not an error: most stores have no seeds. */
     if (!p->model->compared || !interval_range(c, &low, &high)) {
         picture_nothing(p, "seeds",
-                        "No two specialists have a measured trial with the same seed (a parameter seed=N in "
-                        "each), so nothing can be compared seed by seed.");
+                        "No two specialists have a measured trial with the same seed (a parameter seed=N in each), so nothing "
+                        "can be compared seed by seed.");
         return;
     }
     double foot = TOP + (double)(c->n_variants - 1) * f.row;

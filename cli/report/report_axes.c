@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/notes.h>
-
 #include "cli.h"
 
 enum { IMPORTANCE_CLASSES = 5, SHUFFLES = 200 };

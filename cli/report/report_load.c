@@ -3,14 +3,12 @@
  * is printed, so that an error gives no page instead of half a page, and all pictures show the same rows although
  * trials are appended meanwhile.
  */
-#include "report/report_load.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <lineage/query.h>
 #include <lineage/text.h>
 #include <lineage/time.h>
 

@@ -8,14 +8,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <lineage/code.h>
 #include <lineage/render.h>
 #include <lineage/snapshot.h>
 #include <lineage/text.h>
 
-#include "cli.h"
 #include "output/show.h"
 #include "report/html_escape.h"
 
@@ -359,8 +357,8 @@ static void gains_part(const struct picture *p, const struct model_trial *trial)
     struct scale y = {low, high > low ? high : low + 1, 86, 26, 1};
     fprintf(p->out,
             "<h3>Information gain by turn</h3><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\"><svg "
-            "class=\"pic gains\" viewBox=\"0 0 %d 112\" width=\"%d\" "
-            "role=\"img\"><title>Mean information gain of each turn</title>\n",
+            "class=\"pic gains\" viewBox=\"0 0 %d 112\" width=\"%d\" role=\"img\"><title>Mean information gain of each "
+            "turn</title>\n",
             30 + (int)n * WIDTH, 30 + (int)n * WIDTH);
     picture_line(p, 4, scale_at(&y, 0), 26 + (double)n * WIDTH, scale_at(&y, 0), "grid");
     for (size_t i = 0; i < n; i++) {

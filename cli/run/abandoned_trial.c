@@ -6,12 +6,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -55,7 +53,7 @@ bool abandoned_trial_prepare(const char *dir, const struct trial_plan *plan)
     json_decref(object);
     if (out && fclose(out) == 0)
         return true;
-    return cli_error(CLI_SYSTEM, "cannot write " RUNNING_TRIAL " in %s: %s", dir, strerror(errno)), false;
+    return cli_refuse("cannot write " RUNNING_TRIAL " in %s: %s", dir, strerror(errno));
 }
 
 /* ---- its row ---- */
@@ -73,7 +71,7 @@ struct abandoned {
 
 static const char *text_of(const struct abandoned *l, const char *key)
 {
-    const char *text = json_string_value(json_object_get(l->trial, key));
+    const char *text = cli_json_string(l->trial, key);
     return text ? text : "";
 }
 
@@ -100,7 +98,7 @@ static void read_params(struct abandoned *l)
 
 static void read_plan(struct abandoned *l)
 {
-    const char *score = json_string_value(json_object_get(l->trial, "score"));
+    const char *score = cli_json_string(l->trial, "score");
     l->plan = (struct trial_plan){.identity = {.specialist = text_of(l, "specialist"),
                                                .domain = text_of(l, "domain"),
                                                .hypothesis = text_of(l, "hypothesis"),

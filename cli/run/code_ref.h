@@ -1,8 +1,6 @@
 /* code_ref.h: keeps the code of a store's trials by refs in the user's repository (git/trial_ref.h). */
 #pragma once
 
-#include <jansson.h>
-
 #include <lineage/code.h>
 
 #include "cli.h"

@@ -1,10 +1,8 @@
-#include "run/command_trial.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
 #include "run/command_settings.h"
 
 /* Returns the concatenation of the three texts, owned by the trial. */
@@ -68,7 +66,7 @@ static bool read_artifacts(struct command_trial *trial, const json_t *list, cons
     struct command_artifact *artifacts = command_trial_own(trial, calloc(json_array_size(list) + 1, sizeof *artifacts));
     for (size_t i = 0; artifacts && i < json_array_size(list); i++) {
         const json_t *one = json_array_get(list, i);
-        const char *glob = json_string_value(json_object_get(one, "glob"));
+        const char *glob = cli_json_string(one, "glob");
         if (!glob)
             continue;
         artifacts[trial->n_artifacts++] =
@@ -120,9 +118,9 @@ bool command_from_provenance(struct command_trial *trial, const json_t *run, con
     const struct command_setting *setting;
     *trial = (struct command_trial){.dir = dir};
     if (!json_is_string(json_array_get(json_object_get(run, "command"), 0)))
-        return cli_error(CLI_USAGE, "its run.json has no command"), false;
+        return cli_refuse("its run.json has no command");
     if (json_is_true(json_object_get(run, "masked")))
-        return cli_error(CLI_USAGE, "its command had a secret, which was not recorded; run it again with `lineage run`"), false;
+        return cli_refuse("its command had a secret, which was not recorded; run it again with `lineage run`");
     for (size_t i = 0; (setting = command_setting_at(i)); i++)
         if (setting->recorded && !read_setting(trial, setting, json_object_get(run, setting->recorded), dir))
             return cli_no_memory(), false;

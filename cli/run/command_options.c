@@ -3,9 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include <lineage/notes.h>
 
 #include "run/protected_files.h"
 
@@ -26,7 +23,7 @@ static bool read_params(struct command_trial *trial, struct command_options *opt
 {
     size_t n = cli_texts_length((const char *const *)list);
     if (n > TRIAL_PARAMS_MAX - 1)
-        return cli_error(CLI_USAGE, "run: more than %d parameters", TRIAL_PARAMS_MAX - 1), false;
+        return cli_refuse("run: more than %d parameters", TRIAL_PARAMS_MAX - 1);
     struct lineage_param *params = command_trial_own(trial, calloc(n + 1, sizeof *params));
     char(*names)[LINEAGE_NAME_MAX] = command_trial_own(trial, calloc(n + 1, sizeof *names));
     if (!params || !names)
@@ -37,7 +34,7 @@ static bool read_params(struct command_trial *trial, struct command_options *opt
             !cli_value_parse(&params[i], &options->texts, names[i], value))
             return false;
         if (!lineage_param_name_ok(names[i]))
-            return cli_error(CLI_USAGE, "--param '%s': the name of a parameter is letters, digits, _ . -", names[i]), false;
+            return cli_refuse("--param '%s': the name of a parameter is letters, digits, _ . -", names[i]);
         params[i].name = lineage_param_canonical(names[i]);
     }
     trial->params = params;
@@ -72,9 +69,7 @@ static bool check_files(const char *option, char **list)
     struct protected_digest digest;
     for (char **path = list; path && *path; path++)
         if (!protected_file_digest(&digest, *path))
-            return cli_error(CLI_USAGE, "--%s %s: %s", option, *path,
-                             errno == EINVAL ? "it is not a regular file" : strerror(errno)),
-                   false;
+            return cli_refuse("--%s %s: %s", option, *path, errno == EINVAL ? "it is not a regular file" : strerror(errno));
     return true;
 }
 
@@ -86,7 +81,7 @@ static bool check_environment(const char *option, char **list)
 {
     for (char **set = list; set && *set; set++)
         if (!strchr(*set, '=') || **set == '=')
-            return cli_error(CLI_USAGE, "--%s '%s' is not NAME=VALUE", option, *set), false;
+            return cli_refuse("--%s '%s' is not NAME=VALUE", option, *set);
     return true;
 }
 
@@ -96,7 +91,7 @@ static bool check_texts(const struct command_setting *setting, char **list)
     char why[700];
     for (char **text = list; text && *text; text++)
         if (!command_setting_check(setting, *text, why, sizeof why))
-            return cli_error(CLI_USAGE, "%s", why), false;
+            return cli_refuse("%s", why);
     return true;
 }
 
@@ -117,7 +112,7 @@ static bool read_count(size_t *count, const char *option, const char *text)
     if (text && !cli_count_parse(count, option, text))
         return false;
     if (text && *count == 0)
-        return cli_error(CLI_USAGE, "--%s wants a number from 1 on", option), false;
+        return cli_refuse("--%s wants a number from 1 on", option);
     return true;
 }
 
@@ -157,6 +152,6 @@ bool command_options_read(struct command_trial *trial, struct command_options *o
     }
     char why[200];
     if (good && !command_trial_check(trial, false, why, sizeof why))
-        return cli_error(CLI_USAGE, "run: %s", why), false;
+        return cli_refuse("run: %s", why);
     return good;
 }

@@ -1,7 +1,6 @@
 /* command_options.h: reads the settings of a command's trial from the options of `lineage run`. */
 #pragma once
 
-#include "cli.h"
 #include "run/command_settings.h"
 
 /* The values that popt has read, one for each setting of the table. */

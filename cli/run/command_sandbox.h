@@ -8,8 +8,19 @@
 #pragma once
 
 #include "run/command_trial.h"
-#include "run/private_places.h"
-#include "trial/sandbox.h"
+
+/* ---- private_places ---- */
+
+/*
+ * Where this user keeps keys and passwords, which a sandbox hides from a trial. The places are those of ssh, gpg, the
+ * clients of clouds and code hosts, package registries and PostgreSQL, the key of `lineage` itself, and what containers
+ * mount for secrets. Root's list has the password hashes of the machine, too.
+ */
+
+struct private_places {
+    char **paths; /* absolute and resolved, ended by NULL; freed by private_places_release */
+    size_t n;
+};
 
 struct command_sandbox {
     struct sandbox sandbox;

@@ -63,8 +63,8 @@ static const struct command_setting settings[] = {
     {"require", "require", 0, "require", SETTING_TEXTS, AT(settings.require), SAME_TRIAL, NULL, "NAME<=NUMBER",
      "disqualify the trial unless this metric is at most (<=, <) or at least (>=, >) NUMBER; may be repeated"},
     {"prune", "prune", 0, "prune", SETTING_TEXT, AT(settings.prune), SAME_TRIAL, NULL, "RULE",
-     "end a trial with a hopeless curve: median or halving, then warmup=STEPS, curves=N (default: 4), patience=N (3) or "
-     "factor=X (3) after commas"},
+     "end a trial with a hopeless curve: median or halving, then warmup=STEPS, curves=N (default: 4), patience=N (3) or factor=X "
+     "(3) after commas"},
     {"train_seconds", "train-seconds", 0, "train_seconds", SETTING_AMOUNT, AT(settings.train_seconds), SAME_TRIAL, NULL, "N",
      "time limit of the training in seconds, also 10m, 2h"},
     {"eval_seconds", "eval-seconds", 0, "eval_seconds", SETTING_AMOUNT, AT(settings.eval_seconds), SAME_TRIAL, NULL, "N",

@@ -8,8 +8,6 @@
  */
 #pragma once
 
-#include <jansson.h>
-
 #include "run/command_trial.h"
 
 /* The plain kinds come first: their member is read and written by its offset. */

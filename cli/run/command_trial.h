@@ -24,10 +24,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
-#include <lineage/store.h>
-
 #include "cli.h"
 #include "trial/trial_request.h"
 
@@ -217,6 +213,3 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
  */
 bool provenance_write(json_t **git, const char *workdir, struct lineage_store *store, const struct command_trial *trial,
                       const struct sandbox *sandbox, json_t *conditions);
-
-/* Whether the name [length] of a variable suggests that its value is secret. */
-bool provenance_is_secret(const char *name, size_t length);

@@ -10,7 +10,6 @@
 #include <lineage/text.h>
 
 #include "metrics/line_reader.h"
-#include "metrics/metric_lines.h"
 
 enum { SHOWN_BYTES = 200 };
 
@@ -254,8 +253,7 @@ static int print_json(const struct dry_metrics *dry, const char *missing, bool f
                                       cli_json_number(dry->results.score.value), "why", why, "line", where, "text",
                                       cli_json_text(dry->score.text)));
     } else {
-        json_object_set_new(root, "score", json_null());
-        json_object_set_new(root, "missing", cli_json_text(missing));
+        cli_json_set(root, "score", json_null(), "missing", cli_json_text(missing), NULL);
     }
     cli_json_print(stdout, root, true);
     json_decref(root);
@@ -282,13 +280,9 @@ int dry_metrics_print(const struct dry_metrics *dry, const struct trial_outcome 
     for (size_t i = 0; list && i < dry->values.n; i++) {
         const struct metric_value *metric = &dry->values.metrics[i];
         place_text(dry, &dry->places[i], where, sizeof where);
-        cli_list_text(list, metric->rule.name);
-        cli_list_number(list, metric->value, true);
-        cli_list_text(list, metric_rule_text(how, &metric->rule));
-        cli_list_count(list, metric->count);
-        cli_list_text(list, where);
-        cli_list_text(list, dry->places[i].text);
-        cli_list_end_row(list);
+        cli_list_row(list, CLI_TEXT(metric->rule.name), CLI_NUMBER(metric->value, true),
+                     CLI_TEXT(metric_rule_text(how, &metric->rule)), CLI_COUNT(metric->count), CLI_TEXT(where),
+                     CLI_TEXT(dry->places[i].text));
     }
     int status = cli_list_finish(list);
     if (status != CLI_OK)

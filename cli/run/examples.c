@@ -2,19 +2,15 @@
 #include "run/examples.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <jansson.h>
 #include <xxhash.h>
 
-#include <lineage/query.h>
 #include <lineage/render.h>
 #include <lineage/text.h>
 
@@ -429,12 +425,11 @@ const char *examples_text(char out[EXAMPLES_TEXT_MAX], const struct examples_dif
     char seeds[120] = "noise between seeds unknown";
     if (difference->seeds > 0)
         snprintf(seeds, sizeof seeds, "between seeds %.3g (bar %.3g)", difference->seeds, difference->seeds_bar);
-    snprintf(
-        out, EXAMPLES_TEXT_MAX,
-        "%s on %zu examples that %.80s had: %+.4g, 95 %% interval %+.4g to %+.4g (bootstrap of %zu), p %.2g (flips of signs), "
-        "standard error between examples %.3g (bar %.3g), %s%s",
-        difference->verdict ? examples_verdict(difference) : "not known to differ", difference->n, against, difference->mean,
-        difference->low, difference->high, difference->rounds, difference->p, difference->error, difference->bar, seeds,
-        difference->is_of_scores ? "" : ", the score is not the mean of the examples");
+    snprintf(out, EXAMPLES_TEXT_MAX,
+             "%s on %zu examples that %.80s had: %+.4g, 95 %% interval %+.4g to %+.4g (bootstrap of %zu), p %.2g (flips of "
+             "signs), standard error between examples %.3g (bar %.3g), %s%s",
+             difference->verdict ? examples_verdict(difference) : "not known to differ", difference->n, against, difference->mean,
+             difference->low, difference->high, difference->rounds, difference->p, difference->error, difference->bar, seeds,
+             difference->is_of_scores ? "" : ", the score is not the mean of the examples");
     return out;
 }

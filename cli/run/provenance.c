@@ -1,8 +1,6 @@
-#include "run/command_trial.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,7 +8,6 @@
 
 #include <lineage/render.h>
 
-#include "cli.h"
 #include "git/work_tree_diff.h"
 #include "run/code_ref.h"
 #include "run/command_settings.h"
@@ -27,7 +24,8 @@ enum { VERSION_SECONDS = 30, VERSION_BYTES = 1 << 14 };
 static const char *const usual[] = {"CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "MKL_NUM_THREADS",   "OPENBLAS_NUM_THREADS",
                                     "PYTHONHASHSEED",       "VIRTUAL_ENV",     "CONDA_DEFAULT_ENV", NULL};
 
-bool provenance_is_secret(const char *name, size_t length)
+/* Whether the name [length] of a variable suggests that its value is secret. */
+static bool provenance_is_secret(const char *name, size_t length)
 {
     static const char *const words[] = {"KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH", "COOKIE", "PRIVATE", NULL};
     char upper[128] = "";
@@ -247,19 +245,17 @@ bool provenance_write(json_t **recorded, const char *workdir, struct lineage_sto
     *recorded = NULL;
     int n = snprintf(dir, sizeof dir, "%s/" RUNNING_PROVENANCE, workdir);
     if (n < 0 || (size_t)n >= sizeof dir || mkdir(dir, 0700) != 0)
-        return cli_error(CLI_SYSTEM, "cannot make %s: %s", dir, strerror(errno)), false;
+        return cli_refuse("cannot make %s: %s", dir, strerror(errno));
     json_t *run = run_json(t);
-    if (t->sandbox)
-        json_object_set_new(run, "sandbox_layers", layers(sandbox));
-    if (t->sandbox && sandbox->layers & SANDBOX_MOUNTS)
-        json_object_set_new(run, "sandbox_hidden", texts(sandbox->hidden));
+    cli_json_set(run, "sandbox_layers", t->sandbox ? layers(sandbox) : NULL, "sandbox_hidden",
+                 t->sandbox && sandbox->layers & SANDBOX_MOUNTS ? texts(sandbox->hidden) : NULL, NULL);
     if (conditions)
         json_object_set(run, "conditions", conditions);
     json_t *git = record_git(dir, workdir, store, t);
     if (git)
         json_object_set(run, "git", git);
     *recorded = git;
-    const char *left = json_string_value(json_object_get(git, "left_out"));
+    const char *left = cli_json_string(git, "left_out");
     if (left)
         cli_error(CLI_NO, "the code of this trial is not kept as a whole; left out: %s", left);
     if (!t->quiet)
@@ -271,5 +267,5 @@ bool provenance_write(json_t **recorded, const char *workdir, struct lineage_sto
     json_decref(run);
     if (out && fclose(out) == 0)
         return true;
-    return cli_error(CLI_SYSTEM, "cannot write %s: %s", path, strerror(errno)), false;
+    return cli_refuse("cannot write %s: %s", path, strerror(errno));
 }

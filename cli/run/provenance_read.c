@@ -43,7 +43,7 @@ bool provenance_origin(json_t **run, char id[LINEAGE_NAME_MAX], const struct lin
 {
     const char *before;
     for (int depth = 0; depth < PROVENANCE_RERUNS_MAX; depth++) {
-        if (!*run || !(before = json_string_value(json_object_get(*run, "rerun_of"))))
+        if (!*run || !(before = cli_json_string(*run, "rerun_of")))
             break;
         snprintf(id, LINEAGE_NAME_MAX, "%s", before);
         json_decref(*run);
@@ -88,9 +88,9 @@ static void print_git(const struct cli_screen *screen, const json_t *git)
     char text[256];
     if (!git)
         return;
-    print_text(screen, "commit", json_string_value(json_object_get(git, "commit")));
-    print_text(screen, "branch", json_string_value(json_object_get(git, "branch")));
-    print_text(screen, "ref", json_string_value(json_object_get(git, "ref")));
+    print_text(screen, "commit", cli_json_string(git, "commit"));
+    print_text(screen, "branch", cli_json_string(git, "branch"));
+    print_text(screen, "ref", cli_json_string(git, "ref"));
     snprintf(text, sizeof text,
              "%" JSON_INTEGER_FORMAT " bytes staged, %" JSON_INTEGER_FORMAT " unstaged, %" JSON_INTEGER_FORMAT " untracked files",
              json_integer_value(json_object_get(git, "staged")), json_integer_value(json_object_get(git, "unstaged")),
@@ -98,7 +98,7 @@ static void print_git(const struct cli_screen *screen, const json_t *git)
     print_text(screen, "changes", text);
     if (json_object_get(git, "submodules"))
         print_text(screen, "submodules", "the ref has their files, with changes");
-    print_text(screen, "left_out", json_string_value(json_object_get(git, "left_out")));
+    print_text(screen, "left_out", cli_json_string(git, "left_out"));
 }
 
 void provenance_print(const json_t *run, const struct cli_screen *screen)

@@ -1,8 +1,6 @@
 /* provenance_read.h: reads and prints the provenance of a trial. */
 #pragma once
 
-#include <limits.h>
-
 #include "cli.h"
 
 /* Writes the path of provenance/ID; returns false if the trial has none. */

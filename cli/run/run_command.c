@@ -4,7 +4,6 @@
  * evaluation that takes too long as an overrun of the training.
  */
 #include "output/show.h"
-#include "run/command_trial.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,8 +18,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include <lineage/evidence.h>
-
 #include "run/abandoned_trial.h"
 #include "run/code_ref.h"
 #include "run/command_sandbox.h"
@@ -31,7 +28,6 @@
 #include "run/metric_files.h"
 #include "git/trial_ref.h"
 #include "run/files_beside_row.h"
-#include "run/protected_files.h"
 #include "run/run_log.h"
 #include "run/sealed_copy.h"
 #include "metrics/metric_rules.h"
@@ -109,7 +105,7 @@ static bool write_params(const struct command_run *run)
     json_decref(object);
     if (out && fclose(out) == 0)
         return true;
-    return cli_error(CLI_SYSTEM, "cannot write %s: %s", run->params, strerror(errno)), false;
+    return cli_refuse("cannot write %s: %s", run->params, strerror(errno));
 }
 
 static bool put_path(char out[PATH_MAX], const char *dir, const char *name)
@@ -117,7 +113,7 @@ static bool put_path(char out[PATH_MAX], const char *dir, const char *name)
     int n = snprintf(out, PATH_MAX, "%s/%s", dir, name);
     if (n > 0 && n < PATH_MAX)
         return true;
-    return cli_error(CLI_SYSTEM, "the path of %s in %s is too long", name, dir), false;
+    return cli_refuse("the path of %s in %s is too long", name, dir);
 }
 
 /* A trial of a sweep with files has named its code already. */
@@ -178,7 +174,7 @@ static bool prepare(void *context, const struct workdir *dir, struct trial_job *
     char absolute[PATH_MAX];
     run->dir = dir->fd;
     if (mkdirat(dir->fd, RUNNING_WORK, 0777) != 0 || !realpath(dir->path, absolute))
-        return cli_error(CLI_SYSTEM, "cannot make %s/" RUNNING_WORK ": %s", dir->path, strerror(errno)), false;
+        return cli_refuse("cannot make %s/" RUNNING_WORK ": %s", dir->path, strerror(errno));
     if (!put_path(run->workdir, absolute, RUNNING_WORK) || !put_path(run->events, absolute, RUNNING_PIPE) ||
         !put_path(run->params, run->workdir, "params.json"))
         return false;
@@ -1006,7 +1002,7 @@ static void remark(void *context, const struct trial_results *results, const str
         n += note_conditions(run, out + n, size - n, n > 0);
     if (run->examples_said[0] && n < size)
         n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "", run->examples_said);
-    const char *left = json_string_value(json_object_get(run->git, "left_out"));
+    const char *left = cli_json_string(run->git, "left_out");
     if (left)
         n += (size_t)snprintf(out + n, size - n, "%scode not kept: %.200s", n ? ", " : "", left);
     if (run->last_words[0] && !has_failed(outcome)) {
@@ -1059,12 +1055,12 @@ static bool add_conditions(struct command_run *run, struct lineage_param *params
         size_t at = 0;
         for (size_t k = 0; k < t->n_params; k++)
             if (strcmp(t->params[k].name, name) == 0)
-                return cli_error(CLI_USAGE, "run: %s is a parameter of the trial, and --comparable sets it", name), false;
+                return cli_refuse("run: %s is a parameter of the trial, and --comparable sets it", name);
         json_object_foreach(run->conditions, key, value)
             if (strcmp(key, name) == 0)
                 break;
         if (!key)
-            return cli_error(CLI_USAGE, "run: --comparable data needs --data PATH"), false;
+            return cli_refuse("run: --comparable data needs --data PATH");
         while (at < *n && strcmp(params[at].name, name) != 0)
             at++;
         *n += at == *n;
@@ -1087,10 +1083,9 @@ static bool may_compare_conditions(const struct command_run *run, const struct c
         cli_error(CLI_NO, "the conditions of %s, the best trial, are not recorded: whether this trial is comparable is not known",
                   best.exp_id);
     else if (*conditions_differ(text, run->conditions, theirs, t->comparable))
-        good = cli_error(CLI_USAGE,
-                         "nothing is run: %s for %s, the best trial; give these trials a store of their own (-C), "
-                         "or leave that out of --comparable: the row then says so",
-                         text, best.exp_id) == CLI_OK;
+        good = cli_refuse("nothing is run: %s for %s, the best trial; give these trials a store of their own (-C), or leave that "
+                          "out of --comparable: the row then says so",
+                          text, best.exp_id);
     json_decref(theirs);
     lineage_trial_release(&best);
     return good;
@@ -1289,8 +1284,7 @@ static bool may_compare(struct lineage_store *store, const char *name)
         return true;
     struct lineage_error said = err;
     snprintf(said.text, sizeof said.text, "nothing was run: %.490s", err.text);
-    cli_fail(&said);
-    return false;
+    return cli_fail(&said), false;
 }
 
 int command_trial_run(struct lineage_store *store, const struct command_trial *trial, struct trial_outcome *outcome,

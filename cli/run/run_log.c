@@ -7,7 +7,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -44,7 +43,7 @@ bool run_log_open(struct run_log *log, int dir)
     log->fd = open_part(dir, 0, O_WRONLY | O_CREAT | O_TRUNC);
     if (log->fd >= 0)
         return true;
-    return cli_error(CLI_SYSTEM, "cannot write a log in the trial's directory: %s", strerror(errno)), false;
+    return cli_refuse("cannot write a log in the trial's directory: %s", strerror(errno));
 }
 
 /* Begins the next part, and removes all but part 0 and the last two. */

@@ -2,8 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -90,8 +88,7 @@ static bool take_all(struct sealed_copy *copy, const struct protected_files *fil
             continue;
         if ((*left -= file->digest.size) < 0)
             return say(why, size, name,
-                       "more than 256 MiB in all; protect large data by an absolute path, which is "
-                       "compared in place");
+                       "more than 256 MiB in all; protect large data by an absolute path, which is compared in place");
         char *own = strdup(name);
         if (!own || !take(copy, file, own, why, size))
             return own ? false : say(why, size, name, strerror(ENOMEM));

@@ -110,16 +110,14 @@ void conditions_machine(json_t *run)
     struct utsname name;
     char model[LINE];
     if (uname(&name) == 0) {
-        json_object_set_new(run, "host", cli_json_text(name.nodename));
-        json_object_set_new(run, "system", json_sprintf("%s %s %s", name.sysname, name.release, name.machine));
+        cli_json_set(run, "host", cli_json_text(name.nodename), "system",
+                     json_sprintf("%s %s %s", name.sysname, name.release, name.machine), NULL);
     }
-    if (read_line(model, "/proc/cpuinfo", "model name"))
-        json_object_set_new(run, "processor", cli_json_text(model));
-    json_object_set_new(run, "vector_level", json_string(blas_env_level()));
-    json_object_set_new(run, "processors", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
-    json_object_set_new(run, "memory_bytes", json_integer((json_int_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE)));
-    json_object_set_new(
-        run, "gpus", conditions_gpus("/proc/driver/nvidia/gpus/*/information", "/sys/class/kfd/kfd/topology/nodes/*/properties"));
+    cli_json_set(run, "processor", read_line(model, "/proc/cpuinfo", "model name") ? cli_json_text(model) : NULL, "vector_level",
+                 json_string(blas_env_level()), "processors", json_integer(sysconf(_SC_NPROCESSORS_ONLN)), "memory_bytes",
+                 json_integer((json_int_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE)), "gpus",
+                 conditions_gpus("/proc/driver/nvidia/gpus/*/information", "/sys/class/kfd/kfd/topology/nodes/*/properties"),
+                 NULL);
 }
 
 /* CUDA_VISIBLE_DEVICES chooses among them by number, up to the first that is negative; any other form of it, such as an id, is a part
@@ -248,13 +246,13 @@ static bool walk(struct digesting *d, const struct command_trial *t)
         char root[PATH_MAX];
         char *const roots[] = {root, NULL};
         if (!*t->data[i] || !path_of(root, t, t->data[i]))
-            return cli_error(CLI_USAGE, "--data: '%.200s' is empty or too long for a path", t->data[i]), false;
+            return cli_refuse("--data: '%.200s' is empty or too long for a path", t->data[i]);
         FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, by_name);
         FTSENT *entry;
         while (good && tree && (entry = fts_read(tree))) {
             const char *trouble = trouble_with(entry, t);
             if (trouble)
-                good = cli_error(CLI_USAGE, "--data: %s: %s", entry->fts_path, trouble) == CLI_OK;
+                good = cli_refuse("--data: %s: %s", entry->fts_path, trouble);
             else if (entry->fts_info == FTS_SL)
                 fts_set(tree, entry, FTS_FOLLOW);
             else if (entry->fts_info == FTS_D && linked && !follow(d, entry->fts_statp))
@@ -262,7 +260,7 @@ static bool walk(struct digesting *d, const struct command_trial *t)
             else if (entry->fts_info == FTS_F && !d->state)
                 d->bytes += entry->fts_statp->st_size;
             else if (entry->fts_info == FTS_F && !add_file(d, entry, entry->fts_path + strlen(root)))
-                good = cli_error(CLI_USAGE, "--data: %s: %s", entry->fts_path, strerror(errno)) == CLI_OK;
+                good = cli_refuse("--data: %s: %s", entry->fts_path, strerror(errno));
             linked = entry->fts_info == FTS_SL; /* it comes again as what it leads to */
         }
         if (!tree)
@@ -339,20 +337,17 @@ json_t *conditions_now(const struct command_trial *t)
 {
     json_t *now = json_object(), *machine = json_object(), *data = NULL, *packages = NULL;
     conditions_machine(machine);
-    json_object_set_new(now, "gpu", gpu_text(json_object_get(machine, "gpus")));
-    json_object_set_new(now, "processor",
-                        json_sprintf("%lld x %s", json_integer_value(json_object_get(machine, "processors")),
-                                     *cli_json_member(machine, "processor") ? cli_json_member(machine, "processor") : "unknown"));
+    cli_json_set(now, "gpu", gpu_text(json_object_get(machine, "gpus")), "processor",
+                 json_sprintf("%lld x %s", json_integer_value(json_object_get(machine, "processors")),
+                              *cli_json_member(machine, "processor") ? cli_json_member(machine, "processor") : "unknown"),
+                 NULL);
     json_decref(machine);
     json_object_set_new(now, "budget", budget_text(t));
     const bool wants_packages = t->comparable && strstr(t->comparable, "packages");
     /* The code that a rerun checks out may lack data that git ignores. */
     const bool looks = t->data && t->data[0] && (!t->rerun_of || has_data(t));
     bool good = (!looks || (data = data_text(t))) && (!wants_packages || (packages = packages_text(t)));
-    if (data)
-        json_object_set_new(now, "data", data);
-    if (packages)
-        json_object_set_new(now, "packages", packages);
+    cli_json_set(now, "data", data ? data : NULL, "packages", packages ? packages : NULL, NULL);
     if (good)
         return now;
     json_decref(now);

@@ -8,18 +8,15 @@
  */
 #include "serve/live_server.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <jansson.h>
-#include <limits.h>
 #include <math.h>
+#include <microhttpd.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -33,10 +30,59 @@
 #include "cli.h"
 #include "report/html_escape.h"
 #include "report/html_page.h"
-#include "report/report_load.h"
-#include "serve/microhttpd.h"
 #include "serve/request_guard.h"
 #include "support/running_files.h"
+
+/* ---- microhttpd ---- */
+
+/*
+ * The functions of libmicrohttpd that the server calls, looked up when it starts. If the library were linked, every
+ * `lineage best` would load it and the TLS library behind it, which takes longer than the answer. loads libmicrohttpd when
+ * `lineage serve` starts. The name includes the major version whose structures the headers describe;
+ * another one must not be loaded.
+ */
+
+/* clang-format off */
+#define MICROHTTPD_FUNCTIONS(X)                                                                              \
+    X(start_daemon) X(stop_daemon) X(queue_response) X(destroy_response)                  \
+    X(create_response_from_buffer) X(create_response_from_callback) X(add_response_header)                   \
+    X(lookup_connection_value) X(get_connection_values) X(suspend_connection) X(resume_connection)    \
+    X(get_connection_info)
+/* clang-format on */
+
+/* http.start_daemon is MHD_start_daemon. */
+struct microhttpd {
+#define MICROHTTPD_MEMBER(name) __typeof__(&MHD_##name) name;
+    MICROHTTPD_FUNCTIONS(MICROHTTPD_MEMBER)
+#undef MICROHTTPD_MEMBER
+    void *library;
+};
+
+/* Returns CLI_GO_ON, or an exit status after naming the missing package. */
+static int microhttpd_load(struct microhttpd *http)
+{
+    char why[512];
+    *http = (struct microhttpd){.library = cli_load_library("libmicrohttpd.so.12", RTLD_LOCAL, why, sizeof why)};
+    if (!http->library)
+        return cli_error(CLI_SYSTEM, "serve needs libmicrohttpd (Debian: apt-get install libmicrohttpd12): %s", why);
+    /* Looks up every function at the start, so that a missing one is reported now instead of crashing at the first
+     * request. */
+    bool all = true;
+#define MICROHTTPD_FIND(name) all = cli_find_function(&http->name, sizeof http->name, http->library, "MHD_" #name) && all;
+    MICROHTTPD_FUNCTIONS(MICROHTTPD_FIND)
+#undef MICROHTTPD_FIND
+    return all ? CLI_GO_ON
+               : cli_error(CLI_SYSTEM, "serve: this libmicrohttpd lacks a function that is needed; install a newer version");
+}
+
+static void microhttpd_unload(struct microhttpd *http)
+{
+    if (http->library)
+        dlclose(http->library);
+    *http = (struct microhttpd){0};
+}
+
+/* ---- the server of `lineage serve`; see live_server ---- */
 
 /* The running trials of a store, from their work directories. Each directory is locked, and holds the
  * trial's events so far in LINEAGE_EVENTS_FILE, one JSON object per line (schema/events.schema.json).
@@ -105,10 +151,10 @@ static struct series *series_of(struct trial *trial, const char *key)
 static void take_line(struct trial *trial, const json_t *line)
 {
     static const char *const shown[] = {"score", "em", "reward", "loss", "entropy", "kl", "grad_norm", NULL};
-    const char *text = json_string_value(json_object_get(line, "name"));
+    const char *text = cli_json_string(line, "name");
     if (text)
         snprintf(trial->name, sizeof trial->name, "%s", text);
-    if ((text = json_string_value(json_object_get(line, "phase"))))
+    if ((text = cli_json_string(line, "phase")))
         snprintf(trial->phase, sizeof trial->phase, "%s", text);
     if (json_is_integer(json_object_get(line, "step"))) {
         trial->step = json_integer_value(json_object_get(line, "step"));
@@ -635,9 +681,7 @@ static enum MHD_Result answer_events(struct server *server, struct MHD_Connectio
 {
     struct listener *listener = admit(server, connection);
     if (!listener)
-        return answer_text(server, connection, MHD_HTTP_SERVICE_UNAVAILABLE,
-                           "too many pages are listening; close "
-                           "one\n");
+        return answer_text(server, connection, MHD_HTTP_SERVICE_UNAVAILABLE, "too many pages are listening; close one\n");
     note_request(server, connection, true);
     struct MHD_Response *response =
         with_headers(server, server->http.create_response_from_callback(MHD_SIZE_UNKNOWN, 1024, tell, listener, forget),
@@ -711,8 +755,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
      * client without the token learns nothing about paths. */
     if (!guard_token_ok(&server->guard, token))
         return answer_text(server, connection, MHD_HTTP_FORBIDDEN,
-                           "open the address that lineage serve "
-                           "printed: it contains the token\n");
+                           "open the address that lineage serve printed: it contains the token\n");
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
         return answer_text(server, connection, MHD_HTTP_METHOD_NOT_ALLOWED, "this server only reads\n");
     if (strcmp(url, "/") == 0)
@@ -777,8 +820,7 @@ static int start(struct server *server)
         port++;
     if (fd < 0)
         return cli_error(CLI_SYSTEM,
-                         "serve: cannot listen on 127.0.0.1:%u: %s; choose another port with "
-                         "--port, or 0 for any free one",
+                         "serve: cannot listen on 127.0.0.1:%u: %s; choose another port with --port, or 0 for any free one",
                          first, strerror(errno));
     if (!(server->daemon = serve_on(server, fd))) /* the command ends, and its socket with it */
         return cli_error(CLI_SYSTEM, "serve: libmicrohttpd cannot serve 127.0.0.1:%u", port);

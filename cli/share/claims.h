@@ -6,8 +6,9 @@
  */
 #pragma once
 
-#include <lineage/queue.h>
+#include <poll.h>
 
+#include "propose/propose_past.h"
 #include "sweep/trial_list.h"
 
 /* Default seconds of a lease; it is renewed after a third of that time. */
@@ -59,3 +60,62 @@ int claims_clear(struct claims *claims);
  * status.
  */
 int claims_status(enum lineage_status status, const struct lineage_error *err);
+
+/* ---- sweep_version ---- */
+
+/*
+ * Tells workers that run another version of the sweep. Workers share a night by the sweep's name. If one of them has an
+ * edited sweep, the trials of both versions are run as one night, and nobody notices. So each claim carries the digest of
+ * its worker's sweep (night_sweep.digest), and a worker stops if a claim of the same night has another one.
+ */
+
+enum { SWEEP_VERSION_NOTES_MAX = 160 };
+
+/*
+ * Returns the text about a running trial, a JSON object ("" before it runs), with the sweep's digest; the caller frees it. NULL
+ * when out of memory or if about is not a JSON object.
+ */
+char *sweep_version_mark(const struct night_sweep *sweep, const char *about);
+
+/*
+ * Refuses the night, with a message and CLI_USAGE, if another worker runs another version of the sweep. Returns CLI_GO_ON, also if
+ * the queue does not answer, or an exit status.
+ */
+int sweep_version_check(const struct claims *claims);
+
+/*
+ * Marks the claim of trial i, which was just made, and looks for other versions again, because two workers may have begun in the
+ * same moment. Then only the one with the larger digest is refused, and its claim is given up. Returns the same values.
+ */
+int sweep_version_claimed(struct claims *claims, size_t i);
+
+/* Writes the piece of notes by which a row of a shared night names its worker's program and sweep; "" for a night that runs
+ * alone. Returns out. */
+const char *sweep_version_notes(char out[SWEEP_VERSION_NOTES_MAX], const struct claims *claims);
+
+/* ---- other_workers ---- */
+
+/* counts the trials that other workers of a night are running, and waits for them. */
+
+/* Trials of this night that other workers hold. */
+struct other_workers {
+    size_t held;
+    size_t proposed; /* how many of `held` are proposed trials that are not in this process's list */
+};
+
+/* Whether the worker that holds a claim runs on this machine. */
+bool other_workers_is_here(const struct lineage_claim *claim);
+
+/*
+ * Counts the trials of other workers. If past is not NULL, adds the proposed trials of other machines to it, as running
+ * trials; proposed trials of this machine are found by their work directories (propose_past.h). Returns CLI_GO_ON,
+ * CLAIM_WAIT if the queue does not answer, or an exit status.
+ */
+int other_workers_count(struct other_workers *others, const struct claims *claims, struct propose_past *past);
+
+/*
+ * Waits until a trial of another worker may have ended or become free, or one of n descriptors is ready, but for at
+ * most `seconds` (INFINITY: no limit). If the previous looks found nothing to do, the wait begins with a pause, so that
+ * at the end of a list a thousand workers do not all look again after each row.
+ */
+void other_workers_wait(struct claims *claims, double seconds, struct pollfd *fds, size_t n);

@@ -3,23 +3,17 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
-#include <limits.h>
 #include <math.h>
-#include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "cli.h"
-#include "submit/submission.h"
 #include "support/launchers.h"
 #include "support/secrets.h"
-#include "support/shell_word.h"
+#include "support/program.h"
 
 /* ---- what is common to the texts for all schedulers: a name, and the command line of a worker ---- */
 
@@ -143,7 +137,7 @@ static int submit_slurm_write(FILE *out, const struct submission *s)
 
 /* ---- workers as the pods of a Job of Kubernetes ---- */
 
-/* workers as the pods of a Job of Kubernetes.
+/* Workers as the pods of a Job of Kubernetes.
  *
  * Only fields of version 1.22 or older are used (API reference of Kubernetes, batch/v1), so that clusters that are kept for long
  * accept them. kubectl reads JSON as well as YAML. */
@@ -169,8 +163,8 @@ static int add_file(struct config *config, const char *path, const char *text)
     config->bytes += strlen(path) + strlen(text);
     if (path[0] == '/' || strstr(path, ".."))
         return cli_error(CLI_USAGE,
-                         "--submit kubernetes: %s is not below the directory of the sweep; put it into the image, and "
-                         "the sweep's path into the ConfigMap by hand (--print)",
+                         "--submit kubernetes: %s is not below the directory of the sweep; put it into the image, and the "
+                         "sweep's path into the ConfigMap by hand (--print)",
                          path);
     if (config->bytes > CONFIG_MAX)
         return cli_error(CLI_USAGE, "--submit kubernetes: the files of the sweep are larger than 1 MB; put them into the image");
@@ -199,7 +193,7 @@ static int add_named(struct config *config, const struct night_sweep *sweep, con
 /* The sweep itself, the files of its trials, and the recipe. */
 static int add_files(struct config *config, const struct night_sweep *sweep)
 {
-    const char *recipe = json_string_value(json_object_get(sweep->root, "recipe"));
+    const char *recipe = cli_json_string(sweep->root, "recipe");
     char *text = json_dumps(sweep->root, JSON_INDENT(1) | JSON_ENSURE_ASCII);
     size_t i;
     json_t *name;
@@ -265,7 +259,7 @@ done:
 
 /* ---- one worker on each of several machines, by ssh ---- */
 
-/* ssh takes a word that begins with a hyphen as an option. */
+/* Ssh takes a word that begins with a hyphen as an option. */
 static bool is_host(const char *host)
 {
     return *host && *host != '-' && !strpbrk(host, " \t\r\n'\"\\;&|<>$`");
@@ -274,19 +268,16 @@ static bool is_host(const char *host)
 /* Writes the command that one host shall run, as one line of its shell. */
 static char *remote_command(const struct submission *s, const char *host)
 {
-    char *text = NULL, name[WORKER_NAME_MAX], hours[32];
-    size_t length;
-    FILE *out = open_memstream(&text, &length);
+    struct cli_writer writer = {0};
+    char name[WORKER_NAME_MAX], hours[32];
+    FILE *out = cli_writer_open(&writer);
     if (!out)
         return NULL;
     snprintf(hours, sizeof hours, "%.10g", s->hours);
     fputs("nohup ", out);
     worker_command_write(out, s, isfinite(s->hours) ? hours : NULL);
     fprintf(out, " >>%s-%s.log 2>&1 </dev/null &", worker_name(name, s->sweep), host);
-    if (fclose(out) == 0)
-        return text;
-    free(text);
-    return NULL;
+    return cli_writer_close(&writer);
 }
 
 static int submit_ssh_write(FILE *out, const struct submission *s)
@@ -357,8 +348,8 @@ static int check(const struct scheduler *scheduler, const struct submission *s)
     free(masked);
     if (!lineage_is_server(s->place))
         return cli_error(CLI_USAGE,
-                         "--submit: -C %s is a directory, which only processes of one machine can share; "
-                         "make a store on a server (`lineage help machines`)",
+                         "--submit: -C %s is a directory, which only processes of one machine can share; make a store on a "
+                         "server (`lineage help machines`)",
                          s->place);
     if (!open)
         return cli_error(CLI_USAGE, "--submit: -C has a password, which everybody could read in the job; put it into ~/.pgpass "

@@ -1,7 +1,6 @@
 /* blas_env.c: settings of OpenBLAS, glibc and libgomp, passed in the environment because they read them when they are loaded. */
 #include "support/blas_env.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,8 +9,6 @@
 #include <ctype.h>
 #include <string.h>
 
-#include <lineage/trial.h>
-
 void complete_offer(const struct completion *c, const char *value, const char *suffix, const char *about)
 {
     if (strncmp(value, c->word, strlen(c->word)) == 0)

@@ -4,7 +4,6 @@
  * A user who presses the Tab key expects neither messages nor delay. So notices and errors are dropped, and a store
  * that is locked or damaged offers no words.
  */
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 

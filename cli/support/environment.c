@@ -1,8 +1,6 @@
 #define _GNU_SOURCE /* strcasestr */
 #include "support/environment.h"
 
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

@@ -29,16 +29,30 @@ void cli_say(const char *message)
 }
 
 /* Flushes standard output first, so that the message follows it where both are one stream. */
-int cli_error(enum cli_exit status, const char *format, ...)
+__attribute__((format(printf, 1, 0))) static void say(const char *format, va_list args)
 {
     char text[2048];
-    va_list args;
     fflush(stdout);
-    va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
-    va_end(args);
     cli_say(text);
+}
+
+int cli_error(enum cli_exit status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
     return (int)status;
+}
+
+bool cli_refuse(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
+    return false;
 }
 
 bool cli_room(void *items, size_t n, size_t *capacity, size_t size)

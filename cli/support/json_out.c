@@ -7,15 +7,25 @@
 #include <math.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <lineage/render.h>
 #include <lineage/text.h>
 
 #include "cli.h"
+
+void cli_json_set(json_t *object, ...)
+{
+    va_list args;
+    const char *name;
+    va_start(args, object);
+    while ((name = va_arg(args, const char *)))
+        json_object_set_new(object, name, va_arg(args, json_t *));
+    va_end(args);
+}
 
 /* One line with blanks, several indented lines, or one line as short as possible. */
 enum style { SPACED, INDENTED, COMPACT };

@@ -1,7 +1,5 @@
 #include "support/launchers.h"
 
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,8 +88,8 @@ void launchers_warn(const char *const *given, const char *dir)
     launcher = leaving_launcher(words, dir);
     if (launcher) {
         snprintf(text, sizeof text,
-                 "`%s` starts the training and does not pass TERM on: where a scheduler ends the worker before "
-                 "that has ended its trial, the training runs on; %s",
+                 "`%s` starts the training and does not pass TERM on: where a scheduler ends the worker before that has ended "
+                 "its trial, the training runs on; %s",
                  launcher, strncmp(launcher, "sh", 2) == 0 ? "write `exec` before it" : "start the program itself");
         cli_say(text);
     }

@@ -11,8 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <lineage/move.h>
-
 #define LEASES "/telemetry/leases"
 #define NEW "/.new"
 
@@ -149,7 +147,7 @@ bool lease_write(char id[LEASE_ID_BYTES], const char *store, const json_t *objec
         clock_gettime(CLOCK_REALTIME, &now);
         snprintf(id, LEASE_ID_BYTES, "%06lx", ((unsigned long)now.tv_nsec / 1000 * 7919 + (unsigned long)getpid()) & 0xffffff);
         if (!path_of(path, store, id) || snprintf(made, sizeof made, "%s" LEASES NEW, store) >= (int)sizeof made)
-            return cli_error(CLI_SYSTEM, "%s: the path is too long", store), false;
+            return cli_refuse("%s: the path is too long", store);
     } while (lstat(path, &st) == 0);
     unlink(made); /* left by a process that was killed here */
     int fd = open(made, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

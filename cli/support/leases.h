@@ -8,8 +8,6 @@
  */
 #pragma once
 
-#include <limits.h>
-
 #include "cli.h"
 
 enum { LEASE_ID_BYTES = 7, LEASE_AGENT_MAX = 96 };

@@ -13,7 +13,6 @@
 #include <lineage/notes.h>
 #include <lineage/text.h>
 
-#include "cli.h"
 #include "support/complete.h"
 #include "support/manual.h"
 
@@ -281,8 +280,7 @@ bool cli_number_parse(double *value, const char *option, const char *text)
     snprintf(name, sizeof name, "%s", option);
     for (char *c = name; *c; c++) /* columns are spelled with _ */
         *c = *c == '_' ? '-' : *c;
-    cli_error(CLI_USAGE, "--%s '%s' is not a number%s", name, text, strchr(text, ',') ? "; use a point: 0.3" : "");
-    return false;
+    return cli_refuse("--%s '%s' is not a number%s", name, text, strchr(text, ',') ? "; use a point: 0.3" : "");
 }
 
 /* Used for seconds, bytes and the like. Refuses nan and inf, which the store accepts as numbers, because they are not
@@ -292,10 +290,8 @@ bool cli_amount_parse(double *value, const char *option, const char *text)
     double amount;
     if (!cli_number_parse(&amount, option, text))
         return false;
-    if (!(amount >= 0 && isfinite(amount))) {
-        cli_error(CLI_USAGE, "--%s '%s' is not a finite number of at least 0", option, text);
-        return false;
-    }
+    if (!(amount >= 0 && isfinite(amount)))
+        return cli_refuse("--%s '%s' is not a finite number of at least 0", option, text);
     *value = amount;
     return true;
 }
@@ -345,8 +341,7 @@ bool cli_count_parse(size_t *value, const char *option, const char *text)
         *value = (size_t)n;
         return true;
     }
-    cli_error(CLI_USAGE, "--%s '%s' is not a whole number of at least 0", option, text);
-    return false;
+    return cli_refuse("--%s '%s' is not a whole number of at least 0", option, text);
 }
 
 static bool label_of(enum lineage_label *label, const char *text, size_t length)
@@ -367,13 +362,10 @@ bool cli_labels_parse(unsigned *labels, const char *text)
     for (const char *word = text; *word;) {
         size_t length = strcspn(word, ",");
         enum lineage_label label;
-        if (!label_of(&label, word, length)) {
-            cli_error(CLI_USAGE,
-                      "'%.*s' is not a status label; use keep discard crash eval_budget_overrun "
-                      "train_budget_overrun size_blocked preflight_crash harness_abort disqualified baseline",
-                      (int)length, word);
-            return false;
-        }
+        if (!label_of(&label, word, length))
+            return cli_refuse("'%.*s' is not a status label; use keep discard crash eval_budget_overrun train_budget_overrun "
+                              "size_blocked preflight_crash harness_abort disqualified baseline",
+                              (int)length, word);
         *labels |= 1u << label;
         word += length + (word[length] == ',');
     }
@@ -383,10 +375,8 @@ bool cli_labels_parse(unsigned *labels, const char *text)
 bool cli_assignment_parse(char name[LINEAGE_NAME_MAX], const char **value, const char *option, const char *text)
 {
     const char *equals = strchr(text, '=');
-    if (!equals || equals == text || equals - text >= LINEAGE_NAME_MAX) {
-        cli_error(CLI_USAGE, "--%s '%s' is not NAME=VALUE", option, text);
-        return false;
-    }
+    if (!equals || equals == text || equals - text >= LINEAGE_NAME_MAX)
+        return cli_refuse("--%s '%s' is not NAME=VALUE", option, text);
     memcpy(name, text, (size_t)(equals - text));
     name[equals - text] = '\0';
     *value = equals + 1;
@@ -423,16 +413,12 @@ bool cli_condition_parse(struct lineage_condition *condition, struct cli_texts *
     if (!lineage_param_is_text(text)) {
         if (lineage_range_parse(&condition->range, text, &err) == LINEAGE_OK)
             return true;
-        cli_error(CLI_USAGE, "%s: %s%s", name, err.text, *text ? ", or text in single quotes" : "");
-        return false;
+        return cli_refuse("%s: %s%s", name, err.text, *text ? ", or text in single quotes" : "");
     }
     if (cli_texts_parse(condition, texts, text))
         return true;
-    cli_error(CLI_USAGE,
-              "%s: '%.60s' is neither a range nor texts; put a text with commas or quotes into "
-              "single quotes",
-              name, text);
-    return false;
+    return cli_refuse("%s: '%.60s' is neither a range nor texts; put a text with commas or quotes into single quotes", name,
+                      text);
 }
 
 bool cli_value_parse(struct lineage_param *param, struct cli_texts *texts, const char *name, const char *text)
@@ -442,19 +428,16 @@ bool cli_value_parse(struct lineage_param *param, struct cli_texts *texts, const
     if (!lineage_param_is_text(text)) {
         if (lineage_number_parse(&param->value, text, strlen(text)))
             return true;
-        cli_error(CLI_USAGE, "parameter %s: '%s' is not a number%s", name, text,
-                  *text ? "; put a text that begins like a number into single quotes" : "");
-        return false;
+        return cli_refuse("parameter %s: '%s' is not a number%s", name, text,
+                          *text ? "; put a text that begins like a number into single quotes" : "");
     }
     param->value = (double)NAN;
     param->text = take_text(texts, &rest);
     if (param->text && !*rest)
         return true;
-    cli_error(CLI_USAGE,
-              "parameter %s: '%.150s' is not a parameter's text, which has 1 to %d bytes and no semicolons; put a "
-              "text with commas or quotes into single quotes",
-              name, text, LINEAGE_PARAM_TEXT_MAX);
-    return false;
+    return cli_refuse("parameter %s: '%.150s' is not a parameter's text, which has 1 to %d bytes and no semicolons; put a text "
+                      "with commas or quotes into single quotes",
+                      name, text, LINEAGE_PARAM_TEXT_MAX);
 }
 
 bool cli_direction_parse(enum lineage_direction *direction, const char *text)
@@ -476,11 +459,9 @@ bool cli_second_parse(struct lineage_config *config, const char *what, const cha
     const char *colon = strrchr(text, ':');
     size_t n = colon ? (size_t)(colon - text) : 0;
     bool higher = colon && strcmp(colon, ":higher") == 0, lower = colon && strcmp(colon, ":lower") == 0;
-    if (!n || n >= sizeof config->second || (!higher && !lower)) {
-        cli_error(CLI_USAGE, "%s '%.100s': give a name of at most 63 bytes and which value is better, such as peak_vram_mb:lower",
-                  what, text);
-        return false;
-    }
+    if (!n || n >= sizeof config->second || (!higher && !lower))
+        return cli_refuse("%s '%.100s': give a name of at most 63 bytes and which value is better, such as peak_vram_mb:lower",
+                          what, text);
     memcpy(config->second, text, n);
     config->second[n] = '\0';
     config->second_direction = higher ? LINEAGE_HIGHER : LINEAGE_LOWER;

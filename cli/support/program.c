@@ -7,8 +7,6 @@
 #include "support/program.h"
 
 #include <errno.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -34,9 +32,8 @@ bool program_self(char path[PATH_MAX])
     const char *given = (const char *)(uintptr_t)getauxval(AT_EXECFN);
     if (given && realpath(given, path))
         return true;
-    cli_error(CLI_SYSTEM, "cannot find the program that runs%s%s: %s; is /proc mounted?", given ? ", " : "", given ? given : "",
-              strerror(errno));
-    return false;
+    return cli_refuse("cannot find the program that runs%s%s: %s; is /proc mounted?", given ? ", " : "", given ? given : "",
+                      strerror(errno));
 }
 
 /* The directory of the running program with all links resolved, because an installation may be found through a link.
@@ -46,10 +43,8 @@ static bool own_directory(char dir[PATH_MAX])
     char self[PATH_MAX];
     if (!program_self(self))
         return false;
-    if (!realpath(self, dir)) {
-        cli_error(CLI_SYSTEM, "cannot find the directory of %s: %s", self, strerror(errno));
-        return false;
-    }
+    if (!realpath(self, dir))
+        return cli_refuse("cannot find the directory of %s: %s", self, strerror(errno));
     *strrchr(dir, '/') = '\0';
     return true;
 }
@@ -75,8 +70,7 @@ bool program_command(char path[PATH_MAX])
         if (n > 0 && n < PATH_MAX && access(path, X_OK) == 0)
             return true;
     }
-    cli_error(CLI_SYSTEM, "cannot find `lineage` in %s or %s/" LINEAGE_BINDIR, dir, dir);
-    return false;
+    return cli_refuse("cannot find `lineage` in %s or %s/" LINEAGE_BINDIR, dir, dir);
 }
 
 /* Prints a message and returns false if the limit on address space is too low for the trainer. This must be checked
@@ -87,11 +81,9 @@ static bool has_room(const char *command)
     struct rlimit limit;
     if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= (rlim_t)TRAINER_NEEDS_MIB << 20)
         return true;
-    cli_error(CLI_SYSTEM,
-              "%s: out of memory: the trainer needs %d MiB of address space before it begins, and the limit is %llu MiB; "
-              "raise it (ulimit -v)",
-              command, TRAINER_NEEDS_MIB, (unsigned long long)(limit.rlim_cur >> 20));
-    return false;
+    return cli_refuse("%s: out of memory: the trainer needs %d MiB of address space before it begins, and the limit is %llu MiB; "
+                      "raise it (ulimit -v)",
+                      command, TRAINER_NEEDS_MIB, (unsigned long long)(limit.rlim_cur >> 20));
 }
 
 /* Executes DIR/BELOW/lineage-train. Returns if it is missing or cannot be executed. */
@@ -126,8 +118,31 @@ int program_become_trainer(int argc, const char **argv)
     free((void *)whole);
     if (error == ENOENT)
         return cli_error(CLI_SYSTEM,
-                         "`lineage %s`%s needs the program " TRAINER ", which is not installed: it is neither in %s nor in "
-                         "%s/" LINEAGE_LIBEXEC "; the package of that name has it (apt-get install " TRAINER ")",
+                         "`lineage %s`%s needs the program " TRAINER
+                         ", which is not installed: it is neither in %s nor in %s/" LINEAGE_LIBEXEC
+                         "; the package of that name has it (apt-get install " TRAINER ")",
                          argv[0], strcmp(argv[0], "night") == 0 ? " with a sweep of recipes" : "", dir, dir);
     return cli_error(CLI_SYSTEM, "cannot run " TRAINER " in %s: %s", dir, strerror(error));
+}
+
+/* ---- words of a shell ---- */
+
+/* A shell expands nothing within single quotes. */
+void shell_quote(FILE *out, const char *text)
+{
+    putc('\'', out);
+    for (; *text; text++)
+        *text == '\'' ? fputs("'\\''", out) : putc(*text, out);
+    putc('\'', out);
+}
+
+/* Quotes are omitted where they are not needed, so that the line looks as a person would type it. */
+void shell_word_write(FILE *out, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+=:@%-";
+    putc(' ', out);
+    if (*word && !word[strspn(word, plain)])
+        fputs(word, out);
+    else
+        shell_quote(out, word);
 }

@@ -6,6 +6,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 /*
  * Writes a path under which the running program can be started again. With /proc it names exactly the running file,
@@ -28,3 +29,11 @@ bool program_command(char path[PATH_MAX]);
  * an exit status.
  */
 int program_become_trainer(int argc, const char **argv);
+
+/* ---- words of a command line, so that a shell reads them back ---- */
+
+/* Prints the text in single quotes. */
+void shell_quote(FILE *out, const char *text);
+
+/* Prints a blank and the word, quoted if necessary. */
+void shell_word_write(FILE *out, const char *word);

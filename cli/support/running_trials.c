@@ -40,8 +40,8 @@ static json_t *load_json(int dir, const char *name)
  * fit, whatever they are. */
 static void take_about(struct running_trial *t, const json_t *object)
 {
-    const char *name = json_string_value(json_object_get(object, "name"));
-    const char *hypothesis = json_string_value(json_object_get(object, "hypothesis"));
+    const char *name = cli_json_string(object, "name");
+    const char *hypothesis = cli_json_string(object, "hypothesis");
     json_t *params = json_object_get(object, "params");
     if (name)
         snprintf(t->name, sizeof t->name, "%s", name);
@@ -64,7 +64,7 @@ static void take_metric(struct running_trial *t, const char *name, json_t *value
 
 static void take_event(struct running_trial *t, const json_t *line)
 {
-    const char *phase = json_string_value(json_object_get(line, "phase")), *name;
+    const char *phase = cli_json_string(line, "phase"), *name;
     json_t *value;
     /* Steps are counted anew in every phase, because the steps of the training do not tell when the evaluation ends. */
     if (phase && strcmp(phase, t->phase) != 0) {
@@ -135,7 +135,7 @@ static enum lineage_status read_claims(struct running_trials *trials, struct lin
 static const struct lineage_claim *find_claim(struct running_trials *trials, const char *job)
 {
     for (size_t i = 0; i < trials->n_claims; i++) {
-        const char *trial = json_string_value(json_object_get(trials->claims[i].about, "trial"));
+        const char *trial = cli_json_string(trials->claims[i].about, "trial");
         if (trial && strcmp(trial, job) == 0) {
             trials->claims[i].shown = true;
             return &trials->claims[i].claim;
@@ -189,7 +189,7 @@ static void add_elsewhere(struct running_trials *trials, const struct running_cl
     take_event(&t, claim->about);
     json_object_del(t.metrics, "running");
     t.started = running > 0 ? trials->now - running : 0;
-    add_trial(trials, &t, json_string_value(json_object_get(claim->about, "trial")), &claim->claim);
+    add_trial(trials, &t, cli_json_string(claim->about, "trial"), &claim->claim);
 }
 
 /* A directory that is not locked belongs to a command whose watcher was killed; the next `run` appends its row. */

@@ -4,7 +4,6 @@
  * A pipe gets the same bytes in every environment, because scripts read them. Only colour can be forced on it (--color
  * always, CLICOLOR_FORCE), which adds escape sequences and changes nothing else.
  */
-#include <errno.h>
 #include <signal.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
@@ -63,7 +62,7 @@ bool cli_screen_open(struct cli_screen *screen)
     else if (strcmp(text, "always") == 0 || strcmp(text, "never") == 0)
         screen->color = text[0] == 'a';
     else
-        return cli_error(CLI_USAGE, "--color '%s': use auto, always or never", text), false;
+        return cli_refuse("--color '%s': use auto, always or never", text);
     if (screen->terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0)
         size = (struct winsize){0};
     screen->width = extent("COLUMNS", size.ws_col, USUAL_WIDTH);

@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <fnmatch.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -47,11 +46,6 @@ static const char *const files[] = {".env*",
                                     ".secrets*",
                                     ".vault-token",
                                     NULL};
-
-const char *secret_file_pattern(unsigned i)
-{
-    return i < sizeof files / sizeof *files ? files[i] : NULL;
-}
 
 /* A pattern with slashes is compared with as many of the last parts of the path. */
 static bool matches(const char *pattern, const char *path)
@@ -262,11 +256,9 @@ bool secret_params_absent(const struct lineage_param *params, size_t n, const ch
         const char *why = secret_param(&params[i], harmless);
         if (!why)
             continue;
-        cli_error(CLI_USAGE,
-                  "the parameter '%.60s' %s, and would be recorded; pass it by a variable or a file. If it is harmless, add "
-                  "its name to \"harmless_names\" in lineage.json",
-                  params[i].name, why);
-        return false;
+        return cli_refuse("the parameter '%.60s' %s, and would be recorded; pass it by a variable or a file. If it is harmless, "
+                          "add its name to \"harmless_names\" in lineage.json",
+                          params[i].name, why);
     }
     return true;
 }
@@ -323,9 +315,9 @@ static size_t secret_at(const char *text, size_t i, size_t *before)
 
 char *secret_masked(const char *text)
 {
-    char *out = NULL;
-    size_t size, before;
-    FILE *to = open_memstream(&out, &size);
+    struct cli_writer writer = {0};
+    size_t before;
+    FILE *to = cli_writer_open(&writer);
     if (!to)
         return NULL;
     for (size_t i = 0; text[i];) {
@@ -338,8 +330,5 @@ char *secret_masked(const char *text)
             putc(text[i++], to);
         }
     }
-    if (fclose(to) == 0)
-        return out;
-    free(out);
-    return NULL;
+    return cli_writer_close(&writer);
 }

@@ -16,10 +16,6 @@
  * The last pattern that matches decides. */
 bool secret_file(const char *path, const char *const *more);
 
-/* The i-th built-in pattern, or NULL after the last. It is a shell pattern for a file's name or, if it has a slash, for the
- * end of its path; upper and lower case do not matter. */
-const char *secret_file_pattern(unsigned i);
-
 /*
  * Returns why a parameter must not be recorded, as the end of a sentence that begins with its name, or NULL if it may.
  * harmless: names that a person has declared to be harmless (lineage_store_harmless_names); NULL: none.

@@ -1,14 +1,11 @@
 /* session.c: opens and closes the store of a command line, and creates stores. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <lineage/query.h>
 #include <lineage/queue.h>
 #include <lineage/text.h>
 
@@ -124,17 +121,14 @@ bool cli_has_store(const char *dir, bool may_create)
 {
     struct stat st;
     size_t lost = cli_is_store(dir) ? 0 : lineage_store_lost(dir);
-    if (lost) {
-        cli_error(CLI_USAGE, "%s was a store of %zu trial%s, gone from it now; `lineage restore -C %s` brings them back", dir,
-                  lost, lost == 1 ? "" : "s", dir);
-        return false;
-    }
+    if (lost)
+        return cli_refuse("%s was a store of %zu trial%s, gone from it now; `lineage restore -C %s` brings them back", dir, lost,
+                          lost == 1 ? "" : "s", dir);
     if (cli_is_store(dir) || stat(dir, &st) != 0 || !S_ISDIR(st.st_mode))
         return true;
-    cli_error(CLI_USAGE,
-              "no store in %s (no results.tsv, no lineage.json)%s; give its directory with -C, or make one with `lineage init`%s",
-              dir, strcmp(dir, ".") == 0 ? " or the directories above it" : "", may_create ? " or --create" : "");
-    return false;
+    return cli_refuse(
+        "no store in %s (no results.tsv, no lineage.json)%s; give its directory with -C, or make one with `lineage init`%s", dir,
+        strcmp(dir, ".") == 0 ? " or the directories above it" : "", may_create ? " or --create" : "");
 }
 
 static bool look_at_none(void *context, const struct lineage_claim *claim)

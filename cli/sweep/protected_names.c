@@ -5,7 +5,6 @@
 #include "sweep/night_sweep.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <xxhash.h>

@@ -4,10 +4,6 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include <lineage/query.h>
-
-#include "sweep/night_sweep.h"
-
 /* ---- the default ---- */
 
 /* Whether a key of this name, or a text with this placeholder, is anywhere in the value. */
@@ -75,9 +71,8 @@ static bool make_from_row(struct night_trial *trial, const struct night_sweep *s
                                     row->params[k].text ? json_string(row->params[k].text)
                                                         : cli_json_number(row->params[k].value));
     bool whole = json_object_size(params) > 0;
-    json_object_set_new(proposal, "params", params);
-    if (row->hypothesis && *row->hypothesis)
-        json_object_set_new(proposal, "hypothesis", json_string(row->hypothesis));
+    cli_json_set(proposal, "params", params, "hypothesis",
+                 row->hypothesis && *row->hypothesis ? json_string(row->hypothesis) : NULL, NULL);
     bool made = whole && night_sweep_make(trial, sweep, proposal, why);
     if (!whole)
         snprintf(why, NIGHT_WHY_MAX, "%s is not a trial of this sweep", row->exp_id);

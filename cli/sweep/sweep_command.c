@@ -1,7 +1,6 @@
-#include "sweep/sweep_command.h"
+#include "sweep/night_sweep.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
  * grid of one point. So the trainer checks a proposal exactly as it checks a file, with the same messages, and a
  * proposed trial gets the same key as a listed trial with these settings.
  */
-#include "sweep/night_sweep.h"
 
 #include <errno.h>
 #include <math.h>
@@ -216,8 +215,7 @@ static json_t *sweep_of_one(const struct night_sweep *sweep, const json_t *propo
     take_text(trial, proposal, "expected_delta");
     json_object_foreach(json_object_get(proposal, "params"), name, value)
         json_object_set_new(grid, name, json_pack("[o]", plain_number(value)));
-    json_object_set_new(root, "trials", json_pack("[o]", trial));
-    json_object_set_new(root, "grid", grid);
+    cli_json_set(root, "trials", json_pack("[o]", trial), "grid", grid, NULL);
     return root;
 }
 
@@ -238,7 +236,7 @@ static bool make_recipe(struct night_trial *trial, const struct night_sweep *swe
 /* The reason is part of the key, because the trial that is repeated may have the same settings and a row. */
 static bool take_again(struct night_trial *trial, const json_t *proposal, char *why)
 {
-    const char *again = json_string_value(json_object_get(proposal, "again"));
+    const char *again = cli_json_string(proposal, "again");
     if (!again || !*again)
         return true;
     trial->again = strdup(again);

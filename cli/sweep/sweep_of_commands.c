@@ -7,11 +7,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include <lineage/notes.h>
-
 #include "run/command_settings.h"
-#include "run/command_trial.h"
-#include "sweep/sweep_command.h"
 
 static bool __attribute__((format(printf, 2, 3))) refuse(char *why, const char *format, ...)
 {
@@ -243,11 +239,11 @@ static void lay_trial(json_t *spec, const json_t *trial)
 /* Returns the name, followed by the varied parameters: "mine lr=0.1 optimizer=adam". */
 static char *make_name(const char *name, const json_t *varied)
 {
-    char *out = NULL, text[COMMAND_VALUE_MAX];
-    size_t length;
+    struct cli_writer writer = {0};
+    char text[COMMAND_VALUE_MAX];
     const char *param;
     json_t *value;
-    FILE *to = open_memstream(&out, &length);
+    FILE *to = cli_writer_open(&writer);
     if (!to)
         return NULL;
     fputs(name, to);
@@ -255,8 +251,7 @@ static char *make_name(const char *name, const json_t *varied)
         const struct lineage_param given = {param, json_number_value(value), json_string_value(value)};
         fprintf(to, " %s=%s", param, command_value(text, &given));
     }
-    fclose(to);
-    return out;
+    return cli_writer_close(&writer);
 }
 
 static uint64_t digest(const json_t *spec, const struct night_trial *trial, const struct night_trial *list)
@@ -290,7 +285,7 @@ static void find_parent(struct night_trial *trial, const char *parent, const str
     trial->parent = NIGHT_PARENT_OTHER;
     trial->parent_name = parent;
     for (size_t i = siblings->from; i < siblings->n; i += siblings->stride)
-        if (strcmp(json_string_value(json_object_get(siblings->list[i].command, "name")), parent) == 0) {
+        if (strcmp(cli_json_string(siblings->list[i].command, "name"), parent) == 0) {
             trial->parent = NIGHT_PARENT_TRIAL;
             trial->parent_trial = i;
             trial->parent_name = "";
@@ -311,7 +306,7 @@ static bool check_spec(const json_t *spec, char *why)
 static bool finish_trial(struct night_trial *trial, json_t *spec, const char *name, const json_t *varied,
                          const struct siblings *siblings, char *why)
 {
-    const char *parent = json_string_value(json_object_get(spec, "parent"));
+    const char *parent = cli_json_string(spec, "parent");
     *trial = (struct night_trial){.command = spec, .own_name = make_name(name, varied), .parent_name = ""};
     if (!trial->own_name)
         return refuse(why, "out of memory");
@@ -327,7 +322,7 @@ static bool finish_trial(struct night_trial *trial, json_t *spec, const char *na
 
 static const char *base_name(const struct night_sweep *sweep, const json_t *trial)
 {
-    const char *name = json_string_value(json_object_get(trial, "name"));
+    const char *name = cli_json_string(trial, "name");
     return name ? name : sweep->name;
 }
 
@@ -407,7 +402,7 @@ static json_t *point_of(const json_t *grid, size_t points, size_t g)
 static bool check_parent(const struct night_trial *trial, const json_t *trials, char *why)
 {
     for (size_t i = 0; i < json_array_size(trials); i++) {
-        const char *name = json_string_value(json_object_get(json_array_get(trials, i), "name"));
+        const char *name = cli_json_string(json_array_get(trials, i), "name");
         if (trial->parent == NIGHT_PARENT_OTHER && name && strcmp(name, trial->parent_name) == 0)
             return refuse(why, "trial '%.100s': its parent '%.60s' does not come before it", trial->name, name);
     }
@@ -446,7 +441,7 @@ static bool expand_one(struct night_sweep *sweep, const json_t *trials, const js
 
 static bool expand(struct night_sweep *sweep, const json_t *trials, const json_t *grid, char *why)
 {
-    const char *order = json_string_value(json_object_get(sweep->root, "order"));
+    const char *order = cli_json_string(sweep->root, "order");
     size_t points = points_of(grid, why), n = points * json_array_size(trials);
     if (order && strcmp(order, "grid") != 0 && strcmp(order, "trials") != 0)
         return refuse(why, "order must be \"trials\" or \"grid\"");
@@ -508,7 +503,7 @@ void night_spell_booleans(json_t *root)
 int night_command_read(struct night_sweep *sweep)
 {
     char why[NIGHT_WHY_MAX];
-    const char *name = json_string_value(json_object_get(sweep->root, "name"));
+    const char *name = cli_json_string(sweep->root, "name");
     snprintf(sweep->name, sizeof sweep->name, "%s", name && *name ? name : "sweep");
     sweep->baseline_seeds = (size_t)json_integer_value(json_object_get(sweep->root, "baseline_seeds"));
     if (check_object(sweep->root, true, why) && (protected_names_add(sweep) || refuse(why, "out of memory")) &&

@@ -5,13 +5,9 @@
 #include "sweep/night_sweep.h"
 
 #include <ctype.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include "run/command_settings.h"
 
 enum { NAMES_MAX = TRIAL_PARAMS_MAX + PROPOSE_RANGES_MAX + 3, FILE_BYTES = 1 << 20 };
 
@@ -110,9 +106,8 @@ static bool check_typo(struct words *w, const char *name)
     }
     if (!near || strcmp(near, "seed") == 0 || strcmp(near, "workdir") == 0)
         return true;
-    cli_error(CLI_USAGE, "%s: the command has {%s}, which is not a parameter, and nothing uses {%s}; is it a typo?",
-              w->sweep->file, name, near);
-    return false;
+    return cli_refuse("%s: the command has {%s}, which is not a parameter, and nothing uses {%s}; is it a typo?", w->sweep->file,
+                      name, near);
 }
 
 /* Calls visit for the placeholders in all texts of a value: a text, a list of texts, or an object of texts. */
@@ -245,11 +240,9 @@ static bool check_conditions(const struct words *w, const json_t *spec)
             const char *name = w->sweep->space.ranges[k].name, *condition = w->sweep->space.conditions[k];
             if (!condition || strcmp(name, w->names[i]) != 0 || json_object_get(params, name))
                 continue;
-            cli_error(CLI_USAGE,
-                      "%s: the command uses {%s}, which has a value only if %s; give it a value for other trials in "
-                      "\"params\"",
-                      w->sweep->file, name, condition);
-            return false;
+            return cli_refuse(
+                "%s: the command uses {%s}, which has a value only if %s; give it a value for other trials in \"params\"",
+                w->sweep->file, name, condition);
         }
     return true;
 }

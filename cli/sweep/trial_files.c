@@ -2,17 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <lineage/render.h>
 
 #include "git/apply_diff.h"
-#include "sweep/night_sweep.h"
-#include "trial/workdir.h"
 
 static bool refuse(char *why, const char *what, const char *name, const char *reason)
 {
@@ -160,7 +156,7 @@ static bool is_protected(const void *context, const char *path)
 
 bool trial_files_put(const struct trial_files *files, const char *dir, char why[NIGHT_WHY_MAX])
 {
-    const char *name, *diff = json_string_value(json_object_get(files->spec, "diff"));
+    const char *name, *diff = cli_json_string(files->spec, "diff");
     why[0] = '\0';
     for (size_t i = 0; (name = name_at(files, i)); i++)
         if (!copy_file(files, dir, name, why))
@@ -192,7 +188,7 @@ bool trial_files_keep(char note[LINEAGE_CODE_NOTE_MAX], const struct trial_files
     for (size_t i = 0; i < n; i++)
         names[i] = json_string_value(json_array_get(named, i));
     const struct lineage_code_source source = {.dir = dir,
-                                               .diff = json_string_value(json_object_get(files->spec, "diff")),
+                                               .diff = cli_json_string(files->spec, "diff"),
                                                .parent = files->parent->has_code ? &files->parent->code : NULL,
                                                .named = names,
                                                .n_named = n};

@@ -1,6 +1,14 @@
 #include "sweep/trial_list.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <lineage/blobs.h>
+#include <lineage/render.h>
+#include <lineage/snapshot.h>
 
 bool trial_list_add(struct trial_list *list, const struct night_trial *trial)
 {
@@ -58,4 +66,196 @@ void trial_list_release(struct trial_list *list)
     list->trials = NULL;
     list->n = list->capacity = 0;
     night_sweep_release(&list->sweep);
+}
+
+/* ---- checkpoint files ---- */
+
+/*
+ * Checks the length of the path before anything runs, because a trial must not train for an hour and then fail because
+ * the name of its checkpoint is too long.
+ */
+int checkpoint_files_find_directory(struct trial_list *list)
+{
+    struct lineage_error err;
+    char *path;
+    if (lineage_store_path(&path, list->store, LINEAGE_PLACE_CHECKPOINTS, &err) != LINEAGE_OK)
+        return cli_error(CLI_SYSTEM, "%s", err.text);
+    int n = snprintf(list->checkpoints, sizeof list->checkpoints, "%s", path);
+    lineage_free(path);
+    if ((size_t)n >= sizeof list->checkpoints)
+        return cli_error(CLI_USAGE, "the path of the store is too long");
+    return CLI_GO_ON;
+}
+
+/*
+ * The file is named by the trial's key instead of its exp_id, because the file is needed before there is a row, and
+ * child trials know their parent's key.
+ */
+void checkpoint_file(char out[NIGHT_PATH_MAX], const struct trial_list *list, size_t i)
+{
+    snprintf(out, NIGHT_PATH_MAX, "%s/%016" PRIx64 ".ckpt", list->checkpoints, list->trials[i].key);
+}
+
+static const char *blob_name(char out[64], const char *path)
+{
+    snprintf(out, 64, "checkpoints/%.48s", strrchr(path, '/') + 1);
+    return out;
+}
+
+void checkpoint_file_send(const struct trial_list *list, const char *path)
+{
+    char name[64];
+    struct lineage_error err;
+    if (access(path, R_OK) == 0 && lineage_blob_put(list->store, blob_name(name, path), &err) != LINEAGE_OK)
+        cli_say(err.text);
+}
+
+void checkpoint_file_fetch(const struct trial_list *list, const char *path)
+{
+    char name[64];
+    struct lineage_error err;
+    enum lineage_status status = lineage_blob_get(list->store, blob_name(name, path), &err);
+    if (status != LINEAGE_OK && status != LINEAGE_ENOTFOUND)
+        cli_say(err.text);
+}
+
+/* ---- trial parent ---- */
+
+/*
+ * Only a kept trial has a snapshot. The files of every other trial are in the store by their digests, so a trial can go on
+ * from one that was discarded. A parent without either is refused: the trial would run the sweep's own files, while its row
+ * names that parent.
+ */
+
+static bool is_missing(enum lineage_status status)
+{
+    return status == LINEAGE_ENOTFOUND || status == LINEAGE_ECORRUPT;
+}
+
+static int find_files(struct trial_parent *parent, const struct night_sweep *sweep, struct lineage_store *store,
+                      const struct lineage_trial *row, char why[NIGHT_WHY_MAX])
+{
+    struct lineage_error err;
+    enum lineage_status status = lineage_snapshot_path(&parent->snapshot, store, row, &err);
+    if (status != LINEAGE_OK && status != LINEAGE_ENOTFOUND)
+        return cli_fail(&err);
+    if (!json_object_get(sweep->root, "files"))
+        return CLI_GO_ON;
+    status = lineage_code_load(&parent->code, store, row, &err);
+    parent->has_code = status == LINEAGE_OK;
+    if (parent->has_code || (parent->snapshot && is_missing(status)))
+        return CLI_GO_ON;
+    if (!is_missing(status))
+        return cli_fail(&err);
+    snprintf(why, NIGHT_WHY_MAX, "parent: the files of trial %.60s are gone: %.300s, and it has no snapshot", row->exp_id,
+             err.text);
+    return CLI_NO;
+}
+
+int trial_parent_find(struct trial_parent *parent, const struct night_sweep *sweep, struct lineage_store *store,
+                      const char *exp_id, char why[NIGHT_WHY_MAX])
+{
+    struct lineage_trial row = {0};
+    struct lineage_error err;
+    *parent = (struct trial_parent){.snapshot = NULL};
+    why[0] = '\0';
+    if (!exp_id || !*exp_id)
+        return CLI_GO_ON;
+    if (lineage_find(store, exp_id, &row, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    int status = find_files(parent, sweep, store, &row, why);
+    lineage_trial_release(&row);
+    return status;
+}
+
+void trial_parent_release(struct trial_parent *parent)
+{
+    lineage_free(parent->snapshot);
+    lineage_code_release(&parent->code);
+    *parent = (struct trial_parent){.snapshot = NULL};
+}
+
+/* ---- shared warm start ---- */
+
+void warm_start_checkpoint(char out[NIGHT_PATH_MAX], const struct trial_list *list, const struct night_trial *trial)
+{
+    snprintf(out, NIGHT_PATH_MAX, "%s/warm-%016" PRIx64 ".ckpt", list->checkpoints, trial->warm_start);
+}
+
+/* A trial that starts from a checkpoint or a parent runs no warm start. */
+static bool starts_from_nothing(const struct night_trial *trial)
+{
+    return trial->parent == NIGHT_PARENT_BASE && trial->recipe && !*trial->checkpoint;
+}
+
+static bool has_warm_start(const struct night_trial *trial)
+{
+    return starts_from_nothing(trial) && trial->warm_start;
+}
+
+/*
+ * Compares with every other trial, which is fast enough: a sweep has at most a few thousand trials, and this is called
+ * once for each.
+ */
+bool warm_start_is_shared(const struct trial_list *list, size_t i)
+{
+    const struct night_trial *trial = &list->trials[i];
+    if (!has_warm_start(trial))
+        return false;
+    for (size_t j = 0; j < list->n; j++) {
+        const struct night_trial *other = &list->trials[j];
+        if (j != i && has_warm_start(other) && other->warm_start == trial->warm_start)
+            return true;
+    }
+    return false;
+}
+
+/* Whether that shared warm start has been trained. */
+static bool warm_start_exists(const struct trial_list *list, size_t i)
+{
+    char checkpoint[NIGHT_PATH_MAX];
+    if (!warm_start_is_shared(list, i))
+        return false;
+    warm_start_checkpoint(checkpoint, list, &list->trials[i]);
+    return access(checkpoint, R_OK) == 0;
+}
+
+/* ---- forecast ---- */
+
+/* Nothing is known about a command, so all commands count as equal work. */
+static double work(const struct night_trial *trial, bool warms_up)
+{
+    return trial->recipe ? trial->work + (warms_up ? trial->warm_work : 0) : 1;
+}
+
+/*
+ * The slowest pace is used instead of the mean, because a trial that runs into the morning costs more than an idle half
+ * hour, and other load on the machine can only make a trial slower. A row does not say whether its time includes a warm
+ * start, but the recipe and the sweep do.
+ */
+void forecast_learn_row(struct trial_list *list, size_t i, double seconds)
+{
+    const struct night_trial *trial = &list->trials[i];
+    forecast_learn(list, i, starts_from_nothing(trial) && !warm_start_is_shared(list, i), seconds);
+}
+
+void forecast_learn(struct trial_list *list, size_t i, bool warmed_up, double seconds)
+{
+    list->pace = fmax(list->pace, seconds / work(&list->trials[i], warmed_up));
+}
+
+/*
+ * Before the first measurement a minute is assumed. With it, --hours 0.01 starts no trial, but any real night starts
+ * its first trial.
+ */
+double forecast_seconds(const struct trial_list *list, size_t i, bool *warms_up)
+{
+    const struct night_trial *trial = &list->trials[i];
+    *warms_up = starts_from_nothing(trial) && !warm_start_exists(list, i);
+    return list->pace > 0 ? list->pace * work(trial, *warms_up) : FORECAST_UNMEASURED_SECONDS;
+}
+
+double forecast_proposal(const struct trial_list *list, const struct night_trial *trial)
+{
+    return list->pace > 0 ? list->pace * work(trial, starts_from_nothing(trial)) : FORECAST_UNMEASURED_SECONDS;
 }

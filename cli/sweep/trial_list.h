@@ -7,8 +7,6 @@
  */
 #pragma once
 
-#include <lineage/notes.h>
-
 #include "sweep/night_sweep.h"
 
 struct trial_list {
@@ -109,9 +107,6 @@ void warm_start_checkpoint(char out[NIGHT_PATH_MAX], const struct trial_list *li
 
 /* Whether trial i begins with the same warm start as another trial of the list. */
 bool warm_start_is_shared(const struct trial_list *list, size_t i);
-
-/* Whether that shared warm start has been trained. */
-bool warm_start_exists(const struct trial_list *list, size_t i);
 
 /* ---- trial_rows.c: finds out which trials of a night have a row in the store ---- */
 

@@ -3,11 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/query.h>
 #include <lineage/voids.h>
 
 #include "propose/propose_past.h"
-#include "sweep/night_sweep.h"
 
 /* A planner's proposal to run a trial again counts as a proposal. */
 static bool is_run_again(const struct lineage_trial *row)
@@ -176,7 +174,7 @@ bool trial_rows_wait_for_baseline(const struct trial_list *list, bool planner)
     const struct night_sweep *sweep = &list->sweep;
     bool depends = planner || !sweep->of_commands || sweep->baseline_seeds > 0 ||
                    json_integer_value(json_object_get(sweep->root, "seeds")) > 1 ||
-                   starts_from_best(json_string_value(json_object_get(sweep->root, "parent")));
+                   starts_from_best(cli_json_string(sweep->root, "parent"));
     for (size_t i = 0; !depends && i < sweep->n; i++)
         depends = list->trials[i].parent == NIGHT_PARENT_OTHER && starts_from_best(list->trials[i].parent_name);
     return depends && trial_rows_need_baseline(list);

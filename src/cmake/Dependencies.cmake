@@ -14,9 +14,9 @@ set_target_properties(CSV::csv PROPERTIES
 if(LINEAGE_BUILD_CLI)
   pkg_check_modules(POPT REQUIRED IMPORTED_TARGET popt)
   pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
-  # Declarations alone: `lineage serve` loads the library when it starts (cli/serve/microhttpd.h).
+  # Declarations alone: `lineage serve` loads the library when it starts (cli/serve/live_server.c).
   find_path(MICROHTTPD_INCLUDE_DIR microhttpd.h REQUIRED)
-  # Likewise: a judge loads the library when one is asked (cli/judge/curl_library.h).
+  # Likewise: a judge loads the library when one is asked (cli/judge/endpoint.h).
   find_path(CURL_INCLUDE_DIR curl/curl.h REQUIRED)
 endif()
 # Declarations alone, as well: whoever opens a log on a server loads the library (src/store/postgres/libpq.h).

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "propose/cholesky.h"
 #include "propose/gaussian.h"
 #include "propose/gp.h"
 #include "propose/propose_problem.h"
