@@ -271,7 +271,7 @@ static bool read_list(struct metric_found *found, const char *line, size_t at, s
     return true;
 }
 
-/* Reads the quotient that stands behind a fraction: `2590/10042 = 0.2579`. */
+/* Reads the quotient behind a fraction: `2590/10042 = 0.2579`. */
 static void read_quotient(struct metric_found *found, const char *line, size_t end, size_t length)
 {
     const char *equals = memchr(line + end, '=', length - end);

@@ -272,6 +272,7 @@ static bool name_columns(struct printed_page *page, const struct metric_query *q
         place_names(page, query, &cells, line);
         page->separator = by;
         page->n_columns = cells.n;
+        page->first_from = cells.cell[0].from;
         page->joined = false;
         page->label[0] = '\0';
         return true;
@@ -439,8 +440,8 @@ static bool read_row(struct printed_page *page, const struct metric_query *query
         return false;
     for (int pass = 0; pass < 2; pass++) { /* a row's label counts only if one of its numbers is read */
         /* Behind the index of a data frame, a column without a name, the label is in the second cell. */
-        const size_t label =
-            cells.n == page->n_columns + 1 && cells.n > 2 && is_index(line + cells.cell[0].at, cells.cell[0].length);
+        const size_t label = cells.n > 2 && is_index(line + cells.cell[0].at, cells.cell[0].length) &&
+                             (cells.n == page->n_columns + 1 || cells.cell[0].to <= page->first_from);
         bool other = pass && first && is_other_row(page, line + cells.cell[label].at, cells.cell[label].length, &later);
         for (size_t i = 0; i < query->n_names && i < PAGE_NAMES_MAX && !(other && is_total(page->label)); i++) {
             struct metric_found found = {

@@ -113,6 +113,9 @@ rm blanks
 # AutoGluon 1.5's leaderboard: a data frame with an index, whose rows have a name behind it.
 printf '                 model  score_val eval_metric\n0  WeightedEnsemble_L2     0.8712    accuracy\n1             LightGBM     0.8601    accuracy\n' |
     gives score_val 0.8712 'rows with different labels'
+# With columns left out, as pandas prints a wide one.
+printf '   model  score_test  ...  can_infer fit_order\n0     A        0.96  ...       True         1\n1  B_L2        0.94  ...       True         3\n' |
+    gives score_test 0.96 'rows with different labels'
 # fairseq 0.12: lines about the training and lines about the validation have the same names.
 printf 'INFO | valid | epoch 002 | loss 4.1 | ppl 17.15\nINFO | train | epoch 002 | loss 5.2 | ppl 36.7\n' |
     gives loss 5.2 'lines about the training and about an evaluation have it'
