@@ -509,6 +509,11 @@ static const char *remedy_of(const char *path)
          "is of SwanLab, whose values only its own library reads; write a CSV with one line a run, and import that"},
         {0,
          NULL,
+         {"{", "\"_type\": \"Client\"", "\"search_space\":"},
+         "is of Ax, whose form changes with each release; write a CSV by Client.summarize().to_csv(..) and import that with "
+         "--map"},
+        {0,
+         NULL,
          {"Experiment", "rev", "typ"},
          "is a table of DVC, in which metrics and settings look alike; write JSON: dvc exp show --json >FILE, and import "
          "that"},

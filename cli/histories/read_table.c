@@ -179,11 +179,27 @@ static bool begins_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+/* cv_results_ of scikit-learn's searches: a line for each setting, with the score of each fold and the mean of all. */
+static bool is_search(const struct table *t)
+{
+    return has_column(t, "params") && has_column(t, "mean_fit_time");
+}
+
+/* JSON of pytest-benchmark and of hyperfine: what was measured, what it was measured with, and single times. */
+static bool is_benchmark(const struct table *t)
+{
+    return (has_column(t, "stats.mean") && has_column(t, "options.timer")) ||
+           (has_column(t, "command") && has_column(t, "times") && has_column(t, "mean"));
+}
+
 /* The settings of Optuna are params_NAME, those of Ray config/NAME, those of mlparty parameters.NAME, those of MLflow
  * params.NAME, and what Nevergrad adds #NAME. */
-static const char *bare_name(const char *column)
+static const char *bare_name(const struct table *t, const char *column)
 {
     static const char *const prefixes[] = {"params_", "config/", "parameters.", "result.metrics.", "params.", "metrics.", "#"};
+    const char *own = is_search(t) ? "param_" : is_benchmark(t) ? "stats." : "";
+    if (*own && begins_with(column, own))
+        return column + strlen(own);
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (begins_with(column, prefixes[i]) && column[strlen(prefixes[i])])
             return column + strlen(prefixes[i]);
@@ -203,8 +219,31 @@ static enum role role_in_mlparty(const char *column)
     return begins_with(column, "parameters.") ? PARAM : begins_with(column, "result.metrics.") ? METRIC : SKIP;
 }
 
+static enum role role_in_search(const char *column)
+{
+    const bool of_halving = strcmp(column, "iter") == 0 || strcmp(column, "n_resources") == 0;
+    return begins_with(column, "mean_test_") ? METRIC : begins_with(column, "param_") || of_halving ? PARAM : SKIP;
+}
+
+static enum role role_in_benchmark(const char *column)
+{
+    static const char *const metrics[] = {"stats.mean", "stats.median", "stats.min", "stats.max", "stats.stddev",
+                                          "stats.ops",  "mean",         "median",    "min",       "max",
+                                          "stddev",     "user",         "system"};
+    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
+        if (strcmp(column, metrics[i]) == 0)
+            return METRIC;
+    return strcmp(column, "fullname") == 0 || strcmp(column, "command") == 0      ? NAME
+           : begins_with(column, "params.") || begins_with(column, "parameters.") ? PARAM
+                                                                                  : SKIP;
+}
+
 static enum role usual_role(const struct table *t, const char *column)
 {
+    if (is_search(t))
+        return role_in_search(column);
+    if (is_benchmark(t))
+        return role_in_benchmark(column);
     if (has_column(t, "params_hash"))
         return role_in_mlparty(column);
     const bool is_optuna = has_column(t, "number") && has_column(t, "state");
@@ -236,7 +275,7 @@ static enum role usual_role(const struct table *t, const char *column)
 /* Called when all columns are known. */
 static enum role role_of(const struct table *t, const char *column)
 {
-    enum role role = t->metric && (strcmp(column, t->metric) == 0 || strcmp(bare_name(column), t->metric) == 0)
+    enum role role = t->metric && (strcmp(column, t->metric) == 0 || strcmp(bare_name(t, column), t->metric) == 0)
                          ? METRIC
                          : usual_role(t, column);
     for (const char *const *map = t->map; map && *map; map++) {
@@ -341,7 +380,7 @@ static void write_remedy(char out[REMEDY], const struct table *t, const char *sc
     FILE *line = fmemopen(out, REMEDY, "w");
     bool is_column = !*member;
     for (size_t i = 0; i < t->n_columns; i++)
-        if (strcmp(bare_name(t->columns[i]), score) == 0)
+        if (strcmp(bare_name(t, t->columns[i]), score) == 0)
             column = t->columns[i], is_column = true;
     if (!line)
         return;
@@ -407,9 +446,9 @@ static void set_score(struct table *t)
             only = t->columns[i], n_metrics += t->roles[i] == METRIC ? 1 : 2;
     if (n == 1)
         json_object_set_new(t->history, "score",
-                            json_stringn(bare_name(found), (size_t)(strrchr(found, '=') - bare_name(found))));
+                            json_stringn(bare_name(t, found), (size_t)(strrchr(found, '=') - bare_name(t, found))));
     else if (n_metrics == 1)
-        json_object_set_new(t->history, "score", json_string(bare_name(only)));
+        json_object_set_new(t->history, "score", json_string(bare_name(t, only)));
 }
 
 static void take_header(struct table *t)
@@ -423,6 +462,9 @@ static void take_header(struct table *t)
     for (size_t i = 0; i < t->n_columns && !t->has_key; i++)
         if (strcmp(t->columns[i], "commit") == 0 && t->roles[i] == SKIP)
             t->roles[i] = KEY, t->has_key = true;
+    for (size_t i = 0; i < t->n_columns && is_search(t); i++) /* of every scorer there, more is better */
+        if (t->roles[i] == METRIC)
+            history_set_direction(t->history, bare_name(t, t->columns[i]), true);
     if (check_map(t))
         check_roles(t);
     set_score(t);
@@ -458,6 +500,8 @@ static void take_number(struct table *t, const char *column, const char *text)
         return;
     }
     const bool none = !*text || strcasecmp(text, "none") == 0 || strcasecmp(text, "null") == 0 || strcmp(text, "-") == 0;
+    if (none && is_search(t)) /* pandas writes nan so: the fit of a fold failed */
+        history_set_text(t->run, "state", "failed");
     if (none)
         return;
     char more[200];
@@ -532,9 +576,9 @@ static void take_cell(struct table *t, enum role role, const char *column, const
             fail(t, "a duration is neither seconds nor 00:01:02: ", text);
         history_set_time(t->run, "seconds", history_seconds(text));
         break;
-    case PARAM: take_setting(t->run, bare_name(column), text); break;
+    case PARAM: take_setting(t->run, bare_name(t, column), text); break;
     case METRIC:
-    case MEASURE: take_number(t, bare_name(column), text); break;
+    case MEASURE: take_number(t, bare_name(t, column), text); break;
     case METRIC_NAME: snprintf(t->metric_name, sizeof t->metric_name, "%s", text); break;
     case METRIC_VALUE: snprintf(t->metric_value, sizeof t->metric_value, "%s", text); break;
     case SKIP: break;
@@ -738,11 +782,24 @@ static void flatten(json_t *flat, const char *name, json_t *value, int depth)
     }
 }
 
+/* The list of an object that lists its runs: `benchmarks` of pytest-benchmark, `results` of hyperfine; NULL: none. */
+static json_t *list_of_runs(json_t *object)
+{
+    static const char *const lists[] = {"benchmarks", "results"};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        json_t *list = json_object_get(object, lists[i]);
+        if (json_array_size(list) && json_is_object(json_array_get(list, 0)) && !json_object_get(object, "id"))
+            return list;
+    }
+    return NULL;
+}
+
 /* Adds the objects that a value is or lists. */
 static bool take_objects(void *context, json_t *value)
 {
     size_t i;
     json_t *inner, *flat;
+    value = list_of_runs(value) ? list_of_runs(value) : value;
     json_array_foreach(value, i, inner)
         take_objects(context, inner);
     if (json_is_object(value)) {

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "metrics/metric_scan.h"
+
 enum { READ_BYTES = 1 << 16 };
 
 size_t line_reader_read(struct line_reader *reader, int *fd)
@@ -66,12 +68,30 @@ static char *printed_line_end(char *from, size_t n, char **newline)
     return carriage_return ? carriage_return : *newline;
 }
 
+/* Passes on the line [n], in parts where the program moved the cursor to another line or erased this one. */
+static void take_parts(const char *from, size_t n, line_reader_take *take, void *context)
+{
+    const char *end = from + n, *escape = from;
+    size_t move;
+    while ((escape = memchr(escape, '\033', (size_t)(end - escape)))) {
+        if (!(move = metric_scan_move(escape, (size_t)(end - escape)))) {
+            escape++;
+            continue;
+        }
+        if (escape > from)
+            take(context, from, (size_t)(escape - from));
+        from = escape += move;
+    }
+    if (from < end || n == 0)
+        take(context, from, (size_t)(end - from));
+}
+
 void line_reader_each_printed(struct line_reader *reader, line_reader_take *take, void *context)
 {
     char *from = reader->bytes, *end, *newline = memchr(from, '\n', reader->length);
     while ((end = printed_line_end(from, reader->length - (size_t)(from - reader->bytes), &newline))) {
         if (!reader->overlong)
-            take(context, from, (size_t)(end - from));
+            take_parts(from, (size_t)(end - from), take, context);
         reader->overlong = false;
         from = end + 1;
     }
@@ -81,7 +101,7 @@ void line_reader_each_printed(struct line_reader *reader, line_reader_take *take
 void line_reader_last(struct line_reader *reader, line_reader_take *take, void *context)
 {
     if (reader->length && !reader->overlong)
-        take(context, reader->bytes, reader->length);
+        take_parts(reader->bytes, reader->length, take, context);
     reader->length = 0;
 }
 

@@ -159,6 +159,8 @@ static void note_doubts(struct reading *r, const struct metric_found *found, con
         note(r, name, METRIC_TWO_NUMBERS, METRIC_READ);
     if (found->cut)
         note(r, name, METRIC_CUT, METRIC_READ);
+    if (found->by_phrase)
+        note(r, name, METRIC_OF_SOMETHING, METRIC_READ);
     if (found->source == METRIC_BY_NAME && before && r->event->channel != TRIAL_CHANNEL_METRIC &&
         json_number_value(before) != found->value)
         note(r, name, METRIC_TWO_PLACES, METRIC_READ);
@@ -450,7 +452,7 @@ static bool finish(struct reading *r)
  */
 static const char *strip(struct metric_lines *lines, const char *text, size_t *length)
 {
-    if (!memchr(text, '\033', *length))
+    if (!memchr(text, '\033', *length) && !memchr(text, '\b', *length))
         return text;
     if (lines->capacity < *length) {
         char *grown = realloc(lines->stripped, *length);
@@ -570,6 +572,7 @@ bool metric_lines_remark(const struct metric_lines *lines, size_t i, char *text,
         [METRIC_IN_SENTENCE] = "a sentence has another number, which does not count",
         [METRIC_OTHER_PART] = "lines about the training and about an evaluation have it, and the last number counts",
         [METRIC_CUT] = "the program has cut the name off",
+        [METRIC_OF_SOMETHING] = "words between the name and the number say what it is of",
     };
     if (i >= lines->n_remarks)
         return false;
@@ -609,7 +612,8 @@ const char *metric_lines_doubt(const struct metric_lines *lines)
                                          [METRIC_LATER_ROW] = ", in the last of rows whose labels count up",
                                          [METRIC_IN_SENTENCE] = "",
                                          [METRIC_OTHER_PART] = ", the last of lines about training and evaluation",
-                                         [METRIC_CUT] = ", by a name that was cut off"};
+                                         [METRIC_CUT] = ", by a name that was cut off",
+                                         [METRIC_OF_SOMETHING] = ", in a sentence that says what it is of"};
     const char *doubt = "";
     for (size_t i = 0; i < lines->n_remarks && !*doubt; i++)
         if (is_score(lines, lines->remarks[i].name))

@@ -40,7 +40,8 @@ enum metric_doubt {
     METRIC_LATER_ROW,   /* rows whose labels count up, or lines with `loss(1)` and `loss(2)`; the last counts */
     METRIC_IN_SENTENCE, /* a sentence has another number, `loss is 0.5`, which does not count */
     METRIC_OTHER_PART,  /* lines about the training and lines about an evaluation have the name; the last number counts */
-    METRIC_CUT          /* the program has cut the name off */
+    METRIC_CUT,         /* the program has cut the name off */
+    METRIC_OF_SOMETHING /* words behind the name may belong to it: `loss on test set: 0.5` */
 };
 
 enum metric_part { METRIC_PART_ANY = 1, METRIC_PART_TRAIN = 2, METRIC_PART_EVAL = 4 };

@@ -82,7 +82,8 @@ static size_t number_length(const char *text, size_t length)
             digits++;
     if (!digits)
         return 0;
-    if (n < length && (text[n] == 'e' || text[n] == 'E')) {
+    const bool single = n < length && text[n] == 'f' && memchr(text, '.', n); /* 2.5f-1, as Julia prints single precision */
+    if (n < length && (text[n] == 'e' || text[n] == 'E' || single)) {
         size_t e = n + 1;
         e += e < length && (text[e] == '-' || text[e] == '+');
         if (e < length && is_digit(text[e]))
@@ -174,6 +175,17 @@ static const char *find_unit(const char *line, size_t *end, size_t length)
     return "";
 }
 
+static bool parse(double *value, const char *text, size_t n)
+{
+    const char *single = memchr(text, 'f', n);
+    char copy[64];
+    if (!single || n >= sizeof copy || memchr("nN", single[-1 + (single == text)], 2))
+        return lineage_number_parse(value, text, n);
+    memcpy(copy, text, n);
+    copy[single - text] = 'e';
+    return lineage_number_parse(value, copy, n);
+}
+
 /*
  * Reads the number at line[at]. Returns false if there is none, or if the number is only the beginning of something
  * else, such as a version (3.2.1), a size (12GB) or a date (2026-11-22). *end is where the number and its unit end.
@@ -205,7 +217,24 @@ static bool read_number(struct metric_found *found, const char *line, size_t at,
         found->problem = METRIC_FRACTION;
     else if (is_grouped(line, at, at + n, length))
         found->problem = METRIC_GROUPED;
-    return lineage_number_parse(&found->value, line + at, n); /* of a fraction, too: the step of `step 20/100` is 20 */
+    return parse(&found->value, line + at, n); /* of a fraction, too: the step of `step 20/100` is 20 */
+}
+
+size_t metric_scan_call(const char *line, size_t at, size_t length)
+{
+    size_t call = at;
+    while (call < length && (is_word(line[call]) || line[call] == '.'))
+        call++;
+    if (call == at || call == length || line[call] != '(' || is_digit(line[at]))
+        return at;
+    size_t count = ++call; /* Float32Array(1) [ 0.25 ] of JavaScript: the number of elements, and then these */
+    while (count < length && is_digit(line[count]))
+        count++;
+    if (count > call && count < length && line[count] == ')') {
+        count = skip_blanks(line, count + 1, length);
+        return count < length && line[count] == '[' ? count : call;
+    }
+    return call;
 }
 
 /*
@@ -219,7 +248,9 @@ static bool read_list(struct metric_found *found, const char *line, size_t at, s
     double last = 0;
     char close = line[at] == '[' ? ']' : ')';
     for (*end = skip_blanks(line, at + 1, length); *end < length && line[*end] != close;) {
-        if (!read_number(&number, line, *end, length, end))
+        const size_t value = metric_scan_call(line, *end, length);
+        const bool called = value > *end && line[value - 1] == '(';
+        if (!read_number(&number, line, value, length, end) || (called && (*end == length || line[(*end)++] != ')')))
             return false;
         if (++n <= 2)
             middle = number;
@@ -238,6 +269,19 @@ static bool read_list(struct metric_found *found, const char *line, size_t at, s
     else if (n > 1)
         found->problem = METRIC_SEVERAL, found->value = last;
     return true;
+}
+
+/* Reads the quotient behind a fraction: `2590/10042 = 0.2579`. */
+static void read_quotient(struct metric_found *found, const char *line, size_t end, size_t length)
+{
+    const char *equals = memchr(line + end, '=', length - end);
+    const size_t sign = equals ? (size_t)(equals - line) : length;
+    for (size_t at = end; at < sign; at++)
+        if (!is_digit(line[at]) && !is_blank(line[at]) && line[at] != '/' && line[at] != '.')
+            return;
+    struct metric_found quotient = *found;
+    if (sign < length && read_number(&quotient, line, skip_blanks(line, sign + 1, length), length, &end) && !quotient.problem)
+        *found = quotient;
 }
 
 /* Whether a second number with the same claim follows: in brackets, or in the next cell of a table. */
@@ -308,6 +352,8 @@ bool metric_scan_value(struct metric_found *found, const char *line, size_t at, 
         return read_list(found, line, at, length, &end);
     if (!read_number(found, line, at, length, &end))
         return false;
+    if (found->problem == METRIC_FRACTION)
+        read_quotient(found, line, end, length);
     found->problem = several == METRIC_SEVERAL ? several : found->problem;
     found->doubtful = is_doubtful(line, end, length);
     check_comma(found, line, end, length);
@@ -358,14 +404,14 @@ static size_t longest_name(const struct metric_query *query, const char *line, s
 }
 
 /*
- * Moves over `(mean ± σ)`, over `[4]` values and over the condition that COCO's tools write, `(AP) @[ IoU=0.50:0.95 ]`, between a name
+ * Moves over `(mean ± σ)`, over `[4]` values or `[96-100]`, and over the condition that COCO's tools write, `(AP) @[ IoU=0.50:0.95 ]`, between a name
  * and its separator; a remark without a separator behind it stays.
  */
 static size_t skip_remark(struct metric_found *found, const char *line, size_t at, size_t length)
 {
     const bool counts = at < length && line[at] == '[';
     size_t end = at + counts;
-    while (end < length && (counts ? is_digit(line[end]) : line[end] != ')'))
+    while (end < length && (counts ? is_word(line[end]) || line[end] == '-' : line[end] != ')'))
         end++;
     const bool remarks = at < length && (counts ? begins_with(line, end, length, "]") : line[at] == '(');
     size_t after = skip_blanks(line, remarks ? end + 1 : at, length);
@@ -411,17 +457,85 @@ static bool ends_clause(const char *line, size_t end, size_t length)
                         (next > after && begins_with(line, next, length, "and ") && names_another(line, next + 4, length)));
 }
 
-/* Moves over `is` or `was`, if the number behind it ends its clause or if `any` number will do, and over `is:`, which may begin any. */
+/* Moves over the first word at line[at] that is one of those, and the blanks behind it; line[at] if there is none. */
+static size_t skip_word(const char *line, size_t at, size_t length, const char *const *words)
+{
+    for (; *words; words++) {
+        const size_t after = at + strlen(*words);
+        if (begins_with(line, at, length, *words) && after < length && is_blank(line[after]))
+            return skip_blanks(line, after, length);
+    }
+    return at;
+}
+
+/*
+ * Moves over the words of a sentence between a name and its number, if the number ends its clause or if `any` number will do:
+ *
+ *     loss is 0.5                             or was; behind `is:` whatever follows
+ *     'val_loss' reached 0.5 (best 0.4)       of Lightning
+ *     val_loss improved from 0.6 to 0.5       of Keras; also `improved to 0.5`
+ *     val_loss improved by 0.1 >= min_delta = 0.0. New best score: 0.5
+ */
 static size_t skip_verb(struct metric_found *found, const char *line, size_t at, size_t length, bool any)
 {
-    const size_t verb = begins_with(line, at, length, "is") ? 2 : begins_with(line, at, length, "was") ? 3 : 0;
-    const bool colon = verb && at + verb < length && line[at + verb] == ':';
-    const size_t from = at + verb + colon, number = skip_blanks(line, from, length);
-    const size_t n = number_length(line + number, length - number);
-    if (!verb || number == from || !n || !(any || colon || ends_clause(line, number + n, length)))
+    static const char *const to_be[] = {"is", "was", NULL}, *const is_so[] = {"is:", "was:", NULL},
+                             *const reach[] = {"reached", NULL}, *const improve[] = {"improved", NULL},
+                             *const to[] = {"to", NULL}, *const from[] = {"from", NULL};
+    static const char best[] = "New best score: ";
+    size_t number = skip_word(line, at, length, is_so), begin = number;
+    const bool colon = number > at;
+    bool certain = colon;
+    if (!colon && (number = skip_word(line, at, length, to_be)) == at && (number = skip_word(line, at, length, reach)) == at) {
+        begin = skip_word(line, at, length, improve);
+        number = begin > at ? skip_word(line, begin, length, to) : at;
+        if (number == begin && begin > at && (begin = skip_word(line, begin, length, from)) > number) {
+            while (begin < length && !is_blank(line[begin])) /* what it was before, which may be `None` */
+                begin++;
+            begin = skip_blanks(line, begin, length);
+            number = skip_word(line, begin, length, to);
+            certain = number > begin;
+            number = certain ? number : at;
+        } else if (number == begin || number == at) {
+            const char *new_best =
+                begins_with(line, at, length, "improved") ? memmem(line + at, length - at, best, sizeof best - 1) : NULL;
+            certain = new_best != NULL;
+            number = new_best ? (size_t)(new_best - line) + sizeof best - 1 : at;
+        }
+    }
+    const size_t n = number_length(line + number, length - number), next = skip_blanks(line, number + n, length);
+    if (number == at || !n ||
+        !(any || certain || ends_clause(line, number + n, length) || begins_with(line, next, length, "(best ")))
         return at;
     found->by_verb = !colon;
     return number;
+}
+
+/*
+ * Moves over what a name is of, up to a colon, a `=` between blanks or a verb: `Accuracy of the network on the 10000 test images: 97.5 %`,
+ * `KL divergence after 300 iterations: 0.91`, `Score at iteration 10 is 0.25`. The number has a point or a per cent sign and ends
+ * its clause, because `best loss on epoch: 3` has no loss; behind `at` and the like only a verb will do (`accuracy at threshold: 0.5`).
+ */
+static size_t skip_phrase(struct metric_found *found, const char *line, size_t at, size_t length, bool any)
+{
+    static const char *const of[] = {"of", "on", "after", "over", NULL}, *const others[] = {"at", "in", "for", NULL};
+    static const char *const verbs[] = {"is", "was", NULL};
+    const size_t begin = skip_word(line, at, length, of), other = skip_word(line, at, length, others);
+    for (size_t end = begin > at ? begin : other; end > at && end < length && !strchr(",;.|()[]{}<>", line[end]); end++) {
+        size_t number = is_blank(line[end - 1]) ? skip_word(line, end, length, verbs) : end;
+        if (number == end && begin > at && end + 1 < length && is_blank(line[end + 1]) &&
+            (line[end] == ':' || (line[end] == '=' && is_blank(line[end - 1]))))
+            number = skip_blanks(line, end + 1, length);
+        if (number == end && line[end] != ':' && line[end] != '=')
+            continue;
+        const size_t n = number_length(line + number, length - number), next = skip_blanks(line, number + n, length);
+        const bool percent = next < length && line[next] == '%';
+        if (number == end || !n || (!any && !percent && !memchr(line + number, '.', n)) ||
+            !(any || ends_clause(line, percent ? next + 1 : number + n, length)))
+            return at;
+        found->by_verb = found->by_phrase = true;
+        return number;
+    }
+    return at;
 }
 
 /* Moves over the cells of a table that hold only a symbol, for example an arrow. A dash stands for a missing number. */
@@ -470,8 +584,11 @@ static size_t skip_separator(struct metric_found *found, const char *line, size_
         }
         at = after;
     }
-    if (apart)
-        at = skip_verb(found, line, at, length, sentences);
+    if (apart) {
+        const size_t clause = at;
+        at = skip_verb(found, line, clause, length, sentences);
+        at = at > clause ? at : skip_phrase(found, line, clause, length, sentences);
+    }
     size_t border = metric_scan_border(line + at, length - at);
     for (const char *const *s = separators; !border && *s; s++)
         if (begins_with(line, at, length, *s)) {
@@ -485,19 +602,7 @@ static size_t skip_separator(struct metric_found *found, const char *line, size_
         const char *number = memmem(line + at, length - at, "numpy=", 6);
         return number ? (size_t)(number - line) + 6 : at;
     }
-    size_t call = at;
-    while (call < length && (is_word(line[call]) || line[call] == '.'))
-        call++;
-    if (call == at || call == length || line[call] != '(' || is_digit(line[at]))
-        return at;
-    size_t count = ++call; /* Float32Array(1) [ 0.25 ] of JavaScript: the number of elements, and then these */
-    while (count < length && is_digit(line[count]))
-        count++;
-    if (count > call && count < length && line[count] == ')') {
-        count = skip_blanks(line, count + 1, length);
-        return count < length && line[count] == '[' ? count : call;
-    }
-    return call;
+    return metric_scan_call(line, at, length);
 }
 
 /* Sets the word that is one blank in front of the name. Numbers, the levels of logs and words of a sentence are none. */
@@ -515,6 +620,34 @@ static void find_before(struct metric_found *found, const char *line, size_t at,
         found->before = line + from;
         found->before_length = end - from;
     }
+}
+
+/*
+ * Reads the number of `0.913 = accuracy`, which begins its clause, if the name ends it: `1 - 0.9 = loss` is the end of a sum. AutoGluon
+ * has a remark behind the name.
+ */
+static bool read_before(struct metric_found *found, const char *line, size_t at, size_t end, size_t length)
+{
+    size_t sign = at, close;
+    while (sign > 0 && is_blank(line[sign - 1]))
+        sign--;
+    if (sign < 2 || line[--sign] != '=' || !is_blank(line[sign - 1]))
+        return false;
+    size_t number = sign, next = skip_blanks(line, end, length);
+    while (number > 0 && is_blank(line[number - 1]))
+        number--;
+    while (number > 0 && !is_blank(line[number - 1]))
+        number--;
+    size_t before = number;
+    while (before > 0 && is_blank(line[before - 1]))
+        before--;
+    if (next < length && line[next] == '(') {
+        const char *bracket = memchr(line + next, ')', length - next);
+        next = bracket ? skip_blanks(line, (size_t)(bracket - line) + 1, length) : next;
+    }
+    const bool begins = before == 0 || strchr(",;|:]", line[before - 1]), ends = next == length || strchr(",;|.", line[next]);
+    found->by_verb = true;
+    return begins && ends && read_number(found, line, number, length, &close) && skip_blanks(line, close, length) == sign;
 }
 
 size_t metric_scan_names(const struct metric_query *query, const char *line, size_t length, metric_found_fn *report,
@@ -541,6 +674,10 @@ size_t metric_scan_names(const struct metric_query *query, const char *line, siz
             report(context, &found);
             reported++;
             at = found.at + found.length - 1;
+        } else if (read_before(&found, line, at, at + bytes, length)) {
+            report(context, &found);
+            reported++;
+            at += bytes - 1;
         } else {
             at += bytes - 1; /* a shorter name inside this name would be misread */
         }
@@ -682,12 +819,22 @@ static size_t escape_length(const char *text, size_t length)
     return n;
 }
 
+size_t metric_scan_move(const char *text, size_t length)
+{
+    const size_t n = escape_length(text, length);
+    if (n < 3 || text[1] != '[' || !strchr("ABEFGHJKdf", text[n - 1]))
+        return 0;
+    return text[n - 1] == 'K' && text[2] != '1' && text[2] != '2' ? 0 : n; /* what is left of the line goes on */
+}
+
 size_t metric_scan_strip(char *out, const char *line, size_t length)
 {
     size_t n = 0;
     for (size_t at = 0; at < length;) {
         if (line[at] == '\033')
             at += escape_length(line + at, length - at);
+        else if (line[at] == '\b')
+            n -= n > 0, at++;
         else
             out[n++] = line[at++];
     }

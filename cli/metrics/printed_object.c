@@ -62,8 +62,9 @@ static bool report_value(const struct object_scan *s, const char *key, size_t n,
             number.before = full + word;
             number.before_length = from - 1 - word;
         }
+        const size_t value = metric_scan_call(s->line, at, s->length);
         if (bytes > n && bytes <= (size_t)length && (from == 0 || full[from - 1] == '/') &&
-            metric_scan_match(name, full + from, bytes, &cut) == bytes && metric_scan_value(&number, s->line, at, s->length)) {
+            metric_scan_match(name, full + from, bytes, &cut) == bytes && metric_scan_value(&number, s->line, value, s->length)) {
             s->report(s->context, &number);
             found = true;
         }

@@ -272,6 +272,7 @@ static bool name_columns(struct printed_page *page, const struct metric_query *q
         place_names(page, query, &cells, line);
         page->separator = by;
         page->n_columns = cells.n;
+        page->first_from = cells.cell[0].from;
         page->joined = false;
         page->label[0] = '\0';
         return true;
@@ -439,8 +440,8 @@ static bool read_row(struct printed_page *page, const struct metric_query *query
         return false;
     for (int pass = 0; pass < 2; pass++) { /* a row's label counts only if one of its numbers is read */
         /* Behind the index of a data frame, a column without a name, the label is in the second cell. */
-        const size_t label =
-            cells.n == page->n_columns + 1 && cells.n > 2 && is_index(line + cells.cell[0].at, cells.cell[0].length);
+        const size_t label = cells.n > 2 && is_index(line + cells.cell[0].at, cells.cell[0].length) &&
+                             (cells.n == page->n_columns + 1 || cells.cell[0].to <= page->first_from);
         bool other = pass && first && is_other_row(page, line + cells.cell[label].at, cells.cell[label].length, &later);
         for (size_t i = 0; i < query->n_names && i < PAGE_NAMES_MAX && !(other && is_total(page->label)); i++) {
             struct metric_found found = {
@@ -582,6 +583,8 @@ static bool read_broken(struct printed_page *page, const struct metric_query *qu
         end = length;
     if (!page->broken_by_cut && end + indentation(line + end, length - end) < length)
         return false; /* another sentence, which begins with a number */
+    if (page->broken_to && page->broken_to != end)
+        return false;
     if (!metric_scan_value(&found, line, at, end) || found.at + found.length + strlen(found.unit) < end)
         return false;
     report(context, &found);
@@ -591,6 +594,7 @@ static bool read_broken(struct printed_page *page, const struct metric_query *qu
 /* Whether the line ends with a name that was asked for and with `:`, `=` or the mark of a name that was cut off. */
 static void look_for_break(struct printed_page *page, const struct metric_query *query, const char *line, size_t length)
 {
+    page->broken_to = 0;
     while (length > 0 && is_blank(line[length - 1]))
         length--;
     size_t end = length;
@@ -598,6 +602,13 @@ static void look_for_break(struct printed_page *page, const struct metric_query 
         if (strlen(query->names[i]) == length - 1 && memcmp(line + 1, query->names[i], length - 1) == 0) {
             page->broken = i + 1;
             page->broken_by_cut = false;
+        }
+    const size_t begin = indentation(line, length);
+    for (size_t i = 0; i < query->n_names; i++)
+        if (strlen(query->names[i]) == length - begin && strncasecmp(line + begin, query->names[i], length - begin) == 0) {
+            page->broken = i + 1;
+            page->broken_by_cut = false;
+            page->broken_to = length;
         }
     bool sign = end > 0 && (line[end - 1] == ':' || line[end - 1] == '=');
     while (sign && end > 0 && (is_blank(line[end - 1]) || end == length))

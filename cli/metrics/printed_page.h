@@ -36,6 +36,7 @@ struct printed_page {
     size_t quoted;                    /* lines since the warning */
     int separator;                    /* of the table's columns */
     size_t n_columns;                 /* 0: no table */
+    size_t first_from;   /* the character at which the first of the names begins */
     bool joined;                      /* the names are in two lines */
     struct {
         int column;                   /* -1: not in the table; -2: two columns have this name */
@@ -55,6 +56,7 @@ struct printed_page {
     size_t indent;                    /* of the section's line */
     size_t broken;                    /* 1 + the index of the name whose number may be in the next line; 0: none */
     bool broken_by_cut;               /* the name itself was cut off */
+    size_t broken_to;   /* the name is alone in its line and ends there, as R prints a vector; 0: it is not */
 };
 
 /* Whether the line is source code that Python quotes, or another line of a traceback. Call it once for each line. */

@@ -198,9 +198,9 @@ static bool is_warning(const char *line)
 {
     static const char *const ends[] = {"cannot continue", "can't continue", "unable to continue", "not continue",
                                        "please retry",    "retry later",    "see how to run"};
-    static const char *const goes_on[] = {"warning", "retry",        "continu",  "running on CPU", "using CPU",
-                                          "offline", "falling back", "fallback", "skipping"};
-    bool says = false;
+    static const char *const goes_on[] = {"warn",    "retry",        "continu",  "running on CPU", "using CPU",
+                                          "offline", "falling back", "fallback", "skipping",       "trying batch"};
+    bool says = begins(line, "W ") || (*line == 'W' && strspn(line + 1, "0123456789") == 4); /* of glog */
     for (size_t i = 0; i < sizeof goes_on / sizeof *goes_on; i++)
         says = says || says_word(line, goes_on[i]);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
@@ -208,7 +208,7 @@ static bool is_warning(const char *line)
     return says;
 }
 
-/* Whether the program went on after line i, so that what the line says is missing did not end it. */
+/* Whether the program went on after line i, so that what the line says did not end it. */
 static bool went_on(const struct lines *lines, size_t i)
 {
     bool on = is_warning(lines->at[i]);
@@ -317,9 +317,9 @@ static bool is_frame(const char *line, const char **path, size_t *n, unsigned lo
 /* A launcher whose child failed reports the child's end as an exception of its own. */
 static bool is_of_launcher(const char *line)
 {
-    static const char *const names[] = {
-        "ChildFailedError",        "ProcessRaisedException", "ProcessExitedException",  "CalledProcessError",
-        "PapermillExecutionError", "CellExecutionError",     "WorkerGroupFailureError", NULL};
+    static const char *const names[] = {"ChildFailedError",        "ProcessRaisedException",  "ProcessExitedException",
+                                        "CalledProcessError",      "PapermillExecutionError", "CellExecutionError",
+                                        "WorkerGroupFailureError", "UncompletedJobError",     NULL};
     for (const char *const *name = names; *name; name++)
         if (strstr(line, *name))
             return true;
@@ -422,7 +422,7 @@ static bool read_frames(struct found *found, const struct lines *lines, size_t *
     const char *program = strstr(found->what, no_file);
     program = program ? program + sizeof no_file - 1 : "";
     if (starts && begins(found->what, "FileNotFoundError") && !strchr(program, '/') &&
-        starts_program(own_source, program, strcspn(program, "'"))) /* not in PATH; else it may be a missing cwd= */
+        (!own || starts_program(own_source, program, strcspn(program, "'")))) /* not in PATH; else it may be a missing cwd= */
         found->importing = true;
     if (strcmp(found->what, "AssertionError") == 0 && begins(source, "assert ")) /* without a message, its line is all there is */
         add_what(found, ": ", source);
@@ -941,7 +941,9 @@ static bool find_line(struct found *found, const struct lines *lines)
         for (size_t k = 0; !named && k < sizeof parts / sizeof *parts; k++)
             named = strstr(line, parts[k]) != NULL;
         const bool words = cli_cause_words(line, &cause, &lacks);
-        if ((!named && !words) || (words && lacks && (went_on(lines, i) || (!named && !is_near_end(lines, i)))))
+        /* After a loss that is nan, a program may go on for a while, and that ends it all the same. */
+        const bool on = words && (cause == LINEAGE_CAUSE_DIVERGENCE ? is_warning(lines->at[i]) : went_on(lines, i));
+        if ((!named && !words) || on || (words && lacks && !named && !is_near_end(lines, i)))
             continue;
         put_what(found, line);
         found->line = i;
@@ -979,8 +981,12 @@ static void read_forms(struct found *found, const struct lines *lines)
         if ((any = reports[i](found, lines)) && found->strength == NOTHING)
             found->strength = A_REPORT;
     struct found child = {.what = ""};
-    if (found->strength == A_LAUNCHER && find_launcher(&child, lines))
+    if (found->strength == A_LAUNCHER && find_arguments(&child, lines)) { /* the child's, in front of the launcher's traceback */
+        child.strength = A_REPORT;
         *found = child;
+    } else if (found->strength == A_LAUNCHER && find_launcher(&child, lines)) {
+        *found = child;
+    }
     for (size_t i = 0; !any && i < sizeof others / sizeof *others; i++)
         if ((any = others[i](found, lines)))
             found->strength = A_LINE;
@@ -1123,9 +1129,12 @@ static void judge(struct trial_outcome *outcome, struct found *found, const stru
         outcome->lacks = true;
     }
     int number = named_signal(found->what);
-    /* A worker of torch, of Python's pools or of Dask was killed: nobody knows by whom, and most often it was the memory. */
-    const bool by_kill = strstr(found->what, "killed by signal: Killed") || strstr(found->what, "terminated abruptly") ||
-                         strstr(found->what, "KilledWorker");
+    /* A worker of torch, Python's pools, joblib, Dask or Ray was killed: nobody knows by whom, and most often it was the memory. */
+    static const char *const kills[] = {"killed by signal: Killed", "terminated abruptly", "KilledWorker",
+                                        "TerminatedWorkerError",    "ActorDiedError",      "WorkerCrashedError"};
+    bool by_kill = false;
+    for (size_t i = 0; i < sizeof kills / sizeof *kills; i++)
+        by_kill = by_kill || strstr(found->what, kills[i]);
     if (!outcome->cause && found->strength != A_LAUNCHER && !by_kill)
         outcome->cause = LINEAGE_CAUSE_CODE;
     else if (!outcome->cause && number && number != 9 && number != 15)

@@ -71,6 +71,7 @@ static const struct {
       "Can't find model '",
       "NameResolutionError",
       "Max retries exceeded with url",
+      "OfflineModeIsEnabled",
       "We couldn't connect to '",
       "GatedRepoError",
       "LocalEntryNotFoundError",
@@ -234,6 +235,7 @@ static const struct {
       "NaN in ",
       "loss exploded",
       "loss is inf",
+      "Invalid loss, terminating", /* of Keras */
       "not a finite number",
       "Minimum loss scale",
       "loss scale already at minimum",
@@ -272,11 +274,43 @@ static const char *find_word(const char *text, const char *word)
     return NULL;
 }
 
+/* Whether the place in the text is inside a path, which may have any name. */
+static bool is_in_path(const char *text, const char *at)
+{
+    const char *from = at;
+    while (from > text && !strchr(" \t'\"`(=,:[", from[-1]))
+        from--;
+    from += *from == '~' ? 1 : strspn(from, ".");
+    return *from == '/' && from < at;
+}
+
+/* Whether the text lists before the place what the reason may be, as Ray and joblib do when a worker is gone. */
+static bool is_guess(const char *text, const char *at)
+{
+    static const char *const leads[] = {"causes include", "could be caused", "may be caused", "possible cause",
+                                        "potential root cause"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof leads / sizeof *leads; i++) {
+        const char *lead = strcasestr(text, leads[i]);
+        is = is || (lead && lead < at);
+    }
+    return is;
+}
+
+/* Finds a word that is neither in a path nor a guess. */
+static const char *find_said(const char *text, const char *word)
+{
+    const char *at = find_word(text, word);
+    while (at && is_in_path(text, at))
+        at = find_word(at + 1, word);
+    return at && is_guess(text, at) ? NULL : at;
+}
+
 const char *cli_cause_words(const char *text, enum lineage_cause *cause, bool *lacks)
 {
     for (size_t i = 0; text && i < N_CAUSES; i++)
         for (const char *const *word = causes[i].words; *word; word++) {
-            const char *at = find_word(text, *word);
+            const char *at = find_said(text, *word);
             if (!at)
                 continue;
             *cause = causes[i].cause;

@@ -584,6 +584,23 @@ must_fail 2 "to take one as the score: lineage import $real/ax-1.3.csv --map los
 run import -C ax "$real/ax-1.3.csv" --direction lower --map loss=metric
 must_have out 'parameters: lr, opt'
 must_have out 'csv, 6 runs: finished 5, failed 1'
+# cv_results_ of scikit-learn: only means over the folds are scores, and a fit that failed has none.
+run import -C search --direction higher "$real/scikit-learn-1.9.csv" --metric mean_test_accuracy
+must_have out 'csv, 6 runs: finished 4, failed 2'
+must_have out 'parameters: C, kernel'
+must_equal '0.9647972259912558' "$(cells search 10 | sort -n | tail -n 1)" 'the best of the search'
+must_fail 2 'the study is to maximize its mean_test_accuracy' import -C lowest "$real/scikit-learn-1.9.csv" --metric mean_test_accuracy --direction lower
+printf 'param_count,loss\n3,0.5\n4,0.4\n' >count.csv
+run import -C epochs --dry-run --direction lower count.csv --metric loss
+must_have out 'parameters: param_count'
+run import -C epochs --dry-run --direction lower "$real/pytest-benchmark-5.3.json" --metric mean
+must_have out 'metrics of 1 finished runs: min 1, max 1, mean 1'
+must_lack out 'parameters:'
+printf '{"results": [{"command": "sleep 0.1", "mean": 0.101, "times": [0.1], "parameters": {"s": "0.1"}}]}' >hyperfine.json
+run import -C epochs --dry-run --direction lower hyperfine.json --metric mean
+must_have out 'parameters: s'
+printf '{"_type": "Client", "experiment": {"search_space": {}}}' >ax.json
+must_fail 2 'is of Ax' import -C ax ax.json
 # The line that is offered can be pasted.
 printf '{"#uid2": "a", "my time": 3, "eval #loss": 0.5}\n' >odd.jsonl
 must_fail 2 "lineage import odd.jsonl --map 'eval #loss=metric'" import -C ax odd.jsonl

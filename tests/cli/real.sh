@@ -4,12 +4,6 @@
 # itself are read from its output and from its files.
 . "$SOURCE/tests/support/shell.sh"
 
-# What fails at the end of a pipe, in a process of its own, counts as well.
-fail()
-{
-    failures=$((failures + 1))
-    printf 'FAIL %s\n' "$*" | tee -a "$scratch/failed"
-}
 run_in_scratch() { "$LINEAGE" run "$@" --format json >"$scratch/out" 2>"$scratch/err" </dev/null || :; }
 n=0
 for right in "$SOURCE"/fixtures/real/*/right.tsv; do
@@ -119,6 +113,9 @@ rm blanks
 # AutoGluon 1.5's leaderboard: a data frame with an index, whose rows have a name behind it.
 printf '                 model  score_val eval_metric\n0  WeightedEnsemble_L2     0.8712    accuracy\n1             LightGBM     0.8601    accuracy\n' |
     gives score_val 0.8712 'rows with different labels'
+# With columns left out, as pandas prints a wide one.
+printf '   model  score_test  ...  can_infer fit_order\n0     A        0.96  ...       True         1\n1  B_L2        0.94  ...       True         3\n' |
+    gives score_test 0.96 'rows with different labels'
 # fairseq 0.12: lines about the training and lines about the validation have the same names.
 printf 'INFO | valid | epoch 002 | loss 4.1 | ppl 17.15\nINFO | train | epoch 002 | loss 5.2 | ppl 36.7\n' |
     gives loss 5.2 'lines about the training and about an evaluation have it'
@@ -128,6 +125,36 @@ printf 'x/train.py:3 valid_loss 4.1\nval: acc 0.5\nval: acc 0.6\n' | gives acc 0
 printf 'Initial test step: test_reward: 9.5 ± 0.5, best_reward: 9.5 ± 0.5 in #0\nEpoch #1: test_reward: 9.7 ± 0.4, best_reward: 9.7 ± 0.4 in #1\n' >tianshou
 gives best_reward 9.7 '' <tianshou
 must_lack out 'evaluation'
+
+# A sentence of Lightning 2.6, Keras 3, scikit-learn 1.9 and PyTorch's tutorials; a number before its name (AutoGluon 1.6), which begins
+# its clause; a fraction with its quotient (llm.c).
+printf 'Metric val_loss improved. New best score: 0.693\n' | gives val_loss 0.693 ''
+printf 'Metric val_loss improved by 0.100 >= min_delta = 0.0. New best score: 0.693\n' | gives val_loss 0.693 ''
+printf "Epoch 0, global step 4: 'val_loss' reached 0.69300 (best 0.69300), saving model to '/x/step=4.ckpt' as top 1\n" | gives val_loss 0.693 ''
+printf 'Epoch 1: val_loss improved from None to 0.25000, saving model to m.keras\n' | gives val_loss 0.25 ''
+printf '[t-SNE] KL divergence after 300 iterations: 0.910818\n' | gives 'KL divergence' 0.910818 'say what it is of'
+printf 'Accuracy of the network on the 10000 test images: 97 %%\n' | gives accuracy 97.0 ''
+printf 'Score at iteration 10 is 0.25\n' | gives score 0.25 ''
+printf 'loss: 0.5\nloss after epoch 3: 0.75\n' | gives loss 0.5 'a sentence has another number'
+printf '\t0.9\t = Validation score   (accuracy)\n\t21.24s\t = Training   runtime\n' | gives 'Validation score' 0.9 ''
+printf 'epoch 3\n0.913 = accuracy\n' | gives accuracy 0.913 ''
+printf 'HellaSwag: 2590/10042 = 0.257917\n' | gives HellaSwag 0.257917 ''
+for not in 'best loss on epoch: 3' 'loss of precision: 5 digits' 'loss on disk is 0.5 GB' 'loss at threshold: 0.5' 'loss with lr = 0.1' 'loss of k=5: 0.9' \
+    '1 - 0.9 = loss' '0.5 == loss' '0.5 = loss * 2' 'loss improved from 0.4' 'loss did not improve from 0.25' 'loss reached 3 times its value' \
+    'loss on GPU 0, time: 5.5' 'loss after epoch 3: time = 5.5' 'loss in train.py: 3.5 is odd'; do
+    echo "$not" | gives loss '' 'looked for `loss`'
+done
+# Lines that were rewritten: each is a value. Numbers of Julia (single precision), NumPy and R.
+printf 'epoch 1 loss 0.9\033[2K\033[Gepoch 2 loss 0.5\033[1A\033[2Kepoch 3 loss 0.4' | gives loss 0.4 ''
+must_equal 3 "$(json metrics.0.values)" 'values of three lines'
+printf 'loss 0.9\b\b\b0.4\n' | gives loss 0.4 ''
+printf 'loss 0.5\033[K\nacc 0.9\033[0m\n' | gives loss 0.5 ''
+printf 'loss = 2.5f-1\n' | gives loss 0.25 ''
+printf 'Pseudo dice [np.float32(0.9)]\n' | gives 'pseudo dice' 0.9 ''
+printf "{'env_runners': {'n': 3,\n                 'return': np.float64(22.5)}}\n" | gives env_runners/return 22.5 ''
+printf 'regr.rmse \n     0.51 \n' | gives regr.rmse 0.51 ''
+printf 'loss\n3 epochs\n  0.25\n' | gives loss '' 'looked for `loss`'
+printf 'avg. loss [96-100]: 1.25\n' | gives 'avg. loss' 1.25 ''
 
 # Objects: of JSON, and of RLlib's results as pprint prints them; the name alone is that of the outermost object.
 printf '{\n  "train": {\n    "loss": 0.5\n  },\n  "val": {\n    "loss": 0.4,\n    "acc": 0.9\n  }\n}\n' >object
@@ -197,5 +224,4 @@ run run --dry-metrics /dev/null --metric-file val_loss=other.txt </dev/null
 must_have err 'other.txt is neither a results.tsv nor a table'
 [ $n -gt 50 ] || fail "only $n values"
 [ "$(find "$SOURCE/tests/real" -name 'run_*.py' | wc -l)" -eq "$(find "$SOURCE/fixtures/real" -name right.tsv | wc -l)" ] || fail 'a script has no files'
-[ ! -s "$scratch/failed" ] || failures=$(wc -l <"$scratch/failed")
 finish

@@ -23,18 +23,18 @@ leave_test()
         rm -rf "$kept" && mkdir -p "$BUILD/failed" && mv "$scratch" "$kept" && [ ! -d "$scratch.state" ] || mv "$scratch.state" "$kept.state"
         ;;
     esac
-    rm -rf "$scratch.state"
+    rm -rf "$scratch.state" "$scratch.failed"
 }
 trap 'leave_test $?' EXIT
 trap 'exit 3' HUP INT TERM
 cd "$scratch" || exit 3
-failures=0
 checks=0
 tab=$(printf '\t')
 
+# Counts in a file, because the end of a pipe and what stands in parentheses are processes of their own.
 fail()
 {
-    failures=$((failures + 1))
+    echo >>"$scratch.failed"
     printf 'FAIL %s\n' "$*"
 }
 
@@ -166,6 +166,7 @@ skip()
 
 finish()
 {
+    failures=$(cat "$scratch.failed" 2>/dev/null | wc -l)
     printf '%d checks, %d failed\n' "$checks" "$failures"
     [ "$failures" -eq 0 ] && [ "$checks" -gt 0 ]
     exit
