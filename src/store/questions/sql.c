@@ -17,8 +17,8 @@
 
 /* Longest value in bytes. It is limited because a function works on a whole value between two checks of the other
  * limits. A cell has 128 KiB at most; the rest is room for group_concat and for JSON made of many cells. */
-#define LONGEST_VALUE ((size_t)2 << 20)
-#define STEPS_PER_LOOK 100 /* of SQLite's virtual machine, each of which may copy a longest value */
+#define LONGEST_VALUE ((size_t)1 << 20)
+#define STEPS_PER_LOOK 20 /* of SQLite's virtual machine, each of which may copy a longest value */
 
 #define PREPARE_BYTES ((size_t)64 << 20) /* a usual statement needs less than 1 MiB until it runs */
 
@@ -246,11 +246,6 @@ static int allow(void *context, int action, const char *a, const char *b, const 
     }
 }
 
-static size_t longest_value(const struct lineage_sql_limits *limits)
-{
-    return limits->bytes < LONGEST_VALUE ? limits->bytes : LONGEST_VALUE;
-}
-
 /* The authorizer applies to this statement only, because the library's own statements use more than a user may. */
 static void begin(struct asking *asking)
 {
@@ -263,7 +258,6 @@ static void begin(struct asking *asking)
     asking->start = clock_now();
     for (size_t i = 0; i < N_NARROW; i++)
         asking->wide[i] = sqlite3_limit(db, narrow[i].which, narrow[i].most);
-    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, (int)longest_value(&asking->limits));
     sqlite3_set_authorizer(db, allow, asking);
     sqlite3_progress_handler(db, STEPS_PER_LOOK, look, asking);
 }
@@ -296,10 +290,7 @@ static enum lineage_status say_why_ended(const struct asking *asking, enum linea
         return store_fail(err, LINEAGE_EINVAL, "sql: %s", sqlite3_errmsg(mirror_db(asking->mirror)));
     if (code != SQLITE_TOOBIG)
         return status;
-    /* Only a limit that the user can raise is LINEAGE_ELIMIT. */
-    if (asking->limits.bytes >= LONGEST_VALUE)
-        return store_fail(err, LINEAGE_EINVAL, "sql: a value of more than %zu bytes; select a part of it", LONGEST_VALUE);
-    return store_fail(err, LINEAGE_ELIMIT, "sql: a value of more than %zu bytes (limit: memory)", longest_value(&asking->limits));
+    return store_fail(err, LINEAGE_EINVAL, "sql: a value of more than %zu bytes; select a part of it", LONGEST_VALUE);
 }
 
 static bool is_only_blank(const char *text)
@@ -396,8 +387,7 @@ enum lineage_status mirror_sql(struct mirror *mirror, const char *statement, lin
 {
     sqlite3_stmt *stmt = NULL;
     struct asking asking = {.mirror = mirror};
-    if (sql_bound_functions(mirror_db(mirror)) != SQLITE_OK ||
-        sql_add_verdict(mirror_db(mirror), &mirror_store(mirror)->config) != SQLITE_OK)
+    if (sql_add_functions(mirror_db(mirror), &mirror_store(mirror)->config) != SQLITE_OK)
         return mirror_fail(mirror, "cannot prepare", err);
     begin(&asking);
     enum lineage_status status = prepare(&asking, &stmt, statement, err);
