@@ -64,6 +64,23 @@ enum lineage_status mirror_exec(struct mirror *mirror, const char *sql, struct l
     return sqlite3_exec(mirror->db, sql, NULL, NULL, NULL) == SQLITE_OK ? LINEAGE_OK : mirror_fail(mirror, "cannot run", err);
 }
 
+enum lineage_status mirror_run_script(struct mirror *mirror, const char *sql, int64_t number, struct lineage_error *err)
+{
+    for (;;) {
+        sqlite3_stmt *stmt = NULL;
+        if (sqlite3_prepare_v2(mirror->db, sql, -1, &stmt, &sql) != SQLITE_OK)
+            return mirror_fail(mirror, "cannot prepare", err);
+        if (!stmt)
+            return LINEAGE_OK;
+        if (sqlite3_bind_parameter_count(stmt))
+            sqlite3_bind_int64(stmt, 1, number);
+        int code = sqlite3_step(stmt);
+        sqlite3_finalize(stmt);
+        if (code != SQLITE_DONE)
+            return mirror_fail(mirror, "cannot run a script", err);
+    }
+}
+
 bool mirror_begin_reading(struct mirror *mirror)
 {
     return mirror->db && sqlite3_get_autocommit(mirror->db) && sqlite3_exec(mirror->db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK;
