@@ -155,12 +155,9 @@ static void a_mirror_that_contradicts_itself_is_made_anew(void **state)
     static const struct {
         const char *sql, *asked;
     } edits[] = {
-        {"UPDATE trials SET status = 'splendid'", "000"},
-        {"UPDATE trials SET status = 'splendid'", "alpha w"},
-        {"UPDATE label_counts SET status = 'splendid'", "report"},
-        {"UPDATE param_values SET status = 'splendid'", "report"},
-        {"UPDATE param_values SET status = 'splendid'", "alpha"},
-        {"UPDATE param_values SET low = 1", "alpha"},
+        {"UPDATE trials SET status = 'splendid'", "000"},          {"UPDATE trials SET status = 'splendid'", "alpha w"},
+        {"UPDATE label_counts SET status = 'splendid'", "report"}, {"UPDATE param_values SET status = 'splendid'", "report"},
+        {"UPDATE param_values SET status = 'splendid'", "alpha"},  {"UPDATE param_values SET low = 1", "alpha"},
     };
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
         char *dir = make_dir();
