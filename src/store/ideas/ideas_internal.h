@@ -308,12 +308,10 @@ enum similar_feature {
     SIMILAR_FIRST, /* nearest by BM25 */
     SIMILAR_OUTSTANDING, /* BM25 score compared with that of the tenth nearest: 0 to 1 */
     SIMILAR_CONFLICTS, /* share of the query's changes whose knob the candidate gave another value */
-    SIMILAR_OTHER_WAY, /* the candidate moved one of the knobs in the other direction */
     SIMILAR_TITLE_IN, /* share of the query's first words that the candidate's text has */
     SIMILAR_TITLES, /* how alike the first words of both are */
     SIMILAR_UNCOVERED, /* all changes covered, times the share of the first words that the candidate's text lacks */
-    SIMILAR_CITED_AGAIN, /* "retry of", "apply", "fix" near the mention of the candidate */
-    SIMILAR_CITED_BASE, /* "on", "on top of" before the mention */
+    SIMILAR_AGAIN, /* the query cites the candidate, and says that it tries again */
     SIMILAR_SIBLING, /* both have the same parent */
     SIMILAR_FAILED_SIBLING,
     N_SIMILAR_FEATURES
@@ -330,17 +328,8 @@ struct similar_pair {
     const struct lineage_change *query_knob;
 };
 
-/* A query, and how it mentions the trials that it cites. */
-enum { MENTION_AGAIN = 1, MENTION_BASE = 2 };
-struct similar_query {
-    const struct idea_row *row;
-    unsigned char mentions[LINEAGE_IDEAS_CITES]; /* [row->idea.n_cites] */
-};
-
-/* similar_query_read returns false when out of memory. similar_look sets the features of a pair except SIMILAR_SCORE,
- * SIMILAR_FIRST and SIMILAR_OUTSTANDING, which depend on the other pairs. */
-bool similar_query_read(struct similar_query *view, const struct lineage_ideas *ideas, const struct idea_row *row);
-void similar_look(struct similar_pair *pair, struct lineage_ideas *ideas, const struct similar_query *view);
+/* Sets the features of a pair except SIMILAR_SCORE, SIMILAR_FIRST and SIMILAR_OUTSTANDING, which depend on the other pairs. */
+void similar_look(struct similar_pair *pair, struct lineage_ideas *ideas, const struct idea_row *query);
 double similar_verdict(const struct similar_pair *pair);
 
 /* 1 if a change raises a number, -1 if it lowers it, 0 if that is not known. */

@@ -90,14 +90,11 @@ bool similar_pairs(struct similar_pair *pairs, size_t *found, size_t max, struct
     for (size_t i = 0; i < n; i++)
         if (!row_read_terms(ideas, &ideas->rows[pairs[i].row]))
             return false;
-    struct similar_query view;
-    if (!similar_query_read(&view, ideas, query))
-        return false;
     for (size_t i = 0; i < n; i++) {
         pairs[i].features[SIMILAR_FIRST] = i == 0;
         pairs[i].features[SIMILAR_OUTSTANDING] = (float)fmin(1, (pairs[i].bm25 / fmax(usual, 1e-9) - 1) / 3);
         pairs[i].features[SIMILAR_SCORE] = (float)fmin(1.5, pairs[i].bm25 / itself);
-        similar_look(&pairs[i], ideas, &view);
+        similar_look(&pairs[i], ideas, query);
         pairs[i].verdict = similar_verdict(&pairs[i]);
     }
     *found = n;
