@@ -54,10 +54,6 @@ struct mirror {
     bool frozen;       /* it is read without locks, while nothing writes it (mirror_file_is_settled) */
     bool damaged;      /* some page was found damaged */
     bool unusable;     /* the file, or a file beside it, could not be opened, read or written */
-    bool may_cancel;   /* the caller's function may cancel the statement that runs */
-    bool endless;      /* a statement ran for longer than the log can explain */
-    uint64_t log_size; /* when a sync last looked at the log */
-    uint64_t looks;    /* how often the progress of the statement was looked at */
     bool said_away;    /* the user was notified that answers are old (server unreachable) */
     struct mirror_place place;
     int hold; /* the store's directory under a shared lock, while the file is open for writing: nobody replaces it; -1: none */
