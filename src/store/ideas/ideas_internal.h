@@ -104,7 +104,6 @@ struct idea_row {
     bool again;                   /* see struct reading */
     bool is_text;                 /* not a trial of the set, but the text of a question */
     bool uncounted;               /* says nothing about how common words are, see lineage_ideas_add_near */
-    bool left_out;                /* the set has no texts of the trial, see lineage_ideas_leave_out_texts */
 };
 #define TRIAL_NONE UINT32_MAX
 
@@ -138,7 +137,6 @@ struct lineage_ideas {
     size_t unpacked_capacity;
     struct buf packing;       /* scratch memory of row_keep_reading */
     struct arena scratch;     /* of the reading that is made */
-    struct arena texts;       /* of row_read_again */
     struct given_change *given; /* [n_given] */
     size_t n_given, given_capacity;
     struct idea_row *rows;
@@ -162,9 +160,6 @@ struct lineage_ideas {
     const char *columns[COLUMNS_MAX]; /* columns outside the 17, as in the first row: results, never settings */
     size_t n_columns;
     bool has_parents; /* some trial names a parent */
-    uint64_t *digests; /* [digests_capacity] of the texts of rows that are left out, by row, until the set is settled */
-    size_t digests_capacity;
-    bool leaves_out_texts, lacks_texts; /* wished; some trial has none */
     bool settled, searchable;
 };
 
@@ -232,18 +227,9 @@ bool row_read_query(struct lineage_ideas *ideas, struct idea_row *row, struct ar
 bool row_order_changes(struct lineage_ideas *ideas, struct idea_row *row, const struct idea_row *parent,
                        const struct given_change *given, size_t n);
 
-/* lineage_ideas_add for a trial of a store, whose texts can be read again: left out if the caller wants that. */
-enum lineage_status ideas_add_row(struct lineage_ideas *ideas, const struct lineage_trial *trial, struct lineage_error *err);
-
 /* A digest of the texts of a trial, of the columns of the log and of READING_VERSION. ideas_seed is what it begins with. */
 uint64_t ideas_seed(const struct lineage_ideas *ideas);
 uint64_t row_digest(const struct lineage_ideas *ideas, const struct idea_row *row);
-
-/* LINEAGE_EINVAL if texts were left out, which a question about words needs. */
-enum lineage_status ideas_need_texts(const struct lineage_ideas *ideas, struct lineage_error *err);
-
-/* Reads the texts of a trial that is left out. */
-bool row_read_again(struct lineage_ideas *ideas, struct idea_row *row, const struct lineage_trial *trial);
 
 /* The notes of a trial, which the set keeps behind its hypothesis; a text has none. */
 const char *row_notes(const struct idea_row *row);
@@ -351,17 +337,13 @@ enum lineage_status ideas_add_measured(struct lineage_ideas *ideas, struct linea
 
 /* ---- reading_cache.c: readings of a store's trials in lineage.db ---- */
 
-/* Makes the readings of rows[n] of the set, which are trials of the store. */
-typedef enum lineage_status reading_cache_rest(struct lineage_ideas *ideas, struct lineage_store *store, const size_t *rows,
-                                               size_t n, struct lineage_error *err);
-
 /*
  * Makes sure that rows[first..) of the set, which are trials of the store, are read: takes the readings that lineage.db
- * has, lets read_rest read the other texts, and saves these readings. If lineage.db cannot be written now, they are not saved, which
+ * has, reads the other texts, and saves these readings. If lineage.db cannot be written now, they are not saved, which
  * is not a failure. What is found does not depend on what was saved before.
  */
 enum lineage_status reading_cache_read(struct lineage_ideas *ideas, struct lineage_store *store, size_t first,
-                                       reading_cache_rest *read_rest, struct lineage_error *err);
+                                       struct lineage_error *err);
 
 /* Whether lineage.db has the readings of all trials of the store, made by this version of the reader for the columns of
  * the set, which holds a trial of the store. Call it right after that trial was added. */

@@ -266,10 +266,7 @@ static enum lineage_status finish(struct lineage_novelty_list *list, struct clai
 enum lineage_status lineage_ideas_claims(struct lineage_novelty_list *list, struct lineage_ideas *ideas,
                                          struct lineage_error *err)
 {
-    enum lineage_status status = ideas_need_texts(ideas, err);
     *list = (struct lineage_novelty_list){0};
-    if (status != LINEAGE_OK)
-        return status;
     struct claims claims = {
         .ideas = ideas, .arena = calloc(1, sizeof *claims.arena), .pairs = calloc(PAIRS_MAX, sizeof *claims.pairs)};
     bool ok = claims.arena && claims.pairs && ideas->settled;
@@ -281,10 +278,7 @@ enum lineage_status lineage_ideas_claims(struct lineage_novelty_list *list, stru
 enum lineage_status lineage_ideas_claims_text(struct lineage_novelty_list *list, struct lineage_ideas *ideas, const char *text,
                                               struct lineage_error *err)
 {
-    enum lineage_status status = ideas_need_texts(ideas, err);
     *list = (struct lineage_novelty_list){0};
-    if (status != LINEAGE_OK)
-        return status;
     struct claims claims = {
         .ideas = ideas, .arena = calloc(1, sizeof *claims.arena), .pairs = calloc(PAIRS_MAX, sizeof *claims.pairs)};
     struct arena arena = {0};

@@ -455,7 +455,7 @@ enum lineage_status reading_cache_is_complete(bool *complete, const struct linea
 }
 
 enum lineage_status reading_cache_read(struct lineage_ideas *ideas, struct lineage_store *store, size_t first,
-                                       reading_cache_rest *read_rest, struct lineage_error *err)
+                                       struct lineage_error *err)
 {
     struct cache c = {.ideas = ideas, .mirror = store->mirror, .first = first, .seed = ideas_seed(ideas)};
     struct lineage_error ignored = {0};
@@ -467,10 +467,10 @@ enum lineage_status reading_cache_read(struct lineage_ideas *ideas, struct linea
     if (status == LINEAGE_OK && !unsaved)
         status = store_no_memory(err);
     for (size_t i = first; i < ideas->n && status == LINEAGE_OK; i++)
-        if (!ideas->rows[i].reading)
+        if (!ideas->rows[i].reading) {
             unsaved[n++] = i;
-    if (status == LINEAGE_OK && n)
-        status = read_rest(ideas, store, unsaved, n, err);
+            status = row_make_reading(ideas, &ideas->rows[i]) ? LINEAGE_OK : store_no_memory(err);
+        }
     if (status == LINEAGE_OK && n && mirror_may_write(store->mirror)) {
         mirror_wait_no_more(store->mirror, true);
         (void)save(&c, unsaved, n, &ignored);

@@ -348,10 +348,6 @@ static bool collect(struct lineage_replicas *r, const struct finder *f, struct a
 enum lineage_status lineage_replicas_find(struct lineage_replicas *replicas, struct lineage_ideas *ideas,
                                           struct lineage_error *err)
 {
-    enum lineage_status status = ideas_need_texts(ideas, err);
-    *replicas = (struct lineage_replicas){0};
-    if (status != LINEAGE_OK)
-        return status;
     struct arena *arena = calloc(1, sizeof *arena);
     struct finder f = {.ideas = ideas, .states = calloc(ideas->n + 1, sizeof *f.states)};
     *replicas = (struct lineage_replicas){.memory = arena};

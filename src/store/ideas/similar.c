@@ -324,9 +324,6 @@ enum lineage_status lineage_ideas_similar(struct lineage_similar_list *list, str
     *list = (struct lineage_similar_list){0};
     if (trial >= ideas->n || !ideas->settled)
         return store_fail(err, LINEAGE_EINVAL, "trial %zu is not in the set of ideas", trial);
-    enum lineage_status status = ideas_need_texts(ideas, err);
-    if (status != LINEAGE_OK)
-        return status;
     if (!ideas_prepare_search(ideas))
         return store_no_memory(err);
     return answer(list, ideas, &ideas->rows[trial], ideas->book.n, all ? ideas->n : trial, trial, limit, err);
@@ -338,11 +335,9 @@ enum lineage_status lineage_ideas_similar_text(struct lineage_similar_list *list
     struct arena arena = {0};
     struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .is_text = true};
     *list = (struct lineage_similar_list){0};
-    enum lineage_status status = ideas_need_texts(ideas, err);
-    if (status != LINEAGE_OK)
-        return status;
     bool prepared = ideas_prepare_search(ideas);
     const uint32_t first_word = ideas->book.n;
+    enum lineage_status status;
     if (!prepared || !row_read_query(ideas, &row, &arena))
         status = store_no_memory(err);
     else
