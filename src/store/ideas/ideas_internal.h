@@ -68,12 +68,6 @@ struct idea_param {
     uint32_t name, value;
 };
 
-/* The terms of a change while the index of a search is made. */
-enum { SETTING_TERMS = 1 << 13 };
-struct setting_term {
-    uint32_t name, value, knob, setting;
-};
-
 /* What a search knows about a row; made when it first compares the row. */
 struct row_search {
     struct lineage_change *changes; /* [idea.n_changes] */
@@ -113,10 +107,9 @@ struct given_change {
     struct row_change change;
 };
 
-/* The rows that have a term, ascending; see postings_next. */
-struct postings {
-    const unsigned char *at, *end;
-    uint32_t row, next;
+/* A row that has a term, and the weight of the term there. */
+struct posting {
+    uint32_t row;
     float weight;
 };
 
@@ -141,10 +134,8 @@ struct lineage_ideas {
     size_t n_given, given_capacity;
     struct idea_row *rows;
     size_t n, capacity;
-    size_t *postings_of; /* [terms.n + 1] where the postings of each term begin; see idea_index.c */
-    unsigned char *postings;
-    struct setting_term *setting_terms; /* [SETTING_TERMS] the terms of changes that were met last, or NULL */
-    struct text_table weights; /* the bytes of the weights in postings */
+    size_t *postings_of; /* [terms.n + 1] where the postings of each term begin */
+    struct posting *postings; /* of one term in the order of the rows */
     const char *const *seeds; /* a copy of lineage_store_seeds; NULL: none */
     double least_verdict; /* that of a trial which is called the same, see lineage_ideas_set_strictness */
     double *lengths; /* [n] sum of the weights of the terms of each row */
@@ -260,10 +251,6 @@ bool row_list_terms(struct weights *list, struct lineage_ideas *ideas, const str
 /* Builds what searching needs. The first search calls it, because `show` does not need it. */
 bool ideas_prepare_search(struct lineage_ideas *ideas);
 void idea_index_release(struct lineage_ideas *ideas);
-
-/* postings_next fills in the next row of a term and the weight of the term there; false behind the last. */
-struct postings postings_of(const struct lineage_ideas *ideas, uint32_t term);
-bool postings_next(struct postings *postings, const struct lineage_ideas *ideas);
 
 void row_release(struct idea_row *row); /* frees row->search; an arena owns the rest */
 

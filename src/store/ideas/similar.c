@@ -31,7 +31,8 @@ static size_t score_rows(struct lineage_ideas *ideas, const struct idea_row *que
         if (term >= ideas->terms.n)
             continue;
         double idf = terms_idf(&ideas->terms, term) * (double)fminf(3, query->search->terms.items[i].weight);
-        for (struct postings p = postings_of(ideas, term); postings_next(&p, ideas);) {
+        for (size_t k = ideas->postings_of[term]; k < ideas->postings_of[term + 1]; k++) {
+            const struct posting p = ideas->postings[k];
             if (p.row == self || (p.row >= before && !ideas->rows[p.row].idea.running))
                 continue;
             if (ideas->scores[p.row] == 0)
