@@ -92,13 +92,13 @@ bool row_make_reading(struct lineage_ideas *ideas, struct idea_row *row)
         return true;
     arena_reset(&ideas->scratch);
     return read_texts(&r, ideas, row, &ideas->scratch) && row_keep_stated(ideas, row, &r) &&
-           row_keep_reading(ideas, row, &r, &ideas->arena);
+           row_keep_reading(row, &r, &ideas->arena);
 }
 
 bool row_read_query(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena)
 {
     struct reading r;
-    if (!read_texts(&r, ideas, row, arena) || !row_keep_reading(ideas, row, &r, arena))
+    if (!read_texts(&r, ideas, row, arena) || !row_keep_reading(row, &r, arena))
         return false;
     struct row_search *search = row->search = calloc(1, sizeof *search);
     if (!search)
@@ -236,11 +236,9 @@ static void visit_changes(struct term_visit *v, const struct idea_row *row)
 /* Visits all terms of a row: those of its hypothesis, its notes, its changes, and its id. */
 static bool visit_terms(struct term_visit *v, const struct idea_row *row)
 {
-    struct reading reading, *r = &reading;
+    const struct reading *r = row->reading;
     const char *id = row->idea.exp_id;
     char text[LINEAGE_NAME_MAX + 2] = "^";
-    if (!row_reading(r, v->ideas, row))
-        return false;
     for (uint32_t i = 0, n = 0; i < r->n_hypothesis; i++) {
         unsigned where = IN_HYPOTHESIS | (i < r->n_head ? IN_HEAD : 0) | (i < r->n_head && n < TITLE_WORDS ? IN_TITLE : 0);
         if (r->words[i] && !visit_word(v, r->words[i], TEXT_WEIGHT, where))

@@ -38,7 +38,6 @@ void lineage_ideas_release(struct lineage_ideas *ideas)
     free(ideas->named);
     free(ideas->given);
     free(ideas->id_rows);
-    free(ideas->unpacked);
     buf_release(&ideas->packing);
     arena_release(&ideas->scratch);
     terms_release(&ideas->terms);
@@ -200,11 +199,8 @@ static bool read_citations(struct lineage_ideas *ideas, size_t index, size_t *co
 {
     size_t list[LINEAGE_IDEAS_CITES], found = 0, n = 0;
     struct idea_row *row = &ideas->rows[index];
-    struct reading r;
-    if (!row_reading(&r, ideas, row))
-        return false;
-    for (uint32_t i = 0; i < r.n_cites; i++) {
-        const struct text_entry *mention = word_book_text(&ideas->book, r.cites[i]);
+    for (uint32_t i = 0; i < row->reading->n_cites; i++) {
+        const struct text_entry *mention = word_book_text(&ideas->book, row->reading->cites[i]);
         uint32_t there = row_of_mention(ideas, mention->text + 1, mention->length - 1);
         if (there != TRIAL_NONE && there != index)
             list[found++] = there;

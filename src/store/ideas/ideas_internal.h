@@ -89,13 +89,12 @@ struct idea_row {
     const struct idea_param *params;
     struct row_change *own;       /* [idea.n_changes]; until the set is settled those that the hypothesis states. A row that is
                                      only a text has none */
-    const char *reading;          /* what its texts say, see row_reading; NULL: not read yet */
+    const struct reading *reading; /* what its texts say, without the changes; NULL: not read yet */
     struct row_search *search;    /* filled in by row_expand and row_read_terms, else NULL */
     uint32_t parent;              /* index, TRIAL_NONE for none */
     uint32_t base;                /* the trial whose program this one changes: the parent if that comes before it, or in a
                                      set without parents the last kept trial before it; TRIAL_NONE for none */
     uint32_t n_params;
-    bool again;                   /* see struct reading */
     bool is_text;                 /* not a trial of the set, but the text of a question */
     bool uncounted;               /* says nothing about how common words are, see lineage_ideas_add_near */
 };
@@ -126,9 +125,7 @@ struct lineage_ideas {
     uint32_t *id_rows;        /* [ids_capacity] by number in ids: the last trial that has the id */
     uint32_t ids_capacity;
     struct text_table shared; /* specialists, and parents that the log does not have */
-    uint32_t *unpacked;       /* the numbers of the reading that row_reading returned last */
-    size_t unpacked_capacity;
-    struct buf packing;       /* scratch memory of row_keep_reading */
+    struct buf packing;       /* scratch memory of lineage_ideas_add */
     struct arena scratch;     /* of the reading that is made */
     struct given_change *given; /* [n_given] */
     size_t n_given, given_capacity;
@@ -161,28 +158,6 @@ bool row_is_metric(void *context, const char *name, size_t length);
 
 /* ---- compact.c ---- */
 
-/* A number as bytes, 7 bits each, small ones first. pack_number returns their number. */
-enum { PACKED_MAX = 5 };
-static inline size_t pack_number(unsigned char out[PACKED_MAX], uint32_t value)
-{
-    size_t n = 0;
-    for (; value >= 0x80; value >>= 7)
-        out[n++] = (unsigned char)(value | 0x80);
-    out[n++] = (unsigned char)value;
-    return n;
-}
-
-static inline uint32_t unpack_number(const unsigned char **at)
-{
-    uint32_t value = 0;
-    for (unsigned shift = 0;; shift += 7) {
-        unsigned char byte = *(*at)++;
-        value |= (uint32_t)(byte & 0x7F) << shift;
-        if (!(byte & 0x80))
-            return value;
-    }
-}
-
 /* The number of a name or of a value, TEXT_NONE when out of memory. The text of a value may be NULL. */
 uint32_t ideas_name(struct lineage_ideas *ideas, const char *name);
 uint32_t ideas_value(struct lineage_ideas *ideas, const char *text, struct lineage_number number);
@@ -200,11 +175,9 @@ struct lineage_change change_of(const struct lineage_ideas *ideas, const struct 
 /* Fills in the changes and keys of row->search, if that was not done yet. The set must be settled. False when out of memory. */
 bool row_expand(struct lineage_ideas *ideas, struct idea_row *row);
 
-/* row_keep_reading keeps a reading without its changes, row_keep_stated its changes. row_reading returns it, valid until the
- * next call. They return false when out of memory. */
-bool row_keep_reading(struct lineage_ideas *ideas, struct idea_row *row, const struct reading *reading, struct arena *arena);
+/* row_keep_reading keeps a reading without its changes, row_keep_stated its changes. They return false when out of memory. */
+bool row_keep_reading(struct idea_row *row, const struct reading *reading, struct arena *arena);
 bool row_keep_stated(struct lineage_ideas *ideas, struct idea_row *row, const struct reading *reading);
-bool row_reading(struct reading *reading, struct lineage_ideas *ideas, const struct idea_row *row);
 
 /* Reads the texts of a row of the set, if that was not done yet. The changes that the hypothesis states become row->own. */
 bool row_make_reading(struct lineage_ideas *ideas, struct idea_row *row);

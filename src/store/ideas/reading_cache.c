@@ -258,7 +258,7 @@ static enum lineage_status load_rows(struct cache *c, struct listing lists[3], s
         if (status == LINEAGE_OK && usable)
             status = take_cites(c, &lists[2], row->idea.seq, &reading, &usable, err);
         if (status == LINEAGE_OK && usable &&
-            !(row_keep_stated(c->ideas, row, &reading) && row_keep_reading(c->ideas, row, &reading, &c->ideas->arena)))
+            !(row_keep_stated(c->ideas, row, &reading) && row_keep_reading(row, &reading, &c->ideas->arena)))
             status = store_no_memory(err);
     }
     return status;
@@ -333,10 +333,8 @@ static enum lineage_status pack_words(struct cache *c, struct saving *s, const s
 
 static enum lineage_status save_row(struct cache *c, struct saving *s, const struct idea_row *row, struct lineage_error *err)
 {
-    struct reading reading, *r = &reading;
+    struct reading reading = *row->reading, *r = &reading;
     const int64_t seq = (int64_t)row->idea.seq;
-    if (!row_reading(r, c->ideas, row))
-        return store_no_memory(err);
     r->n_changes = (uint32_t)row->idea.n_changes;
     enum lineage_status status = pack_words(c, s, r, err);
     sqlite3_bind_int64(s->forget_changes, 1, seq);

@@ -173,7 +173,7 @@ static void compare_places(struct similar_pair *pair, const struct lineage_ideas
     float *f = pair->features;
     for (size_t i = 0; i < query->idea.n_cites; i++)
         pair->cited = pair->cited || query->idea.cites[i] == pair->row;
-    pair->again = pair->cited && query->again;
+    pair->again = pair->cited && query->reading->again;
     f[SIMILAR_CITES] = pair->cited;
     f[SIMILAR_AGAIN] = pair->again;
     f[SIMILAR_FAILED] = !has_outcome(row);
