@@ -20,7 +20,7 @@ src/store/fail.h           *                           include/lineage
 src/store/clock.h          *                           -
 src/store/internal.h       *                           include/lineage src/store/fail.h
 src/store/format           *                           include/lineage src/store/fail.h src/store/internal.h
-src/store/files            fs.h places.h store_dir.h state_dir.h own_record.h trust_record.h user_key.h snapshot.h telemetry.h torn_file.h   include/lineage src/store/fail.h src/store/internal.h src/store/format
+src/store/files            fs.h places.h store_dir.h state_dir.h own_record.h trust_record.h snapshot.h telemetry.h torn_file.h   include/lineage src/store/fail.h src/store/internal.h src/store/format
 src/store/log              log.h log_file.h digest_chain.h record_walk.h redactions.h   include/lineage src/store/fail.h src/store/clock.h src/store/format src/store/files
 src/store/postgres         log_postgres.h pg.h server_name.h   include/lineage src/store/fail.h src/store/clock.h src/store/format src/store/files src/store/log
 src/store/mirror           mirror.h seqs.h statement.h connection.h ancestors.h   include/lineage src/store/internal.h src/store/format src/store/files src/store/log

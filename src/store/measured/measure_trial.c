@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <jansson.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,31 +33,6 @@ struct program {
 
 enum { RUN_MAX = 1 << 20, DIFF_MAX = 16 << 20, WORDS_MAX = 4096, ID_MAX = 200 };
 
-/* Opens the directory path[0..] below dir_fd, one name after the other, without following a link. */
-static int open_below(int dir_fd, const char *path)
-{
-    char name[NAME_MAX + 1];
-    int fd = -1;
-    if (path[0] == '/')
-        return -1;
-    while (*path) {
-        size_t length = strcspn(path, "/");
-        bool sound = length && length <= NAME_MAX && !(length == 2 && memcmp(path, "..", 2) == 0);
-        int next = -1;
-        if (sound) {
-            memcpy(name, path, length);
-            name[length] = '\0';
-            next = fs_open(fd < 0 ? dir_fd : fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-        }
-        fs_close(fd);
-        if ((fd = next) < 0)
-            return -1;
-        path += length;
-        path += strspn(path, "/");
-    }
-    return fd;
-}
-
 /* Opens what is there. Nothing of it is required, and links are not followed. */
 static void program_open(struct program *program, struct lineage_store *store, const struct lineage_trial *trial)
 {
@@ -69,7 +43,7 @@ static void program_open(struct program *program, struct lineage_store *store, c
     bool has_snapshot = trial->snapshot_path && *trial->snapshot_path;
     *program = (struct program){.exp_id = trial->exp_id, .snapshot_fd = -1, .provenance_fd = -1};
     if (has_snapshot)
-        program->snapshot_fd = open_below(store->dir_fd, trial->snapshot_path);
+        program->snapshot_fd = fs_open_below(store->dir_fd, trial->snapshot_path);
     if (lineage_code_note_parse(&note, trial->notes)) {
         enum lineage_status status = lineage_code_load(&program->code, store, trial, &ignored);
         program->has_code = status == LINEAGE_OK;
