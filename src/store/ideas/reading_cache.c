@@ -28,14 +28,6 @@ struct cache {
     struct arena scratch; /* of the reading that is loaded */
 };
 
-static enum lineage_status prepare(struct cache *c, sqlite3_stmt **stmt, const char *sql, struct lineage_error *err)
-{
-    *stmt = NULL;
-    return sqlite3_prepare_v2(mirror_db(c->mirror), sql, -1, stmt, NULL) == SQLITE_OK
-               ? LINEAGE_OK
-               : mirror_fail(c->mirror, "cannot read what trials say", err);
-}
-
 /* ---- words ---- */
 
 static bool know_word(struct cache *c, uint32_t number)
@@ -57,7 +49,8 @@ static bool know_word(struct cache *c, uint32_t number)
 static enum lineage_status load_words(struct cache *c, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = prepare(c, &stmt, "SELECT id, word FROM reading_words WHERE id > ? ORDER BY id", err);
+    enum lineage_status status =
+        mirror_prepare(c->mirror, &stmt, "SELECT id, word FROM reading_words WHERE id > ? ORDER BY id", err);
     if (status == LINEAGE_OK)
         sqlite3_bind_int64(stmt, 1, (int64_t)c->n_words);
     while (status == LINEAGE_OK && (status = mirror_step(c->mirror, stmt, err)) == LINEAGE_OK) {
@@ -68,7 +61,7 @@ static enum lineage_status load_words(struct cache *c, struct lineage_error *err
         if (!number || !know_word(c, number))
             status = store_no_memory(err);
     }
-    sqlite3_finalize(stmt);
+    sqlite3_reset(stmt);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
@@ -158,7 +151,7 @@ struct listing {
 static enum lineage_status list(struct cache *c, struct listing *l, const char *sql, struct lineage_error *err)
 {
     const struct lineage_ideas *ideas = c->ideas;
-    enum lineage_status status = prepare(c, &l->stmt, sql, err);
+    enum lineage_status status = mirror_prepare(c->mirror, &l->stmt, sql, err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_int64(l->stmt, 1, (int64_t)ideas->rows[c->first].idea.seq);
@@ -288,7 +281,7 @@ static enum lineage_status load(void *question, struct lineage_error *err)
     if (status == LINEAGE_OK && !lists[0].ended)
         status = load_rows(c, lists, err);
     for (size_t i = 0; i < 3; i++)
-        sqlite3_finalize(lists[i].stmt);
+        sqlite3_reset(lists[i].stmt);
     sqlite3_exec(mirror_db(c->mirror), "COMMIT", NULL, NULL, NULL);
     return status;
 }
@@ -410,11 +403,9 @@ static enum lineage_status save(struct cache *c, const size_t *unsaved, size_t n
     };
     enum lineage_status status = LINEAGE_OK;
     for (size_t i = 0; i < sizeof statements / sizeof *statements && status == LINEAGE_OK; i++)
-        status = prepare(c, statements[i].stmt, statements[i].sql, err);
+        status = mirror_prepare(c->mirror, statements[i].stmt, statements[i].sql, err);
     for (size_t at = 0; at < n && status == LINEAGE_OK; at += ROWS_PER_SAVE)
         status = save_some(c, &s, unsaved + at, n - at < ROWS_PER_SAVE ? n - at : ROWS_PER_SAVE, err);
-    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
-        sqlite3_finalize(*statements[i].stmt);
     buf_release(&s.bytes);
     return status;
 }
@@ -430,16 +421,16 @@ static enum lineage_status count_readings(void *question, struct lineage_error *
     struct completeness *q = question;
     struct cache c = {.mirror = q->store->mirror};
     sqlite3_stmt *stmt;
-    enum lineage_status status = prepare(&c, &stmt,
-                                         "SELECT (SELECT count(*) FROM readings WHERE reader = ?)"
-                                         " = (SELECT count(*) FROM trials)",
-                                         err);
+    enum lineage_status status = mirror_prepare(c.mirror, &stmt,
+                                                "SELECT (SELECT count(*) FROM readings WHERE reader = ?)"
+                                                " = (SELECT count(*) FROM trials)",
+                                                err);
     if (status == LINEAGE_OK) {
         sqlite3_bind_int64(stmt, 1, (int64_t)q->seed);
         status = mirror_step(c.mirror, stmt, err);
     }
     q->complete = status == LINEAGE_OK && sqlite3_column_int(stmt, 0);
-    sqlite3_finalize(stmt);
+    sqlite3_reset(stmt);
     return status;
 }
 

@@ -11,7 +11,7 @@
 
 /* Size of the statement cache. Statements are cached by the address of their text, so this must be at least the number
  * of such texts in all modules that use SQL. */
-#define MIRROR_STATEMENTS 120
+#define MIRROR_STATEMENTS 160
 
 #define MIRROR_APPLICATION_ID 0x6c6e6765 /* "lnge", in the header of the file */
 
