@@ -116,7 +116,7 @@ libraries()
     cat <<'END'
 sqlite3.h    src/store/mirror src/store/questions src/store/verify src/store/search src/store/ideas src/store/measured cli/histories
 csv.h        src/store/format cli/histories cli/metrics cli/recipe
-utf8proc.h   src/store/format src/store/search cli/output
+utf8proc.h   src/store/format src/store/ideas src/store/search cli/output
 uthash.h     src/store/append src/store/ideas src/store/code src/store/compare cli/judge
 sha2.h       src/store/redact src/store/log src/store/blobs src/store/code src/store/append
 libpq-fe.h   src/store/postgres
