@@ -95,17 +95,15 @@ static void compare_changes(struct similar_pair *pair, const struct lineage_idea
     f[SIMILAR_CONFLICTS] = wanted ? (float)conflicts / (float)wanted : 0;
 }
 
+static int compare_term(const void *key, const void *item)
+{
+    uint32_t term = *(const uint32_t *)key, its = ((const struct weight *)item)->term;
+    return (term > its) - (term < its);
+}
+
 static bool has_term(const struct weights *w, uint32_t term)
 {
-    size_t low = 0, high = w->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (w->items[middle].term < term)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < w->n && w->items[low].term == term;
+    return w->n && bsearch(&term, w->items, w->n, sizeof *w->items, compare_term);
 }
 
 /* Whether a text contains the value of a change and most of its name. */
