@@ -126,14 +126,6 @@ CREATE TABLE calibration (        -- expected_delta compared with delta_vs_best,
     error_sum REAL NOT NULL       -- sum of |expected - actual|
 ) WITHOUT ROWID;
 
--- Copies of the rows of the three tables above from before a last record without a line end was added. The
--- next sync reads that record again, and it may be different then.
-CREATE TABLE label_counts_before (specialist TEXT, status TEXT, n INTEGER);
-CREATE TABLE param_values_before (key TEXT, value, status TEXT, n INTEGER, low REAL, high REAL);
-CREATE TABLE calibration_before (
-    specialist TEXT, n INTEGER, same_sign INTEGER, expected_sum REAL, actual_sum REAL, error_sum REAL
-);
-
 -- How far the mirror has read, and what it read.
 CREATE TABLE meta (
     id INTEGER PRIMARY KEY CHECK (id = 0),
@@ -174,7 +166,7 @@ CREATE TABLE voided (
     special INTEGER NOT NULL,
     delta_vs_best REAL
 );
--- Trials whose sums must be computed again; empty between two syncs.
+-- Trials whose sums must be computed again (recount.sql); empty between two syncs.
 CREATE TABLE void_changes (seq INTEGER PRIMARY KEY);
 
 -- Trials that were compared with a trial that is void now, or is not void any more. In `trials` such a trial has the label,

@@ -20,7 +20,7 @@ src/store/fail.h           *                           include/lineage
 src/store/clock.h          *                           -
 src/store/internal.h       *                           include/lineage src/store/fail.h
 src/store/format           *                           include/lineage src/store/fail.h src/store/internal.h
-src/store/files            fs.h places.h store_dir.h state_dir.h own_record.h trust_record.h user_key.h snapshot.h telemetry.h torn_file.h   include/lineage src/store/fail.h src/store/internal.h src/store/format
+src/store/files            fs.h places.h store_dir.h state_dir.h own_record.h trust_record.h snapshot.h telemetry.h torn_file.h   include/lineage src/store/fail.h src/store/internal.h src/store/format
 src/store/log              log.h log_file.h digest_chain.h record_walk.h redactions.h   include/lineage src/store/fail.h src/store/clock.h src/store/format src/store/files
 src/store/postgres         log_postgres.h pg.h server_name.h   include/lineage src/store/fail.h src/store/clock.h src/store/format src/store/files src/store/log
 src/store/mirror           mirror.h seqs.h statement.h connection.h ancestors.h   include/lineage src/store/internal.h src/store/format src/store/files src/store/log
@@ -115,7 +115,7 @@ libraries()
     cat <<'END'
 sqlite3.h    src/store/mirror src/store/questions src/store/verify src/store/search src/store/ideas src/store/measured cli/histories
 csv.h        src/store/format cli/histories cli/metrics cli/recipe
-utf8proc.h   src/store/format src/store/search cli/output
+utf8proc.h   src/store/format src/store/ideas src/store/search cli/output
 uthash.h     src/store/append src/store/ideas src/store/code src/store/compare cli/judge
 sha2.h       src/store/redact src/store/log src/store/blobs src/store/code src/store/append
 libpq-fe.h   src/store/postgres

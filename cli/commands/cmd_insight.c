@@ -73,7 +73,7 @@ static int list_insights(struct cli_session *session, const struct insight_optio
     struct listing l = {.all = o->all};
     struct lineage_error err;
     int status = CLI_OK;
-    if (cli_ideas_read_changes(&l.ideas, session->store, &err) != LINEAGE_OK)
+    if (cli_ideas_read(&l.ideas, session->store, NULL, NULL, &err) != LINEAGE_OK)
         return cli_fail(&err);
     if (lineage_knobs_find(&l.knobs, l.ideas, SIZE_MAX, 0, &err) != LINEAGE_OK) {
         status = cli_fail(&err);

@@ -207,7 +207,7 @@ static int work(struct cli_session *session, void *context)
     const bool all_lines = name && !newest && session->format != CLI_JSON;
     int status = CLI_OK;
     if ((all_lines ? cli_ideas_read(&ideas, session->store, NULL, NULL, &err)
-                   : cli_ideas_read_changes(&ideas, session->store, &err)) != LINEAGE_OK)
+                   : cli_ideas_read(&ideas, session->store, NULL, NULL, &err)) != LINEAGE_OK)
         return cli_fail(&err);
     if (lineage_knobs_find(&knobs, ideas, find_best(ideas, session->store), newest, &err) != LINEAGE_OK) {
         status = cli_fail(&err);

@@ -171,7 +171,7 @@ static json_t *call_knobs(struct mcp_call *call)
     struct lineage_ideas *ideas;
     struct lineage_error err;
     json_t *result = NULL;
-    if (cli_ideas_read_changes(&ideas, call->server->store, &err) != LINEAGE_OK)
+    if (cli_ideas_read(&ideas, call->server->store, NULL, NULL, &err) != LINEAGE_OK)
         return mcp_store_trouble(call, &err);
     if (lineage_best(call->server->store, &trial, &err) == LINEAGE_OK && !lineage_ideas_find(&best, ideas, trial.exp_id))
         best = SIZE_MAX;

@@ -60,7 +60,6 @@ static void add_running(void *context, const char *name, int dir, bool held)
 /* The trials of which a set consists; zeroed: all. */
 struct chosen {
     const char *near, *alike; /* see lineage_ideas_add_near and lineage_search_ideas */
-    bool changes;             /* without their texts */
 };
 
 static enum lineage_status read_ideas(struct lineage_ideas **ideas, struct lineage_store *store, const struct chosen *chosen,
@@ -69,8 +68,6 @@ static enum lineage_status read_ideas(struct lineage_ideas **ideas, struct linea
     struct adding a = {0};
     *ideas = NULL;
     a.status = lineage_ideas_new(&a.ideas, &a.err);
-    if (a.status == LINEAGE_OK && chosen->changes)
-        lineage_ideas_leave_out_texts(a.ideas);
     if (a.status == LINEAGE_OK)
         a.status = chosen->near    ? lineage_ideas_add_near(a.ideas, store, chosen->near, NULL, 0, &a.err)
                    : chosen->alike ? lineage_search_ideas(a.ideas, store, chosen->alike, &a.err)
@@ -113,11 +110,6 @@ enum lineage_status cli_ideas_alike(struct lineage_ideas **ideas, struct lineage
     status = read_ideas(ideas, store, &(struct chosen){.alike = lineage_ideas_get(first, found)->hypothesis}, NULL, NULL, err);
     lineage_ideas_release(first);
     return status;
-}
-
-enum lineage_status cli_ideas_read_changes(struct lineage_ideas **ideas, struct lineage_store *store, struct lineage_error *err)
-{
-    return read_ideas(ideas, store, &(struct chosen){.changes = true}, NULL, NULL, err);
 }
 
 int cli_ideas_load(struct lineage_ideas **ideas, struct lineage_store *store)

@@ -27,9 +27,6 @@ typedef enum lineage_status cli_ideas_more(void *context, struct lineage_ideas *
 enum lineage_status cli_ideas_read(struct lineage_ideas **ideas, struct lineage_store *store, cli_ideas_more *more, void *context,
                                    struct lineage_error *err);
 
-/* Loads what all trials changed, without their texts (lineage_ideas_leave_out_texts) and without printing. */
-enum lineage_status cli_ideas_read_changes(struct lineage_ideas **ideas, struct lineage_store *store, struct lineage_error *err);
-
 /* Returns the changes of a trial as [{"name", "from", "to", "source"}]; "from" is null if the text does not state it. */
 json_t *cli_changes_json(const struct lineage_ideas *ideas, size_t trial);
 

@@ -95,14 +95,6 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_add_store(struct
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_settle(struct lineage_ideas *ideas, struct lineage_error *err);
 
 /*
- * Leaves out the hypotheses and notes of the trials of a store that are added to the set from now on by
- * lineage_ideas_add_store and lineage_ideas_add_query, because a set that is asked for changes alone takes less memory without
- * them. They are read all the same, but `hypothesis` is "" and questions that compare words (similar trials, claims, replicas)
- * return LINEAGE_EINVAL.
- */
-LINEAGE_API void lineage_ideas_leave_out_texts(struct lineage_ideas *ideas);
-
-/*
  * Adds the trials of a store that say most about one of them or about a text, so that a description of it takes the same time in a
  * store of any size. In a store of less than LINEAGE_IDEAS_NEAR_WHOLE trials these are all trials. In a larger one they are the
  * first trial; the trial exp_id (NULL: none) and the trials that it cites; and either, without alike, LINEAGE_IDEAS_NEAR_AROUND

@@ -9,8 +9,7 @@
  * by function.
  *
  * A trial is compared with its nearest ancestor whose code is known in the same form: as a snapshot, as the files that
- * a sweep kept (lineage/code.h), by the diff that `lineage run` recorded between the commits, or by a diff against the
- * same commit. The command is compared with the command of the nearest ancestor that has one. A trial of `run` whose
+ * a sweep kept (lineage/code.h), or by the diff that `lineage run` recorded between the commits. The command is compared with the command of the nearest ancestor that has one. A trial of `run` whose
  * row names no parent is compared with the trial that was the best when it started. The mirror keeps the result,
  * because these files do not change.
  *

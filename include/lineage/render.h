@@ -39,12 +39,10 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_render(char **text, si
                                                                  struct lineage_error *err);
 LINEAGE_API void lineage_free(void *memory);
 
+/* Section names of the native style in printing order. */
 #define LINEAGE_RENDER_SECTIONS                                                                                                  \
     "best", "standing", "claims", "leaderboard", "chain", "made_of", "recent", "full", "near_misses", "sweep", "knobs",          \
         "elsewhere", "walls", "again", "failures", "calibration", "info_gain", "other_ideas", "insights"
-
-/* Section names of the native style (LINEAGE_RENDER_SECTIONS) in printing order, ended by NULL. */
-LINEAGE_API const char *const *lineage_render_sections(void);
 
 /*
  * Renders and replaces the file at path atomically, without losing a byte that a person wrote in it.

@@ -64,7 +64,9 @@ struct lineage_verification {
     size_t n_findings;
 };
 
-/* Does what lineage_verify_digests does, for any number of known digests, and reports how much was checked. */
+/* Does what lineage_verify does, with digests of this store that were noted elsewhere, and reports how much was checked. A program
+ * that can write both results.tsv and the digests beside it can forge them, but other rows cannot match such a digest: it is a
+ * finding if no record has it. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_verify_all(struct lineage_store *store, struct lineage_verification *v,
                                                                      lineage_finding_fn *report, void *context,
                                                                      struct lineage_error *err);
@@ -74,17 +76,6 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_verify_all(struct line
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_store_digests(struct lineage_store *store,
                                                                         struct lineage_digests *digests,
                                                                         struct lineage_error *err);
-
-/*
- * Does what lineage_verify does, and also checks the digests. known, if not NULL, is a digest of this store that was
- * noted elsewhere: it is a finding if no record has it, and LINEAGE_EINVAL if it is not a digest. A program that can
- * write both results.tsv and the digests beside it can forge them, but other rows cannot match a digest that was noted
- * elsewhere. digests may be NULL.
- */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_verify_digests(struct lineage_store *store, const char *known,
-                                                                         struct lineage_digests *digests, size_t *n_findings,
-                                                                         lineage_finding_fn *report, void *context,
-                                                                         struct lineage_error *err);
 
 /* Throws the mirror away and builds it again from results.tsv, telemetry and snapshots. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_rebuild(struct lineage_store *store, struct lineage_error *err);
@@ -107,7 +98,7 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_restore(struct lineage
                                                                   struct lineage_error *err);
 
 struct lineage_import_stats {
-    size_t n_rows;     /* rows appended */
+    size_t n_rows; /* rows appended */
     size_t n_left_out; /* rows reported and left out */
 };
 
@@ -130,7 +121,7 @@ struct lineage_column_name {
 };
 
 struct lineage_convert_options {
-    const char *metric;                        /* the score column of the log; NULL: core_metric or val_bpb */
+    const char *metric; /* the score column of the log; NULL: core_metric or val_bpb */
     const struct lineage_column_name *columns; /* [n_columns] */
     size_t n_columns;
 };

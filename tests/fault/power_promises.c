@@ -327,7 +327,7 @@ static bool verifies(const char *dir, char why[PROMISE_TEXT])
     size_t n;
     if (lineage_store_open(&store, dir, NULL, &err) != LINEAGE_OK)
         return failed(why, "open", &err);
-    bool done = lineage_verify_digests(store, NULL, NULL, &n, take_finding, &findings, &err) == LINEAGE_OK;
+    bool done = lineage_verify(store, &n, take_finding, &findings, &err) == LINEAGE_OK;
     lineage_store_close(store);
     return done ? findings.n == 0 : failed(why, "verify", &err);
 }

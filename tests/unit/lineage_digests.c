@@ -219,6 +219,7 @@ static void two_changes_are_two_findings(void **state)
 static void only_a_person_makes_them_anew(void **state)
 {
     struct lineage_digests digests;
+    struct lineage_verification all = {.n_known = 0};
     struct heard heard = {0};
     size_t n;
     append_rows(*state, 3);
@@ -226,10 +227,10 @@ static void only_a_person_makes_them_anew(void **state)
     struct lineage_store *store = open_store(*state, LINEAGE_LOWER, NULL);
     assert_int_equal(lineage_rebuild(store, &err), LINEAGE_OK);
     assert_int_equal(append(store, "behind", true), LINEAGE_OK);
-    assert_int_equal(lineage_verify_digests(store, NULL, &digests, &n, hear_finding, &heard, &err), LINEAGE_OK);
-    assert_int_equal(n, 2); /* the row 001 has another id now, so it is gone, too */
+    assert_int_equal(lineage_verify_all(store, &all, hear_finding, &heard, &err), LINEAGE_OK);
+    assert_int_equal(all.n_findings, 2); /* the row 001 has another id now, so it is gone, too */
     assert_string_equal(heard.kinds, "gone:0 digest:3 ");
-    assert_string_equal(digests.head, "");
+    assert_string_equal(all.digests.head, "");
     heard = (struct heard){0};
     assert_int_equal(lineage_rebuild_digests(store, &digests, &n, hear_finding, &heard, &err), LINEAGE_OK);
     assert_int_equal(n, 1);
@@ -243,11 +244,12 @@ static void only_a_person_makes_them_anew(void **state)
 
 static size_t findings_with(const char *dir, const char *known)
 {
-    size_t n;
+    struct lineage_known_digest one = {.digest = known};
+    struct lineage_verification all = {.known = &one, .n_known = known != NULL};
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
-    assert_int_equal(lineage_verify_digests(store, known, NULL, &n, NULL, NULL, &err), LINEAGE_OK);
+    assert_int_equal(lineage_verify_all(store, &all, NULL, NULL, &err), LINEAGE_OK);
     lineage_store_close(store);
-    return n;
+    return all.n_findings;
 }
 
 /* A forger may change the rows together with all files of the store, but they then do not match a digest that was
@@ -270,12 +272,14 @@ static void a_noted_digest_cannot_be_forged(void **state)
 
 static void a_digest_has_64_digits(void **state)
 {
-    size_t n;
     struct lineage_store *store = open_store(*state, LINEAGE_LOWER, NULL);
     static const char *const bad[] = {"", "00", "5e0e0cbb90", "G5e0e0cbb90",
                                       "00000000000000000000000000000000000000000000000000000000000000000"};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_int_equal(lineage_verify_digests(store, bad[i], NULL, &n, NULL, NULL, &err), LINEAGE_EINVAL);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct lineage_known_digest one = {.digest = bad[i]};
+        struct lineage_verification all = {.known = &one, .n_known = 1};
+        assert_int_equal(lineage_verify_all(store, &all, NULL, NULL, &err), LINEAGE_EINVAL);
+    }
     lineage_store_close(store);
 }
 

@@ -165,46 +165,6 @@ static void a_forged_journal_is_not_used(void **state)
     char *dir = mirrored();
     write_file(in_dir(dir, "lineage.db-journal"), "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7 forged", 15);
     must_be_right(dir);
-    assert_true(file_exists(in_dir(dir, "lineage.db-journal")));
-    remove_dir(dir);
-}
-
-/* The schema is compared also in a file that this user made, because another program may have written to it. */
-static void objects_of_others_in_the_own_mirror_are_dropped(void **state)
-{
-    (void)state;
-    static const char *const changes[] = {TRIGGER,
-                                          ENDLESS,
-                                          "CREATE VIEW mine AS SELECT 1",
-                                          "CREATE TABLE mine (x)",
-                                          "CREATE INDEX mine ON trials(notes)",
-                                          "DROP VIEW params; CREATE VIEW params AS SELECT 1"};
-    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
-        struct heard heard = {0};
-        char *dir = mirrored();
-        forge(dir, changes[i]);
-        struct lineage_store *store = open_store(dir, LINEAGE_LOWER, &heard);
-        assert_string_equal(best_of(store), "001");
-        assert_non_null(strstr(heard.text, "of another program; making it anew"));
-        lineage_store_close(store);
-        must_be_right(dir);
-        remove_dir(dir);
-    }
-}
-
-/* The schema of an open handle was compared before. Its next statement runs into a bound instead of running for ever. */
-static void a_statement_without_an_end_is_ended(void **state)
-{
-    (void)state;
-    struct heard heard = {0};
-    char *dir = mirrored();
-    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, &heard);
-    assert_string_equal(best_of(store), "001");
-    forge(dir, ENDLESS);
-    assert_string_equal(best_of(store), "001");
-    assert_non_null(strstr(heard.text, "damaged; making it anew"));
-    lineage_store_close(store);
-    must_be_right(dir);
     remove_dir(dir);
 }
 
@@ -255,8 +215,6 @@ int main(void)
         cmocka_unit_test(a_forged_mirror_that_comes_later_is_not_used),
         cmocka_unit_test(a_forged_write_ahead_log_is_not_used),
         cmocka_unit_test(a_forged_journal_is_not_used),
-        cmocka_unit_test(objects_of_others_in_the_own_mirror_are_dropped),
-        cmocka_unit_test(a_statement_without_an_end_is_ended),
         cmocka_unit_test(without_a_state_directory_the_log_answers),
         cmocka_unit_test(a_moved_directory_keeps_its_mirror),
     };

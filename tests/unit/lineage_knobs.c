@@ -14,10 +14,6 @@
 
 #include "format/arena.h"
 #include "ideas/text_table.h"
-#include "internal.h"
-#include "mirror/statement.h"
-#include "support/files.h"
-#include "support/rows.h"
 
 static struct lineage_error err;
 
@@ -250,78 +246,6 @@ static void a_trial_takes_little_memory(void **state)
         fail_msg("settings of 1,000 trials take %zu bytes, of %d trials %zu", few_bytes, TRIALS, more_bytes);
 }
 
-/* ---- texts that are left out ---- */
-
-static struct lineage_ideas *load(struct lineage_store *store, bool leave_out)
-{
-    struct lineage_ideas *ideas;
-    assert_int_equal(lineage_ideas_new(&ideas, &err), LINEAGE_OK);
-    if (leave_out)
-        lineage_ideas_leave_out_texts(ideas);
-    assert_int_equal(lineage_ideas_add_store(ideas, store, &err), LINEAGE_OK);
-    assert_int_equal(lineage_ideas_settle(ideas, &err), LINEAGE_OK);
-    return ideas;
-}
-
-static char *described(const struct lineage_ideas *ideas)
-{
-    struct buf out = {0};
-    struct lineage_change c;
-    for (size_t t = 0; t < lineage_ideas_count(ideas); t++) {
-        const struct lineage_idea *idea = lineage_ideas_get(ideas, t);
-        buf_printf(&out, "%s cites %zu:", idea->exp_id, idea->n_cites);
-        for (size_t i = 0; lineage_ideas_change_at(&c, ideas, t, i); i++)
-            buf_printf(&out, " %s|%s|%s|%s|%d", c.name, c.knob, c.from ? c.from : "-", c.to, (int)c.source);
-        buf_puts(&out, "\n");
-    }
-    return out.data;
-}
-
-/* The two sets of a log, one without texts, must say the same. */
-static void must_agree(struct lineage_store *store, bool without_first)
-{
-    struct lineage_similar_list list;
-    struct lineage_novelty_list claims;
-    struct lineage_ideas *first = load(store, without_first), *second = load(store, !without_first);
-    struct lineage_ideas *without = without_first ? first : second, *with = without_first ? second : first;
-    char *a = described(first), *b = described(second);
-    assert_string_equal(a, b);
-    assert_non_null(strstr(a, "cites 1:"));
-    assert_non_null(strstr(a, "lr|lr|0.3|0.4|"));
-    assert_string_equal(lineage_ideas_get(without, 3)->hypothesis, "");
-    assert_non_null(strstr(lineage_ideas_get(with, 3)->hypothesis, "0.3 → 0.4"));
-    assert_int_equal(lineage_ideas_similar(&list, without, 3, true, 0, &err), LINEAGE_EINVAL);
-    assert_int_equal(lineage_ideas_similar_text(&list, without, "raise lr", 0, &err), LINEAGE_EINVAL);
-    assert_int_equal(lineage_ideas_claims(&claims, without, &err), LINEAGE_EINVAL);
-    assert_int_equal(lineage_ideas_claims_text(&claims, without, "lr was never tried", &err), LINEAGE_EINVAL);
-    free(a);
-    free(b);
-    lineage_ideas_release(first);
-    lineage_ideas_release(second);
-}
-
-static void texts_can_be_left_out(void **state)
-{
-    char *dir = *state;
-    add_rows(dir, &(struct row){.id = NULL});
-    for (int i = 0; i < 40; i++) {
-        char row[400];
-        snprintf(row, sizeof row,
-                 "%03d\t2026-05-01T00:00:00Z\topt\t%s\t\t\tRaise lr 0.%d → 0.%d, apply exp_%03d's weight decay\t\t%s\t%d\t"
-                 "\t\t\t\t\t\talpha=%d; no mention\n",
-                 i, i ? "000" : "", i, i + 1, i / 2, i ? "discard" : "baseline", 10 + i, i % 5);
-        add_bytes(dir, row);
-    }
-    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
-    must_agree(store, true); /* nothing was read before, so all texts are read a second time */
-    must_agree(store, true);
-    must_agree(store, false);
-    assert_int_equal(mirror_exec(store->mirror, "DELETE FROM readings WHERE seq % 3 = 0", &err), LINEAGE_OK);
-    must_agree(store, true);
-    assert_string_equal(sql_value(store, "SELECT count(*) FROM readings"), "40");
-    lineage_store_close(store);
-}
-
 /* ---- the table of texts ---- */
 
 static void each_text_has_one_number(void **state)
@@ -356,7 +280,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(knobs_are_those_of_the_definition),
         cmocka_unit_test(a_trial_takes_little_memory),
-        cmocka_unit_test_setup_teardown(texts_can_be_left_out, set_up_dir, tear_down_dir),
         cmocka_unit_test(each_text_has_one_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -124,9 +124,6 @@ static void assert_same(const char *dir, const char *other)
         "findings",
         "label_counts",
         "calibration",
-        "param_values_before",
-        "label_counts_before",
-        "calibration_before",
         "(SELECT watermark, line, rows, size, last_offset, last_digest, next_id, id_width, provisional FROM %s.meta)"};
     char sql[1024];
     sqlite3 *db;

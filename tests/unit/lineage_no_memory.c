@@ -233,11 +233,12 @@ static void begin(void)
     put("five.tsv", "commit\tval_bpb\tmemory_gb\tstatus\tdescription\nabc\t0.9\t1.0\tkeep\tfirst\nabc\t0.8\t1.0\tkeep\tagain\n");
     put("results.tsv.torn-1", "060\t\ts\t001\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\n");
     put_code("provenance/001", "run.json", "{\"command\": [\"t\", \"--lr\", \"1\"], \"git\": {\"commit\": \"a\"}}");
-    put_code("provenance/001", "staged.diff", "--- a/t.c\n+++ b/t.c\n@@ -1 +1 @@\n-int a = 1;\n+int a = 2;\n");
-    put_code("provenance/001/untracked", "t.yaml", "a: {b: [1, 2]}\nc: 1\n");
-    put_code("provenance/002", "run.json", "{\"command\": [\"t\", \"--lr\", \"2\"], \"git\": {\"commit\": \"a\"}}");
-    put_code("provenance/002", "staged.diff", "--- a/t.c\n+++ b/t.c\n@@ -1 +1 @@\n-int a = 1;\n+int a = 3;\n");
-    put_code("provenance/002/untracked", "u.yaml", "a: {b: [1, 3]}\nc: 2\n");
+    put_code(
+        "provenance/002", "run.json",
+        "{\"command\": [\"t\", \"--lr\", \"2\"], \"git\": {\"commit\": \"a\", \"against\": \"001\", \"change\": \"+3 -3\"}}");
+    put_code("provenance/002", "parent.diff",
+             "--- a/t.c\n+++ b/t.c\n@@ -1 +1 @@\n-int a = 2;\n+int a = 3;\n"
+             "--- a/t.yaml\n+++ b/t.yaml\n@@ -1,2 +1,2 @@\n-a: {b: [1, 2]}\n-c: 1\n+a: {b: [1, 3]}\n+c: 2\n");
     char *link = join(dir, "link.md"), *null = join(dir, "null");
     assert_int_equal(symlink("block.md", link), 0);
     assert_int_equal(symlink("/dev/null", null), 0);

@@ -3,7 +3,7 @@
  * so far, keep or discard, and which rows are refused. The rules for ids are in append_ids.c.
  *
  * All of these depend on other rows, so they are decided under the claim of the log. They are decided without a claim
- * if the log itself checks that they still hold (append_without_claim.c).
+ * if the log itself checks that they still hold (outbox.c).
  */
 #include "appending.h"
 

@@ -42,10 +42,6 @@ enum lineage_status appending_check(struct appending *a, const struct lineage_tr
  * that cannot be kept. */
 enum lineage_status appending_copy_snapshot(struct appending *a, struct snapshot *snapshot, struct lineage_error *err);
 
-/* Appends without the claim if that is possible (append_without_claim.c). If *done is true the outcome of the row is
- * known. Otherwise nothing was added, and the row needs the claim. */
-enum lineage_status appending_next(struct appending *a, bool *done, struct lineage_error *err);
-
 /* appending_claim claims the log; appending_locked adds the row under the claim. */
 enum lineage_status appending_claim(struct appending *a, struct lineage_error *err);
 enum lineage_status appending_locked(struct appending *a, struct lineage_error *err);

@@ -53,7 +53,7 @@ void outbox_request_unplace(struct appending *a);
 
 /* A directory from somebody else may
  * contain prepared requests, and a command that delivered them would append rows of that person under this user's rights. So a
- * request has a code that only this user's key can make (user_key.h), and it covers the name of the server. */
+ * request has a code that only this user's key can make (outbox_bind.c), and it covers the name of the server. */
 
 struct lineage_store;
 

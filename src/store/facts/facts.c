@@ -14,14 +14,9 @@
 
 enum { EXTRAS_MAX = 16 };
 
-static bool is_kept(enum lineage_label label)
-{
-    return label == LINEAGE_KEEP || label == LINEAGE_BASELINE;
-}
-
 static bool is_finished(enum lineage_label label)
 {
-    return is_kept(label) || label == LINEAGE_DISCARD;
+    return lineage_label_is_kept(label) || label == LINEAGE_DISCARD;
 }
 
 static bool is_stopped(enum lineage_label label)
@@ -103,7 +98,7 @@ static enum lineage_status find_blocked(struct lineage_facts *facts, struct line
         if (status != LINEAGE_OK)
             return status;
         while ((status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK) {
-            if (pass == 0 && is_kept(trial.status))
+            if (pass == 0 && lineage_label_is_kept(trial.status))
                 note_extras(largest, &n, &trial);
             else if (pass == 1 && is_stopped(trial.status) && trial.score.present && isfinite(trial.score.value) &&
                      report->best && is_better(report, trial.score.value, report->best->score.value) &&
@@ -143,9 +138,9 @@ void lineage_facts_rate(struct lineage_rate *rate, const struct lineage_facts *f
         if (specialist && strcmp(idea->specialist, specialist) != 0)
             continue;
         rate->trials++;
-        rate->kept += is_kept(idea->status);
+        rate->kept += lineage_label_is_kept(idea->status);
         rate->recent += recent;
-        rate->recent_kept += recent && is_kept(idea->status);
+        rate->recent_kept += recent && lineage_label_is_kept(idea->status);
     }
 }
 
@@ -200,7 +195,7 @@ static bool find_again(struct lineage_facts *facts)
         for (size_t k = 0; k < knob->n_tries; k++) {
             const struct lineage_idea *idea = lineage_ideas_get(facts->ideas, knob->tries[k].trial);
             const struct lineage_number delta = idea->delta_vs_best;
-            kept += is_kept(idea->status);
+            kept += lineage_label_is_kept(idea->status);
             again.failed += !is_finished(idea->status);
             if (!is_finished(idea->status) || !delta.present)
                 continue;
@@ -270,7 +265,7 @@ enum lineage_status lineage_facts_load(struct lineage_facts *facts, struct linea
         for (size_t k = 0; !states && lineage_ideas_change_at(&change, facts->ideas, i, k); k++)
             states = change.source != LINEAGE_CHANGE_DECLARED;
         facts->stated += states;
-        facts->last_kept = is_kept(idea->status) ? i : facts->last_kept;
+        facts->last_kept = lineage_label_is_kept(idea->status) ? i : facts->last_kept;
     }
     if (!facts->stated)
         return LINEAGE_OK;

@@ -275,16 +275,14 @@ bool fs_is_dir(int dir_fd, const char *name)
 
 /* Checks one path component after the other, because a symbolic link in the middle can lead outside as well as the last
  * one. */
-bool fs_is_dir_below(int dir_fd, const char *path)
+int fs_open_below(int dir_fd, const char *path)
 {
     char name[NAME_MAX + 1];
     int fd = -1;
     if (faulted("open"))
-        return false;
+        return -1;
     errno = ENOENT;
-    if (path[0] == '/')
-        return false;
-    for (const char *at = path + strspn(path, "/"); *at; at += strspn(at, "/")) {
+    for (const char *at = path; *path != '/' && *at; at += strspn(at, "/")) {
         size_t length = strcspn(at, "/");
         bool sound = length <= NAME_MAX && !(length == 2 && memcmp(at, "..", 2) == 0);
         int next = -1;
@@ -296,13 +294,18 @@ bool fs_is_dir_below(int dir_fd, const char *path)
         if (fd >= 0)
             close(fd);
         if ((fd = next) < 0)
-            return false;
+            return -1;
         at += length;
     }
-    if (fd < 0)
-        return false;
-    close(fd);
-    return true;
+    return fd;
+}
+
+bool fs_is_dir_below(int dir_fd, const char *path)
+{
+    int fd = fs_open_below(dir_fd, path);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
 }
 
 int fs_chmod(int fd, mode_t mode)

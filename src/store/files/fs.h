@@ -60,8 +60,9 @@ struct fs_identity {
 int fs_identify(int dir_fd, const char *name, struct fs_identity *identity);
 bool fs_can_write(int dir_fd, const char *name); /* whether this process may write the file */
 bool fs_is_dir(int dir_fd, const char *name); /* returns false also if the name cannot be examined */
-/* Whether path, relative to dir_fd, is a directory reached without a link, `..` or an absolute path. If not, errno is ENOENT,
- * ENOTDIR or ELOOP; another errno means that it could not be examined. */
+/* Opens the directory path, relative to dir_fd, if it is reached without a link, `..` or an absolute path. If not, errno is ENOENT,
+ * ENOTDIR or ELOOP; another errno means that it could not be examined. fs_is_dir_below: whether there is one. */
+int fs_open_below(int dir_fd, const char *path);
 bool fs_is_dir_below(int dir_fd, const char *path);
 int fs_chmod(int fd, mode_t mode);
 int fs_mkdir_new(int dir_fd, const char *name, mode_t mode); /* fails with EEXIST if the name exists */

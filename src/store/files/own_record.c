@@ -32,17 +32,13 @@ enum lineage_status own_record_base(struct buf *base, int store_dir_fd, struct l
 
 /* A record that belongs to another user counts as unknown: in a state directory that others can write, anybody could make
  * it. */
-enum own own_record_check(const char *base, const char *suffix, const struct fs_identity *file)
+enum own own_record_check(const char *base, const struct fs_identity *file)
 {
     char wanted[RECORD_MAX], there[RECORD_MAX];
-    struct buf path = {0};
     struct stat st;
-    buf_printf(&path, "%s%s", base, suffix);
-    int fd = path.failed ? -1 : fs_open(AT_FDCWD, path.data, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-    bool missing = !path.failed && fd < 0 && errno == ENOENT;
-    buf_release(&path);
+    int fd = fs_open(AT_FDCWD, base, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     if (fd < 0)
-        return missing ? OWN_NO : OWN_UNKNOWN;
+        return errno == ENOENT ? OWN_NO : OWN_UNKNOWN;
     int length = record_text(wanted, file);
     bool mine = fs_stat_open(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid();
     ssize_t n = mine ? fs_read_at(fd, there, sizeof there, 0) : -1;
@@ -52,24 +48,22 @@ enum own own_record_check(const char *base, const char *suffix, const struct fs_
     return n == length && memcmp(there, wanted, (size_t)n) == 0 ? OWN_YES : OWN_OTHER;
 }
 
-enum lineage_status own_record_write(const char *base, const char *suffix, const struct fs_identity *file,
-                                     struct lineage_error *err)
+enum lineage_status own_record_write(const char *base, const struct fs_identity *file, struct lineage_error *err)
 {
     char text[RECORD_MAX];
-    struct buf path = {0};
-    if (own_record_check(base, suffix, file) == OWN_YES)
+    struct buf dir = {0};
+    const char *name = strrchr(base, '/') + 1;
+    if (own_record_check(base, file) == OWN_YES)
         return LINEAGE_OK;
-    buf_printf(&path, "%s%s", base, suffix);
-    enum lineage_status status = path.failed ? store_no_memory(err) : state_dir_make_parents(path.data, err);
+    buf_add(&dir, base, (size_t)(name - base));
+    enum lineage_status status = dir.failed ? store_no_memory(err) : state_dir_make_parents(dir.data, err);
     if (status == LINEAGE_OK) {
-        char *slash = strrchr(path.data, '/');
-        *slash = '\0';
-        int fd = fs_open(AT_FDCWD, path.data, O_RDONLY | O_DIRECTORY, 0);
-        status = fd < 0 ? store_fail_errno(err, LINEAGE_EIO, "cannot open %s", path.data)
-                        : fs_replace(fd, slash + 1, text, (size_t)record_text(text, file), false, err);
+        int fd = fs_open(AT_FDCWD, dir.data, O_RDONLY | O_DIRECTORY, 0);
+        status = fd < 0 ? store_fail_errno(err, LINEAGE_EIO, "cannot open %s", dir.data)
+                        : fs_replace(fd, name, text, (size_t)record_text(text, file), false, err);
         fs_close(fd);
     }
-    buf_release(&path);
+    buf_release(&dir);
     return status;
 }
 

@@ -16,16 +16,15 @@ enum own {
     OWN_UNKNOWN, /* the record cannot be read, or there is no state directory */
 };
 
-/* Appends the path of the records about the store in this directory: STATE/mirrors/DEVICE-INODE-BIRTH. Creates nothing.
+/* Appends the path of the record about the store in this directory: STATE/mirrors/DEVICE-INODE-BIRTH. Creates nothing.
  * Returns LINEAGE_EINVAL without a state directory. */
 enum lineage_status own_record_base(struct buf *base, int store_dir_fd, struct lineage_error *err);
 
-/* Compares the record BASE + suffix with the file. */
-enum own own_record_check(const char *base, const char *suffix, const struct fs_identity *file);
+/* Compares the record with the file. */
+enum own own_record_check(const char *base, const struct fs_identity *file);
 
 /* Writes that record, in one step, and creates the directories above it. */
-enum lineage_status own_record_write(const char *base, const char *suffix, const struct fs_identity *file,
-                                     struct lineage_error *err);
+enum lineage_status own_record_write(const char *base, const struct fs_identity *file, struct lineage_error *err);
 
 /* Opens and locks STATE/mirrors/.lock, so that one process at a time replaces a file and records it. Returns the descriptor,
  * which fs_close unlocks, or -1. */

@@ -12,7 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <lineage/trust.h>
+
+#include "../format/config.h"
 #include "fs.h"
+#include "places.h"
 #include "state_dir.h"
 
 enum { NAME_SIZE = 48 };
@@ -165,6 +169,44 @@ enum lineage_status trust_record_write(int dir_fd, const char *path, const char 
     return status;
 }
 
+/* *server stays NULL for a log that is a file. */
+static enum lineage_status read_server(int dir_fd, char **server, struct lineage_error *err)
+{
+    struct buf text = {0};
+    struct lineage_config config;
+    struct config_more more = {0};
+    enum lineage_status status = fs_read_file(dir_fd, PLACE_CONFIG, &text, err);
+    *server = NULL;
+    if (status == LINEAGE_OK)
+        status = config_parse(&config, &more, text.data ? text.data : "", text.length, err);
+    else if (status == LINEAGE_ENOTFOUND)
+        status = LINEAGE_OK;
+    if (status == LINEAGE_OK && more.log && !(*server = strdup(more.log)))
+        status = store_no_memory(err);
+    config_more_release(&more);
+    buf_release(&text);
+    return status;
+}
+
+enum lineage_status lineage_trust(const char *dir, char **server, struct lineage_error *err)
+{
+    int dir_fd = fs_open(AT_FDCWD, dir, O_RDONLY | O_DIRECTORY, 0);
+    *server = NULL;
+    if (dir_fd < 0)
+        return store_fail_errno(err, LINEAGE_ENOTFOUND, "cannot open the directory %s", dir);
+    enum lineage_status status = read_server(dir_fd, server, err);
+    if (status == LINEAGE_OK && !*server)
+        status = store_fail(err, LINEAGE_EINVAL, "%s/" PLACE_CONFIG " names no server, so there is nothing to trust", dir);
+    if (status == LINEAGE_OK)
+        status = trust_record_write(dir_fd, dir, *server, err);
+    fs_close(dir_fd);
+    if (status != LINEAGE_OK) {
+        free(*server);
+        *server = NULL;
+    }
+    return status;
+}
+
 /* ---- all of them ---- */
 
 struct named {
@@ -225,7 +267,7 @@ static enum lineage_status read_all(struct records *records, int *fd, struct lin
     return room ? LINEAGE_OK : store_no_memory(err);
 }
 
-enum lineage_status trust_record_each(trust_visit_fn *visit, void *context, struct lineage_error *err)
+enum lineage_status lineage_trust_each(lineage_trust_fn *visit, void *context, struct lineage_error *err)
 {
     struct records records;
     int fd;
@@ -256,7 +298,7 @@ static enum lineage_status remove_named(const char *name, const char *path, bool
 }
 
 /* The record is found by the directory itself, and by its path if it was removed or moved. */
-enum lineage_status trust_record_remove(const char *path, bool *was, struct lineage_error *err)
+enum lineage_status lineage_trust_withdraw(const char *path, bool *was, struct lineage_error *err)
 {
     char name[NAME_SIZE] = "", *absolute = NULL;
     struct fs_identity dir;

@@ -23,10 +23,3 @@ enum lineage_status trust_record_check(int dir_fd, const char *server, enum trus
 
 /* Trusts the directory, under this path, with this server. A record of the directory is replaced. */
 enum lineage_status trust_record_write(int dir_fd, const char *path, const char *server, struct lineage_error *err);
-
-/* Removes the record of the directory with this path, which need not exist any more. *was tells whether there was one. */
-enum lineage_status trust_record_remove(const char *path, bool *was, struct lineage_error *err);
-
-/* Calls visit for each record in the order of the paths, until it returns false. */
-typedef bool trust_visit_fn(void *context, const char *path, const char *server);
-enum lineage_status trust_record_each(trust_visit_fn *visit, void *context, struct lineage_error *err);

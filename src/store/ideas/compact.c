@@ -1,8 +1,8 @@
 /*
  * compact.c: the changes and readings of a set in the form in which its trials keep them.
  *
- * A log names the same settings and values again and again, so a trial keeps a change as three numbers, and the words of its
- * texts as the bytes of their numbers. Both become structs again only for the few trials that a question looks at.
+ * A log names the same settings and values again and again, so a trial keeps a change as three numbers, which become a struct again
+ * only for the few trials that a question looks at.
  *
  * A value is the entry of a table: how it was written, and what number that is. The entry begins with NUMBER bytes: flags, then
  * the number. The number of a parameter has no text until it becomes part of a change.
@@ -137,27 +137,23 @@ bool row_expand(struct lineage_ideas *ideas, struct idea_row *row)
 
 /* ---- readings ---- */
 
-static void put_number(struct buf *out, uint32_t value)
+bool row_keep_reading(struct idea_row *row, const struct reading *r, struct arena *arena)
 {
-    unsigned char bytes[PACKED_MAX];
-    buf_add(out, bytes, pack_number(bytes, value));
-}
-
-bool row_keep_reading(struct lineage_ideas *ideas, struct idea_row *row, const struct reading *r, struct arena *arena)
-{
-    const uint32_t front[] = {r->n_head,  r->n_hypothesis, r->n_searched,        r->n_notes,
-                              r->n_words, r->n_cites,      r->n_cites_hypothesis};
-    struct buf *out = &ideas->packing;
-    buf_reset(out);
-    for (size_t i = 0; i < sizeof front / sizeof *front; i++)
-        put_number(out, front[i]);
-    for (uint32_t i = 0; i < r->n_words; i++)
-        put_number(out, r->words[i]);
-    for (uint32_t i = 0; i < r->n_cites; i++)
-        put_number(out, r->cites[i]);
-    row->reading = out->failed ? NULL : arena_text(arena, out->data, out->length);
-    row->again = r->again;
-    return row->reading != NULL;
+    const size_t n = (size_t)r->n_words + r->n_cites;
+    struct reading *kept = arena_alloc(arena, 1, sizeof *kept + n * sizeof(uint32_t));
+    if (!kept)
+        return false;
+    uint32_t *numbers = (uint32_t *)(kept + 1);
+    if (r->n_words)
+        memcpy(numbers, r->words, r->n_words * sizeof *numbers);
+    if (r->n_cites)
+        memcpy(numbers + r->n_words, r->cites, r->n_cites * sizeof *numbers);
+    *kept = *r;
+    kept->words = numbers;
+    kept->cites = numbers + r->n_words;
+    kept->changes = NULL;
+    row->reading = kept;
+    return true;
 }
 
 bool row_keep_stated(struct lineage_ideas *ideas, struct idea_row *row, const struct reading *r)
@@ -178,34 +174,5 @@ bool row_keep_stated(struct lineage_ideas *ideas, struct idea_row *row, const st
         row->own[i] = change;
     }
     row->idea.n_changes = r->n_changes;
-    return true;
-}
-
-bool row_reading(struct reading *r, struct lineage_ideas *ideas, const struct idea_row *row)
-{
-    const unsigned char *at = (const unsigned char *)row->reading;
-    uint32_t front[7];
-    for (size_t i = 0; i < sizeof front / sizeof *front; i++)
-        front[i] = unpack_number(&at);
-    *r = (struct reading){.n_head = front[0],
-                          .n_hypothesis = front[1],
-                          .n_searched = front[2],
-                          .n_notes = front[3],
-                          .n_words = front[4],
-                          .n_cites = front[5],
-                          .n_cites_hypothesis = front[6],
-                          .again = row->again};
-    size_t n = (size_t)r->n_words + r->n_cites;
-    if (n > ideas->unpacked_capacity || !ideas->unpacked) {
-        uint32_t *larger = realloc(ideas->unpacked, (2 * n + 64) * sizeof *larger);
-        if (!larger)
-            return false;
-        ideas->unpacked = larger;
-        ideas->unpacked_capacity = 2 * n + 64;
-    }
-    for (size_t i = 0; i < n; i++)
-        ideas->unpacked[i] = unpack_number(&at);
-    r->words = ideas->unpacked;
-    r->cites = ideas->unpacked + r->n_words;
     return true;
 }

@@ -92,13 +92,13 @@ bool row_make_reading(struct lineage_ideas *ideas, struct idea_row *row)
         return true;
     arena_reset(&ideas->scratch);
     return read_texts(&r, ideas, row, &ideas->scratch) && row_keep_stated(ideas, row, &r) &&
-           row_keep_reading(ideas, row, &r, &ideas->arena);
+           row_keep_reading(row, &r, &ideas->arena);
 }
 
 bool row_read_query(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena)
 {
     struct reading r;
-    if (!read_texts(&r, ideas, row, arena) || !row_keep_reading(ideas, row, &r, arena))
+    if (!read_texts(&r, ideas, row, arena) || !row_keep_reading(row, &r, arena))
         return false;
     struct row_search *search = row->search = calloc(1, sizeof *search);
     if (!search)
@@ -219,37 +219,16 @@ static bool visit_word(struct term_visit *v, uint32_t number, float text_weight,
     return true;
 }
 
-/* Where the terms of a change are remembered while the index is made, NULL at other times. */
-static struct setting_term *known_setting(const struct term_visit *v, const struct row_change *change)
-{
-    struct setting_term *known = v->add ? v->ideas->setting_terms : NULL;
-    return known ? &known[(change->name * 40503u + change->to) % SETTING_TERMS] : NULL;
-}
-
 static void visit_changes(struct term_visit *v, const struct idea_row *row)
 {
     char text[CHANGE_WORDS * (KNOB_WORD_MAX + 1) + 48];
     for (size_t i = 0; i < row->idea.n_changes; i++) {
-        struct setting_term *known = row->is_text ? NULL : known_setting(v, &row->own[i]);
-        if (known && known->name == row->own[i].name && known->value == row->own[i].to) {
-            v->visit(v->context, known->knob, KNOB_WEIGHT, 0);
-            v->visit(v->context, known->setting, SETTING_WEIGHT, 0); /* TERM_NONE for a text */
-            continue;
-        }
         const struct lineage_change c = row->is_text ? row->search->changes[i] : change_of(v->ideas, &row->own[i]);
-        struct setting_term found = {.setting = TERM_NONE};
         int length = snprintf(text, sizeof text, "=%s", c.knob);
-        found.knob = word_term(v, text, (size_t)length);
-        v->visit(v->context, found.knob, KNOB_WEIGHT, 0);
+        v->visit(v->context, word_term(v, text, (size_t)length), KNOB_WEIGHT, 0);
         if (c.to_value.present) {
             length += snprintf(text + length, sizeof text - (size_t)length, ":%.5g", c.to_value.value);
-            found.setting = word_term(v, text, (size_t)length);
-            v->visit(v->context, found.setting, SETTING_WEIGHT, 0);
-        }
-        if (known && found.knob != TERM_NONE && (found.setting != TERM_NONE || !c.to_value.present)) {
-            found.name = row->own[i].name;
-            found.value = row->own[i].to;
-            *known = found;
+            v->visit(v->context, word_term(v, text, (size_t)length), SETTING_WEIGHT, 0);
         }
     }
 }
@@ -257,11 +236,9 @@ static void visit_changes(struct term_visit *v, const struct idea_row *row)
 /* Visits all terms of a row: those of its hypothesis, its notes, its changes, and its id. */
 static bool visit_terms(struct term_visit *v, const struct idea_row *row)
 {
-    struct reading reading, *r = &reading;
+    const struct reading *r = row->reading;
     const char *id = row->idea.exp_id;
     char text[LINEAGE_NAME_MAX + 2] = "^";
-    if (!row_reading(r, v->ideas, row))
-        return false;
     for (uint32_t i = 0, n = 0; i < r->n_hypothesis; i++) {
         unsigned where = IN_HYPOTHESIS | (i < r->n_head ? IN_HEAD : 0) | (i < r->n_head && n < TITLE_WORDS ? IN_TITLE : 0);
         if (r->words[i] && !visit_word(v, r->words[i], TEXT_WEIGHT, where))

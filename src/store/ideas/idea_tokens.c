@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utf8proc.h>
 
 #include <lineage/ideas.h>
 #include <lineage/text.h>
@@ -24,24 +25,10 @@ struct reader {
 
 uint32_t code_point(const char *text, size_t at, size_t length, size_t *size)
 {
-    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-    unsigned char first = (unsigned char)text[at];
-    size_t n = first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
-    *size = 1;
-    if (n == 1)
-        return first;
-    if (n == 0 || n > length - at)
-        return 0xFFFD;
-    uint32_t c = first & (0xFFu >> (n + 1));
-    for (size_t i = 1; i < n; i++) {
-        if (((unsigned char)text[at + i] & 0xC0) != 0x80)
-            return 0xFFFD;
-        c = c << 6 | ((unsigned char)text[at + i] & 0x3Fu);
-    }
-    if (c < smallest[n])
-        return 0xFFFD;
-    *size = n;
-    return c;
+    utf8proc_int32_t c;
+    utf8proc_ssize_t n = utf8proc_iterate((const utf8proc_uint8_t *)text + at, (utf8proc_ssize_t)(length - at), &c);
+    *size = n > 0 ? (size_t)n : 1;
+    return n > 0 ? (uint32_t)c : 0xFFFD;
 }
 
 static bool is_digit(uint32_t c)

@@ -36,11 +36,8 @@ void lineage_ideas_release(struct lineage_ideas *ideas)
     text_table_release(&ideas->ids);
     text_table_release(&ideas->shared);
     free(ideas->named);
-    free(ideas->digests);
-    arena_release(&ideas->texts);
     free(ideas->given);
     free(ideas->id_rows);
-    free(ideas->unpacked);
     buf_release(&ideas->packing);
     arena_release(&ideas->scratch);
     terms_release(&ideas->terms);
@@ -97,14 +94,14 @@ static uint32_t row_of_mention(const struct lineage_ideas *ideas, const char *id
 }
 
 /* The hypothesis, and behind it the notes; see row_notes. */
-static const char *copy_texts(struct lineage_ideas *ideas, struct arena *arena, const struct lineage_trial *trial, bool *ok)
+static const char *copy_texts(struct lineage_ideas *ideas, const struct lineage_trial *trial, bool *ok)
 {
     struct buf *both = &ideas->packing;
     buf_reset(both);
     buf_puts(both, trial->hypothesis ? trial->hypothesis : "");
     buf_put(both, '\0');
     buf_puts(both, trial->notes ? trial->notes : "");
-    const char *out = both->failed ? NULL : arena_text(arena, both->data, both->length);
+    const char *out = both->failed ? NULL : arena_text(&ideas->arena, both->data, both->length);
     *ok = *ok && out;
     return out;
 }
@@ -117,52 +114,10 @@ uint64_t ideas_seed(const struct lineage_ideas *ideas)
     return seed;
 }
 
-static uint64_t digest_of(const struct lineage_ideas *ideas, const char *hypothesis, const char *notes)
-{
-    return XXH3_64bits_withSeed(notes, strlen(notes), XXH3_64bits_withSeed(hypothesis, strlen(hypothesis), ideas_seed(ideas)));
-}
-
 uint64_t row_digest(const struct lineage_ideas *ideas, const struct idea_row *row)
 {
-    return row->left_out ? ideas->digests[row - ideas->rows] : digest_of(ideas, row->idea.hypothesis, row_notes(row));
-}
-
-/* Leaves out the texts of a row that is added. */
-static bool leave_out(struct lineage_ideas *ideas, struct idea_row *row, const struct lineage_trial *trial)
-{
-    static const char none[2]; /* an empty hypothesis and empty notes */
-    size_t index = (size_t)(row - ideas->rows);
-    if (index >= ideas->digests_capacity) {
-        uint64_t *digests = realloc(ideas->digests, ideas->capacity * sizeof *digests);
-        if (!digests)
-            return false;
-        ideas->digests = digests;
-        ideas->digests_capacity = ideas->capacity;
-    }
-    ideas->digests[index] = digest_of(ideas, trial->hypothesis ? trial->hypothesis : "", trial->notes ? trial->notes : "");
-    row->idea.hypothesis = none;
-    row->left_out = ideas->lacks_texts = true;
-    return true;
-}
-
-/* The texts may have changed meanwhile: the digest is that of the texts that are read. */
-bool row_read_again(struct lineage_ideas *ideas, struct idea_row *row, const struct lineage_trial *trial)
-{
-    const char *none = row->idea.hypothesis;
-    bool ok = true;
-    arena_reset(&ideas->texts);
-    row->idea.hypothesis = copy_texts(ideas, &ideas->texts, trial, &ok);
-    ok = ok && row_make_reading(ideas, row);
-    if (ok)
-        ideas->digests[row - ideas->rows] = digest_of(ideas, row->idea.hypothesis, row_notes(row));
-    row->idea.hypothesis = none;
-    return ok;
-}
-
-enum lineage_status ideas_need_texts(const struct lineage_ideas *ideas, struct lineage_error *err)
-{
-    return ideas->lacks_texts ? store_fail(err, LINEAGE_EINVAL, "the texts of the trials were left out of the set of ideas")
-                              : LINEAGE_OK;
+    const char *hypothesis = row->idea.hypothesis, *notes = row_notes(row);
+    return XXH3_64bits_withSeed(notes, strlen(notes), XXH3_64bits_withSeed(hypothesis, strlen(hypothesis), ideas_seed(ideas)));
 }
 
 /* The set's copy of a text that many trials have in common. */
@@ -202,8 +157,8 @@ static const char *copy_id(struct lineage_ideas *ideas, const char *id, bool *ok
     return placed && bare == text ? placed : share(ideas, text, ok);
 }
 
-static enum lineage_status add(struct lineage_ideas *ideas, const struct lineage_trial *trial, bool running, bool with_texts,
-                               struct lineage_error *err)
+enum lineage_status lineage_ideas_add(struct lineage_ideas *ideas, const struct lineage_trial *trial, bool running,
+                                      struct lineage_error *err)
 {
     bool ok = true;
     if (ideas->settled)
@@ -225,30 +180,11 @@ static enum lineage_status add(struct lineage_ideas *ideas, const struct lineage
     for (size_t i = 0; !ideas->n && i < trial->n_extras && ideas->n_columns < COLUMNS_MAX; i++)
         ideas->columns[ideas->n_columns++] = share(ideas, trial->extras[i].column, &ok);
     ideas->has_parents = ideas->has_parents || (ok && *row->idea.parent_exp);
-    if (with_texts)
-        row->idea.hypothesis = copy_texts(ideas, &ideas->arena, trial, &ok);
-    else
-        ok = ok && leave_out(ideas, row, trial);
+    row->idea.hypothesis = copy_texts(ideas, trial, &ok);
     if (!ok || !copy_params(ideas, row, trial))
         return store_no_memory(err);
     ideas->n++;
     return LINEAGE_OK;
-}
-
-enum lineage_status lineage_ideas_add(struct lineage_ideas *ideas, const struct lineage_trial *trial, bool running,
-                                      struct lineage_error *err)
-{
-    return add(ideas, trial, running, true, err);
-}
-
-enum lineage_status ideas_add_row(struct lineage_ideas *ideas, const struct lineage_trial *trial, struct lineage_error *err)
-{
-    return add(ideas, trial, false, !ideas->leaves_out_texts, err);
-}
-
-void lineage_ideas_leave_out_texts(struct lineage_ideas *ideas)
-{
-    ideas->leaves_out_texts = true;
 }
 
 /* ---- settle ---- */
@@ -263,11 +199,8 @@ static bool read_citations(struct lineage_ideas *ideas, size_t index, size_t *co
 {
     size_t list[LINEAGE_IDEAS_CITES], found = 0, n = 0;
     struct idea_row *row = &ideas->rows[index];
-    struct reading r;
-    if (!row_reading(&r, ideas, row))
-        return false;
-    for (uint32_t i = 0; i < r.n_cites; i++) {
-        const struct text_entry *mention = word_book_text(&ideas->book, r.cites[i]);
+    for (uint32_t i = 0; i < row->reading->n_cites; i++) {
+        const struct text_entry *mention = word_book_text(&ideas->book, row->reading->cites[i]);
         uint32_t there = row_of_mention(ideas, mention->text + 1, mention->length - 1);
         if (there != TRIAL_NONE && there != index)
             list[found++] = there;
@@ -357,10 +290,6 @@ enum lineage_status lineage_ideas_settle(struct lineage_ideas *ideas, struct lin
     for (size_t i = 0; ok && i < ideas->n; i++)
         ok = row_make_reading(ideas, &ideas->rows[i]);
     arena_release(&ideas->scratch);
-    arena_release(&ideas->texts);
-    free(ideas->digests);
-    ideas->digests = NULL;
-    ideas->digests_capacity = 0;
     if (ideas->n_given)
         qsort(ideas->given, ideas->n_given, sizeof *ideas->given, by_trial);
     ok = ok && find_bases(ideas);

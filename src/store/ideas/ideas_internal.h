@@ -68,12 +68,6 @@ struct idea_param {
     uint32_t name, value;
 };
 
-/* The terms of a change while the index of a search is made. */
-enum { SETTING_TERMS = 1 << 13 };
-struct setting_term {
-    uint32_t name, value, knob, setting;
-};
-
 /* What a search knows about a row; made when it first compares the row. */
 struct row_search {
     struct lineage_change *changes; /* [idea.n_changes] */
@@ -95,16 +89,14 @@ struct idea_row {
     const struct idea_param *params;
     struct row_change *own;       /* [idea.n_changes]; until the set is settled those that the hypothesis states. A row that is
                                      only a text has none */
-    const char *reading;          /* what its texts say, see row_reading; NULL: not read yet */
+    const struct reading *reading; /* what its texts say, without the changes; NULL: not read yet */
     struct row_search *search;    /* filled in by row_expand and row_read_terms, else NULL */
     uint32_t parent;              /* index, TRIAL_NONE for none */
     uint32_t base;                /* the trial whose program this one changes: the parent if that comes before it, or in a
                                      set without parents the last kept trial before it; TRIAL_NONE for none */
     uint32_t n_params;
-    bool again;                   /* see struct reading */
     bool is_text;                 /* not a trial of the set, but the text of a question */
     bool uncounted;               /* says nothing about how common words are, see lineage_ideas_add_near */
-    bool left_out;                /* the set has no texts of the trial, see lineage_ideas_leave_out_texts */
 };
 #define TRIAL_NONE UINT32_MAX
 
@@ -114,10 +106,9 @@ struct given_change {
     struct row_change change;
 };
 
-/* The rows that have a term, ascending; see postings_next. */
-struct postings {
-    const unsigned char *at, *end;
-    uint32_t row, next;
+/* A row that has a term, and the weight of the term there. */
+struct posting {
+    uint32_t row;
     float weight;
 };
 
@@ -134,19 +125,14 @@ struct lineage_ideas {
     uint32_t *id_rows;        /* [ids_capacity] by number in ids: the last trial that has the id */
     uint32_t ids_capacity;
     struct text_table shared; /* specialists, and parents that the log does not have */
-    uint32_t *unpacked;       /* the numbers of the reading that row_reading returned last */
-    size_t unpacked_capacity;
-    struct buf packing;       /* scratch memory of row_keep_reading */
+    struct buf packing;       /* scratch memory of lineage_ideas_add */
     struct arena scratch;     /* of the reading that is made */
-    struct arena texts;       /* of row_read_again */
     struct given_change *given; /* [n_given] */
     size_t n_given, given_capacity;
     struct idea_row *rows;
     size_t n, capacity;
-    size_t *postings_of; /* [terms.n + 1] where the postings of each term begin; see idea_index.c */
-    unsigned char *postings;
-    struct setting_term *setting_terms; /* [SETTING_TERMS] the terms of changes that were met last, or NULL */
-    struct text_table weights; /* the bytes of the weights in postings */
+    size_t *postings_of; /* [terms.n + 1] where the postings of each term begin */
+    struct posting *postings; /* of one term in the order of the rows */
     const char *const *seeds; /* a copy of lineage_store_seeds; NULL: none */
     double least_verdict; /* that of a trial which is called the same, see lineage_ideas_set_strictness */
     double *lengths; /* [n] sum of the weights of the terms of each row */
@@ -162,9 +148,6 @@ struct lineage_ideas {
     const char *columns[COLUMNS_MAX]; /* columns outside the 17, as in the first row: results, never settings */
     size_t n_columns;
     bool has_parents; /* some trial names a parent */
-    uint64_t *digests; /* [digests_capacity] of the texts of rows that are left out, by row, until the set is settled */
-    size_t digests_capacity;
-    bool leaves_out_texts, lacks_texts; /* wished; some trial has none */
     bool settled, searchable;
 };
 
@@ -174,28 +157,6 @@ struct lineage_ideas {
 bool row_is_metric(void *context, const char *name, size_t length);
 
 /* ---- compact.c ---- */
-
-/* A number as bytes, 7 bits each, small ones first. pack_number returns their number. */
-enum { PACKED_MAX = 5 };
-static inline size_t pack_number(unsigned char out[PACKED_MAX], uint32_t value)
-{
-    size_t n = 0;
-    for (; value >= 0x80; value >>= 7)
-        out[n++] = (unsigned char)(value | 0x80);
-    out[n++] = (unsigned char)value;
-    return n;
-}
-
-static inline uint32_t unpack_number(const unsigned char **at)
-{
-    uint32_t value = 0;
-    for (unsigned shift = 0;; shift += 7) {
-        unsigned char byte = *(*at)++;
-        value |= (uint32_t)(byte & 0x7F) << shift;
-        if (!(byte & 0x80))
-            return value;
-    }
-}
 
 /* The number of a name or of a value, TEXT_NONE when out of memory. The text of a value may be NULL. */
 uint32_t ideas_name(struct lineage_ideas *ideas, const char *name);
@@ -214,11 +175,9 @@ struct lineage_change change_of(const struct lineage_ideas *ideas, const struct 
 /* Fills in the changes and keys of row->search, if that was not done yet. The set must be settled. False when out of memory. */
 bool row_expand(struct lineage_ideas *ideas, struct idea_row *row);
 
-/* row_keep_reading keeps a reading without its changes, row_keep_stated its changes. row_reading returns it, valid until the
- * next call. They return false when out of memory. */
-bool row_keep_reading(struct lineage_ideas *ideas, struct idea_row *row, const struct reading *reading, struct arena *arena);
+/* row_keep_reading keeps a reading without its changes, row_keep_stated its changes. They return false when out of memory. */
+bool row_keep_reading(struct idea_row *row, const struct reading *reading, struct arena *arena);
 bool row_keep_stated(struct lineage_ideas *ideas, struct idea_row *row, const struct reading *reading);
-bool row_reading(struct reading *reading, struct lineage_ideas *ideas, const struct idea_row *row);
 
 /* Reads the texts of a row of the set, if that was not done yet. The changes that the hypothesis states become row->own. */
 bool row_make_reading(struct lineage_ideas *ideas, struct idea_row *row);
@@ -232,18 +191,9 @@ bool row_read_query(struct lineage_ideas *ideas, struct idea_row *row, struct ar
 bool row_order_changes(struct lineage_ideas *ideas, struct idea_row *row, const struct idea_row *parent,
                        const struct given_change *given, size_t n);
 
-/* lineage_ideas_add for a trial of a store, whose texts can be read again: left out if the caller wants that. */
-enum lineage_status ideas_add_row(struct lineage_ideas *ideas, const struct lineage_trial *trial, struct lineage_error *err);
-
 /* A digest of the texts of a trial, of the columns of the log and of READING_VERSION. ideas_seed is what it begins with. */
 uint64_t ideas_seed(const struct lineage_ideas *ideas);
 uint64_t row_digest(const struct lineage_ideas *ideas, const struct idea_row *row);
-
-/* LINEAGE_EINVAL if texts were left out, which a question about words needs. */
-enum lineage_status ideas_need_texts(const struct lineage_ideas *ideas, struct lineage_error *err);
-
-/* Reads the texts of a trial that is left out. */
-bool row_read_again(struct lineage_ideas *ideas, struct idea_row *row, const struct lineage_trial *trial);
 
 /* The notes of a trial, which the set keeps behind its hypothesis; a text has none. */
 const char *row_notes(const struct idea_row *row);
@@ -275,10 +225,6 @@ bool row_list_terms(struct weights *list, struct lineage_ideas *ideas, const str
 bool ideas_prepare_search(struct lineage_ideas *ideas);
 void idea_index_release(struct lineage_ideas *ideas);
 
-/* postings_next fills in the next row of a term and the weight of the term there; false behind the last. */
-struct postings postings_of(const struct lineage_ideas *ideas, uint32_t term);
-bool postings_next(struct postings *postings, const struct lineage_ideas *ideas);
-
 void row_release(struct idea_row *row); /* frees row->search; an arena owns the rest */
 
 /* The name by which a person wants a knob to be called, NULL if no rule joins it with others. *apart, which may be NULL,
@@ -308,12 +254,10 @@ enum similar_feature {
     SIMILAR_FIRST, /* nearest by BM25 */
     SIMILAR_OUTSTANDING, /* BM25 score compared with that of the tenth nearest: 0 to 1 */
     SIMILAR_CONFLICTS, /* share of the query's changes whose knob the candidate gave another value */
-    SIMILAR_OTHER_WAY, /* the candidate moved one of the knobs in the other direction */
     SIMILAR_TITLE_IN, /* share of the query's first words that the candidate's text has */
     SIMILAR_TITLES, /* how alike the first words of both are */
     SIMILAR_UNCOVERED, /* all changes covered, times the share of the first words that the candidate's text lacks */
-    SIMILAR_CITED_AGAIN, /* "retry of", "apply", "fix" near the mention of the candidate */
-    SIMILAR_CITED_BASE, /* "on", "on top of" before the mention */
+    SIMILAR_AGAIN, /* the query cites the candidate, and says that it tries again */
     SIMILAR_SIBLING, /* both have the same parent */
     SIMILAR_FAILED_SIBLING,
     N_SIMILAR_FEATURES
@@ -330,17 +274,8 @@ struct similar_pair {
     const struct lineage_change *query_knob;
 };
 
-/* A query, and how it mentions the trials that it cites. */
-enum { MENTION_AGAIN = 1, MENTION_BASE = 2 };
-struct similar_query {
-    const struct idea_row *row;
-    unsigned char mentions[LINEAGE_IDEAS_CITES]; /* [row->idea.n_cites] */
-};
-
-/* similar_query_read returns false when out of memory. similar_look sets the features of a pair except SIMILAR_SCORE,
- * SIMILAR_FIRST and SIMILAR_OUTSTANDING, which depend on the other pairs. */
-bool similar_query_read(struct similar_query *view, const struct lineage_ideas *ideas, const struct idea_row *row);
-void similar_look(struct similar_pair *pair, struct lineage_ideas *ideas, const struct similar_query *view);
+/* Sets the features of a pair except SIMILAR_SCORE, SIMILAR_FIRST and SIMILAR_OUTSTANDING, which depend on the other pairs. */
+void similar_look(struct similar_pair *pair, struct lineage_ideas *ideas, const struct idea_row *query);
 double similar_verdict(const struct similar_pair *pair);
 
 /* 1 if a change raises a number, -1 if it lowers it, 0 if that is not known. */
@@ -362,17 +297,13 @@ enum lineage_status ideas_add_measured(struct lineage_ideas *ideas, struct linea
 
 /* ---- reading_cache.c: readings of a store's trials in lineage.db ---- */
 
-/* Makes the readings of rows[n] of the set, which are trials of the store. */
-typedef enum lineage_status reading_cache_rest(struct lineage_ideas *ideas, struct lineage_store *store, const size_t *rows,
-                                               size_t n, struct lineage_error *err);
-
 /*
  * Makes sure that rows[first..) of the set, which are trials of the store, are read: takes the readings that lineage.db
- * has, lets read_rest read the other texts, and saves these readings. If lineage.db cannot be written now, they are not saved, which
+ * has, reads the other texts, and saves these readings. If lineage.db cannot be written now, they are not saved, which
  * is not a failure. What is found does not depend on what was saved before.
  */
 enum lineage_status reading_cache_read(struct lineage_ideas *ideas, struct lineage_store *store, size_t first,
-                                       reading_cache_rest *read_rest, struct lineage_error *err);
+                                       struct lineage_error *err);
 
 /* Whether lineage.db has the readings of all trials of the store, made by this version of the reader for the columns of
  * the set, which holds a trial of the store. Call it right after that trial was added. */

@@ -136,76 +136,24 @@ enum lineage_status ideas_rows_open(struct lineage_cursor **cursor, struct linea
     return status;
 }
 
-/* The rows of a cursor, which is closed. One transaction, because taking the lock of lineage.db for each row costs more than
- * reading the row. If the mirror is opened again meanwhile, because it was damaged, the rest is read without one. */
-typedef enum lineage_status take_row(void *context, const struct lineage_trial *trial, struct lineage_error *err);
-static enum lineage_status each_row(struct lineage_store *store, struct lineage_cursor *cursor, take_row *take, void *context,
-                                    struct lineage_error *err)
-{
-    struct lineage_trial trial;
-    enum lineage_status status = LINEAGE_OK;
-    bool together = mirror_exec(store->mirror, "BEGIN", NULL) == LINEAGE_OK;
-    while (status == LINEAGE_OK && (status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK)
-        status = take(context, &trial, err);
-    if (together)
-        sqlite3_exec(mirror_db(store->mirror), "COMMIT", NULL, NULL, NULL);
-    lineage_cursor_close(cursor);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status; /* the end */
-}
-
-static enum lineage_status add_row(void *context, const struct lineage_trial *trial, struct lineage_error *err)
-{
-    return ideas_add_row(context, trial, err);
-}
-
-struct rest {
-    struct lineage_ideas *ideas;
-    const size_t *rows;
-    size_t n;
-};
-
-/* Reads the texts of a row that is one of the rest, which is in the order of the log. LINEAGE_ENOTFOUND: no more are needed. */
-static enum lineage_status read_again(void *context, const struct lineage_trial *trial, struct lineage_error *err)
-{
-    struct rest *rest = context;
-    if (rest->n && rest->ideas->rows[*rest->rows].idea.seq == trial->seq) {
-        if (!row_read_again(rest->ideas, &rest->ideas->rows[*rest->rows], trial))
-            return store_no_memory(err);
-        rest->rows++;
-        rest->n--;
-    }
-    return rest->n ? LINEAGE_OK : LINEAGE_ENOTFOUND;
-}
-
-static enum lineage_status read_rest(struct lineage_ideas *ideas, struct lineage_store *store, const size_t *rows, size_t n,
-                                     struct lineage_error *err)
-{
-    struct rest rest = {ideas, rows, n};
-    if (ideas->rows[rows[0]].left_out) {
-        const struct lineage_query query = {.after = ideas->rows[rows[0]].idea.seq - 1};
-        struct lineage_cursor *cursor;
-        enum lineage_status status = ideas_rows_open(&cursor, store, &query, err);
-        if (status == LINEAGE_OK)
-            status = each_row(store, cursor, read_again, &rest, err);
-        if (status != LINEAGE_OK || !rest.n)
-            return status;
-        return store_fail(err, LINEAGE_ECORRUPT, "the log became shorter while its texts were read");
-    }
-    for (size_t i = 0; i < n; i++)
-        if (!row_make_reading(ideas, &ideas->rows[rows[i]]))
-            return store_no_memory(err);
-    return LINEAGE_OK;
-}
-
 enum lineage_status ideas_rows_add(struct lineage_ideas *ideas, struct lineage_store *store, struct lineage_cursor *cursor,
                                    struct lineage_error *err)
 {
     size_t first = lineage_ideas_count(ideas);
-    enum lineage_status status = each_row(store, cursor, add_row, ideas, err);
-    if (status == LINEAGE_OK)
+    struct lineage_trial trial;
+    enum lineage_status status = LINEAGE_OK;
+    /* One transaction, because taking the lock of lineage.db for each row costs more than reading the row. If the mirror is opened
+     * again meanwhile, because it was damaged, the rest is read without one. */
+    bool together = mirror_exec(store->mirror, "BEGIN", NULL) == LINEAGE_OK;
+    while (status == LINEAGE_OK && (status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK)
+        status = lineage_ideas_add(ideas, &trial, false, err);
+    if (together)
+        sqlite3_exec(mirror_db(store->mirror), "COMMIT", NULL, NULL, NULL);
+    lineage_cursor_close(cursor);
+    if (status == LINEAGE_ENOTFOUND) /* the end */
         status = ideas_add_rules_of(ideas, store, err);
     if (status == LINEAGE_OK)
-        status = reading_cache_read(ideas, store, first, read_rest, err);
+        status = reading_cache_read(ideas, store, first, err);
     return status == LINEAGE_OK ? add_measured(ideas, store, first, err) : status;
 }
 

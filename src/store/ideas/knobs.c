@@ -62,16 +62,11 @@ static int by_tries(const void *a, const void *b)
     return x->n != y->n ? (x->n < y->n ? 1 : -1) : strcmp(x->knob, y->knob);
 }
 
-static bool is_kept(enum lineage_label label)
-{
-    return label == LINEAGE_KEEP || label == LINEAGE_BASELINE;
-}
-
 size_t lineage_knobs_line(size_t *line, size_t capacity, const struct lineage_ideas *ideas, size_t best)
 {
     size_t n = 0;
     for (size_t at = best; at < ideas->n; at = ideas->rows[at].base) {
-        if (at != best && !is_kept(ideas->rows[at].idea.status))
+        if (at != best && !lineage_label_is_kept(ideas->rows[at].idea.status))
             continue;
         if (n < capacity)
             line[n] = at;
@@ -127,7 +122,7 @@ static bool keep_try(struct gathered *k, size_t most, struct tried try)
 static unsigned take_direction(struct lineage_knob *knob, const struct lineage_number from, const struct lineage_number to,
                                const struct lineage_idea *idea)
 {
-    bool kept = is_kept(idea->status), finished = kept || idea->status == LINEAGE_DISCARD;
+    bool kept = lineage_label_is_kept(idea->status), finished = kept || idea->status == LINEAGE_DISCARD;
     if (!from.present || !to.present || from.value == to.value)
         return LINEAGE_KNOB_UNKNOWN;
     bool up = to.value > from.value;
@@ -330,8 +325,8 @@ size_t lineage_knobs_against(size_t *found, size_t capacity, const struct lineag
         if (!lineage_ideas_find(&trials[n_trials], ideas, evidence[i]))
             continue;
         const struct lineage_idea *idea = lineage_ideas_get(ideas, trials[n_trials++]);
-        kept += is_kept(idea->status);
-        finished += is_kept(idea->status) || idea->status == LINEAGE_DISCARD;
+        kept += lineage_label_is_kept(idea->status);
+        finished += lineage_label_is_kept(idea->status) || idea->status == LINEAGE_DISCARD;
     }
     if (!n_trials || (kept && kept < n_trials))
         return 0;
@@ -343,8 +338,8 @@ size_t lineage_knobs_against(size_t *found, size_t capacity, const struct lineag
             for (size_t j = 0; j < knob->n_tries && n < capacity; j++) {
                 const struct lineage_idea *later = lineage_ideas_get(ideas, knob->tries[j].trial);
                 bool otherwise = kept        ? later->status == LINEAGE_DISCARD
-                                 : !finished ? is_kept(later->status) || later->status == LINEAGE_DISCARD
-                                             : is_kept(later->status);
+                                 : !finished ? lineage_label_is_kept(later->status) || later->status == LINEAGE_DISCARD
+                                             : lineage_label_is_kept(later->status);
                 if (later->seq > after && otherwise && !later->running && repeats(&knob->tries[i], &knob->tries[j]) &&
                     !is_among(knob->tries[j].trial, found, n))
                     found[n++] = knob->tries[j].trial;

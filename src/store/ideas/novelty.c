@@ -203,30 +203,27 @@ static bool add_claim(struct claims *claims, size_t trial, struct idea_row *row,
 
 /* Whether some word of the row's texts may begin a claim. It is decided once for each word of the log, so that the texts of a
  * trial without such a word need not be read again. */
-static bool may_claim(bool *may, struct lineage_ideas *ideas, const struct idea_row *row)
+static bool may_claim(struct lineage_ideas *ideas, const struct reading *r)
 {
     enum { UNKNOWN, NO, YES };
-    struct reading r;
-    *may = false;
-    if (!row_reading(&r, ideas, row))
-        return false;
-    for (uint32_t i = 0; i < r.n_notes && !*may; i++) {
-        struct word *word = &ideas->book.words[r.words[i]];
-        if (!r.words[i])
+    for (uint32_t i = 0; i < r->n_notes; i++) {
+        struct word *word = &ideas->book.words[r->words[i]];
+        if (!r->words[i])
             continue;
         if (word->claims == UNKNOWN) {
-            const struct text_entry *text = word_book_text(&ideas->book, r.words[i]);
+            const struct text_entry *text = word_book_text(&ideas->book, r->words[i]);
             word->claims = text_in(text->text, text->length, FIRST_WORDS TRIED UNTRIED) ? YES : NO;
         }
-        *may = word->claims == YES;
+        if (word->claims == YES)
+            return true;
     }
-    return true;
+    return false;
 }
 
 static bool read_claims(struct claims *claims, size_t trial, struct idea_row *row, size_t before, size_t self)
 {
     const char *texts[] = {row->idea.hypothesis, row_notes(row)};
-    bool may, ok = may_claim(&may, claims->ideas, row);
+    bool ok = true, may = may_claim(claims->ideas, row->reading);
     for (size_t k = 0; ok && may && k < 2; k++) {
         struct tokens t;
         size_t length = strlen(texts[k]), found = 0;
@@ -266,10 +263,7 @@ static enum lineage_status finish(struct lineage_novelty_list *list, struct clai
 enum lineage_status lineage_ideas_claims(struct lineage_novelty_list *list, struct lineage_ideas *ideas,
                                          struct lineage_error *err)
 {
-    enum lineage_status status = ideas_need_texts(ideas, err);
     *list = (struct lineage_novelty_list){0};
-    if (status != LINEAGE_OK)
-        return status;
     struct claims claims = {
         .ideas = ideas, .arena = calloc(1, sizeof *claims.arena), .pairs = calloc(PAIRS_MAX, sizeof *claims.pairs)};
     bool ok = claims.arena && claims.pairs && ideas->settled;
@@ -281,10 +275,7 @@ enum lineage_status lineage_ideas_claims(struct lineage_novelty_list *list, stru
 enum lineage_status lineage_ideas_claims_text(struct lineage_novelty_list *list, struct lineage_ideas *ideas, const char *text,
                                               struct lineage_error *err)
 {
-    enum lineage_status status = ideas_need_texts(ideas, err);
     *list = (struct lineage_novelty_list){0};
-    if (status != LINEAGE_OK)
-        return status;
     struct claims claims = {
         .ideas = ideas, .arena = calloc(1, sizeof *claims.arena), .pairs = calloc(PAIRS_MAX, sizeof *claims.pairs)};
     struct arena arena = {0};

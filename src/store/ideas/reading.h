@@ -14,7 +14,7 @@
 
 /* Raise it whenever the same texts may give another reading: after a change of idea_tokens.c, stated*.c, citations.c,
  * quantity.c, reading.c or row_is_metric. A test of lineage_ideas fails if that was forgotten. */
-#define READING_VERSION 6
+#define READING_VERSION 7
 
 /* A change that the hypothesis states. */
 struct read_change {
@@ -27,14 +27,14 @@ struct reading {
     /* Numbers of words in the book of the set, 0 where a number, a mark or an arrow separates them: first those of the
      * hypothesis, then those of the notes, then those of the names of its changes. */
     const uint32_t *words;
-    uint32_t n_head;       /* the first words, which are the headline */
-    uint32_t n_hypothesis; /* end of the hypothesis */
-    uint32_t n_searched;   /* end of the part of the notes that a search looks at */
-    uint32_t n_notes;      /* end of the notes */
-    uint32_t n_words;
+    const uint32_t *cites;             /* [n_cites] mentioned trials as words of the book, first those of the hypothesis */
     const struct read_change *changes; /* [n_changes] */
+    uint32_t n_head;                   /* the first words, which are the headline */
+    uint32_t n_hypothesis;             /* end of the hypothesis */
+    uint32_t n_searched;               /* end of the part of the notes that a search looks at */
+    uint32_t n_notes;                  /* end of the notes */
+    uint32_t n_words;
     uint32_t n_changes;
-    const uint32_t *cites; /* [n_cites] mentioned trials as words of the book, first those of the hypothesis */
     uint32_t n_cites, n_cites_hypothesis;
     bool again; /* the text says that it repeats a trial: retry, resubmit, fix */
 };

@@ -28,14 +28,6 @@ struct cache {
     struct arena scratch; /* of the reading that is loaded */
 };
 
-static enum lineage_status prepare(struct cache *c, sqlite3_stmt **stmt, const char *sql, struct lineage_error *err)
-{
-    *stmt = NULL;
-    return sqlite3_prepare_v2(mirror_db(c->mirror), sql, -1, stmt, NULL) == SQLITE_OK
-               ? LINEAGE_OK
-               : mirror_fail(c->mirror, "cannot read what trials say", err);
-}
-
 /* ---- words ---- */
 
 static bool know_word(struct cache *c, uint32_t number)
@@ -57,7 +49,8 @@ static bool know_word(struct cache *c, uint32_t number)
 static enum lineage_status load_words(struct cache *c, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = prepare(c, &stmt, "SELECT id, word FROM reading_words WHERE id > ? ORDER BY id", err);
+    enum lineage_status status =
+        mirror_prepare(c->mirror, &stmt, "SELECT id, word FROM reading_words WHERE id > ? ORDER BY id", err);
     if (status == LINEAGE_OK)
         sqlite3_bind_int64(stmt, 1, (int64_t)c->n_words);
     while (status == LINEAGE_OK && (status = mirror_step(c->mirror, stmt, err)) == LINEAGE_OK) {
@@ -68,7 +61,7 @@ static enum lineage_status load_words(struct cache *c, struct lineage_error *err
         if (!number || !know_word(c, number))
             status = store_no_memory(err);
     }
-    sqlite3_finalize(stmt);
+    sqlite3_reset(stmt);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
@@ -158,7 +151,7 @@ struct listing {
 static enum lineage_status list(struct cache *c, struct listing *l, const char *sql, struct lineage_error *err)
 {
     const struct lineage_ideas *ideas = c->ideas;
-    enum lineage_status status = prepare(c, &l->stmt, sql, err);
+    enum lineage_status status = mirror_prepare(c->mirror, &l->stmt, sql, err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_int64(l->stmt, 1, (int64_t)ideas->rows[c->first].idea.seq);
@@ -258,7 +251,7 @@ static enum lineage_status load_rows(struct cache *c, struct listing lists[3], s
         if (status == LINEAGE_OK && usable)
             status = take_cites(c, &lists[2], row->idea.seq, &reading, &usable, err);
         if (status == LINEAGE_OK && usable &&
-            !(row_keep_stated(c->ideas, row, &reading) && row_keep_reading(c->ideas, row, &reading, &c->ideas->arena)))
+            !(row_keep_stated(c->ideas, row, &reading) && row_keep_reading(row, &reading, &c->ideas->arena)))
             status = store_no_memory(err);
     }
     return status;
@@ -288,7 +281,7 @@ static enum lineage_status load(void *question, struct lineage_error *err)
     if (status == LINEAGE_OK && !lists[0].ended)
         status = load_rows(c, lists, err);
     for (size_t i = 0; i < 3; i++)
-        sqlite3_finalize(lists[i].stmt);
+        sqlite3_reset(lists[i].stmt);
     sqlite3_exec(mirror_db(c->mirror), "COMMIT", NULL, NULL, NULL);
     return status;
 }
@@ -333,10 +326,8 @@ static enum lineage_status pack_words(struct cache *c, struct saving *s, const s
 
 static enum lineage_status save_row(struct cache *c, struct saving *s, const struct idea_row *row, struct lineage_error *err)
 {
-    struct reading reading, *r = &reading;
+    struct reading reading = *row->reading, *r = &reading;
     const int64_t seq = (int64_t)row->idea.seq;
-    if (!row_reading(r, c->ideas, row))
-        return store_no_memory(err);
     r->n_changes = (uint32_t)row->idea.n_changes;
     enum lineage_status status = pack_words(c, s, r, err);
     sqlite3_bind_int64(s->forget_changes, 1, seq);
@@ -412,11 +403,9 @@ static enum lineage_status save(struct cache *c, const size_t *unsaved, size_t n
     };
     enum lineage_status status = LINEAGE_OK;
     for (size_t i = 0; i < sizeof statements / sizeof *statements && status == LINEAGE_OK; i++)
-        status = prepare(c, statements[i].stmt, statements[i].sql, err);
+        status = mirror_prepare(c->mirror, statements[i].stmt, statements[i].sql, err);
     for (size_t at = 0; at < n && status == LINEAGE_OK; at += ROWS_PER_SAVE)
         status = save_some(c, &s, unsaved + at, n - at < ROWS_PER_SAVE ? n - at : ROWS_PER_SAVE, err);
-    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
-        sqlite3_finalize(*statements[i].stmt);
     buf_release(&s.bytes);
     return status;
 }
@@ -432,16 +421,16 @@ static enum lineage_status count_readings(void *question, struct lineage_error *
     struct completeness *q = question;
     struct cache c = {.mirror = q->store->mirror};
     sqlite3_stmt *stmt;
-    enum lineage_status status = prepare(&c, &stmt,
-                                         "SELECT (SELECT count(*) FROM readings WHERE reader = ?)"
-                                         " = (SELECT count(*) FROM trials)",
-                                         err);
+    enum lineage_status status = mirror_prepare(c.mirror, &stmt,
+                                                "SELECT (SELECT count(*) FROM readings WHERE reader = ?)"
+                                                " = (SELECT count(*) FROM trials)",
+                                                err);
     if (status == LINEAGE_OK) {
         sqlite3_bind_int64(stmt, 1, (int64_t)q->seed);
         status = mirror_step(c.mirror, stmt, err);
     }
     q->complete = status == LINEAGE_OK && sqlite3_column_int(stmt, 0);
-    sqlite3_finalize(stmt);
+    sqlite3_reset(stmt);
     return status;
 }
 
@@ -455,7 +444,7 @@ enum lineage_status reading_cache_is_complete(bool *complete, const struct linea
 }
 
 enum lineage_status reading_cache_read(struct lineage_ideas *ideas, struct lineage_store *store, size_t first,
-                                       reading_cache_rest *read_rest, struct lineage_error *err)
+                                       struct lineage_error *err)
 {
     struct cache c = {.ideas = ideas, .mirror = store->mirror, .first = first, .seed = ideas_seed(ideas)};
     struct lineage_error ignored = {0};
@@ -467,10 +456,10 @@ enum lineage_status reading_cache_read(struct lineage_ideas *ideas, struct linea
     if (status == LINEAGE_OK && !unsaved)
         status = store_no_memory(err);
     for (size_t i = first; i < ideas->n && status == LINEAGE_OK; i++)
-        if (!ideas->rows[i].reading)
+        if (!ideas->rows[i].reading) {
             unsaved[n++] = i;
-    if (status == LINEAGE_OK && n)
-        status = read_rest(ideas, store, unsaved, n, err);
+            status = row_make_reading(ideas, &ideas->rows[i]) ? LINEAGE_OK : store_no_memory(err);
+        }
     if (status == LINEAGE_OK && n && mirror_may_write(store->mirror)) {
         mirror_wait_no_more(store->mirror, true);
         (void)save(&c, unsaved, n, &ignored);

@@ -116,9 +116,9 @@ static bool is_name_part(const struct word_book *book, const struct reading *r, 
  * words, numbers, and ids of trials. *ok becomes false when out of memory. */
 static bool is_plain(struct lineage_ideas *ideas, const struct idea_row *row, bool *ok)
 {
-    struct reading reading, *r = &reading;
+    const struct reading *r = row->reading;
     struct word_book *book = &ideas->book;
-    *ok = row_reading(r, ideas, row);
+    *ok = true;
     for (uint32_t i = 0; *ok && i < r->n_words; i++)
         *ok = !r->words[i] || word_book_split(book, r->words[i]);
     for (uint32_t i = 0; *ok && i < r->n_head; i++) {
@@ -226,7 +226,7 @@ static bool same_text(struct finder *f, size_t earlier, size_t later, bool *ok)
     /* Few words tell settings apart, but not techniques. */
     if (shared >= (f->states[later].has_own ? 1 : FEWEST_WORDS) && (double)shared >= ALIKE * (double)all)
         return true;
-    for (size_t i = 0; b->again && i < b->idea.n_cites; i++)
+    for (size_t i = 0; b->reading->again && i < b->idea.n_cites; i++)
         if (b->idea.cites[i] == earlier)
             return b->search->text.n && (double)shared >= REPEATED * (double)b->search->text.n;
     return false;
@@ -348,10 +348,6 @@ static bool collect(struct lineage_replicas *r, const struct finder *f, struct a
 enum lineage_status lineage_replicas_find(struct lineage_replicas *replicas, struct lineage_ideas *ideas,
                                           struct lineage_error *err)
 {
-    enum lineage_status status = ideas_need_texts(ideas, err);
-    *replicas = (struct lineage_replicas){0};
-    if (status != LINEAGE_OK)
-        return status;
     struct arena *arena = calloc(1, sizeof *arena);
     struct finder f = {.ideas = ideas, .states = calloc(ideas->n + 1, sizeof *f.states)};
     *replicas = (struct lineage_replicas){.memory = arena};

@@ -31,7 +31,8 @@ static size_t score_rows(struct lineage_ideas *ideas, const struct idea_row *que
         if (term >= ideas->terms.n)
             continue;
         double idf = terms_idf(&ideas->terms, term) * (double)fminf(3, query->search->terms.items[i].weight);
-        for (struct postings p = postings_of(ideas, term); postings_next(&p, ideas);) {
+        for (size_t k = ideas->postings_of[term]; k < ideas->postings_of[term + 1]; k++) {
+            const struct posting p = ideas->postings[k];
             if (p.row == self || (p.row >= before && !ideas->rows[p.row].idea.running))
                 continue;
             if (ideas->scores[p.row] == 0)
@@ -90,14 +91,11 @@ bool similar_pairs(struct similar_pair *pairs, size_t *found, size_t max, struct
     for (size_t i = 0; i < n; i++)
         if (!row_read_terms(ideas, &ideas->rows[pairs[i].row]))
             return false;
-    struct similar_query view;
-    if (!similar_query_read(&view, ideas, query))
-        return false;
     for (size_t i = 0; i < n; i++) {
         pairs[i].features[SIMILAR_FIRST] = i == 0;
         pairs[i].features[SIMILAR_OUTSTANDING] = (float)fmin(1, (pairs[i].bm25 / fmax(usual, 1e-9) - 1) / 3);
         pairs[i].features[SIMILAR_SCORE] = (float)fmin(1.5, pairs[i].bm25 / itself);
-        similar_look(&pairs[i], ideas, &view);
+        similar_look(&pairs[i], ideas, query);
         pairs[i].verdict = similar_verdict(&pairs[i]);
     }
     *found = n;
@@ -327,9 +325,6 @@ enum lineage_status lineage_ideas_similar(struct lineage_similar_list *list, str
     *list = (struct lineage_similar_list){0};
     if (trial >= ideas->n || !ideas->settled)
         return store_fail(err, LINEAGE_EINVAL, "trial %zu is not in the set of ideas", trial);
-    enum lineage_status status = ideas_need_texts(ideas, err);
-    if (status != LINEAGE_OK)
-        return status;
     if (!ideas_prepare_search(ideas))
         return store_no_memory(err);
     return answer(list, ideas, &ideas->rows[trial], ideas->book.n, all ? ideas->n : trial, trial, limit, err);
@@ -341,11 +336,9 @@ enum lineage_status lineage_ideas_similar_text(struct lineage_similar_list *list
     struct arena arena = {0};
     struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .is_text = true};
     *list = (struct lineage_similar_list){0};
-    enum lineage_status status = ideas_need_texts(ideas, err);
-    if (status != LINEAGE_OK)
-        return status;
     bool prepared = ideas_prepare_search(ideas);
     const uint32_t first_word = ideas->book.n;
+    enum lineage_status status;
     if (!prepared || !row_read_query(ideas, &row, &arena))
         status = store_no_memory(err);
     else

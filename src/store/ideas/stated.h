@@ -44,7 +44,6 @@ enum stated_feature {
     STATED_RATIO,         /* B is a multiple: 3× */
     STATED_HAS_FROM,
     STATED_AFTER_ARROW,   /* an earlier candidate of this text, outside of enumerations, has the old and the new value */
-    STATED_DERIVED,       /* "extends", "gives": a consequence in the third person */
     STATED_SHAPE,         /* in square brackets: the size of an array */
     STATED_TITLED,        /* it follows a first clause that is a title without a candidate */
     STATED_VERB_NEXT,     /* a verb of change, "with" or "using" directly before the name */
@@ -55,18 +54,13 @@ enum stated_feature {
     STATED_FROM_WORD,     /* "from" directly before the name: the old value */
     STATED_OF,            /* "of" or "per" directly before the name: "50% of width=64" */
     STATED_BY,            /* "by B": how far, not where to */
-    STATED_ABOUT,         /* "~B" or "about B" */
     STATED_SIGNED,        /* "+0.001" or "-0.001" */
     STATED_PERCENT,
     STATED_WORD,          /* the value is a word such as True */
     STATED_WHOLE,         /* the value is a whole number */
-    STATED_OLD_VALUE,     /* the value is the old value of an earlier candidate */
     STATED_RESTATED,      /* the value is the new value of an earlier candidate */
-    STATED_REMOVED,       /* "remove", "without" directly before the name: the value is gone */
     STATED_GIVEN,         /* "NAME gets B noun", "give NAME B noun" */
     STATED_GERUND,        /* in a clause such as ", raising NAME 65% → 75%": a consequence */
-    STATED_DEEP,          /* in brackets within brackets */
-    STATED_ALSO,          /* the clause begins with "also" or "plus" */
     STATED_EXTENDED,      /* the name of another candidate extends this one: of wd=1 and wd_mlp=2, wd is the base */
     STATED_OPENS,         /* directly behind an opening bracket */
     N_STATED_FEATURES

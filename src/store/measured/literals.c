@@ -171,23 +171,15 @@ static size_t first_of_name(const struct by_name *names, uint64_t name_hash)
     return low;
 }
 
-static size_t find_key(const struct literal_set *set, uint64_t key)
+static int compare_key(const void *key, const void *item)
 {
-    size_t low = 0, high = set->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (set->items[middle].key < key)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    uint64_t x = *(const uint64_t *)key, y = ((const struct literal *)item)->key;
+    return (x > y) - (x < y);
 }
 
 static bool has_key(const struct literal_set *set, uint64_t key)
 {
-    size_t at = find_key(set, key);
-    return at < set->n && set->items[at].key == key;
+    return set->n && bsearch(&key, set->items, set->n, sizeof *set->items, compare_key);
 }
 
 struct comparing {

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <jansson.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,10 +19,6 @@
 
 /* ---- what a trial was run from: its snapshot, the code that its sweep kept, and its provenance ---- */
 
-/* Two diffs against the same commit are compared by what they did: a setting that only the new one changed has changed,
- * a setting that only the old one changed is back at its value in the commit, and a setting that both changed went from
- * the one value to the other. Lines are compared in the same way, by file. */
-
 struct program {
     const char *exp_id; /* the trial's; it must live as long as the struct */
     int snapshot_fd;   /* -1 for none */
@@ -38,31 +33,6 @@ struct program {
 
 enum { RUN_MAX = 1 << 20, DIFF_MAX = 16 << 20, WORDS_MAX = 4096, ID_MAX = 200 };
 
-/* Opens the directory path[0..] below dir_fd, one name after the other, without following a link. */
-static int open_below(int dir_fd, const char *path)
-{
-    char name[NAME_MAX + 1];
-    int fd = -1;
-    if (path[0] == '/')
-        return -1;
-    while (*path) {
-        size_t length = strcspn(path, "/");
-        bool sound = length && length <= NAME_MAX && !(length == 2 && memcmp(path, "..", 2) == 0);
-        int next = -1;
-        if (sound) {
-            memcpy(name, path, length);
-            name[length] = '\0';
-            next = fs_open(fd < 0 ? dir_fd : fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-        }
-        fs_close(fd);
-        if ((fd = next) < 0)
-            return -1;
-        path += length;
-        path += strspn(path, "/");
-    }
-    return fd;
-}
-
 /* Opens what is there. Nothing of it is required, and links are not followed. */
 static void program_open(struct program *program, struct lineage_store *store, const struct lineage_trial *trial)
 {
@@ -73,7 +43,7 @@ static void program_open(struct program *program, struct lineage_store *store, c
     bool has_snapshot = trial->snapshot_path && *trial->snapshot_path;
     *program = (struct program){.exp_id = trial->exp_id, .snapshot_fd = -1, .provenance_fd = -1};
     if (has_snapshot)
-        program->snapshot_fd = open_below(store->dir_fd, trial->snapshot_path);
+        program->snapshot_fd = fs_open_below(store->dir_fd, trial->snapshot_path);
     if (lineage_code_note_parse(&note, trial->notes)) {
         enum lineage_status status = lineage_code_load(&program->code, store, trial, &ignored);
         program->has_code = status == LINEAGE_OK;
@@ -178,169 +148,11 @@ static const char *code_of(const struct program *program)
     return json_string_value(json_object_get(json_object_get(program->run, "git"), "code"));
 }
 
-/* Changes in them are in no diff against a commit of the repository around them. */
-static bool has_submodules(const struct program *program)
-{
-    return json_object_get(json_object_get(program->run, "git"), "submodules");
-}
-
 /* The trial with whose code `lineage run` compared this one before it started; "" if it is not known. */
 static const char *program_against(const struct program *program)
 {
     const char *against = json_string_value(json_object_get(json_object_get(program->run, "git"), "against"));
     return against ? against : "";
-}
-
-static const char *text_of(const char *text)
-{
-    return text ? text : "";
-}
-
-static bool is_same_place(const struct lineage_measured_change *a, const struct lineage_measured_change *b)
-{
-    return strcmp(a->name, b->name) == 0 && strcmp(a->file, b->file) == 0 && strcmp(a->scope, b->scope) == 0;
-}
-
-static void collect_settings(struct collecting *c, const struct collecting *from, const struct collecting *to)
-{
-    bool used[LINEAGE_MEASURED_CHANGES] = {false};
-    for (size_t i = 0; i < to->n_changes; i++) {
-        struct lineage_measured_change change = to->changes[i];
-        bool same = false;
-        for (size_t k = 0; k < from->n_changes; k++) {
-            const struct lineage_measured_change *before = &from->changes[k];
-            if (used[k] || !is_same_place(before, &change) || strcmp(text_of(before->from), text_of(change.from)) != 0)
-                continue;
-            used[k] = true;
-            same = strcmp(before->to, change.to) == 0;
-            change.from = before->to;
-            change.from_value = before->to_value;
-            break;
-        }
-        if (!same)
-            collect_change(c, &change);
-    }
-    for (size_t k = 0; k < from->n_changes; k++) {
-        struct lineage_measured_change change = from->changes[k];
-        if (used[k] || !change.from)
-            continue;
-        change.from = from->changes[k].to;
-        change.from_value = from->changes[k].to_value;
-        change.to = from->changes[k].from;
-        change.to_value = from->changes[k].from_value;
-        change.line = 0; /* not part of the new diff */
-        collect_change(c, &change);
-    }
-}
-
-/* A changed line of a diff, and the file that it is in. */
-struct diff_line {
-    uint64_t hash, file; /* hashes: of file, sign and text; of the file's name */
-    const char *name;
-    size_t name_length;
-    bool added, old; /* old: of the first diff */
-};
-
-struct diff_lines {
-    struct diff_line *items;
-    size_t n, capacity;
-};
-
-static bool split_diff(struct diff_lines *lines, const struct buf *diff, bool old)
-{
-    struct diff_line at = {.old = old};
-    for (const char *line = diff->data, *end = diff->data + diff->length, *next; line < end; line = next) {
-        const char *stop = memchr(line, '\n', (size_t)(end - line));
-        size_t n = stop ? (size_t)(stop - line) : (size_t)(end - line);
-        next = stop ? stop + 1 : end;
-        if (n > 6 && (memcmp(line, "+++ b/", 6) == 0 || memcmp(line, "--- a/", 6) == 0)) {
-            at.name = line + 6;
-            at.name_length = n - 6;
-            at.file = literal_hash(0, at.name, at.name_length);
-        }
-        if (n > 4 && (memcmp(line, "+++ ", 4) == 0 || memcmp(line, "--- ", 4) == 0))
-            continue;
-        if (!at.name || !n || (line[0] != '+' && line[0] != '-'))
-            continue;
-        if (!LIST_ROOM(lines->items, lines->n, lines->capacity))
-            return false;
-        at.hash = literal_hash(at.file, line, n);
-        at.added = line[0] == '+';
-        lines->items[lines->n++] = at;
-    }
-    return true;
-}
-
-static int by_file_and_line(const void *a, const void *b)
-{
-    const struct diff_line *x = a, *y = b;
-    if (x->file != y->file)
-        return x->file < y->file ? -1 : 1;
-    return (x->hash > y->hash) - (x->hash < y->hash);
-}
-
-/* Counts the lines that one diff has and the other has not. A line that only the old diff added is removed now. */
-static void collect_diff_lines(struct collecting *c, const struct buf *from, const struct buf *to)
-{
-    struct diff_lines lines = {0};
-    bool ok = split_diff(&lines, from, true) && split_diff(&lines, to, false);
-    if (ok && lines.n)
-        qsort(lines.items, lines.n, sizeof *lines.items, by_file_and_line);
-    for (size_t i = 0; ok && i < lines.n;) {
-        const struct diff_line *first = &lines.items[i];
-        size_t added = 0, removed = 0;
-        while (i < lines.n && lines.items[i].file == first->file) {
-            const struct diff_line *line = &lines.items[i];
-            size_t old = 0, new = 0;
-            for (; i < lines.n && lines.items[i].hash == line->hash; i++)
-                *(lines.items[i].old ? &old : &new) += 1;
-            const size_t more = old > new ? old - new : new - old;
-            *(line->added == (new > old) ? &added : &removed) += more;
-        }
-        const char *name = added || removed ? arena_text(&c->arena, first->name, first->name_length) : "";
-        ok = name != NULL;
-        if (name && *name)
-            collect_code(c, name, NULL, added, removed, LINEAGE_LINES_COUNTED);
-    }
-    c->failed = c->failed || !ok;
-    free(lines.items);
-}
-
-static void release(struct collecting *c)
-{
-    arena_release(&c->arena);
-    free(c->changes);
-    free(c->code);
-}
-
-static void compare_diffs(struct collecting *c, const struct program *from, const struct program *to)
-{
-    static const char *const names[] = {"staged.diff", "unstaged.diff"};
-    struct collecting before = {0}, after = {0};
-    struct buf old = {0}, new = {0};
-    for (size_t i = 0; i < 2; i++) {
-        read_regular(&old, from->provenance_fd, names[i], DIFF_MAX);
-        read_regular(&new, to->provenance_fd, names[i], DIFF_MAX);
-    }
-    bool same = old.length == new.length && (!old.length || memcmp(old.data, new.data, old.length) == 0);
-    if (!same && !old.failed && !new.failed) {
-        collect_diff(&before, old.data, old.length);
-        collect_diff(&after, new.data, new.length);
-        collect_settings(c, &before, &after);
-        collect_diff_lines(c, &old, &new);
-    }
-    c->failed = c->failed || before.failed || after.failed || old.failed || new.failed;
-    c->incomplete = c->incomplete || before.incomplete || after.incomplete;
-    release(&before);
-    release(&after);
-    buf_release(&old);
-    buf_release(&new);
-    int old_files = fs_open(from->provenance_fd, "untracked", O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    int new_files = fs_open(to->provenance_fd, "untracked", O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    if (old_files >= 0 || new_files >= 0)
-        collect_trees(c, old_files, new_files);
-    fs_close(old_files);
-    fs_close(new_files);
 }
 
 /* Reads the diff between the commits of two trials. Returns false if none was recorded for them. */
@@ -399,19 +211,12 @@ static bool compare_commits(struct collecting *c, const struct program *from, co
         collect_diff(c, from->diff.text, from->diff.length);
         return true;
     }
-    if (read_parent_diff(c, from, to) || (old && new && strcmp(old, new) == 0))
-        return true;
-    old = commit_of(from), new = commit_of(to);
-    if (!old || !new || strcmp(old, new) != 0 || has_submodules(from) || has_submodules(to))
-        return false;
-    compare_diffs(c, from, to);
-    return true;
+    return read_parent_diff(c, from, to) || (old && new && strcmp(old, new) == 0);
 }
 
 /* Compares the code of two trials: their snapshots, else the files that their sweep kept; and, without such files, the diff that was
- * recorded between their commits, else the diffs that were recorded against the same commit. A snapshot alone does not tell what two
- * commits differ in, and sets c->incomplete. *done is false if they have none of these in common. Fails only if a kept file cannot be
- * read. */
+ * recorded between their commits. A snapshot alone does not tell what two commits differ in, and sets c->incomplete. *done is false
+ * if they have none of these in common. Fails only if a kept file cannot be read. */
 static enum lineage_status program_compare_code(bool *done, struct collecting *c, struct lineage_store *store,
                                                 const struct program *from, const struct program *to, struct lineage_error *err)
 {

@@ -20,7 +20,7 @@
 #include "collecting.h"
 
 /* Raise it when a reader finds something else in the same files. */
-enum { MEASURED_VERSION = 3, ROWS_PER_SAVE = 200 };
+enum { MEASURED_VERSION = 4, ROWS_PER_SAVE = 200 };
 
 /* A trial that may have something to compare. */
 struct candidate {
@@ -84,17 +84,15 @@ static enum lineage_status add_candidate(struct cache *c, sqlite3_stmt *stmt, st
     return LINEAGE_OK;
 }
 
+static int compare_seq(const void *key, const void *item)
+{
+    uint64_t x = *(const uint64_t *)key, y = ((const struct candidate *)item)->seq;
+    return (x > y) - (x < y);
+}
+
 static struct candidate *find(struct cache *c, uint64_t seq)
 {
-    size_t low = 0, high = c->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (c->items[middle].seq < seq)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < c->n && c->items[low].seq == seq ? &c->items[low] : NULL;
+    return bsearch(&seq, c->items, c->n, sizeof *c->items, compare_seq);
 }
 
 /* A text of the schema that may be NULL. */

@@ -17,6 +17,7 @@
 #include <lineage/notes.h>
 #include <lineage/voids.h>
 
+#include "schema_sql.h"
 #include "statement.h"
 
 /* Bits of `special` of the score and of delta_vs_best: not a number, and negative zero. */
@@ -198,59 +199,10 @@ static enum lineage_status judge(struct mirror *mirror, struct lineage_error *er
                                 : status;
 }
 
-/* ---- sums ---- */
-
-#define CHANGED_SPECIALISTS "(SELECT specialist FROM trials WHERE seq IN (SELECT seq FROM void_changes))"
-
-static enum lineage_status count_specialists(struct mirror *mirror, struct lineage_error *err)
+enum lineage_status mirror_recount(struct mirror *mirror, int64_t left_out, struct lineage_error *err)
 {
-    sqlite3_stmt *stmt;
-    struct specialist_sums *sums = specialist_sums_new(mirror, true, false);
-    enum lineage_status status = sums ? LINEAGE_OK : store_no_memory(err);
-    if (status == LINEAGE_OK)
-        status = mirror_exec(mirror,
-                             "DELETE FROM label_counts WHERE specialist IN " CHANGED_SPECIALISTS
-                             "; DELETE FROM calibration WHERE specialist IN " CHANGED_SPECIALISTS,
-                             err);
-    if (status == LINEAGE_OK)
-        status = mirror_prepare(mirror, &stmt,
-                                "SELECT status, specialist, delta_vs_best, expected_delta FROM trials"
-                                " WHERE specialist IN " CHANGED_SPECIALISTS " ORDER BY seq",
-                                err);
-    if (status != LINEAGE_OK)
-        goto done;
-    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
-        struct lineage_trial trial = {
-            .specialist = mirror_text(stmt, 1),
-            .delta_vs_best = {sqlite3_column_type(stmt, 2) != SQLITE_NULL, sqlite3_column_double(stmt, 2)},
-            .expected_delta = mirror_text(stmt, 3)};
-        status = mirror_label(mirror, stmt, 0, &trial.status, err);
-        if (status == LINEAGE_OK)
-            status = specialist_sums_add(sums, &trial, err);
-        if (status != LINEAGE_OK)
-            break;
-    }
-    status = mirror_end_rows(stmt, status);
-    if (status == LINEAGE_OK)
-        status = specialist_sums_flush(sums, err);
-
-done:
-    specialist_sums_free(sums);
-    return status;
-}
-
-static enum lineage_status count_params(struct mirror *mirror, struct lineage_error *err)
-{
-    return mirror_exec(mirror,
-                       "DELETE FROM param_values WHERE (key, value) IN"
-                       " (SELECT key, value FROM param_rows WHERE seq IN (SELECT seq FROM void_changes));"
-                       "INSERT INTO param_values SELECT p.key, p.value, t.status, count(*),"
-                       " min(CASE WHEN t.score > -9e999 AND t.score < 9e999 THEN t.score END),"
-                       " max(CASE WHEN t.score > -9e999 AND t.score < 9e999 THEN t.score END)"
-                       " FROM (SELECT DISTINCT key, value FROM param_rows WHERE seq IN (SELECT seq FROM void_changes)) d"
-                       " CROSS JOIN param_rows p ON p.key = d.key AND p.value = d.value CROSS JOIN trials t ON t.seq = p.seq"
-                       " GROUP BY p.key, p.value, t.status",
-                       err);
+    enum lineage_status status = mirror_run_script(mirror, schema_recount, left_out, err);
+    return status == LINEAGE_OK ? mirror_exec(mirror, "DELETE FROM void_changes", err) : status;
 }
 
 enum lineage_status void_rows_apply(struct void_rows *rows, struct mirror *mirror, struct mirror_seqs *moved,
@@ -266,10 +218,6 @@ enum lineage_status void_rows_apply(struct void_rows *rows, struct mirror *mirro
     if (status == LINEAGE_OK)
         status = judge(mirror, err);
     if (status == LINEAGE_OK)
-        status = count_specialists(mirror, err);
-    if (status == LINEAGE_OK)
-        status = count_params(mirror, err);
-    if (status == LINEAGE_OK)
         status = ancestors_add_voids(moved, mirror, err);
-    return status == LINEAGE_OK ? mirror_exec(mirror, "DELETE FROM void_changes", err) : status;
+    return status == LINEAGE_OK ? mirror_recount(mirror, 0, err) : status;
 }

@@ -18,13 +18,12 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "../files/own_record.h"
+#include "../files/fs.h"
 
 #define SMALLEST_PAGE 512
 #define LARGEST_PAGE 65536
 #define HEADER 100
 #define MEMORY_VFS "memdb" /* built into SQLite since 3.36, unless compiled out */
-#define OP_RECORD 0x6c6e6765 /* for xFileControl; operations below 100 are SQLite's */
 
 /* What is known about a file, behind the file of the underlying VFS. */
 struct checked_file {
@@ -34,8 +33,6 @@ struct checked_file {
     sqlite3_int64 page;  /* bytes of a page, 0 while unknown */
     const char *settled; /* path of a file that is read without locks; otherwise NULL */
     struct stat state;   /* of that file when it was opened */
-    char *records;       /* path of the records of own_record.h; NULL: nothing is recorded */
-    const char *name;    /* of a journal or write-ahead log that is not recorded yet; otherwise NULL */
 };
 
 /* A file that was opened here has its methods at the beginning of its struct checked_file. */
@@ -149,40 +146,6 @@ static int write_file(sqlite3_file *file, const void *data, int n, sqlite3_int64
     return checked(file)->real->xWrite(file, data, n, at);
 }
 
-static int control(sqlite3_file *file, int op, void *argument)
-{
-    if (op != OP_RECORD)
-        return checked(file)->real->xFileControl(file, op, argument);
-    sqlite3_free(checked(file)->records);
-    checked(file)->records = sqlite3_mprintf("%s", argument);
-    return checked(file)->records ? SQLITE_OK : SQLITE_NOMEM;
-}
-
-static int close_file(sqlite3_file *file)
-{
-    const struct checked_file *self = checked(file);
-    sqlite3_free(self->records);
-    return self->real->xClose(file);
-}
-
-/* Records a journal or a write-ahead log before its first byte, so that no other process meets one of this user that holds
- * something and is not recorded. Without a record the next command uses another mirror, so a failure does no harm here. */
-static void record_side(struct checked_file *self)
-{
-    struct fs_identity id;
-    const char *suffix = strrchr(self->name, '-');
-    if (suffix && fs_identify(AT_FDCWD, self->name, &id) == 0)
-        (void)!own_record_write(self->records, suffix, &id, NULL);
-    self->name = NULL;
-}
-
-static int write_side(sqlite3_file *file, const void *data, int n, sqlite3_int64 at)
-{
-    if (checked(file)->name)
-        record_side(checked(file));
-    return checked(file)->real->xWrite(file, data, n, at);
-}
-
 /* Opens a file of the underlying VFS and replaces some of its methods. pMethods stays NULL after a failure, which tells SQLite
  * that there is nothing to close. */
 static int open_real(sqlite3_vfs *real, const char *name, sqlite3_file *out, int flags, int *out_flags,
@@ -197,28 +160,10 @@ static int open_real(sqlite3_vfs *real, const char *name, sqlite3_file *out, int
     file->methods = *out->pMethods;
     /* Version 2 has no memory maps. Version 3 would add xFetch, which reads pages from a mapped file without checking them. */
     file->methods.iVersion = file->methods.iVersion < 2 ? file->methods.iVersion : 2;
-    file->methods.xClose = close_file;
-    file->methods.xWrite = known->name ? write_side : write_file;
-    if (!known->name) {
-        file->methods.xRead = read_file;
-        file->methods.xFileControl = control;
-    }
+    file->methods.xWrite = write_file;
+    file->methods.xRead = read_file;
     out->pMethods = &file->methods;
     return SQLITE_OK;
-}
-
-/* `name` lives as long as the connection. sqlite3_database_file_object finds the database that a side file belongs to. */
-static int open_side(sqlite3_vfs *real, const char *name, sqlite3_file *out, int flags, int *out_flags)
-{
-    sqlite3_file *database = sqlite3_database_file_object(name);
-    struct checked_file side = {.name = name};
-    if (database->pMethods->xRead != read_file || !checked(database)->records)
-        return real->xOpen(real, name, out, flags, out_flags);
-    side.records = sqlite3_mprintf("%s", checked(database)->records);
-    int code = side.records ? open_real(real, name, out, flags, out_flags, &side) : SQLITE_NOMEM;
-    if (code != SQLITE_OK)
-        sqlite3_free(side.records);
-    return code;
 }
 
 /*
@@ -245,8 +190,6 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *out, int 
     sqlite3_vfs *memory = name ? NULL : sqlite3_vfs_find(MEMORY_VFS);
     if (memory)
         return open_in_memory(memory, out, flags, out_flags);
-    if (flags & (SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_JOURNAL))
-        return open_side(real, name, out, flags, out_flags);
     if (!(flags & SQLITE_OPEN_MAIN_DB))
         return real->xOpen(real, name, out, flags, out_flags);
     char boot[FS_BOOT];
@@ -297,9 +240,4 @@ void checked_pages_reserve(sqlite3 *db)
 {
     int bytes = CHECKED_BYTES;
     sqlite3_file_control(db, "main", SQLITE_FCNTL_RESERVE_BYTES, &bytes);
-}
-
-bool checked_pages_record(sqlite3 *db, const char *records)
-{
-    return sqlite3_file_control(db, "main", OP_RECORD, (void *)(uintptr_t)records) == SQLITE_OK;
 }

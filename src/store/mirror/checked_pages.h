@@ -16,7 +16,3 @@ bool checked_pages_scratch_in_memory(void);
 /* Makes this connection reserve space for the digest in the pages that it creates. Call it before the first write to a
  * new file. */
 void checked_pages_reserve(sqlite3 *db);
-
-/* Makes this connection record its journals and write-ahead logs (own_record.h); `records` is the path of the records, which
- * is copied. Call it before the first read. Returns false if memory runs out. */
-bool checked_pages_record(sqlite3 *db, const char *records);

@@ -3,7 +3,7 @@
  *
  * synchronous = OFF: the file is only a cache, so no row waits until it is on the disk. A crash of the machine may leave pages of
  * different transactions; they are known by their digests (checked_pages.c), and the file is made again, as one of an older
- * version is. The schema is compared with schema/mirror.sql, because another program may have changed the file.
+ * version is, and so are those that another program wrote.
  *
  * Each handle has its own connection, used by one thread at a time, so SQLite's lock around each call is turned off
  * (NOMUTEX).
@@ -82,7 +82,7 @@ static enum lineage_status param_function_register(struct mirror *mirror, struct
 /* ---- opens the SQLite connection and makes the tables ---- */
 
 /* It counts the changes of schema/mirror.sql and of what is read into its tables. A file of an older version is made again. */
-enum { MIRROR_VERSION = 12 };
+enum { MIRROR_VERSION = 13 };
 
 /* An ordinary sync takes less time than this. A command that waits longer than this gives up and answers from memory,
  * with a notice. */
@@ -103,8 +103,7 @@ void mirror_disconnect(struct mirror *mirror)
     row_layout_release(&mirror->layout);
     mirror->has_layout = false;
     mirror->meta = mirror_meta_start();
-    mirror->shared = mirror->loaded = mirror->damaged = mirror->unusable = mirror->frozen = mirror->endless = false;
-    mirror->looks = 0;
+    mirror->shared = mirror->loaded = mirror->damaged = mirror->unusable = mirror->frozen = false;
     buf_reset(&mirror->header);
 }
 
@@ -262,9 +261,6 @@ static enum lineage_status open_on_disk(struct mirror *mirror, enum mirror_file 
         status = store_fail(err, LINEAGE_EDB, "%s/lineage.db is being written", mirror->place.path.data);
     if (status == LINEAGE_OK && !mirror->frozen)
         checked_pages_reserve(mirror->db);
-    if (status == LINEAGE_OK && !mirror->frozen && !mirror->place.is_private &&
-        !checked_pages_record(mirror->db, mirror->place.records.data))
-        status = store_no_memory(err);
     return status;
 }
 
@@ -315,76 +311,6 @@ static enum lineage_status choose_by_size(struct mirror *mirror, struct lineage_
     return mirror_exec(mirror, files ? "PRAGMA temp_store = FILE" : "PRAGMA temp_store = MEMORY", err);
 }
 
-/* Whether the object is one that mirror.sql or indexes.sql make. SQLite keeps the words of a CREATE statement from the name on.
- * It lists objects in the order in which they were made, so the search begins where the last one was found. */
-static bool is_expected(const char **at, const char *type, const char *sql)
-{
-    const char *name = strchr(sql, ' ');
-    name = name ? strchr(name + 1, ' ') : NULL;
-    if (!name || strcmp(type, "trigger") == 0)
-        return false;
-    if (strcmp(type, "index") == 0)
-        return strstr(schema_indexes, name) != NULL;
-    const char *found = strstr(*at, name);
-    if (!found && !(found = strstr(schema_mirror, name)))
-        return false;
-    *at = found;
-    return true;
-}
-
-/* The index of full-text search (search/search.c), and the tables in which FTS5 keeps it. The texts of those depend on
- * the version of SQLite, so they are known by their names. */
-static bool is_of_search(const char *name, const char *sql)
-{
-    static const char index[] = "CREATE VIRTUAL TABLE search USING fts5";
-    static const char *const kept_in[] = {"search_data", "search_idx", "search_content", "search_docsize", "search_config"};
-    if (strcmp(name, "search") == 0)
-        return strncmp(sql, index, sizeof index - 1) == 0;
-    for (size_t i = 0; i < sizeof kept_in / sizeof *kept_in; i++)
-        if (strcmp(name, kept_in[i]) == 0)
-            return strncmp(sql, "CREATE TABLE", 12) == 0;
-    return false;
-}
-
-/* One that is missing was dropped by another program, or its making was interrupted in a way that SQLite does not know. */
-static bool is_complete(int n_tables)
-{
-    for (const char *at = schema_mirror; (at = strstr(at, "\nCREATE ")); at++)
-        n_tables--;
-    return n_tables >= 0;
-}
-
-/* Another program may have added a trigger, a view or a table to the file. Triggers are off, and no question names a view, but a
- * table that was changed would answer something else. Tables of SQLite itself have no effect. */
-static enum lineage_status check_schema(struct mirror *mirror, struct lineage_error *err)
-{
-    static const char sql[] =
-        "SELECT type, sql, name FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
-    sqlite3_stmt *stmt = NULL;
-    const char *at = schema_mirror;
-    enum lineage_status status = LINEAGE_OK;
-    int n_tables = 0, code = sqlite3_prepare_v2(mirror->db, sql, -1, &stmt, NULL);
-    while (code == SQLITE_OK && status == LINEAGE_OK && (code = sqlite3_step(stmt)) == SQLITE_ROW) {
-        code = SQLITE_OK;
-        if (is_of_search(mirror_text(stmt, 2), mirror_text(stmt, 1)))
-            continue;
-        n_tables += strcmp(mirror_text(stmt, 0), "index") != 0;
-        if (is_expected(&at, mirror_text(stmt, 0), mirror_text(stmt, 1)))
-            continue;
-        mirror->damaged = true;
-        status = store_fail(err, LINEAGE_EDB, "lineage.db has the %s '%.60s' of another program", mirror_text(stmt, 0),
-                            mirror_text(stmt, 2));
-    }
-    if (status == LINEAGE_OK && code != SQLITE_DONE)
-        status = mirror_fail(mirror, "cannot read the schema", err);
-    sqlite3_finalize(stmt);
-    if (status == LINEAGE_OK && !is_complete(n_tables)) {
-        mirror->damaged = true;
-        status = store_fail(err, LINEAGE_EDB, "lineage.db lacks tables");
-    }
-    return status;
-}
-
 /* Nothing in the file may run by itself or call functions, and no statement may write the schema directly. */
 static void be_defensive(sqlite3 *db)
 {
@@ -405,9 +331,7 @@ static enum lineage_status set_up(struct mirror *mirror, struct lineage_error *e
         status = mirror_exec(mirror, "PRAGMA cache_size = -8192", err);
     if (status == LINEAGE_OK && !mirror->frozen) /* in write-ahead mode NORMAL loses commits in a crash, but mixes none */
         status = mirror_exec(mirror, fs_boot(boot) ? "PRAGMA synchronous = OFF" : "PRAGMA synchronous = NORMAL", err);
-    if (status == LINEAGE_OK)
-        status = make_or_check(mirror, err);
-    return status == LINEAGE_OK && mirror->on_disk ? check_schema(mirror, err) : status;
+    return status == LINEAGE_OK ? make_or_check(mirror, err) : status;
 }
 
 /* SQLite opens the files beside lineage.db by their names at the first read. If lineage.db was replaced before that, they

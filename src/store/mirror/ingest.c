@@ -250,43 +250,6 @@ static enum lineage_status mirror_insert_telemetry(struct mirror *mirror, const 
     return status;
 }
 
-/* ---- the row of a last record that has no line end ---- */
-
-/* Runs a script with seq bound in each of its statements, which sqlite3_exec cannot do. The scripts are files in
- * schema/, beside the definitions of the tables that they change. */
-static enum lineage_status run_script(struct mirror *mirror, const char *sql, int64_t seq, struct lineage_error *err)
-{
-    for (;;) {
-        sqlite3_stmt *stmt = NULL;
-        if (sqlite3_prepare_v2(mirror->db, sql, -1, &stmt, &sql) != SQLITE_OK)
-            return mirror_fail(mirror, "cannot prepare", err);
-        if (!stmt)
-            return LINEAGE_OK;
-        if (sqlite3_bind_parameter_count(stmt))
-            sqlite3_bind_int64(stmt, 1, seq);
-        int code = sqlite3_step(stmt);
-        sqlite3_finalize(stmt);
-        if (code != SQLITE_DONE)
-            return mirror_fail(mirror, "cannot take the last record back", err);
-    }
-}
-
-/* A last record without a line end may be half of what another tool is writing. Readers are shown it, because editors
- * often leave the last line of a file without one; the next sync removes it and reads it again. The row's share of a
- * sum cannot be subtracted later (a minimum does not know the second smallest value, and floating-point additions
- * cannot be undone exactly). So the sums that the row is going to change are copied first. */
-static enum lineage_status provisional_keep_sums(struct mirror *mirror, int64_t seq, struct lineage_error *err)
-{
-    return run_script(mirror, schema_before, seq, err);
-}
-
-/* Removes the row and restores the sums.
- * A new table needs a statement in schema/undo.sql that removes its rows. */
-static enum lineage_status provisional_undo(struct mirror *mirror, int64_t seq, struct lineage_error *err)
-{
-    return run_script(mirror, schema_undo, seq, err);
-}
-
 /* ---- turns new bytes of the log into rows ---- */
 
 /* Up to this many new bytes a sync counts as small, one row or a few; above it, as a load. */
@@ -309,7 +272,6 @@ struct ingest {
     struct reading reading;
     struct row_batch batches[2]; /* one is parsed while the rows of the other are inserted */
     struct row_parser *parser;   /* exists once the header is known */
-    struct specialist_sums *sums;
     struct param_batch *params;
     struct void_rows voids;
     struct mirror_seqs moved;
@@ -317,42 +279,8 @@ struct ingest {
     bool much;
     uint64_t first;     /* seq of the first new row */
     bool float_parents; /* a new row names its parent as 3.0 */
-    bool telemetry; /* the store has, or may have, a telemetry directory */
+    bool telemetry;     /* the store has, or may have, a telemetry directory */
 };
-
-/* Writes the sums and parameters that wait in memory into their tables. */
-static enum lineage_status flush(struct ingest *in, struct lineage_error *err)
-{
-    enum lineage_status status = param_batch_flush(in->params, in->mirror, err);
-    return status == LINEAGE_OK ? specialist_sums_flush(in->sums, err) : status;
-}
-
-/* Voids of rows of this sync. Trials are found by the index of ids. */
-static enum lineage_status apply_voids(struct ingest *in, struct lineage_error *err)
-{
-    enum lineage_status status = LINEAGE_OK;
-    if (in->voids.seqs.n && in->in_bulk)
-        status = mirror_make_indexes(in->mirror, err);
-    return status == LINEAGE_OK ? void_rows_apply(&in->voids, in->mirror, &in->moved, err) : status;
-}
-
-/* Adds the row of a record without a line end. The row counts everywhere except in `rows`, and it can be removed again.
- * The rows before it are written already. The sums that it changes are copied after its parameters were inserted,
- * because the sums are found by them, and before anything is added to the sums. */
-static enum lineage_status add_provisional(struct ingest *in, const struct lineage_trial *trial, struct lineage_error *err)
-{
-    struct mirror *mirror = in->mirror;
-    enum lineage_status status = param_batch_rows(in->params, mirror, err);
-    if (status == LINEAGE_OK)
-        status = provisional_keep_sums(mirror, (int64_t)trial->seq, err);
-    if (status == LINEAGE_OK)
-        status = param_batch_sums(in->params, mirror, err);
-    mirror->meta.provisional = (int64_t)trial->seq;
-    mirror->meta.next_id = mirror->meta.at.next_id;
-    mirror->meta.id_width = mirror->meta.at.id_width;
-    mirror->meta.at.rows--;
-    return status;
-}
 
 static bool is_float(const char *id)
 {
@@ -386,28 +314,32 @@ static void note_names(struct mirror *mirror, const struct lineage_trial *trial)
         mirror->meta.at.names = mirror->meta.at.names ? 1 : (int64_t)digest;
 }
 
-/* The row is inserted before the rows that refer to it, and the sums are updated last. */
+/* A last record without a line end may be half of what another tool is writing. Readers are shown it, because editors often leave
+ * the last line of a file without one; the next sync removes it and reads it again. So it does not count in `rows`. */
+static void note_provisional(struct mirror_meta *meta, const struct lineage_trial *trial)
+{
+    meta->provisional = (int64_t)trial->seq;
+    meta->next_id = meta->at.next_id;
+    meta->id_width = meta->at.id_width;
+    meta->at.rows--;
+}
+
+/* The row is inserted before the rows that refer to it. */
 static enum lineage_status add_row(struct ingest *in, struct parsed_record *parsed, struct lineage_error *err)
 {
     struct mirror *mirror = in->mirror;
     struct lineage_trial *trial = &parsed->trial;
     bool terminated = parsed->record.terminated;
-    enum lineage_status status = terminated ? LINEAGE_OK : flush(in, err);
-    if (status == LINEAGE_OK && !terminated) /* before the sums are copied from which the row is taken back */
-        status = apply_voids(in, err);
     trial->seq = ++mirror->meta.at.rows;
     trial->line = parsed->record.line;
     in->float_parents = in->float_parents || is_float(trial->parent_exp);
     note_names(mirror, trial);
-    if (status == LINEAGE_OK)
-        status = mirror_insert(mirror, trial, &parsed->record, parsed->digest, in->params, err);
+    enum lineage_status status = mirror_insert(mirror, trial, &parsed->record, parsed->digest, in->params, err);
     if (status == LINEAGE_OK && in->telemetry)
         status = mirror_insert_telemetry(mirror, trial, err);
-    if (status == LINEAGE_OK && !terminated)
-        status = add_provisional(in, trial, err);
-    if (status == LINEAGE_OK)
-        status = specialist_sums_add(in->sums, trial, err);
-    if (status == LINEAGE_OK && terminated && !void_rows_note(&in->voids, trial))
+    if (!terminated)
+        note_provisional(&mirror->meta, trial);
+    else if (status == LINEAGE_OK && !void_rows_note(&in->voids, trial))
         status = store_no_memory(err);
     row_note_id(trial->exp_id, &mirror->meta.at.next_id, &mirror->meta.at.id_width);
     return status;
@@ -528,7 +460,9 @@ static enum lineage_status take_batches(struct ingest *in, struct lineage_error 
     return status;
 }
 
-/* Removes the row that the last sync made of an unterminated record. The record is then read again. */
+/* Removes the row that the last sync made of an unterminated record, which is read again. The row's share of a sum cannot be
+ * subtracted: a minimum does not know the second smallest value, and floating-point additions cannot be undone exactly.
+ * A new table needs a statement in schema/undo.sql that removes its rows. */
 static enum lineage_status drop_provisional(struct ingest *in, struct lineage_error *err)
 {
     struct mirror *mirror = in->mirror;
@@ -539,7 +473,11 @@ static enum lineage_status drop_provisional(struct ingest *in, struct lineage_er
     if (meta->provisional)
         status = ancestors_add_children(&in->moved, mirror, meta->provisional, err);
     if (meta->provisional && status == LINEAGE_OK)
-        status = provisional_undo(mirror, meta->provisional, err);
+        status = mirror_do(mirror, err, "INSERT INTO void_changes VALUES (?)", "i", meta->provisional);
+    if (meta->provisional && status == LINEAGE_OK)
+        status = mirror_recount(mirror, meta->provisional, err);
+    if (meta->provisional && status == LINEAGE_OK)
+        status = mirror_run_script(mirror, schema_undo, meta->provisional, err);
     if (status == LINEAGE_OK)
         status = mirror_exec(mirror, "DELETE FROM findings WHERE offset >= (SELECT watermark FROM meta)", err);
     meta->provisional = 0;
@@ -582,7 +520,9 @@ static enum lineage_status finish(struct ingest *in, struct lineage_error *err)
 {
     enum lineage_status status = in->in_bulk ? make_indexes(in, err) : LINEAGE_OK;
     if (status == LINEAGE_OK)
-        status = flush(in, err);
+        status = param_batch_flush(in->params, in->mirror, err);
+    if (status == LINEAGE_OK)
+        status = mirror_run_script(in->mirror, schema_sums, (int64_t)in->first, err);
     if (status == LINEAGE_OK && in->float_parents)
         status = name_float_parents(in->mirror, in->first, err);
     if (status == LINEAGE_OK)
@@ -609,9 +549,8 @@ enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_state 
     /* The directory is checked once, because a load of a million rows would otherwise try to open a million missing
      * files. */
     in.telemetry = fs_stat(mirror->store->dir_fd, PLACE_TELEMETRY, 0, &st) == 0 || errno != ENOENT;
-    in.sums = specialist_sums_new(mirror, there == 0, in.much);
     in.params = param_batch_new();
-    if (!in.sums || !in.params)
+    if (!in.params)
         status = store_no_memory(err);
     if (status == LINEAGE_OK && in.in_bulk)
         status = mirror_drop_indexes(mirror, err);
@@ -628,7 +567,6 @@ enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_state 
         status = mirror_save_meta(mirror, err);
     void_rows_release(&in.voids);
     free(in.moved.items);
-    specialist_sums_free(in.sums);
     param_batch_free(in.params);
     row_parser_free(in.parser); /* freed before the batches, one of which it may be reading */
     row_batch_release(&in.batches[0]);

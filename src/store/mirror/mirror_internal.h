@@ -11,7 +11,7 @@
 
 /* Size of the statement cache. Statements are cached by the address of their text, so this must be at least the number
  * of such texts in all modules that use SQL. */
-#define MIRROR_STATEMENTS 120
+#define MIRROR_STATEMENTS 160
 
 #define MIRROR_APPLICATION_ID 0x6c6e6765 /* "lnge", in the header of the file */
 
@@ -54,10 +54,6 @@ struct mirror {
     bool frozen;       /* it is read without locks, while nothing writes it (mirror_file_is_settled) */
     bool damaged;      /* some page was found damaged */
     bool unusable;     /* the file, or a file beside it, could not be opened, read or written */
-    bool may_cancel;   /* the caller's function may cancel the statement that runs */
-    bool endless;      /* a statement ran for longer than the log can explain */
-    uint64_t log_size; /* when a sync last looked at the log */
-    uint64_t looks;    /* how often the progress of the statement was looked at */
     bool said_away;    /* the user was notified that answers are old (server unreachable) */
     struct mirror_place place;
     int hold; /* the store's directory under a shared lock, while the file is open for writing: nobody replaces it; -1: none */
@@ -81,10 +77,7 @@ struct mirror {
 
 /* ---- param_batch.c: collects parameters and inserts them in sorted order ---- */
 
-/*
- * A batch holds rows of param_rows, and the sums of param_values over these rows. A flush writes both. param_batch_rows
- * and then param_batch_sums do the same in two steps; nothing may be added between them.
- */
+/* A batch holds rows of param_rows, and the sums of param_values over these rows. A flush writes both. */
 struct param_batch;
 
 struct param_batch *param_batch_new(void); /* NULL if memory runs out */
@@ -95,8 +88,6 @@ enum lineage_status param_batch_add(struct param_batch *batch, struct mirror *mi
 /* Sorts the batch before a flush, possibly in another thread. Nothing may be added to the batch meanwhile. */
 void param_batch_sort(struct param_batch *batch);
 
-enum lineage_status param_batch_rows(struct param_batch *batch, struct mirror *mirror, struct lineage_error *err);
-enum lineage_status param_batch_sums(struct param_batch *batch, struct mirror *mirror, struct lineage_error *err);
 enum lineage_status param_batch_flush(struct param_batch *batch, struct mirror *mirror, struct lineage_error *err);
 
 /* ---- log_changes.c: checks whether the mirrored bytes of the log have changed since they were read ---- */
@@ -150,22 +141,6 @@ enum lineage_status mirror_insert_finding(struct mirror *mirror, const struct ts
                                           enum row_fault fault, bool is_row, const char *exp_id, const char *text,
                                           struct lineage_error *err);
 
-/* ---- specialist_sums.c: the sums of label_counts and calibration, added up in memory during a sync ---- */
-
-struct specialist_sums;
-
-/* fresh: the tables are empty, so no entry is looked up in them. large: many rows will be added. Returns NULL if memory
- * runs out. */
-struct specialist_sums *specialist_sums_new(struct mirror *mirror, bool fresh, bool large);
-void specialist_sums_free(struct specialist_sums *sums);
-
-/* Counts a trial. Call it in the order of the log. */
-enum lineage_status specialist_sums_add(struct specialist_sums *sums, const struct lineage_trial *trial,
-                                        struct lineage_error *err);
-
-/* Writes the sums into their tables. */
-enum lineage_status specialist_sums_flush(struct specialist_sums *sums, struct lineage_error *err);
-
 /* ---- apply_voids.c: makes void trials read as harness_abort ---- */
 
 /* The rows of a sync that void a trial or take it back, in the order of the log. Zeroed: none. */
@@ -187,3 +162,6 @@ enum lineage_status void_rows_apply(struct void_rows *rows, struct mirror *mirro
 
 /* The digest of the settings that verdicts depend on; never 0. */
 int64_t void_rows_settings(const struct mirror *mirror);
+
+/* Makes the sums again to which the trials of void_changes belong, without the row left_out (0: none), and empties void_changes. */
+enum lineage_status mirror_recount(struct mirror *mirror, int64_t left_out, struct lineage_error *err);

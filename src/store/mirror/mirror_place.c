@@ -47,18 +47,14 @@ static bool side_name(char name[sizeof PLACE_MIRROR + 16], size_t i)
     return snprintf(name, sizeof PLACE_MIRROR + 16, PLACE_MIRROR "%s", beside[i]) > 0;
 }
 
-/* A journal or write-ahead log that this user did not write would put its pages into lineage.db. checked_pages.c records them
- * before the first byte is written. The shared-memory file is always computed anew by the first process that opens it. */
-static bool sides_are_own(const struct mirror *mirror)
+/* A journal or write-ahead log would put its pages into lineage.db. */
+static bool has_sides(const struct mirror *mirror)
 {
     char name[sizeof PLACE_MIRROR + 16];
-    struct fs_identity id;
-    int dir_fd = mirror->store->dir_fd;
+    bool found = false;
     for (size_t i = 0; i < 2 && side_name(name, i); i++)
-        if (holds_something(dir_fd, name) &&
-            (fs_identify(dir_fd, name, &id) != 0 || own_record_check(mirror->place.records.data, beside[i], &id) != OWN_YES))
-            return false;
-    return true;
+        found = found || holds_something(mirror->place.fd, name);
+    return found;
 }
 
 /* Any file of SQLite beside a mirror at rest was left by a killed process, or belongs to a running one. */
@@ -98,18 +94,18 @@ static enum lineage_status replace_locked(struct mirror *mirror, struct lineage_
         return status;
     if (status == LINEAGE_OK && fs_identify(dir_fd, PLACE_MIRROR, &id) != 0)
         status = store_fail_errno(err, LINEAGE_EDB, "cannot look at %s/" PLACE_MIRROR, mirror->store->dir);
-    return status == LINEAGE_OK ? own_record_write(mirror->place.records.data, "", &id, err) : status;
+    return status == LINEAGE_OK ? own_record_write(mirror->place.records.data, &id, err) : status;
 }
 
-/* Whether lineage.db and the journals beside it are those that this user's commands made and recorded. */
+/* Whether lineage.db is the one that this user's commands made and recorded. */
 static bool is_recorded(const struct mirror *mirror, enum own *own)
 {
     struct fs_identity id;
     *own = OWN_UNKNOWN;
     if (fs_identify(mirror->store->dir_fd, PLACE_MIRROR, &id) != 0)
         return false;
-    *own = own_record_check(mirror->place.records.data, "", &id);
-    return *own == OWN_YES && sides_are_own(mirror);
+    *own = own_record_check(mirror->place.records.data, &id);
+    return *own == OWN_YES;
 }
 
 static bool is_foreign(const struct mirror *mirror)
@@ -190,16 +186,30 @@ static enum lineage_status use_private(struct mirror *mirror, bool tell, struct 
     return as_db_failure(status, err);
 }
 
-/* A file that another process has just made is recorded a moment later, and a journal may end between two questions about it.
- * The lock keeps files from being replaced meanwhile; journals still change, so they are asked about more than once. */
+/* A file that another process has just made is recorded a moment later, and the lock is kept until then. */
 static bool is_recorded_by_now(const struct mirror *mirror, enum own *own)
 {
     int lock = own_record_lock(mirror->place.records.data);
-    bool recorded = false;
-    for (int tries = 0; tries < 5 && !recorded; tries++)
-        recorded = is_recorded(mirror, own);
+    bool recorded = is_recorded(mirror, own);
     fs_close(lock);
     return recorded;
+}
+
+/* A journal or write-ahead log that no running process uses was left by a killed one, or put there by somebody. The mirror is made
+ * again instead of finding out. Without locks nobody knows, and it is used. */
+static enum lineage_status drop_strays(struct mirror *mirror, bool *same, struct lineage_error *err)
+{
+    if (mirror->hold < 0 || !has_sides(mirror))
+        return LINEAGE_OK;
+    int lock = own_record_lock(mirror->place.records.data);
+    enum lineage_status status = LINEAGE_OK;
+    if (lock >= 0 && has_sides(mirror) && fs_try_lock(mirror->hold) == 0) {
+        *same = false;
+        status = replace_locked(mirror, err);
+    }
+    enum lineage_status held = mirror_place_hold(mirror, err);
+    fs_close(lock);
+    return as_db_failure(status == LINEAGE_OK ? held : status, err);
 }
 
 /* The lineage.db of another user is never replaced, because that user's commands would then replace it in turn. *same is true if
@@ -215,7 +225,7 @@ static enum lineage_status judge_file(struct mirror *mirror, bool writable, bool
     const bool mine = st.st_uid == geteuid();
     *same = is_recorded(mirror, &own) || (mine && writable && is_recorded_by_now(mirror, &own));
     if (*same)
-        return LINEAGE_OK;
+        return writable ? drop_strays(mirror, same, err) : LINEAGE_OK;
     if (own == OWN_UNKNOWN)
         return store_fail(err, LINEAGE_EDB, "cannot read the record that says whether this user made %s/" PLACE_MIRROR,
                           mirror->store->dir);

@@ -2,7 +2,7 @@
  * mirror_place.h: decides which lineage.db this user may trust. A mirror that came with a directory may state anything about
  * the rows, so only a file is used that this user's commands made:
  *
- *   - lineage.db beside the log, if this user's records name it and the files of SQLite beside it;
+ *   - lineage.db beside the log, if this user's records name it and a running process made the files of SQLite beside it;
  *   - otherwise, if nothing shows that another process uses that file, it is replaced by an empty one, which is recorded;
  *   - otherwise a mirror in this user's state directory. The file beside the log stays unchanged. So users who share a store,
  *     or containers with state directories of their own, each have a mirror, and none makes that of another anew.

@@ -184,7 +184,7 @@ void param_batch_sort(struct param_batch *batch)
     batch->sorted = true;
 }
 
-enum lineage_status param_batch_rows(struct param_batch *batch, struct mirror *mirror, struct lineage_error *err)
+static enum lineage_status write_rows(struct param_batch *batch, struct mirror *mirror, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
     param_batch_sort(batch);
@@ -269,7 +269,7 @@ static size_t sum_setting(struct sum sums[LINEAGE_N_LABELS], const struct param_
 }
 
 /* Labels without trials get no row. */
-enum lineage_status param_batch_sums(struct param_batch *batch, struct mirror *mirror, struct lineage_error *err)
+static enum lineage_status add_sums(struct param_batch *batch, struct mirror *mirror, struct lineage_error *err)
 {
     struct sums out = {.mirror = mirror};
     struct sum labels[LINEAGE_N_LABELS];
@@ -291,6 +291,6 @@ enum lineage_status param_batch_sums(struct param_batch *batch, struct mirror *m
 
 enum lineage_status param_batch_flush(struct param_batch *batch, struct mirror *mirror, struct lineage_error *err)
 {
-    enum lineage_status status = param_batch_rows(batch, mirror, err);
-    return status == LINEAGE_OK ? param_batch_sums(batch, mirror, err) : status;
+    enum lineage_status status = write_rows(batch, mirror, err);
+    return status == LINEAGE_OK ? add_sums(batch, mirror, err) : status;
 }

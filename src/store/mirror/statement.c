@@ -46,22 +46,34 @@ enum lineage_status mirror_fail(struct mirror *mirror, const char *doing, struct
         status = LINEAGE_ELOCKED;
     else if (code == SQLITE_NOMEM)
         status = LINEAGE_ENOMEM;
-    else if (code == SQLITE_INTERRUPT && mirror->endless)
-        code = SQLITE_CORRUPT;
     else if (code == SQLITE_INTERRUPT)
         return store_fail(err, LINEAGE_ECANCELLED, "cancelled");
     mirror->damaged = mirror->damaged ||
                       (mirror->on_disk && (code == SQLITE_CORRUPT || code == SQLITE_NOTADB || is_other_schema(mirror, code)));
     mirror->unusable = mirror->unusable || (mirror->on_disk && is_disk_failure(code));
-    if (mirror->endless)
-        return store_fail(err, status, "lineage.db: %s: a statement does not end", doing);
     return store_fail(err, status, "lineage.db: %s: %s", doing, sqlite3_errmsg(mirror->db));
 }
 
 enum lineage_status mirror_exec(struct mirror *mirror, const char *sql, struct lineage_error *err)
 {
-    mirror->looks = 0;
     return sqlite3_exec(mirror->db, sql, NULL, NULL, NULL) == SQLITE_OK ? LINEAGE_OK : mirror_fail(mirror, "cannot run", err);
+}
+
+enum lineage_status mirror_run_script(struct mirror *mirror, const char *sql, int64_t number, struct lineage_error *err)
+{
+    for (;;) {
+        sqlite3_stmt *stmt = NULL;
+        if (sqlite3_prepare_v2(mirror->db, sql, -1, &stmt, &sql) != SQLITE_OK)
+            return mirror_fail(mirror, "cannot prepare", err);
+        if (!stmt)
+            return LINEAGE_OK;
+        if (sqlite3_bind_parameter_count(stmt))
+            sqlite3_bind_int64(stmt, 1, number);
+        int code = sqlite3_step(stmt);
+        sqlite3_finalize(stmt);
+        if (code != SQLITE_DONE)
+            return mirror_fail(mirror, "cannot run a script", err);
+    }
 }
 
 bool mirror_begin_reading(struct mirror *mirror)
@@ -81,7 +93,6 @@ void mirror_end_reading(struct mirror *mirror, bool began)
  * in the middle. PERSISTENT tells SQLite not to use the small memory pool for short-lived statements. */
 enum lineage_status mirror_prepare(struct mirror *mirror, sqlite3_stmt **stmt, const char *sql, struct lineage_error *err)
 {
-    mirror->looks = 0;
     for (size_t i = 0; i < mirror->n_statements; i++)
         if (mirror->statements[i].sql == sql) {
             *stmt = mirror->statements[i].stmt;

@@ -12,6 +12,9 @@ sqlite3 *mirror_db(struct mirror *mirror);
 /* Runs SQL that returns no rows and takes no values. */
 enum lineage_status mirror_exec(struct mirror *mirror, const char *sql, struct lineage_error *err);
 
+/* Runs a script of schema/, with the number as ?1 of each statement, which sqlite3_exec cannot do. */
+enum lineage_status mirror_run_script(struct mirror *mirror, const char *sql, int64_t number, struct lineage_error *err);
+
 /* Begins a read transaction, unless one is open or SQLite cannot begin one; then each statement takes the lock of lineage.db by
  * itself, which gives the same answer more slowly. Returns whether it began one: pass that to mirror_end_reading before
  * the question returns. Call it after mirror_sync, which writes and cannot run inside. */

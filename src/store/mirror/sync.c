@@ -173,29 +173,19 @@ static enum lineage_status catch_up(struct mirror *mirror, bool anew, struct lin
 
 enum { STEPS_PER_LOOK = 100000 }; /* of SQLite's virtual machine: a few milliseconds */
 
-/* More than any statement on a log of this size needs: 10^8 steps and 100 for each byte. A file that makes a statement run for
- * longer is not one that this program wrote. */
-static bool runs_too_long(struct mirror *mirror)
+static int is_cancelled(void *context)
 {
-    mirror->endless = mirror->on_disk && ++mirror->looks > 1000 + mirror->log_size / 1000;
-    return mirror->endless;
-}
-
-static int look_at_steps(void *context)
-{
-    struct mirror *mirror = context;
-    const struct lineage_open_options *options = &mirror->store->options;
-    return runs_too_long(mirror) || (mirror->may_cancel && options->cancelled(options->context));
+    const struct lineage_open_options *options = context;
+    return options->cancelled(options->context);
 }
 
 /* Questions can be cancelled but syncs cannot, because a cancelled sync would leave its work to be repeated by the next
  * process. The handler is set for each call, because a connection has only one and sql() uses it too. */
 static void allow_cancelling(struct mirror *mirror, bool allow)
 {
-    mirror->may_cancel = allow && mirror->store->options.cancelled;
-    mirror->looks = 0;
+    const bool may = allow && mirror->store->options.cancelled;
     if (mirror->db)
-        sqlite3_progress_handler(mirror->db, STEPS_PER_LOOK, look_at_steps, mirror);
+        sqlite3_progress_handler(mirror->db, may ? STEPS_PER_LOOK : 0, may ? is_cancelled : NULL, &mirror->store->options);
 }
 
 /* The common case is that nothing is new; it costs one stat and one row. It opens no transaction and takes no lock, so
@@ -208,8 +198,6 @@ static enum lineage_status sync_once(struct mirror *mirror, struct lineage_error
         return status;
     allow_cancelling(mirror, false);
     status = log_look(mirror->store->log, &log, err);
-    if (status == LINEAGE_OK)
-        mirror->log_size = log.size;
     if (status == LINEAGE_OK && !mirror->loaded) {
         status = load_meta(mirror, err);
         mirror->loaded = status == LINEAGE_OK;

@@ -174,17 +174,8 @@ enum lineage_status mirror_sql(struct mirror *mirror, const char *statement, lin
 
 struct sqlite3; /* SQLite's header is included only where its functions are called */
 
-/* Replaces the functions whose time SQLite does not bound (sql_functions.c). Returns a code of SQLite. */
-int sql_bound_functions(struct sqlite3 *db);
-
-/* Adds hypothesis_verdict(expected, happened), which uses the noise of the settings; they must outlive the connection.
- * Returns a code of SQLite. */
-int sql_add_verdict(struct sqlite3 *db, const struct lineage_config *config);
-
-/* LIKE and, with user data, GLOB, as functions of SQL (sql_patterns.c). */
-struct sqlite3_context;
-struct sqlite3_value;
-void sql_match_pattern(struct sqlite3_context *context, int n, struct sqlite3_value **values);
+/* Adds the functions of a user's statement (sql_functions.c); the settings must outlive the connection. Returns a code of SQLite. */
+int sql_add_functions(struct sqlite3 *db, const struct lineage_config *config);
 
 /* Visits line, exp_id and notes of each row whose notes contain the text, in the order of the log. */
 enum lineage_status mirror_each_note(struct mirror *mirror, const char *text,

@@ -17,8 +17,8 @@
 
 /* Longest value in bytes. It is limited because a function works on a whole value between two checks of the other
  * limits. A cell has 128 KiB at most; the rest is room for group_concat and for JSON made of many cells. */
-#define LONGEST_VALUE ((size_t)2 << 20)
-#define STEPS_PER_LOOK 100 /* of SQLite's virtual machine, each of which may copy a longest value */
+#define LONGEST_VALUE ((size_t)1 << 20)
+#define STEPS_PER_LOOK 20 /* of SQLite's virtual machine, each of which may copy a longest value */
 
 #define PREPARE_BYTES ((size_t)64 << 20) /* a usual statement needs less than 1 MiB until it runs */
 
@@ -35,145 +35,24 @@ static const struct {
               {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 200}};
 enum { N_NARROW = sizeof narrow / sizeof *narrow };
 
-/* The allowed functions, sorted. They only compute from values; functions that access files, pointers, the process or
+/* The allowed functions, between blanks. They only compute from values; functions that access files, pointers, the process or
  * the connection are missing. */
-static const char *const functions[] = {"->",
-                                        "->>",
-                                        "abs",
-                                        "acos",
-                                        "acosh",
-                                        "asin",
-                                        "asinh",
-                                        "atan",
-                                        "atan2",
-                                        "atanh",
-                                        "avg",
-                                        "cause",
-                                        "ceil",
-                                        "ceiling",
-                                        "char",
-                                        "coalesce",
-                                        "cos",
-                                        "cosh",
-                                        "count",
-                                        "cume_dist",
-                                        "current_date",
-                                        "current_time",
-                                        "current_timestamp",
-                                        "date",
-                                        "datetime",
-                                        "degrees",
-                                        "dense_rank",
-                                        "exp",
-                                        "first_value",
-                                        "floor",
-                                        "format",
-                                        "glob",
-                                        "group_concat",
-                                        "hex",
-                                        "hypothesis_verdict",
-                                        "ifnull",
-                                        "iif",
-                                        "instr",
-                                        "json",
-                                        "json_array",
-                                        "json_array_length",
-                                        "json_extract",
-                                        "json_group_array",
-                                        "json_group_object",
-                                        "json_object",
-                                        "json_quote",
-                                        "json_type",
-                                        "json_valid",
-                                        "julianday",
-                                        "lag",
-                                        "last_value",
-                                        "lead",
-                                        "length",
-                                        "like",
-                                        "likelihood",
-                                        "likely",
-                                        "ln",
-                                        "log",
-                                        "log10",
-                                        "log2",
-                                        "lower",
-                                        "ltrim",
-                                        "max",
-                                        "min",
-                                        "mod",
-                                        "nth_value",
-                                        "ntile",
-                                        "nullif",
-                                        "param",
-                                        "percent_rank",
-                                        "pi",
-                                        "pow",
-                                        "power",
-                                        "printf",
-                                        "quote",
-                                        "radians",
-                                        "random",
-                                        "rank",
-                                        "replace",
-                                        "round",
-                                        "row_number",
-                                        "rtrim",
-                                        "sign",
-                                        "sin",
-                                        "sinh",
-                                        "sqrt",
-                                        "strftime",
-                                        "substr",
-                                        "substring",
-                                        "sum",
-                                        "tan",
-                                        "tanh",
-                                        "time",
-                                        "total",
-                                        "trim",
-                                        "trunc",
-                                        "typeof",
-                                        "unicode",
-                                        "unixepoch",
-                                        "unlikely",
-                                        "upper"};
+static const char functions[] =
+    " -> ->> abs acos acosh asin asinh atan atan2 atanh avg cause ceil ceiling char coalesce cos cosh"
+    " count cume_dist current_date current_time current_timestamp date datetime degrees dense_rank exp"
+    " first_value floor format glob group_concat hex hypothesis_verdict ifnull iif instr json json_array"
+    " json_array_length json_extract json_group_array json_group_object json_object json_quote json_type"
+    " json_valid julianday lag last_value lead length like likelihood likely ln log log10 log2 lower ltrim"
+    " max min mod nth_value ntile nullif param percent_rank pi pow power printf quote radians random rank"
+    " replace round row_number rtrim sign sin sinh sqrt strftime substr substring sum tan tanh time total"
+    " trim trunc typeof unicode unixepoch unlikely upper ";
 
-/* The readable tables, sorted: those of the schema. Other things that SQLite can read (pragma_*, other virtual tables)
+/* The readable tables: those of the schema. Other things that SQLite can read (pragma_*, other virtual tables)
  * reveal facts about the machine, or about more than the store. */
-static const char *const readable[] = {"calibration",
-                                       "calibration_before",
-                                       "change_rows",
-                                       "changes",
-                                       "citation_rows",
-                                       "citations",
-                                       "extras",
-                                       "findings",
-                                       "judged",
-                                       "judged_with",
-                                       "label_counts",
-                                       "label_counts_before",
-                                       "measured_changes",
-                                       "measured_lines",
-                                       "measured_rows",
-                                       "meta",
-                                       "metric_rows",
-                                       "metrics",
-                                       "night_rows",
-                                       "param_rows",
-                                       "param_values",
-                                       "param_values_before",
-                                       "params",
-                                       "reading_words",
-                                       "readings",
-                                       "sqlite_master",
-                                       "sqlite_schema",
-                                       "step_metrics",
-                                       "text_params",
-                                       "trials",
-                                       "turn_stats",
-                                       "void_changes",
-                                       "voided"};
+static const char readable[] = " calibration change_rows changes citation_rows citations extras findings judged judged_with"
+                               " label_counts measured_changes measured_lines measured_rows meta metric_rows metrics night_rows"
+                               " param_rows param_values params reading_words readings sqlite_master sqlite_schema step_metrics"
+                               " text_params trials turn_stats void_changes voided ";
 
 /* A running statement. Limits are checked in callbacks that cannot return a message, so the reason for ending is
  * noted here. */
@@ -187,16 +66,18 @@ struct asking {
     char refused[64]; /* the function or table that was refused */
 };
 
-static int by_name(const void *name, const void *entry)
-{
-    return sqlite3_stricmp(name, *(const char *const *)entry);
-}
-
 /* Remembers the first refused name for the message, because SQLite only says "not authorized". */
-static int allow_name(struct asking *asking, const char *name, const char *const *list, size_t n)
+static int allow_name(struct asking *asking, const char *name, const char *list)
 {
-    if (bsearch(name, list, n, sizeof *list, by_name))
-        return SQLITE_OK;
+    char word[40] = " ";
+    size_t n = strlen(name);
+    if (n + 3 <= sizeof word && !strchr(name, ' ')) {
+        for (size_t i = 0; i < n; i++)
+            word[i + 1] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] | 0x20) : name[i];
+        strcpy(word + n + 1, " ");
+        if (strstr(list, word))
+            return SQLITE_OK;
+    }
     sqlite3_snprintf(sizeof asking->refused, asking->refused, "%s", name);
     return SQLITE_DENY;
 }
@@ -207,10 +88,10 @@ static int allow_table(struct asking *asking, const char *name, const char *colu
 {
     static const char *const prefixes[] = {"pragma_", "sqlite_", "fts", "dbstat", "json_"};
     if (*column)
-        return allow_name(asking, name, readable, sizeof readable / sizeof *readable);
+        return allow_name(asking, name, readable);
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (sqlite3_strnicmp(name, prefixes[i], (int)strlen(prefixes[i])) == 0)
-            return allow_name(asking, name, readable, sizeof readable / sizeof *readable);
+            return allow_name(asking, name, readable);
     return SQLITE_OK;
 }
 
@@ -241,14 +122,9 @@ static int allow(void *context, int action, const char *a, const char *b, const 
     case SQLITE_SELECT:
     case SQLITE_RECURSIVE: return SQLITE_OK;
     case SQLITE_READ: return allow_table(context, a, b);
-    case SQLITE_FUNCTION: return allow_name(context, b, functions, sizeof functions / sizeof *functions);
+    case SQLITE_FUNCTION: return allow_name(context, b, functions);
     default: return SQLITE_DENY;
     }
-}
-
-static size_t longest_value(const struct lineage_sql_limits *limits)
-{
-    return limits->bytes < LONGEST_VALUE ? limits->bytes : LONGEST_VALUE;
 }
 
 /* The authorizer applies to this statement only, because the library's own statements use more than a user may. */
@@ -263,7 +139,6 @@ static void begin(struct asking *asking)
     asking->start = clock_now();
     for (size_t i = 0; i < N_NARROW; i++)
         asking->wide[i] = sqlite3_limit(db, narrow[i].which, narrow[i].most);
-    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, (int)longest_value(&asking->limits));
     sqlite3_set_authorizer(db, allow, asking);
     sqlite3_progress_handler(db, STEPS_PER_LOOK, look, asking);
 }
@@ -296,10 +171,7 @@ static enum lineage_status say_why_ended(const struct asking *asking, enum linea
         return store_fail(err, LINEAGE_EINVAL, "sql: %s", sqlite3_errmsg(mirror_db(asking->mirror)));
     if (code != SQLITE_TOOBIG)
         return status;
-    /* Only a limit that the user can raise is LINEAGE_ELIMIT. */
-    if (asking->limits.bytes >= LONGEST_VALUE)
-        return store_fail(err, LINEAGE_EINVAL, "sql: a value of more than %zu bytes; select a part of it", LONGEST_VALUE);
-    return store_fail(err, LINEAGE_ELIMIT, "sql: a value of more than %zu bytes (limit: memory)", longest_value(&asking->limits));
+    return store_fail(err, LINEAGE_EINVAL, "sql: a value of more than %zu bytes; select a part of it", LONGEST_VALUE);
 }
 
 static bool is_only_blank(const char *text)
@@ -396,8 +268,7 @@ enum lineage_status mirror_sql(struct mirror *mirror, const char *statement, lin
 {
     sqlite3_stmt *stmt = NULL;
     struct asking asking = {.mirror = mirror};
-    if (sql_bound_functions(mirror_db(mirror)) != SQLITE_OK ||
-        sql_add_verdict(mirror_db(mirror), &mirror_store(mirror)->config) != SQLITE_OK)
+    if (sql_add_functions(mirror_db(mirror), &mirror_store(mirror)->config) != SQLITE_OK)
         return mirror_fail(mirror, "cannot prepare", err);
     begin(&asking);
     enum lineage_status status = prepare(&asking, &stmt, statement, err);

@@ -42,13 +42,6 @@ static const struct section {
 #define N_SECTIONS (sizeof sections / sizeof *sections)
 #define INSIGHTS (N_SECTIONS - 1)
 
-/* A constant list instead of one built from the table, because the pointers must stay valid for ever. */
-const char *const *lineage_render_sections(void)
-{
-    static const char *const names[N_SECTIONS + 1] = {LINEAGE_RENDER_SECTIONS};
-    return names;
-}
-
 static enum lineage_status unknown_section(const char *name, size_t length, struct lineage_error *err)
 {
     return store_fail(err, LINEAGE_EINVAL,

@@ -18,9 +18,6 @@ void add_raw(struct buf *out, const char *text);
 /* Adds the first n - 1 code points and …, or the whole text if it has at most n. */
 void add_cut(struct buf *out, const char *text, size_t n);
 
-/* Each prints the whole block in one style. */
-enum lineage_status render_fieldkit(struct buf *out, struct lineage_store *store, const struct lineage_render_options *options,
-                                    struct lineage_error *err);
 enum lineage_status render_native(struct buf *out, struct lineage_store *store, const struct lineage_render_options *options,
                                   struct lineage_error *err);
 

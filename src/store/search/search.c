@@ -47,27 +47,6 @@ struct indexing {
     struct buf text;
 };
 
-static enum lineage_status prepare(struct mirror *mirror, sqlite3_stmt **stmt, const char *sql, struct lineage_error *err)
-{
-    *stmt = NULL;
-    return sqlite3_prepare_v2(mirror_db(mirror), sql, -1, stmt, NULL) == SQLITE_OK ? LINEAGE_OK
-                                                                                   : mirror_fail(mirror, "cannot search", err);
-}
-
-/* Gives the only number that the statement selects, or 0 if it selects nothing. */
-static enum lineage_status ask_number(struct mirror *mirror, const char *sql, int64_t *number, struct lineage_error *err)
-{
-    sqlite3_stmt *stmt;
-    enum lineage_status status = prepare(mirror, &stmt, sql, err);
-    *number = 0;
-    if (status == LINEAGE_OK)
-        status = mirror_step(mirror, stmt, err);
-    if (status == LINEAGE_OK)
-        *number = sqlite3_column_int64(stmt, 0);
-    sqlite3_finalize(stmt);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
-}
-
 static enum lineage_status add_text(struct indexing *in, int column, const char *text, struct lineage_error *err)
 {
     buf_reset(&in->text);
@@ -90,23 +69,23 @@ static enum lineage_status add_row(struct indexing *in, sqlite3_stmt *row, const
     return status == LINEAGE_OK ? mirror_run(in->mirror, in->insert, err) : status;
 }
 
-/* Adds the rows that `select` finds with from < seq <= to to the table that `insert` names. */
+/* Adds the rows that `select` finds with from < seq <= to to the table that `insert` names, with these remarks. */
 static enum lineage_status add_rows(struct mirror *mirror, const char *insert, const char *select, int64_t from, int64_t to,
-                                    struct lineage_error *err)
+                                    const char *remarks, struct lineage_error *err)
 {
     struct indexing in = {.mirror = mirror};
     sqlite3_stmt *rows = NULL;
-    enum lineage_status status = prepare(mirror, &in.insert, insert, err);
+    enum lineage_status status = mirror_prepare(mirror, &in.insert, insert, err);
     if (status == LINEAGE_OK)
-        status = prepare(mirror, &rows, select, err);
+        status = mirror_prepare(mirror, &rows, select, err);
     if (status == LINEAGE_OK) {
         sqlite3_bind_int64(rows, 1, from);
         sqlite3_bind_int64(rows, 2, to);
     }
     while (status == LINEAGE_OK && (status = mirror_step(mirror, rows, err)) == LINEAGE_OK)
-        status = add_row(&in, rows, "", err);
-    sqlite3_finalize(rows);
-    sqlite3_finalize(in.insert);
+        status = add_row(&in, rows, remarks, err);
+    sqlite3_reset(rows);
+    sqlite3_reset(in.insert);
     buf_release(&in.text);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
@@ -116,14 +95,15 @@ static enum lineage_status make_table(struct mirror *mirror, struct lineage_erro
 {
     sqlite3_stmt *stmt;
     bool there = false, ours = false;
-    enum lineage_status status = prepare(mirror, &stmt, "SELECT sql = ? FROM main.sqlite_schema WHERE name = 'search'", err);
+    enum lineage_status status =
+        mirror_prepare(mirror, &stmt, "SELECT sql = ? FROM main.sqlite_schema WHERE name = 'search'", err);
     if (status == LINEAGE_OK) {
         sqlite3_bind_text(stmt, 1, table_sql, -1, SQLITE_STATIC);
         status = mirror_step(mirror, stmt, err);
         there = status == LINEAGE_OK;
         ours = there && sqlite3_column_int(stmt, 0);
     }
-    sqlite3_finalize(stmt);
+    sqlite3_reset(stmt);
     if (status != LINEAGE_OK && status != LINEAGE_ENOTFOUND)
         return status;
     status = there && !ours ? mirror_exec(mirror, "DROP TABLE main.search", err) : LINEAGE_OK;
@@ -150,8 +130,9 @@ static enum lineage_status count_indexed(struct mirror *mirror, int64_t *indexed
     int64_t there = 0;
     *indexed = -1;
     enum lineage_status status =
-        ask_number(mirror, "SELECT count(*) FROM main.sqlite_schema WHERE name = 'search_docsize'", &there, err);
-    return status == LINEAGE_OK && there ? ask_number(mirror, "SELECT max(id) FROM search_docsize", indexed, err) : status;
+        mirror_integer(mirror, &there, err, "SELECT count(*) FROM main.sqlite_schema WHERE name = 'search_docsize'", "");
+    return status == LINEAGE_OK && there ? mirror_integer(mirror, indexed, err, "SELECT max(id) FROM search_docsize", "")
+                                         : status;
 }
 
 /* Opens lineage.db for writing if rows have to be indexed. Call it after mirror_sync, before a temporary table is made. */
@@ -178,7 +159,7 @@ static enum lineage_status catch_up(struct mirror *mirror, int64_t rows, bool *u
         return status;
     status = make_table(mirror, err);
     if (status == LINEAGE_OK) /* another process may have been first */
-        status = ask_number(mirror, "SELECT max(id) FROM search_docsize", &indexed, err);
+        status = mirror_integer(mirror, &indexed, err, "SELECT max(id) FROM search_docsize", "");
     if (status == LINEAGE_OK && indexed > rows) { /* rows were removed from the log */
         status = mirror_exec(mirror, "DROP TABLE main.search", err);
         if (status == LINEAGE_OK)
@@ -189,7 +170,7 @@ static enum lineage_status catch_up(struct mirror *mirror, int64_t rows, bool *u
         status = add_rows(mirror,
                           "INSERT INTO main.search(rowid, exp_id, specialist, hypothesis, notes, remarks)"
                           " VALUES (?,?,?,?,?,?)",
-                          ROWS " ORDER BY seq", indexed, rows, err);
+                          ROWS " ORDER BY seq", indexed, rows, "", err);
     if (status == LINEAGE_OK)
         status = mirror_exec(mirror, "COMMIT", err);
     *unwritable = status != LINEAGE_OK && cannot_write(mirror);
@@ -236,26 +217,6 @@ static bool take_remark(void *context, const struct lineage_remark *remark)
     return r->status == LINEAGE_OK;
 }
 
-static enum lineage_status add_remarked(struct mirror *mirror, const char *insert, const struct remarked_trial *trial,
-                                        struct lineage_error *err)
-{
-    struct indexing in = {.mirror = mirror};
-    sqlite3_stmt *row = NULL;
-    enum lineage_status status = trial->text.failed ? store_no_memory(err) : prepare(mirror, &in.insert, insert, err);
-    if (status == LINEAGE_OK)
-        status = prepare(mirror, &row, "SELECT seq, exp_id, specialist, hypothesis, notes FROM trials WHERE seq = ?", err);
-    if (status == LINEAGE_OK) {
-        sqlite3_bind_int64(row, 1, trial->seq);
-        status = mirror_step(mirror, row, err);
-    }
-    if (status == LINEAGE_OK)
-        status = add_row(&in, row, trial->text.data, err);
-    sqlite3_finalize(row);
-    sqlite3_finalize(in.insert);
-    buf_release(&in.text);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
-}
-
 static void remarked_release(struct remarked *r)
 {
     for (size_t i = 0; i < r->n; i++)
@@ -276,17 +237,19 @@ static enum lineage_status make_temp(struct mirror *mirror, struct lineage_store
     if (r.status != LINEAGE_OK)
         status = r.status;
     if (status == LINEAGE_OK)
-        status = ask_number(mirror, "SELECT max(seq) FROM trials", &last, err);
+        status = mirror_integer(mirror, &last, err, "SELECT max(seq) FROM trials", "");
     *made = r.n > 0 || last > indexed;
     if (status == LINEAGE_OK && *made)
         status = mirror_exec(mirror, "DROP TABLE IF EXISTS temp.search_now", err);
     if (status == LINEAGE_OK && *made)
         status = mirror_exec(mirror, temp_sql, err);
     for (size_t i = 0; i < r.n && status == LINEAGE_OK; i++)
-        status = add_remarked(mirror, insert, &r.trials[i], err);
+        status = r.trials[i].text.failed
+                     ? store_no_memory(err)
+                     : add_rows(mirror, insert, ROWS, r.trials[i].seq - 1, r.trials[i].seq, r.trials[i].text.data, err);
     if (status == LINEAGE_OK && *made)
         status = add_rows(mirror, insert, ROWS " AND seq NOT IN (SELECT id FROM temp.search_now_docsize) ORDER BY seq", indexed,
-                          last, err);
+                          last, "", err);
     remarked_release(&r);
     return status;
 }
@@ -305,7 +268,7 @@ static enum lineage_status collect(struct mirror *mirror, const char *sql, const
                                    struct mirror_seqs *found, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = prepare(mirror, &stmt, sql, err);
+    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
     if (status == LINEAGE_OK) {
         const bool limited = limit && limit < INT64_MAX;
         sqlite3_bind_text(stmt, 1, expression, -1, SQLITE_STATIC);
@@ -313,7 +276,7 @@ static enum lineage_status collect(struct mirror *mirror, const char *sql, const
         sqlite3_bind_int64(stmt, 3, !limited ? -1 : limit > SEARCH_RANKED ? (int64_t)limit : SEARCH_RANKED);
         status = mirror_list_seqs(found, mirror, stmt, err);
     }
-    sqlite3_finalize(stmt);
+    sqlite3_reset(stmt);
     return status;
 }
 
@@ -421,7 +384,7 @@ static enum lineage_status count_rows(struct mirror *mirror, struct alike_word *
 {
     static const char sql[] = "SELECT count(*) FROM (SELECT 1 FROM main.search WHERE search MATCH '\"' || ?1 || '\"' LIMIT ?2)";
     sqlite3_stmt *stmt;
-    enum lineage_status status = prepare(mirror, &stmt, sql, err);
+    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
     for (size_t i = 0; i < n && status == LINEAGE_OK; i++) {
         sqlite3_bind_text(stmt, 1, words[i].text, -1, SQLITE_STATIC);
         sqlite3_bind_int64(stmt, 2, ALIKE_COMMON);
@@ -429,7 +392,7 @@ static enum lineage_status count_rows(struct mirror *mirror, struct alike_word *
         words[i].rows = status == LINEAGE_OK ? sqlite3_column_int64(stmt, 0) : 0;
         sqlite3_reset(stmt);
     }
-    sqlite3_finalize(stmt);
+    sqlite3_reset(stmt);
     return status;
 }
 

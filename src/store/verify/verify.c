@@ -383,23 +383,13 @@ enum lineage_status lineage_verify_all(struct lineage_store *store, struct linea
     return status;
 }
 
-enum lineage_status lineage_verify_digests(struct lineage_store *store, const char *known, struct lineage_digests *digests,
-                                           size_t *n_findings, lineage_finding_fn *report, void *context,
-                                           struct lineage_error *err)
-{
-    struct lineage_known_digest one = {.digest = known};
-    struct lineage_verification all = {.known = &one, .n_known = known != NULL};
-    enum lineage_status status = lineage_verify_all(store, &all, report, context, err);
-    *n_findings = all.n_findings;
-    if (digests)
-        *digests = all.digests;
-    return status;
-}
-
 enum lineage_status lineage_verify(struct lineage_store *store, size_t *n_findings, lineage_finding_fn *report, void *context,
                                    struct lineage_error *err)
 {
-    return lineage_verify_digests(store, NULL, NULL, n_findings, report, context, err);
+    struct lineage_verification all = {.n_known = 0};
+    enum lineage_status status = lineage_verify_all(store, &all, report, context, err);
+    *n_findings = all.n_findings;
+    return status;
 }
 
 enum lineage_status lineage_store_digests(struct lineage_store *store, struct lineage_digests *digests, struct lineage_error *err)
