@@ -317,6 +317,8 @@ static void settings_are_read_in_all_forms(void **state)
         {"Raise random_page_cost 1.1 to 4", "random_page_cost 1.1 4;"},
         {"Set shared_buffers=512K", "shared_buffers - 512K;"},
         {"Halve rollout length (2048→1024)", "rollout length 2048 1024;"},
+        {"Remove nesterov=True from the inner SGD (back to plain momentum)", "nesterov True False;"},
+        {"Disable enable_sort=on for the large join", "enable_sort on off;"},
         {"Set inline_threshold=225 (was 100)", "inline_threshold 100 225;"},
         {"unroll_count 4→8 + prefetch_distance 16→32", "unroll_count 4 8;prefetch_distance 16 32;"},
         {"Raise work_mem 4→64, lower checkpoint_timeout 300→60", "work_mem 4 64;checkpoint_timeout 300 60;"},

@@ -94,6 +94,17 @@ static struct span with_unit(struct span *unit, const struct tokens *t, struct s
     return (struct span){value.at, unit->at + unit->length - value.at};
 }
 
+/* The opposite of a word that is true or false, as it is written; NULL for other values. */
+static const char *opposite(const char *value)
+{
+    static const char *const pairs[][2] = {{"True", "False"}, {"true", "false"}, {"on", "off"}, {"yes", "no"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        for (size_t k = 0; k < 2; k++)
+            if (strcmp(value, pairs[i][k]) == 0)
+                return pairs[i][1 - k];
+    return NULL;
+}
+
 /* Reads the changes. *clause receives the clause of the first one, UINT32_MAX if there is none. */
 static bool read_changes(struct reading *reading, uint32_t *clause, struct reader *r, const struct tokens *t, struct arena *arena)
 {
@@ -117,6 +128,11 @@ static bool read_changes(struct reading *reading, uint32_t *clause, struct reade
                                           .from_value = unsigned_zero(c->from_value),
                                           .to_value = unsigned_zero(c->to_value),
                                           .budget = for_budget(t, c->to.at + c->to.length)};
+        const char *now = c->removed && !c->from.length && changes[i].to ? opposite(changes[i].to) : NULL;
+        if (now) {
+            changes[i].from = changes[i].to;
+            changes[i].to = now;
+        }
         /* 512MB → 1GB is a rise: both numbers count in the unit of the new value. */
         if (units_agree(&ratio, t->text + from_unit.at, from_unit.length, t->text + to_unit.at, to_unit.length))
             changes[i].from_value.value *= ratio;

@@ -262,6 +262,8 @@ static void keep(struct finder *f, const struct stated *c, size_t name_value, si
     if (!c->from.length && stated_is_old(f->t, first, value, end))
         return;
     f->list[f->n] = *c;
+    f->list[f->n].removed =
+        first > 0 && token_in(f->t, first - 1, " remove removing removes drop dropping drops disable disabling without ");
     look_at_name(&f->list[f->n], f->t);
     stated_look(f->list, f->n, f->t, first, value, value_end, end);
     f->n++;

@@ -70,6 +70,7 @@ struct stated {
     struct span prefix, name; /* the name, and what it belongs to: "label smoothing", "ε" */
     struct span from, to;
     struct lineage_number from_value, to_value;
+    bool removed; /* "remove NAME=B": B is what it was */
     enum stated_form form;
     float features[N_STATED_FEATURES];
     double score; /* above 0: a change */
