@@ -143,8 +143,10 @@ CREATE TABLE meta (
     next_id INTEGER NOT NULL,     -- largest numeric exp_id + 1
     id_width INTEGER NOT NULL,    -- digits of the widest numeric exp_id
     provisional INTEGER NOT NULL, -- seq of the row of a last record without a line end, 0 if there is none
-    names INTEGER NOT NULL        -- digest of the names of the parameters of each trial that declares any, 0 if none does,
-);                                -- 1 if they differ: a trial may then have one that only its parent declares
+    names INTEGER NOT NULL,       -- digest of the names of the parameters of each trial that declares any, 0 if none does,
+                                  -- 1 if they differ: a trial may then have one that only its parent declares
+    twice INTEGER NOT NULL        -- seq of the first row whose exp_id an earlier row has, 0 if there is none
+);
 
 -- Which row records which trial of a night, so that a second row of one can be refused at the same cost for any size of the
 -- store.

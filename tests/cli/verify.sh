@@ -295,4 +295,22 @@ truncate -s -2 shorter/results.tsv
 run -C shorter append --status discard --core-metric 0.6
 must_exit 0
 must_have err 'moved to '
+
+# A merge of two branches may leave two rows with one id: each command says so, and after its remedy none does.
+mkdir merged && must_run -C merged append --create --status baseline --core-metric 1
+must_run -C merged append --status keep --core-metric 0.5
+sed -n '$s/0\.5/0.4/p' merged/results.tsv >>merged/results.tsv
+for command in best 'query --limit 1' render 'append --status discard --core-metric 0.9'; do
+    # shellcheck disable=SC2086
+    run -C merged $command
+    must_exit 0
+    must_have err 'results.tsv:4: its exp_id is also that of line 3'
+done
+must_have err '(002 is free)'
+sed -i '4s/^001/004/' merged/results.tsv
+run -C merged rebuild
+run -C merged rebuild --digests
+must_run -C merged verify
+must_run -C merged best
+must_equal 005 "$("$LINEAGE" -C merged append --status discard --core-metric 0.9)" 'the next id after the remedy'
 finish

@@ -324,6 +324,21 @@ static void note_provisional(struct mirror_meta *meta, const struct lineage_tria
     meta->at.rows--;
 }
 
+/* Two branches that were merged may have given one id to two trials. An id above all others is new without a look. */
+static enum lineage_status note_twice(struct mirror *mirror, const struct lineage_trial *trial, struct lineage_error *err)
+{
+    int64_t earlier = 0;
+    uint64_t next = mirror->meta.at.next_id;
+    size_t width = mirror->meta.at.id_width;
+    row_note_id(trial->exp_id, &next, &width);
+    if (mirror->meta.at.twice || next > mirror->meta.at.next_id || !*trial->exp_id)
+        return LINEAGE_OK;
+    enum lineage_status status = mirror_integer(
+        mirror, &earlier, err, "SELECT seq FROM trials WHERE exp_id IN (?1, 'exp_' || ?1) LIMIT 1", "s", trial->exp_id);
+    mirror->meta.at.twice = earlier ? (int64_t)trial->seq : 0;
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
 /* The row is inserted before the rows that refer to it. */
 static enum lineage_status add_row(struct ingest *in, struct parsed_record *parsed, struct lineage_error *err)
 {
@@ -334,7 +349,9 @@ static enum lineage_status add_row(struct ingest *in, struct parsed_record *pars
     trial->line = parsed->record.line;
     in->float_parents = in->float_parents || is_float(trial->parent_exp);
     note_names(mirror, trial);
-    enum lineage_status status = mirror_insert(mirror, trial, &parsed->record, parsed->digest, in->params, err);
+    enum lineage_status status = terminated ? note_twice(mirror, trial, err) : LINEAGE_OK;
+    if (status == LINEAGE_OK)
+        status = mirror_insert(mirror, trial, &parsed->record, parsed->digest, in->params, err);
     if (status == LINEAGE_OK && in->telemetry)
         status = mirror_insert_telemetry(mirror, trial, err);
     if (!terminated)

@@ -75,6 +75,7 @@ static void read_meta(struct mirror *mirror, sqlite3_stmt *stmt)
     meta->provisional = sqlite3_column_int64(stmt, 13);
     meta->judged = sqlite3_column_int64(stmt, 15);
     meta->at.names = sqlite3_column_int64(stmt, 16);
+    meta->at.twice = sqlite3_column_int64(stmt, 17);
     if (meta->provisional)
         row_note_id(mirror_text(stmt, 14), &meta->at.next_id, &meta->at.id_width);
 }
@@ -100,7 +101,7 @@ enum lineage_status mirror_load_meta(struct mirror *mirror, bool *same, struct l
         mirror, &stmt,
         "SELECT metric, header, watermark, line, rows, device, inode, size, mtime_ns, last_offset,"
         " last_digest, next_id, id_width, provisional,"
-        " (SELECT exp_id FROM trials WHERE seq = provisional), (SELECT settings FROM judged_with), names FROM meta",
+        " (SELECT exp_id FROM trials WHERE seq = provisional), (SELECT settings FROM judged_with), names, twice FROM meta",
         err);
     if (status == LINEAGE_OK)
         status = mirror_step(mirror, stmt, err);
@@ -143,8 +144,10 @@ enum lineage_status mirror_save_meta(struct mirror *mirror, struct lineage_error
                               (int64_t)meta->next_id,
                               (int64_t)meta->id_width,
                               meta->provisional,
-                              meta->at.names};
-    enum lineage_status status = mirror_prepare(mirror, &stmt, "REPLACE INTO meta VALUES (0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
+                              meta->at.names,
+                              meta->at.twice};
+    enum lineage_status status =
+        mirror_prepare(mirror, &stmt, "REPLACE INTO meta VALUES (0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, read_by(made_for, mirror->store), -1, SQLITE_STATIC);

@@ -123,6 +123,7 @@ struct mirror_position {
     uint64_t next_id; /* largest numeric exp_id + 1 */
     size_t id_width; /* digits of the widest numeric exp_id */
     int64_t names; /* of the parameters of the trials: as in schema/mirror.sql */
+    int64_t twice; /* seq of the first row whose exp_id an earlier row has, 0: none */
 };
 const struct mirror_position *mirror_position(const struct mirror *mirror);
 

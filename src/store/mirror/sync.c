@@ -469,6 +469,27 @@ static void thaw_for_caller(struct mirror *mirror)
         (void)!mirror_thaw(mirror, NULL);
 }
 
+/* Questions about an id that two rows have are answered about the later one, so a user must know of it. */
+static void tell_twice(struct mirror *mirror)
+{
+    const struct mirror_position *at = &mirror->meta.at;
+    int64_t line = 0, before = 0;
+    const int64_t seq = at->twice;
+    if (!seq || mirror_integer(mirror, &line, NULL, "SELECT line FROM trials WHERE seq = ?1", "i", seq) != LINEAGE_OK ||
+        mirror_integer(
+            mirror, &before, NULL,
+            "SELECT f.line FROM trials t, trials f WHERE t.seq = ?1 AND f.exp_id IN (t.exp_id, 'exp_' || t.exp_id) ORDER BY f.seq"
+            " LIMIT 1",
+            "i", seq) != LINEAGE_OK)
+        return;
+    store_notice(
+        mirror->store, (uint64_t)line,
+        "%s:%lld: its exp_id is also that of line %lld, as after a merge of two branches: both rows count, and the id stands "
+        "for one of them; give this row another one (%0*llu is free), then `lineage rebuild` and `lineage rebuild --digests`; "
+        "`lineage verify` lists all",
+        mirror->store->log->name, (long long)line, (long long)before, (int)at->id_width, (unsigned long long)at->next_id);
+}
+
 /* A log that git tracks may be merged by hand and left with git's markers, which are records that no question answers about. */
 static void tell_conflict(struct mirror *mirror)
 {
@@ -483,6 +504,7 @@ static void tell_conflict(struct mirror *mirror)
                      "sides, and give "
                      "rows with one id different ones; `lineage verify` lists what is left",
                      mirror->store->log->name, (long long)line);
+    tell_twice(mirror);
 }
 
 /* The check of the owner prevents use after a fork: the child does not have the locks that SQLite's connection believes
