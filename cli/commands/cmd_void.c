@@ -6,7 +6,7 @@
 #include <lineage/text.h>
 #include <lineage/voids.h>
 
-#include "run/code_ref.h"
+#include "cli.h"
 
 struct void_options {
     char *reason;
@@ -189,12 +189,8 @@ static int append_one(struct cli_session *session, const struct void_options *o,
         now = judged(session->store);
         say_judged(now, labels, false);
         say_judged(labels, now, true);
-        if (o->undo) {
-            code_ref_take_back(session->store, row.parent_exp);
-        } else {
-            code_ref_remove(session->store, row.parent_exp);
+        if (!o->undo)
             say_children(session->store, row.parent_exp);
-        }
     }
     json_decref(labels);
     json_decref(now);
@@ -238,9 +234,9 @@ const struct cli_command cmd_void = {
                    "missing, the evaluator was broken, another job took the processor. It is then not ranked,\n"
                    "tried, proposed from, the best or part of a chain, and a night runs it again.\n\n"
                    "Rows are never changed: this appends a row that names the trial as its parent, and prints\n"
-                   "its id. The git ref that keeps the trial's code is removed (`lineage refs`). --undo appends\n"
-                   "a row that takes the void back, and brings the ref back if git still has the commit. Without\n"
-                   "ID, lists the void trials with the label and score of their own rows.",
+                   "its id. The git ref of the trial's code stays, so that the void can be taken back\n"
+                   "(`lineage refs --remove ID` removes it). --undo appends a row that takes the void back.\n"
+                   "Without ID, lists the void trials with the label and score of their own rows.",
     .examples = "  lineage void 012 --reason 'NumPy was missing'\n"
                 "  lineage void 012 --undo\n"
                 "  lineage void --format json",

@@ -97,14 +97,6 @@ bool code_ref_add(const struct lineage_store *store, const char *exp_id)
     return kept;
 }
 
-void code_ref_take_back(const struct lineage_store *store, const char *exp_id)
-{
-    json_t *run = provenance_load(store, exp_id), *git = json_object_get(run, "git");
-    if (git && !json_is_true(json_object_get(run, "no_refs")) && trial_ref_is_allowed(git) && !trial_ref_exists(git))
-        keep(store, exp_id, run, git);
-    json_decref(run);
-}
-
 bool code_ref_restore(const struct lineage_store *store, const struct lineage_trial *trial)
 {
     struct lineage_commit_note note;

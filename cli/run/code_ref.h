@@ -22,10 +22,7 @@ void code_ref_keep(const struct lineage_store *store, const char *exp_id);
 /* Removes the ref of a trial that got no row. git may be NULL. */
 void code_ref_drop(const json_t *git);
 
-/*
- * Removes the ref of a recorded trial, for `lineage refs --remove` and for trials that are taken out of consideration.
- * Returns whether there was one. The trial keeps its provenance.
- */
+/* Removes the ref of a recorded trial. Returns whether there was one. The trial keeps its provenance. */
 bool code_ref_remove(const struct lineage_store *store, const char *exp_id);
 
 /* Creates the ref of a recorded trial that has none, if its commit still exists. Returns whether there is one now. */
@@ -36,9 +33,6 @@ bool code_ref_add(const struct lineage_store *store, const char *exp_id);
  * commit that the row names. Returns whether it did.
  */
 bool code_ref_restore(const struct lineage_store *store, const struct lineage_trial *trial);
-
-/* Creates the ref that code_ref_remove has removed, if the commit still exists, unless the trial was run without refs. */
-void code_ref_take_back(const struct lineage_store *store, const char *exp_id);
 
 /* ---- code_change.c: what a trial changed in the code of a repository, in a few words ---- */
 

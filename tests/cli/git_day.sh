@@ -81,9 +81,10 @@ again() # the same score from the same code
     id=$("$LINEAGE" rerun -q -C "$store" 002 2>/dev/null)
     echo "$? $(git show "refs/lineage/$id:v" 2>/dev/null)$("$LINEAGE" show -C "$store" "$id" --format json | "$JSON_GET" core_metric)"
 }
-void() # its ref goes here and nowhere else
+void() # its ref goes here and nowhere else, and only when that is asked for
 {
     "$LINEAGE" void -C "$store" 001 --reason test >/dev/null 2>>"$scratch/err"
+    "$LINEAGE" refs -C "$store" --remove 001 >/dev/null 2>>"$scratch/err"
     git for-each-ref --format='%(refname:lstrip=2)' refs/lineage | tr '\n' ' '
 }
 known() # the setting of a discarded trial that no option states
@@ -165,7 +166,7 @@ outside|refs|3|git init -q ../../other/p; (cd ../../other/p; git commit -q --all
 outside|refs|3|cd ..; mv p q; git init -q p; cd q
 outside|again|0 1.0|cd ..; mv p q; git init -q p; cd q
 outside|void|000 002|cd ..; mv p q; git init -q p; cd q
-outside|void|000|mv ../S ../S2; (cd ..; "$LINEAGE" void -C S2 002 --reason x); store=../S2
+outside|void|000|mv ../S ../S2; (cd ..; "$LINEAGE" void -C S2 002 --reason x; "$LINEAGE" refs -C S2 --remove 002); store=../S2
 inside|void|000 001 002|git clone -q . ../../other; cp -r runs ../../other; (cd ../../other; "$LINEAGE" refs -C runs --remove --all); store=/tmp/none
 outside|void|000 001 002|git init -q ../../other/p; (cd ../../other/p; git commit -q --allow-empty -m o); cp -r ../S ../../other/S; store=../../other/S
 outside|code|2 1|git init -q ../../other/p; (cd ../../other/p; git commit -q --allow-empty -m o); cp -r ../S ../../other/S; store=../../other/S

@@ -482,12 +482,13 @@ static void tell_twice(struct mirror *mirror)
             " LIMIT 1",
             "i", seq) != LINEAGE_OK)
         return;
-    store_notice(
-        mirror->store, (uint64_t)line,
-        "%s:%lld: its exp_id is also that of line %lld, as after a merge of two branches: both rows count, and the "
-        "id means one of them; give this row another one (%0*llu is free), then `lineage rebuild` and `lineage rebuild --digests`; "
-        "`lineage verify` lists all",
-        mirror->store->log->name, (long long)line, (long long)before, (int)at->id_width, (unsigned long long)at->next_id);
+    store_notice(mirror->store, (uint64_t)line,
+                 "%s:%lld: its exp_id is also that of line %lld, as after a merge of two branches: both rows count, and the "
+                 "id means one of them; give this row another one (%0*llu is free), then `lineage rebuild` and `lineage rebuild "
+                 "--digests`; "
+                 "`lineage verify` lists all",
+                 mirror->store->log->name, (long long)line, (long long)before, (int)at->id_width,
+                 (unsigned long long)at->next_id);
 }
 
 /* A log that git tracks may be merged by hand and left with git's markers, which are records that no question answers about. */
