@@ -238,7 +238,12 @@ static int diff(const struct sides *sides, struct lineage_store *store, size_t l
     bool files = (has_snapshot(&sides->from) && has_snapshot(&sides->to)) ||
                  (stored_code_is_named(&sides->from) && stored_code_is_named(&sides->to));
     if (!provenance_path(from, store, sides->from.exp_id) || !provenance_path(to, store, sides->to.exp_id))
-        return diff_files(sides, store, limit);
+        return files ? diff_files(sides, store, limit)
+                     : cli_error(
+                           CLI_USAGE,
+                           "diff: the store has no code of %s and %s in one form (snapshots, files or commits); `lineage diff "
+                           "--stat %s %s` compares their settings",
+                           sides->from.exp_id, sides->to.exp_id, sides->from.exp_id, sides->to.exp_id);
     bool commits = diff_commits(sides, store, limit);
     int status = commits ? diff_runs(sides, store, limit) : diff_directories(from, to, limit);
     if (status > CLI_NO || !files)
