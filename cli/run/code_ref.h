@@ -40,7 +40,7 @@ bool code_ref_restore(const struct lineage_store *store, const struct lineage_tr
 /* Creates the ref that code_ref_remove has removed, if the commit still exists, unless the trial was run without refs. */
 void code_ref_take_back(const struct lineage_store *store, const char *exp_id);
 
-/* ---- code_change.c: what a trial changed in the code of a repository, in a few words ---- */
+/* ---- what a trial changed in the code of a repository, in a few words ---- */
 
 /*
  * Compares the code of a trial that is about to run with that of its parent or, if parent is NULL or "", of the best trial so
