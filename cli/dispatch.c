@@ -68,8 +68,6 @@ static int guide_open(const struct guide *guide)
     return CLI_OK;
 }
 
-/* ---- reads the options before the command, runs the command, and checks that all output was written ---- */
-
 /* ---- texts about `lineage` as a whole: `lineage --help`, lineage(1), and the completion of a command's name ---- */
 
 #define SYNOPSIS "[-C DIR] COMMAND [OPTION...] [ARGUMENT...]"

@@ -3,7 +3,7 @@
 
 #include "cli.h"
 
-/* ---- command_entry ---- */
+/* ---- command entry ---- */
 
 /* A line of commands.def, for the dispatcher and for the texts about all commands. */
 

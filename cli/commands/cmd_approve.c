@@ -24,11 +24,10 @@ static int list_questions(struct cli_session *session, const struct approve_opti
         const char *decision = cli_json_member(question, "decision");
         const json_t *edited = json_object_get(question, "edited");
         char *proposal = json_dumps(edited ? edited : json_object_get(question, "proposal"), JSON_COMPACT | JSON_SORT_KEYS);
-        if (!*decision || o->all) {
+        if (!*decision || o->all)
             cli_list_row(list, CLI_TEXT(cli_json_member(question, "id")), CLI_TEXT(cli_json_member(question, "time")),
                          CLI_TEXT(cli_json_member(question, "sweep")), CLI_TEXT(*decision ? decision : "waits"),
                          CLI_TEXT(proposal ? proposal : ""));
-        }
         free(proposal);
     }
     return cli_list_finish(list);

@@ -97,9 +97,8 @@ static void print_json(const struct cli_session *session, const struct lineage_t
     json_t *object = cli_trial_json(best), *setting = cli_answer_json(evidence);
     cli_json_set_margin(object, config, best);
     cli_json_set_claim(object, session->store, best);
-    if (front->n) {
+    if (front->n)
         cli_json_set(object, "second", cli_json_text(config->second), "front", cli_front_json(front), NULL);
-    }
     if (setting)
         json_object_set_new(object, "setting", setting);
     cli_json_print(stdout, object, true);

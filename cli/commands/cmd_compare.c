@@ -82,13 +82,12 @@ static int print_pair(struct cli_list *list, struct cli_session *session, const 
     if (!examples_of(&own, session->store, id, why))
         return cli_error(CLI_USAGE, "compare: %s", why);
     const bool good = examples_compare(&difference, &own, base, lineage_store_config(session->store), why);
-    if (good) {
+    if (good)
         cli_list_row(list, CLI_TEXT(own.exp_id), CLI_TEXT(base->exp_id), CLI_COUNT(difference.n),
                      CLI_FIGURE(difference.mean, true), CLI_FIGURE(difference.low, true), CLI_FIGURE(difference.high, true),
                      CLI_FIGURE(difference.p, true), CLI_FIGURE(difference.error, true), CLI_FIGURE(difference.bar, true),
                      CLI_FIGURE(difference.seeds, difference.seeds > 0),
                      CLI_FIGURE(difference.seeds_bar, difference.seeds_bar > 0), CLI_TEXT(examples_verdict(&difference)));
-    }
     examples_release(&own);
     return good ? CLI_GO_ON : cli_error(CLI_USAGE, "compare: %.80s and %.80s are not comparable: %s", base->exp_id, id, why);
 }

@@ -89,9 +89,7 @@ static const char *const *words_of(char *text)
 
 static bool read_slots(struct night_options *o)
 {
-    size_t n = 0, jobs = 1;
-    while (o->slots && o->slots[n])
-        n++;
+    size_t n = cli_texts_length((const char *const *)o->slots), jobs = 1;
     if (o->jobs && !cli_count_parse(&jobs, "jobs", o->jobs))
         return false;
     /* Without --jobs the slots decide: one job for each. */

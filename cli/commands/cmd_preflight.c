@@ -217,10 +217,9 @@ static int print_advice(const struct preflight *p)
     struct cli_list *list = cli_list_new(CLI_TABLE, stdout, 4, columns);
     if (!list)
         return cli_no_memory();
-    for (size_t i = 0; i < p->n_advice; i++) {
+    for (size_t i = 0; i < p->n_advice; i++)
         cli_list_row(list, CLI_TEXT(p->advice[i].setting), CLI_TEXT(p->advice[i].value),
                      CLI_TEXT(p->advice[i].follows ? "same" : p->advice[i].recommended), CLI_TEXT(p->advice[i].source));
-    }
     return cli_list_finish(list);
 }
 

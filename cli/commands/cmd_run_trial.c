@@ -148,8 +148,6 @@ enum trainer_status rollout_stream_write(void *context, int32_t iteration, const
     return status;
 }
 
-/* ---- `lineage run-trial`, the child process of a trial ---- */
-
 /* ---- runs the judge that a recipe names as a callback of the trainer, which gets rollouts and sets flags ---- */
 
 /* A rollout is sent as the trajectory that `lineage rollout --format jsonl` prints, so that a question asked by hand

@@ -139,10 +139,9 @@ static int print_json(const struct lineage_trial *trial, const struct lineage_st
                  h->verdict ? cli_verdict_json(h) : NULL, "changes", cli_changes_json(ideas, at), "settings",
                  cli_effective_json(ideas, settings), "cites", cli_idea_ids_json(ideas, idea->cites, idea->n_cites), "cited_by",
                  cli_idea_ids_json(ideas, idea->cited_by, idea->n_cited_by), NULL);
-    if (*measured->against || *measured->command_against) {
+    if (*measured->against || *measured->command_against)
         cli_json_set(object, "code_changes", cli_measured_lines_json(measured, 0, 0), "measured_against",
                      cli_json_text(*measured->against ? measured->against : measured->command_against), NULL);
-    }
     if (run)
         json_object_set(object, "provenance", run);
     cli_json_print(stdout, object, true);

@@ -161,8 +161,7 @@ bool repository_ref_set(const struct repository *r, const char *ref, const char 
 static bool put_file(const char *dir, const char *name, const char *text)
 {
     char path[PATH_MAX];
-    int n = snprintf(path, sizeof path, "%s/%s", dir, name);
-    FILE *out = n > 0 && n < PATH_MAX ? fopen(path, "we") : NULL;
+    FILE *out = cli_path_in(path, dir, name) ? fopen(path, "we") : NULL;
     if (!out)
         return false;
     bool ok = fprintf(out, "%s\n", text) >= 0;
@@ -172,8 +171,7 @@ static bool put_file(const char *dir, const char *name, const char *text)
 static bool put_dir(const char *dir, const char *name)
 {
     char path[PATH_MAX];
-    int n = snprintf(path, sizeof path, "%s/%s", dir, name);
-    return n > 0 && n < PATH_MAX && mkdir(path, 0700) == 0;
+    return cli_path_in(path, dir, name) && mkdir(path, 0700) == 0;
 }
 
 /*

@@ -11,8 +11,7 @@
 static bool has(const char *dir, const char *name)
 {
     char path[PATH_MAX];
-    int n = snprintf(path, sizeof path, "%s/%s", dir, name);
-    return *dir == '/' && n < PATH_MAX && access(path, F_OK) == 0;
+    return *dir == '/' && cli_path_in(path, dir, name) && access(path, F_OK) == 0;
 }
 
 /* Writes the path as it would be if the store had been moved together with everything around it: what comes before the common end of

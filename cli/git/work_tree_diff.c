@@ -324,8 +324,7 @@ static bool hide_changed(struct recording *r)
 static bool write_bytes(const char *dir, const char *name, const char *text, size_t length, mode_t mode)
 {
     char path[PATH_MAX];
-    int n = snprintf(path, sizeof path, "%s/%s", dir, name);
-    FILE *out = n > 0 && n < PATH_MAX ? cli_private_file(path) : NULL;
+    FILE *out = cli_path_in(path, dir, name) ? cli_private_file(path) : NULL;
     if (!out)
         return false;
     bool ok = fchmod(fileno(out), mode) == 0 && fwrite(text, 1, length, out) == length;
@@ -682,8 +681,7 @@ static bool apply(const struct repository *r, const char *provenance, const char
 {
     char path[PATH_MAX];
     const char *const words[] = {"apply", "--whitespace=nowarn", path, NULL};
-    int n = snprintf(path, sizeof path, "%s/%s", provenance, name);
-    return n > 0 && n < PATH_MAX && (access(path, F_OK) != 0 || repository_run(r, words));
+    return cli_path_in(path, provenance, name) && (access(path, F_OK) != 0 || repository_run(r, words));
 }
 
 static bool copy_back(const char *provenance, const char *to)

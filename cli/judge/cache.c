@@ -14,8 +14,6 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-/* ---- cache ---- */
-
 /* ---- cache lines ---- */
 
 /* The line begins with a line end, which is only written behind an incomplete line. */

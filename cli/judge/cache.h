@@ -50,7 +50,7 @@ bool cache_add_endpoint(struct cache *cache, const char *digest, const char *mod
 bool cache_add(struct cache *cache, const char *digest, const uint8_t *flags, size_t n, const char *model, const char *wording,
                const json_t *texts);
 
-/* ---- cache_lines.c: appends to a file of JSON lines that many processes write, any of which may be killed ---- */
+/* ---- appends to a file of JSON lines that many processes write, any of which may be killed ---- */
 
 /* A killed writer may leave a
  * line without its line end; the next writer adds the line end first, so only that line is lost. */

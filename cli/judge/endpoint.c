@@ -41,8 +41,6 @@ static bool curl_library_load(struct curl_library *curl, char why[CURL_LIBRARY_W
     return all;
 }
 
-/* ---- endpoint ---- */
-
 /* ---- key and headers ---- */
 
 /* Rejects a key with a line end, which would end the header and begin another header. */

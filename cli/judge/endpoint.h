@@ -10,7 +10,7 @@
 
 #include "judge/answer.h"
 
-/* ---- curl_library ---- */
+/* ---- curl library ---- */
 
 /*
  * The functions of libcurl that are called, looked up when an endpoint is opened. If the library were linked, every trial

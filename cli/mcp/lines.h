@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* ---- id_scan ---- */
+/* ---- id scan ---- */
 
 /*
  * Finds the id of a request that is too long to be kept, byte by byte and in constant memory, so that its client learns

@@ -38,7 +38,7 @@ json_t *mcp_prompts_list(struct mcp_call *call)
                      "What is known, and text_plan_night to turn it into a list of trials worth their time", "arguments", list);
 }
 
-/* ---- plan_night ---- */
+/* ---- plan night ---- */
 
 /* The protocol defines prompt arguments as text, so a number is the client's mistake. Lengths are limited because these
  * texts become part of a prompt. */

@@ -35,10 +35,9 @@ static json_t *bound_json(const struct mcp_argument *argument, double bound)
 static json_t *number_schema(const struct mcp_argument *argument)
 {
     json_t *schema = json_pack("{s:s}", "type", argument->type == MCP_COUNT ? "integer" : "number");
-    if (argument->max > argument->min) {
+    if (argument->max > argument->min)
         cli_json_set(schema, "minimum", bound_json(argument, argument->min), "maximum", bound_json(argument, argument->max),
                      NULL);
-    }
     return schema;
 }
 

@@ -137,10 +137,9 @@ static void add_evidence(json_t *result, struct mcp_call *call, const struct mcp
 {
     size_t i;
     json_t *near, *list = cli_nearest_tried(call->server->store, conditions->list, conditions->n, 3);
-    json_array_foreach(list, i, near) {
+    json_array_foreach(list, i, near)
         cli_json_set(near, "exp_id", mcp_cell(cli_json_string(near, "exp_id"), 80), "outcome",
                      mcp_cell(cli_json_string(near, "outcome"), 240), NULL);
-    }
     if (json_array_size(list))
         json_object_set(result, "evidence", list);
     json_decref(list);
@@ -431,10 +430,9 @@ static json_t *call_best(struct mcp_call *call)
         cli_json_set(result, "metric", mcp_cell(name ? name : lineage_store_metric(call->server->store), 80), "better",
                      json_string(config->direction == LINEAGE_HIGHER ? "higher" : "lower"), NULL);
         add_front(result, call->server->store);
-        if (!isnan(evidence.sure)) {
+        if (!isnan(evidence.sure))
             cli_json_set(result, "setting", cli_answer_json(&evidence), "settings",
                          cli_ranked_json(&evidence, call->server->store, 10), NULL);
-        }
     }
     lineage_evidence_release(&evidence);
     lineage_trial_release(&best);

@@ -21,7 +21,7 @@
 #include "plan/planning.h"
 #include "trial/trial_watch.h"
 
-/* ---- repeated_failures ---- */
+/* ---- repeated failures ---- */
 
 /* Ends a night whose trials keep failing in the same way. */
 
@@ -159,7 +159,7 @@ void rerun_decide(char *text, size_t size, struct lineage_store *store, size_t r
 /* How many of the runs that a proposer has are for trials that run again. */
 size_t rerun_reserve(const struct night *night, size_t runs);
 
-/* ---- after_trial.c: updates files and counters of a night after each trial ---- */
+/* ---- updates files and counters of a night after each trial ---- */
 
 /* Rewrites KNOWLEDGE.md, and also report.html if night->report is set. A store that follows only the night cannot be
  * rendered; then nothing is written, with one notice. Returns CLI_GO_ON or an exit status. */

@@ -63,7 +63,7 @@ size_t cli_comparison_left_out(const struct lineage_variant *variant);
 int cli_comparison_print(const struct lineage_comparison *comparison, const char *over, enum lineage_direction direction,
                          enum cli_format format);
 
-/* ---- finding.c: prints the faults of a store, for `verify` and `rebuild`, and of an imported file ---- */
+/* ---- prints the faults of a store, for `verify` and `rebuild`, and of an imported file ---- */
 
 /* A lineage_finding_fn for a file that is imported, whose name is the context: prints FILE:LINE: ID: TEXT on stderr. */
 void finding_print_import(void *file, const struct lineage_finding *finding);
@@ -74,7 +74,7 @@ void finding_print(const struct lineage_finding *finding);
 /* Prints the digest of the last record, to be noted elsewhere. Prints nothing if the digest is not meaningful. */
 void finding_print_digest(const struct lineage_digests *digests);
 
-/* ---- sparkline.c: draws values as a row of blocks, for a terminal ---- */
+/* ---- draws values as a row of blocks, for a terminal ---- */
 
 /* Prints values as a row of at most `columns` blocks. If there are more values, they are sampled evenly, with the first
  * and the last. Needs n > 0, columns > 0 and finite values. */

@@ -20,9 +20,9 @@ bool telemetry_path(char path[PATH_MAX], struct lineage_store *store, const char
     if (lineage_store_path(&dir, store, LINEAGE_PLACE_TELEMETRY, &err) != LINEAGE_OK)
         return false;
     mkdir(dir, 0777);
-    int n = snprintf(path, PATH_MAX, "%s/%s", dir, name);
+    const bool fits = cli_path_in(path, dir, name);
     lineage_free(dir);
-    return n > 0 && n < PATH_MAX;
+    return fits;
 }
 
 bool telemetry_line_append(struct lineage_store *store, const char *name, const json_t *object)
@@ -40,8 +40,6 @@ bool telemetry_line_append(struct lineage_store *store, const char *name, const 
     free(line);
     return good;
 }
-
-/* ---- planner cost ---- */
 
 /* ---- spent tokens ---- */
 

@@ -60,8 +60,6 @@ void planner_ideas_release(struct planner_ideas *ideas)
     ideas->set = NULL;
 }
 
-/* ---- planner request ---- */
-
 /* ---- the facts of the block about ideas, as JSON for a planner ---- */
 
 /* Bounds of the lists, and of texts in characters. */
@@ -198,10 +196,9 @@ static json_t *walls_json(const struct lineage_facts *facts)
         json_t *json =
             json_pack("{s:o, s:s, s:o, s:o}", "exp_id", cli_json_text(idea->exp_id), "status", lineage_label_name(idea->status),
                       "score", cli_json_figure(idea->score), "hypothesis", text_json(idea->hypothesis, TEXT_CHARACTERS));
-        if (blocked->column) {
+        if (blocked->column)
             cli_json_set(json, "column", text_json(blocked->column, VALUE_CHARACTERS), "value", cli_json_number(blocked->value),
                          "largest_kept", cli_json_number(blocked->largest_kept), NULL);
-        }
         json_array_append_new(list, json);
     }
     return list;

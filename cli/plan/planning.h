@@ -20,7 +20,7 @@
 #include "propose/propose_math.h"
 #include "share/claims.h"
 
-/* ---- night_hours.c: computes how much time a night has left (--hours) ---- */
+/* ---- computes how much time a night has left (--hours) ---- */
 
 struct night_hours {
     double limit;   /* hours; INFINITY: no limit */
@@ -52,7 +52,7 @@ void notify_send(struct notify *notify, struct lineage_store *store, const char 
 /* Sends best or failure if the row that was just written is one of them. Returns whether it is. */
 bool notify_trial(struct notify *notify, struct lineage_store *store, const char *exp_id, enum lineage_label label);
 
-/* ---- spent_tokens.c ---- */
+/* ---- spent tokens ---- */
 
 /* What planning models have used, in telemetry/planner-tokens.jsonl of the store, a line for each answer of an
  * endpoint. `lineage agent` writes it as soon as it has the answer, so a night that is killed has counted what it paid for, and the
@@ -151,7 +151,7 @@ uint64_t planner_cost_tokens_left(struct planning *planning);
 /* Whether the tokens of the sweep are used up. Reports that once. */
 bool planner_cost_is_too_high(struct planning *planning);
 
-/* ---- planner_ideas.c: the trials of the store as a set of ideas (lineage/ideas.h), for one turn of a planner ---- */
+/* ---- the trials of the store as a set of ideas (lineage/ideas.h), for one turn of a planner ---- */
 
 /* The gate compares proposals with the set, and the request contains facts from it. The set is loaded when one of them
  * first needs it, and once per turn: rows and running trials may change between turns. */
@@ -199,7 +199,7 @@ enum { PROPOSAL_AGAIN_MAX = 1000 };
 int proposal_gate(struct night_trial *trial, double x[PROPOSE_RANGES_MAX], json_t **reasons, struct planner_ideas *ideas,
                   const json_t *proposal);
 
-/* ---- telemetry_line.c: lines of JSON in the telemetry directory of a store ---- */
+/* ---- lines of JSON in the telemetry directory of a store ---- */
 
 /* Writes the path of the file, and creates the directory if it is missing. */
 bool telemetry_path(char path[PATH_MAX], struct lineage_store *store, const char *name);
@@ -216,7 +216,7 @@ bool telemetry_line_append(struct lineage_store *store, const char *name, const 
  */
 int draw_parent(char **exp_id, struct lineage_store *store, uint64_t seed);
 
-/* ---- agent_command.c ---- */
+/* ---- agent command ---- */
 
 /* The planner command of `lineage night --agent-endpoint`: `lineage agent` with the night's settings. */
 

@@ -123,27 +123,10 @@ static enum propose_row propose_row_read(struct propose_trial *trial, bool *own,
 
 /* ---- propose past ---- */
 
-static bool make_room(struct propose_past *past)
-{
-    if (past->n < past->room)
-        return true;
-    size_t room = past->room ? 2 * past->room : 64;
-    struct propose_trial *trials = realloc(past->trials, room * sizeof *trials);
-    if (trials)
-        past->trials = trials;
-    char(*ids)[64] = realloc(past->ids, room * sizeof *ids);
-    if (ids)
-        past->ids = ids;
-    struct propose_others *settings = realloc(past->settings, room * sizeof *settings);
-    if (settings)
-        past->settings = settings;
-    past->room = trials && ids && settings ? room : past->room;
-    return trials && ids && settings;
-}
-
 static bool add(struct propose_past *past, const struct propose_trial *trial, const char *id)
 {
-    if (!make_room(past))
+    if (!CLI_ROOM(past->trials, past->n, past->room[0]) || !CLI_ROOM(past->ids, past->n, past->room[1]) ||
+        !CLI_ROOM(past->settings, past->n, past->room[2]))
         return false;
     past->trials[past->n] = *trial;
     past->settings[past->n] = (struct propose_others){0};

@@ -18,7 +18,7 @@
 
 #include "propose/propose_ranges.h"
 
-/* ---- propose_rows ---- */
+/* ---- propose rows ---- */
 
 /* What a row of a store says to a proposer. propose_past.h has the rules. */
 
@@ -78,7 +78,7 @@ struct propose_past {
     struct propose_trial *trials; /* [n], oldest first, running trials last */
     char (*ids)[64];              /* [n] exp_id, truncated if longer; "" for a running trial */
     struct propose_others *settings; /* [n] of rows; none of a running trial */
-    size_t n, room;
+    size_t n, room[3]; /* of the three arrays */
     size_t measured, failed, running; /* how many of them; `failed` has all failures */
     char (*others)[64];               /* [n_others] exp_ids of rows that another program wrote */
     size_t n_others, others_room;

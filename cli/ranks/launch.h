@@ -2,7 +2,7 @@
  * launch.h: detects whether a launcher of parallel programs (mpirun, srun) started this process as one of several, and
  * whether a command may run in that case.
  *
- *     mpirun --- rank 0: lineage train          stands in for its child below (stand_in.h)
+ *     mpirun --- rank 0: lineage train          stands in for its child below
  *             |    '---- lineage train          watches the trial and appends its row, in a session of its own
  *             |            '---- run-trial      trains: rank 0 of the communicator
  *             |--- rank 1: lineage train        trains, and prints nothing

@@ -14,7 +14,7 @@
 #include "recipe/address_space.h"
 #include "support/program.h"
 
-/* ---- launched without MPI ---- */
+/* ---- the process between a launcher and a trial ---- */
 
 #define STAND_IN "LINEAGE_STAND_IN"
 

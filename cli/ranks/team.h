@@ -46,7 +46,7 @@ json_t *team_peers(struct team *team);
 /* Does all the work of a rank other than 0. Returns the exit status of the process. */
 int team_work(int rank, int size);
 
-/* ---- stand_in ---- */
+/* ---- the process between a launcher and a trial ---- */
 
 /*
  * Splits rank 0 into two processes: a stand-in, which the launcher sees as the rank, and a child, which watches the trial

@@ -54,12 +54,10 @@ static size_t policy_of(struct reading *r, const char *name, size_t length)
     for (size_t i = t->n; i-- > 0;)
         if (strlen(t->names[i]) == length && memcmp(t->names[i], name, length) == 0)
             return i;
-    char **names = realloc(t->names, (t->n + 1) * sizeof *names);
-    if (!names) {
+    if (!CLI_ROOM(t->names, t->n, t->room)) {
         fail(r, "out of memory", "");
         return 0;
     }
-    t->names = names;
     t->names[t->n] = keep(r, name, length);
     return t->n++;
 }

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 struct passk_table {
-    size_t n, n_questions;
+    size_t n, room, n_questions;
     char **names;           /* [n] policies, in the order of the file */
     const char **questions; /* [n_questions], in order */
     int64_t *asked, *right; /* [n][n_questions] */

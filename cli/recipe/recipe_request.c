@@ -62,7 +62,7 @@ static void recipe_params_fill(struct recipe_params *params, const struct traine
     trainer_recipe_settings(recipe, take, &filling);
 }
 
-/* ---- recipe_request ---- */
+/* ---- recipe request ---- */
 
 /* Writes the full text with every default, because the work directory becomes the snapshot: a trial that starts from its
  * checkpoint next year needs all settings. fclose is checked, since it reports a full disk. */

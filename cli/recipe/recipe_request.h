@@ -10,7 +10,7 @@
 #include "trial/checkpoint_origin.h"
 #include "trial/run_and_append.h"
 
-/* ---- recipe_params.c: the settings of a recipe as parameters of a trial, by the names that queries use ---- */
+/* ---- the settings of a recipe as parameters of a trial, by the names that queries use ---- */
 
 enum { RECIPE_PARAMS_MAX = 160, RECIPE_PARAM_NAME_MAX = LINEAGE_NAME_MAX };
 
@@ -46,7 +46,7 @@ struct recipe_request {
 bool recipe_request_init(struct recipe_request *trial, struct trial_request *request, const struct trainer_recipe *recipe);
 void recipe_request_release(struct recipe_request *trial);
 
-/* ---- recipe_store.c ---- */
+/* ---- recipe store ---- */
 
 /* Creates and checks stores of trials whose score is EM, the share of questions that are answered
  * correctly. */

@@ -332,7 +332,7 @@ const char *page_picture_names(char *out, size_t size)
 /* ---- page file ---- */
 
 /*
- * Writes a page to a file as a whole or not at all; see page_file.h. Separate from html_page.c, which prints to any stream,
+ * Writes a page to a file as a whole or not at all. Separate from html_page.c, which prints to any stream,
  * because the live server writes no file.
  */
 

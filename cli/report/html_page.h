@@ -27,7 +27,7 @@ bool page_picture(FILE *out, const struct model *model, const char *name);
 /* Writes the names of the pictures: "morning, history, ...". Returns out. */
 const char *page_picture_names(char *out, size_t size);
 
-/* ---- page_file ---- */
+/* ---- page file ---- */
 
 /* Writes a page to a file as a whole or not at all. */
 

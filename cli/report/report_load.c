@@ -1,5 +1,5 @@
 /*
- * report_load.c: loads everything that a report shows of one store; see report_load.h. It loads before the first byte
+ * report_load.c: loads everything that a report shows of one store. It loads before the first byte
  * is printed, so that an error gives no page instead of half a page, and all pictures show the same rows although
  * trials are appended meanwhile.
  */

@@ -1,6 +1,6 @@
 /*
  * report_model.h: a store as the pictures of a report need it: every trial with its place in the tree, in time and
- * among the parameters, in one arena. report_load.h fills it.
+ * among the parameters, in one arena. report_load.c fills it.
  */
 #pragma once
 
@@ -97,7 +97,7 @@ static inline double model_gain(const struct model *model, double a, double b)
     return model->direction == LINEAGE_HIGHER ? a - b : b - a;
 }
 
-/* ---- report_load ---- */
+/* ---- report load ---- */
 
 /* Loads everything that a report shows of one store. */
 

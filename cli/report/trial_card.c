@@ -215,7 +215,7 @@ static void metrics_part(FILE *out, const struct model_trial *trial)
 struct curve {
     char key[LINEAGE_NAME_MAX];
     double *step, *value;
-    size_t n, room;
+    size_t n, room, value_room;
     int rank;
 };
 
@@ -239,18 +239,8 @@ static int rank_of(const char *key)
 
 static bool add_point(struct curve *curve, double step, double value)
 {
-    /* If the second array fails to grow, the larger first array is kept, because both are freed later, whatever their
-     * size. */
-    if (curve->n == curve->room) {
-        size_t room = curve->room ? curve->room * 2 : 64;
-        double *steps = realloc(curve->step, room * sizeof *steps);
-        curve->step = steps ? steps : curve->step;
-        double *values = realloc(curve->value, room * sizeof *values);
-        curve->value = values ? values : curve->value;
-        if (!steps || !values)
-            return false;
-        curve->room = room;
-    }
+    if (!CLI_ROOM(curve->step, curve->n, curve->room) || !CLI_ROOM(curve->value, curve->n, curve->value_room))
+        return false;
     curve->step[curve->n] = step;
     curve->value[curve->n++] = value;
     return true;

@@ -106,8 +106,8 @@ bool code_ref_restore(const struct lineage_store *store, const struct lineage_tr
         lineage_store_path(&all, store, LINEAGE_PLACE_PROVENANCE, &err) != LINEAGE_OK)
         return false;
     json_t *git = trial_ref_find(trial->exp_id, note.commit, lineage_store_dir(store));
-    int n = snprintf(path, sizeof path, "%s/%s", all, trial->exp_id);
-    bool made = git && n > 0 && n < PATH_MAX && (mkdir(all, 0700) == 0 || errno == EEXIST) && mkdir(path, 0700) == 0;
+    bool made =
+        git && cli_path_in(path, all, trial->exp_id) && (mkdir(all, 0700) == 0 || errno == EEXIST) && mkdir(path, 0700) == 0;
     json_t *run = git ? json_pack("{s:o}", "git", git) : NULL;
     made = made && write_run(store, trial->exp_id, run);
     json_decref(run);

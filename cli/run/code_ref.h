@@ -34,7 +34,7 @@ bool code_ref_add(const struct lineage_store *store, const char *exp_id);
  */
 bool code_ref_restore(const struct lineage_store *store, const struct lineage_trial *trial);
 
-/* ---- code_change.c: what a trial changed in the code of a repository, in a few words ---- */
+/* ---- what a trial changed in the code of a repository, in a few words ---- */
 
 /*
  * Compares the code of a trial that is about to run with that of its parent or, if parent is NULL or "", of the best trial so

@@ -3,13 +3,13 @@
  *
  * Its commands may write their work directory, a directory for temporary files (TMPDIR), the pipe for events, /dev/shm, and the
  * paths of --sandbox-write. The store, the evaluator and everything else are read-only. The places where this user keeps keys
- * (private_places.h) are empty for them, except for the paths of --sandbox-read.
+ * are empty for them, except for the paths of --sandbox-read.
  */
 #pragma once
 
 #include "run/command_trial.h"
 
-/* ---- private_places ---- */
+/* ---- private places ---- */
 
 /*
  * Where this user keeps keys and passwords, which a sandbox hides from a trial. The places are those of ssh, gpg, the

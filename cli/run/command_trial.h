@@ -126,7 +126,7 @@ bool command_trial_inherit(struct command_trial *trial, struct lineage_store *st
 /* Frees what the trial owns; a zeroed trial is allowed. */
 void command_trial_release(struct command_trial *trial);
 
-/* ---- placeholders.c: replaces {NAME} in the arguments of a command by values ---- */
+/* ---- replaces {NAME} in the arguments of a command by values ---- */
 
 /* What can be put in place of {NAME}: the parameters by their names, `seed` and `workdir`. */
 struct command_values {
@@ -156,7 +156,7 @@ const char *command_value(char out[COMMAND_VALUE_MAX], const struct lineage_para
  */
 bool command_from_provenance(struct command_trial *trial, const json_t *run, const char *dir);
 
-/* ---- command_artifacts.c: the files that a command has to leave (--artifact) ---- */
+/* ---- the files that a command has to leave (--artifact) ---- */
 
 /*
  * Looks for the artifacts of a trial that has finished. If an artifact is missing, the trial failed. If an artifact is

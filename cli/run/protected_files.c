@@ -251,10 +251,8 @@ bool protected_file_place(char *out, const char *name, const char *dir)
 bool protected_files_seal(struct protected_files *files, const char *const *names, const char *dir, const char *workdir,
                           char *why, size_t size)
 {
-    size_t n = 0;
+    size_t n = cli_texts_length(names);
     *files = (struct protected_files){.fd = -1};
-    while (names && names[n])
-        n++;
     if (!n)
         return true;
     files->file = calloc(2 * n, sizeof *files->file);

@@ -18,9 +18,9 @@ bool provenance_path(char path[PATH_MAX], const struct lineage_store *store, con
     if (!*exp_id || *exp_id == '.' || strchr(exp_id, '/') ||
         lineage_store_path(&dir, store, LINEAGE_PLACE_PROVENANCE, &err) != LINEAGE_OK)
         return false;
-    int n = snprintf(path, PATH_MAX, "%s/%s", dir, exp_id);
+    const bool fits = cli_path_in(path, dir, exp_id);
     lineage_free(dir);
-    return n > 0 && n < PATH_MAX && lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    return fits && lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 json_t *provenance_load(const struct lineage_store *store, const char *exp_id)

@@ -110,10 +110,7 @@ static bool write_params(const struct command_run *run)
 
 static bool put_path(char out[PATH_MAX], const char *dir, const char *name)
 {
-    int n = snprintf(out, PATH_MAX, "%s/%s", dir, name);
-    if (n > 0 && n < PATH_MAX)
-        return true;
-    return cli_refuse("the path of %s in %s is too long", name, dir);
+    return cli_path_in(out, dir, name) || cli_refuse("the path of %s in %s is too long", name, dir);
 }
 
 /* A trial of a sweep with files has named its code already. */
@@ -124,16 +121,6 @@ static bool note_code(struct command_run *run)
         return true;
     code_change_note(run->code, run->git);
     run->plan->identity.code = run->code;
-    return true;
-}
-
-/*
- * The ref is made last. A trial that is killed earlier has run nothing and leaves nothing: its directory is removed without a
- * row. Later, the next command finds the name of the ref in that directory.
- */
-static bool hold_code(const struct command_run *run)
-{
-    code_ref_hold(run->git);
     return true;
 }
 
@@ -182,10 +169,16 @@ static bool prepare(void *context, const struct workdir *dir, struct trial_job *
     job->dir = t->dir;
     job->guarded = true;
     job->hold = dir->fd;
-    return make_sandbox(run, dir, absolute, job) && (!t->fill || t->fill(t->fill_context, run->workdir, run->not_started)) &&
-           seal_protected(run) && seal_evaluator(run, dir, absolute) && write_params(run) && run_log_open(&run->log, dir->fd) &&
-           (run->dry || provenance_write(&run->git, dir->path, run->store, t, &run->sandbox.sandbox, run->conditions)) &&
-           note_code(run) && abandoned_trial_prepare(dir->path, run->plan) && hold_code(run);
+    const bool ready =
+        make_sandbox(run, dir, absolute, job) && (!t->fill || t->fill(t->fill_context, run->workdir, run->not_started)) &&
+        seal_protected(run) && seal_evaluator(run, dir, absolute) && write_params(run) && run_log_open(&run->log, dir->fd) &&
+        (run->dry || provenance_write(&run->git, dir->path, run->store, t, &run->sandbox.sandbox, run->conditions)) &&
+        note_code(run) && abandoned_trial_prepare(dir->path, run->plan);
+    /* The ref is made last. A trial that is killed earlier has run nothing and leaves nothing: its directory is removed without a
+     * row. Later, the next command finds the name of the ref in that directory. */
+    if (ready)
+        code_ref_hold(run->git);
+    return ready;
 }
 
 static void on_output(void *context, const char *bytes, size_t n)
@@ -489,9 +482,7 @@ static bool run_in_copy(struct command_run *run, struct trial_outcome *outcome, 
     enum { PLAIN = sizeof plain / sizeof *plain };
     const char *const words[] = {"sh", "-c", run->trial->sealed_eval, NULL}, *const *given = run->environment;
     struct trial_job job = begin_evaluation(run);
-    size_t n = 0;
-    while (given && given[n])
-        n++;
+    size_t n = cli_texts_length(given);
     const char **environment = calloc(n + PLAIN + 1, sizeof *environment);
     if (!environment)
         return cli_no_memory(), false;
@@ -1091,14 +1082,6 @@ static bool may_compare_conditions(const struct command_run *run, const struct c
     return good;
 }
 
-static size_t count_names(const struct command_trial *t)
-{
-    size_t n = 0;
-    while (t->settings.metrics.names && t->settings.metrics.names[n])
-        n++;
-    return n;
-}
-
 /*
  * Without --score and --metric, the first pattern's metric is the score, then that of the first file, then the store's. A score that --score names is looked for like
  * the names of --metric. names has room for all of them and for the score.
@@ -1109,7 +1092,7 @@ static struct trial_plan make_plan(const struct command_run *run, const struct m
     const struct command_trial *t = run->trial;
     struct trial_plan plan = {.identity = t->identity, .settings = t->settings, .params = params, .n_params = n};
     struct metric_query *metrics = &plan.settings.metrics;
-    const bool any_name = t->settings.score || count_names(t) || rules->n_patterns;
+    const bool any_name = t->settings.score || cli_texts_length(t->settings.metrics.names) || rules->n_patterns;
     if (!any_name && t->metric_file && t->metric_file[0])
         plan.settings.score = run->file_score;
     else if (!any_name && run->store)
@@ -1308,7 +1291,7 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
         status = cli_error(CLI_USAGE, "%s", why);
         goto done;
     }
-    names = calloc(count_names(trial) + 2, sizeof *names);
+    names = calloc(cli_texts_length(trial->settings.metrics.names) + 2, sizeof *names);
     if (!run || !names || !make_params(&params, &n_params, trial)) {
         status = cli_no_memory();
         goto done;

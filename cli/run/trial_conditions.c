@@ -109,10 +109,9 @@ void conditions_machine(json_t *run)
 {
     struct utsname name;
     char model[LINE];
-    if (uname(&name) == 0) {
+    if (uname(&name) == 0)
         cli_json_set(run, "host", cli_json_text(name.nodename), "system",
                      json_sprintf("%s %s %s", name.sysname, name.release, name.machine), NULL);
-    }
     cli_json_set(run, "processor", read_line(model, "/proc/cpuinfo", "model name") ? cli_json_text(model) : NULL, "vector_level",
                  json_string(blas_env_level()), "processors", json_integer(sysconf(_SC_NPROCESSORS_ONLN)), "memory_bytes",
                  json_integer((json_int_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE)), "gpus",
@@ -181,7 +180,7 @@ struct digesting {
         dev_t device;
         ino_t inode;
     } *followed; /* [n_followed] directories to which links lead */
-    size_t n_followed;
+    size_t n_followed, room;
 };
 
 static int by_name(const FTSENT **a, const FTSENT **b)
@@ -216,10 +215,8 @@ static bool follow(struct digesting *d, const struct stat *st)
     for (size_t i = 0; i < d->n_followed; i++)
         if (d->followed[i].device == st->st_dev && d->followed[i].inode == st->st_ino)
             return false;
-    struct followed *more = realloc(d->followed, (d->n_followed + 1) * sizeof *more);
-    if (!more)
+    if (!CLI_ROOM(d->followed, d->n_followed, d->room))
         return false;
-    d->followed = more;
     d->followed[d->n_followed++] = (struct followed){st->st_dev, st->st_ino};
     return true;
 }

@@ -26,7 +26,7 @@ struct claims {
     bool shared;     /* other workers share the list (--worker) */
     double lease;    /* seconds */
     bool unanswered; /* the latest claim failed because the queue did not answer */
-    double pause;    /* seconds to wait before the next look if the last found nothing (other_workers.h) */
+    double pause;    /* seconds to wait before the next look if the last found nothing */
 };
 
 /* Opens the queue of the list's store. Returns CLI_GO_ON or an exit status. */
@@ -61,7 +61,7 @@ int claims_clear(struct claims *claims);
  */
 int claims_status(enum lineage_status status, const struct lineage_error *err);
 
-/* ---- sweep_version ---- */
+/* ---- sweep version ---- */
 
 /*
  * Tells workers that run another version of the sweep. Workers share a night by the sweep's name. If one of them has an
@@ -93,7 +93,7 @@ int sweep_version_claimed(struct claims *claims, size_t i);
  * alone. Returns out. */
 const char *sweep_version_notes(char out[SWEEP_VERSION_NOTES_MAX], const struct claims *claims);
 
-/* ---- other_workers ---- */
+/* ---- other workers ---- */
 
 /* counts the trials that other workers of a night are running, and waits for them. */
 

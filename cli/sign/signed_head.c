@@ -192,8 +192,6 @@ void user_head_keep(const struct user_head *head, const char *store)
     free(text);
 }
 
-/* ---- signed head ---- */
-
 /* ---- runs ssh-keygen, which makes and checks signatures ---- */
 
 extern char **environ;
@@ -488,10 +486,9 @@ static int keep_signature(const struct lineage_store *store, const struct lineag
 {
     json_t *line = json_pack("{s:I, s:s, s:s, s:s}", "records", (json_int_t)digests->records, "head", digests->head, "time", time,
                              "signature", signature);
-    if (redactions->bytes) {
+    if (redactions->bytes)
         cli_json_set(line, "redactions", json_integer((json_int_t)redactions->bytes), "redactions_digest",
                      json_string(redactions->digest), NULL);
-    }
     char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
     FILE *out = text ? open_signed(lineage_store_dir(store), "a") : NULL;
     char last = '\n';

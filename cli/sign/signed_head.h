@@ -10,7 +10,7 @@
 
 #include "cli.h"
 
-/* ---- user_keys ---- */
+/* ---- user keys ---- */
 
 /*
  * What belongs to the user and not to a store: the key to sign with, the public keys that the user trusts, and the heads

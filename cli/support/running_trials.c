@@ -111,12 +111,8 @@ static void read_events(struct running_trial *t, int dir)
 static bool add_claim(void *context, const struct lineage_claim *claim)
 {
     struct running_trials *trials = context;
-    struct running_claim *grown = realloc(trials->claims, (trials->n_claims + 1) * sizeof *grown);
-    if (!grown) {
-        trials->out_of_memory = true;
-        return false;
-    }
-    trials->claims = grown;
+    if (!CLI_ROOM(trials->claims, trials->n_claims, trials->claims_room))
+        return trials->out_of_memory = true, false;
     trials->claims[trials->n_claims++] = (struct running_claim){*claim, json_loads(claim->about, 0, NULL), false};
     return true;
 }
@@ -162,7 +158,6 @@ static void fill_times(struct running_trial *t, double now)
 /* Takes over the trial's metrics. */
 static void add_trial(struct running_trials *trials, struct running_trial *t, const char *job, const struct lineage_claim *claim)
 {
-    struct running_trial *grown = realloc(trials->list, (trials->n + 1) * sizeof *grown);
     snprintf(t->job, sizeof t->job, "%s", job ? job : "");
     if (!t->phase[0])
         snprintf(t->phase, sizeof t->phase, "%s", "running");
@@ -170,13 +165,12 @@ static void add_trial(struct running_trials *trials, struct running_trial *t, co
         snprintf(t->phase, sizeof t->phase, "%s", "killed");
     t->claim = claim;
     fill_times(t, trials->now);
-    if (!grown) {
+    if (!CLI_ROOM(trials->list, trials->n, trials->room)) {
         trials->out_of_memory = true;
         json_decref(t->metrics);
         json_decref(t->params);
         return;
     }
-    trials->list = grown;
     trials->list[trials->n++] = *t;
 }
 

@@ -22,9 +22,9 @@ struct running_trial {
 
 struct running_trials {
     struct running_trial *list; /* [n] */
-    size_t n;
+    size_t n, room;
     struct running_claim *claims; /* [n_claims] */
-    size_t n_claims;
+    size_t n_claims, claims_room;
     double now;
     bool out_of_memory;
 };

@@ -127,8 +127,7 @@ bool cli_find_function(void *function, size_t size, void *library, const char *n
 bool cli_store_has(const char *dir, const char *name)
 {
     char path[PATH_MAX];
-    int n = snprintf(path, sizeof path, "%s/%s", dir, name);
-    return n < PATH_MAX && access(path, F_OK) == 0;
+    return cli_path_in(path, dir, name) && access(path, F_OK) == 0;
 }
 
 /* results.tsv alone suffices, because stores of other tools have no lineage.json. */

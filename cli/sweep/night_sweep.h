@@ -84,7 +84,7 @@ struct night_sweep {
     struct night_trial *list; /* [n] */
     size_t n;
     uint64_t digest; /* of the whole sweep: its JSON, its recipe, and the bytes of its files */
-    uint64_t files_digest; /* for commands: of the bytes of the files (command_program.c) */
+    uint64_t files_digest; /* for commands: of the bytes of the files */
     uint64_t protected_digest; /* for commands: of the protected files at the start of the night (protected_names.c) */
     size_t baseline_seeds; /* for commands: seeds of the first trial of a store; 0: as many as the others */
     const char **require; /* for recipes: requirements, ended by NULL; NULL: none. For commands they are settings of a trial */
@@ -101,7 +101,7 @@ void night_trial_release(struct night_trial *trial);
 /* Gives a trial that repeats another one a key of its own. Called again, it gives the next such key. */
 void night_trial_rekey(struct night_trial *trial);
 
-/* ---- command_program.c ---- */
+/* ---- command program ---- */
 
 /* What a trial of a sweep runs, without its parameters: a digest of the command and the other settings
  * that decide the result, and of the bytes of the sweep's files.
@@ -188,7 +188,7 @@ bool night_command_make(struct night_trial *trial, const struct night_sweep *swe
  */
 int sweep_words_check(const struct night_sweep *sweep);
 
-/* ---- trial_parent.c: finds the files from which a trial of a sweep of commands starts: those of its parent ---- */
+/* ---- finds the files from which a trial of a sweep of commands starts: those of its parent ---- */
 
 struct trial_parent {
     char *snapshot; /* the parent's snapshot; NULL: not kept, or no parent */
@@ -204,7 +204,7 @@ int trial_parent_find(struct trial_parent *parent, const struct night_sweep *swe
                       const char *exp_id, char why[NIGHT_WHY_MAX]);
 void trial_parent_release(struct trial_parent *parent);
 
-/* ---- sweep_command ---- */
+/* ---- sweep command ---- */
 
 /* Turns a trial of a sweep of commands, given as JSON, into the command to run. */
 

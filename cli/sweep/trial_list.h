@@ -18,8 +18,8 @@ struct trial_list {
     size_t n_again;    /* rows of this sweep that run a trial again, without those that a planner proposed */
     uint64_t last_seq; /* seq of the last row that was read */
     bool counted;      /* the rows from before the night were read, so their voids are known */
-    double pace;       /* seconds per unit of work of the slowest measured trial; 0: no trial was measured (forecast.c) */
-    char checkpoints[NIGHT_PATH_MAX - 64]; /* directory (checkpoint_files.c) */
+    double pace;       /* seconds per unit of work of the slowest measured trial; 0: no trial was measured */
+    char checkpoints[NIGHT_PATH_MAX - 64]; /* directory */
 };
 
 /* Adds a trial; the list owns it from then on. Returns false when out of memory. */
@@ -46,7 +46,7 @@ bool trial_list_is_parent(const struct trial_list *list, size_t i);
 
 void trial_list_release(struct trial_list *list);
 
-/* ---- checkpoint_files.c: the checkpoints that trials of a night leave for later trials ---- */
+/* ---- the checkpoints that trials of a night leave for later trials ---- */
 
 /* They are in checkpoints/ of the store: KEY.ckpt for a trial, warm-DIGEST.ckpt for a shared warm start. A store on a server also keeps
  * them on the server. */
@@ -64,7 +64,7 @@ void checkpoint_file(char out[NIGHT_PATH_MAX], const struct trial_list *list, si
 void checkpoint_file_send(const struct trial_list *list, const char *path);
 void checkpoint_file_fetch(const struct trial_list *list, const char *path);
 
-/* ---- forecast.c: estimates how many seconds a trial will take, from the trials that were measured ---- */
+/* ---- estimates how many seconds a trial will take, from the trials that were measured ---- */
 
 /* Trials of a sweep differ in length, so the length of one trial says little about the next. The time per unit of work
  * does carry over, and a recipe determines how many units of work its trial has. */
@@ -100,7 +100,7 @@ bool replicate_is_default(const struct night_sweep *sweep);
  */
 int replicate_trial_add(struct trial_list *list, const char *exp_id, size_t again, size_t *i, char why[NIGHT_WHY_MAX]);
 
-/* ---- shared_warm_start.c: the warm start that several recipes of a night have in common, which is trained only once ---- */
+/* ---- the warm start that several recipes of a night have in common, which is trained only once ---- */
 
 /* Writes the path of the checkpoint that the shared warm start of this trial leaves. */
 void warm_start_checkpoint(char out[NIGHT_PATH_MAX], const struct trial_list *list, const struct night_trial *trial);
@@ -112,7 +112,7 @@ bool warm_start_is_shared(const struct trial_list *list, size_t i);
 
 /*
  * Reads the rows that were appended since the last call, and records which trials they belong to. Rows labelled
- * harness_abort do not count. The first call reads all rows and learns the pace of the trials (forecast.c). Returns
+ * harness_abort do not count. The first call reads all rows and learns the pace of the trials. Returns
  * CLI_GO_ON or an exit status.
  */
 int trial_rows_read(struct trial_list *list);

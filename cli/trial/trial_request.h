@@ -8,7 +8,7 @@
 
 enum { TRIAL_REMARK_MAX = 2048 };
 
-/* Callbacks through which a running trial keeps its claim (share/lease.h). All may be NULL. */
+/* Callbacks through which a running trial keeps its claim (night/night_turn.c). All may be NULL. */
 struct trial_alive {
     /*
      * Called when the trial starts and then every `every` seconds, with a JSON object: name, params, phase, step,

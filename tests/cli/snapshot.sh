@@ -50,7 +50,7 @@ must_run_elsewhere=$("$LINEAGE" -C "$scratch" diff 003 | grep -c '^+hidden = 128
 cd "$scratch" || exit 3
 must_equal 1 "$must_run_elsewhere" "diff from another directory"
 
-must_fail 2 "diff --stat 000 001. compares their settings" diff 000 001
+must_fail 2 "--stat 000 001\` compares their settings" diff 000 001
 must_fail 2 "no parent" diff 000
 must_fail 2 "no trial 'x'" diff x
 rm -rf snapshots/000_opt
