@@ -2,7 +2,7 @@
 # One would guess: `inspect eval` leaves with a status other than 0 if its task died with an exception and no sample was scored, as pytest and
 # `lm_eval` do, so that `inspect eval .. && next` and a scheduler notice.
 # In fact it prints the traceback and leaves with 0; eval() in Python returns as well, with status "error" and results None. A night of
-# evaluations in which each died looks like one in which all went well, until somebody opens the logs.
+# evaluations in which each died looks like one in which all went well, until somebody opens the logs. `inspect eval-set` leaves with 1.
 # Version: inspect_ai 0.3.285. Source: inspect_ai/_cli/eval.py, eval_command, which does not look at the status of the logs.
 set -eu
 dir=$(mktemp -d)
