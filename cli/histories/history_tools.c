@@ -110,6 +110,16 @@ static bool is_ray(const char *path)
     return tree_has(path, 2, is_ray_trial);
 }
 
+static bool is_lightning_version(const FTSENT *file)
+{
+    return strcmp(file->fts_name, "metrics.csv") == 0 && has_beside(file, "hparams.yaml");
+}
+
+static bool is_lightning(const char *path)
+{
+    return tree_has(path, 3, is_lightning_version);
+}
+
 static bool is_program_file(const FTSENT *file)
 {
     return strcmp(file->fts_parent->fts_name, "programs") == 0 && cli_ends_with(file->fts_name, ".json");
@@ -332,6 +342,7 @@ static const struct {
     {"comet", DIRECTORY, is_comet, read_comet},
     {"neptune", DIRECTORY, is_neptune, read_neptune},
     {"tensorboard", DIRECTORY, is_tensorboard, read_tensorboard},
+    {"lightning", DIRECTORY, is_lightning, read_lightning},
     {"optuna", DATABASE, is_optuna, read_optuna},
     {"mlflow", DATABASE, is_mlflow_database, read_mlflow_database},
     {"trackio", DATABASE, is_trackio, read_trackio},
@@ -355,7 +366,7 @@ const char *history_tool_at(size_t i)
 {
     static const char *const names[] = {"wandb",      "mlflow", "optuna",  "tensorboard", "trackio",     "ray",  "aide",
                                         "openevolve", "shinka", "mlparty", "sacred",      "keras-tuner", "smac", "hpbandster",
-                                        "clearml",    "comet",  "neptune", "dvc",         "csv"};
+                                        "clearml",    "comet",  "neptune", "dvc",         "lightning",   "csv"};
     return i < sizeof names / sizeof *names ? names[i] : NULL;
 }
 
@@ -546,7 +557,7 @@ json_t *history_read(const char *path, const struct history_options *options, ch
             why,
             "%.300s is neither a results.tsv nor a table, nor a history of W&B, MLflow, Optuna, TensorBoard, "
             "trackio, Ray Tune, AIDE, OpenEvolve, ShinkaEvolve, mlparty, Sacred, Keras Tuner, SMAC3, HpBandSter, ClearML, Comet, "
-            "Neptune or DVC",
+            "Neptune, DVC or Lightning's CSVLogger",
             path);
     if (options->map && options->map[0] && read != read_table && read != read_wandb)
         return history_fail(why, "--map is for tables; %.300s is of %s", path, tool);

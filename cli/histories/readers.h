@@ -13,7 +13,8 @@ typedef json_t *history_reader(const char *path, const struct history_options *o
 
 history_reader read_wandb, read_wandb_logs, read_mlflow, read_mlflow_database, read_optuna, read_optuna_journal, read_tensorboard,
     read_trackio, read_table, read_json_table, read_mlparty, read_stranger, read_ray, read_ray_result, read_aide, read_openevolve,
-    read_shinka, read_sacred, read_keras_tuner, read_smac, read_clearml, read_dvc, read_hpbandster, read_comet, read_neptune;
+    read_shinka, read_sacred, read_keras_tuner, read_smac, read_clearml, read_dvc, read_hpbandster, read_comet, read_neptune,
+    read_lightning;
 
 /* ---- history_run.c: the form ---- */
 

@@ -584,6 +584,23 @@ must_fail 2 "to take one as the score: lineage import $real/ax-1.3.csv --map los
 run import -C ax "$real/ax-1.3.csv" --direction lower --map loss=metric
 must_have out 'parameters: lr, opt'
 must_have out 'csv, 6 runs: finished 5, failed 1'
+# Lightning's CSVLogger: a folder a training, whose settings are YAML.
+run import -C lightning --direction lower "$real/lightning-2.6" --metric val_loss
+must_have out 'lightning, 3 runs: finished 3'
+must_have out 'parameters: lr'
+must_equal "$(tail -n 1 "$real/lightning-2.6/p/version_1/metrics.csv" | cut -d , -f 4 | tr -d '\r')" "$(cells lightning 9,10 | grep -c crash >n; cells lightning 10 | grep . | sort -g | head -n 1)" 'the best'
+must_equal 1 "$(cat n)" 'the run that ended as nan is a crash'
+run import -C lightning "$real/lightning-2.6" --metric val_loss
+must_equal 3 "$(cells lightning 1 | wc -l)" 'a second import adds nothing'
+mkdir -p yaml/v
+printf 'lr: 1e-3\nname: "a: b"\nnet:\n  width: 3\n  act: relu\nlayers:\n- 1\nobject: !!python/object:x {}\nseed: null\n' >yaml/v/hparams.yaml
+printf 'epoch,loss,step\n0,0.5,9\n1,0.25,19\n' >yaml/v/metrics.csv
+run import -C nested --direction lower yaml --metric loss
+must_have out 'parameters: lr, name, net.width, net.act'
+must_have out 'settings that are lists or objects of Python'
+must_equal 0.25 "$(cells nested 10)" 'the last value'
+printf 'epoch,loss,step\n0,half,9\n' >yaml/v/metrics.csv
+must_fail 2 'metrics.csv:2: not a line of numbers' import -C nested yaml --metric loss
 # cv_results_ of scikit-learn: only means over the folds are scores, and a fit that failed has none.
 run import -C search --direction higher "$real/scikit-learn-1.9.csv" --metric mean_test_accuracy
 must_have out 'csv, 6 runs: finished 4, failed 2'

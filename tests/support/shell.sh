@@ -31,7 +31,7 @@ cd "$scratch" || exit 3
 checks=0
 tab=$(printf '\t')
 
-# Counts in a file, because the end of a pipe and what is in parentheses are processes of their own.
+# Counts in a file, because the end of a pipe and a group in parentheses are processes of their own.
 fail()
 {
     echo >>"$scratch.failed"

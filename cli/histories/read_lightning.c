@@ -1,0 +1,139 @@
+/*
+ * read_lightning.c: the folders of Lightning's CSVLogger: NAME/version_N/ with hparams.yaml, the settings, and metrics.csv, a line for each
+ * step that was logged, whose cells are empty for what was not. Neither says when a run began, nor how it ended.
+ */
+#include <csv.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/text.h>
+
+#include "cli.h"
+#include "histories/readers.h"
+
+enum { FILE_BYTES = 1 << 30, COLUMNS = 512, LEVELS = 8, NAME = 128 };
+
+struct steps {
+    json_t *run;
+    char *columns[COLUMNS];
+    double values[COLUMNS];
+    bool has[COLUMNS];
+    size_t n_columns, column, line, damaged; /* damaged: the number of the first line that is; 0: none */
+};
+
+static void on_cell(void *cell, size_t length, void *context)
+{
+    struct steps *s = context;
+    const size_t i = s->column++;
+    const char *text = cell ? cell : "";
+    if (i >= (s->line ? s->n_columns : COLUMNS)) {
+        s->damaged = s->damaged ? s->damaged : s->line + 1;
+    } else if (!s->line) {
+        s->columns[i] = strndup(text, length);
+        s->n_columns = i + !!s->columns[i];
+    } else {
+        s->has[i] = length > 0;
+        if (length > 0 && !lineage_number_parse(&s->values[i], text, length) && !s->damaged)
+            s->damaged = s->line + 1;
+    }
+}
+
+/* Adds the metrics of a line at its end, because its step may be behind them. */
+static void on_line(int end, void *context)
+{
+    struct steps *s = context;
+    size_t step = 0;
+    (void)end;
+    while (step < s->n_columns && strcmp(s->columns[step], "step") != 0)
+        step++;
+    for (size_t i = 0; s->line > 0 && i < s->n_columns && !s->damaged; i++)
+        if (s->has[i] && i != step && strcmp(s->columns[i], "epoch") != 0)
+            history_add_point(s->run, s->columns[i],
+                              step < s->n_columns && s->has[step] ? (int64_t)s->values[step] : (int64_t)s->line, s->values[i]);
+    memset(s->has, 0, sizeof s->has);
+    s->column = 0;
+    s->line++;
+}
+
+static bool read_metrics(json_t *run, const char *path, char why[HISTORY_WHY_MAX])
+{
+    struct csv_parser parser;
+    struct steps *s = calloc(1, sizeof *s);
+    size_t length = 0;
+    char *text = s ? history_file_text(path, FILE_BYTES, &length, why) : NULL;
+    bool good = text && csv_init(&parser, 0) == 0;
+    if (good) {
+        s->run = run;
+        good = csv_parse(&parser, text, length, on_cell, on_line, s) == length && csv_fini(&parser, on_cell, on_line, s) == 0 &&
+               !s->damaged;
+        if (!good)
+            history_fail(why, "%.300s:%zu: not a line of numbers as the CSVLogger writes it", path,
+                         s->damaged ? s->damaged : s->line + 1);
+        csv_free(&parser);
+    }
+    for (size_t i = 0; s && i < s->n_columns; i++)
+        free(s->columns[i]);
+    free(text);
+    free(s);
+    return good;
+}
+
+/* Reads `lr: 0.1` and, indented below `net:`, `w: 3` as net.w. Lists and objects of Python are left out. */
+static bool read_settings(json_t *history, json_t *run, const char *path, char why[HISTORY_WHY_MAX])
+{
+    char names[LEVELS][NAME] = {""};
+    size_t indents[LEVELS] = {0}, depth = 0, length;
+    char *text = history_file_text(path, FILE_BYTES, &length, why), *rest = text;
+    for (char *line; rest && (line = strsep(&rest, "\n"));) {
+        const size_t indent = strspn(line, " ");
+        char *key = line + indent, *colon = strstr(key, ":"), *value = colon ? colon + 1 + strspn(colon + 1, " ") : NULL;
+        if (!*key || *key == '#' || strcmp(key, "{}") == 0)
+            continue;
+        while (depth > 0 && indents[depth - 1] >= indent)
+            depth--;
+        if (*key == '-' || !colon || (colon[1] && colon[1] != ' ') || *value == '!' || depth == LEVELS) {
+            history_leave_out(history, "settings that are lists or objects of Python");
+            continue;
+        }
+        snprintf(names[depth], NAME, "%.60s%s%.*s", depth ? names[depth - 1] : "", depth ? "." : "",
+                 (int)(colon - key < 60 ? colon - key : 60), key);
+        const size_t n = strlen(value), quoted = n > 1 && (*value == '\'' || *value == '"') && value[n - 1] == *value;
+        value[n - quoted] = '\0';
+        if (n)
+            history_add_param_text(run, names[depth], strcmp(value, "null") == 0 ? "" : value + quoted);
+        else
+            indents[depth++] = indent;
+    }
+    free(text);
+    return text != NULL;
+}
+
+json_t *read_lightning(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
+{
+    FTS *tree = history_tree(path, why);
+    json_t *history = history_new("lightning");
+    bool good = tree != NULL;
+    (void)options;
+    for (FTSENT *file; good && (file = fts_read(tree));) {
+        char metrics[PATH_MAX], key[300];
+        struct stat st;
+        if (file->fts_info != FTS_F || strcmp(file->fts_name, "hparams.yaml") != 0)
+            continue;
+        snprintf(metrics, sizeof metrics, "%.*smetrics.csv", (int)(file->fts_pathlen - file->fts_namelen), file->fts_path);
+        if (stat(metrics, &st) != 0) {
+            history_leave_out(history, "runs without metrics.csv");
+            continue;
+        }
+        const FTSENT *version = file->fts_parent, *name = version->fts_level > 0 ? version->fts_parent : version;
+        snprintf(key, sizeof key, "%.120s/%.120s", name->fts_name, version->fts_name);
+        json_t *run = history_add_run(history, key);
+        history_set_text(run, "name", key);
+        json_object_set_new(run, "weak", json_true()); /* each project has a version_0 */
+        good = read_settings(history, run, file->fts_path, why) && read_metrics(run, metrics, why);
+    }
+    if (tree)
+        fts_close(tree);
+    return history_done(history, NULL, NULL, good);
+}
