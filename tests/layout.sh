@@ -27,6 +27,13 @@ missing()
 missing "a room of tests/layering.sh that $page does not list" "$rooms" "$listed"
 missing "listed in $page, and not a room of tests/layering.sh" "$listed" "$rooms"
 missing "a folder with sources that $page does not list" "$folders" "$listed"
+for path in $(git ls-files 2>/dev/null | sed 's|/.*||' | sort -u); do
+    case $path in
+    CMakeLists.txt | LICENSE | README.md | .* | src | include | cli | schema | tests | fixtures | findings) continue ;;
+    esac
+    differences=$((differences + 1))
+    printf '%s: the top level is fixed\n' "$path"
+done
 for path in $(grep -o '`\(src\|cli\|include\|tests\|schema\|fixtures\)/[^` *:]*`' "$page" | tr -d '`' | sort -u); do
     [ -e "$path" ] && continue
     differences=$((differences + 1))
