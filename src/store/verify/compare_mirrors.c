@@ -126,17 +126,6 @@ static int compare_table(const struct comparison *c)
     }
 }
 
-/* Statements are not cached, because each is used once per database. */
-static int prepare(sqlite3 *db, sqlite3_stmt **stmt, const char *sql, int64_t rows, int64_t watermark)
-{
-    int code = sqlite3_prepare_v2(db, sql, -1, stmt, NULL);
-    if (code == SQLITE_OK) {
-        sqlite3_bind_int64(*stmt, 1, rows);
-        sqlite3_bind_int64(*stmt, 2, watermark);
-    }
-    return code;
-}
-
 /* The extent is read from the file and not from the handle, because the file is what is being checked. */
 static enum lineage_status verify_extent_read(struct mirror *mirror, struct verify_extent *extent, struct lineage_error *err)
 {
@@ -167,15 +156,13 @@ static enum lineage_status compare_tables(struct mirror *mirror, struct mirror *
         struct comparison c = {.table = tables[i].table, .report = report_one, .context = context};
         if (tables[i].sums && !whole)
             continue;
-        int code = prepare(mirror_db(mirror), &c.mirror, tables[i].sql, rows, extent.watermark);
-        if (code == SQLITE_OK)
-            code = prepare(mirror_db(truth), &c.truth, tables[i].sql, rows, extent.watermark);
-        if (code == SQLITE_OK)
-            code = compare_table(&c);
-        if (code != SQLITE_OK)
+        status = mirror_rows(mirror, &c.mirror, err, tables[i].sql, "ii", rows, extent.watermark);
+        if (status == LINEAGE_OK)
+            status = mirror_rows(truth, &c.truth, err, tables[i].sql, "ii", rows, extent.watermark);
+        if (status == LINEAGE_OK && compare_table(&c) != SQLITE_OK)
             status = mirror_fail(mirror, "cannot compare it with results.tsv", err);
-        sqlite3_finalize(c.mirror);
-        sqlite3_finalize(c.truth);
+        sqlite3_reset(c.mirror);
+        sqlite3_reset(c.truth);
     }
     return status;
 }
