@@ -29,12 +29,10 @@ struct launch launch_read(void)
     return launch;
 }
 
-/* Returns the exit status of every rank; only rank 0 prints the error. */
+/* Every rank prints the error: mpirun kills the others when the first one ends, which is often not rank 0. */
 static int refused(const struct launch *launch, enum cli_exit status, const char *why)
 {
-    if (launch->rank == 0)
-        cli_error(status, "started as %d processes, which cannot train one trial together: %s", launch->size, why);
-    return status;
+    return cli_error(status, "started as %d processes, which cannot train one trial together: %s", launch->size, why);
 }
 
 /* srun without PMI starts several processes that know nothing of each other. They may be meant to train different trials, so
