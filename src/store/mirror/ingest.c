@@ -275,6 +275,7 @@ struct ingest {
     struct param_batch *params;
     struct void_rows voids;
     struct mirror_seqs moved;
+    int64_t doubtful; /* seq of the first new row whose id is not above all others, 0: none */
     bool in_bulk;  /* the indexes are dropped, and made again when all rows are inserted */
     bool much;
     uint64_t first;     /* seq of the first new row */
@@ -324,18 +325,27 @@ static void note_provisional(struct mirror_meta *meta, const struct lineage_tria
     meta->at.rows--;
 }
 
-/* Two branches that were merged may have given one id to two trials. An id above all others is new without a look. */
-static enum lineage_status note_twice(struct mirror *mirror, const struct lineage_trial *trial, struct lineage_error *err)
+/* An id above all others is new without a look; the others are looked for when the index is there (find_twice). */
+static void note_doubtful(struct ingest *in, const struct lineage_trial *trial)
 {
-    int64_t earlier = 0;
-    uint64_t next = mirror->meta.at.next_id;
-    size_t width = mirror->meta.at.id_width;
+    uint64_t next = in->mirror->meta.at.next_id;
+    size_t width = in->mirror->meta.at.id_width;
     row_note_id(trial->exp_id, &next, &width);
-    if (mirror->meta.at.twice || next > mirror->meta.at.next_id || !*trial->exp_id)
+    if (!in->doubtful && next == in->mirror->meta.at.next_id && *trial->exp_id)
+        in->doubtful = (int64_t)trial->seq;
+}
+
+/* Two branches that were merged may have given one id to two trials. */
+static enum lineage_status find_twice(struct ingest *in, struct lineage_error *err)
+{
+    struct mirror *mirror = in->mirror;
+    if (!in->doubtful || mirror->meta.at.twice)
         return LINEAGE_OK;
-    enum lineage_status status = mirror_integer(
-        mirror, &earlier, err, "SELECT seq FROM trials WHERE exp_id IN (?1, 'exp_' || ?1) LIMIT 1", "s", trial->exp_id);
-    mirror->meta.at.twice = earlier ? (int64_t)trial->seq : 0;
+    enum lineage_status status =
+        mirror_integer(mirror, &mirror->meta.at.twice, err,
+                       "SELECT t.seq FROM trials t WHERE t.seq >= ?1 AND t.exp_id > '' AND EXISTS (SELECT 1 FROM trials f"
+                       " WHERE f.exp_id IN (t.exp_id, 'exp_' || t.exp_id) AND f.seq < t.seq) ORDER BY t.seq LIMIT 1",
+                       "i", in->doubtful);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
@@ -349,9 +359,9 @@ static enum lineage_status add_row(struct ingest *in, struct parsed_record *pars
     trial->line = parsed->record.line;
     in->float_parents = in->float_parents || is_float(trial->parent_exp);
     note_names(mirror, trial);
-    enum lineage_status status = terminated ? note_twice(mirror, trial, err) : LINEAGE_OK;
-    if (status == LINEAGE_OK)
-        status = mirror_insert(mirror, trial, &parsed->record, parsed->digest, in->params, err);
+    if (terminated)
+        note_doubtful(in, trial);
+    enum lineage_status status = mirror_insert(mirror, trial, &parsed->record, parsed->digest, in->params, err);
     if (status == LINEAGE_OK && in->telemetry)
         status = mirror_insert_telemetry(mirror, trial, err);
     if (!terminated)
@@ -575,6 +585,8 @@ enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_state 
         status = ingest_bytes(&in, err);
     if (status == LINEAGE_OK)
         status = finish(&in, err);
+    if (status == LINEAGE_OK)
+        status = find_twice(&in, err);
     meta->at.log = *log;
     if (!meta->provisional) {
         meta->next_id = meta->at.next_id;
