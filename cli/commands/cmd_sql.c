@@ -83,7 +83,7 @@ const struct cli_command cmd_sql = {
                    "than compute. A number is printed as the shortest decimal that reads back as itself; NULL\n"
                    "is an empty cell, or null in JSON. Without a row the columns are still named. A\n"
                    "statement that exceeds a limit ends with exit status 2 and names the limit; the rows\n"
-                   "found until then are printed. A value has 2 MiB at most.",
+                   "found until then are printed. A value has 1 MiB at most.",
     .examples = "  lineage sql 'SELECT status, count(*) FROM trials GROUP BY status'\n"
                 "  lineage sql \"SELECT exp_id, value FROM params WHERE key = 'alpha'\" \\\n      --format json",
     .run = run,

@@ -341,11 +341,11 @@ static enum lineage_status find_twice(struct ingest *in, struct lineage_error *e
     struct mirror *mirror = in->mirror;
     if (!in->doubtful || mirror->meta.at.twice)
         return LINEAGE_OK;
-    enum lineage_status status =
-        mirror_integer(mirror, &mirror->meta.at.twice, err,
-                       "SELECT t.seq FROM trials t WHERE t.seq >= ?1 AND t.exp_id > '' AND EXISTS (SELECT 1 FROM trials f"
-                       " WHERE f.exp_id IN (t.exp_id, 'exp_' || t.exp_id) AND f.seq < t.seq) ORDER BY t.seq LIMIT 1",
-                       "i", in->doubtful);
+    enum lineage_status status = mirror_integer(
+        mirror, &mirror->meta.at.twice, err,
+        "SELECT t.seq FROM trials t WHERE t.seq >= ?1 AND t.seq <> ?2 AND t.exp_id > '' AND EXISTS (SELECT 1 FROM trials f"
+        " WHERE f.exp_id IN (t.exp_id, 'exp_' || t.exp_id) AND f.seq < t.seq) ORDER BY t.seq LIMIT 1",
+        "ii", in->doubtful, mirror->meta.provisional);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 

@@ -469,18 +469,20 @@ static void thaw_for_caller(struct mirror *mirror)
         (void)!mirror_thaw(mirror, NULL);
 }
 
-/* Questions about an id that two rows have are answered about the later one, so a user must know of it. */
+/* Questions about an id that two rows have are answered about the later one, so a user must know of it. In tables of other tools, where a
+ * commit is the id, several rows of one commit are usual. */
 static void tell_twice(struct mirror *mirror)
 {
     const struct mirror_position *at = &mirror->meta.at;
     int64_t line = 0, before = 0;
     const int64_t seq = at->twice;
-    if (!seq || mirror_integer(mirror, &line, NULL, "SELECT line FROM trials WHERE seq = ?1", "i", seq) != LINEAGE_OK ||
-        mirror_integer(
-            mirror, &before, NULL,
-            "SELECT f.line FROM trials t, trials f WHERE t.seq = ?1 AND f.exp_id IN (t.exp_id, 'exp_' || t.exp_id) ORDER BY f.seq"
-            " LIMIT 1",
-            "i", seq) != LINEAGE_OK)
+    if (!seq || !mirror->has_layout || !mirror->layout.identical ||
+        mirror_integer(mirror, &line, NULL, "SELECT line FROM trials WHERE seq = ?1", "i", seq) != LINEAGE_OK ||
+        mirror_integer(mirror, &before, NULL,
+                       "SELECT f.line FROM trials t, trials f WHERE t.seq = ?1 AND f.exp_id IN (t.exp_id, 'exp_' || t.exp_id) "
+                       "AND f.seq < t.seq ORDER BY f.seq"
+                       " LIMIT 1",
+                       "i", seq) != LINEAGE_OK)
         return;
     store_notice(mirror->store, (uint64_t)line,
                  "%s:%lld: its exp_id is also that of line %lld, as after a merge of two branches: both rows count, and the "

@@ -366,7 +366,7 @@ static void add_knob(struct buf *out, const struct native *n, const struct linea
     }
     buf_puts(out, ": ");
     for (; i < knob->n_tries && values < most; i = end, values++) {
-        for (end = i + 1; end < knob->n_tries && strcmp(knob->tries[end].change->to, knob->tries[i].change->to) == 0;)
+        for (end = i + 1; end < knob->n_tries && lineage_quantity_equal(knob->tries[end].change->to, knob->tries[i].change->to);)
             end++;
         buf_puts(out, values ? " · " : "");
         add_tries(out, n, knob, i, end);

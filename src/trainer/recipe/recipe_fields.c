@@ -341,7 +341,7 @@ static const struct recipe_field task[] = {
     LATER_OBJECT("allocation", "Which questions of a pool are asked."),
     REAL("allocation.hardness", hardness, 0, FROM(0), TO(64),
          "Questions are drawn with weights (1 - pass rate)^hardness, by a Beta-binomial fit; 0 "
-         "= in turn.",
+         "= in turn, or with equal weights where drop_above or drop_below leave some out.",
          POOL),
     REAL("allocation.drop_above", drop_above, 1, FROM(0), TO(1),
          "Questions that passed more often than this in their last group are not asked again while there are enough others.",
