@@ -19,11 +19,22 @@ static size_t take_bytes(char *bytes, size_t size, size_t n, void *context)
     return length;
 }
 
+/* libcurl calls it at least once a second, and ends the transfer if it does not return 0. */
+static int is_stopped(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+    const struct chat *chat = context;
+    (void)a, (void)b, (void)c, (void)d;
+    return chat->stop && atomic_load(chat->stop);
+}
+
 static bool make_handle(struct chat *chat)
 {
     chat->easy = chat->at.curl.easy_init();
     chat->response = malloc(CHAT_RESPONSE_MAX);
-    if (chat->response && endpoint_handle(&chat->at, chat->easy, take_bytes, chat))
+    if (chat->response && endpoint_handle(&chat->at, chat->easy, take_bytes, chat) &&
+        chat->at.curl.easy_setopt(chat->easy, CURLOPT_XFERINFOFUNCTION, is_stopped) == CURLE_OK &&
+        chat->at.curl.easy_setopt(chat->easy, CURLOPT_XFERINFODATA, chat) == CURLE_OK &&
+        chat->at.curl.easy_setopt(chat->easy, CURLOPT_NOPROGRESS, 0L) == CURLE_OK)
         return true;
     snprintf(chat->why, sizeof chat->why, "out of memory, or libcurl cannot be used");
     return false;
@@ -127,16 +138,21 @@ static enum next take(struct chat *chat, const json_t *body, CURLcode result, js
         return take_status(chat, body, answer, server_asks);
     snprintf(chat->why, sizeof chat->why, "%s",
              chat->overflows ? "the response is longer than a mebibyte" : endpoint_reason(&chat->at, result));
-    return chat->overflows || endpoint_lasts(result) || result == CURLE_OUT_OF_MEMORY ? NEXT_STOP : NEXT_LATER;
+    return chat->overflows || endpoint_lasts(result) || result == CURLE_OUT_OF_MEMORY || result == CURLE_ABORTED_BY_CALLBACK
+               ? NEXT_STOP
+               : NEXT_LATER;
 }
 
 /* ---- all attempts ---- */
 
-static void nap(double seconds)
+/* In pieces, so that another thread can end it. */
+static void nap(struct chat *chat, double seconds)
 {
-    struct timespec left = {(time_t)seconds, (long)((seconds - floor(seconds)) * 1e9)};
-    while (nanosleep(&left, &left) != 0)
-        ;
+    const double end = cli_now() + seconds;
+    for (double left; (left = end - cli_now()) > 0 && !is_stopped(chat, 0, 0, 0, 0);) {
+        const double piece = fmin(left, 0.25);
+        nanosleep(&(struct timespec){0, (long)(piece * 1e9)}, NULL);
+    }
 }
 
 json_t *chat_ask(struct chat *chat, const json_t *body, size_t max_tokens, double deadline)
@@ -146,7 +162,7 @@ json_t *chat_ask(struct chat *chat, const json_t *body, size_t max_tokens, doubl
     chat->asked++;
     chat->attempts = 0;
     snprintf(chat->why, sizeof chat->why, "there is no time left");
-    for (double now; (now = cli_now()) < deadline;) {
+    for (double now; (now = cli_now()) < deadline && !is_stopped(chat, 0, 0, 0, 0);) {
         double server_asks = 0;
         enum next next = take(chat, body, post(chat, body, max_tokens, deadline - now), &answer, &server_asks);
         if (next == NEXT_DONE || next == NEXT_STOP)
@@ -156,7 +172,7 @@ json_t *chat_ask(struct chat *chat, const json_t *body, size_t max_tokens, doubl
         double wait = retry_wait(chat->backoff, ++failed, server_asks, chat->seed, chat->asked);
         if (cli_now() + wait >= deadline)
             break;
-        nap(wait);
+        nap(chat, wait);
     }
     return answer;
 }

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include <jansson.h>
@@ -21,6 +22,7 @@ struct chat {
     size_t length;
     bool overflows;
     bool beside; /* the endpoint is another chat's */
+    const atomic_bool *stop; /* a request ends when another thread sets it; NULL: none does */
     struct judge_dialect dialect; /* what the endpoint has refused */
     double backoff;
     uint64_t seed, asked; /* for the jitter between attempts */

@@ -2,8 +2,10 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli.h"
 #include "judge/chat.h"
@@ -209,7 +211,7 @@ struct lesson {
     struct trainer_teacher_batch *batch;
     size_t first, n, n_values;
     float *values; /* [n_values] */
-    json_t *request;
+    const struct lesson *first_asked; /* an earlier request of the batch that is the same, whose answer is taken; NULL: none */
     char digest[JUDGE_DIGEST_MAX];
     bool known; /* an earlier answer was there */
     char why[ENDPOINT_WHY_MAX]; /* "": answered, or not asked because another one failed */
@@ -240,7 +242,7 @@ struct lessons {
     const struct trainer_teacher_endpoint *at;
     struct lesson *items; /* [n] */
     size_t n, open, next; /* open: not known; next: the first that nobody asks yet */
-    bool failed;          /* no further request is made */
+    atomic_bool failed;   /* no further request is made, and those in flight end */
 };
 
 /* A thread's share of the work: a chat, and the lessons that it takes. */
@@ -257,7 +259,7 @@ static struct lesson *take_lesson(struct lessons *lessons)
     pthread_mutex_lock(&lessons->teacher->lock);
     while (!lessons->failed && !lesson && lessons->next < lessons->n) {
         lesson = &lessons->items[lessons->next++];
-        lesson = lesson->known ? NULL : lesson;
+        lesson = lesson->known || lesson->first_asked ? NULL : lesson;
     }
     pthread_mutex_unlock(&lessons->teacher->lock);
     return lesson;
@@ -265,10 +267,8 @@ static struct lesson *take_lesson(struct lessons *lessons)
 
 static void fail_lesson(struct lessons *lessons, struct lesson *lesson, const char *why)
 {
-    snprintf(lesson->why, sizeof lesson->why, "%s", why);
-    pthread_mutex_lock(&lessons->teacher->lock);
-    lessons->failed = true;
-    pthread_mutex_unlock(&lessons->teacher->lock);
+    if (!atomic_exchange(&lessons->failed, true)) /* what others say then is that they were ended */
+        snprintf(lesson->why, sizeof lesson->why, "%s", why);
 }
 
 static void *ask_lessons(void *context)
@@ -276,8 +276,12 @@ static void *ask_lessons(void *context)
     const struct asker *asker = context;
     struct lessons *lessons = asker->lessons;
     for (struct lesson *lesson; (lesson = take_lesson(lessons));) {
-        json_t *response = chat_ask(asker->chat, lesson->request, 1, cli_now() + lessons->at->deadline);
-        const char *why = response ? take_response(lesson->batch, lesson->first, lesson->n, response) : asker->chat->why;
+        json_t *request = make_request(lesson->batch, lessons->at->name, lesson->first, lesson->n);
+        json_t *response = request ? chat_ask(asker->chat, request, 1, cli_now() + lessons->at->deadline) : NULL;
+        const char *why = !request   ? "out of memory"
+                          : response ? take_response(lesson->batch, lesson->first, lesson->n, response)
+                                     : asker->chat->why;
+        json_decref(request);
         if (why)
             fail_lesson(lessons, lesson, why);
         else
@@ -294,6 +298,7 @@ static void ask_all(struct lessons *lessons, const struct seat *seat)
     const size_t n = lessons->open < seat->n ? lessons->open : seat->n;
     for (size_t i = 0; i < n; i++) {
         askers[i] = (struct asker){.lessons = lessons, .chat = &seat->chats[i]};
+        seat->chats[i].stop = &lessons->failed;
         askers[i].started = i > 0 && pthread_create(&askers[i].thread, NULL, ask_lessons, &askers[i]) == 0;
     }
     if (n > 0)
@@ -301,6 +306,8 @@ static void ask_all(struct lessons *lessons, const struct seat *seat)
     for (size_t i = 0; i < n; i++)
         if (askers[i].started)
             pthread_join(askers[i].thread, NULL);
+    for (size_t i = 0; i < n; i++)
+        seat->chats[i].stop = NULL;
 }
 
 /* The requests of a batch in order; earlier answers are taken now. Returns false when out of memory. */
@@ -312,14 +319,20 @@ static bool make_lessons(struct lessons *lessons, struct trainer_teacher_batch *
         *lesson = (struct lesson){.batch = batch, .first = first, .n = rows_of_request(batch, first)};
         lesson->n_values = copy_values(batch, first, lesson->n, NULL, false);
         lesson->values = malloc((lesson->n_values + 1) * sizeof *lesson->values);
-        lesson->request = make_request(batch, lessons->at->name, first, lesson->n);
-        if (!lesson->values || !lesson->request ||
-            !judge_digest(lesson->digest, json_pack("{s:s, s:O}", "endpoint", chat->at.url, "request", lesson->request))) {
+        json_t *request =
+            make_request(batch, lessons->at->name, first, lesson->n); /* made again when it is sent: many are large */
+        bool made = lesson->values && request &&
+                    judge_digest(lesson->digest, json_pack("{s:s, s:O}", "endpoint", chat->at.url, "request", request));
+        json_decref(request);
+        if (!made) {
             lessons->n++;
             return false;
         }
-        lesson->known = find_lesson(lessons->teacher, lesson);
-        lessons->open += !lesson->known;
+        for (size_t i = 0; i < lessons->n && !lesson->first_asked; i++)
+            if (strcmp(lessons->items[i].digest, lesson->digest) == 0)
+                lesson->first_asked = &lessons->items[i];
+        lesson->known = !lesson->first_asked && find_lesson(lessons->teacher, lesson);
+        lessons->open += !lesson->known && !lesson->first_asked;
     }
     return lessons->items != NULL;
 }
@@ -338,11 +351,15 @@ enum trainer_status recipe_teacher_ask(void *context, struct trainer_teacher_bat
         why = "out of memory";
     for (size_t i = 0; i < lessons.n && !why; i++)
         why = lessons.items[i].why[0] ? lessons.items[i].why : NULL;
+    for (size_t i = 0; i < lessons.n && !why; i++)
+        if (lessons.items[i].first_asked) {
+            const struct lesson *lesson = &lessons.items[i], *same = lesson->first_asked;
+            copy_values(batch, same->first, same->n, lesson->values, false);
+            copy_values(batch, lesson->first, lesson->n, lesson->values, true);
+        }
     enum trainer_status status = why ? fail(err, TRAINER_EIO, lessons.at->base_url, why) : TRAINER_OK;
-    for (size_t i = 0; i < lessons.n; i++) {
-        json_decref(lessons.items[i].request);
+    for (size_t i = 0; i < lessons.n; i++)
         free(lessons.items[i].values);
-    }
     free(lessons.items);
     return status;
 }

@@ -8,6 +8,7 @@ The log-probs are those of the checkpoint, by the program TOKEN_SCORES. The name
     good       nothing; there is a generated token behind each prompt
     backwards  the choices come in the opposite order
     together   no answer before a second request is there, at most two at a time
+    half       the first request gets HTTP 400, and no other one an answer
     pauses     the eighth request waits until there is a file `go`, and is not answered
     busy       HTTP 503 for each first request, then good
     plain      the server does not know `echo`: no log-probs
@@ -40,6 +41,7 @@ import zlib
 LOG, KEY = open(sys.argv[1], "a"), sys.argv[4] if len(sys.argv) > 4 else None
 SCORES = subprocess.Popen(sys.argv[2:4], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 LOCK, SEEN = threading.Lock(), set()
+HALF = threading.Semaphore(1)
 FLYING, MOST = threading.Condition(), [0, 0]  # requests of `together` in flight: now, and at most
 
 
@@ -89,6 +91,8 @@ def answer(request):
     LOG.flush()
     if model == "busy" and first:
         return 503, "{}"
+    if model == "half":
+        return 400, json.dumps({"error": {"message": "one fails"}})
     if model == "prose":
         return 200, "I am a large language model."
     if model == "wrong":
@@ -120,6 +124,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         good = self.path == "/v1/completions" and (KEY is None or self.headers.get("Authorization") == f"Bearer {KEY}")
         request = json.loads(body)
         good = good and (request["model"] != "together" or meet())
+        if request["model"] == "half" and not HALF.acquire(blocking=False):
+            while self.connection.recv(1 << 16):  # until the client closes
+                pass
+            return
         with LOCK:
             status, text = answer(request) if good else (404, "{}")
         self.send_response(status)

@@ -104,6 +104,15 @@ must_run train student.json -C t -q --set algorithm=opd --set questions=128 --se
     --set algorithm.endpoint.concurrency=3 --set algorithm.endpoint.name=good
 must_equal "$one" "$(steps ref_kl)" 'answers are found again'
 
+# A request that fails ends the others: the trial does not wait for their deadline of five minutes.
+run train student.json -C t -q --set algorithm=opd --set questions=128 --set iterations=1 --set algorithm.endpoint.base_url="$url" \
+    --set algorithm.endpoint.concurrency=3 --set algorithm.endpoint.name=half
+must_exit 1
+tail -n 1 t/results.tsv | cut -f 14 >seconds
+[ "$(cut -d. -f1 seconds)" -lt 250 ] || fail "it took $(cat seconds) s"
+tail -n 1 t/results.tsv >last
+must_have last 'one fails'
+
 # For failed rollouts beside an algorithm with advantages, by the object that prime-rl has.
 sed 's#"name": "grpo"#"name": "grpo", "distill": {"how": "loss"}, "teacher": {"name": "good", "base_url": "'"$url"'"}#' student.json >k2.json
 must_run train student.json -C t -q --set algorithm.distill.how=loss --set teacher="$teacher"
