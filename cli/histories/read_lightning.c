@@ -13,7 +13,7 @@
 #include "cli.h"
 #include "histories/readers.h"
 
-enum { FILE_BYTES = 1 << 30, COLUMNS = 512, LEVELS = 8, NAME = 128 };
+enum { FILE_BYTES = 1 << 30, COLUMNS = 512, LEVELS = 8, NAME = 256 };
 
 struct steps {
     json_t *run;
@@ -80,34 +80,94 @@ static bool read_metrics(json_t *run, const char *path, char why[HISTORY_WHY_MAX
     return good;
 }
 
-/* Reads `lr: 0.1` and, indented below `net:`, `w: 3` as net.w. Lists and objects of Python are left out. */
+/* ---- settings ---- */
+
+static void cut_at(const char *text, char *end)
+{
+    while (end > text && strchr(" \r", end[-1]))
+        end--;
+    *end = '\0';
+}
+
+/* Reads a value that ends with its line, in place. Returns false for lists, objects, references, and texts of several lines. */
+static bool read_scalar(char *value)
+{
+    const char quote = *value;
+    char *to = value, *from = value + 1, *comment = strstr(value, " #");
+    if (quote == '\'' || quote == '"') {
+        for (; *from && (*from != quote || (quote == '\'' && from[1] == quote)); *to++ = *from++)
+            if (quote == '\'')
+                from += *from == quote;
+            else if (*from == '\\')
+                return false;
+        const bool ends = *from && !from[1];
+        *to = '\0';
+        return ends;
+    }
+    if (comment)
+        cut_at(value, comment);
+    return !strchr("|>&*{[!%@`", quote);
+}
+
+/* Reads `lr: 0.1` and, indented below `net:`, `w: 3` as net.w. What does not end with its line is left out, with all deeper lines. */
 static bool read_settings(json_t *history, json_t *run, const char *path, char why[HISTORY_WHY_MAX])
 {
-    char names[LEVELS][NAME] = {""};
-    size_t indents[LEVELS] = {0}, depth = 0, length;
+    char parents[LEVELS][NAME], last[NAME] = "-";
+    size_t indents[LEVELS] = {0}, depth = 0, length, at = 0;
+    bool closed = false; /* the last setting has its value */
     char *text = history_file_text(path, FILE_BYTES, &length, why), *rest = text;
     for (char *line; rest && (line = strsep(&rest, "\n"));) {
         const size_t indent = strspn(line, " ");
-        char *key = line + indent, *colon = strstr(key, ":"), *value = colon ? colon + 1 + strspn(colon + 1, " ") : NULL;
-        if (!*key || *key == '#' || strcmp(key, "{}") == 0)
+        char *key = line + indent, *colon = strchr(key, ':');
+        cut_at(key, key + strlen(key));
+        if (!*key || *key == '#' || strcmp(key, "{}") == 0 || strcmp(key, "---") == 0)
             continue;
-        while (depth > 0 && indents[depth - 1] >= indent)
-            depth--;
-        if (*key == '-' || !colon || (colon[1] && colon[1] != ' ') || *value == '!' || depth == LEVELS) {
-            history_leave_out(history, "settings that are lists or objects of Python");
-            continue;
+        while (colon && colon[1] && colon[1] != ' ')
+            colon = strchr(colon + 1, ':');
+        const bool is_odd = strchr("'\"?|>&*{[!%@`", *key), is_item = *key == '-' && (!key[1] || key[1] == ' '),
+                   goes_on = (closed && indent > at) || is_item || colon == key || (!colon && !is_odd);
+        bool read = false;
+        if (goes_on) {
+            json_object_del(json_object_get(run, "params"), last);
+            at = closed && at < indent ? at : indent;
+        } else {
+            while (depth > 0 && indents[depth - 1] >= indent)
+                depth--;
+            const int n = snprintf(last, NAME, "%s%s%.*s", depth ? parents[depth - 1] : "", depth ? "." : "",
+                                   (int)(colon ? colon - key : NAME), key);
+            char *value = colon ? colon + 1 + strspn(colon + 1, " ") : key;
+            read = !is_odd && n < NAME && depth < LEVELS;
+            at = indent;
+            if (read && (!*value || *value == '#')) {
+                memcpy(parents[depth], last, NAME);
+                indents[depth++] = indent;
+                closed = false;
+                continue;
+            }
+            const bool none = strcmp(value, "null") == 0 || strcmp(value, "~") == 0;
+            read = read && read_scalar(value);
+            if (read && !none)
+                history_add_param_text(run, last, value);
         }
-        snprintf(names[depth], NAME, "%.60s%s%.*s", depth ? names[depth - 1] : "", depth ? "." : "",
-                 (int)(colon - key < 60 ? colon - key : 60), key);
-        const size_t n = strlen(value), quoted = n > 1 && (*value == '\'' || *value == '"') && value[n - 1] == *value;
-        value[n - quoted] = '\0';
-        if (n)
-            history_add_param_text(run, names[depth], strcmp(value, "null") == 0 ? "" : value + quoted);
-        else
-            indents[depth++] = indent;
+        closed = true;
+        if (!read)
+            json_object_set_new(json_object_get(history, "settings_left_out"), last, json_true());
     }
     free(text);
     return text != NULL;
+}
+
+/* ---- runs ---- */
+
+/* A run is NAME/version_N whichever folder is imported, so that a second import of another one finds it again. */
+static const char *key_of(char place[PATH_MAX], const FTSENT *file)
+{
+    char dir[PATH_MAX];
+    snprintf(dir, sizeof dir, "%.*s.", (int)(file->fts_pathlen - file->fts_namelen), file->fts_path);
+    const char *key = realpath(dir, place) ? strrchr(place, '/') : NULL;
+    while (key && key > place && key[-1] != '/')
+        key--;
+    return key;
 }
 
 json_t *read_lightning(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
@@ -116,8 +176,9 @@ json_t *read_lightning(const char *path, const struct history_options *options, 
     json_t *history = history_new("lightning");
     bool good = tree != NULL;
     (void)options;
+    json_object_set_new(history, "settings_left_out", json_object());
     for (FTSENT *file; good && (file = fts_read(tree));) {
-        char metrics[PATH_MAX], key[300];
+        char metrics[PATH_MAX], place[PATH_MAX];
         struct stat st;
         if (file->fts_info != FTS_F || strcmp(file->fts_name, "hparams.yaml") != 0)
             continue;
@@ -126,12 +187,11 @@ json_t *read_lightning(const char *path, const struct history_options *options, 
             history_leave_out(history, "runs without metrics.csv");
             continue;
         }
-        const FTSENT *version = file->fts_parent, *name = version->fts_level > 0 ? version->fts_parent : version;
-        snprintf(key, sizeof key, "%.120s/%.120s", name->fts_name, version->fts_name);
-        json_t *run = history_add_run(history, key);
+        const char *key = key_of(place, file);
+        json_t *run = key ? history_add_run(history, key) : history_fail(why, "cannot resolve %.300s", file->fts_path);
         history_set_text(run, "name", key);
         json_object_set_new(run, "weak", json_true()); /* each project has a version_0 */
-        good = read_settings(history, run, file->fts_path, why) && read_metrics(run, metrics, why);
+        good = run && read_settings(history, run, file->fts_path, why) && read_metrics(run, metrics, why);
     }
     if (tree)
         fts_close(tree);

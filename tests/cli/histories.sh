@@ -597,10 +597,69 @@ printf 'lr: 1e-3\nname: "a: b"\nnet:\n  width: 3\n  act: relu\nlayers:\n- 1\nobj
 printf 'epoch,loss,step\n0,0.5,9\n1,0.25,19\n' >yaml/v/metrics.csv
 run import -C nested --direction lower yaml --metric loss
 must_have out 'parameters: lr, name, net.width, net.act'
-must_have out 'settings that are lists or objects of Python'
+must_have err 'settings left out, because they are lists, objects or texts that a line does not hold: layers, object'
+must_lack err 'seed'
 must_equal 0.25 "$(cells nested 10)" 'the last value'
 printf 'epoch,loss,step\n0,half,9\n' >yaml/v/metrics.csv
 must_fail 2 'metrics.csv:2: not a line of numbers' import -C nested yaml --metric loss
+# What PyYAML writes of Python's values: only what is whole in its line is a setting.
+cat >yaml/v/hparams.yaml <<'END'
+lr: 0.1
+block: |
+  first: line
+  lr: 5
+folded: 'this text is longer than a line and goes on,
+
+  longer than eighty: columns'
+plain: this text has no quotes and is longer than
+  a line
+escaped: "tab\there, longer than\
+  \ eighty: columns"
+betas: &id001 !!python/tuple
+- 0.9
+- b: 0.99
+  c: 1
+again: *id001
+empty: []
+flow: {a: 1,
+  b: 2}
+text: 'it''s: x'
+cut: 'ends with a quote''
+
+  '
+'a: key': 3
+? 'two
+
+  lines'
+: 1
+opt:
+  # a comment
+  a:b: adam # a comment
+  none: null
+  ranges:
+  - 1
+  - 2
+  word: 'null'
+eps: 1.0e-08
+END
+printf 'epoch,loss,step\n0,0.5,9\n' >yaml/v/metrics.csv
+run import -C pyyaml --direction lower yaml --metric loss
+must_equal "lr=0.1; text='it''s: x'; opt.a_b=adam; opt.word=null; eps=1e-08" "$(cells pyyaml 17)"
+must_have err ": block, folded, plain, escaped, betas, again, empty, flow, cut, 'a, ? 'two, opt.ranges"
+# The key of a run does not depend on the folder that is named.
+mkdir -p keys/logs/exp
+cp -r yaml/v keys/logs/exp/version_0
+run import -C keyed --direction lower keys/logs --metric loss
+must_equal lightning:exp/version_0 "$(cells keyed 15)"
+for folder in keys/logs/exp keys/logs/exp/ keys/logs/exp/version_0 keys/logs/exp/version_0/; do
+    run import -C keyed "$folder" --metric loss
+    must_have out '1 runs were here already'
+done
+(cd keys/logs/exp/version_0 && "$LINEAGE" import -C ../../../../keyed . --metric loss) >out 2>err
+must_have out '1 runs were here already'
+mv keys/logs moved
+run import -C keyed moved --metric loss
+must_have out '1 runs were here already'
 # cv_results_ of scikit-learn: only means over the folds are scores, and a fit that failed has none.
 run import -C search --direction higher "$real/scikit-learn-1.9.csv" --metric mean_test_accuracy
 must_have out 'csv, 6 runs: finished 4, failed 2'
