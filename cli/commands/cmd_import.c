@@ -167,7 +167,7 @@ static void print_left_out(const json_t *history, const struct history_rows *row
     json_object_foreach(json_object_get(history, "left_out"), name, value)
         printf("%" JSON_INTEGER_FORMAT " %s are left out\n", json_integer_value(value), name);
     if (rows->n_not_finite)
-        printf("%zu values are left out, because they are nan or infinite\n", rows->n_not_finite);
+        printf("%zu values are left out, because they are nan or infinite, or their step is out of range\n", rows->n_not_finite);
     if (rows->n_cut)
         printf("%zu texts of parameters are cut to %d bytes, with a digest at the end\n", rows->n_cut, LINEAGE_PARAM_TEXT_MAX);
     json_object_foreach(rows->left_out, name, value)

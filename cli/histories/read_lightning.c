@@ -4,6 +4,7 @@
  */
 #include <csv.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,19 +46,24 @@ static void on_line(int end, void *context)
 {
     struct steps *s = context;
     size_t step = 0;
+    double at = (double)s->line;
     (void)end;
     while (step < s->n_columns && strcmp(s->columns[step], "step") != 0)
         step++;
+    if (s->line > 0 && step < s->n_columns)
+        at = s->has[step] ? s->values[step] : (double)NAN;
+    if ((s->column < s->n_columns || !(fabs(at) <= 0x1p53) || at != floor(at)) && !s->damaged)
+        s->damaged = s->line + 1;
     for (size_t i = 0; s->line > 0 && i < s->n_columns && !s->damaged; i++)
         if (s->has[i] && i != step && strcmp(s->columns[i], "epoch") != 0)
-            history_add_point(s->run, s->columns[i],
-                              step < s->n_columns && s->has[step] ? (int64_t)s->values[step] : (int64_t)s->line, s->values[i]);
+            history_add_point(s->run, s->columns[i], (int64_t)at, s->values[i]);
     memset(s->has, 0, sizeof s->has);
     s->column = 0;
     s->line++;
 }
 
-static bool read_metrics(json_t *run, const char *path, char why[HISTORY_WHY_MAX])
+/* A last line without an end was cut off, and its last number, too: its writer was killed, or is still writing. */
+static bool read_metrics(json_t *history, json_t *run, const char *path, char why[HISTORY_WHY_MAX])
 {
     struct csv_parser parser;
     struct steps *s = calloc(1, sizeof *s);
@@ -66,11 +72,16 @@ static bool read_metrics(json_t *run, const char *path, char why[HISTORY_WHY_MAX
     bool good = text && csv_init(&parser, 0) == 0;
     if (good) {
         s->run = run;
+        if (length > 0 && text[length - 1] != '\n')
+            history_leave_out(history, "last lines of metrics.csv, which were cut off,");
+        while (length > 0 && text[length - 1] != '\n')
+            length--;
         good = csv_parse(&parser, text, length, on_cell, on_line, s) == length && csv_fini(&parser, on_cell, on_line, s) == 0 &&
                !s->damaged;
         if (!good)
-            history_fail(why, "%.300s:%zu: not a line of numbers as the CSVLogger writes it", path,
-                         s->damaged ? s->damaged : s->line + 1);
+            history_fail(
+                why, "%.300s:%zu: not a line of numbers, at a whole step, as the CSVLogger writes it; mend or remove the line",
+                path, s->damaged ? s->damaged : s->line + 1);
         csv_free(&parser);
     }
     for (size_t i = 0; s && i < s->n_columns; i++)
@@ -191,7 +202,7 @@ json_t *read_lightning(const char *path, const struct history_options *options, 
         json_t *run = key ? history_add_run(history, key) : history_fail(why, "cannot resolve %.300s", file->fts_path);
         history_set_text(run, "name", key);
         json_object_set_new(run, "weak", json_true()); /* each project has a version_0 */
-        good = run && read_settings(history, run, file->fts_path, why) && read_metrics(run, metrics, why);
+        good = run && read_settings(history, run, file->fts_path, why) && read_metrics(history, run, metrics, why);
     }
     if (tree)
         fts_close(tree);

@@ -48,6 +48,9 @@ void history_add_metrics(json_t *run, const char *prefix, json_t *object, bool b
  * the curve and counted. */
 void history_add_point(json_t *run, const char *name, int64_t step, double value);
 
+/* The same with the step of a file, any number: without one, or out of range, it leaves the value out and counts it. */
+void history_add_point_at(json_t *run, const char *name, double step, double value);
+
 /* Removes the points from that step on: a run that restarts from a checkpoint writes them again. */
 void history_drop_points(json_t *run, int64_t from);
 

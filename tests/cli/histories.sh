@@ -602,6 +602,24 @@ must_lack err 'seed'
 must_equal 0.25 "$(cells nested 10)" 'the last value'
 printf 'epoch,loss,step\n0,half,9\n' >yaml/v/metrics.csv
 must_fail 2 'metrics.csv:2: not a line of numbers' import -C nested yaml --metric loss
+# A step is a whole number in range, a line has all cells, and a last line without an end was cut off.
+for line in 1,0.5,nan 1,0.5,1e300 1,0.5,-inf 1,0.5,1.5 1,0.5, 1,0.5; do
+    printf 'epoch,loss,step\n0,0.75,9\n%s\n' "$line" >yaml/v/metrics.csv
+    must_fail 2 'metrics.csv:3: not a line of numbers, at a whole step' import -C nested yaml --metric loss
+done
+printf 'epoch,loss,step\n0,0.75,9\n1,0.5,10\n1,0.25,1' >yaml/v/metrics.csv
+run import -C torn --direction lower yaml --metric loss
+must_have out '1 last lines of metrics.csv, which were cut off, are left out'
+must_equal 0.5 "$(cells torn 10)" 'the last whole line'
+printf 'epoch,loss,step\n0,0.75,9\n1,inf,10\n' >yaml/v/metrics.csv
+run import -C infinite --direction lower yaml --metric loss
+must_have out '1 values are left out, because they are nan or infinite'
+must_equal crash "$(cells infinite 9)"
+# A step of JSON that is out of range is at no step.
+printf '[{"id": "a", "config": {"lr": 1}, "summary": {"acc": 1}, "history": [{"_step": 1e300, "acc": 0.5}, {"_step": 2, "acc": 0.75}]}]' >far.json
+run import -C far --direction higher far.json
+must_have out '1 values are left out, because they are nan or infinite, or their step is out of range'
+must_equal '{"steps":[{"step":2,"acc":0.75}]}' "$(cat far/telemetry/000.json)"
 # What PyYAML writes of Python's values: only what is whole in its line is a setting.
 cat >yaml/v/hparams.yaml <<'END'
 lr: 0.1
