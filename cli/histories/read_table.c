@@ -782,13 +782,20 @@ static void flatten(json_t *flat, const char *name, json_t *value, int depth)
     }
 }
 
-/* The list of an object that lists its runs: `benchmarks` of pytest-benchmark, `results` of hyperfine; NULL: none. */
+/* The list of an object that lists its runs: `benchmarks` of pytest-benchmark, `results` of hyperfine, known by the members that all
+ * their objects have, because a run may have a list of that name, too; NULL: none. */
 static json_t *list_of_runs(json_t *object)
 {
-    static const char *const lists[] = {"benchmarks", "results"};
+    static const struct {
+        const char *name, *members[3];
+    } lists[] = {{"benchmarks", {"stats", "stats", "stats"}}, {"results", {"command", "mean", "times"}}};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        json_t *list = json_object_get(object, lists[i]);
-        if (json_array_size(list) && json_is_object(json_array_get(list, 0)) && !json_object_get(object, "id"))
+        json_t *list = json_object_get(object, lists[i].name), *run;
+        size_t at, n = 0;
+        json_array_foreach(list, at, run)
+            n += json_object_get(run, lists[i].members[0]) && json_object_get(run, lists[i].members[1]) &&
+                 json_object_get(run, lists[i].members[2]);
+        if (n > 0 && n == json_array_size(list) && !json_object_get(object, "id"))
             return list;
     }
     return NULL;

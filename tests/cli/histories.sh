@@ -693,6 +693,14 @@ must_lack out 'parameters:'
 printf '{"results": [{"command": "sleep 0.1", "mean": 0.101, "times": [0.1], "parameters": {"s": "0.1"}}]}' >hyperfine.json
 run import -C epochs --dry-run --direction lower hyperfine.json --metric mean
 must_have out 'parameters: s'
+# A list of that name in a run is one of its members.
+for list in results benchmarks; do
+    printf '{"name": "run-a", "metric": {"acc": 0.9}, "lr": 0.1, "%s": [{"epoch": 1, "acc": 0.5}, {"epoch": 2, "acc": 0.9}]}' $list >one.json
+    must_fail 2 'lineage import one.json --map metric.acc=metric' import -C epochs --direction higher one.json
+    run import -C epochs --dry-run --direction higher one.json --map metric.acc=metric
+    must_have out 'json, 1 runs'
+    must_have out 'parameters: lr'
+done
 printf '{"_type": "Client", "experiment": {"search_space": {}}}' >ax.json
 must_fail 2 'is of Ax' import -C ax ax.json
 # The line that is offered can be pasted.
