@@ -185,6 +185,8 @@ static void describe(const json_t *history, const struct history_rows *rows, str
     json_t *parameters = parameters_of(rows);
     printf("%s%s%s%s%s, %zu runs", cli_json_string(history, "tool"), version ? " " : "", version ? version : "",
            study ? ", " : "", study ? study : "", json_array_size(json_object_get(history, "runs")));
+    if (!json_object_size(rows->states))
+        printf("\n");
     print_names("", rows->states);
     snprintf(text, sizeof text, "metrics of %zu finished runs", rows->n_finished);
     print_names(text, rows->metrics);

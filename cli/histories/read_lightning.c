@@ -191,6 +191,9 @@ json_t *read_lightning(const char *path, const struct history_options *options, 
     for (FTSENT *file; good && (file = fts_read(tree));) {
         char metrics[PATH_MAX], place[PATH_MAX];
         struct stat st;
+        snprintf(metrics, sizeof metrics, "%s/hparams.yaml", file->fts_path);
+        if (file->fts_info == FTS_D && strncmp(file->fts_name, "version_", 8) == 0 && stat(metrics, &st) != 0)
+            history_leave_out(history, "versions without hparams.yaml");
         if (file->fts_info != FTS_F || strcmp(file->fts_name, "hparams.yaml") != 0)
             continue;
         snprintf(metrics, sizeof metrics, "%.*smetrics.csv", (int)(file->fts_pathlen - file->fts_namelen), file->fts_path);

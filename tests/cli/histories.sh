@@ -615,6 +615,23 @@ printf 'epoch,loss,step\n0,0.75,9\n1,inf,10\n' >yaml/v/metrics.csv
 run import -C infinite --direction lower yaml --metric loss
 must_have out '1 values are left out, because they are nan or infinite'
 must_equal crash "$(cells infinite 9)"
+# What is no whole run is told, and a run without a line has no score until it has one.
+mkdir -p yaml/version_0 yaml/version_1 yaml/version_2
+cp yaml/v/metrics.csv yaml/version_1
+cp yaml/v/hparams.yaml yaml/version_2
+: >yaml/version_2/metrics.csv
+run import -C partial --direction lower yaml --metric loss
+must_have out '2 versions without hparams.yaml are left out'
+must_equal 'v crash
+version_2 harness_abort' "$(cells partial 7,9 | sed 's|^yaml/||')"
+printf 'epoch,loss,step\n0,0.75,9\n' >yaml/version_2/metrics.csv
+run import -C partial yaml --metric loss
+must_have out '1 runs were here already'
+must_have partial/results.tsv 0.75
+mkdir -p bare/version_0
+run import -C partial --from lightning bare --metric loss
+must_equal 'lightning, 0 runs' "$(head -n 1 out)"
+rm -r yaml/version_*
 # A step of JSON that is out of range is at no step.
 printf '[{"id": "a", "config": {"lr": 1}, "summary": {"acc": 1}, "history": [{"_step": 1e300, "acc": 0.5}, {"_step": 2, "acc": 0.75}]}]' >far.json
 run import -C far --direction higher far.json
