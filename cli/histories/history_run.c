@@ -272,6 +272,34 @@ const char *history_state(const char *word)
     return NULL;
 }
 
+/* ---- YAML ---- */
+
+void history_yaml_cut(const char *text, char *end)
+{
+    while (end > text && strchr(" \r", end[-1]))
+        end--;
+    *end = '\0';
+}
+
+bool history_yaml_scalar(char *value)
+{
+    const char quote = *value;
+    char *to = value, *from = value + 1, *comment = strstr(value, " #");
+    if (quote == '\'' || quote == '"') {
+        for (; *from && (*from != quote || (quote == '\'' && from[1] == quote)); *to++ = *from++)
+            if (quote == '\'')
+                from += *from == quote;
+            else if (*from == '\\')
+                return false;
+        const bool ends = *from && !from[1];
+        *to = '\0';
+        return ends;
+    }
+    if (comment)
+        history_yaml_cut(value, comment);
+    return !strchr("|>&*{[!%@`", quote);
+}
+
 /* ---- times and files ---- */
 
 double history_seconds(const char *text)

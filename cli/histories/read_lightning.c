@@ -93,33 +93,6 @@ static bool read_metrics(json_t *history, json_t *run, const char *path, char wh
 
 /* ---- settings ---- */
 
-static void cut_at(const char *text, char *end)
-{
-    while (end > text && strchr(" \r", end[-1]))
-        end--;
-    *end = '\0';
-}
-
-/* Reads a value that ends with its line, in place. Returns false for lists, objects, references, and texts of several lines. */
-static bool read_scalar(char *value)
-{
-    const char quote = *value;
-    char *to = value, *from = value + 1, *comment = strstr(value, " #");
-    if (quote == '\'' || quote == '"') {
-        for (; *from && (*from != quote || (quote == '\'' && from[1] == quote)); *to++ = *from++)
-            if (quote == '\'')
-                from += *from == quote;
-            else if (*from == '\\')
-                return false;
-        const bool ends = *from && !from[1];
-        *to = '\0';
-        return ends;
-    }
-    if (comment)
-        cut_at(value, comment);
-    return !strchr("|>&*{[!%@`", quote);
-}
-
 /* Reads `lr: 0.1` and, indented below `net:`, `w: 3` as net.w. What does not end with its line is left out, with all deeper lines. */
 static bool read_settings(json_t *history, json_t *run, const char *path, char why[HISTORY_WHY_MAX])
 {
@@ -130,7 +103,7 @@ static bool read_settings(json_t *history, json_t *run, const char *path, char w
     for (char *line; rest && (line = strsep(&rest, "\n"));) {
         const size_t indent = strspn(line, " ");
         char *key = line + indent, *colon = strchr(key, ':');
-        cut_at(key, key + strlen(key));
+        history_yaml_cut(key, key + strlen(key));
         if (!*key || *key == '#' || strcmp(key, "{}") == 0 || strcmp(key, "---") == 0)
             continue;
         while (colon && colon[1] && colon[1] != ' ')
@@ -156,7 +129,7 @@ static bool read_settings(json_t *history, json_t *run, const char *path, char w
                 continue;
             }
             const bool none = strcmp(value, "null") == 0 || strcmp(value, "~") == 0;
-            read = read && read_scalar(value);
+            read = read && history_yaml_scalar(value);
             if (read && !none)
                 history_add_param_text(run, last, value);
         }

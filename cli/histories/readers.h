@@ -80,6 +80,12 @@ const char *history_state(const char *word);
 /* Seconds of "3.5", "00:01:02.5" or "0 days 00:01:02.5"; nan if it is none. */
 double history_seconds(const char *text);
 
+/* Ends the text at `end`, without the blanks before it. */
+void history_yaml_cut(const char *text, char *end);
+
+/* Reads a value that ends with its line, in place. Returns false for lists, objects, references, and texts of several lines. */
+bool history_yaml_scalar(char *value);
+
 /* Opens the tree in the order of its names, so that the same files give the same rows on every file system; NULL with the reason. */
 FTS *history_tree(const char *path, char why[HISTORY_WHY_MAX]);
 

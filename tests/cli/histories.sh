@@ -615,7 +615,7 @@ printf 'epoch,loss,step\n0,0.75,9\n1,inf,10\n' >yaml/v/metrics.csv
 run import -C infinite --direction lower yaml --metric loss
 must_have out '1 values are left out, because they are nan or infinite'
 must_equal crash "$(cells infinite 9)"
-# What is no whole run is told, and a run without a line has no score until it has one.
+# Folders of half a run are counted, and a later import gives a run its first score.
 mkdir -p yaml/version_0 yaml/version_1 yaml/version_2
 cp yaml/v/metrics.csv yaml/version_1
 cp yaml/v/hparams.yaml yaml/version_2
@@ -742,6 +742,16 @@ new lines lower
 run import -C lines lines
 must_have out '1 runs with a damaged meta.yaml are left out'
 must_equal 'r keep 1.0' "$(cells lines 7,9,10)"
+mkdir -p lines/1/s/metrics
+printf '1 2.5 0\n' >lines/1/s/metrics/loss
+printf "run_id: s\nrun_name: 'a name that is longer than a line,\n\n  goes on'\nstatus: 3\n" >lines/1/s/meta.yaml
+printf "run_id: r\nrun_name: 'it''s: r'\nstatus: 3\nstart_time: 1\n" >lines/1/r/meta.yaml
+new named lower
+run import -C named lines
+must_have out '1 names of several lines in meta.yaml are left out'
+must_equal "it's: r
+mlflow" "$(cells named 7)"
+rm -r lines/1/s
 printf '1 3.25 0\n2 2.x 1\n' >lines/1/r/metrics/loss
 must_fail 2 "metrics/loss:2: '2 2.x 1' is not MILLISECONDS VALUE STEP; mend or remove the line" import -C lines lines
 
