@@ -95,23 +95,28 @@ static json_t *known_jobs(struct lineage_store *store)
 enum { NAMES_MAX = 60 };
 
 /* Prints the names, and behind each its count if they have counts. */
-static void print_names(const char *what, const json_t *names)
+static void print_names_to(FILE *out, const char *what, const json_t *names)
 {
     const char *name, *comma = "";
     json_t *value;
     size_t n = 0;
     if (!json_object_size(names))
         return;
-    printf("%s: ", what);
+    fprintf(out, "%s: ", what);
     json_object_foreach((json_t *)(uintptr_t)names, name, value) {
         if (n++ == NAMES_MAX)
             break;
-        printf("%s%s", comma, name);
+        fprintf(out, "%s%s", comma, name);
         if (json_is_integer(value))
-            printf(" %" JSON_INTEGER_FORMAT, json_integer_value(value));
+            fprintf(out, " %" JSON_INTEGER_FORMAT, json_integer_value(value));
         comma = ", ";
     }
-    printf(n > NAMES_MAX ? ", and %zu more\n" : "\n", json_object_size(names) - NAMES_MAX);
+    fprintf(out, n > NAMES_MAX ? ", and %zu more\n" : "\n", json_object_size(names) - NAMES_MAX);
+}
+
+static void print_names(const char *what, const json_t *names)
+{
+    print_names_to(stdout, what, names);
 }
 
 static json_t *parameters_of(const struct history_rows *rows)
@@ -157,10 +162,12 @@ static void print_left_out(const json_t *history, const struct history_rows *row
     if (rows->n_groups)
         printf("%zu runs are left out, because they only group other runs\n", rows->n_groups);
     print_names("columns left out, unless --map COLUMN=param or metric takes them", json_object_get(history, "columns_left_out"));
+    print_names_to(stderr, "lineage: settings left out, because they are lists, objects or texts that a line does not hold",
+                   json_object_get(history, "settings_left_out"));
     json_object_foreach(json_object_get(history, "left_out"), name, value)
         printf("%" JSON_INTEGER_FORMAT " %s are left out\n", json_integer_value(value), name);
     if (rows->n_not_finite)
-        printf("%zu values are left out, because they are nan or infinite\n", rows->n_not_finite);
+        printf("%zu values are left out, because they are nan or infinite, or their step is out of range\n", rows->n_not_finite);
     if (rows->n_cut)
         printf("%zu texts of parameters are cut to %d bytes, with a digest at the end\n", rows->n_cut, LINEAGE_PARAM_TEXT_MAX);
     json_object_foreach(rows->left_out, name, value)
@@ -178,6 +185,8 @@ static void describe(const json_t *history, const struct history_rows *rows, str
     json_t *parameters = parameters_of(rows);
     printf("%s%s%s%s%s, %zu runs", cli_json_string(history, "tool"), version ? " " : "", version ? version : "",
            study ? ", " : "", study ? study : "", json_array_size(json_object_get(history, "runs")));
+    if (!json_object_size(rows->states))
+        printf("\n");
     print_names("", rows->states);
     snprintf(text, sizeof text, "metrics of %zu finished runs", rows->n_finished);
     print_names(text, rows->metrics);

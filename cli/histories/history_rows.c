@@ -327,7 +327,7 @@ static bool set_times(struct history_rows *rows, struct lineage_trial *trial, co
     char text[32];
     struct tm tm;
     trial->total_s = (struct lineage_number){total >= 0 && isfinite(total), total};
-    if (!started)
+    if (!started || fabs(json_number_value(started)) >= 0x1p52)
         return true;
     const time_t time = (time_t)json_number_value(started);
     if (!gmtime_r(&time, &tm) || strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)

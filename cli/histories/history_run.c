@@ -189,6 +189,11 @@ void history_add_metrics(json_t *run, const char *prefix, json_t *object, bool b
     }
 }
 
+static void leave_out_value(json_t *run)
+{
+    json_object_set_new(run, "left_out", json_integer(json_integer_value(json_object_get(run, "left_out")) + 1));
+}
+
 /* Several writers, and runs that were resumed, leave steps in any order. */
 void history_add_point(json_t *run, const char *name, int64_t step, double value)
 {
@@ -200,7 +205,7 @@ void history_add_point(json_t *run, const char *name, int64_t step, double value
         json_object_set_new(steps, name, json_integer(step));
     }
     if (!isfinite(value)) {
-        json_object_set_new(run, "left_out", json_integer(json_integer_value(json_object_get(run, "left_out")) + 1));
+        leave_out_value(run);
         return;
     }
     if (!curve) {
@@ -209,6 +214,14 @@ void history_add_point(json_t *run, const char *name, int64_t step, double value
             return;
     }
     json_array_append_new(curve, json_pack("[I, f]", (json_int_t)step, value));
+}
+
+void history_add_point_at(json_t *run, const char *name, double step, double value)
+{
+    if (step >= -0x1p63 && step < 0x1p63)
+        history_add_point(run, name, (int64_t)step, value);
+    else
+        leave_out_value(run);
 }
 
 void history_drop_points(json_t *run, int64_t from)
@@ -257,6 +270,34 @@ const char *history_state(const char *word)
         if (strcasecmp(word, words[i].word) == 0)
             return words[i].state;
     return NULL;
+}
+
+/* ---- YAML ---- */
+
+void history_yaml_cut(const char *text, char *end)
+{
+    while (end > text && strchr(" \r", end[-1]))
+        end--;
+    *end = '\0';
+}
+
+bool history_yaml_scalar(char *value)
+{
+    const char quote = *value;
+    char *to = value, *from = value + 1, *comment = strstr(value, " #");
+    if (quote == '\'' || quote == '"') {
+        for (; *from && (*from != quote || (quote == '\'' && from[1] == quote)); *to++ = *from++)
+            if (quote == '\'')
+                from += *from == quote;
+            else if (*from == '\\')
+                return false;
+        const bool ends = *from && !from[1];
+        *to = '\0';
+        return ends;
+    }
+    if (comment)
+        history_yaml_cut(value, comment);
+    return !strchr("|>&*{[!%@`", quote);
 }
 
 /* ---- times and files ---- */

@@ -4,6 +4,7 @@
  */
 #include <csv.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "cli.h"
 #include "histories/readers.h"
 
-enum { FILE_BYTES = 1 << 30, COLUMNS = 512, LEVELS = 8, NAME = 128 };
+enum { FILE_BYTES = 1 << 30, COLUMNS = 512, LEVELS = 8, NAME = 256 };
 
 struct steps {
     json_t *run;
@@ -45,19 +46,24 @@ static void on_line(int end, void *context)
 {
     struct steps *s = context;
     size_t step = 0;
+    double at = (double)s->line;
     (void)end;
     while (step < s->n_columns && strcmp(s->columns[step], "step") != 0)
         step++;
+    if (s->line > 0 && step < s->n_columns)
+        at = s->has[step] ? s->values[step] : (double)NAN;
+    if ((s->column < s->n_columns || !(fabs(at) <= 0x1p53) || at != floor(at)) && !s->damaged)
+        s->damaged = s->line + 1;
     for (size_t i = 0; s->line > 0 && i < s->n_columns && !s->damaged; i++)
         if (s->has[i] && i != step && strcmp(s->columns[i], "epoch") != 0)
-            history_add_point(s->run, s->columns[i],
-                              step < s->n_columns && s->has[step] ? (int64_t)s->values[step] : (int64_t)s->line, s->values[i]);
+            history_add_point(s->run, s->columns[i], (int64_t)at, s->values[i]);
     memset(s->has, 0, sizeof s->has);
     s->column = 0;
     s->line++;
 }
 
-static bool read_metrics(json_t *run, const char *path, char why[HISTORY_WHY_MAX])
+/* A last line without an end was cut off, and its last number, too: its writer was killed, or is still writing. */
+static bool read_metrics(json_t *history, json_t *run, const char *path, char why[HISTORY_WHY_MAX])
 {
     struct csv_parser parser;
     struct steps *s = calloc(1, sizeof *s);
@@ -66,11 +72,16 @@ static bool read_metrics(json_t *run, const char *path, char why[HISTORY_WHY_MAX
     bool good = text && csv_init(&parser, 0) == 0;
     if (good) {
         s->run = run;
+        if (length > 0 && text[length - 1] != '\n')
+            history_leave_out(history, "last lines of metrics.csv, which were cut off,");
+        while (length > 0 && text[length - 1] != '\n')
+            length--;
         good = csv_parse(&parser, text, length, on_cell, on_line, s) == length && csv_fini(&parser, on_cell, on_line, s) == 0 &&
                !s->damaged;
         if (!good)
-            history_fail(why, "%.300s:%zu: not a line of numbers as the CSVLogger writes it", path,
-                         s->damaged ? s->damaged : s->line + 1);
+            history_fail(
+                why, "%.300s:%zu: not a line of numbers, at a whole step, as the CSVLogger writes it; mend or remove the line",
+                path, s->damaged ? s->damaged : s->line + 1);
         csv_free(&parser);
     }
     for (size_t i = 0; s && i < s->n_columns; i++)
@@ -80,34 +91,67 @@ static bool read_metrics(json_t *run, const char *path, char why[HISTORY_WHY_MAX
     return good;
 }
 
-/* Reads `lr: 0.1` and, indented below `net:`, `w: 3` as net.w. Lists and objects of Python are left out. */
+/* ---- settings ---- */
+
+/* Reads `lr: 0.1` and, indented below `net:`, `w: 3` as net.w. What does not end with its line is left out, with all deeper lines. */
 static bool read_settings(json_t *history, json_t *run, const char *path, char why[HISTORY_WHY_MAX])
 {
-    char names[LEVELS][NAME] = {""};
-    size_t indents[LEVELS] = {0}, depth = 0, length;
+    char parents[LEVELS][NAME], last[NAME] = "-";
+    size_t indents[LEVELS] = {0}, depth = 0, length, at = 0;
+    bool closed = false; /* the last setting has its value */
     char *text = history_file_text(path, FILE_BYTES, &length, why), *rest = text;
     for (char *line; rest && (line = strsep(&rest, "\n"));) {
         const size_t indent = strspn(line, " ");
-        char *key = line + indent, *colon = strstr(key, ":"), *value = colon ? colon + 1 + strspn(colon + 1, " ") : NULL;
-        if (!*key || *key == '#' || strcmp(key, "{}") == 0)
+        char *key = line + indent, *colon = strchr(key, ':');
+        history_yaml_cut(key, key + strlen(key));
+        if (!*key || *key == '#' || strcmp(key, "{}") == 0 || strcmp(key, "---") == 0)
             continue;
-        while (depth > 0 && indents[depth - 1] >= indent)
-            depth--;
-        if (*key == '-' || !colon || (colon[1] && colon[1] != ' ') || *value == '!' || depth == LEVELS) {
-            history_leave_out(history, "settings that are lists or objects of Python");
-            continue;
+        while (colon && colon[1] && colon[1] != ' ')
+            colon = strchr(colon + 1, ':');
+        const bool is_odd = strchr("'\"?|>&*{[!%@`", *key), is_item = *key == '-' && (!key[1] || key[1] == ' '),
+                   goes_on = (closed && indent > at) || is_item || colon == key || (!colon && !is_odd);
+        bool read = false;
+        if (goes_on) {
+            json_object_del(json_object_get(run, "params"), last);
+            at = closed && at < indent ? at : indent;
+        } else {
+            while (depth > 0 && indents[depth - 1] >= indent)
+                depth--;
+            const int n = snprintf(last, NAME, "%s%s%.*s", depth ? parents[depth - 1] : "", depth ? "." : "",
+                                   (int)(colon ? colon - key : NAME), key);
+            char *value = colon ? colon + 1 + strspn(colon + 1, " ") : key;
+            read = !is_odd && n < NAME && depth < LEVELS;
+            at = indent;
+            if (read && (!*value || *value == '#')) {
+                memcpy(parents[depth], last, NAME);
+                indents[depth++] = indent;
+                closed = false;
+                continue;
+            }
+            const bool none = strcmp(value, "null") == 0 || strcmp(value, "~") == 0;
+            read = read && history_yaml_scalar(value);
+            if (read && !none)
+                history_add_param_text(run, last, value);
         }
-        snprintf(names[depth], NAME, "%.60s%s%.*s", depth ? names[depth - 1] : "", depth ? "." : "",
-                 (int)(colon - key < 60 ? colon - key : 60), key);
-        const size_t n = strlen(value), quoted = n > 1 && (*value == '\'' || *value == '"') && value[n - 1] == *value;
-        value[n - quoted] = '\0';
-        if (n)
-            history_add_param_text(run, names[depth], strcmp(value, "null") == 0 ? "" : value + quoted);
-        else
-            indents[depth++] = indent;
+        closed = true;
+        if (!read)
+            json_object_set_new(json_object_get(history, "settings_left_out"), last, json_true());
     }
     free(text);
     return text != NULL;
+}
+
+/* ---- runs ---- */
+
+/* A run is NAME/version_N whichever folder is imported, so that a second import of another one finds it again. */
+static const char *key_of(char place[PATH_MAX], const FTSENT *file)
+{
+    char dir[PATH_MAX];
+    snprintf(dir, sizeof dir, "%.*s.", (int)(file->fts_pathlen - file->fts_namelen), file->fts_path);
+    const char *key = realpath(dir, place) ? strrchr(place, '/') : NULL;
+    while (key && key > place && key[-1] != '/')
+        key--;
+    return key;
 }
 
 json_t *read_lightning(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
@@ -116,9 +160,13 @@ json_t *read_lightning(const char *path, const struct history_options *options, 
     json_t *history = history_new("lightning");
     bool good = tree != NULL;
     (void)options;
+    json_object_set_new(history, "settings_left_out", json_object());
     for (FTSENT *file; good && (file = fts_read(tree));) {
-        char metrics[PATH_MAX], key[300];
+        char metrics[PATH_MAX], place[PATH_MAX];
         struct stat st;
+        snprintf(metrics, sizeof metrics, "%s/hparams.yaml", file->fts_path);
+        if (file->fts_info == FTS_D && strncmp(file->fts_name, "version_", 8) == 0 && stat(metrics, &st) != 0)
+            history_leave_out(history, "versions without hparams.yaml");
         if (file->fts_info != FTS_F || strcmp(file->fts_name, "hparams.yaml") != 0)
             continue;
         snprintf(metrics, sizeof metrics, "%.*smetrics.csv", (int)(file->fts_pathlen - file->fts_namelen), file->fts_path);
@@ -126,12 +174,11 @@ json_t *read_lightning(const char *path, const struct history_options *options, 
             history_leave_out(history, "runs without metrics.csv");
             continue;
         }
-        const FTSENT *version = file->fts_parent, *name = version->fts_level > 0 ? version->fts_parent : version;
-        snprintf(key, sizeof key, "%.120s/%.120s", name->fts_name, version->fts_name);
-        json_t *run = history_add_run(history, key);
+        const char *key = key_of(place, file);
+        json_t *run = key ? history_add_run(history, key) : history_fail(why, "cannot resolve %.300s", file->fts_path);
         history_set_text(run, "name", key);
         json_object_set_new(run, "weak", json_true()); /* each project has a version_0 */
-        good = read_settings(history, run, file->fts_path, why) && read_metrics(run, metrics, why);
+        good = run && read_settings(history, run, file->fts_path, why) && read_metrics(history, run, metrics, why);
     }
     if (tree)
         fts_close(tree);

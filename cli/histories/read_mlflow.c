@@ -67,7 +67,8 @@ static void mark_groups(json_t *history)
 /* ---- a directory ---- */
 
 /* Copies the value of `key: value` of a flat YAML file, without quotes; "" if there is none. */
-static void yaml_value(char out[256], const char *text, const char *key)
+/* Returns false for a text of several lines, of which out gets nothing. */
+static bool yaml_value(char out[256], const char *text, const char *key)
 {
     const size_t n = strlen(key);
     out[0] = '\0';
@@ -77,11 +78,14 @@ static void yaml_value(char out[256], const char *text, const char *key)
         const char *from = line + n + 1, *to = line + strcspn(line, "\r\n");
         while (from < to && *from == ' ')
             from++;
-        if (to - from >= 2 && (*from == '\'' || *from == '"') && to[-1] == *from)
-            from++, to--;
         snprintf(out, 256, "%.*s", (int)(to - from < 255 ? to - from : 255), from);
-        return;
+        const char *next = to + strspn(to, "\r\n");
+        if (!out[0] || (*next != ' ' && history_yaml_scalar(out)))
+            return true;
+        out[0] = '\0';
+        return false;
     }
+    return true;
 }
 
 struct point {
@@ -166,7 +170,8 @@ static bool read_run(json_t *history, const char *dir, const char *meta, char wh
     if (!value[0])
         return history_leave_out(history, "runs with a damaged meta.yaml"), true;
     json_t *run = history_add_run(history, value);
-    yaml_value(value, meta, "run_name");
+    if (!yaml_value(value, meta, "run_name"))
+        history_leave_out(history, "names of several lines in meta.yaml");
     history_set_text(run, "name", value);
     yaml_value(value, meta, "status");
     history_set_text(run, "state", state_of(value));

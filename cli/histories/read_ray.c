@@ -50,7 +50,7 @@ static bool is_own(const char *name)
     return false;
 }
 
-static void add_metrics(struct trial *trial, const char *prefix, json_t *object, int64_t step)
+static void add_metrics(struct trial *trial, const char *prefix, json_t *object, double step)
 {
     const char *name;
     json_t *value;
@@ -65,7 +65,7 @@ static void add_metrics(struct trial *trial, const char *prefix, json_t *object,
         } else if (history_number(&number, value)) {
             snprintf(tag, sizeof tag, TAGS "%s", path);
             json_object_set_new(json_object_get(trial->history, "aliases"), tag, json_string(path));
-            history_add_point(trial->run, path, step, number);
+            history_add_point_at(trial->run, path, step, number);
         }
     }
 }
@@ -86,7 +86,7 @@ static bool take_report(void *context, json_t *report)
     if (!json_object_size(json_object_get(trial->run, "params")))
         history_add_param(trial->run, "", json_incref(json_object_get(report, "config")));
     history_set_time(trial->run, "seconds", total);
-    add_metrics(trial, "", report, (int64_t)json_number_value(json_object_get(report, "training_iteration")));
+    add_metrics(trial, "", report, json_number_value(json_object_get(report, "training_iteration")));
     return true;
 }
 

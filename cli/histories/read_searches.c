@@ -126,8 +126,7 @@ static void add_curves(json_t *run, json_t *metrics)
     json_object_foreach(metrics, name, curve)
         for (size_t i = 0; i < json_array_size(json_object_get(curve, "values")); i++)
             if (history_number(&number, json_array_get(json_object_get(curve, "values"), i)))
-                history_add_point(run, name, (int64_t)json_number_value(json_array_get(json_object_get(curve, "steps"), i)),
-                                  number);
+                history_add_point_at(run, name, json_number_value(json_array_get(json_object_get(curve, "steps"), i)), number);
 }
 
 static bool take_sacred(struct search *s, json_t *value)
@@ -174,8 +173,8 @@ static void add_observations(struct search *s, json_t *run, const char *name, co
         json_array_foreach(values, k, value)
             sum += history_number(&number, value) ? number : 0;
         if (json_array_size(values))
-            history_add_point(run, name, (int64_t)json_number_value(json_object_get(observation, "step")),
-                              sum / (double)json_array_size(values));
+            history_add_point_at(run, name, json_number_value(json_object_get(observation, "step")),
+                                 sum / (double)json_array_size(values));
         if (direction && json_is_number(score) && sum / (double)json_array_size(values) == json_number_value(score))
             history_set_direction(s->history, "score", strcmp(direction, "max") == 0);
     }

@@ -679,7 +679,7 @@ static bool has_role(const struct table *t, enum role role)
 }
 
 /* Adds a later step: its metrics are points of the curves; what changes from step to step was measured, too, and is left out of the settings. */
-static void add_step(json_t *run, const json_t *later, int64_t step)
+static void add_step(json_t *run, const json_t *later, double step)
 {
     json_t *params = json_object_get(run, "params"), *value;
     const char *name;
@@ -687,7 +687,7 @@ static void add_step(json_t *run, const json_t *later, int64_t step)
     double number;
     json_object_foreach(json_object_get(later, "metrics"), name, value)
         if (history_number(&number, value))
-            history_add_point(run, name, step, number);
+            history_add_point_at(run, name, step, number);
     json_object_foreach_safe(params, next, name, value)
         if (!json_equal(value, json_object_get(json_object_get(later, "params"), name)))
             json_object_del(params, name);
@@ -717,8 +717,8 @@ static bool join_steps(struct table *t)
         json_object_set_new(names, name ? name : "", json_real(isfinite(step) ? step : 0));
         if (first && step > json_number_value(json_object_get(lasts, key))) {
             if (json_object_size(json_object_get(first, "curves")) == 0)
-                add_step(first, first, (int64_t)json_number_value(json_object_get(lasts, key)));
-            add_step(first, run, (int64_t)step);
+                add_step(first, first, json_number_value(json_object_get(lasts, key)));
+            add_step(first, run, step);
             joined = true;
         } else {
             json_array_append(kept, run);
@@ -782,13 +782,20 @@ static void flatten(json_t *flat, const char *name, json_t *value, int depth)
     }
 }
 
-/* The list of an object that lists its runs: `benchmarks` of pytest-benchmark, `results` of hyperfine; NULL: none. */
+/* The list of an object that lists its runs: `benchmarks` of pytest-benchmark, `results` of hyperfine, known by the members that all
+ * their objects have, because a run may have a list of that name, too; NULL: none. */
 static json_t *list_of_runs(json_t *object)
 {
-    static const char *const lists[] = {"benchmarks", "results"};
+    static const struct {
+        const char *name, *members[3];
+    } lists[] = {{"benchmarks", {"stats", "stats", "stats"}}, {"results", {"command", "mean", "times"}}};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        json_t *list = json_object_get(object, lists[i]);
-        if (json_array_size(list) && json_is_object(json_array_get(list, 0)) && !json_object_get(object, "id"))
+        json_t *list = json_object_get(object, lists[i].name), *run;
+        size_t at, n = 0;
+        json_array_foreach(list, at, run)
+            n += json_object_get(run, lists[i].members[0]) && json_object_get(run, lists[i].members[1]) &&
+                 json_object_get(run, lists[i].members[2]);
+        if (n > 0 && n == json_array_size(list) && !json_object_get(object, "id"))
             return list;
     }
     return NULL;

@@ -80,7 +80,7 @@ static void add_step(json_t *run, json_t *step, size_t i)
     double point;
     json_object_foreach(step, name, value)
         if (name[0] != '_' && history_number(&point, value))
-            history_add_point(run, name, json_is_number(number) ? (int64_t)json_number_value(number) : (int64_t)i, point);
+            history_add_point_at(run, name, json_is_number(number) ? json_number_value(number) : (double)i, point);
 }
 
 static void add_history(json_t *run, json_t *history)

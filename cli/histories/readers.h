@@ -48,6 +48,9 @@ void history_add_metrics(json_t *run, const char *prefix, json_t *object, bool b
  * the curve and counted. */
 void history_add_point(json_t *run, const char *name, int64_t step, double value);
 
+/* The same with the step of a file, any number: without one, or out of range, it leaves the value out and counts it. */
+void history_add_point_at(json_t *run, const char *name, double step, double value);
+
 /* Removes the points from that step on: a run that restarts from a checkpoint writes them again. */
 void history_drop_points(json_t *run, int64_t from);
 
@@ -76,6 +79,12 @@ const char *history_state(const char *word);
 
 /* Seconds of "3.5", "00:01:02.5" or "0 days 00:01:02.5"; nan if it is none. */
 double history_seconds(const char *text);
+
+/* Ends the text at `end`, without the blanks before it. */
+void history_yaml_cut(const char *text, char *end);
+
+/* Reads a value that ends with its line, in place. Returns false for lists, objects, references, and texts of several lines. */
+bool history_yaml_scalar(char *value);
 
 /* Opens the tree in the order of its names, so that the same files give the same rows on every file system; NULL with the reason. */
 FTS *history_tree(const char *path, char why[HISTORY_WHY_MAX]);

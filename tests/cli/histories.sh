@@ -597,10 +597,104 @@ printf 'lr: 1e-3\nname: "a: b"\nnet:\n  width: 3\n  act: relu\nlayers:\n- 1\nobj
 printf 'epoch,loss,step\n0,0.5,9\n1,0.25,19\n' >yaml/v/metrics.csv
 run import -C nested --direction lower yaml --metric loss
 must_have out 'parameters: lr, name, net.width, net.act'
-must_have out 'settings that are lists or objects of Python'
+must_have err 'settings left out, because they are lists, objects or texts that a line does not hold: layers, object'
+must_lack err 'seed'
 must_equal 0.25 "$(cells nested 10)" 'the last value'
 printf 'epoch,loss,step\n0,half,9\n' >yaml/v/metrics.csv
 must_fail 2 'metrics.csv:2: not a line of numbers' import -C nested yaml --metric loss
+# A step is a whole number in range, a line has all cells, and a last line without an end was cut off.
+for line in 1,0.5,nan 1,0.5,1e300 1,0.5,-inf 1,0.5,1.5 1,0.5, 1,0.5; do
+    printf 'epoch,loss,step\n0,0.75,9\n%s\n' "$line" >yaml/v/metrics.csv
+    must_fail 2 'metrics.csv:3: not a line of numbers, at a whole step' import -C nested yaml --metric loss
+done
+printf 'epoch,loss,step\n0,0.75,9\n1,0.5,10\n1,0.25,1' >yaml/v/metrics.csv
+run import -C torn --direction lower yaml --metric loss
+must_have out '1 last lines of metrics.csv, which were cut off, are left out'
+must_equal 0.5 "$(cells torn 10)" 'the last whole line'
+printf 'epoch,loss,step\n0,0.75,9\n1,inf,10\n' >yaml/v/metrics.csv
+run import -C infinite --direction lower yaml --metric loss
+must_have out '1 values are left out, because they are nan or infinite'
+must_equal crash "$(cells infinite 9)"
+# Folders of half a run are counted, and a later import gives a run its first score.
+mkdir -p yaml/version_0 yaml/version_1 yaml/version_2
+cp yaml/v/metrics.csv yaml/version_1
+cp yaml/v/hparams.yaml yaml/version_2
+: >yaml/version_2/metrics.csv
+run import -C partial --direction lower yaml --metric loss
+must_have out '2 versions without hparams.yaml are left out'
+must_equal 'v crash
+version_2 harness_abort' "$(cells partial 7,9 | sed 's|^yaml/||')"
+printf 'epoch,loss,step\n0,0.75,9\n' >yaml/version_2/metrics.csv
+run import -C partial yaml --metric loss
+must_have out '1 runs were here already'
+must_have partial/results.tsv 0.75
+mkdir -p bare/version_0
+run import -C partial --from lightning bare --metric loss
+must_equal 'lightning, 0 runs' "$(head -n 1 out)"
+rm -r yaml/version_*
+# A step of JSON that is out of range is at no step.
+printf '[{"id": "a", "config": {"lr": 1}, "summary": {"acc": 1}, "history": [{"_step": 1e300, "acc": 0.5}, {"_step": 2, "acc": 0.75}]}]' >far.json
+run import -C far --direction higher far.json
+must_have out '1 values are left out, because they are nan or infinite, or their step is out of range'
+must_equal '{"steps":[{"step":2,"acc":0.75}]}' "$(cat far/telemetry/000.json)"
+# What PyYAML writes of Python's values: only what is whole in its line is a setting.
+cat >yaml/v/hparams.yaml <<'END'
+lr: 0.1
+block: |
+  first: line
+  lr: 5
+folded: 'this text is longer than a line and goes on,
+
+  longer than eighty: columns'
+plain: this text has no quotes and is longer than
+  a line
+escaped: "tab\there, longer than\
+  \ eighty: columns"
+betas: &id001 !!python/tuple
+- 0.9
+- b: 0.99
+  c: 1
+again: *id001
+empty: []
+flow: {a: 1,
+  b: 2}
+text: 'it''s: x'
+cut: 'ends with a quote''
+
+  '
+'a: key': 3
+? 'two
+
+  lines'
+: 1
+opt:
+  # a comment
+  a:b: adam # a comment
+  none: null
+  ranges:
+  - 1
+  - 2
+  word: 'null'
+eps: 1.0e-08
+END
+printf 'epoch,loss,step\n0,0.5,9\n' >yaml/v/metrics.csv
+run import -C pyyaml --direction lower yaml --metric loss
+must_equal "lr=0.1; text='it''s: x'; opt.a_b=adam; opt.word=null; eps=1e-08" "$(cells pyyaml 17)"
+must_have err ": block, folded, plain, escaped, betas, again, empty, flow, cut, 'a, ? 'two, opt.ranges"
+# The key of a run does not depend on the folder that is named.
+mkdir -p keys/logs/exp
+cp -r yaml/v keys/logs/exp/version_0
+run import -C keyed --direction lower keys/logs --metric loss
+must_equal lightning:exp/version_0 "$(cells keyed 15)"
+for folder in keys/logs/exp keys/logs/exp/ keys/logs/exp/version_0 keys/logs/exp/version_0/; do
+    run import -C keyed "$folder" --metric loss
+    must_have out '1 runs were here already'
+done
+(cd keys/logs/exp/version_0 && "$LINEAGE" import -C ../../../../keyed . --metric loss) >out 2>err
+must_have out '1 runs were here already'
+mv keys/logs moved
+run import -C keyed moved --metric loss
+must_have out '1 runs were here already'
 # cv_results_ of scikit-learn: only means over the folds are scores, and a fit that failed has none.
 run import -C search --direction higher "$real/scikit-learn-1.9.csv" --metric mean_test_accuracy
 must_have out 'csv, 6 runs: finished 4, failed 2'
@@ -616,6 +710,14 @@ must_lack out 'parameters:'
 printf '{"results": [{"command": "sleep 0.1", "mean": 0.101, "times": [0.1], "parameters": {"s": "0.1"}}]}' >hyperfine.json
 run import -C epochs --dry-run --direction lower hyperfine.json --metric mean
 must_have out 'parameters: s'
+# A list of that name in a run is one of its members.
+for list in results benchmarks; do
+    printf '{"name": "run-a", "metric": {"acc": 0.9}, "lr": 0.1, "%s": [{"epoch": 1, "acc": 0.5}, {"epoch": 2, "acc": 0.9}]}' $list >one.json
+    must_fail 2 'lineage import one.json --map metric.acc=metric' import -C epochs --direction higher one.json
+    run import -C epochs --dry-run --direction higher one.json --map metric.acc=metric
+    must_have out 'json, 1 runs'
+    must_have out 'parameters: lr'
+done
 printf '{"_type": "Client", "experiment": {"search_space": {}}}' >ax.json
 must_fail 2 'is of Ax' import -C ax ax.json
 # The line that is offered can be pasted.
@@ -640,6 +742,16 @@ new lines lower
 run import -C lines lines
 must_have out '1 runs with a damaged meta.yaml are left out'
 must_equal 'r keep 1.0' "$(cells lines 7,9,10)"
+mkdir -p lines/1/s/metrics
+printf '1 2.5 0\n' >lines/1/s/metrics/loss
+printf "run_id: s\nrun_name: 'a name that is longer than a line,\n\n  goes on'\nstatus: 3\n" >lines/1/s/meta.yaml
+printf "run_id: r\nrun_name: 'it''s: r'\nstatus: 3\nstart_time: 1\n" >lines/1/r/meta.yaml
+new named lower
+run import -C named lines
+must_have out '1 names of several lines in meta.yaml are left out'
+must_equal "it's: r
+mlflow" "$(cells named 7)"
+rm -r lines/1/s
 printf '1 3.25 0\n2 2.x 1\n' >lines/1/r/metrics/loss
 must_fail 2 "metrics/loss:2: '2 2.x 1' is not MILLISECONDS VALUE STEP; mend or remove the line" import -C lines lines
 

@@ -17,13 +17,21 @@
 /* Where the bytes are put in the directory, and what `import` is given; "" is the directory itself. */
 static const struct {
     const char *dir, *file, *given;
-} places[] = {{"", "runs.json", "runs.json"}, {"", "table.csv", "table.csv"},
-              {"", "study.db", "study.db"},   {"events", "events.out.tfevents.1.host", ""},
-              {"0", "meta.yaml", ""},         {"0/run/metrics", "loss", ""},
-              {"0/run", "meta.yaml", ""},     {"", "run-a.wandb", "run-a.wandb"},
-              {"trial", "result.json", ""},   {"programs", "a.json", ""},
-              {"1", "run.json", ""},          {"trial_0", "trial.json", ""}};
-enum { WANDB = 7, RAY, SACRED = 10 };
+} places[] = {{"", "runs.json", "runs.json"},
+              {"", "table.csv", "table.csv"},
+              {"", "study.db", "study.db"},
+              {"events", "events.out.tfevents.1.host", ""},
+              {"0", "meta.yaml", ""},
+              {"0/run/metrics", "loss", ""},
+              {"0/run", "meta.yaml", ""},
+              {"", "run-a.wandb", "run-a.wandb"},
+              {"trial", "result.json", ""},
+              {"programs", "a.json", ""},
+              {"1", "run.json", ""},
+              {"trial_0", "trial.json", ""},
+              {"p/version_0", "hparams.yaml", ""},
+              {"p/version_0", "metrics.csv", ""}};
+enum { WANDB = 7, RAY, SACRED = 10, LIGHTNING_SETTINGS = 12, LIGHTNING_METRICS };
 
 static void put(const char *dir, const char *below, const char *file, const void *data, size_t size)
 {
@@ -86,6 +94,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         put(dir, "trial", "params.json", "{\"lr\": 1}", 9);
     if (place == SACRED)
         put(dir, "1", "config.json", "{\"lr\": 1}", 9);
+    if (place == LIGHTNING_SETTINGS)
+        put(dir, "p/version_0", "metrics.csv", "step,loss\n0,1\n", 14);
+    if (place == LIGHTNING_METRICS)
+        put(dir, "p/version_0", "hparams.yaml", "lr: 1\n", 6);
     uint8_t *bytes = malloc(size + 1);
     memcpy(bytes, data + (size > 0), size - (size > 0));
     if (place == WANDB)
