@@ -597,6 +597,8 @@ static size_t skip_phrase(struct metric_found *found, const char *line, size_t a
             return at;
         number = verb ? number : skip_blanks(line, end + 1, length);
         const size_t n = number_length(line + number, length - number), next = skip_blanks(line, number + n, length);
+        if (any && verb && !n)
+            continue;
         const bool percent = next < length && line[next] == '%';
         if (!n || (!any && (open || (!percent && !metric_scan_is_real(line + number, n)) ||
                             !ends_clause(line, percent ? next + 1 : number + n, length))))

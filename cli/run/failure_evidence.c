@@ -252,7 +252,7 @@ static bool went_on(const struct lines *lines, size_t i, const char *what, enum 
     return on;
 }
 
-/* The same of a line that says what the machine lacks. */
+/* Whether the line says what the machine lacks, and the program went on without it. */
 static bool went_on_without(const struct lines *lines, size_t i)
 {
     enum lineage_cause cause;
