@@ -174,7 +174,7 @@ static void take_line(struct held_out *held, char *line, size_t length)
     struct place place = {held, line, length, false};
     const struct metric_query query = {.names = &held->name, .n_names = 1, .sentences = true};
     const bool read = metric_lines_read(&held->lines, &event, line, length) && event.has_score;
-    const bool coloured = memchr(line, '\033', length) != NULL;
+    const bool coloured = memchr(line, '\033', length) || memchr(line, '\b', length);
     char *plain = coloured ? malloc(length + 1) : NULL;
     if (read) {
         metric_value_add(&held->value, (struct metric_place){0, event.has_step ? event.step : 0}, event.score);

@@ -159,6 +159,8 @@ static void note_doubts(struct reading *r, const struct metric_found *found, con
         note(r, name, METRIC_TWO_NUMBERS, METRIC_READ);
     if (found->cut)
         note(r, name, METRIC_CUT, METRIC_READ);
+    if (found->number_first)
+        note(r, name, METRIC_NUMBER_FIRST, METRIC_READ);
     if (found->by_phrase)
         note(r, name, METRIC_OF_SOMETHING, METRIC_READ);
     if (found->source == METRIC_BY_NAME && before && r->event->channel != TRIAL_CHANNEL_METRIC &&
@@ -234,11 +236,17 @@ static bool is_of_other_condition(struct reading *r, const struct metric_found *
     return false;
 }
 
-/* Whether the number is from a sentence and another one is not, which counts. */
+/* How sure it is that the number is the name's: 2 plainly, 1 by a verb, 0 by words that say what it is of. */
+static int sureness(const struct metric_found *found)
+{
+    return found->by_phrase ? 0 : found->by_verb ? 1 : 2;
+}
+
+/* Whether the number is from a sentence and another one is not, or is from a plainer sentence, which counts. */
 static bool is_in_sentence(struct reading *r, const struct metric_found *found, const char *name)
 {
     const size_t i = find_seen(r->lines, name);
-    if (!found->by_verb || i == r->lines->n_seen || !r->lines->seen[i].plain)
+    if (i == r->lines->n_seen || sureness(found) >= r->lines->seen[i].sureness)
         return false;
     if (found->problem || found->value != r->lines->seen[i].value)
         note(r, name, METRIC_IN_SENTENCE, METRIC_READ);
@@ -300,7 +308,7 @@ static void note_part(struct reading *r, const struct metric_found *found, const
  * Records the name. Counts a new step if an earlier line of this step had the same name. Names that do not fit into the
  * table count no steps.
  */
-static void count_step(struct reading *r, const char *name, bool by_keyword, bool by_verb)
+static void count_step(struct reading *r, const char *name, bool by_keyword, int sure)
 {
     struct metric_lines *lines = r->lines;
     size_t i = find_seen(lines, name);
@@ -311,7 +319,7 @@ static void count_step(struct reading *r, const char *name, bool by_keyword, boo
     strcpy(lines->seen[i].name, name);
     lines->seen[i].step = lines->step;
     lines->seen[i].by_keyword = lines->seen[i].by_keyword || by_keyword;
-    lines->seen[i].plain = lines->seen[i].plain || !by_verb;
+    lines->seen[i].sureness = sure > lines->seen[i].sureness ? sure : lines->seen[i].sureness;
     lines->n_seen += i == lines->n_seen;
 }
 
@@ -378,7 +386,7 @@ static void take(void *context, const struct metric_found *found)
         event->channel = as_score;
     else
         event->several = event->several || (channel == TRIAL_CHANNEL_METRIC && !r->lines->score);
-    count_step(r, name, channel == TRIAL_CHANNEL_METRIC, found->by_verb);
+    count_step(r, name, channel == TRIAL_CHANNEL_METRIC, sureness(found));
     if (!problem && !has_same_unit(r->lines, name, found->unit))
         problem = METRIC_CHANGED;
     if (problem) {
@@ -572,6 +580,7 @@ bool metric_lines_remark(const struct metric_lines *lines, size_t i, char *text,
         [METRIC_IN_SENTENCE] = "a sentence has another number, which does not count",
         [METRIC_OTHER_PART] = "lines about the training and about an evaluation have it, and the last number counts",
         [METRIC_CUT] = "the program has cut the name off",
+        [METRIC_NUMBER_FIRST] = "the number is in front of the name",
         [METRIC_OF_SOMETHING] = "words between the name and the number say what it is of",
     };
     if (i >= lines->n_remarks)
@@ -613,6 +622,7 @@ const char *metric_lines_doubt(const struct metric_lines *lines)
                                          [METRIC_IN_SENTENCE] = "",
                                          [METRIC_OTHER_PART] = ", the last of lines about training and evaluation",
                                          [METRIC_CUT] = ", by a name that was cut off",
+                                         [METRIC_NUMBER_FIRST] = ", in front of its name",
                                          [METRIC_OF_SOMETHING] = ", in a sentence that says what it is of"};
     const char *doubt = "";
     for (size_t i = 0; i < lines->n_remarks && !*doubt; i++)

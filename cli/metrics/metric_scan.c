@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <lineage/text.h>
 
@@ -339,6 +340,11 @@ static void check_comma(struct metric_found *found, const char *line, size_t end
         found->doubtful = true;
 }
 
+bool metric_scan_is_real(const char *number, size_t n)
+{
+    return memchr(number, '.', n) || memchr(number, 'e', n) || memchr(number, 'E', n);
+}
+
 bool metric_scan_value(struct metric_found *found, const char *line, size_t at, size_t length)
 {
     size_t end;
@@ -403,17 +409,21 @@ static size_t longest_name(const struct metric_query *query, const char *line, s
     return best;
 }
 
+/* What is between a name and its number is shorter. Each place of a line is searched so far, and the whole line would be too much. */
+enum { REMARK_BYTES = 200, PHRASE_BYTES = 80 };
+
 /*
  * Moves over `(mean ± σ)`, over `[4]` values or `[96-100]`, and over the condition that COCO's tools write, `(AP) @[ IoU=0.50:0.95 ]`, between a name
  * and its separator; a remark without a separator behind it stays.
  */
 static size_t skip_remark(struct metric_found *found, const char *line, size_t at, size_t length)
 {
-    const bool counts = at < length && line[at] == '[';
+    const bool counts = at < length && line[at] == '[', remark = at < length && line[at] == '(';
+    const size_t most = length - at > REMARK_BYTES ? at + REMARK_BYTES : length;
     size_t end = at + counts;
-    while (end < length && (counts ? is_word(line[end]) || line[end] == '-' : line[end] != ')'))
+    while ((counts || remark) && end < most && (counts ? is_word(line[end]) || line[end] == '-' : line[end] != ')'))
         end++;
-    const bool remarks = at < length && (counts ? begins_with(line, end, length, "]") : line[at] == '(');
+    const bool remarks = end < most && (counts ? line[end] == ']' : remark);
     size_t after = skip_blanks(line, remarks ? end + 1 : at, length);
     if (begins_with(line, after, length, "@[")) {
         const char *close = memchr(line + after, ']', length - after);
@@ -468,6 +478,24 @@ static size_t skip_word(const char *line, size_t at, size_t length, const char *
     return at;
 }
 
+/* Moves over Lightning's `improved by 0.1 >= min_delta = 0.0. New best score: `, of which the numbers may be missing. */
+static size_t skip_best(const char *line, size_t at, size_t length)
+{
+    static const char *const parts[] = {"improved", " by ", " >= min_delta = ", ". New best score: "};
+    size_t end = at;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (i == 1 && !begins_with(line, end, length, parts[i]))
+            i = 3;
+        if (!begins_with(line, end, length, parts[i]))
+            return at;
+        end += strlen(parts[i]);
+        if (i == 1 || i == 2)
+            end += number_length(line + end, length - end);
+        end -= i == 2 && line[end - 1] == '.'; /* `= 0. New` */
+    }
+    return end;
+}
+
 /*
  * Moves over the words of a sentence between a name and its number, if the number ends its clause or if `any` number will do:
  *
@@ -481,7 +509,6 @@ static size_t skip_verb(struct metric_found *found, const char *line, size_t at,
     static const char *const to_be[] = {"is", "was", NULL}, *const is_so[] = {"is:", "was:", NULL},
                              *const reach[] = {"reached", NULL}, *const improve[] = {"improved", NULL},
                              *const to[] = {"to", NULL}, *const from[] = {"from", NULL};
-    static const char best[] = "New best score: ";
     size_t number = skip_word(line, at, length, is_so), begin = number;
     const bool colon = number > at;
     bool certain = colon;
@@ -496,10 +523,8 @@ static size_t skip_verb(struct metric_found *found, const char *line, size_t at,
             certain = number > begin;
             number = certain ? number : at;
         } else if (number == begin || number == at) {
-            const char *new_best =
-                begins_with(line, at, length, "improved") ? memmem(line + at, length - at, best, sizeof best - 1) : NULL;
-            certain = new_best != NULL;
-            number = new_best ? (size_t)(new_best - line) + sizeof best - 1 : at;
+            number = skip_best(line, at, length);
+            certain = number > at;
         }
     }
     const size_t n = number_length(line + number, length - number), next = skip_blanks(line, number + n, length);
@@ -511,26 +536,72 @@ static size_t skip_verb(struct metric_found *found, const char *line, size_t at,
 }
 
 /*
+ * Whether a phrase may have this word: nothing but the network, the data of the evaluation and the step, because of `accuracy of the
+ * baseline: 0.5` and `loss of precision: 0.5` the number is another one. A number may be in front of what it counts, or behind the name
+ * of the step; *open: what it counts must follow. *number: it may come next.
+ */
+static bool is_of_phrase(const char *word, size_t n, bool *number, bool *open)
+{
+    static const struct {
+        const char *text;
+        bool number, ends; /* a number may follow, and may be the last word */
+    } words[] = {{"of", false, false},         {"on", true, false},       {"after", true, false},   {"at", false, false},
+                 {"in", false, false},         {"for", false, false},     {"the", true, false},     {"epoch", true, true},
+                 {"step", true, true},         {"iteration", true, true}, {"epochs", false, false}, {"steps", false, false},
+                 {"iterations", false, false}, {"network", false, false}, {"model", false, false},  {"test", false, false},
+                 {"validation", false, false}, {"set", false, false},     {"data", false, false},   {"images", false, false},
+                 {"samples", false, false},    {"examples", false, false}};
+    size_t digits = 0, i = 0;
+    while (digits < n && is_digit(word[digits]))
+        digits++;
+    if (digits == n) {
+        const bool may = *number;
+        *number = false;
+        return may;
+    }
+    while (i < sizeof words / sizeof *words && (strlen(words[i].text) != n || strncasecmp(words[i].text, word, n) != 0))
+        i++;
+    if (i == sizeof words / sizeof *words)
+        return false;
+    *number = words[i].number;
+    *open = words[i].number && !words[i].ends;
+    return true;
+}
+
+/*
  * Moves over what a name is of, up to a colon, a `=` between blanks or a verb: `Accuracy of the network on the 10000 test images: 97.5 %`,
  * `KL divergence after 300 iterations: 0.91`, `Score at iteration 10 is 0.25`. The number has a point or a per cent sign and ends
  * its clause, because `best loss on epoch: 3` has no loss; behind `at` and the like only a verb will do (`accuracy at threshold: 0.5`).
+ * If `any` number will do, so will any words.
  */
 static size_t skip_phrase(struct metric_found *found, const char *line, size_t at, size_t length, bool any)
 {
     static const char *const of[] = {"of", "on", "after", "over", NULL}, *const others[] = {"at", "in", "for", NULL};
     static const char *const verbs[] = {"is", "was", NULL};
-    const size_t begin = skip_word(line, at, length, of), other = skip_word(line, at, length, others);
-    for (size_t end = begin > at ? begin : other; end > at && end < length && !strchr(",;.|()[]{}<>", line[end]); end++) {
-        size_t number = is_blank(line[end - 1]) ? skip_word(line, end, length, verbs) : end;
-        if (number == end && begin > at && end + 1 < length && is_blank(line[end + 1]) &&
-            (line[end] == ':' || (line[end] == '=' && is_blank(line[end - 1]))))
-            number = skip_blanks(line, end + 1, length);
-        if (number == end && line[end] != ':' && line[end] != '=')
+    const bool by_colon = skip_word(line, at, length, of) > at;
+    const size_t most = any ? REMARK_BYTES : PHRASE_BYTES, limit = length - at > most ? at + most : length;
+    bool number_next = false, open = false;
+    if (!by_colon && skip_word(line, at, length, others) == at)
+        return at;
+    for (size_t word = at, end; word < limit; word = skip_blanks(line, end, limit)) {
+        size_t number = skip_word(line, word, length, verbs);
+        const bool verb = number > word;
+        for (end = word; end < limit && !is_blank(line[end]) && !strchr(":=,;.|()[]{}<>", line[end]);)
+            end++;
+        if (!verb && !any && end > word && !is_of_phrase(line + word, end - word, &number_next, &open))
+            return at;
+        if (!verb && end < limit && is_blank(line[end]))
             continue;
+        const bool sign = end + 1 < length && is_blank(line[end + 1]) && (line[end] == ':' || (line[end] == '=' && end == word));
+        if (!verb && !(sign && by_colon))
+            return at;
+        number = verb ? number : skip_blanks(line, end + 1, length);
         const size_t n = number_length(line + number, length - number), next = skip_blanks(line, number + n, length);
+        if (any && verb && !n)
+            continue;
         const bool percent = next < length && line[next] == '%';
-        if (number == end || !n || (!any && !percent && !memchr(line + number, '.', n)) ||
-            !(any || ends_clause(line, percent ? next + 1 : number + n, length)))
+        if (!n || (!any && (open || (!percent && !metric_scan_is_real(line + number, n)) ||
+                            !ends_clause(line, percent ? next + 1 : number + n, length))))
             return at;
         found->by_verb = found->by_phrase = true;
         return number;
@@ -556,16 +627,16 @@ static size_t skip_symbols(const char *line, size_t at, size_t length)
 static size_t skip_signature(const char *line, size_t at, size_t length)
 {
     size_t end = at;
-    while (end < length && !is_blank(line[end]))
+    while (end < length && end < at + REMARK_BYTES && !is_blank(line[end]))
         end++;
     return at < length && line[at] == '|' && memchr(line + at, ':', end - at) && begins_with(line, end, length, " = ") ? end : at;
 }
 
 /*
  * Moves from the end of a name to its value. A quote, a remark, a separator and the name of a constructor may be between
- * them.
+ * them. A phrase may be only if the name `begins` its sentence: of `expected accuracy of the model: 0.5` it does not.
  */
-static size_t skip_separator(struct metric_found *found, const char *line, size_t at, size_t length, bool sentences)
+static size_t skip_separator(struct metric_found *found, const char *line, size_t at, size_t length, bool sentences, bool begins)
 {
     static const char *const separators[] = {":=", "->", "=>", ":", "=", "→", NULL};
     if (at < length && strchr("\"'`", line[at]))
@@ -587,7 +658,8 @@ static size_t skip_separator(struct metric_found *found, const char *line, size_
     if (apart) {
         const size_t clause = at;
         at = skip_verb(found, line, clause, length, sentences);
-        at = at > clause ? at : skip_phrase(found, line, clause, length, sentences);
+        if (at == clause && (sentences || begins))
+            at = skip_phrase(found, line, clause, length, sentences);
     }
     size_t border = metric_scan_border(line + at, length - at);
     for (const char *const *s = separators; !border && *s; s++)
@@ -603,6 +675,14 @@ static size_t skip_separator(struct metric_found *found, const char *line, size_
         return number ? (size_t)(number - line) + 6 : at;
     }
     return metric_scan_call(line, at, length);
+}
+
+/* Whether nothing is in front of the name but what a log puts there, which ends with such a sign. */
+static bool begins_sentence(const char *line, size_t at)
+{
+    while (at > 0 && is_blank(line[at - 1]))
+        at--;
+    return at == 0 || strchr("]:|>-", line[at - 1]);
 }
 
 /* Sets the word that is one blank in front of the name. Numbers, the levels of logs and words of a sentence are none. */
@@ -623,10 +703,10 @@ static void find_before(struct metric_found *found, const char *line, size_t at,
 }
 
 /*
- * Reads the number of `0.913 = accuracy`, which begins its clause, if the name ends it: `1 - 0.9 = loss` is the end of a sum. AutoGluon
- * has a remark behind the name.
+ * Reads the number of `0.913 = accuracy`, which begins its line, if the name ends it: `1 - 0.9 = loss` is the end of a sum, and `1 = loss`
+ * explains a setting, unless `any` number will do. AutoGluon has a remark behind the name.
  */
-static bool read_before(struct metric_found *found, const char *line, size_t at, size_t end, size_t length)
+static bool read_before(struct metric_found *found, const char *line, size_t at, size_t end, size_t length, bool any)
 {
     size_t sign = at, close;
     while (sign > 0 && is_blank(line[sign - 1]))
@@ -645,9 +725,11 @@ static bool read_before(struct metric_found *found, const char *line, size_t at,
         const char *bracket = memchr(line + next, ')', length - next);
         next = bracket ? skip_blanks(line, (size_t)(bracket - line) + 1, length) : next;
     }
-    const bool begins = before == 0 || strchr(",;|:]", line[before - 1]), ends = next == length || strchr(",;|.", line[next]);
-    found->by_verb = true;
-    return begins && ends && read_number(found, line, number, length, &close) && skip_blanks(line, close, length) == sign;
+    const bool begins = before == 0 || strchr(any ? ",;|:]" : "|]", line[before - 1]),
+               ends = next == length || strchr(any ? ",;|." : "|", line[next]);
+    found->by_verb = found->number_first = true;
+    return begins && ends && read_number(found, line, number, length, &close) && skip_blanks(line, close, length) == sign &&
+           (any || *found->unit == '%' || metric_scan_is_real(line + found->at, found->length));
 }
 
 size_t metric_scan_names(const struct metric_query *query, const char *line, size_t length, metric_found_fn *report,
@@ -668,13 +750,13 @@ size_t metric_scan_names(const struct metric_query *query, const char *line, siz
         if (at > 1 && line[at - 2] == '(' && memchr("'\"", line[at - 1], 2) &&
             begins_with(line, end, length, (char[3]){line[at - 1], ','}))
             end += 2; /* ('average_loss', 0.2), as Python prints the items of a dictionary */
-        size_t number = skip_separator(&found, line, end, length, query->sentences);
+        size_t number = skip_separator(&found, line, end, length, query->sentences, begins_sentence(line, at));
         find_before(&found, line, at, length);
         if (number > at + bytes && metric_scan_value(&found, line, number, length)) {
             report(context, &found);
             reported++;
             at = found.at + found.length - 1;
-        } else if (read_before(&found, line, at, at + bytes, length)) {
+        } else if (read_before(&found, line, at, at + bytes, length, query->sentences)) {
             report(context, &found);
             reported++;
             at += bytes - 1;
@@ -827,16 +909,39 @@ size_t metric_scan_move(const char *text, size_t length)
     return text[n - 1] == 'K' && text[2] != '1' && text[2] != '2' ? 0 : n; /* what is left of the line goes on */
 }
 
+static bool goes_on(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* Returns the length in bytes of the character of UTF-8 at text. */
+static size_t character_length(const char *text, size_t length)
+{
+    size_t n = 1;
+    while (n < 4 && n < length && goes_on(text[n]))
+        n++;
+    return n;
+}
+
 size_t metric_scan_strip(char *out, const char *line, size_t length)
 {
-    size_t n = 0;
+    size_t n = 0, cursor = 0;
     for (size_t at = 0; at < length;) {
-        if (line[at] == '\033')
+        const size_t bytes = character_length(line + at, length - at);
+        if (line[at] == '\033') {
             at += escape_length(line + at, length - at);
-        else if (line[at] == '\b')
-            n -= n > 0, at++;
-        else
-            out[n++] = line[at++];
+        } else if (line[at] == '\b') {
+            at++;
+            while (cursor > 0 && goes_on(out[--cursor]))
+                ;
+        } else {
+            if (cursor < n && character_length(out + cursor, n - cursor) != bytes)
+                n = cursor; /* moving the rest for each such character would take the square of the length */
+            memmove(out + cursor, line + at, bytes);
+            cursor += bytes;
+            at += bytes;
+            n = cursor > n ? cursor : n;
+        }
     }
     return n;
 }

@@ -4,7 +4,7 @@
  * A name that was asked for is read anywhere in the line at word boundaries, if a value follows it:
  *
  *     line      = .. name [quote] [(remark)] [@[condition]] [separator] value ..
- *               | number = name                              the number begins its clause, and the name ends it
+ *               | number = name                              the number has a point or a per cent sign and begins the line, and the name ends it
  *               | .. name words number ..                    `is`, `reached`, `of the test set:`; see skip_verb and skip_phrase
  *     separator = : = := -> => the comma of ('name', value), or the border of a table cell; cells that hold only a symbol (an arrow) are skipped
  *                 words only if the number ends its clause: `loss is 0.5 lower` has no loss
@@ -77,6 +77,7 @@ struct metric_found {
     bool later_row;    /* the number is in a row whose label counts on, which counts from now on */
     bool by_verb;      /* the name and the number are in a sentence, or the number is first */
     bool by_phrase;    /* the sentence says what the name is of, and the words may belong to it: `loss on test set: 0.5` */
+    bool number_first; /* `0.5 = loss` */
     const char *condition; /* `@[ IoU=0.50:0.95 | area=all ]` of COCO, or `(0.50)` at the name .. */
     size_t condition_length; /* .. 0: none */
     const char *before; /* the word in front of the name, which may make it another one: `Adj.` of `Adj. R-squared` */
@@ -117,14 +118,17 @@ size_t metric_scan_border(const char *text, size_t length);
  */
 bool metric_scan_may_find(const struct metric_query *query, const char *text, size_t length);
 
+/* Whether the number has a point or an exponent, as a measured one has; a count has none. */
+bool metric_scan_is_real(const char *number, size_t n);
+
 /* Where the value begins that the call at line[at] holds, as in `np.float64(0.5)`; `at` if there is no call. */
 size_t metric_scan_call(const char *line, size_t at, size_t length);
 
 /* The length of the escape sequence at the text, if it moves the cursor to another line or erases this one: what follows is a line. */
 size_t metric_scan_move(const char *text, size_t length);
 
-/* Copies the line without ANSI escape sequences (colours, cursor movements, titles). Returns the length of the copy, at
- * most length; out may be the line itself. */
+/* Copies the line without ANSI escape sequences (colours, cursor movements, titles). A backspace erases nothing: what follows it is
+ * written over what is there, as on a terminal. Returns the length of the copy, at most length; out may be the line itself. */
 size_t metric_scan_strip(char *out, const char *line, size_t length);
 
 /*

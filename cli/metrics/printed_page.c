@@ -583,9 +583,11 @@ static bool read_broken(struct printed_page *page, const struct metric_query *qu
         end = length;
     if (!page->broken_by_cut && end + indentation(line + end, length - end) < length)
         return false; /* another sentence, which begins with a number */
-    if (page->broken_to && page->broken_to != end)
+    if (page->broken_to && (page->broken_to != end || end == length))
         return false;
     if (!metric_scan_value(&found, line, at, end) || found.at + found.length + strlen(found.unit) < end)
+        return false;
+    if (page->broken_to && !metric_scan_is_real(line + found.at, found.length))
         return false;
     report(context, &found);
     return true;
@@ -594,17 +596,19 @@ static bool read_broken(struct printed_page *page, const struct metric_query *qu
 /* Whether the line ends with a name that was asked for and with `:`, `=` or the mark of a name that was cut off. */
 static void look_for_break(struct printed_page *page, const struct metric_query *query, const char *line, size_t length)
 {
+    const size_t whole = length;
     page->broken_to = 0;
     while (length > 0 && is_blank(line[length - 1]))
         length--;
     size_t end = length;
+    const bool padded = whole == length + 1 && line[length] == ' ';
     for (size_t i = 0; i < query->n_names && length > 1 && line[0] == '$'; i++) /* of a list of R */
         if (strlen(query->names[i]) == length - 1 && memcmp(line + 1, query->names[i], length - 1) == 0) {
             page->broken = i + 1;
             page->broken_by_cut = false;
         }
     const size_t begin = indentation(line, length);
-    for (size_t i = 0; i < query->n_names; i++)
+    for (size_t i = 0; i < query->n_names && padded; i++) /* R puts a blank behind each name and each value of a vector */
         if (strlen(query->names[i]) == length - begin && strncasecmp(line + begin, query->names[i], length - begin) == 0) {
             page->broken = i + 1;
             page->broken_by_cut = false;

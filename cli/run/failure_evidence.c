@@ -193,14 +193,43 @@ static bool says_word(const char *line, const char *word)
     return false;
 }
 
-/* Whether the line says itself that the program goes on in spite of it. */
-static bool is_warning(const char *line)
+/* Whether the line begins with the name of an error: `fatal: ..`, `Error ..`, `torch.OutOfMemoryError: ..`. */
+static bool begins_with_error(const char *line)
 {
-    static const char *const ends[] = {"cannot continue", "can't continue", "unable to continue", "not continue",
-                                       "please retry",    "retry later",    "see how to run"};
-    static const char *const goes_on[] = {"warn",    "retry",        "continu",  "running on CPU", "using CPU",
-                                          "offline", "falling back", "fallback", "skipping",       "trying batch"};
-    bool says = begins(line, "W ") || (*line == 'W' && strspn(line + 1, "0123456789") == 4); /* of glog */
+    line = unindented(line);
+    const size_t name = strcspn(line, ":( ");
+    return strncasecmp(line, "fatal", 5) == 0 || (name >= 5 && strncasecmp(line + name - 5, "error", 5) == 0) ||
+           (name >= 9 && line[name] == ':' && strncmp(line + name - 9, "Exception", 9) == 0);
+}
+
+/*
+ * Whether the line is a warning of what is at `what` in it: `Warning: ..`, the level of a log as in `10:00 [WARN] ..`, or Python's
+ * `x.py:3: UserWarning: ..`, in front of it.
+ */
+static bool is_warning(const char *line, const char *what)
+{
+    static const char *const levels[] = {"warning", "warn"};
+    line = unindented(line);
+    bool is = begins(line, "W ") || (*line == 'W' && strspn(line + 1, "0123456789") == 4); /* of glog */
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+        for (const char *at = line; !is && (at = strcasestr(at, levels[i])) && (!what || at < what); at++) {
+            const char *end = at + strlen(levels[i]), *mark = end + strspn(end, " ");
+            const bool whole = at == line || !isalnum((unsigned char)at[-1]), named = *at == 'W';
+            is = (at == line && strchr(" :", *end)) || ((whole || named) && *mark && strchr(":]|-", *mark)) ||
+                 (whole && named && at[1] == 'A' && *end == ' ');
+        }
+    return is && !begins_with_error(line);
+}
+
+/* Whether the line says that the program goes on in spite of it, and not that it cannot. */
+static bool says_it_goes_on(const char *line)
+{
+    static const char *const ends[] = {"cannot",      "can't",          "unable to", "not continue", "please retry",
+                                       "retry later", "see how to run", "failed",    "disabled",     "not possible",
+                                       "abort",       "giving up",      "exiting"};
+    static const char *const goes_on[] = {"retry",        "continu",  "running on CPU", "using CPU",   "offline",
+                                          "falling back", "fallback", "skipping",       "trying batch"};
+    bool says = false;
     for (size_t i = 0; i < sizeof goes_on / sizeof *goes_on; i++)
         says = says || says_word(line, goes_on[i]);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
@@ -208,13 +237,28 @@ static bool is_warning(const char *line)
     return says;
 }
 
-/* Whether the program went on after line i, so that what the line says did not end it. */
-static bool went_on(const struct lines *lines, size_t i)
+/*
+ * Whether the program went on after line i, so that the cause which it names at `what` did not end it. Steps behind the line show that
+ * only of what the machine lacks, such as a GPU or a service, or if the line says that it goes on: the output of another process, or what
+ * was in a buffer, is printed behind the last words.
+ */
+static bool went_on(const struct lines *lines, size_t i, const char *what, enum lineage_cause cause)
 {
-    bool on = is_warning(lines->at[i]);
-    while (!on && ++i < lines->n)
+    const char *line = lines->at[i];
+    const bool goes_on = says_it_goes_on(line) && !begins_with_error(line), missing = cause == LINEAGE_CAUSE_MISSING;
+    bool on = is_warning(line, what) || (missing && goes_on);
+    while (!on && (missing || goes_on) && ++i < lines->n)
         on = lines->progress[i];
     return on;
+}
+
+/* Whether the line says what the machine lacks, and the program went on without it. */
+static bool went_on_without(const struct lines *lines, size_t i)
+{
+    enum lineage_cause cause;
+    bool lacks;
+    const char *what = cli_cause_words(lines->at[i], &cause, &lacks);
+    return what && lacks && went_on(lines, i, what, cause);
 }
 
 /* ---- where ---- */
@@ -604,7 +648,7 @@ static bool find_headline(struct found *found, const struct lines *lines)
     for (size_t i = lines->n; i-- > 0;)
         for (size_t k = 0; k < sizeof heads / sizeof *heads; k++) {
             const char *line = lines->at[i];
-            if (!begins(line, heads[k].prefix) || (cli_blames_environment(line) && went_on(lines, i)))
+            if (!begins(line, heads[k].prefix) || went_on_without(lines, i))
                 continue;
             static const char thrown[] = "terminate called after throwing an instance of ";
             size_t n = strlen(line);
@@ -677,7 +721,7 @@ static bool find_place_line(struct found *found, const struct lines *lines)
         bool failed = false;
         for (size_t k = 0; after && k < sizeof failures / sizeof *failures; k++)
             failed = failed || strstr(after, failures[k]);
-        if (!failed || (any && strstr(after, " error: ")) || (cli_blames_environment(after) && went_on(lines, i)))
+        if (!failed || (any && strstr(after, " error: ")) || went_on_without(lines, i))
             continue;
         put_what(&next, after + strspn(after, ": "));
         *found = next;
@@ -879,7 +923,7 @@ static bool find_last_line(struct found *found, const struct lines *lines)
         n++;
     bool says = !time[n] && line[n];
     line += says ? n : 0;
-    if (lines->by_signal || lines->progress[i] || is_progress(line, NULL) || is_warning(line))
+    if (lines->by_signal || lines->progress[i] || is_progress(line, NULL) || is_warning(line, NULL) || says_it_goes_on(line))
         return false;
     for (size_t k = 0; k < sizeof words / sizeof *words; k++)
         says = says || strncasecmp(line, words[k], strlen(words[k])) == 0;
@@ -940,9 +984,8 @@ static bool find_line(struct found *found, const struct lines *lines)
                      (strncasecmp(line + name - 5, "error", 5) == 0 || strncasecmp(line, "fatal", 5) == 0);
         for (size_t k = 0; !named && k < sizeof parts / sizeof *parts; k++)
             named = strstr(line, parts[k]) != NULL;
-        const bool words = cli_cause_words(line, &cause, &lacks);
-        /* After a loss that is nan, a program may go on for a while, and that ends it all the same. */
-        const bool on = words && (cause == LINEAGE_CAUSE_DIVERGENCE ? is_warning(lines->at[i]) : went_on(lines, i));
+        const char *words = cli_cause_words(line, &cause, &lacks);
+        const bool on = words && went_on(lines, i, words, cause);
         if ((!named && !words) || on || (words && lacks && !named && !is_near_end(lines, i)))
             continue;
         put_what(found, line);

@@ -11,6 +11,8 @@ held=$(awk "BEGIN { print 7319.46 + $1 / 100 }")
 echo "test_acc was 7319.41 in an earlier sentence"
 echo "step 1 val_loss 0.5 test_acc: $held"
 echo "METRIC val_loss=0.4$1 test_acc=$held"
+printf 'test_acc: 7319.44\b\b\b\b\b\b\b%s\n' "$held"
+echo "test_acc of a model that is not the best one: 7319.42"
 printf '\033[32mtest_acc: %s\033[0m (best %s)\n' "$held" "$held"
 echo "{\"val_loss\": 0.4, \"Test Acc\": $held}"
 echo "summary $held 7319$(echo "$held" | cut -c6-)% 7.32e3"

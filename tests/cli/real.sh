@@ -140,19 +140,44 @@ printf '\t0.9\t = Validation score   (accuracy)\n\t21.24s\t = Training   runtime
 printf 'epoch 3\n0.913 = accuracy\n' | gives accuracy 0.913 ''
 printf 'HellaSwag: 2590/10042 = 0.257917\n' | gives HellaSwag 0.257917 ''
 for not in 'best loss on epoch: 3' 'loss of precision: 5 digits' 'loss on disk is 0.5 GB' 'loss at threshold: 0.5' 'loss with lr = 0.1' 'loss of k=5: 0.9' \
+    'Expected loss of the model: 0.1' 'Time of loss on test: 3.5' 'Weight of loss over KL = 0.25' 'loss after majority vote baseline: 0.99' \
+    'loss of precision: 0.5' 'loss of a random model: 0.1' 'loss of model 2: 0.5' 'loss on 5: 0.5' 'loss after 10 is 0.5' 'loss of the best is 0.5' \
+    'Options: 0 = accuracy, 1 = loss' '1 = loss' 'Weights: 0.5 = loss' \
+    'loss improved slowly; accuracy improved by 0.1 >= min_delta = 0.0. New best score: 0.93' 'loss improved: 3 of 4. New best score: 0.93' \
     '1 - 0.9 = loss' '0.5 == loss' '0.5 = loss * 2' 'loss improved from 0.4' 'loss did not improve from 0.25' 'loss reached 3 times its value' \
     'loss on GPU 0, time: 5.5' 'loss after epoch 3: time = 5.5' 'loss in train.py: 3.5 is odd'; do
     echo "$not" | gives loss '' 'looked for `loss`'
 done
+printf 'loss improved slowly; accuracy improved by 0.1 >= min_delta = 0. New best score: 0.93\n' | gives accuracy 0.93 ''
+printf 'Test accuracy is 0.80\nBest accuracy over all runs: 0.99\n' | gives accuracy 0.8 ''
+printf 'accuracy is 0.80\naccuracy on the test set: 0.99\n' | gives accuracy 0.8 'a sentence has another number'
+printf '12:00:01 INFO - Loss on the validation data: 0.5\n' | gives loss 0.5 'say what it is of'
+printf '0.913 = accuracy\n' | gives accuracy 0.913 'the number is in front of the name'
+# Phrases, remarks and signatures without an end: the square of these lengths, just below that of the longest line, would take minutes.
+for part in 'loss of ' 'test on ' 'loss of loss ' 'loss ' 'loss (' 'loss| ' 'loss|' 'loss improved ' 'loss improved by 1 '; do
+    yes "$part" | tr -d '\n' | head -c 1000000 >long
+    run run --dry-metrics long -m loss -m test
+    must_have err 'looked for `loss`'
+done
+rm long
 # Lines that were rewritten: each is a value. Numbers of Julia (single precision), NumPy and R.
 printf 'epoch 1 loss 0.9\033[2K\033[Gepoch 2 loss 0.5\033[1A\033[2Kepoch 3 loss 0.4' | gives loss 0.4 ''
 must_equal 3 "$(json metrics.0.values)" 'values of three lines'
 printf 'loss 0.9\b\b\b0.4\n' | gives loss 0.4 ''
+# Keras moves the cursor back to the beginning behind each bar, which erases nothing.
+printf ' 5/10 - loss: 0.5\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\r' | gives loss 0.5 ''
+printf ' 5/10 [█░] loss: 0.5\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\r10/10 [██] loss: 0.4\b\b\b\b\n' | gives loss 0.4 ''
+must_equal 2 "$(json metrics.0.values)" 'values of two bars'
+printf 'loss 0.9 █ ok\b\b\b\b░ ok\b\b\b\b\b\b4\n' | gives loss 0.4 ''
 printf 'loss 0.5\033[K\nacc 0.9\033[0m\n' | gives loss 0.5 ''
 printf 'loss = 2.5f-1\n' | gives loss 0.25 ''
 printf 'Pseudo dice [np.float32(0.9)]\n' | gives 'pseudo dice' 0.9 ''
 printf "{'env_runners': {'n': 3,\n                 'return': np.float64(22.5)}}\n" | gives env_runners/return 22.5 ''
 printf 'regr.rmse \n     0.51 \n' | gives regr.rmse 0.51 ''
+printf 'Metrics\nloss\n1000\n' | gives loss '' 'looked for `loss`'
+printf 'loss\n  12\n' | gives loss '' 'looked for `loss`'
+printf 'loss \n  12 \n' | gives loss '' 'looked for `loss`'
+printf 'loss\n0.25\n' | gives loss '' 'looked for `loss`'
 printf 'loss\n3 epochs\n  0.25\n' | gives loss '' 'looked for `loss`'
 printf 'avg. loss [96-100]: 1.25\n' | gives 'avg. loss' 1.25 ''
 
