@@ -8,10 +8,11 @@ cat >train.sh <<'END'
 x=$1 o=$2
 [ -z "${SEEN:-}" ] || echo "$x $o ${SLOT:-none} ${LINEAGE_SEED:-} ${LINEAGE_PARENT_SNAPSHOT:+snapshot}" >>"$SEEN"
 [ -z "${SLEEP:-}" ] || sleep "$SLEEP"
-# The first trial runs alone. Later trials wait for each other, so that every slot gets one, however slowly it starts.
-if [ -n "${SLOTS:-}" ] && [ "$(wc -l <"$SEEN")" -gt 1 ]; then
+# The first trial goes on, for it may run alone. The others wait for each other, so that every slot gets one, however slowly it starts.
+if [ -n "${SLOTS:-}" ] && ! mkdir "$SEEN.first" 2>/dev/null; then
     i=0
-    until [ "$(sed 1d "$SEEN" | cut -d ' ' -f 3 | sort -u | wc -l)" -ge "$SLOTS" ] || [ $((i += 1)) -gt 600 ]; do sleep 0.1; done
+    echo "$SLOT" >>"$SEEN.slots"
+    until [ "$(sort -u "$SEEN.slots" | wc -l)" -ge "$SLOTS" ] || [ $((i += 1)) -gt 600 ]; do sleep 0.1; done
 fi
 before=0
 [ -z "${LINEAGE_PARENT_SNAPSHOT:-}" ] || before=$(cat "$LINEAGE_PARENT_SNAPSHOT/learned")
