@@ -325,16 +325,6 @@ static void note_provisional(struct mirror_meta *meta, const struct lineage_tria
     meta->at.rows--;
 }
 
-/* An id above all others is new without a look; the others are looked for when the index is there (find_twice). */
-static void note_doubtful(struct ingest *in, const struct lineage_trial *trial)
-{
-    uint64_t next = in->mirror->meta.at.next_id;
-    size_t width = in->mirror->meta.at.id_width;
-    row_note_id(trial->exp_id, &next, &width);
-    if (!in->doubtful && next == in->mirror->meta.at.next_id && *trial->exp_id)
-        in->doubtful = (int64_t)trial->seq;
-}
-
 /* Two branches that were merged may have given one id to two trials. */
 static enum lineage_status find_twice(struct ingest *in, struct lineage_error *err)
 {
@@ -359,8 +349,6 @@ static enum lineage_status add_row(struct ingest *in, struct parsed_record *pars
     trial->line = parsed->record.line;
     in->float_parents = in->float_parents || is_float(trial->parent_exp);
     note_names(mirror, trial);
-    if (terminated)
-        note_doubtful(in, trial);
     enum lineage_status status = mirror_insert(mirror, trial, &parsed->record, parsed->digest, in->params, err);
     if (status == LINEAGE_OK && in->telemetry)
         status = mirror_insert_telemetry(mirror, trial, err);
@@ -368,7 +356,11 @@ static enum lineage_status add_row(struct ingest *in, struct parsed_record *pars
         note_provisional(&mirror->meta, trial);
     else if (status == LINEAGE_OK && !void_rows_note(&in->voids, trial))
         status = store_no_memory(err);
+    const uint64_t next_id = mirror->meta.at.next_id;
     row_note_id(trial->exp_id, &mirror->meta.at.next_id, &mirror->meta.at.id_width);
+    /* An id above all others is new without a look; the others are looked for when the index is there (find_twice). */
+    if (terminated && !in->doubtful && mirror->meta.at.next_id == next_id && *trial->exp_id)
+        in->doubtful = (int64_t)trial->seq;
     return status;
 }
 

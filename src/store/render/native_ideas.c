@@ -67,15 +67,22 @@ static void add_bare_id(struct buf *out, const char *id)
     add_name(out, strncmp(id, "exp_", 4) == 0 && id[4] ? id + 4 : id);
 }
 
+/* How many bytes the first `width` code points of a text have. */
+static size_t bytes_of(const char *text, size_t width)
+{
+    size_t bytes = 0;
+    for (size_t shown = 0; text[bytes]; bytes++)
+        if (((unsigned char)text[bytes] & 0xc0) != 0x80 && shown++ == width)
+            break;
+    return bytes;
+}
+
 /* Finds the first change whose new value is not in the first `width` code points of the hypothesis. Returns false if all are
  * there. */
 static bool lost_change(struct lineage_change *change, const struct native *n, const char *exp_id, const char *hypothesis,
                         size_t width)
 {
-    size_t trial, bytes = 0;
-    for (size_t shown = 0; hypothesis[bytes]; bytes++)
-        if (((unsigned char)hypothesis[bytes] & 0xc0) != 0x80 && shown++ == width)
-            break;
+    size_t trial, bytes = bytes_of(hypothesis, width);
     if (!hypothesis[bytes] || !has_ideas(n) || !lineage_ideas_find(&trial, n->ideas->ideas, exp_id))
         return false;
     for (size_t i = 0; lineage_ideas_change_at(change, n->ideas->ideas, trial, i); i++) {
@@ -530,38 +537,47 @@ void section_again(struct block *block, const struct native *n)
 /* How many code points of a hypothesis tell it from others; trials that agree in them share a row. */
 enum { TOPIC_BRIEF = 44 };
 
-static bool is_topic(const struct lineage_idea *idea, const struct lineage_idea *of)
+/* The trials of a row: the newest, and those before it with the same text. */
+struct topic {
+    size_t newest, same[2], n_same; /* same: the first two of n_same, the newest first */
+};
+
+/* Marks the trials of the row as done. */
+static struct topic take_topic(const struct native *n, bool *done, size_t newest)
 {
-    size_t bytes = 0, shown = 0;
-    for (; of->hypothesis[bytes]; bytes++)
-        if (((unsigned char)of->hypothesis[bytes] & 0xc0) != 0x80 && shown++ == TOPIC_BRIEF)
-            break;
-    return of->hypothesis[bytes] ? strncmp(idea->hypothesis, of->hypothesis, bytes) == 0
-                                 : strcmp(idea->hypothesis, of->hypothesis) == 0;
+    struct topic topic = {.newest = newest};
+    const struct lineage_idea *idea = idea_at(n, newest);
+    const size_t bytes = bytes_of(idea->hypothesis, TOPIC_BRIEF);
+    const size_t compared = bytes + !idea->hypothesis[bytes]; /* a text that ends here is compared with its end */
+    for (size_t k = newest; k-- > 0;) {
+        const struct lineage_idea *other = idea_at(n, k);
+        if (other->n_changes || strncmp(other->hypothesis, idea->hypothesis, compared) != 0 ||
+            strcmp(other->specialist, idea->specialist) != 0)
+            continue;
+        done[k] = true;
+        if (topic.n_same < 2)
+            topic.same[topic.n_same] = k;
+        topic.n_same++;
+    }
+    return topic;
 }
 
-/* Marks the trials of a row and prints it: `172 +0.0039 ..`, or `178, 189 and 2 more size_blocked ..`, the newest first. */
-static void add_topic(struct buf *out, const struct native *n, bool *done, size_t newest, size_t width)
+/* Prints `172 +0.0039 ..`, or `178, 189, 192 and 2 more size_blocked ..`. */
+static void add_topic(struct buf *out, const struct native *n, const struct topic *topic, size_t width)
 {
-    const struct lineage_idea *idea = idea_at(n, newest);
-    size_t same = 0;
+    const struct lineage_idea *idea = idea_at(n, topic->newest);
     buf_puts(out, "- ");
     if (!n->by && *idea->specialist) {
         add_name(out, idea->specialist);
         buf_puts(out, " ");
     }
     add_bare_id(out, idea->exp_id);
-    for (size_t k = newest; k-- > 0;)
-        if (!idea_at(n, k)->n_changes && strcmp(idea_at(n, k)->specialist, idea->specialist) == 0 &&
-            is_topic(idea_at(n, k), idea)) {
-            done[k] = true;
-            if (same++ < 2) {
-                buf_puts(out, ", ");
-                add_bare_id(out, idea_at(n, k)->exp_id);
-            }
-        }
-    if (same > 2)
-        buf_printf(out, " and %zu more", same - 2);
+    for (size_t i = 0; i < topic->n_same && i < 2; i++) {
+        buf_puts(out, ", ");
+        add_bare_id(out, idea_at(n, topic->same[i])->exp_id);
+    }
+    if (topic->n_same > 2)
+        buf_printf(out, " and %zu more", topic->n_same - 2);
     buf_puts(out, " ");
     add_result(out, idea);
     buf_puts(out, " ");
@@ -593,9 +609,10 @@ void section_other_ideas(struct block *block, const struct native *n)
             buf_puts(out, "\n## Ideas without a Setting (`lineage similar ID` finds relatives)\n");
             block_head_end(block);
         }
-        add_topic(out, n, done, k, TOPIC_BRIEF);
+        const struct topic topic = take_topic(n, done, k);
+        add_topic(out, n, &topic, TOPIC_BRIEF);
         block_brief_end(block);
-        add_topic(out, n, done, k, 2 * TOPIC_BRIEF);
+        add_topic(out, n, &topic, 2 * TOPIC_BRIEF);
         /* What Recent Activity shows anyway comes last. */
         block_row_end(block, (is_recent(n, idea) ? 4 : 18) / (1 + 0.004 * (double)shown++), false);
     }

@@ -52,8 +52,7 @@ static void check_tail(struct verifying *v)
     if (at->log.size > at->watermark) {
         snprintf(text, sizeof text,
                  "the last record has no line end (%llu bytes); the next append ends it if a digest shows that it is whole, and "
-                 "else moves it "
-                 "to " PLACE_RESULTS ".torn-N",
+                 "else moves it to " PLACE_RESULTS ".torn-N",
                  (unsigned long long)(at->log.size - at->watermark));
         found(v, "torn", at->line, "", text);
     }
