@@ -19,12 +19,16 @@ static size_t take_bytes(char *bytes, size_t size, size_t n, void *context)
     return length;
 }
 
-/* libcurl calls it at least once a second, and ends the transfer if it does not return 0. */
-static int is_stopped(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+static bool is_stopped(const struct chat *chat)
 {
-    const struct chat *chat = context;
-    (void)a, (void)b, (void)c, (void)d;
     return chat->stop && atomic_load(chat->stop);
+}
+
+/* libcurl calls it at least once a second, and ends the transfer if it does not return 0. */
+static int on_progress(void *context, curl_off_t to_load, curl_off_t loaded, curl_off_t to_send, curl_off_t sent)
+{
+    (void)to_load, (void)loaded, (void)to_send, (void)sent;
+    return is_stopped(context);
 }
 
 static bool make_handle(struct chat *chat)
@@ -32,7 +36,7 @@ static bool make_handle(struct chat *chat)
     chat->easy = chat->at.curl.easy_init();
     chat->response = malloc(CHAT_RESPONSE_MAX);
     if (chat->response && endpoint_handle(&chat->at, chat->easy, take_bytes, chat) &&
-        chat->at.curl.easy_setopt(chat->easy, CURLOPT_XFERINFOFUNCTION, is_stopped) == CURLE_OK &&
+        chat->at.curl.easy_setopt(chat->easy, CURLOPT_XFERINFOFUNCTION, on_progress) == CURLE_OK &&
         chat->at.curl.easy_setopt(chat->easy, CURLOPT_XFERINFODATA, chat) == CURLE_OK &&
         chat->at.curl.easy_setopt(chat->easy, CURLOPT_NOPROGRESS, 0L) == CURLE_OK)
         return true;
@@ -149,7 +153,7 @@ static enum next take(struct chat *chat, const json_t *body, CURLcode result, js
 static void nap(struct chat *chat, double seconds)
 {
     const double end = cli_now() + seconds;
-    for (double left; (left = end - cli_now()) > 0 && !is_stopped(chat, 0, 0, 0, 0);) {
+    for (double left; (left = end - cli_now()) > 0 && !is_stopped(chat);) {
         const double piece = fmin(left, 0.25);
         nanosleep(&(struct timespec){0, (long)(piece * 1e9)}, NULL);
     }
@@ -162,7 +166,7 @@ json_t *chat_ask(struct chat *chat, const json_t *body, size_t max_tokens, doubl
     chat->asked++;
     chat->attempts = 0;
     snprintf(chat->why, sizeof chat->why, "there is no time left");
-    for (double now; (now = cli_now()) < deadline && !is_stopped(chat, 0, 0, 0, 0);) {
+    for (double now; (now = cli_now()) < deadline && !is_stopped(chat);) {
         double server_asks = 0;
         enum next next = take(chat, body, post(chat, body, max_tokens, deadline - now), &answer, &server_asks);
         if (next == NEXT_DONE || next == NEXT_STOP)

@@ -121,7 +121,7 @@ bool metric_scan_may_find(const struct metric_query *query, const char *text, si
 /* Whether the number has a point or an exponent, as a measured one has; a count has none. */
 bool metric_scan_is_real(const char *number, size_t n);
 
-/* Where the value begins that the call at line[at] holds, as in `np.float64(0.5)`; `at` if there is no call. */
+/* The start of the value in the call at line[at], as in `np.float64(0.5)`; `at` without a call. */
 size_t metric_scan_call(const char *line, size_t at, size_t length);
 
 /* The length of the escape sequence at the text, if it moves the cursor to another line or erases this one: what follows is a line. */

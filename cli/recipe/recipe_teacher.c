@@ -42,15 +42,15 @@ static bool open_seat(struct recipe_teacher *teacher, int32_t task, char why[SCO
     seat->chats = calloc((size_t)at->concurrency, sizeof *seat->chats);
     if (!seat->chats)
         return false;
-    for (bool good = true; good && seat->n < (size_t)at->concurrency;) {
-        struct chat *chat = &seat->chats[seat->n++];
-        good = seat->n > 1 ? chat_beside(chat, seat->chats)
-                           : chat_open(chat, at->base_url, ENDPOINT_COMPLETIONS, at->key_env, at->backoff);
-        chat->seed = teacher->recipe->seed + seat->n - 1; /* two that wait do not come back at the same moment */
-        if (!good)
+    while (seat->n < (size_t)at->concurrency) {
+        const size_t i = seat->n++;
+        struct chat *chat = &seat->chats[i];
+        if (!(i > 0 ? chat_beside(chat, seat->chats)
+                    : chat_open(chat, at->base_url, ENDPOINT_COMPLETIONS, at->key_env, at->backoff))) {
             snprintf(why, SCORE_CACHE_WHY_MAX, "%s", chat->why);
-        if (!good)
             return false;
+        }
+        chat->seed = teacher->recipe->seed + i; /* two that wait do not come back at the same moment */
     }
     return true;
 }
