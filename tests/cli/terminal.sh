@@ -135,18 +135,7 @@ must_equal "last $long" "$(sed -n '/^hypothesis/,/^status/p' out | sed '1d;$d;s/
 on_terminal 80 100 chain --color never
 must_have out 'score  ▁▃█  33.21 to 35.5'
 must_have out '  1.5  '
-on_terminal 80 100 sweep alpha gamma --color never
-must_have out 'alpha down, gamma across'
-must_have out '▅  33.21'
-must_have out '≤29.50 ▁▂▄▅▇█ ★35.50 best'
-must_have out '█ ★35.50'
-must_have out '2 !1'
-must_have out '·'
-must_equal 10 "$(wc -l <out)" "lines of the map"
 on_terminal 80 100 sweep alpha gamma
-must_have out "${esc}[48;5;191;38;5;16m"
-must_have out "${esc}[48;5;54;38;5;231m"
-on_terminal 80 100 sweep alpha gamma --format table
 must_have out 'best_id'
 must_have out 'untried (1): alpha=0.1 gamma=1'
 on_terminal 80 100 sweep optimizer alpha --direction lower
@@ -154,9 +143,6 @@ must_have out 'a⟨U+20'
 
 mkdir failed
 { header && trial 000 '' crash '' none 'alpha=1.0; gamma=2.0' && trial 001 '' keep nan none 'alpha=2.0; gamma=2.0'; } >failed/results.tsv
-on_terminal 80 100 sweep alpha gamma -C failed --color never
-must_have out '1 !1'
-must_lack out nan
 on_terminal 80 100 best -C failed
 must_exit 1
 
