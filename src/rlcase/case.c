@@ -5,6 +5,7 @@
  * with a text. The adapters case_*.c know one kernel each.
  */
 #include <rlcase/case.h>
+#include <rlcore/algorithm.h>
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +13,230 @@
 #include <string.h>
 
 #include "case_call.h"
-#include "case_describe.h"
+
+/* ---- the lists of kernels in both precisions, and the search by family.
+ *
+ * case_kernels.def is included once for each list, so that a kernel is added in one line.
+ */
+
+static const struct case_kernel kernels_double[] = {
+#define CASE_REAL(family, name, ...) CASE_DOUBLE(family, name, __VA_ARGS__)
+#define CASE_DOUBLE(family, name, layouts, summary, inputs, outputs) {#family, summary, inputs, outputs, layouts, case_##name},
+#include "case_kernels.def"
+#undef CASE_REAL
+#undef CASE_DOUBLE
+};
+
+static const struct case_kernel kernels_single[] = {
+#define CASE_REAL(family, name, layouts, summary, inputs, outputs) {#family, summary, inputs, outputs, layouts, case_##name##f},
+#define CASE_DOUBLE(...)
+#include "case_kernels.def"
+#undef CASE_REAL
+#undef CASE_DOUBLE
+};
+
+enum { N_DOUBLE = sizeof kernels_double / sizeof *kernels_double, N_SINGLE = sizeof kernels_single / sizeof *kernels_single };
+
+/* The search is linear: there are about forty kernels, and a process runs one. */
+const struct case_kernel *case_find(const char *family, bool single)
+{
+    const struct case_kernel *kernel = single ? kernels_single : kernels_double;
+    const struct case_kernel *end = kernel + (single ? N_SINGLE : N_DOUBLE);
+    while (kernel < end && strcmp(kernel->family, family) != 0)
+        kernel++;
+    return kernel < end ? kernel : NULL;
+}
+
+/* ---- translates the names in the core's error messages into the names of the case.
+ *
+ * The core names its own arguments ("turn id[0][3]"). A caller of rlcase passed the array under
+ * another name and searches its own code for that name ("inputs.turn_id[0][3]").
+ */
+
+void case_name_error(struct case_call *call)
+{
+    /* Kernels name their mask response_mask or loss_mask; the case has one of the two. */
+    static const char *const names[][2] = {
+        {"response mask", "response_mask"}, {"response mask", "loss_mask"}, {"turn id", "turn_id"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char text[RL_ERROR_TEXT_MAX];
+        size_t n = strlen(names[i][0]);
+        memcpy(text, call->err.text, sizeof text);
+        if (strncmp(text, names[i][0], n) == 0 && text[n] == '[' && case_array(call, names[i][1]))
+            snprintf(call->err.text, sizeof call->err.text, "inputs.%s%.*s", names[i][1],
+                     (int)(sizeof text - sizeof "inputs.response_mask"), text + n);
+    }
+}
+
+/* ---- a description of the kernels, their inputs and results. It joins the lists of names that kernels have with the
+ * descriptions of case_inputs.def.
+ *
+ * The meaning of a name is written once; otherwise forty kernels would explain log_prob in forty
+ * ways. A test that describes all kernels finds a kernel with an input that is not in the table.
+ */
+
+/* clang-format off */
+#define CASE_KINDS(X)                                                                                        \
+    X(REALS, "reals") X(NUMBERS, "numbers") X(INTEGERS, "integers") X(MASK, "mask") X(IDS, "ids")            \
+    X(RAGGED, "ragged") X(ROUTES, "routes") X(NUMBER, "number") X(INTEGER, "integer") X(BOOL, "bool")        \
+    X(TEXT, "text") X(CHOICE, "choice") X(STRUCTURED, "structured")
+/* clang-format on */
+
+enum kind {
+#define KIND(name, text) KIND_##name,
+    CASE_KINDS(KIND)
+#undef KIND
+};
+
+static const char *const kinds[] = {
+#define KIND(name, text) text,
+    CASE_KINDS(KIND)
+#undef KIND
+};
+
+static const struct input {
+    const char *name;
+    enum kind kind;
+    const char *shape; /* the shape, or the choices */
+    const char *text;
+} inputs[] = {
+#define CASE_INPUT(name, kind, shape, text) {#name, KIND_##kind, shape, text},
+#include "case_inputs.def"
+#undef CASE_INPUT
+};
+
+/* One entry of a kernel's list, parsed. */
+struct entry {
+    char name[64], own[256]; /* own: the text after the name */
+    bool optional;
+};
+
+/*
+ * Parse the next entry of a list; returns NULL after the last one. Commas inside brackets belong to
+ * the entry.
+ */
+static const char *next_entry(struct entry *entry, const char *list)
+{
+    size_t depth = 0, n = 0;
+    if (!*list)
+        return NULL;
+    for (; list[n] && (list[n] != ',' || depth); n++) {
+        depth += list[n] == '(' || list[n] == '[';
+        depth -= (list[n] == ')' || list[n] == ']') && depth > 0;
+    }
+    size_t name = strcspn(list, "?, ");
+    name = name < n ? name : n;
+    snprintf(entry->name, sizeof entry->name, "%.*s", (int)name, list);
+    entry->optional = list[name] == '?';
+    size_t own = name + entry->optional;
+    own += own < n && list[own] == ' ';
+    snprintf(entry->own, sizeof entry->own, "%.*s", (int)(n - own), list + own);
+    return list + n + strspn(list + n, ", ");
+}
+
+static const struct input *find_input(const char *name)
+{
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+        if (strcmp(inputs[i].name, name) == 0)
+            return &inputs[i];
+    return NULL;
+}
+
+/* A misspelt name that was ignored would give the result of the default. Words for the reader are free. */
+static void check_name(struct case_call *call, const struct case_kernel *kernel, const char *name)
+{
+    static const char *const words[] = {"comment", "note", "notes", "description"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i], name) == 0)
+            return;
+    char nearest[64] = "";
+    const char *list = kernel->inputs;
+    for (struct entry entry; (list = next_entry(&entry, list));) {
+        if (strcmp(entry.name, name) == 0)
+            return;
+        if (!*nearest || rl_name_distance(name, entry.name) < rl_name_distance(name, nearest))
+            memcpy(nearest, entry.name, sizeof nearest);
+    }
+    case_fail(call, "inputs.%.60s: unknown; the nearest known one is %s", name, nearest);
+}
+
+/* Refuse inputs, also arrays, whose names are not in the kernel's list. */
+static void case_check_names(struct case_call *call, const struct case_kernel *kernel)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)call->inputs, name, value)
+        check_name(call, kernel, name);
+    for (size_t i = 0; i < call->n_arrays; i++)
+        check_name(call, kernel, call->arrays[i].name);
+}
+
+/* Converts "(a|b)" or "a|b" to the JSON list ["a", "b"]. */
+static json_t *choices(const char *text)
+{
+    json_t *list = json_array();
+    text += *text == '(';
+    while (*text && *text != ')') {
+        size_t n = strcspn(text, "|)");
+        json_array_append_new(list, json_stringn(text, n));
+        text += n + (text[n] == '|');
+    }
+    return list;
+}
+
+/*
+ * A kernel's own text has precedence over the table. "(ragged)", "(1)" and "(lists)" change the
+ * kind: the same name may be padded in most kernels and ragged in one, or a list in some and a
+ * single number in one.
+ */
+static json_t *describe_input(const struct entry *entry)
+{
+    const struct input *input = find_input(entry->name);
+    if (!input)
+        return json_pack("{s:s, s:s}", "name", entry->name, "kind", "unknown");
+    const char *kind = kinds[input->kind], *shape = input->kind == KIND_CHOICE ? "" : input->shape;
+    if (strcmp(entry->own, "(ragged)") == 0)
+        kind = "ragged", shape = "[B]";
+    else if (strcmp(entry->own, "(1)") == 0)
+        kind = "integer", shape = "";
+    else if (strcmp(entry->own, "(lists)") == 0)
+        kind = "structured", shape = "[[number]]";
+    else if (entry->own[0] == '[')
+        shape = entry->own;
+    const char *options = input->kind != KIND_CHOICE ? "" : entry->own[0] == '(' ? entry->own : input->shape;
+    return json_pack("{s:s, s:s, s:b, s:s, s:o, s:s}", "name", entry->name, "kind", kind, "optional", entry->optional, "shape",
+                     shape, "choices", choices(options), "text", input->text);
+}
+
+static json_t *describe_inputs(const char *list)
+{
+    json_t *array = json_array();
+    for (struct entry entry; (list = next_entry(&entry, list));)
+        json_array_append_new(array, describe_input(&entry));
+    return array;
+}
+
+static json_t *describe_outputs(const char *list)
+{
+    json_t *array = json_array();
+    for (struct entry entry; (list = next_entry(&entry, list));)
+        json_array_append_new(array, json_pack("{s:s, s:s}", "name", entry.name, "shape", entry.own));
+    return array;
+}
+
+/* The list that rl_case_describe returns; NULL if out of memory. */
+static json_t *case_describe(void)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < N_DOUBLE; i++) {
+        const struct case_kernel *kernel = &kernels_double[i];
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:b, s:b, s:o, s:o}", "family", kernel->family, "summary", kernel->summary,
+                                        "single", case_find(kernel->family, true) != NULL, "layouts", kernel->layouts, "inputs",
+                                        describe_inputs(kernel->inputs), "outputs", describe_outputs(kernel->outputs)));
+    }
+    return list;
+}
 
 struct rl_case {
     struct case_call call;

@@ -2,6 +2,37 @@
 #include <rlcore/a2tgpo.h>
 
 #include "case_real.h"
+#include "case_options.h"
+
+/* ---- `lineage core turn_spread` ---- */
+
+/* The number of values of each row must be that of its turns; the core cannot know the former. */
+static void check_counts(struct case_call *call, const size_t *turns, const size_t *values, size_t b)
+{
+    for (size_t i = 0; !call->failed && i < b; i++)
+        if (turns[i + 1] - turns[i] != values[i + 1] - values[i])
+            case_fail(call, "inputs.turn_values[%zu] has %zu values for %zu turns", i, values[i + 1] - values[i],
+                      turns[i + 1] - turns[i]);
+}
+
+void case_turn_spread(struct case_call *call)
+{
+    struct case_dim b = {0}, t = {0};
+    struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t), .turn = case_ids(call, "turn_id", &b, &t)};
+    struct case_ragged values = case_ragged_read(call, "turn_values", &b);
+    double fill = case_number_or(call, "fill", 0);
+    size_t *start = case_alloc(call, b.n + 1, sizeof *start);
+    real *out = case_alloc(call, b.n * t.n, sizeof *out);
+    batch.n_rows = b.n;
+    batch.n_tokens = t.n;
+    CASE_RUN(call, rl_turn_starts(&batch, start, &call->err));
+    if (call->failed)
+        return;
+    check_counts(call, start, values.start, b.n);
+    CASE_RUN(call, rl_turn_spread(&batch, start, values.values, fill, out, &call->err));
+    if (!call->failed)
+        case_put_reals(call, "token_values", out, b.n, t.n);
+}
 
 static struct rl_a2tgpo_options read_options(struct case_call *call)
 {
@@ -21,7 +52,7 @@ static struct rl_a2tgpo_options read_options(struct case_call *call)
  * The clip scale exists in one mode only. In the other modes its keys are left out, as in the
  * golden vectors.
  */
-static void run(struct case_call *call)
+void case_a2tgpo_advantage(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};
     struct rl_a2tgpo_options options = read_options(call);
@@ -43,14 +74,3 @@ static void run(struct case_call *call)
     case_put_number(call, "ig_clip_scale_mean", stats.ig_clip_scale_mean);
     case_put_number(call, "ig_clip_scale_std", stats.ig_clip_scale_std);
 }
-
-const struct case_kernel case_a2tgpo_advantage = {
-    .family = "a2tgpo_advantage",
-    .summary = "A2TGPO advantages and clip scale from information gains and outcomes",
-    .inputs = "info_gain_norm_mode, response_mask, turn_id, group_index, "
-              "token_level_rewards, gamma?, alpha?, clip_beta?, norm_adv_by_std?, epsilon?",
-    .outputs = "advantages [B][T], ig_clip_scale [B][T], ig_clip_scale_mean, "
-               "ig_clip_scale_std",
-    .layouts = true,
-    .run = run,
-};

@@ -1,11 +1,11 @@
 /* case_a2tgpo_turn_loss_real.c: `lineage core a2tgpo_turn_loss`. */
 #include <rlcore/a2tgpo.h>
 
-#include "case_loss_options.h"
+#include "case_options.h"
 #include "case_real.h"
 
 /* dynamic_clip = false ignores a scale that is present, so that one case can run both losses. */
-static void run(struct case_call *call)
+void case_a2tgpo_turn_loss(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};
     struct rl_turn_loss_options options = {.mode = case_agg(call).mode,
@@ -33,14 +33,3 @@ static void run(struct case_call *call)
     case_put_reals(call, "d_log_prob", d_log_prob, b.n, t.n);
     case_put_reals(call, "turn_ratio", turn_ratio, b.n, t.n);
 }
-
-const struct case_kernel case_a2tgpo_turn_loss = {
-    .family = "a2tgpo_turn_loss",
-    .summary = "PPO with one importance ratio per turn and a clip scale per token, with gradient",
-    .inputs = "loss_agg_mode, cliprange_low, cliprange_high, dynamic_clip?, response_mask, "
-              "turn_id, log_prob, old_log_prob, advantages, ig_clip_scale?",
-    .outputs = "loss, pg_clipfrac, pg_clipfrac_lower, ppo_kl, d_log_prob [B][T], turn_ratio "
-               "[B][T]",
-    .layouts = true,
-    .run = run,
-};

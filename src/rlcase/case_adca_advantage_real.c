@@ -1,9 +1,31 @@
 /* case_adca_advantage_real.c: `lineage core prm_advantage`, whose step lists are ragged. */
 #include <rlcore/adca.h>
 
-#include "case_metrics.h"
-#include "case_ragged.h"
+#include "case_options.h"
 #include "case_real.h"
+
+/* ---- `lineage core prm_steps` ---- */
+
+/*
+ * Runs the two halves of the definition separately, so that a case shows in which half an
+ * implementation differs.
+ */
+void case_adca_steps(struct case_call *call)
+{
+    struct case_dim b = {0}, t = {0};
+    const int32_t *step_id = case_ids(call, "step_ids", &b, &t);
+    struct case_ragged rewards = case_ragged_read(call, "step_rewards", &b);
+    if (call->failed)
+        return;
+    double *sums = case_alloc(call, rewards.start[b.n], sizeof *sums);
+    real *advantages = case_alloc(call, b.n * t.n, sizeof *advantages);
+    CASE_RUN(call, rl_adca_suffix_sums(b.n, rewards.start, rewards.values, sums, &call->err));
+    CASE_RUN(call, rl_adca_spread(b.n, t.n, step_id, rewards.start, sums, advantages, &call->err));
+    if (call->failed)
+        return;
+    case_ragged_put(call, "step_advantages", sums, rewards.start, b.n);
+    case_put_reals(call, "advantages", advantages, b.n, t.n);
+}
 
 static void put_decouple(struct case_call *call, const struct rl_adca_metrics *m)
 {
@@ -87,7 +109,7 @@ static struct rl_adca_input read_input(struct case_call *call, const real **rewa
  * Outcomes, step rewards and step advantages are also results, so that a difference can be
  * attributed to a stage.
  */
-static void run(struct case_call *call)
+void case_adca_advantage(struct case_call *call)
 {
     const real *rewards;
     struct rl_adca_options options = read_options(call);
@@ -114,15 +136,3 @@ static void run(struct case_call *call)
     case_ragged_put(call, "step_advantages", out.step_advantages, in.start, in.n_rows);
     (options.scheme == RL_ADCA_DECOUPLE ? put_decouple : put_allocation)(call, &metrics);
 }
-
-const struct case_kernel case_adca_advantage = {
-    .family = "prm_advantage",
-    .summary = "ADCA-GRPO: advantages from GOOD and BAD steps beside the outcome",
-    .inputs = "scheme, group_ids, step_ids, step_flags, token_level_rewards, "
-              "orm_distribution?, consistent_scale?, pos_unconsistent_scale?, "
-              "neg_unconsistent_scale?, eps?, do_batch_norm?, equal_trajectory_weight?, "
-              "fix_base?, alpha?, enable_length_normalization?",
-    .outputs = "advantages [B][T], orm_scores [B], step_rewards (ragged), step_advantages "
-               "(ragged), metrics",
-    .run = run,
-};

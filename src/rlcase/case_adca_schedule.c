@@ -3,9 +3,40 @@
 
 #include <math.h>
 
-#include "case_metrics.h"
-#include "case_ragged.h"
+#include "case_options.h"
 #include "case_real.h"
+#include "case_call.h"
+
+/* ---- `lineage core adca_skip_rows` ---- */
+
+static void put_booleans(struct case_call *call, const char *name, const bool *values, size_t n)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, json_boolean(values[i]));
+    case_put(call, name, list);
+}
+
+void case_adca_skip_rows(struct case_call *call)
+{
+    static const char *const names[] = {"none", "skip_small_adv", "skip_all_neg", NULL};
+    struct case_dim b = {0};
+    int kind = case_choice(call, "skip_type", names);
+    const double *outcomes = case_numbers(call, "outcomes", &b), *overall = NULL;
+    if (kind == RL_ADCA_SKIP_SMALL_ADV)
+        overall = case_numbers(call, "overall_advantages", &b);
+    bool *skipped = case_alloc(call, b.n, sizeof *skipped), *good = case_alloc(call, b.n, sizeof *good);
+    uint8_t *flag = case_alloc(call, b.n, sizeof *flag);
+    if (call->failed)
+        return;
+    CASE_RUN(call, rl_adca_skip_rows((enum rl_adca_skip)kind, b.n, overall, outcomes, skipped, flag, &call->err));
+    if (call->failed)
+        return;
+    for (size_t i = 0; i < b.n; i++)
+        good[i] = flag[i] == 1;
+    put_booleans(call, "skipped", skipped, b.n);
+    put_booleans(call, "flag", good, b.n);
+}
 
 /* Writes null instead of 0 if the attribution does not apply, because 0 is a possible alpha. */
 static void put_applied(struct case_call *call, bool applied, double alpha)
@@ -43,7 +74,7 @@ static void put_rates(struct case_call *call)
 }
 
 /* Without alpha_progress the progress is NaN, and the schedule counts steps. */
-static void run_schedule(struct case_call *call)
+void case_adca_schedule(struct case_call *call)
 {
     const struct rl_adca_schedule schedule = {
         .enable = case_bool(call, "enable"),
@@ -66,13 +97,3 @@ static void run_schedule(struct case_call *call)
     else
         case_put_metric_list(call, NULL, 0);
 }
-
-const struct case_kernel case_adca_schedule = {
-    .family = "prm_schedule",
-    .summary = "when ADCA-GRPO's attribution applies, with which alpha, and how flags fall",
-    .inputs = "enable, global_step, prm_steps, alpha, token_level_rewards?, step_flags?, "
-              "enable_adca_metric?, alpha_cosine_decay_enable?, alpha_min?, "
-              "alpha_progress?, total_steps?, neg_unconsistent_scale?",
-    .outputs = "applied, alpha_t, neg_unconsistent_scale, metrics",
-    .run = run_schedule,
-};

@@ -5,9 +5,64 @@
  * a case need not contain the others.
  */
 #include <rlcore/advantage.h>
+#include <rlcore/process.h>
+
 #include <string.h>
 
 #include "case_real.h"
+
+/* ---- `lineage core process_advantage` ---- */
+
+/* The event array, narrowed to bytes. The range is checked first, because 257 would become 1. */
+static uint8_t *read_events(struct case_call *call, struct case_dim *b, struct case_dim *t)
+{
+    const int32_t *ids = case_ids(call, "event", b, t);
+    const size_t *start = call->start;
+    uint8_t *out = case_alloc_batch(call, b->n, t->n, sizeof *out);
+    for (size_t i = 0; ids && out && i < b->n; i++) {
+        size_t at = start ? start[i] : i * case_stride(call, t->n);
+        for (size_t j = 0; j < (start ? start[i + 1] - at : t->n); j++) {
+            if (ids[at + j] < 0 || ids[at + j] > RL_EVENT_OUTCOME)
+                case_fail(call, "inputs.event[%zu][%zu] is %d, not 0, 1 or 2", i, j, ids[at + j]);
+            out[at + j] = (uint8_t)ids[at + j];
+        }
+    }
+    return out;
+}
+
+void case_process_advantage(struct case_call *call)
+{
+    struct case_dim b = {0}, t = {0};
+    struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t), .group = case_integers(call, "group_index", &b)};
+    const uint8_t *event = read_events(call, &b, &t);
+    const real *rewards = case_reals(call, "token_level_rewards", &b, &t);
+    real *advantages = case_alloc_batch(call, b.n, t.n, sizeof *advantages);
+    const struct rl_batch *laid = CASE_LAY_OUT(call, batch, b.n, t.n, rewards);
+    CASE_RUN(call, rl_process_advantage(laid, event, rewards, advantages, &call->ws, &call->err));
+    if (!call->failed)
+        case_put_reals(call, "advantages", advantages, b.n, t.n);
+}
+
+/* ---- `lineage core whiten` ---- */
+
+/* The input may be the caller's own memory, so a copy of it is whitened. */
+void case_whiten(struct case_call *call)
+{
+    struct case_dim b = {0}, t = {0};
+    struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t)};
+    const real *in = case_reals(call, "advantages", &b, &t);
+    bool masked = case_bool_or(call, "masked", true);
+    real *out = case_alloc(call, b.n * t.n, sizeof *out);
+    if (call->failed)
+        return;
+    batch.n_rows = b.n;
+    batch.n_tokens = t.n;
+    if (in) /* an empty batch has none */
+        memcpy(out, in, b.n * t.n * sizeof *out);
+    CASE_RUN(call, rl_whiten(&batch, masked, out, &call->ws, &call->err));
+    if (!call->failed)
+        case_put_reals(call, "advantages", out, b.n, t.n);
+}
 
 struct problem {
     struct case_call *call;
@@ -120,7 +175,7 @@ static void warn_of_lost_reward(struct problem *p, int estimator, const char *na
         case_warn(p->call, "%s: %s", name, err.text);
 }
 
-static void run(struct case_call *call)
+void case_advantage(struct case_call *call)
 {
     static const char *const estimators[] = {
         /* names in the order of enum rl_estimator, then the other names that estimate() knows */
@@ -152,14 +207,3 @@ static void run(struct case_call *call)
     case_put_reals(call, "returns", p.returns, p.b.n, p.t.n);
     warn_of_lost_reward(&p, estimator, estimators[estimator]);
 }
-
-const struct case_kernel case_advantage = {
-    .family = "advantage",
-    .summary = "advantages of the GRPO family, REINFORCE++, ReMax, GAE and optimal token baselines",
-    .inputs = "estimator, response_mask, token_level_rewards, group_index?, epsilon?, "
-              "norm_adv_by_std?, gamma?, lam?, values?, reward_baselines?, old_log_prob?, "
-              "sum_pi_squared?, rollout_is_weights?, handle_zero_tail?, through_holes?",
-    .outputs = "advantages [B][T], returns [B][T]",
-    .layouts = true,
-    .run = run,
-};

@@ -4,10 +4,10 @@
  */
 #include <rlcore/loss.h>
 
-#include "case_loss_options.h"
+#include "case_options.h"
 #include "case_real.h"
 
-static void run(struct case_call *call)
+void case_agg_loss(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};
     struct rl_agg agg = case_agg(call);
@@ -22,13 +22,3 @@ static void run(struct case_call *call)
     case_put_number(call, "loss", loss);
     case_put_reals(call, "d_loss_mat", d_losses, b.n, t.n);
 }
-
-const struct case_kernel case_agg_loss = {
-    .family = "agg_loss",
-    .summary = "aggregation of token losses over a batch, with gradient",
-    .inputs = "loss_agg_mode, loss_mask, loss_mat, dp_size?, batch_num_tokens?, "
-              "global_batch_size?, loss_scale_factor?",
-    .outputs = "loss, d_loss_mat [B][T]",
-    .layouts = true,
-    .run = run,
-};

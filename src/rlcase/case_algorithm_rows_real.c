@@ -1,7 +1,7 @@
 /* case_algorithm_rows_real.c: `lineage core algorithm_rows`: any algorithm of the table on the rows of a batch. */
 #include <rlcore/algorithm.h>
 
-#include "case_ragged.h"
+#include "case_options.h"
 #include "case_real.h"
 
 struct rows_case {
@@ -122,7 +122,7 @@ static void read_rows(struct case_call *call, struct rows_case *c)
     c->clip_scale = case_alloc(call, b.n * t.n, sizeof *c->clip_scale);
 }
 
-static void run(struct case_call *call)
+void case_algorithm_rows(struct case_call *call)
 {
     struct rows_case c = {0};
     struct rl_a2tgpo_stats stats = {0};
@@ -137,12 +137,3 @@ static void run(struct case_call *call)
     case_put_reals(call, "token_level_rewards", c.rewards, c.b, c.t);
     case_put_reals(call, "ig_clip_scale", c.clip_scale, c.b, c.t);
 }
-
-const struct case_kernel case_algorithm_rows = {
-    .family = "algorithm_rows",
-    .summary = "the advantages of a recipe's algorithm (grpo, vineppo, adca, ...) for the rows of a batch",
-    .inputs = "algorithm, alpha?, gamma?, clip_beta?, epsilon?, lam?, decay?, norm_adv_by_std?, response_mask, turn_id, "
-              "group_index, rewards, turn_values?, step_flags?, values?, reward_baselines?, shared_turns?, episode_index?",
-    .outputs = "advantages [B][T], token_level_rewards [B][T], ig_clip_scale [B][T]",
-    .run = run,
-};

@@ -198,9 +198,12 @@ void case_keep_batch(struct case_call *call, const char *name, enum rl_case_type
 /* Returns true if data is the beginning of a block that case_alloc returned for this call. */
 bool case_owns(const struct case_call *call, const void *data);
 
-/* The kernels, ended by NULL. */
-extern const struct case_kernel *const case_kernels_double[];
-extern const struct case_kernel *const case_kernels_single[];
+/* The adapters. That of a kernel in both precisions has a twin for float, whose name ends in f. */
+#define CASE_REAL(family, name, ...) void case_##name(struct case_call *call), case_##name##f(struct case_call *call);
+#define CASE_DOUBLE(family, name, ...) void case_##name(struct case_call *call);
+#include "case_kernels.def"
+#undef CASE_REAL
+#undef CASE_DOUBLE
 
 /* The kernel with that family name in double or single precision, or NULL if there is none. */
 const struct case_kernel *case_find(const char *family, bool single);

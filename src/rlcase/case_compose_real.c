@@ -8,10 +8,8 @@
 
 #include <rlcore/compose.h>
 
-#include "case_loss_options.h"
-#include "case_metrics.h"
+#include "case_options.h"
 #include "case_real.h"
-#include "case_routes.h"
 
 struct compose_case {
     struct rl_batch batch;
@@ -127,7 +125,7 @@ static void put_metrics(struct case_call *call, const struct rl_compose_result *
     case_put_metric_list(call, metrics, sizeof metrics / sizeof *metrics);
 }
 
-static void run(struct case_call *call)
+void case_compose_loss(struct case_call *call)
 {
     struct compose_case c = {0};
     struct rl_compose_result result;
@@ -146,20 +144,3 @@ static void run(struct case_call *call)
     case_put_mask(call, "modified_response_mask", c.out.mask, c.b.n, c.t.n);
     put_metrics(call, &result);
 }
-
-const struct case_kernel case_compose_loss = {
-    .family = "compose_corrections",
-    .summary = "policy loss of an asynchronous, disaggregated MoE agent: backend, staleness and "
-               "clipped ratio, each reported",
-    .inputs = "loss_agg_mode, response_mask, log_prob, advantages, proximal_log_prob?, "
-              "behaviour_log_prob?, sampler_log_prob?, ig_clip_scale?, tool_mask?, turn_id?, backend_cap?, "
-              "staleness_cap?, per_turn?, clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, "
-              "tau_pos?, tau_neg?, opsm_lower?, opsm_upper?, opsm_unit?, opsm_per_token?, "
-              "opsm_negative_only?, replay?, sampler_routes?, training_routes?, "
-              "used_routes?, n_experts?, dp_size?, batch_num_tokens?, global_batch_size?, "
-              "loss_scale_factor?",
-    .outputs = "loss, d_log_prob [B][T], backend [B][T], staleness [B][T], ratio [B][T], "
-               "modified_response_mask [B][T], metrics",
-    .layouts = true,
-    .run = run,
-};

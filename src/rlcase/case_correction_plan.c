@@ -1,7 +1,26 @@
 /* case_correction_plan.c: `lineage core correction_tree`. */
 #include <rlcore/correction_plan.h>
+#include <rlcore/offpolicy.h>
 
 #include "case_call.h"
+
+/* ---- `lineage core staleness_admission` ---- */
+
+/* A case contains several questions, so that it can show both sides of the limit. */
+void case_staleness_admission(struct case_call *call)
+{
+    struct case_dim n = {0};
+    int64_t *generated = case_integers(call, "generated", &n), *batch_size = case_integers(call, "batch_size", &n);
+    int64_t *version = case_integers(call, "policy_version", &n), *staleness = case_integers(call, "max_staleness", &n);
+    json_t *list = json_array();
+    for (size_t i = 0; !call->failed && i < n.n; i++) {
+        bool admit;
+        CASE_RUN(call, rl_staleness_admit(generated[i], batch_size[i], version[i], staleness[i], &admit, &call->err));
+        if (!call->failed)
+            json_array_append_new(list, json_boolean(admit));
+    }
+    case_put(call, "admit", list);
+}
 
 /*
  * Cases are read by people, so settings are words instead of booleans: "asynchronous" is clearer
@@ -46,7 +65,7 @@ static void put_plan(struct case_call *call, const struct rl_correction_plan *pl
     case_put_numbers(call, "usual_caps", caps, 3);
 }
 
-static void run_tree(struct case_call *call)
+void case_correction_plan(struct case_call *call)
 {
     struct rl_setting setting = read_setting(call);
     struct rl_correction_plan plan;
@@ -56,11 +75,3 @@ static void run_tree(struct case_call *call)
     if (!call->failed)
         put_plan(call, &plan);
 }
-
-const struct case_kernel case_correction_plan = {
-    .family = "correction_tree",
-    .summary = "which off-policy corrections a setting needs, and why",
-    .inputs = "engine, synchrony, model, trajectory, global_batch, mini_batch, epochs?, ratio_level?",
-    .outputs = "needed, reasons, off_policiness, replay, usual_caps [3]",
-    .run = run_tree,
-};

@@ -30,7 +30,7 @@ static void put_diagnostics(struct case_call *call, const struct rl_diagnostics 
     case_put(call, "n_clamped", json_integer((json_int_t)d->n_clamped));
 }
 
-static void run_diagnostics(struct case_call *call)
+void case_diagnostics(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};
     struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t)};
@@ -45,16 +45,3 @@ static void run_diagnostics(struct case_call *call)
     if (!call->failed)
         put_diagnostics(call, &d);
 }
-
-const struct case_kernel case_diagnostics = {
-    .family = "diagnostics",
-    .summary = "how far two policies are apart: KL, k3, chi-square, ESS, ratio percentiles, clip "
-               "fractions",
-    .inputs = "response_mask, train_log_prob, rollout_log_prob, clip_ratio_low?, "
-              "clip_ratio_high?",
-    .outputs = "kl, k3, chi2_token, chi2_seq, ess, ratio_mean, ratio_min, ratio_max, "
-               "clip_low_fraction, clip_high_fraction, ratio_percentiles [99], n_tokens, "
-               "n_rows, n_clamped",
-    .layouts = true,
-    .run = run_diagnostics,
-};

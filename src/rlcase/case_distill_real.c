@@ -3,6 +3,30 @@
 
 #include "case_real.h"
 
+/* ---- `lineage core distill_cut` ---- */
+
+void case_distill_cut(struct case_call *call)
+{
+    struct case_dim b = {0}, full = {0};
+    const real *log_prob = case_reals(call, "full_log_prob", &b, &full);
+    const int64_t *given = case_integers(call, "prompt_lengths", &b);
+    int64_t n_tokens = case_integer(call, "n_tokens");
+    if (n_tokens < 0 || (uint64_t)n_tokens > full.n)
+        case_fail(call, "inputs.n_tokens is %lld, not from 0 to the %zu tokens of a row", (long long)n_tokens, full.n);
+    if (call->failed)
+        return;
+    size_t *prompt = case_alloc(call, b.n, sizeof *prompt);
+    real *out = case_alloc(call, b.n * (size_t)n_tokens, sizeof *out);
+    for (size_t i = 0; !call->failed && i < b.n; i++) {
+        if (given[i] < 0)
+            case_fail(call, "inputs.prompt_lengths[%zu] is negative", i);
+        prompt[i] = (size_t)given[i];
+    }
+    CASE_RUN(call, rl_distill_cut(b.n, (size_t)n_tokens, full.n, prompt, log_prob, out, &call->err));
+    if (!call->failed)
+        case_put_reals(call, "teacher_log_prob", out, b.n, (size_t)n_tokens);
+}
+
 struct distill_case {
     const struct rl_batch *batch;
     struct rl_distill_options options;
@@ -41,7 +65,7 @@ static struct distill_case read_case(struct case_call *call)
     return c;
 }
 
-static void run(struct case_call *call)
+void case_distill(struct case_call *call)
 {
     struct distill_case c = read_case(call);
     real *advantages = case_alloc_batch(call, c.b, c.t, sizeof *advantages);
@@ -63,14 +87,3 @@ static void run(struct case_call *call)
     case_put(call, "eligible_tokens", json_integer((json_int_t)result.n_selected));
     case_put_number(call, "kd_loss", result.kd_loss);
 }
-
-const struct case_kernel case_distill = {
-    .family = "distillation",
-    .summary = "on-policy distillation: teacher as advantage (K1) and as loss (K2) for failed rollouts",
-    .inputs = "response_mask, log_prob, teacher_log_prob, rl_advantages, group_index, "
-              "rewards, pass_rate_threshold, horizon, normalise, kd_coef, pass_rate?, eligible_tokens?, dp_size?",
-    .outputs = "eligible [B], advantages [B][T], d_log_prob [B][T], pass_rate [B], "
-               "eligible_tokens, kd_loss",
-    .layouts = true,
-    .run = run,
-};

@@ -39,7 +39,7 @@ static struct rl_envelope_run read_run(struct case_call *call)
  * A measured cache replaces the computed one, because frameworks page and share memory that the
  * formula counts in full.
  */
-static void run(struct case_call *call)
+void case_envelope(struct case_call *call)
 {
     struct rl_envelope_run shape = read_run(call);
     double bytes[RL_ENVELOPE_PARTS] = {0}, capacity = case_number(call, "capacity_bytes");
@@ -58,14 +58,3 @@ static void run(struct case_call *call)
     case_put(call, "largest", json_string(rl_envelope_part_name(out.largest)));
     case_put(call, "message", json_string(out.text));
 }
-
-const struct case_kernel case_envelope = {
-    .family = "envelope",
-    .summary = "memory of a run, part by part, and whether it fits",
-    .inputs = "parameters, capacity_bytes, training?, bytes_per_parameter?, lora_factor?, "
-              "optimizer_states?, optimizer_bytes?, activation_bytes?, n_layers?, "
-              "kv_width?, kv_bytes?, context?, sequences?, kv_cache_bytes?, "
-              "gain_forward_bytes?, retriever_bytes?",
-    .outputs = "bytes, total_bytes, fits, largest, message",
-    .run = run,
-};

@@ -5,6 +5,19 @@
 
 #include "case_call.h"
 
+/* ---- `lineage core marginal_utility` ---- */
+
+void case_marginal_utility(struct case_call *call)
+{
+    struct case_dim n = {0};
+    const double *values = case_numbers(call, "prefix_values", &n);
+    double *utilities = case_alloc(call, n.n, sizeof *utilities);
+    CASE_RUN(call, rl_marginal_utility(n.n, values, utilities, &call->err));
+    if (call->failed)
+        return;
+    case_put_numbers(call, "utilities", utilities, n.n - 1);
+}
+
 static const char *const *read_markers(struct case_call *call, size_t *n)
 {
     const json_t *list = json_object_get(call->inputs, "markers");
@@ -38,7 +51,7 @@ static size_t *read_offsets(struct case_call *call, size_t length, struct case_d
     return token;
 }
 
-static void run(struct case_call *call)
+void case_episode_starts(struct case_call *call)
 {
     struct rl_episode_options options;
     struct case_dim n = {0};
@@ -60,11 +73,3 @@ static void run(struct case_call *call)
         json_array_append_new(list, json_integer((json_int_t)starts[i]));
     case_put(call, "episode_starts", list);
 }
-
-const struct case_kernel case_episode_starts = {
-    .family = "episode_starts",
-    .summary = "the episodes of a response, which begin at markers such as \"Wait,\"",
-    .inputs = "text, token_offsets, markers?, max_tokens?",
-    .outputs = "episode_starts [E]",
-    .run = run,
-};

@@ -103,7 +103,7 @@ static void put_baselines(struct case_call *call, const struct advantage_case *c
     case_put(call, "baselines_after", object);
 }
 
-static void run(struct case_call *call)
+void case_group_advantage(struct case_call *call)
 {
     struct advantage_case c = {0};
     const json_t *groups = json_object_get(call->inputs, "groups");
@@ -117,11 +117,3 @@ static void run(struct case_call *call)
     if (keeps_baselines(&c))
         put_baselines(call, &c);
 }
-
-const struct case_kernel case_group_advantage = {
-    .family = "prime_advantage",
-    .summary = "prime-rl's advantages of whole rollouts: grpo, max_rl, hierarchical_grpo, rae",
-    .inputs = "algorithm, groups, length_penalty?, episode_agents?, decay?",
-    .outputs = "advantages, baselines_after",
-    .run = run,
-};

@@ -32,7 +32,7 @@ static enum rl_kl read_kind(struct case_call *call, bool *straight_through)
     return RL_KL_K1;
 }
 
-static void run(struct case_call *call)
+void case_kl_penalty(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};
     bool straight_through = false;
@@ -53,11 +53,3 @@ static void run(struct case_call *call)
     case_put_reals(call, "kl", kl, b.n, t.n);
     case_put_reals(call, "d_log_prob", d_log_prob, b.n, t.n);
 }
-
-const struct case_kernel case_kl_penalty = {
-    .family = "kl_penalty",
-    .summary = "KL estimators k1, k2, k3, abs per token, plain and straight-through, with gradient",
-    .inputs = "kl_penalty, log_prob, ref_log_prob, response_mask?",
-    .outputs = "kl [B][T], d_log_prob [B][T]",
-    .run = run,
-};

@@ -28,7 +28,7 @@ static double *read_anchors(struct case_call *call, size_t n)
 }
 
 /* Group and anchor are read only for the kind of penalty that uses them. */
-static void run(struct case_call *call)
+void case_length_penalty(struct case_call *call)
 {
     static const char *const kinds[] = {"uniform", "group", "anchor", "step", NULL};
     int kind = case_choice(call, "kind", kinds);
@@ -47,15 +47,6 @@ static void run(struct case_call *call)
     if (!call->failed)
         case_put_numbers(call, "rewards", out, n.n);
 }
-
-const struct case_kernel case_length_penalty = {
-    .family = "length_penalty",
-    .summary = "rewards after a uniform, group-relative, anchor or step length penalty",
-    .inputs = "kind (uniform|group|anchor|step), rewards [N], lengths, coef?, group_index? [N], "
-              "anchor?",
-    .outputs = "rewards [N]",
-    .run = run,
-};
 
 /* A JSON list of anchors has null where a prompt has none, because JSON has no NaN. */
 static void put_anchors(struct case_call *call, const double *anchor, size_t n)
@@ -86,7 +77,7 @@ static void update_prompt(struct case_call *call, const int64_t *group, const st
             anchor[i] = value;
 }
 
-static void run_anchor(struct case_call *call)
+void case_length_anchor(struct case_call *call)
 {
     struct case_dim n = {0};
     struct rl_length_input in = {.rewards = case_numbers(call, "rewards", &n)};
@@ -108,11 +99,3 @@ static void run_anchor(struct case_call *call)
     if (!call->failed)
         put_anchors(call, anchor, n.n);
 }
-
-const struct case_kernel case_length_anchor = {
-    .family = "length_anchor",
-    .summary = "the length that costs nothing, set for each prompt once it is solved in nine of ten rollouts",
-    .inputs = "rewards, lengths, group_index?, anchor?",
-    .outputs = "anchor [N]",
-    .run = run_anchor,
-};

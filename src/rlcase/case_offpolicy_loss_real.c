@@ -1,14 +1,12 @@
 /* case_offpolicy_loss_real.c: `lineage core bypass_loss` and `decoupled_loss`. */
-#include "case_loss_options.h"
-#include "case_correction_options.h"
-#include "case_metrics.h"
+#include "case_options.h"
 #include "case_real.h"
 
 /*
  * The list of metrics is emptied before each run, because a kernel that asked for more scratch
  * memory may have written some.
  */
-static void run_bypass(struct case_call *call)
+void case_bypass_loss(struct case_call *call)
 {
     static const char *const kinds[] = {"ppo_clip", "reinforce", NULL};
     struct case_dim b = {0}, t = {0};
@@ -57,7 +55,7 @@ static void put_decoupled(struct case_call *call, const struct rl_loss_result *o
 }
 
 /* Options are read before arrays, so that their mistakes are reported first. */
-static void run_decoupled(struct case_call *call)
+void case_decoupled_loss(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};
     struct rl_loss_options options = case_loss_options(call);
@@ -80,30 +78,3 @@ static void run_decoupled(struct case_call *call)
     put_decoupled(call, &out, correction.is == RL_IS_NONE ? NULL : weights, mask, d_log_prob, b.n, t.n);
     case_put_metrics(call, &metrics);
 }
-
-const struct case_kernel case_bypass_loss = {
-    .family = "bypass_loss",
-    .summary = "policy loss against the sampler's log-probs, with rejection and, for reinforce, weights",
-    .inputs = "loss_type, loss_agg_mode, response_mask, log_prob, rollout_log_prob, "
-              "advantages, clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, tau_pos?, "
-              "tau_neg?, rollout_is?, rollout_is_threshold?, rollout_is_batch_normalize?, rollout_is_metrics?, "
-              "rollout_rs?, rollout_rs_threshold?, dp_size?, batch_num_tokens?, "
-              "global_batch_size?, loss_scale_factor?",
-    .outputs = "loss, d_log_prob [B][T], metrics",
-    .layouts = true,
-    .run = run_bypass,
-};
-
-const struct case_kernel case_decoupled_loss = {
-    .family = "decoupled_loss",
-    .summary = "decoupled PPO: current, proximal and sampling policy",
-    .inputs = "loss_agg_mode, response_mask, log_prob, proximal_log_prob, rollout_log_prob, "
-              "advantages, clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, tau_pos?, "
-              "tau_neg?, rollout_is?, rollout_is_threshold?, rollout_is_batch_normalize?, rollout_is_metrics?, "
-              "rollout_rs?, rollout_rs_threshold?, dp_size?, batch_num_tokens?, "
-              "global_batch_size?, loss_scale_factor?",
-    .outputs = "loss, ppo_kl, pg_clipfrac, pg_clipfrac_lower, rollout_is_weights [B][T], "
-               "modified_response_mask [B][T], d_log_prob [B][T], metrics",
-    .layouts = true,
-    .run = run_decoupled,
-};

@@ -220,7 +220,7 @@ static size_t positive(struct case_call *call, const char *name, int most)
 }
 
 /* Negative or huge sizes are refused before they are used, because the plan has memory per worker. */
-static void run(struct case_call *call)
+void case_pack(struct case_call *call)
 {
     const json_t *list_in = json_object_get(call->inputs, "samples");
     struct rl_pack_options options = {.seq_len = positive(call, "seq_len", INT32_MAX),
@@ -247,12 +247,3 @@ static void run(struct case_call *call)
     if (!call->failed)
         put_workers(call, samples, lengths, n, &options, &plan);
 }
-
-const struct case_kernel case_pack = {
-    .family = "prime_pack",
-    .summary = "samples into micro batches of seq_len tokens, distributed over workers",
-    .inputs = "seq_len, num_train_workers, pad_to_multiple_of, cost_linear?, "
-              "cost_quadratic?, samples",
-    .outputs = "workers",
-    .run = run,
-};

@@ -7,7 +7,7 @@
  * Stores the result of each problem and their mean, because the mean alone would hide a problem
  * that an estimator gets wrong.
  */
-static void run_passk(struct case_call *call)
+void case_passk(struct case_call *call)
 {
     static const char *const estimators[] = {"unbiased", "bernoulli", NULL};
     int estimator = case_choice(call, "estimator", estimators);
@@ -35,13 +35,13 @@ static void put_curve(struct case_call *call, double alpha, double beta)
     case_put_numbers(call, "passk", passk, n_k.n);
 }
 
-static void run_beta(struct case_call *call)
+void case_passk_beta(struct case_call *call)
 {
     double alpha = case_number(call, "alpha"), beta = case_number(call, "beta");
     put_curve(call, alpha, beta);
 }
 
-static void run_fit(struct case_call *call)
+void case_passk_beta_fit(struct case_call *call)
 {
     struct case_dim p = {0};
     const int64_t *n = case_integers(call, "n", &p), *c = case_integers(call, "c", &p);
@@ -57,7 +57,7 @@ static void run_fit(struct case_call *call)
 }
 
 /* A round is 1 by default, because what a problem still needs depends on its last answer. */
-static void run_more(struct case_call *call)
+void case_passk_more(struct case_call *call)
 {
     struct case_dim p = {0};
     const int64_t *n = case_integers(call, "n", &p), *c = case_integers(call, "c", &p);
@@ -72,7 +72,7 @@ static void run_more(struct case_call *call)
     case_put(call, "more", list);
 }
 
-static void run_reward(struct case_call *call)
+void case_passk_reward(struct case_call *call)
 {
     struct case_dim n = {0};
     const double *rewards = case_numbers(call, "rewards", &n);
@@ -85,43 +85,3 @@ static void run_reward(struct case_call *call)
         return;
     case_put_numbers(call, "rewards", out, n.n);
 }
-
-const struct case_kernel case_passk = {
-    .family = "passk",
-    .summary = "pass@k of each problem and their mean, unbiased or extrapolated",
-    .inputs = "estimator (unbiased|bernoulli), n, c, k",
-    .outputs = "per_problem [P][K], mean [K]",
-    .run = run_passk,
-};
-
-const struct case_kernel case_passk_beta = {
-    .family = "passk_beta",
-    .summary = "pass@k of pass rates that are Beta distributed",
-    .inputs = "alpha, beta, k",
-    .outputs = "passk [K]",
-    .run = run_beta,
-};
-
-const struct case_kernel case_passk_beta_fit = {
-    .family = "passk_beta_fit",
-    .summary = "Beta distribution of pass rates of greatest likelihood, and its pass@k",
-    .inputs = "n, c, k?",
-    .outputs = "alpha, beta, log_likelihood, passk [K]",
-    .run = run_fit,
-};
-
-const struct case_kernel case_passk_more = {
-    .family = "passk_more",
-    .summary = "dynamic n: samples to draw next of each problem, 0 once enough are correct",
-    .inputs = "n, c, enough?, budget, round?",
-    .outputs = "more [P]",
-    .run = run_more,
-};
-
-const struct case_kernel case_passk_reward = {
-    .family = "passk_reward",
-    .summary = "every rollout of a block of k gets the block's best reward",
-    .inputs = "rewards [N], k (1)",
-    .outputs = "rewards [N]",
-    .run = run_reward,
-};

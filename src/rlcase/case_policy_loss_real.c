@@ -1,7 +1,7 @@
 /* case_policy_loss_real.c: `lineage core policy_loss`, all losses of rlcore/loss.h by name. */
 #include <rlcore/loss.h>
 
-#include "case_loss_options.h"
+#include "case_options.h"
 #include "case_real.h"
 
 /* All losses have the same signature in the core, so a table of functions selects the loss. */
@@ -46,7 +46,7 @@ static void warn_of_sizes(struct case_call *call, const struct rl_agg *agg, poli
         case_warn(call, "dp_size and global_batch_size have no effect: geo_mean is a mean over the rows of its part");
 }
 
-static void run(struct case_call *call)
+void case_policy_loss(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};
     int loss = case_choice(call, "loss", names);
@@ -71,16 +71,3 @@ static void run(struct case_call *call)
     warn_of_sizes(call, &options.agg, losses[loss].run);
     case_put_reals(call, "d_log_prob", d_log_prob, b.n, t.n);
 }
-
-const struct case_kernel case_policy_loss = {
-    .family = "policy_loss",
-    .summary = "policy losses with metrics and gradient: PPO, GSPO, CISPO, SAPO, GPG, REINFORCE, GMPO, DPPO, DRO, VESPO",
-    .inputs = "loss (vanilla|gspo|cispo|sapo|gpg|reinforce|geo_mean|dppo_tv|dppo_kl|dro|vespo), loss_agg_mode, "
-              "response_mask, log_prob, old_log_prob?, advantages, rollout_is_weights?, "
-              "ig_clip_scale?, clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, tau_pos?, tau_neg?, "
-              "dro_beta?, vespo_k_pos?, vespo_lambda_pos?, vespo_k_neg?, vespo_lambda_neg?, "
-              "dp_size?, batch_num_tokens?, global_batch_size?, loss_scale_factor?",
-    .outputs = "loss, ppo_kl, pg_clipfrac, pg_clipfrac_lower, d_log_prob [B][T]",
-    .layouts = true,
-    .run = run,
-};

@@ -1,7 +1,53 @@
 /* case_rollout_correction_real.c: `lineage core rollout_correction` and `offpolicy_metrics`. */
-#include "case_correction_options.h"
-#include "case_metrics.h"
+#include "case_options.h"
+
+#include <rlcore/offpolicy.h>
+
+#include <math.h>
+
 #include "case_real.h"
+
+/* ---- `lineage core opsm` ---- */
+
+static struct rl_opsm_options read_opsm(struct case_call *call)
+{
+    static const char *const units[] = {"row", "turn", NULL};
+    struct rl_opsm_options o = {.lower = case_number_or(call, "lower", 0),
+                                .upper = case_number_or(call, "upper", INFINITY),
+                                .per_token = case_bool_or(call, "per_token", false),
+                                .negative_only = case_bool_or(call, "negative_only", false)};
+    if (case_present(call, "unit"))
+        o.unit = (enum rl_opsm_unit)case_choice(call, "unit", units);
+    return o;
+}
+
+/*
+ * Inputs that the chosen form does not read are not required: turns only with unit = turn,
+ * advantages only with negative_only.
+ */
+void case_opsm(struct case_call *call)
+{
+    struct case_dim b = {0}, t = {0};
+    struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t)};
+    const real *train = case_reals(call, "train_log_prob", &b, &t);
+    const real *rollout = case_reals(call, "rollout_log_prob", &b, &t);
+    struct rl_opsm_options options = read_opsm(call);
+    if (options.unit == RL_OPSM_TURN)
+        batch.turn = case_ids(call, "turn_id", &b, &t);
+    const real *advantages = options.negative_only ? case_reals(call, "advantages", &b, &t) : NULL;
+    uint8_t *mask = case_alloc_batch(call, b.n, t.n, sizeof *mask);
+    real *ratio = case_alloc_batch(call, b.n, t.n, sizeof *ratio);
+    struct rl_opsm_result result;
+    const struct rl_batch *laid = CASE_LAY_OUT(call, batch, b.n, t.n, train, rollout, advantages);
+    CASE_RUN(call, rl_opsm(laid, &options, train, rollout, advantages, mask, ratio, &result, &call->err));
+    if (call->failed)
+        return;
+    case_put_mask(call, "modified_response_mask", mask, b.n, t.n);
+    case_put_reals(call, "ratio", ratio, b.n, t.n);
+    case_put(call, "n_units", json_integer((json_int_t)result.n_units));
+    case_put(call, "n_dropped", json_integer((json_int_t)result.n_dropped));
+    case_put(call, "n_tokens_dropped", json_integer((json_int_t)result.n_tokens_dropped));
+}
 
 struct two_policies {
     const struct rl_batch *batch;
@@ -17,7 +63,7 @@ static struct two_policies read_policies(struct case_call *call, struct case_dim
     return p;
 }
 
-static void run_metrics(struct case_call *call)
+void case_offpolicy_metrics(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};
     struct two_policies p = read_policies(call, &b, &t);
@@ -28,7 +74,7 @@ static void run_metrics(struct case_call *call)
 }
 
 /* The mask is a result even if nothing was rejected, because the loss must be taken over it. */
-static void run_correction(struct case_call *call)
+void case_rollout_correction(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};
     struct two_policies p = read_policies(call, &b, &t);
@@ -48,23 +94,3 @@ static void run_correction(struct case_call *call)
     case_put_mask(call, "modified_response_mask", mask, b.n, t.n);
     case_put_metrics(call, &metrics);
 }
-
-const struct case_kernel case_offpolicy_metrics = {
-    .family = "offpolicy_metrics",
-    .summary = "distance of the training policy from the sampler: KL, k3, chi-square, perplexities",
-    .inputs = "response_mask, train_log_prob, rollout_log_prob",
-    .outputs = "metrics",
-    .layouts = true,
-    .run = run_metrics,
-};
-
-const struct case_kernel case_rollout_correction = {
-    .family = "rollout_correction",
-    .summary = "truncated importance weights and rejection masks with their metrics",
-    .inputs = "response_mask, train_log_prob, rollout_log_prob, rollout_is?, "
-              "rollout_is_threshold?, rollout_is_batch_normalize?, rollout_is_metrics?, rollout_rs?, "
-              "rollout_rs_threshold?",
-    .outputs = "rollout_is_weights [B][T], modified_response_mask [B][T], metrics",
-    .layouts = true,
-    .run = run_correction,
-};

@@ -2,7 +2,7 @@
 #include <rlcore/routing.h>
 
 #include "case_real.h"
-#include "case_routes.h"
+#include "case_options.h"
 
 static void put_replay(struct case_call *call)
 {
@@ -30,7 +30,7 @@ static void compare(struct case_call *call, const struct rl_batch *batch, const 
 }
 
 /* Chooses a replay only if the case has the inputs for it, and checks a replay likewise. */
-static void run_replay(struct case_call *call)
+void case_routing_replay(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};
     struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t)};
@@ -46,16 +46,6 @@ static void run_replay(struct case_call *call)
         CASE_RUN(call, rl_routes_replayed(&batch, &used, &sampler, &call->err));
 }
 
-const struct case_kernel case_routing_replay = {
-    .family = "routing_replay",
-    .summary = "agreement of two passes' expert routes, and which routes to replay",
-    .inputs = "response_mask, sampler_routes, used_routes, n_experts, check_replayed?, "
-              "global_batch?, mini_batch?",
-    .outputs = "agreement, exact, agreement_per_layer [L], agreement_per_token [B][T], "
-               "off_policiness, replay",
-    .run = run_replay,
-};
-
 /* A [L][E] place of a carried token, with -1 where there is no expert. */
 static json_t *carried_token(const uint16_t *experts, const struct rl_routes *shape)
 {
@@ -69,7 +59,7 @@ static json_t *carried_token(const uint16_t *experts, const struct rl_routes *sh
     return token;
 }
 
-static void run_carry(struct case_call *call)
+void case_routes_carry(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0}, n = {0};
     case_mask(call, "response_mask", &b, &t);
@@ -85,11 +75,3 @@ static void run_carry(struct case_call *call)
         json_array_append_new(list, carried_token(out + i * size, &routes));
     case_put(call, "routes", list);
 }
-
-const struct case_kernel case_routes_carry = {
-    .family = "routes_carry",
-    .summary = "expert routes in a new order of the tokens, after packing or cutting",
-    .inputs = "response_mask, source, routes, n_experts",
-    .outputs = "routes [N][L][E]",
-    .run = run_carry,
-};

@@ -233,7 +233,7 @@ static void put_samples(struct case_call *call, const struct rl_samples *samples
 }
 
 /* Scores are read after cutting, because the lengths of their lists are known only then. */
-static void run(struct case_call *call)
+void case_samples(struct case_call *call)
 {
     struct streams_case c = {.call = call};
     const struct rl_algorithm *algorithm;
@@ -255,12 +255,3 @@ static void run(struct case_call *call)
     if (!call->failed)
         put_samples(call, &c.samples);
 }
-
-const struct case_kernel case_samples = {
-    .family = "prime_streams",
-    .summary = "a rollout's branches into samples with the weight streams of prime-rl's algorithms",
-    .inputs = "algorithm, nodes, branches, advantage?, role_weights?, ref_logprobs? "
-              "(lists), filter?",
-    .outputs = "samples",
-    .run = run,
-};

@@ -164,7 +164,7 @@ static void put_result(struct case_call *call, const struct rl_stream_result *re
     case_put(call, "d_trainer_logprobs", rows);
 }
 
-static void run(struct case_call *call)
+void case_stream_loss(struct case_call *call)
 {
     struct ragged shape = read_lengths(call, "trainer_logprobs");
     if (call->failed)
@@ -194,14 +194,3 @@ static void run(struct case_call *call)
                        (json_int_t)counts.ref_kl));
     case_put(call, "metrics", metrics_json(metrics, shape.n, options.kind));
 }
-
-const struct case_kernel case_stream_loss = {
-    .family = "prime_loss",
-    .summary = "prime-rl's trainer-side loss: rl (DPPO+KL or IPO), ce and ref_kl weight streams",
-    .inputs = "rl_loss, rl_scale?, ce_scale?, ref_kl_scale?, dppo_mask_low?, "
-              "dppo_mask_high?, ipo_threshold?, adv_tau?, kl_tau?, trainer_logprobs, "
-              "inference_logprobs, advantages (ragged), loss_mask (ragged), ref_logprobs?, "
-              "rl_weights?, ce_weights?, ref_kl_weights?",
-    .outputs = "loss, components, counts, d_trainer_logprobs (ragged), metrics",
-    .run = run,
-};

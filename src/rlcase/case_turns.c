@@ -6,11 +6,95 @@
  * keep the others.
  */
 #include <rlcore/a2tgpo.h>
+#include <rlcore/compose.h>
 
-#include "case_ragged.h"
+#include "case_options.h"
 #include "case_real.h"
+#include "case_call.h"
 
-static void run_gain(struct case_call *call)
+/* ---- `lineage core mask_tools` ---- */
+
+static void put_ids(struct case_call *call, const char *name, const int32_t *ids, size_t b, size_t t)
+{
+    if (call->keeps_arrays) {
+        case_keep_batch(call, name, RL_CASE_INT32, ids, b, t);
+        return;
+    }
+    json_t *rows = json_array();
+    for (size_t i = 0; i < b; i++) {
+        json_t *row = json_array();
+        for (size_t j = 0; j < t; j++)
+            json_array_append_new(row, json_integer(ids[i * t + j]));
+        json_array_append_new(rows, row);
+    }
+    case_put(call, name, rows);
+}
+
+void case_mask_tools(struct case_call *call)
+{
+    struct case_dim b = {0}, t = {0};
+    struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t)};
+    const uint8_t *tool = case_mask(call, "tool_mask", &b, &t);
+    if (case_present(call, "turn_id"))
+        batch.turn = case_ids(call, "turn_id", &b, &t);
+    uint8_t *mask = case_alloc_batch(call, b.n, t.n, sizeof *mask);
+    int32_t *turn = batch.turn ? case_alloc_batch(call, b.n, t.n, sizeof *turn) : NULL;
+    const struct rl_batch *laid = CASE_LAY_OUT(call, batch, b.n, t.n, NULL);
+    CASE_RUN(call, rl_mask_tools(laid, tool, mask, turn, &call->err));
+    if (call->failed)
+        return;
+    case_put_mask(call, "response_mask", mask, b.n, t.n);
+    if (turn)
+        put_ids(call, "turn_id", turn, b.n, t.n);
+}
+
+/* ---- `lineage core turn_statistics`.
+ *
+ * The information gain of the k-th turn over a batch, as the lineage stores it. Rewards at the last
+ * token of a turn are gains, except for the outcome at the last turn of a row, which does not
+ * count.
+ */
+
+enum { MAX_TURNS = 4096 };
+
+void case_turn_statistics(struct case_call *call)
+{
+    struct case_dim b = {0}, t = {0};
+    struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t), .turn = case_ids(call, "turn_id", &b, &t)};
+    const double *rewards = case_reals(call, "token_level_rewards", &b, &t);
+    if (case_present(call, "group_index"))
+        batch.group = case_integers(call, "group_index", &b);
+    size_t *start = case_alloc(call, b.n + 1, sizeof *start);
+    struct rl_turn_stat *stats = case_alloc(call, MAX_TURNS, sizeof *stats);
+    size_t n = 0;
+    const struct rl_batch *laid = CASE_LAY_OUT(call, batch, b.n, t.n, rewards);
+    CASE_RUN(call, rl_turn_starts(laid, start, &call->err));
+    if (call->failed)
+        return;
+    struct rl_turns turns = {b.n, start, batch.group};
+    double *values = case_alloc(call, start[b.n], sizeof *values);
+    double *out[3];
+    for (int i = 0; i < 3; i++)
+        out[i] = case_alloc(call, MAX_TURNS, sizeof *out[i]);
+    CASE_RUN(call, rl_turn_rewards(laid, start, rewards, values, NULL, &call->err));
+    CASE_RUN(call, rl_turn_statistics(&turns, values, stats, MAX_TURNS, &n, &call->err));
+    if (call->failed)
+        return;
+    if (n > MAX_TURNS) {
+        case_fail(call, "%zu turns in a row, more than %d", n, MAX_TURNS);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        out[0][i] = stats[i].mean;
+        out[1][i] = stats[i].std;
+        out[2][i] = (double)stats[i].count;
+    }
+    case_put_numbers(call, "mean", out[0], n);
+    case_put_numbers(call, "std", out[1], n);
+    case_put_numbers(call, "count", out[2], n);
+}
+
+void case_information_gain(struct case_call *call)
 {
     static const char *const kinds[] = {"mean_log_prob", "mean_prob", "prob", NULL};
     struct case_dim prefixes = {0}, answer = {0};
@@ -37,7 +121,7 @@ static double *new_values(struct case_call *call, const struct case_ragged *valu
     return values->start ? case_alloc(call, values->start[b], sizeof(double)) : NULL;
 }
 
-static void run_normalize(struct case_call *call)
+void case_turn_normalize(struct case_call *call)
 {
     static const char *const names[] = {"joint", "separate", "cells", NULL};
     struct case_dim b = {0};
@@ -53,7 +137,7 @@ static void run_normalize(struct case_call *call)
         case_ragged_put(call, "turn_values", out, values.start, b.n);
 }
 
-static void run_accumulate(struct case_call *call)
+void case_turn_accumulate(struct case_call *call)
 {
     struct case_dim b = {0};
     struct case_ragged values = case_ragged_read(call, "turn_values", &b);
@@ -65,7 +149,7 @@ static void run_accumulate(struct case_call *call)
         case_ragged_put(call, "turn_values", out, values.start, b.n);
 }
 
-static void run_clip_scale(struct case_call *call)
+void case_turn_clip_scale(struct case_call *call)
 {
     struct case_dim b = {0};
     struct case_ragged values = case_ragged_read(call, "turn_values", &b);
@@ -76,35 +160,3 @@ static void run_clip_scale(struct case_call *call)
     if (!call->failed)
         case_ragged_put(call, "turn_values", out, values.start, b.n);
 }
-
-const struct case_kernel case_information_gain = {
-    .family = "information_gain",
-    .summary = "information gain of each turn of a rollout, from the log-probs of the true answer",
-    .inputs = "gain?, answer_log_prob",
-    .outputs = "information_gain [K], prefix_values [K+1]",
-    .run = run_gain,
-};
-
-const struct case_kernel case_turn_normalize = {
-    .family = "turn_normalize",
-    .summary = "A2TGPO's TurnGroupNormalizer: values of turns, normalised within their prompt group",
-    .inputs = "turn_values, group_index, turn_sets?, norm_adv_by_std?, epsilon?",
-    .outputs = "turn_values (ragged)",
-    .run = run_normalize,
-};
-
-const struct case_kernel case_turn_accumulate = {
-    .family = "turn_accumulate",
-    .summary = "A2TGPO's variance-rescaled discounted sums over the turns of each row",
-    .inputs = "turn_values, gamma?",
-    .outputs = "turn_values (ragged)",
-    .run = run_accumulate,
-};
-
-const struct case_kernel case_turn_clip_scale = {
-    .family = "turn_clip_scale",
-    .summary = "A2TGPO's AdaptiveTurnClipper: factor of the clip range of each turn, from normalised gains",
-    .inputs = "turn_values, clip_beta?",
-    .outputs = "turn_values (ragged)",
-    .run = run_clip_scale,
-};

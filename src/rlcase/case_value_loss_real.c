@@ -1,10 +1,10 @@
 /* case_value_loss_real.c: `lineage core value_loss`. */
 #include <rlcore/loss.h>
 
-#include "case_loss_options.h"
+#include "case_options.h"
 #include "case_real.h"
 
-static void run(struct case_call *call)
+void case_value_loss(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};
     struct rl_agg agg = case_agg(call);
@@ -23,13 +23,3 @@ static void run(struct case_call *call)
     case_put_number(call, "vf_clipfrac", out.vf_clipfrac);
     case_put_reals(call, "d_vpreds", d_vpreds, b.n, t.n);
 }
-
-const struct case_kernel case_value_loss = {
-    .family = "value_loss",
-    .summary = "PPO's clipped value loss, with gradient",
-    .inputs = "cliprange_value, loss_agg_mode, response_mask, vpreds, values, returns, "
-              "dp_size?, batch_num_tokens?, global_batch_size?, loss_scale_factor?",
-    .outputs = "loss, vf_clipfrac, d_vpreds [B][T]",
-    .layouts = true,
-    .run = run,
-};
