@@ -20,8 +20,8 @@ src/store/fail.h           *                           include/lineage
 src/store/clock.h          *                           -
 src/store/internal.h       *                           include/lineage src/store/fail.h
 src/store/format           *                           include/lineage src/store/fail.h src/store/internal.h
-src/store/files            fs.h places.h store_dir.h state_dir.h own_record.h trust_record.h snapshot.h telemetry.h torn_file.h   include/lineage src/store/fail.h src/store/internal.h src/store/format
-src/store/log              log.h log_file.h digest_chain.h record_walk.h redactions.h   include/lineage src/store/fail.h src/store/clock.h src/store/format src/store/files
+src/store/files            fs.h places.h state_dir.h snapshot.h telemetry.h    include/lineage src/store/fail.h src/store/internal.h src/store/format
+src/store/log              log.h log_file.h digest_chain.h redactions.h    include/lineage src/store/fail.h src/store/clock.h src/store/format src/store/files
 src/store/postgres         log_postgres.h pg.h server_name.h   include/lineage src/store/fail.h src/store/clock.h src/store/format src/store/files src/store/log
 src/store/mirror           mirror.h seqs.h statement.h connection.h ancestors.h   include/lineage src/store/internal.h src/store/format src/store/files src/store/log
 src/store/questions        questions.h                 include/lineage src/store/internal.h src/store/clock.h src/store/format src/store/log src/store/mirror
@@ -74,10 +74,10 @@ src/trainer/support        *                           include/trainer include/r
 src/trainer/env            -                           include/trainer src/trainer/support
 src/trainer/recipe         recipe_needs.h recipe_variants.h include/trainer include/rlcore src/trainer/support
 src/trainer/policy         experts.h kernels.h layout.h precision.h   include/trainer include/rlcore src/hot src/trainer/support
-src/trainer/rollout        data_set.h difficulty.h evaluate.h question_allocation.h rollouts.h sampler.h  include/trainer include/rlcore src/trainer/support src/trainer/policy
-src/trainer/learn          learner.h minibatch.h minibatch_loss.h value_loss.h warm_start.h     include/trainer include/rlcore src/trainer/support src/trainer/policy src/trainer/rollout
+src/trainer/rollout        data_set.h rollouts.h evaluate.h question_allocation.h sampler.h  include/trainer include/rlcore src/trainer/support src/trainer/policy
+src/trainer/learn          learner.h minibatch.h minibatch_loss.h warm_start.h  include/trainer include/rlcore src/trainer/support src/trainer/policy src/trainer/rollout
 src/trainer/credit         credit.h judging.h          include/trainer include/rlcore src/trainer/support src/trainer/rollout
-src/trainer/references     reference_policies.h sampler_weights.h shared_weights.h  include/trainer include/rlcore src/trainer/support src/trainer/recipe src/trainer/rollout src/trainer/learn
+src/trainer/references     reference_policies.h sampler_weights.h  include/trainer include/rlcore src/trainer/support src/trainer/recipe src/trainer/rollout src/trainer/learn
 src/trainer/run            -                           include/trainer include/rlcore src/trainer/support src/trainer/recipe src/trainer/rollout src/trainer/learn src/trainer/credit src/trainer/references
 
 # The programs: public headers only. A command may use every room, no room a command.
@@ -90,7 +90,7 @@ cli/metrics                *                           include/lineage cli/cli.h
 cli/git                    *                           cli/cli.h cli/support cli/trial
 cli/trial                  *                           include/lineage cli/cli.h cli/support cli/output cli/metrics
 cli/run                    *                           include/lineage cli/cli.h cli/support cli/output cli/metrics cli/trial cli/git cli/histories cli/propose
-cli/judge                  answer.h chat.h endpoint.h judge.h judge_case.h request_digest.h score_cache.h trajectory.h wording.h   include/trainer cli/cli.h
+cli/judge                  answer.h chat.h endpoint.h judge.h judge_case.h cache.h score_cache.h trajectory.h wording.h   include/trainer cli/cli.h
 cli/recipe                 *                           include/lineage include/rlcore include/trainer cli/cli.h cli/support cli/output cli/metrics cli/trial cli/judge cli/propose
 cli/sweep                  *                           include/lineage cli/cli.h cli/propose cli/git cli/trial cli/run
 cli/share                  *                           include/lineage cli/cli.h cli/propose cli/trial cli/sweep

@@ -11,11 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <lineage/render.h>
 #include <lineage/text.h>
 #include <lineage/time.h>
 
-#include "judge/request_digest.h"
+#include "judge/cache.h"
 #include "judge/chat.h"
 #include "plan/planning.h"
 #include "support/program.h"

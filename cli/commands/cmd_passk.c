@@ -7,7 +7,6 @@
 #include <rlcore/passk.h>
 
 #include "recipe/passk_selection.h"
-#include "recipe/passk_table.h"
 #include "recipe/policy_source.h"
 
 /* How often each evaluation question was asked and answered correctly. The counts are kept per question,

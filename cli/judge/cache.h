@@ -19,8 +19,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "judge/request_digest.h"
 #include "judge/retry.h"
+
+/* ---- the digest of a request, under which its answer is kept ---- */
+
+enum { JUDGE_DIGEST_MAX = 33 };
+
+/* Writes the XXH3 128 of the object's compact JSON with sorted keys, and takes over the reference to the object. Returns false if
+ * the object is NULL or memory runs out. */
+bool judge_digest(char digest[JUDGE_DIGEST_MAX], json_t *object);
+
+/* ---- answers ---- */
 
 enum { CACHE_DIGEST_MAX = JUDGE_DIGEST_MAX, CACHE_WHY_MAX = 256 };
 

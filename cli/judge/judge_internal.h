@@ -45,11 +45,10 @@ struct judge_errand {
     struct judge_dialect dialect; /* what its next request does without */
 };
 
-/* ---- request.c: what is sent ---- */
+/* ---- judge.c: what is sent ---- */
 
 /* Prepares handles, headers and the schema part. Returns false with judge->why set. */
 bool request_open(struct judge *judge);
-void request_close(struct judge *judge);
 
 /* Computes the digest under which the answer to these messages is cached. Returns false when out of memory. */
 bool request_digest(const struct judge *judge, const json_t *messages, char digest[CACHE_DIGEST_MAX]);

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "judge/request_digest.h"
+#include "judge/cache.h"
 
 enum { SCORE_CACHE_WHY_MAX = 256 };
 

@@ -21,7 +21,7 @@
 #include "output/show.h"
 #include "support/secrets.h"
 
-/* MAX_PARAMS is the limit of schema.c. TEXT limits the bytes of a text, because a huge row would burden every later
+/* MAX_PARAMS is the limit of tools.c. TEXT limits the bytes of a text, because a huge row would burden every later
  * reader. */
 enum { MAX_PARAMS = 32, TEXT = 20000, WORD = 400 };
 

@@ -40,7 +40,7 @@ json_t *cli_idea_ids_json(const struct lineage_ideas *ideas, const size_t *trial
  * bytes. */
 void cli_idea_outcome(char *out, size_t size, const struct cli_screen *screen, const struct lineage_idea *idea);
 
-/* ---- settings_out.c: settings in words (lineage/settings.h) beside the trials of an answer, with their sources ---- */
+/* ---- ideas_out.c: settings in words (lineage/settings.h) beside the trials of an answer, with their sources ---- */
 
 /* In all functions, settings is NULL if the question named only columns and parameters. */
 
@@ -59,7 +59,7 @@ void cli_settings_add(FILE *out, const struct lineage_settings *settings, uint64
  * not have it. `before` begins each line. */
 void cli_settings_explain(FILE *out, const struct lineage_settings *settings, const char *before);
 
-/* ---- measured_out.c: prints what trials changed in their programs (lineage/measured.h) ---- */
+/* ---- ideas_out.c: prints what trials changed in their programs (lineage/measured.h) ---- */
 
 /* [{"file", "added", "removed", "kind", "parts": [{"name", "added", "removed"}]}]; at most max_files files with max_parts parts
  * each, 0: all. */
@@ -71,7 +71,7 @@ void cli_measured_show(const struct lineage_measured *measured, const struct cli
 /* Changed settings, then files with their changed lines and functions, then a line with sums. */
 void cli_measured_stat(const struct lineage_measured *measured);
 
-/* ---- nearest_tried.c: what is known about a setting that no trial has as a whole: the trials that have most of it ---- */
+/* ---- check_tried.c: what is known about a setting that no trial has as a whole: the trials that have most of it ---- */
 
 /*
  * Returns at most `limit` trials that meet some of the conditions on parameters, as [{"exp_id", "has", "lacks", "outcome"}]

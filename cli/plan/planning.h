@@ -136,7 +136,7 @@ void planning_release(struct planning *planning);
  */
 int next_proposal(struct planning *planning, size_t *i);
 
-/* ---- planner_cost.c: what a planner's proposals cost ---- */
+/* ---- planner_call.c: what a planner's proposals cost ---- */
 
 /* A planner may print an object {"cost": {..}} beside its proposals
  * (schema/planner.schema.json); `lineage agent` does. A trial has the cost of every turn since the last one, also if its planner
@@ -208,7 +208,7 @@ bool telemetry_path(char path[PATH_MAX], struct lineage_store *store, const char
  * message. */
 bool telemetry_line_append(struct lineage_store *store, const char *name, const json_t *object);
 
-/* ---- draw_parent.c: draws the trial from which the next trial starts ---- */
+/* ---- next_proposal.c: draws the trial from which the next trial starts ---- */
 
 /*
  * Draws a kept trial at random, weighted by its score and its number of children. The caller frees *exp_id, which is ""

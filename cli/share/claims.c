@@ -11,7 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-int claims_status(enum lineage_status status, const struct lineage_error *err)
+/*
+ * Converts a status of the queue: returns CLI_GO_ON, CLAIM_WAIT if the queue is busy or cannot be reached, or an exit
+ * status.
+ */
+static int claims_status(enum lineage_status status, const struct lineage_error *err)
 {
     switch (status) {
     case LINEAGE_OK: return CLI_GO_ON;

@@ -55,12 +55,6 @@ void claims_leave(struct claims *claims, size_t i);
  */
 int claims_clear(struct claims *claims);
 
-/*
- * Converts a status of the queue: returns CLI_GO_ON, CLAIM_WAIT if the queue is busy or cannot be reached, or an exit
- * status.
- */
-int claims_status(enum lineage_status status, const struct lineage_error *err);
-
 /* ---- sweep version ---- */
 
 /*

@@ -77,7 +77,8 @@ void user_key_path(char out[PATH_MAX])
         read_line(out, PATH_MAX, path);
 }
 
-bool user_keys_trusted(char out[PATH_MAX])
+/* Path of allowed_signers; returns false if the file is missing. */
+static bool user_keys_trusted(char out[PATH_MAX])
 {
     return config_path(out, "allowed_signers") && access(out, R_OK) == 0;
 }
@@ -153,7 +154,8 @@ static const char *read_head(struct user_head *head, char *line)
     return line + at;
 }
 
-bool user_head_find(struct user_head *head, const char *store)
+/* Looks up a store by its absolute path. */
+static bool user_head_find(struct user_head *head, const char *store)
 {
     char path[PATH_MAX], line[USER_KEYS_LINE];
     bool found = false;

@@ -34,18 +34,12 @@ int user_key_choose(const char *path);
 /* Adds a public key to those that are trusted, once. */
 int user_key_trust(const char *path);
 
-/* Path of allowed_signers; returns false if the file is missing. */
-bool user_keys_trusted(char out[PATH_MAX]);
-
 /* The last signed head of a store that this user has signed or met. */
 struct user_head {
     uint64_t records;
     char head[65];
     char time[32];
 };
-
-/* Looks up a store by its absolute path. */
-bool user_head_find(struct user_head *head, const char *store);
 
 /* Replaces the head of a store. Failing to write it is reported and not an error. */
 void user_head_keep(const struct user_head *head, const char *store);

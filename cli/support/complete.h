@@ -31,6 +31,3 @@ int complete_words(const struct cli_command *command, const struct poptOption *o
 
 /* The following functions offer words from the store. They offer nothing if the store is missing or cannot be read. */
 void complete_ids(const struct completion *c);
-void complete_params(const struct completion *c, const char *suffix);
-void complete_param_values(const struct completion *c, const char *param, size_t length);
-void complete_specialists(const struct completion *c);

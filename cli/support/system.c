@@ -8,8 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <lineage/move.h>
-
 #include "cli.h"
 
 /* A pipe may take only a part. The rest must follow, because half a line would make everything after it unreadable. */

@@ -85,7 +85,7 @@ struct night_sweep {
     size_t n;
     uint64_t digest; /* of the whole sweep: its JSON, its recipe, and the bytes of its files */
     uint64_t files_digest; /* for commands: of the bytes of the files */
-    uint64_t protected_digest; /* for commands: of the protected files at the start of the night (protected_names.c) */
+    uint64_t protected_digest; /* for commands: of the protected files at the start of the night (night_sweep.c) */
     size_t baseline_seeds; /* for commands: seeds of the first trial of a store; 0: as many as the others */
     const char **require; /* for recipes: requirements, ended by NULL; NULL: none. For commands they are settings of a trial */
     const char *prune; /* for recipes: trial/prune_rule.h; NULL: none */
@@ -117,7 +117,7 @@ uint64_t command_files_digest(const struct night_sweep *sweep);
 /* Writes the key for the settings of a trial (NULL: for the sweep's own), and returns out. */
 const char *command_program(char out[COMMAND_PROGRAM_MAX], const struct night_sweep *sweep, const json_t *spec);
 
-/* ---- protected_names.c: the files that a sweep of commands protects (`protect`) ---- */
+/* ---- night_sweep.c: the files that a sweep of commands protects (`protect`) ---- */
 
 /* A name means a file where the commands work, a file that the sweep puts into each work directory (`files`), or both. */
 

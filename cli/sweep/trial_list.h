@@ -72,9 +72,6 @@ void checkpoint_file_fetch(const struct trial_list *list, const char *path);
 /* The duration that is assumed until a trial has been measured. */
 enum { FORECAST_UNMEASURED_SECONDS = 60 };
 
-/* Updates the pace from the row of trial i, which took this many seconds. */
-void forecast_learn_row(struct trial_list *list, size_t i, double seconds);
-
 /* Updates the pace from trial i, which has just ended; warmed_up: its time includes a warm start. */
 void forecast_learn(struct trial_list *list, size_t i, bool warmed_up, double seconds);
 
@@ -108,7 +105,7 @@ void warm_start_checkpoint(char out[NIGHT_PATH_MAX], const struct trial_list *li
 /* Whether trial i begins with the same warm start as another trial of the list. */
 bool warm_start_is_shared(const struct trial_list *list, size_t i);
 
-/* ---- trial_rows.c: finds out which trials of a night have a row in the store ---- */
+/* ---- trial_list.c: finds out which trials of a night have a row in the store ---- */
 
 /*
  * Reads the rows that were appended since the last call, and records which trials they belong to. Rows labelled

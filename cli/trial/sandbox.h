@@ -19,7 +19,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "trial/sandbox_layers.h"
+enum sandbox_layer {
+    SANDBOX_NETWORK = 1 << 0,
+    SANDBOX_MOUNTS = 1 << 1,
+    SANDBOX_PRIVILEGES = 1 << 2,
+    SANDBOX_LANDLOCK = 1 << 3,
+    SANDBOX_SECCOMP = 1 << 4,
+    SANDBOX_LAYERS = 5,
+    SANDBOX_ALL = (1 << SANDBOX_LAYERS) - 1
+};
 
 struct sandbox {
     const char *const *writable; /* absolute paths of directories and files, ended by NULL; missing ones are skipped */

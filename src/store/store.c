@@ -9,15 +9,12 @@
 #define _GNU_SOURCE /* memmem */
 #include <lineage/evidence.h>
 #include <lineage/notes.h>
-#include <lineage/query.h>
 #include <lineage/text.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "format/config.h"
@@ -29,8 +26,7 @@
 #include "append/receipts.h"
 #include "files/fs.h"
 #include "files/places.h"
-#include "files/store_dir.h"
-#include "files/trust_record.h"
+#include "files/state_dir.h"
 #include "log/log_file.h"
 #include "postgres/log_postgres.h"
 #include "postgres/server_name.h"

@@ -22,7 +22,7 @@ give the same table. Fit the settings first and build again, because `same` rest
   ideas_fit.py --answers build/tests/bench/ideas_answers --light pg-variant-single-agent=086-145 \\
       --write src/store/ideas/stated_features.c settings ../shared/ideas/labels
   ideas_fit.py --answers build/tests/bench/ideas_answers --light pg-variant-single-agent=086-145 --threshold 0.3 \\
-      --write src/store/ideas/similar_features.c same ../shared/ideas/labels
+      --write src/store/ideas/similar.c same ../shared/ideas/labels
 """
 import argparse
 import json

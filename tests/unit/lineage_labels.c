@@ -56,7 +56,7 @@ static void every_list_has_all_labels_in_order(void **state)
         for (; !found && (at = strstr(at, lists[f].unmeasured_only ? "crash" : "keep")); at++)
             found = begins_with_labels(at, lists[f].unmeasured_only);
         if (!found)
-            fail_msg("%s does not list the labels as format/label.c does", lists[f].file);
+            fail_msg("%s does not list the labels as format/trial.c does", lists[f].file);
         free(text);
     }
 }

@@ -15,7 +15,7 @@
 #include <rlcore/length.h>
 #include <rlcore/process.h>
 
-#include "rollout/difficulty.h"
+#include "rollout/rollouts.h"
 #include "credit/credit.h"
 #include "support/roles.h"
 #include "support/small_recipe.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rollout/marked_episodes.h"
+#include "rollout/sampler.h"
 #include "support/files.h"
 #include "support/small_recipe.h"
 

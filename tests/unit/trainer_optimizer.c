@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "support/small_recipe.h"
-#include "learn/adamw.h"
-#include "learn/muon.h"
+#include "learn/optimizers.h"
 
 static void adamw_takes_the_steps_of_its_definition(void **state)
 {

@@ -10,7 +10,7 @@
 
 #include <rlcore/loss.h>
 
-#include "learn/value_loss.h"
+#include "learn/minibatch_loss.h"
 #include "run/minibatch_updates.h"
 #include "run/off_policy_correction.h"
 #include "support/files.h"

@@ -13,7 +13,6 @@
 #include <string.h>
 #include <time.h>
 
-#include <lineage/text.h>
 #include <lineage/time.h>
 
 #include "../files/fs.h"

@@ -27,7 +27,6 @@
 #include "../files/fs.h"
 #include "../log/log.h"
 #include "../clock.h"
-#include "tail_reader.h"
 #include "verdict.h"
 
 struct importing {

@@ -1,24 +1,206 @@
-/* insights.c: insights.jsonl, one insight per line. */
+/* insights.c: insights.jsonl and remarks.jsonl, one object per line. */
 #include <lineage/insights.h>
-
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
 #include <lineage/query.h>
+#include <lineage/remarks.h>
 #include <lineage/text.h>
 #include <lineage/time.h>
 
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
 #include "../files/places.h"
-#include "json_lines.h"
+#include "../internal.h"
+#include "../files/fs.h"
+#include "../format/json_text.h"
+
+/* ---- files beside the log that hold one JSON object per line and only grow: remarks and insights.
+ *
+ * An append is one write under an exclusive flock on the file, then a sync. A torn last line does not affect the
+ * others: readers skip lines that are not JSON, and the next append starts a new line.
+ */
+
+/* A last line without a line end is parsed too: it is complete if it is valid JSON. */
+static enum lineage_status read_objects(const struct buf *file, const char *place,
+                                        bool (*visit)(void *context, const json_t *object), void *context,
+                                        struct lineage_error *err)
+{
+    bool more = true;
+    for (size_t i = 0; more && i < file->length;) {
+        const char *end = memchr(file->data + i, '\n', file->length - i);
+        size_t n = end ? (size_t)(end - file->data) - i : file->length - i;
+        struct lineage_error why;
+        json_t *json = NULL;
+        if (n && json_text_parse(&json, place, LINEAGE_ECORRUPT, file->data + i, n, 0, &why) == LINEAGE_ENOMEM)
+            return store_give(err, &why);
+        if (json_is_object(json))
+            more = visit(context, json);
+        json_decref(json);
+        i += n + 1;
+    }
+    return LINEAGE_OK;
+}
+
+/* Calls visit for each object, oldest first, until visit returns false. A missing file counts as empty. */
+static enum lineage_status json_lines_read(struct lineage_store *store, const char *place,
+                                           bool (*visit)(void *context, const json_t *object), void *context,
+                                           struct lineage_error *err)
+{
+    struct buf file = {0};
+    enum lineage_status status = fs_read_file(store->dir_fd, place, &file, err);
+    if (status == LINEAGE_OK)
+        status = read_objects(&file, place, visit, context, err);
+    buf_release(&file);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+struct largest_number {
+    const char *key;
+    uint64_t number;
+};
+
+static bool note_number(void *context, const json_t *object)
+{
+    struct largest_number *largest = context;
+    json_int_t n = json_integer_value(json_object_get(object, largest->key));
+    if (n > 0 && (uint64_t)n > largest->number)
+        largest->number = (uint64_t)n;
+    return true;
+}
+
+/* Call it under the lock. A write that fails half-way is truncated again. If the file ends in half a line, an LF is
+ * written first, so that the new line does not become part of it. */
+static enum lineage_status write_line(int fd, const char *place, const char *text, struct lineage_error *err)
+{
+    char last = '\n';
+    struct buf out = {0};
+    off_t size = lseek(fd, 0, SEEK_END);
+    if (size < 0 || (size > 0 && fs_read_at(fd, &last, 1, (uint64_t)size - 1) != 1))
+        return store_fail_errno(err, LINEAGE_EIO, "cannot read %s", place);
+    buf_printf(&out, "%s%s\n", last == '\n' ? "" : "\n", text);
+    enum lineage_status status = out.failed ? store_no_memory(err) : LINEAGE_OK;
+    if (status == LINEAGE_OK && (fs_write_once(fd, out.data, out.length) != (ssize_t)out.length || fs_sync_data(fd) != 0)) {
+        status = store_fail_errno(err, LINEAGE_EIO, "cannot write %s", place);
+        (void)!fs_truncate(fd, (uint64_t)size); /* if this fails, readers skip the half line */
+    }
+    buf_release(&out);
+    return status;
+}
+
+/* Appends the object and takes over the caller's reference. A NULL object counts as out of memory. With number_key, the
+ * object gets the next number under that key (one more than the largest in the file, from 1), which is stored in
+ * *number.
+ * Readers take no lock; they skip a line that is incomplete. */
+static enum lineage_status json_lines_append(struct lineage_store *store, const char *place, json_t *object,
+                                             const char *number_key, uint64_t *number, struct lineage_error *err)
+{
+    struct largest_number largest = {.key = number_key};
+    enum lineage_status status = LINEAGE_OK;
+    char *text = NULL;
+    int fd = object ? fs_open(store->dir_fd, place, O_RDWR | O_APPEND | O_CREAT, 0666) : -1;
+    if (!object)
+        return store_no_memory(err);
+    if (fd < 0)
+        status = store_fail_errno(err, LINEAGE_EIO, "cannot open %s", place);
+    else if (fs_lock(fd, true) != 0)
+        status = store_fail_errno(err, LINEAGE_ELOCKED, "cannot lock %s", place);
+    if (status == LINEAGE_OK && number_key) {
+        status = json_lines_read(store, place, note_number, &largest, err);
+        *number = largest.number + 1;
+        json_object_set_new(object, number_key, json_integer((json_int_t)*number));
+    }
+    if (status == LINEAGE_OK && !(text = json_dumps(object, JSON_COMPACT)))
+        status = store_no_memory(err);
+    if (status == LINEAGE_OK)
+        status = write_line(fd, place, text, err);
+    fs_close(fd);
+    free(text);
+    json_decref(object);
+    return status;
+}
+
+/* ---- remarks.jsonl, one remark per line.
+ *
+ * Remarks are in a file of their own, because rows of the log never change and other tools share its columns. With one
+ * JSON object per line an append is one write, and a torn last line does not affect the others.
+ */
 
 static const char *or_empty(const char *text)
 {
     return text ? text : "";
 }
 
+/* The text is limited in length, because a remark is shown together with its trial, also to models with a limited
+ * context. */
+static enum lineage_status check_remark(const struct lineage_remark *remark, struct lineage_error *err)
+{
+    const char *author = or_empty(remark->author), *timestamp = or_empty(remark->timestamp);
+    if (!remark->text || !*remark->text)
+        return store_fail(err, LINEAGE_EINVAL, "a remark needs a text");
+    if (strlen(remark->text) > LINEAGE_REMARK_MAX || strlen(author) > LINEAGE_NAME_MAX)
+        return store_fail(err, LINEAGE_ELIMIT, "a remark has %d bytes at most, its author %d", LINEAGE_REMARK_MAX,
+                          LINEAGE_NAME_MAX);
+    if (!lineage_text_is_utf8(remark->text, strlen(remark->text)) || !lineage_text_is_utf8(author, strlen(author)) ||
+        !lineage_text_is_utf8(timestamp, strlen(timestamp)))
+        return store_fail(err, LINEAGE_EINVAL, "a remark, its author and its time must be UTF-8");
+    return LINEAGE_OK;
+}
+
+/* The trial is looked up first and its id is written in the store's spelling; otherwise a remark on 014 would not be
+ * found for exp_014. */
+enum lineage_status lineage_remark_append(struct lineage_store *store, const struct lineage_remark *remark,
+                                          struct lineage_error *err)
+{
+    char now[LINEAGE_TIME_MAX];
+    const char *given = or_empty(remark->timestamp);
+    struct lineage_trial trial = {0};
+    enum lineage_status status = check_remark(remark, err);
+    if (status == LINEAGE_OK)
+        status = lineage_find(store, or_empty(remark->exp_id), &trial, err);
+    if (status != LINEAGE_OK)
+        return status;
+    /* An empty time is replaced by the current time in the format of row timestamps, so that remarks and rows can be
+     * sorted together. */
+    json_t *json = json_pack("{s:s, s:s, s:s, s:s}", "time", *given ? given : lineage_time_format(now, time(NULL)), "exp_id",
+                             trial.exp_id, "author", or_empty(remark->author), "text", remark->text);
+    status = json_lines_append(store, PLACE_REMARKS, json, NULL, NULL, err);
+    lineage_trial_release(&trial);
+    return status;
+}
+
+static const char *text_of(const json_t *json, const char *key)
+{
+    return or_empty(json_string_value(json_object_get(json, key)));
+}
+
+struct reading {
+    const char *exp_id;
+    bool (*visit)(void *context, const struct lineage_remark *remark);
+    void *context;
+};
+
+static bool visit_remark(void *context, const json_t *json)
+{
+    const struct reading *r = context;
+    struct lineage_remark remark = {text_of(json, "time"), text_of(json, "exp_id"), text_of(json, "author"),
+                                    text_of(json, "text")};
+    bool wanted = remark.text[0] && (!r->exp_id || strcmp(r->exp_id, remark.exp_id) == 0);
+    return !wanted || r->visit(r->context, &remark);
+}
+
+enum lineage_status lineage_remarks_read(struct lineage_store *store, const char *exp_id,
+                                         bool (*visit)(void *context, const struct lineage_remark *remark), void *context,
+                                         struct lineage_error *err)
+{
+    struct reading reading = {exp_id, visit, context};
+    return json_lines_read(store, PLACE_REMARKS, visit_remark, &reading, err);
+}
+
 /* The text is limited in length, because every rendered block shows the insights that are in force. */
-static enum lineage_status check(const struct lineage_insight *insight, struct lineage_error *err)
+static enum lineage_status check_insight(const struct lineage_insight *insight, struct lineage_error *err)
 {
     const char *text = or_empty(insight->text), *author = or_empty(insight->author);
     if (!*text)
@@ -86,7 +268,7 @@ enum lineage_status lineage_insight_append(struct lineage_store *store, const st
     const char *given = or_empty(insight->timestamp);
     json_t *evidence = json_array();
     size_t rows = 0;
-    enum lineage_status status = check(insight, err);
+    enum lineage_status status = check_insight(insight, err);
     if (status == LINEAGE_OK)
         status = find_evidence(evidence, store, insight, err);
     if (status == LINEAGE_OK)

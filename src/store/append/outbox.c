@@ -13,9 +13,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
-#include <unistd.h>
 #include <stdint.h>
 
 #include "../files/fs.h"

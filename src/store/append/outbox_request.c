@@ -1,20 +1,264 @@
 /* outbox_request.c: a request of the outbox: its number, its file, and the files of its trial. */
 #include "outbox_request.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <sha2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <lineage/render.h>
+
 #include "../files/fs.h"
-#include "../files/telemetry.h"
 #include "../format/row.h"
 #include "../log/log.h"
-#include "../mirror/mirror.h"
 #include "appending.h"
+#include "../files/state_dir.h"
+#include "../internal.h"
+#include "id_set.h"
+
+static enum lineage_status parse_header(struct row_layout *layout, struct tsv_reader *reader, const struct buf *header,
+                                        struct lineage_error *err)
+{
+    struct tsv_scanner scanner;
+    struct tsv_record record;
+    const struct tsv_cell *cells;
+    size_t n;
+    tsv_scanner_init(&scanner, header->data, header->length, 0, 1);
+    enum lineage_status status = tsv_scan(&scanner, &record) ? tsv_parse(reader, &record, &cells, &n, err)
+                                                             : store_fail(err, LINEAGE_ECORRUPT, "a request without a header");
+    return status == LINEAGE_OK ? row_layout_read(layout, cells, n, NULL, err) : status;
+}
+
+/* Writes the header for these trials; each column once, by the set of their names. An extra that is named like one of the 17
+ * columns gets no column of its own, because the trial's member holds that value. Returns false if the trials need only the 17
+ * columns. */
+static bool write_header(struct buf *header, const struct lineage_trial *trials, size_t n)
+{
+    struct id_set names = {0};
+    bool wider = false;
+    row_write_header(header);
+    header->length -= !header->failed; /* drops the line end */
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < trials[i].n_extras; j++) {
+            const char *column = trials[i].extras[j].column;
+            if (lineage_column_find(column) >= 0 || id_set_has(&names, column))
+                continue;
+            wider = true;
+            header->failed = !id_set_add(&names, column) || header->failed;
+            buf_put(header, '\t');
+            tsv_write_cell(header, column, strlen(column));
+        }
+    buf_put(header, '\n');
+    id_set_clear(&names);
+    return wider;
+}
+
+enum lineage_status outbox_rows_begin(struct outbox_rows *rows, const struct lineage_trial *trials, size_t n,
+                                      struct lineage_error *err)
+{
+    bool any = false;
+    for (size_t i = 0; i < n; i++)
+        any = any || trials[i].n_extras;
+    if (!any)
+        return LINEAGE_OK;
+    struct tsv_reader *reader = tsv_reader_new();
+    bool wider = write_header(&rows->header, trials, n);
+    enum lineage_status status = !reader || rows->header.failed ? store_no_memory(err) : LINEAGE_OK;
+    if (status == LINEAGE_OK && wider)
+        status = parse_header(&rows->layout, reader, &rows->header, err);
+    if (!wider)
+        buf_release(&rows->header);
+    tsv_reader_free(reader);
+    return status;
+}
+
+enum lineage_status outbox_rows_add(struct outbox_rows *rows, const struct lineage_trial *trial, struct lineage_error *err)
+{
+    row_write(&rows->records, trial, rows->header.length ? &rows->layout : NULL);
+    return rows->records.failed ? store_no_memory(err) : LINEAGE_OK;
+}
+
+void outbox_rows_release(struct outbox_rows *rows)
+{
+    row_layout_release(&rows->layout);
+    buf_release(&rows->header);
+    buf_release(&rows->records);
+}
+
+static enum lineage_status read_records(struct lineage_trial *trials, size_t room, size_t *n, const char *rows,
+                                        const struct row_layout *layout, struct tsv_reader *reader, struct arena *arena,
+                                        struct lineage_error *err)
+{
+    struct tsv_scanner scanner;
+    struct tsv_record record;
+    const struct tsv_cell *cells;
+    enum row_fault fault;
+    char reason[160];
+    size_t n_cells;
+    enum lineage_status status = LINEAGE_OK;
+    tsv_scanner_init(&scanner, rows, strlen(rows), 0, 2);
+    while (status == LINEAGE_OK && tsv_scan(&scanner, &record)) {
+        status = tsv_parse(reader, &record, &cells, &n_cells, err);
+        if (status == LINEAGE_OK && *n < room && row_read(&trials[*n], layout, cells, n_cells, arena, &fault, reason, &status))
+            ++*n;
+    }
+    return status;
+}
+
+enum lineage_status outbox_rows_read(const json_t *about, struct arena *arena, struct lineage_trial **trials, size_t *n,
+                                     struct lineage_error *err)
+{
+    const char *rows = json_string_value(json_object_get(about, "rows"));
+    const char *wider = json_string_value(json_object_get(about, "header"));
+    size_t room = json_array_size(json_object_get(about, "auto"));
+    struct buf header = {0};
+    struct row_layout layout = {0};
+    struct tsv_reader *reader = tsv_reader_new();
+    *n = 0;
+    *trials = arena_alloc(arena, room ? room : 1, sizeof **trials);
+    if (wider)
+        buf_puts(&header, wider);
+    else
+        row_write_header(&header);
+    enum lineage_status status = reader && *trials && !header.failed ? LINEAGE_OK : store_no_memory(err);
+    if (status == LINEAGE_OK)
+        status = parse_header(&layout, reader, &header, err);
+    if (status == LINEAGE_OK)
+        status = read_records(*trials, room, n, rows ? rows : "", &layout, reader, arena, err);
+    if (status == LINEAGE_OK && (*n != room || !room))
+        status = store_fail(err, LINEAGE_ECORRUPT, "a request of %zu rows has %zu", room, *n);
+    row_layout_release(&layout);
+    tsv_reader_free(reader);
+    buf_release(&header);
+    return status;
+}
+
+/* ---- The code is the HMAC-SHA-256 (RFC 2104) of the request as compact JSON with sorted keys.
+
+ */
+
+#define CODE "code"
+enum { BLOCK = 64, CODE_TEXT = 2 * SHA256_DIGEST_LENGTH + 1 };
+
+/* A secret of this user on this machine, with which requests are bound to them: STATE/key, mode 0600. */
+#define NAME "key"
+enum { USER_KEY_BYTES = 32 };
+
+/* fs_create writes a complete file before it gets its name, so no process reads half a key. */
+static enum lineage_status make_key(int dir_fd, struct lineage_error *err)
+{
+    unsigned char key[USER_KEY_BYTES];
+    const struct stat like = {.st_mode = S_IFREG | 0600, .st_uid = geteuid(), .st_gid = getegid()};
+    if (getrandom(key, sizeof key, 0) != (ssize_t)sizeof key)
+        return store_fail_errno(err, LINEAGE_EIO, "cannot make a key");
+    enum lineage_status status = fs_create(dir_fd, NAME, key, sizeof key, &like, err);
+    return status == LINEAGE_EEXIST ? LINEAGE_OK : status;
+}
+
+static enum lineage_status read_open(int fd, unsigned char key[USER_KEY_BYTES], const char *path, struct lineage_error *err)
+{
+    struct stat st;
+    if (fs_stat_open(fd, &st) != 0)
+        return store_fail_errno(err, LINEAGE_EIO, "cannot look at %s/" NAME, path);
+    if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077) || st.st_size != USER_KEY_BYTES ||
+        fs_read_at(fd, key, USER_KEY_BYTES, 0) != USER_KEY_BYTES)
+        return store_fail(err, LINEAGE_EREFUSED, "%s/" NAME " is not a key that only this user can read", path);
+    return LINEAGE_OK;
+}
+
+static enum lineage_status open_key(int *fd, int dir_fd, const char *path, struct lineage_error *err)
+{
+    *fd = fs_open(dir_fd, NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    if (*fd < 0 && errno == ENOENT) {
+        enum lineage_status status = make_key(dir_fd, err);
+        if (status != LINEAGE_OK)
+            return status;
+        *fd = fs_open(dir_fd, NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    }
+    return *fd >= 0 ? LINEAGE_OK : store_fail_errno(err, LINEAGE_EIO, "cannot open %s/" NAME, path);
+}
+
+/* Reads the key, and makes it if there is none. Processes that make it at the same time get the same key. LINEAGE_EREFUSED if other
+ * users can read the key or it is not a key. */
+static enum lineage_status user_key_read(unsigned char key[USER_KEY_BYTES], struct lineage_error *err)
+{
+    struct buf path = {0};
+    int fd = -1, dir_fd = -1;
+    enum lineage_status status = state_dir_path(&path, "this user's key is", err);
+    if (status == LINEAGE_OK) {
+        buf_puts(&path, "/");
+        status = path.failed ? store_no_memory(err) : state_dir_make_parents(path.data, err);
+    }
+    if (status == LINEAGE_OK && (dir_fd = fs_open(AT_FDCWD, path.data, O_RDONLY | O_DIRECTORY, 0)) < 0)
+        status = store_fail_errno(err, LINEAGE_EIO, "cannot open %s", path.data);
+    if (status == LINEAGE_OK)
+        status = open_key(&fd, dir_fd, path.data, err);
+    if (status == LINEAGE_OK)
+        status = read_open(fd, key, path.data, err);
+    fs_close(fd);
+    fs_close(dir_fd);
+    buf_release(&path);
+    return status;
+}
+
+static void hash_padded(unsigned char digest[SHA256_DIGEST_LENGTH], const unsigned char key[USER_KEY_BYTES], unsigned char pad,
+                        const void *bytes, size_t length)
+{
+    unsigned char block[BLOCK];
+    SHA2_CTX hash;
+    memset(block, pad, sizeof block);
+    for (size_t i = 0; i < USER_KEY_BYTES; i++)
+        block[i] ^= key[i];
+    SHA256Init(&hash);
+    SHA256Update(&hash, block, sizeof block);
+    SHA256Update(&hash, bytes, length);
+    SHA256Final(digest, &hash);
+}
+
+/* Returns false without a key or without memory. The request has no code yet. */
+static bool compute(char text[CODE_TEXT], const json_t *about)
+{
+    unsigned char key[USER_KEY_BYTES], inner[SHA256_DIGEST_LENGTH], outer[SHA256_DIGEST_LENGTH];
+    char *bytes = json_dumps(about, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
+    bool known = bytes && user_key_read(key, NULL) == LINEAGE_OK;
+    if (known) {
+        hash_padded(inner, key, 0x36, bytes, strlen(bytes));
+        hash_padded(outer, key, 0x5c, inner, sizeof inner);
+        for (size_t i = 0; i < sizeof outer; i++)
+            snprintf(text + 2 * i, 3, "%02x", outer[i]);
+    }
+    lineage_free(bytes);
+    return known;
+}
+
+void outbox_bind(json_t *about, const struct lineage_store *store)
+{
+    char text[CODE_TEXT];
+    json_object_del(about, CODE);
+    json_object_set_new(about, "server", json_string(store->log->place));
+    if (compute(text, about))
+        json_object_set_new(about, CODE, json_string(text));
+}
+
+bool outbox_is_bound(json_t *about, const struct lineage_store *store)
+{
+    char wanted[CODE_TEXT];
+    const char *server = json_string_value(json_object_get(about, "server"));
+    json_t *code = json_incref(json_object_get(about, CODE));
+    bool bound = false;
+    if (json_is_string(code) && server && strcmp(server, store->log->place) == 0) {
+        json_object_del(about, CODE);
+        bound = compute(wanted, about) && strcmp(wanted, json_string_value(code)) == 0;
+        json_object_set(about, CODE, code);
+    }
+    json_decref(code);
+    return bound;
+}
 
 /* After this many broken connections in a row the server counts as unreachable. */
 enum { TIMES_TRIED = 4 };
@@ -162,7 +406,7 @@ enum lineage_status outbox_request_keep(struct outbox_request *request, struct l
 }
 
 /* Erases the request unless it was delivered or the server is away: if the log refused it, the caller already has the error.
- * outbox_sync.c removes the file of a request that is delivered later. */
+ * outbox.c removes the file of a request that is delivered later. */
 void outbox_request_end(struct outbox_request *request, const struct log *log, enum lineage_status status)
 {
     if (request->file && request->file->fd >= 0 && !request->delivered && !outbox_is_away(log, status))

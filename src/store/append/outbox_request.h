@@ -49,11 +49,11 @@ void outbox_move_files(int dir_fd, const char *from, const char *to);
 enum lineage_status outbox_request_place(struct appending *a, const char *exp_id, struct lineage_error *err);
 void outbox_request_unplace(struct appending *a);
 
-/* ---- outbox_bind.c: binds a request of the outbox to this user's machine and to the server ---- */
+/* ---- binds a request of the outbox to this user's machine and to the server ---- */
 
 /* A directory from somebody else may
  * contain prepared requests, and a command that delivered them would append rows of that person under this user's rights. So a
- * request has a code that only this user's key can make (outbox_bind.c), and it covers the name of the server. */
+ * request has a code that only this user's key can make (outbox_request.c), and it covers the name of the server. */
 
 struct lineage_store;
 
@@ -64,7 +64,7 @@ void outbox_bind(json_t *about, const struct lineage_store *store);
 /* Whether the request was bound by this user, to the server of this store. */
 bool outbox_is_bound(json_t *about, const struct lineage_store *store);
 
-/* ---- outbox_rows.c ---- */
+/* ---- rows of a request ---- */
 
 /* The trials of a request as text: records in the form of results.tsv, with the 17 columns and the
  * trials' extra columns. On delivery, only extra columns that the log has are written to it. */

@@ -46,7 +46,7 @@ const char *verdict_same_setting(char out[VERDICT_REASON_MAX], const char *best_
 /* Writes the reason for a trial that is better, but may be so by luck: "unconfirmed: +0.5, fresh runs decide". Returns out. */
 const char *verdict_unconfirmed(char out[VERDICT_REASON_MAX], double difference);
 
-/* ---- two_scores.c: decides whether a trial is kept for its second score (lineage/front.h) ---- */
+/* ---- decides whether a trial is kept for its second score (lineage/front.h) ---- */
 
 /* The kept trials that have both scores, as far as a handle knows them; empty if the store has one score. */
 struct two_scores {

@@ -20,7 +20,6 @@
 #include "../files/fs.h"
 #include "../files/places.h"
 #include "../format/arena.h"
-#include "../log/log.h"
 #include "../postgres/log_postgres.h"
 #include "../postgres/pg.h"
 #include "blobs_backend.h"

@@ -28,7 +28,7 @@ enum lineage_status code_object_here(struct buf *out, const struct lineage_store
 /* Like code_object_here. Fetches an object that is missing here from the server. */
 enum lineage_status code_object_get(struct buf *out, struct lineage_store *store, const char *digest, struct lineage_error *err);
 
-/* ---- code_list.c: the list of a trial's code as text ---- */
+/* ---- code_read.c: the list of a trial's code as text ---- */
 
 /*
  *     lineage code 1

@@ -7,10 +7,86 @@
  */
 #include "places.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "../fail.h"
+#include "../format/arena.h"
+#include "fs.h"
+
+/* Makes the name of a new directory durable; otherwise a power failure could remove the directory with all rows that were
+ * acknowledged meanwhile. A parent that this user must not read cannot be synced. */
+static enum lineage_status sync_parent(const char *dir, struct lineage_error *err)
+{
+    struct buf parent = {0};
+    buf_printf(&parent, "%s/..", dir);
+    if (parent.failed)
+        return store_no_memory(err);
+    int fd = fs_open(AT_FDCWD, parent.data, O_RDONLY | O_DIRECTORY, 0);
+    bool ok = fd >= 0 ? fs_sync_dir(fd) == 0 : errno == EACCES;
+    enum lineage_status status = ok ? LINEAGE_OK : store_fail_errno(err, LINEAGE_EIO, "cannot sync the parent of %s", dir);
+    fs_close(fd);
+    buf_release(&parent);
+    return status;
+}
+
+/* Creates the directory but not its parents, like mkdir. */
+enum lineage_status store_dir_make(const char *dir, struct lineage_error *err)
+{
+    const bool there = fs_is_dir(AT_FDCWD, dir);
+    if (fs_mkdir(AT_FDCWD, dir) != 0)
+        return store_fail_errno(err, LINEAGE_EIO, "cannot make the directory %s", dir);
+    return there ? LINEAGE_OK : sync_parent(dir, err);
+}
+
+enum lineage_status store_dir_open(int *fd, const char *dir, struct lineage_error *err)
+{
+    *fd = fs_open(AT_FDCWD, dir, O_RDONLY | O_DIRECTORY, 0);
+    if (*fd >= 0)
+        return LINEAGE_OK;
+    return store_fail_errno(err, errno == ENOENT || errno == ENOTDIR ? LINEAGE_ENOTFOUND : LINEAGE_EIO,
+                            "cannot open the store %s", dir);
+}
+
+bool store_dir_in_repository(int dir_fd)
+{
+    struct stat at, above;
+    struct buf path = {0};
+    bool found = false, more = fs_stat(dir_fd, ".", 0, &at) == 0;
+    buf_puts(&path, "./");
+    while (more && !found && !path.failed) {
+        buf_puts(&path, ".git");
+        found = fs_stat(dir_fd, path.data, 0, &above) == 0;
+        buf_truncate(&path, path.length - 4);
+        buf_puts(&path, "../");
+        more = fs_stat(dir_fd, path.data, 0, &above) == 0 && (above.st_ino != at.st_ino || above.st_dev != at.st_dev);
+        at = above;
+    }
+    buf_release(&path);
+    return found;
+}
+
+static bool is_empty_dir(int dir_fd)
+{
+    int fd = fs_open(dir_fd, ".", O_RDONLY | O_DIRECTORY, 0);
+    DIR *list = fd >= 0 ? fs_list(fd) : NULL;
+    bool empty = list && !fs_next(list);
+    if (list)
+        closedir(list);
+    return empty;
+}
+
+enum lineage_status store_dir_ignore(int dir_fd, bool in_repository, struct lineage_error *err)
+{
+    static const char text[] = "# made by lineage: git must not take back the rows of a store (see lineage help nights)\n*\n";
+    return in_repository && is_empty_dir(dir_fd) ? fs_replace(dir_fd, ".gitignore", text, sizeof text - 1, false, err)
+                                                 : LINEAGE_OK;
+}
 
 /* With `.json` and the suffix of a temporary file, a longer name would exceed NAME_MAX. */
 #define LONGEST_ID 200
@@ -39,7 +115,7 @@ bool place_telemetry_id(char id[PLACE_MAX], const char *name)
 
 /* Adds text to a file name, replacing slashes and control characters by `_`. Specialists are free text
  * (`reward/shaping`), so two of them may give the same name; the later row's snapshot then gets a number (name_snapshot
- * in append_files.c). */
+ * in appending.c). */
 static void add_name(char *out, const char *text, size_t max)
 {
     size_t n = strlen(out);
@@ -108,4 +184,34 @@ bool place_is_torn(const char *name)
     static const char beginning[] = PLACE_RESULTS ".torn-";
     size_t n = sizeof beginning - 1;
     return strncmp(name, beginning, n) == 0 && name[n] && strspn(name + n, "0123456789") == strlen(name + n);
+}
+
+/* Uses O_EXCL and a new number, because a file from an earlier crash also contains a record that must be kept. An
+ * incomplete copy is removed again; otherwise `restore` would mistake it for the record. */
+static enum lineage_status save(int dir_fd, const char *place, const char *bytes, size_t length, char name[64],
+                                struct lineage_error *err)
+{
+    for (unsigned n = 1;; n++) {
+        place_torn(name, n);
+        int fd = fs_open(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL, 0666);
+        if (fd < 0 && errno == EEXIST)
+            continue;
+        bool saved = fd >= 0 && fs_write_all(fd, bytes, length) == 0 && fs_sync(fd) == 0;
+        if (!saved)
+            store_fail_errno(err, LINEAGE_EIO, "cannot save the torn record of %s to %s", place, name);
+        if (fd >= 0)
+            close(fd);
+        if (!saved && fd >= 0)
+            fs_unlink(dir_fd, name);
+        return saved ? LINEAGE_OK : LINEAGE_EIO;
+    }
+}
+
+enum lineage_status torn_save(int dir_fd, const char *place, const char *bytes, size_t length, char name[64],
+                              struct lineage_error *err)
+{
+    enum lineage_status status = save(dir_fd, place, bytes, length, name, err);
+    if (status == LINEAGE_OK && fs_sync_dir(dir_fd) != 0)
+        status = store_fail_errno(err, LINEAGE_EIO, "cannot sync the directory of %s", place);
+    return status;
 }

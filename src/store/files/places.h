@@ -7,6 +7,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <lineage/store.h>
+
+#include "../fail.h"
+
 #define PLACE_RESULTS "results.tsv"
 #define PLACE_IMPORT "results.tsv.import" /* exists while a large batch of rows is being written */
 #define PLACE_UNDONE "results.tsv.undone" /* exists after rows were removed again that mirrors may have read */
@@ -63,3 +67,22 @@ bool place_is_own(const char *name);
 /* results.tsv.torn-N. */
 void place_torn(char name[64], unsigned n);
 bool place_is_torn(const char *name);
+
+/* ---- the directory of a store: made, opened, and hidden from the repository around it ---- */
+
+enum lineage_status store_dir_make(const char *dir, struct lineage_error *err);
+enum lineage_status store_dir_open(int *fd, const char *dir, struct lineage_error *err);
+
+/* Whether a directory above it, or it itself, is the top of a git repository. */
+bool store_dir_in_repository(int dir_fd);
+
+/* A reset, a stash or a checkout must not take rows back, so the repository around a new store ignores it. A directory that holds
+ * other files is not ignored as a whole. */
+enum lineage_status store_dir_ignore(int dir_fd, bool in_repository, struct lineage_error *err);
+
+/* ---- the file results.tsv.torn-N, which keeps a record that may be incomplete ---- */
+
+/* Saves the bytes durably under the next free number; name receives the file's name. place is the name of the log for
+ * error messages. */
+enum lineage_status torn_save(int dir_fd, const char *place, const char *bytes, size_t length, char name[64],
+                              struct lineage_error *err);

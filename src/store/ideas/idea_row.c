@@ -1,7 +1,6 @@
 /* idea_row.c: a trial of a set: its changes with their knobs, and the terms by which a search finds it. */
 #include "ideas_internal.h"
 
-#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include <lineage/ideas.h>
 #include <lineage/text.h>
 
 #include "../format/arena.h"

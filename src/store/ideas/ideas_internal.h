@@ -1,30 +1,24 @@
 /*
  * ideas_internal.h: the internals of a set of ideas.
  *
- *   idea_tokens.c  text → words, numbers, arrows, marks
- *   knob_words.c   names and words in one spelling
- *   stated.c       the settings that a text may state as changed: candidates
+ *   idea_tokens.c   text → words, numbers, arrows, marks
+ *   knob_words.c    names and words in one spelling, and what a person decided about names
+ *   stated.c        the settings that a text may state as changed: candidates
  *   stated_features.c  which of them it does change
- *   citations.c    which trials a text mentions
- *   idea_terms.c   the dictionary of a log
- *   knob_rules.c   what a person decided about names
- *   word_book.c    the words of a set, each with a number
- *   reading.c      what one trial's texts say, without regard to other trials
+ *   citations.c     which trials a text mentions
+ *   idea_terms.c    the dictionary of a log, and which rows have a term
+ *   reading.c       what one trial's texts say, without regard to other trials; the words of a set, each with a number
  *   reading_cache.c  readings in lineage.db
- *   idea_row.c     a trial of a set: the knobs of its changes, its terms
- *   compact.c      changes and readings as the trials of a set keep them
- *   text_table.c   texts by number
- *   row_changes.c  a trial's changes by trust: declared, measured, stated
- *   quantity.c     numbers and units
- *   effective.c    the settings in force for a trial
- *   replicas.c     trials with equal settings
- *   ideas.c        a set: trials in, short words and long ones matched, postings
- *   ideas_store.c  the trials of a store as a set; other sources of changes are read here
- *   ideas_near.c   the trials of a store that say most about one of them
- *   idea_index.c   which rows have a term
- *   similar.c      the nearest trials and the verdict `same`
- *   similar_features.c  how the verdict on one of them is found
- *   novelty.c      claims of novelty and the trials that contradict them
+ *   idea_row.c      a trial of a set: the knobs of its changes, its terms
+ *   row_changes.c   a trial's changes by trust (declared, measured, stated), and the form in which a set keeps them
+ *   text_table.c    texts by number
+ *   quantity.c      numbers and units
+ *   effective.c     the settings in force for a trial
+ *   replicas.c      trials with equal settings
+ *   ideas.c         a set: trials in, short words and long ones matched, postings
+ *   ideas_store.c   the trials of a store as a set, or those that say most about one of them
+ *   similar.c       the nearest trials and the verdict `same`
+ *   novelty.c       claims of novelty and the trials that contradict them
  */
 #pragma once
 
@@ -44,7 +38,7 @@ struct change_key {
     uint32_t words[CHANGE_WORDS];
     size_t n;
     bool budget;  /* made only to stay within a limit, or not named by the row: not part of the idea */
-    uint64_t apart; /* two keys that share a bit and differ in their words are different knobs; see knob_rules.c */
+    uint64_t apart; /* two keys that share a bit and differ in their words are different knobs; see knob_words.c */
 };
 
 /* A name of settings, by its number in the names of the set. A name of parameters alone has no key. */
@@ -57,7 +51,7 @@ struct knob_name {
     bool known;            /* knob, key and ruled are filled in */
 };
 
-/* A change of a trial, as numbers of a name and of values; see compact.c. */
+/* A change of a trial, as numbers of a name and of values; see row_changes.c. */
 struct row_change {
     uint32_t name, from, to;
     uint8_t source;
@@ -120,7 +114,7 @@ struct lineage_ideas {
     struct text_table names;  /* of settings */
     struct knob_name *named;  /* [names_capacity] by number in names */
     uint32_t names_capacity;
-    struct text_table values; /* see compact.c */
+    struct text_table values; /* see row_changes.c */
     struct text_table ids;    /* ids without exp_ */
     uint32_t *id_rows;        /* [ids_capacity] by number in ids: the last trial that has the id */
     uint32_t ids_capacity;
@@ -156,18 +150,15 @@ struct lineage_ideas {
 /* Whether a name is that of a result, such as "val_bpb" or a column of the log. context is the set of ideas. */
 bool row_is_metric(void *context, const char *name, size_t length);
 
-/* ---- compact.c ---- */
+/* ---- row_changes.c ---- */
 
 /* The number of a name or of a value, TEXT_NONE when out of memory. The text of a value may be NULL. */
 uint32_t ideas_name(struct lineage_ideas *ideas, const char *name);
-uint32_t ideas_value(struct lineage_ideas *ideas, const char *text, struct lineage_number number);
 uint32_t ideas_param_value(struct lineage_ideas *ideas, const struct lineage_param *param);
 
 /* A value's number and its text, NULL if it has none. value_write gives the number of a parameter a text. */
 struct lineage_number value_number(const struct lineage_ideas *ideas, uint32_t value);
 const char *value_text(const struct lineage_ideas *ideas, uint32_t value);
-bool value_write(struct lineage_ideas *ideas, uint32_t value);
-bool params_equal(const struct lineage_ideas *ideas, uint32_t a, uint32_t b);
 
 struct lineage_param row_param(const struct lineage_ideas *ideas, const struct idea_row *row, size_t i);
 struct lineage_change change_of(const struct lineage_ideas *ideas, const struct row_change *change);
@@ -236,7 +227,6 @@ void knob_rules_release(struct lineage_ideas *ideas);
 
 /* How likely two changes belong to one knob (0 to 1), and whether they set the same value. */
 double changes_same_knob(const struct lineage_ideas *ideas, const struct change_key *a, const struct change_key *b);
-bool changes_same_value(const struct lineage_change *a, const struct lineage_change *b);
 
 enum similar_feature {
     SIMILAR_SCORE, /* BM25 score, divided by the score of the text against itself */
@@ -273,10 +263,6 @@ struct similar_pair {
     const struct lineage_change *knob; /* a change of the candidate to a knob that the query changes too */
     const struct lineage_change *query_knob;
 };
-
-/* Sets the features of a pair except SIMILAR_SCORE, SIMILAR_FIRST and SIMILAR_OUTSTANDING, which depend on the other pairs. */
-void similar_look(struct similar_pair *pair, struct lineage_ideas *ideas, const struct idea_row *query);
-double similar_verdict(const struct similar_pair *pair);
 
 /* 1 if a change raises a number, -1 if it lowers it, 0 if that is not known. */
 int change_direction(const struct lineage_change *change);

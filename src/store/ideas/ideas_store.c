@@ -12,19 +12,21 @@
  * without such data is not a failure: the function adds nothing and returns LINEAGE_OK.
  */
 #include "ideas_internal.h"
-#include "ideas_rows.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <lineage/query.h>
 
+#include "ideas_rows.h"
 #include "../format/config.h"
 #include "../internal.h"
 #include "../measured/measured_cache.h"
 #include "../mirror/statement.h"
 #include "../questions/questions.h"
+#include "../format/id.h"
 
 /* A trial whose program differs in more settings than this comes from another program. Its first settings are kept, and
  * there is room for what it states. */
@@ -124,8 +126,9 @@ static enum lineage_status ask_rows(void *question, struct lineage_error *err)
     return status == LINEAGE_OK ? mirror_query(q->store->mirror, q->query, &q->found, err) : status;
 }
 
-enum lineage_status ideas_rows_open(struct lineage_cursor **cursor, struct lineage_store *store,
-                                    const struct lineage_query *query, struct lineage_error *err)
+/* Opens a cursor over the trials of a query that names no settings in words. */
+static enum lineage_status ideas_rows_open(struct lineage_cursor **cursor, struct lineage_store *store,
+                                           const struct lineage_query *query, struct lineage_error *err)
 {
     struct rows_question q = {.store = store, .query = query};
     enum lineage_status status = mirror_ask(store->mirror, ask_rows, &q, err);
@@ -177,4 +180,250 @@ enum lineage_status lineage_ideas_load(struct lineage_ideas **ideas, struct line
         *ideas = NULL;
     }
     return status;
+}
+
+/* ---- the trials of a store that say most about one of them, as a set of ideas.
+ *
+ * A set of all trials takes memory and time in proportion to the log, most of it for trials that have nothing to do with the one
+ * that is asked about. What a description of a trial shows comes from its ancestors, from the trials that it cites, and from
+ * those around it, which cite it and use the same names.
+ */
+
+struct near {
+    struct lineage_store *store;
+    const char *id; /* NULL: none */
+    const uint64_t *alike; /* [n_alike] */
+    size_t n_alike;
+    struct mirror_seqs seqs;
+    bool whole; /* the log is small: the set is to have all trials */
+    bool has_parents; /* some row of the log names a parent */
+};
+
+static enum lineage_status add(struct near *near, int64_t seq, struct lineage_error *err)
+{
+    return mirror_seqs_add(&near->seqs, seq) ? LINEAGE_OK : store_no_memory(err);
+}
+
+/* Adds the parents of the trial, or in a log without any the kept trials before it. */
+static enum lineage_status add_ancestors(struct near *near, int64_t seq, struct lineage_error *err)
+{
+    static const char sql[] = "SELECT CASE kind WHEN 2 THEN above ELSE parent END, kind <> 2 FROM ancestors WHERE seq = ?";
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && seq && i < LINEAGE_IDEAS_NEAR_ANCESTORS; i++) {
+        sqlite3_stmt *stmt;
+        status = mirror_row(near->store->mirror, &stmt, err, sql, "i", seq);
+        seq = status == LINEAGE_OK ? sqlite3_column_int64(stmt, 0) : 0;
+        near->has_parents = near->has_parents || (status == LINEAGE_OK && sqlite3_column_int(stmt, 1));
+        status = mirror_end_rows(stmt, status);
+        if (status == LINEAGE_OK && seq)
+            status = add(near, seq, err);
+    }
+    return status;
+}
+
+/* A mention may leave out the zeros in front of an id. The first trial of the log shows how long ids are. */
+static enum lineage_status add_mention(struct near *near, const char *mention, size_t width, struct lineage_error *err)
+{
+    char padded[8];
+    int64_t seq = 0;
+    size_t length = strlen(mention);
+    enum lineage_status status = mirror_find(near->store->mirror, mention, &seq, err);
+    if (status == LINEAGE_ENOTFOUND && length < width && width < sizeof padded) {
+        memset(padded, '0', width - length);
+        memcpy(padded + width - length, mention, length + 1);
+        status = mirror_find(near->store->mirror, padded, &seq, err);
+    }
+    if (status == LINEAGE_OK)
+        status = add(near, seq, err);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+/* Reads the texts of the trial by itself, to know what it cites. */
+static enum lineage_status add_cited(struct near *near, int64_t seq, struct lineage_error *err)
+{
+    struct lineage_trial trial = {0}, first = {0};
+    struct lineage_ideas *alone = NULL;
+    enum lineage_status status = mirror_load(near->store->mirror, seq, &trial, err);
+    if (status == LINEAGE_OK)
+        status = mirror_load(near->store->mirror, 1, &first, err);
+    if (status == LINEAGE_OK)
+        status = lineage_ideas_new(&alone, err);
+    if (status == LINEAGE_OK)
+        status = lineage_ideas_add(alone, &trial, false, err);
+    if (status == LINEAGE_OK && !row_make_reading(alone, &alone->rows[0]))
+        status = store_no_memory(err);
+    if (status == LINEAGE_OK) {
+        const struct reading *reading = alone->rows[0].reading;
+        size_t width = strlen(id_bare(first.exp_id));
+        for (uint32_t i = 0; status == LINEAGE_OK && i < reading->n_cites; i++)
+            status = add_mention(near, word_book_text(&alone->book, reading->cites[i])->text + 1, width, err);
+    }
+    lineage_ideas_release(alone);
+    lineage_trial_release(&first);
+    lineage_trial_release(&trial);
+    return status;
+}
+
+/* A question of mirror_ask: lists the rows of the set, ascending and each once. The first trial is always one of them, because
+ * it shows how long ids are. */
+static enum lineage_status find_near(void *question, struct lineage_error *err)
+{
+    struct near *near = question;
+    struct mirror *mirror = near->store->mirror;
+    int64_t seq = 0;
+    near->seqs.n = 0;
+    enum lineage_status status = mirror_sync(mirror, err);
+    const int64_t rows = (int64_t)mirror_position(mirror)->rows + 1; /* one more for a provisional row */
+    near->whole = status == LINEAGE_OK && rows <= LINEAGE_IDEAS_NEAR_WHOLE;
+    if (status != LINEAGE_OK || near->whole)
+        return status;
+    if (near->id)
+        status = mirror_find(mirror, near->id, &seq, err);
+    if (status == LINEAGE_OK)
+        status = add(near, 1, err);
+    for (size_t i = 0; status == LINEAGE_OK && i < near->n_alike; i++)
+        status = add(near, (int64_t)near->alike[i], err);
+    for (int64_t i = 1; status == LINEAGE_OK && near->n_alike && i <= LINEAGE_IDEAS_NEAR_SAMPLE; i++)
+        status = add(near, i * (rows - 1) / LINEAGE_IDEAS_NEAR_SAMPLE, err);
+    const int64_t around = near->n_alike || !near->id ? 0 : LINEAGE_IDEAS_NEAR_AROUND;
+    for (int64_t at = seq - around; status == LINEAGE_OK && at <= seq + around; at++)
+        if (at > 1 && (at == seq || at < rows))
+            status = add(near, at, err);
+    if (status == LINEAGE_OK && around)
+        status = add_ancestors(near, seq, err);
+    if (status == LINEAGE_OK && near->id)
+        status = add_cited(near, seq, err);
+    if (status != LINEAGE_OK)
+        return status;
+    mirror_seqs_sort(&near->seqs);
+    size_t n = 0;
+    for (size_t i = 0; i < near->seqs.n; i++)
+        if (!i || near->seqs.items[i] != near->seqs.items[i - 1])
+            near->seqs.items[n++] = near->seqs.items[i];
+    near->seqs.n = n;
+    return LINEAGE_OK;
+}
+
+/* Whether a row is one of the sample, or no sample was taken: only those show how common a word is. */
+static bool is_counted(const struct near *near, int64_t seq)
+{
+    const int64_t last = (int64_t)mirror_position(near->store->mirror)->rows, n = LINEAGE_IDEAS_NEAR_SAMPLE;
+    return !near->n_alike || ((seq * n + last - 1) / last) * last / n == seq;
+}
+
+static enum lineage_status add_rows(struct lineage_ideas *ideas, const struct near *near, struct lineage_error *err)
+{
+    struct mirror_rows *rows = calloc(1, sizeof *rows);
+    enum lineage_status status = rows ? LINEAGE_OK : store_no_memory(err);
+    for (size_t at = 0; status == LINEAGE_OK && at < near->seqs.n; at += rows->n) {
+        status = mirror_borrow_rows(near->store->mirror, near->seqs.items + at, near->seqs.n - at, rows, err);
+        for (size_t i = 0; status == LINEAGE_OK && i < rows->n; i++)
+            if (rows->found[i]) {
+                status = lineage_ideas_add(ideas, &rows->trials[i], false, err);
+                if (status == LINEAGE_OK)
+                    ideas->rows[ideas->n - 1].uncounted = !is_counted(near, near->seqs.items[at + i]);
+            }
+    }
+    if (rows)
+        arena_release(&rows->arena);
+    free(rows);
+    return status;
+}
+
+enum lineage_status lineage_ideas_add_near(struct lineage_ideas *ideas, struct lineage_store *store, const char *exp_id,
+                                           const uint64_t *alike, size_t n_alike, struct lineage_error *err)
+{
+    struct near near = {.store = store, .id = exp_id, .alike = alike, .n_alike = n_alike};
+    size_t first = lineage_ideas_count(ideas);
+    enum lineage_status status = mirror_ask(store->mirror, find_near, &near, err);
+    if (status == LINEAGE_ENOTFOUND)
+        status = store_fail(err, LINEAGE_ENOTFOUND, "no trial '%.80s' in %s", exp_id, store->dir);
+    if (status == LINEAGE_OK && near.whole)
+        status = lineage_ideas_add_store(ideas, store, err);
+    else if (status == LINEAGE_OK) {
+        status = add_rows(ideas, &near, err);
+        ideas->has_parents = ideas->has_parents || near.has_parents;
+        if (status == LINEAGE_OK)
+            status = ideas_add_rules_of(ideas, store, err);
+        for (size_t i = first; status == LINEAGE_OK && i < ideas->n; i++)
+            if (!row_make_reading(ideas, &ideas->rows[i]))
+                status = store_no_memory(err);
+        if (status == LINEAGE_OK)
+            status = ideas_add_measured(ideas, store, first, near.seqs.items, near.seqs.n, err);
+    }
+    free(near.seqs.items);
+    return status;
+}
+
+/* ---- lineage_sql, which brings the tables of changes and citations up to date if the statement names one of
+ * them.
+ *
+ * Appends and other questions do not update these tables, and a user's SELECT must not see stale ones.
+ */
+
+/* Whether the text contains the word, which is in lower case; the text's case does not matter. */
+static bool mentions(const char *text, const char *word)
+{
+    size_t length = strlen(word);
+    for (; *text; text++) {
+        size_t i = 0;
+        while (i < length && tolower((unsigned char)text[i]) == word[i])
+            i++;
+        if (i == length)
+            return true;
+    }
+    return false;
+}
+
+/* Reads the texts that no question has needed so far. */
+static enum lineage_status read_all(struct lineage_store *store, struct lineage_error *err)
+{
+    const struct lineage_query one = {.limit = 1};
+    struct lineage_ideas *first, *all = NULL;
+    struct lineage_cursor *cursor;
+    bool complete = false;
+    enum lineage_status status = lineage_ideas_new(&first, err);
+    if (status == LINEAGE_OK)
+        status = ideas_rows_open(&cursor, store, &one, err);
+    if (status == LINEAGE_OK)
+        status = ideas_rows_add(first, store, cursor, err);
+    if (status == LINEAGE_OK)
+        status = reading_cache_is_complete(&complete, first, store, err);
+    if (status == LINEAGE_OK && !complete)
+        status = lineage_ideas_new(&all, err);
+    if (status == LINEAGE_OK && !complete)
+        status = lineage_ideas_add_store(all, store, err);
+    lineage_ideas_release(first);
+    lineage_ideas_release(all);
+    return status;
+}
+
+enum lineage_status lineage_sql_typed(struct lineage_store *store, const char *statement, lineage_sql_typed_row *row,
+                                      void *context, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    if (mentions(statement, "change") || mentions(statement, "citation") || mentions(statement, "reading") ||
+        mentions(statement, "measured"))
+        status = read_all(store, err);
+    if (status == LINEAGE_OK && (mentions(statement, "change") || mentions(statement, "measured")))
+        status = measured_each(store, 1, INT64_MAX, NULL, NULL, err);
+    return status == LINEAGE_OK ? mirror_ask_sql(store, statement, row, context, err) : status;
+}
+
+struct texts_of_row {
+    lineage_sql_row *row;
+    void *context;
+};
+
+static bool pass_texts(void *context, size_t n, const char *const *names, const char *const *texts, const bool *numbers)
+{
+    const struct texts_of_row *to = context;
+    (void)numbers;
+    return texts && to->row(to->context, n, names, texts);
+}
+
+enum lineage_status lineage_sql(struct lineage_store *store, const char *statement, lineage_sql_row *row, void *context,
+                                struct lineage_error *err)
+{
+    return lineage_sql_typed(store, statement, pass_texts, &(struct texts_of_row){row, context}, err);
 }

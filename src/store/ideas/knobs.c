@@ -6,7 +6,6 @@
  */
 #include <lineage/knobs.h>
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

@@ -1,5 +1,5 @@
 /*
- * digest_file.h: .results.tsv.digests, which stores the digests of a log that is a file (digest.h).
+ * digest_file.h: .results.tsv.digests, which stores the digests of a log that is a file (log.h).
  *
  * Each append adds a line that states how many records the log has, where the last record ends, and its digest.
  */

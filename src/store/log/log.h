@@ -13,15 +13,41 @@
  *      on. Readers never wait for it.
  *   3. log_append is all or nothing: if it fails the log is unchanged. If it succeeds with sync, the bytes are durable
  *      before the claim is released.
- *   4. Digests (digest.h) are stored only for durable records.
+ *   4. Digests (below) are stored only for durable records.
  *   5. The same bytes are never added twice: if a broken connection hides whether an append took place, log_append finds
  *      out before it returns.
  */
 #pragma once
 
 #include "../fail.h"
+
+#include <stdint.h>
+
 #include "../format/arena.h"
-#include "digest.h"
+
+/* ---- the digests that make later changes of a log's bytes visible, for every kind of log.
+ *
+ * Each record has a digest that covers it and all records before it:
+ *
+ *     d_0 = 32 zero bytes
+ *     d_n = SHA-256(d_{n-1}, bytes of record n with its line end)          (SHA-256: FIPS 180-4)
+ *
+ * Records are those that tsv_scan finds, including empty ones; the header is record 1. A digest depends on the log's
+ * bytes only, so a store that moves to another kind of log keeps its digests.
+ *
+ * The chain reaches to the last record that ends in LF. A writer may still remove the bytes after it (a record without
+ * a line end, a lone CR that may be half of CR LF), so no digest covers them. Stored digests may lag behind the log,
+ * but they never cover bytes that are not in the log.
+ */
+
+#define DIGEST_BYTES 32
+
+/* The chain up to some record. A zeroed chain is d_0. */
+struct digest_chain {
+    uint64_t records;
+    uint64_t position; /* position after the last of these records */
+    unsigned char digest[DIGEST_BYTES];
+};
 
 /* The log at some moment. */
 struct log_state {
@@ -296,7 +322,7 @@ static inline bool log_is_whole(struct log *log, const struct tsv_record *record
     return log->kind->is_whole && log->kind->is_whole(log, record);
 }
 
-/* Compares the records with their digests (digest.h). Writes nothing and does not wait for writers. */
+/* Compares the records with their digests. Writes nothing and does not wait for writers. */
 static inline enum lineage_status log_check_digests(struct log *log, struct log_digests *digests, struct lineage_error *err)
 {
     return log->kind->check_digests(log, digests, err);

@@ -29,7 +29,6 @@
 #include "../clock.h"
 #include "../files/fs.h"
 #include "../files/places.h"
-#include "../files/torn_file.h"
 #include "digest_file.h"
 #include "lock_holder.h"
 #include "log.h"

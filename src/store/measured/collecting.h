@@ -55,7 +55,7 @@ void collect_diff(struct collecting *c, const char *diff, size_t length);
 /* Compares two commands, each an array of words. */
 void collect_commands(struct collecting *c, const char *const *from, size_t n_from, const char *const *to, size_t n_to);
 
-/* ---- line_changes.c: which lines of two texts differ ---- */
+/* ---- which lines of two texts differ ---- */
 
 /*
  * Sets removed[i] for each line of `from` and added[i] for each line of `to` that has no counterpart; both are new

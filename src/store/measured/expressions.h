@@ -51,4 +51,3 @@ bool target_of(struct target *target, const struct reading *r, size_t from, size
 /* ---- the readers of other languages, see literals_read ---- */
 
 void scan_shell(struct literal_set *set, const char *text, size_t length);
-void scan_configuration(struct literal_set *set, enum language language, const char *text, size_t length);

@@ -6,7 +6,6 @@
  * A program that exists on one side only may have been renamed. Such files are kept until the end, and then matched by
  * their names without the directory, or because only one of their kind is left on each side.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,7 +14,6 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include <lineage/notes.h>
 #include <lineage/voids.h>
 
 #include "schema_sql.h"

@@ -75,15 +75,13 @@ struct mirror {
     struct lineage_error fallback; /* why memory is used; status LINEAGE_OK if the disk is used */
 };
 
-/* ---- param_batch.c: collects parameters and inserts them in sorted order ---- */
+/* ---- insert.c: collects parameters and inserts them in sorted order ---- */
 
 /* A batch holds rows of param_rows, and the sums of param_values over these rows. A flush writes both. */
 struct param_batch;
 
 struct param_batch *param_batch_new(void); /* NULL if memory runs out */
 void param_batch_free(struct param_batch *batch);
-enum lineage_status param_batch_add(struct param_batch *batch, struct mirror *mirror, const struct lineage_trial *trial,
-                                    struct lineage_error *err);
 
 /* Sorts the batch before a flush, possibly in another thread. Nothing may be added to the batch meanwhile. */
 void param_batch_sort(struct param_batch *batch);
@@ -108,7 +106,7 @@ static inline int64_t record_digest(const char *bytes, size_t length)
     return (int64_t)XXH3_64bits(bytes, length);
 }
 
-/* ---- meta.c: loads and saves the record in lineage.db of how far the mirror has read ---- */
+/* ---- log_changes.c: loads and saves the record in lineage.db of how far the mirror has read ---- */
 
 /* The meta of a mirror that has read nothing. */
 struct mirror_meta mirror_meta_start(void);

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../files/own_record.h"
 #include "../files/places.h"
 #include "../files/state_dir.h"
 

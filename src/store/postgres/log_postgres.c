@@ -2,7 +2,7 @@
  * log_postgres.c: the log as rows on a server, one for each record of results.tsv: opens the store.
  *
  * The claim is the head row of the store, locked in a transaction, so that the order of the records is the order of the
- * commits (log_postgres_claim.c). If the server ends the session (a client that stopped, a backend that was killed),
+ * commits (log_postgres_append.c). If the server ends the session (a client that stopped, a backend that was killed),
  * the claim ends with it: the next append is refused, and nothing was added.
  */
 #include "log_postgres.h"

@@ -73,13 +73,7 @@ void postgres_take_identity(struct log_state *state, const char *uuid);
 /* Bytes of the log in one answer. They are in memory twice, once as hexadecimal digits. */
 enum { POSTGRES_READ_AT_ONCE = 8 << 20 };
 
-/* ---- log_postgres_claim.c ---- */
-
-/* Sends "COMMIT" or "ROLLBACK" if there is a connection, which ends the claim. */
-void postgres_end(struct log_postgres *p, const char *how);
-
-/* Notifies the user; a callback for pg_tell_waiting, with the log as its context. */
-void postgres_tell_waiting(void *context);
+/* ---- log_postgres_append.c ---- */
 
 /* ---- log_postgres_init.c ---- */
 

@@ -9,14 +9,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <xxhash.h>
 
 #include "../files/fs.h"
 #include "../files/places.h"
 #include "../files/state_dir.h"
-#include "../files/trust_record.h"
 #include "../format/arena.h"
 
 static const char *behind_scheme(const char *text)

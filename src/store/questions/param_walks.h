@@ -28,21 +28,12 @@ struct source {
     bool may_fail;  /* some of them may have failed */
 };
 
-/* Adds a walk. The statement selects seqs, newest first, from ?3 on. `text` becomes ?1 and must outlive it; the value
- * (NULL: none) becomes ?2 and is copied. */
-enum lineage_status source_add(struct source *source, struct mirror *mirror, const char *sql, const char *text,
-                               sqlite3_value *value, struct lineage_error *err);
-
 enum source_trials { SOURCE_ALL, SOURCE_INFORMATIVE /* values that only harness_abort trials have are left out */ };
 
 /* Adds the trials that meet a condition on the parameter with exactly its name. If they have more than MAX_WALKS values, *many
  * becomes true, and the source stays empty. */
 enum lineage_status source_add_values(struct source *source, struct mirror *mirror, const struct lineage_condition *condition,
                                       enum source_trials trials, bool *many, struct lineage_error *err);
-
-/* Marks these trials in a set of bits instead, up to the seq `newest`. */
-enum lineage_status source_add_bits(struct source *source, struct mirror *mirror, const struct lineage_condition *condition,
-                                    int64_t newest, struct lineage_error *err);
 
 /* Goes back to the newest trial that is not newer than seq, which must not be larger than before. */
 enum lineage_status source_to(struct source *source, struct mirror *mirror, int64_t seq, struct lineage_error *err);

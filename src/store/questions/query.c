@@ -17,7 +17,6 @@
 #include <string.h>
 #include <time.h>
 
-#include <lineage/notes.h>
 #include <lineage/time.h>
 
 #include "param_walks.h"

@@ -28,13 +28,6 @@ enum lineage_status name_exact_text(const char **text, struct mirror *mirror, co
 /* Finds the last row with that id, in either spelling (exp_); LINEAGE_ENOTFOUND without message. */
 enum lineage_status mirror_find(struct mirror *mirror, const char *id, int64_t *seq, struct lineage_error *err);
 
-/* Finds the row whose id is that number, with other zeros in front of it: 98 is 098. LINEAGE_ENOTFOUND without message,
- * also if there are several. */
-enum lineage_status mirror_find_number(struct mirror *mirror, const char *id, int64_t *seq, struct lineage_error *err);
-
-/* Writes ids that are similar to one that no row has, "097, 098"; near stays unchanged in an empty log. */
-enum lineage_status mirror_near_ids(char *near, size_t size, struct mirror *mirror, const char *id, struct lineage_error *err);
-
 /* Like mirror_find, but finds exactly this spelling of the id only. */
 enum lineage_status mirror_find_exact(struct mirror *mirror, const char *id, int64_t *seq, struct lineage_error *err);
 
@@ -174,7 +167,7 @@ enum lineage_status mirror_sql(struct mirror *mirror, const char *statement, lin
 
 struct sqlite3; /* SQLite's header is included only where its functions are called */
 
-/* Adds the functions of a user's statement (sql_functions.c); the settings must outlive the connection. Returns a code of SQLite. */
+/* Adds the functions of a user's statement (sql.c); the settings must outlive the connection. Returns a code of SQLite. */
 int sql_add_functions(struct sqlite3 *db, const struct lineage_config *config);
 
 /* Visits line, exp_id and notes of each row whose notes contain the text, in the order of the log. */

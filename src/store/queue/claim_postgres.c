@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "../format/arena.h"
-#include "../log/log.h"
 #include "../postgres/log_postgres.h"
 #include "../postgres/pg.h"
 #include "queue_backend.h"

@@ -24,7 +24,7 @@
 #include "../format/tsv.h"
 #include "../internal.h"
 #include "../log/log.h"
-#include "../log/record_walk.h"
+#include "../log/digest_chain.h"
 #include "../log/redactions.h"
 #include "../format/arena.h"
 #include "../fail.h"

@@ -5,7 +5,6 @@
  * They are for logs whose trials are described in words. A store whose hypotheses state no change gets none of them:
  * its parameters are in the section on coverage.
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

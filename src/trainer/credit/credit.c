@@ -16,7 +16,6 @@
 #include <rlcore/passk.h>
 #include <rlcore/process.h>
 
-#include "credit/credit_task.h"
 #include "support/error.h"
 #include "support/judged_iterations.h"
 #include "support/roles.h"

@@ -6,12 +6,21 @@
 #pragma once
 
 #include <rlcore/algorithm.h>
-
 #include <trainer/train.h>
 
-#include "credit/credit_task.h"
 #include "credit/judging.h"
 #include "support/workspace.h"
+#include "rollout/rollouts.h"
+
+/* ---- the rows that one task has in an iteration's rollouts ---- */
+
+/* Rows [first, first+n) of the rollouts. */
+struct credit_task {
+    const struct trainer_recipe *recipe;
+    int32_t task;
+    size_t first, n;
+    int32_t iteration; /* 0-based */
+};
 
 /* Who computes the advantages of custom; ask is NULL if they are in the rollouts already. */
 struct given_credit {

@@ -7,8 +7,6 @@
 #include <string.h>
 
 #include "env/demonstrator.h"
-#include "env/fact_graph.h"
-#include "env/search_tool.h"
 #include "env/tool_turn.h"
 
 static enum trainer_status check(const struct trainer_env *env, struct trainer_error *err)

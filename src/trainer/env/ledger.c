@@ -5,10 +5,7 @@
  * call costs a turn. The answer lists the balance after every entry, so that each addition brings a part of the answer.
  * A look-up is necessary too but brings no gain by itself.
  */
-#include "env/calculator.h"
 #include "env/demonstrator.h"
-#include "env/fact_graph.h"
-#include "env/slot_answer.h"
 #include "env/tool_turn.h"
 
 static int32_t entry(const struct trainer_env *env, const struct trainer_episode *episode, int32_t i)

@@ -6,8 +6,6 @@
  * one slot or is useless.
  */
 #include "env/demonstrator.h"
-#include "env/fact_graph.h"
-#include "env/slot_answer.h"
 #include "env/tool_turn.h"
 
 /* path[i + 1] is the value of slot i. */

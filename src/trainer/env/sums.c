@@ -6,7 +6,6 @@
  * results of earlier calls. The answer names every sum, so that the value of a prefix rises with each useful call. A
  * policy of this size cannot learn the table of sums in a warm start, so it has to use the tool.
  */
-#include "env/calculator.h"
 #include "env/demonstrator.h"
 #include "env/tool_turn.h"
 

@@ -14,8 +14,7 @@
 #include "support/carve.h"
 #include "support/error.h"
 #include "policy/layout.h"
-#include "learn/muon.h"
-#include "policy/kernels.h"
+#include "learn/optimizers.h"
 #include "support/ordered_sum.h"
 #include "support/threads.h"
 

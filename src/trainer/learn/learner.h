@@ -14,7 +14,7 @@
 
 #include <trainer/policy.h>
 
-#include "learn/adamw.h"
+#include "learn/optimizers.h"
 #include "learn/micro_batch.h"
 #include "support/ranks.h"
 

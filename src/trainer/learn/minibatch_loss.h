@@ -1,9 +1,47 @@
 /* minibatch_loss.h: the loss of one minibatch and its gradient with respect to log-probs. */
 #pragma once
 
-#include "learn/loss_result.h"
 #include "learn/minibatch.h"
+
+#include <stdint.h>
+
+#include <trainer/train.h>
+
 #include "support/workspace.h"
+
+/* ---- what the losses of a minibatch report ---- */
+
+/* Metrics of the tokens after a tool's first answer, if they have their own clip range. */
+struct loss_after_tool {
+    double share; /* share of the rl component's tokens */
+    double clip_fraction, ratio, kl;
+};
+
+/* Metrics of the composed loss (rlcore/compose.h). */
+struct loss_composed {
+    double backend, staleness;               /* mean factors before their caps */
+    double backend_capped, staleness_capped; /* shares of tokens */
+    double ess;                              /* effective sample size of the weights, as a share */
+};
+
+/* One component of the loss. */
+struct loss_component {
+    double loss, kl;
+    uint64_t tokens; /* of the policy; for the cross-entropy also those of tools */
+};
+
+struct loss_result {
+    struct loss_component component[3]; /* enum rl_component */
+    struct trainer_streams streams; /* sums over rows, not means */
+    double dropped; /* share of the rl component's tokens that OPSM dropped */
+    struct loss_after_tool after_tool;
+    struct loss_composed composed;
+    double loss, clip_fraction, kl, entropy;
+    double value_loss, value_clip_fraction;
+    uint64_t n_valued;                 /* tokens with a value to train */
+    double distilled, distill_clipped; /* distance to a teacher: loss, and share of taught tokens without a gradient */
+    uint64_t n_tokens;                 /* of the policy */
+};
 
 /*
  * Fills batch->d_log_prob and *result from batch->log_prob, batch->entropy and the arrays that minibatch_gather filled
@@ -12,3 +50,12 @@
  */
 enum trainer_status minibatch_loss(struct minibatch *batch, const struct trainer_loss *loss, struct workspace *workspace,
                                    struct loss_result *result, struct trainer_error *err);
+
+/* ---- the loss of the value head ---- */
+
+/*
+ * Called after minibatch_loss. Fills batch->d_value from value, expected and returns, and adds the loss times its
+ * weight to result->loss.
+ */
+enum trainer_status minibatch_value_loss(struct minibatch *batch, const struct trainer_recipe *recipe,
+                                         struct workspace *workspace, struct loss_result *result, struct trainer_error *err);

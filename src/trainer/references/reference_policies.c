@@ -5,8 +5,129 @@
 #include <string.h>
 
 #include "recipe/recipe_needs.h"
-#include "references/shared_weights.h"
 #include "support/error.h"
+
+/* ---- memory ------------------------------------------------------------------------------- */
+
+/*
+ * Hinted rows are longer than their rollouts and need their own memory, which only recipes with opsd allocate. This
+ * memory suffices for the rows of all tasks, so that the same size works for every task.
+ */
+static double hinted_rows_bytes(const struct trainer_recipe *recipe)
+{
+    double tokens = (double)recipe_rows(recipe) * recipe->model.max_tokens;
+    return recipe_has_hints(recipe) ? 13 * tokens : 0;
+}
+
+bool hinted_rows_open(struct hinted_rows *hinted, const struct trainer_recipe *recipe)
+{
+    size_t rows = recipe_rows(recipe), tokens = rows * (size_t)recipe->model.max_tokens;
+    if (!recipe_has_hints(recipe))
+        return true;
+    hinted->tokens = malloc(tokens * sizeof *hinted->tokens);
+    hinted->wanted = malloc(tokens);
+    hinted->log_prob = malloc(tokens * sizeof *hinted->log_prob);
+    hinted->length = malloc(rows * sizeof *hinted->length);
+    return hinted->tokens && hinted->wanted && hinted->log_prob && hinted->length;
+}
+
+static void hinted_rows_close(struct hinted_rows *hinted)
+{
+    free(hinted->tokens);
+    free(hinted->wanted);
+    free(hinted->log_prob);
+    free(hinted->length);
+}
+
+/* ---- hints -------------------------------------------------------------------------------- */
+
+/* Tokens that are inserted into a row, after its first `before` tokens. */
+struct hint {
+    size_t n, before;
+    int32_t tokens[4];
+};
+
+/*
+ * Inserts the last hop's fact after the prompt, in the form in which the tool shows facts, because the policy knows how
+ * to read that form. Only hopworld has such a fact; in other environments the hint is empty.
+ */
+static struct hint fact_for(const struct trainer_recipe *recipe, const struct trainer_rollouts *r, size_t row)
+{
+    const struct trainer_env *env = &recipe->tasks[r->task[row]].env;
+    size_t prompt = (size_t)r->prompt[row];
+    struct hint hint = {.before = prompt};
+    if (env->kind != TRAINER_HOPWORLD)
+        return hint;
+    hint.n = 4;
+    hint.tokens[0] = TRAINER_OBS;
+    hint.tokens[1] = r->tokens[row * r->width + prompt - 2];
+    (void)trainer_env_answer(env, &r->episode[row], hint.tokens + 2);
+    hint.tokens[3] = TRAINER_END_OBS;
+    return hint;
+}
+
+/*
+ * Writes row i of the hinted rows. A worked solution goes in front of the whole rollout (as in prime-rl's opsd, where
+ * the demonstration is a message before the first one); it is written directly into the hinted row, which is long
+ * enough for any solution. A row without room for its hint is left unchanged and not cut: its teacher is then the
+ * policy without a hint, whose distance to itself is zero.
+ */
+static void hint_row(struct hinted_rows *hinted, const struct trainer_recipe *recipe, const struct trainer_rollouts *r,
+                     size_t row, size_t i)
+{
+    const struct trainer_task *task = &recipe->tasks[r->task[row]];
+    size_t length = (size_t)r->length[row], at = row * r->width, to = i * r->width;
+    int32_t *tokens = hinted->tokens + to;
+    struct hint hint = {0};
+    if (task->algorithm.distill.shown == TRAINER_SHOWN_DEMONSTRATION) {
+        hint.n = trainer_env_solve(&task->env, r->episode[row].question, tokens);
+    } else {
+        hint = fact_for(recipe, r, row);
+        memcpy(tokens, r->tokens + at, hint.before * sizeof *tokens);
+        memcpy(tokens + hint.before, hint.tokens, hint.n * sizeof *tokens);
+    }
+    if (length + hint.n > r->width) {
+        hint.n = 0;
+        memcpy(tokens, r->tokens + at, hint.before * sizeof *tokens);
+    }
+    size_t rest = length - hint.before, begin = hint.before + hint.n;
+    memcpy(tokens + begin, r->tokens + at + hint.before, rest * sizeof *tokens);
+    memset(hinted->wanted + to, 0, r->width);
+    memcpy(hinted->wanted + to + begin, r->mask + at + hint.before, rest);
+    hinted->length[i] = (int32_t)(begin + rest);
+}
+
+/*
+ * The teacher uses the learner's own parameters: the teacher is the live policy with more information, so it needs no
+ * second set of weights, and no gradient goes through this pass. Log-probs after the hint are moved back to their
+ * places in the row.
+ */
+enum trainer_status hinted_teacher_score(struct hinted_rows *hinted, struct learner *learner, const struct trainer_recipe *recipe,
+                                         struct trainer_rollouts *r, size_t first, size_t n, struct trainer_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        hint_row(hinted, recipe, r, first + i, i);
+    struct learner_rows rows = {n, r->width, hinted->tokens, hinted->length, hinted->wanted};
+    enum trainer_status status = learner_score(learner, learner->params, &rows, hinted->log_prob, err);
+    for (size_t i = 0; i < n && status == TRAINER_OK; i++) {
+        size_t row = first + i, prompt = (size_t)r->prompt[row];
+        size_t inserted = (size_t)hinted->length[i] - (size_t)r->length[row];
+        memcpy(r->reference + row * r->width + prompt, hinted->log_prob + i * r->width + prompt + inserted,
+               ((size_t)r->length[row] - prompt) * sizeof(float));
+    }
+    return status;
+}
+
+enum trainer_status shared_weights_load(struct ranks *ranks, const struct trainer_model *model, const char *path, float *params,
+                                        struct trainer_error *err)
+{
+    enum trainer_status status = TRAINER_OK;
+    if (ranks_mine(ranks) == 0)
+        status = trainer_checkpoint_load_as(path, model, params, NULL, err);
+    if (status == TRAINER_OK)
+        status = ranks_broadcast(ranks, 0, params, trainer_model_parameters(model) * sizeof *params, err);
+    return status;
+}
 
 double reference_policies_sets(const struct trainer_recipe *recipe)
 {

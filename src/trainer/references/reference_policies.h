@@ -1,15 +1,37 @@
 /*
  * reference_policies.h: the policies with which rollouts are compared, and their log-probs: a frozen teacher of each
  * task that has one, and the reference of the KL penalty: the policy that training started from, or one that follows it. (A third one, the live policy with a hint, is in
- * hinted_teacher.h.)
+ * reference_policies.h.)
  */
 #pragma once
 
+#include <trainer/policy.h>
 #include <trainer/train.h>
 
 #include "learn/learner.h"
-#include "references/hinted_teacher.h"
 #include "rollout/rollouts.h"
+#include "support/ranks.h"
+
+/* ---- the teacher of opsd, which is the live policy itself, but with a hint that it did not have when it
+ * sampled: the fact that the last hop would have found, or a worked solution of the question.
+ */
+
+/*
+ * The rollouts with a hint inserted, for all rows of an iteration; all members are NULL if no task is trained by opsd.
+ */
+struct hinted_rows {
+    int32_t *length;  /* [rows] */
+    int32_t *tokens;  /* [rows][width] */
+    uint8_t *wanted;  /* [rows][width] 1 = the log-prob of this token is needed */
+    float *log_prob;  /* [rows][width] */
+};
+
+/* Returns false when out of memory; hinted_rows_close also works after a failure. */
+bool hinted_rows_open(struct hinted_rows *hinted, const struct trainer_recipe *recipe);
+
+/* Writes log-probs of the hinted policy to rollouts->reference of rows [first, first+n), all of one task. */
+enum trainer_status hinted_teacher_score(struct hinted_rows *hinted, struct learner *learner, const struct trainer_recipe *recipe,
+                                         struct trainer_rollouts *rollouts, size_t first, size_t n, struct trainer_error *err);
 
 /* Asks teachers behind endpoints. Only rank 0 asks, because another answer on another rank would split the run. */
 struct remote_teacher {
@@ -57,3 +79,13 @@ void reference_policies_follow(struct reference_policies *policies, const struct
  */
 enum trainer_status reference_policies_score_start(const struct reference_policies *policies, struct learner *learner,
                                                    struct trainer_rollouts *rollouts, struct trainer_error *err);
+
+/* ---- loads the same weights from a checkpoint on every process of a run ---- */
+
+/*
+ * Fills params [trainer_model_parameters(model)] from the checkpoint at path. Only rank 0 reads the file, so the
+ * other processes need no access to it; if rank 0 cannot read it, the other ranks fail in the broadcast with the same
+ * error.
+ */
+enum trainer_status shared_weights_load(struct ranks *ranks, const struct trainer_model *model, const char *path, float *params,
+                                        struct trainer_error *err);

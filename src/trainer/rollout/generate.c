@@ -10,8 +10,6 @@
 
 #include <rlcore/a2tgpo.h>
 
-#include "policy/precision.h"
-#include "support/error.h"
 #include "support/rng.h"
 
 /* The state of one lane while it is played. */

@@ -96,3 +96,9 @@ size_t rollouts_tokens(const struct trainer_rollouts *rollouts, size_t first, si
 /* Rows start[r] .. start[r+1] were played by rank r. On return every rank has the results of all rows. */
 enum trainer_status rollouts_share(struct trainer_rollouts *rollouts, struct ranks *ranks, const size_t *start,
                                    struct trainer_error *err);
+
+/* ---- pass rate and length of the rollouts of easy and of hard questions ---- */
+
+/* Adds these rollouts to the means over earlier calls; zero `ends` before the first call. */
+void difficulty_add(struct trainer_end_of_mix ends[TRAINER_N_DIFFICULTIES], const struct trainer_rollouts *rollouts,
+                    const struct trainer_recipe *recipe);

@@ -4,7 +4,6 @@
 
 #include "recipe/recipe_needs.h"
 #include "run/run.h"
-#include "run/shared_beginnings.h"
 #include "run/side_rollouts.h"
 #include "run/side_rows.h"
 #include "support/rng.h"

@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "recipe/recipe_needs.h"
-#include "rollout/difficulty.h"
-#include "run/shared_beginnings.h"
+#include "rollout/rollouts.h"
+#include "run/side_rollouts.h"
 #include "run/value_arrays.h"
 
 /*

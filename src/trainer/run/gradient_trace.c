@@ -4,10 +4,9 @@
 #include <string.h>
 
 #include "learn/minibatch_loss.h"
-#include "learn/value_loss.h"
 #include "recipe/recipe_needs.h"
 #include "run/off_policy_correction.h"
-#include "run/trace_arrays.h"
+#include "run/value_arrays.h"
 #include "support/clock.h"
 #include "support/error.h"
 

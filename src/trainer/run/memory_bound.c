@@ -13,7 +13,6 @@
 #include "run/environment_losses.h"
 #include "run/route_replay.h"
 #include "run/side_rows.h"
-#include "run/trace_arrays.h"
 #include "run/value_arrays.h"
 #include "support/error.h"
 #include "support/threads.h"

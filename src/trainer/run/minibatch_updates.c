@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "learn/minibatch_loss.h"
-#include "learn/value_loss.h"
 #include "run/gradient_trace.h"
 #include "support/clock.h"
 #include "support/error.h"

@@ -11,7 +11,6 @@
 #include <xxhash.h>
 
 #include "recipe/recipe_needs.h"
-#include "run/recipe_digest.h"
 #include "run/run.h"
 #include "support/clock.h"
 #include "support/error.h"

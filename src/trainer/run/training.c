@@ -11,8 +11,8 @@
 
 #include "learn/warm_start.h"
 #include "recipe/recipe_needs.h"
-#include "references/shared_weights.h"
-#include "rollout/difficulty.h"
+#include "references/reference_policies.h"
+#include "rollout/rollouts.h"
 #include "rollout/evaluate.h"
 #include "run/collect_rollouts.h"
 #include "run/credit_rollouts.h"
