@@ -272,16 +272,42 @@ static bool read_list(struct metric_found *found, const char *line, size_t at, s
     return true;
 }
 
-/* Reads the quotient behind a fraction: `2590/10042 = 0.2579`. */
+/* The place behind the rest of a fraction, where its quotient may be: digits, points, blanks and a slash. */
+static size_t skip_denominator(const char *line, size_t at, size_t length)
+{
+    while (at < length && (is_digit(line[at]) || is_blank(line[at]) || line[at] == '/' || line[at] == '.'))
+        at++;
+    return at;
+}
+
+/* Whether the number is the quotient of the fraction whose numerator ends at `end`, as precisely as it is written. */
+static bool is_quotient(const struct metric_found *number, double numerator, const char *line, size_t end, size_t length)
+{
+    struct metric_found below = {.unit = ""};
+    const char *slash = memchr(line + end, '/', length - end);
+    size_t at = slash ? skip_blanks(line, (size_t)(slash - line) + 1, length) : length;
+    if (at == length || !read_number(&below, line, at, length, &at) || below.problem || !(below.value > 0))
+        return false;
+    double unit = 1;
+    const char *point = memchr(line + number->at, '.', number->length);
+    for (const char *c = point ? point + 1 : NULL; c && c < line + number->at + number->length; c++)
+        unit /= 10;
+    const double quotient = numerator / below.value * (*number->unit == '%' ? 100 : 1);
+    return number->value - quotient < 1.001 * unit && quotient - number->value < 1.001 * unit;
+}
+
+/* Reads the quotient behind a fraction: `2590/10042 = 0.2579`, and in parentheses if it is that of the fraction: `3 / 4 (75.0%)`. */
 static void read_quotient(struct metric_found *found, const char *line, size_t end, size_t length)
 {
-    const char *equals = memchr(line + end, '=', length - end);
-    const size_t sign = equals ? (size_t)(equals - line) : length;
-    for (size_t at = end; at < sign; at++)
-        if (!is_digit(line[at]) && !is_blank(line[at]) && line[at] != '/' && line[at] != '.')
-            return;
     struct metric_found quotient = *found;
-    if (sign < length && read_number(&quotient, line, skip_blanks(line, sign + 1, length), length, &end) && !quotient.problem)
+    const double numerator = found->value;
+    const size_t sign = skip_denominator(line, end, length);
+    size_t after;
+    if (sign == length || (line[sign] != '=' && line[sign] != '(') ||
+        !read_number(&quotient, line, skip_blanks(line, sign + 1, length), length, &after) || quotient.problem)
+        return;
+    const bool closed = after < length && line[after] == ')';
+    if (line[sign] == '=' || (closed && is_quotient(&quotient, numerator, line, end, length)))
         *found = quotient;
 }
 

@@ -216,10 +216,41 @@ static bool may_end_with_classes(const char *line, size_t length)
            is_blank(line[length - digits - 2]);
 }
 
+/*
+ * Whether the numbers among the names are quantiles, as samplers and R name columns: `mean  std  median  5.0%  95.0%  n_eff`. They are
+ * at least two, side by side, and count up.
+ */
+static bool are_quantiles(const struct cells *cells, size_t numbers, const char *line)
+{
+    struct metric_found found = {.unit = ""};
+    double before = -1;
+    size_t n = 0, last = 0;
+    for (size_t i = 0; i < cells->n; i++) {
+        const char *cell = line + cells->cell[i].at;
+        const size_t length = cells->cell[i].length;
+        if (length < 2 || cell[length - 1] != '%')
+            continue;
+        if (!metric_scan_value(&found, cell, 0, length) || found.length + 1 != length || found.value <= before ||
+            found.value > 100 || (n && i != last + 1))
+            return false;
+        before = found.value;
+        last = i;
+        n++;
+    }
+    return n >= 2 && n == numbers && cells->n >= n + 2;
+}
+
+static bool may_name_quantiles(const char *line, size_t length)
+{
+    const char *first = memchr(line, '%', length), *last = first ? memrchr(first, '%', length - (size_t)(first - line)) : NULL;
+    return first != last;
+}
+
 static bool are_names(enum separator by, const struct cells *cells, const char *line)
 {
     const size_t numbers = count_numbers(cells, line);
-    return !numbers || (by == BY_WIDE_BLANK && are_classes(cells, cells->n - numbers, line));
+    return !numbers || (by == BY_WIDE_BLANK && are_classes(cells, cells->n - numbers, line)) ||
+           are_quantiles(cells, numbers, line);
 }
 
 static bool names_any(const struct metric_query *query, const struct cells *cells, const char *line)
@@ -340,6 +371,13 @@ static size_t below(const struct cells *cells, size_t from, size_t to)
     return found;
 }
 
+/* Whether a table with borders or tabs has one more column in front, whose name is empty: a data frame's to_markdown(), Cornac. */
+static bool names_rows(const struct printed_page *page, const struct cells *cells)
+{
+    return (page->separator == BY_BORDER || page->separator == BY_TAB) && cells->n == page->n_columns + 1 &&
+           cells->cell[0].to <= page->first_from;
+}
+
 /*
  * Splits a row as its line of names. Returns false if it is not a row. *by_position: its cells do not correspond one by one,
  * because some are empty or a progress bar follows.
@@ -348,8 +386,8 @@ static bool split_row(const struct printed_page *page, struct cells *cells, cons
 {
     split(cells, (enum separator)page->separator, line, length);
     *by_position = false;
-    if (page->separator < BY_WIDE_BLANK)
-        return cells->n == page->n_columns;
+    if (page->separator < BY_WIDE_BLANK) /* one more: their names or numbers, in a column without a name */
+        return cells->n == page->n_columns || names_rows(page, cells);
     bool same = cells->n == page->n_columns;
     for (size_t i = 0; i < cells->n && same; i++) { /* `1.0 0.5` is two cells, however wide the other gaps are */
         size_t n = 0, digits = 0;
@@ -448,6 +486,7 @@ static bool read_row(struct printed_page *page, const struct metric_query *query
                 .name = query->names[i], .name_length = strlen(query->names[i]), .source = METRIC_BY_NAME, .unit = ""};
             int column = page->places[i].column;
             size_t k = by_position ? below(&cells, page->places[i].from, page->places[i].to) : column >= 0 ? (size_t)column : 0;
+            k += !by_position && names_rows(page, &cells);
             if (column == NOT_HERE || k == cells.n ||
                 !metric_scan_value(&found, line, cells.cell[k].at, cells.cell[k].at + cells.cell[k].length))
                 continue;
@@ -802,7 +841,8 @@ void printed_page_scan(struct printed_page *page, const struct metric_query *que
     bool found =
         read_broken(page, query, line, length, report, context) || read_object(page, query, line, length, report, context);
     found = printed_object_scan(&page->objects, query, line, length, report, context) || found;
-    if (query->n_names && may_end_with_classes(line, length) && name_columns(page, query, line, length))
+    if (query->n_names && (may_end_with_classes(line, length) || may_name_quantiles(line, length)) &&
+        name_columns(page, query, line, length))
         return;
     size_t n = with_section(page, whole, line, length);
     if (n && metric_scan_names(query, whole, n, report, context)) {

@@ -121,7 +121,22 @@ struct table {
     char name[NAME_BYTES];            /* of this line's metric .. */
     double value;                     /* .. and its value, if it is a number */
     bool has_value;
+    const char *metric; /* that the file is named for; "": none */
+    bool unnamed;       /* each line is a step and a value of it */
 };
+
+/*
+ * A table of two columns whose first line has a step and a number has no names: TorchRL's CSVLogger writes one for each metric, and the
+ * path behind scalars/ is its name. The first line is a value then.
+ */
+static void find_unnamed(struct table *t)
+{
+    double step;
+    t->unnamed = *t->metric && t->n_names == 2 && lineage_number_parse(&step, t->names[0], strlen(t->names[0])) &&
+                 step == floor(step) && lineage_number_parse(&t->value, t->names[1], strlen(t->names[1]));
+    if (t->unnamed)
+        t->reading->take(t->reading->context, t->metric, t->value);
+}
 
 /* Whether the names in the first line are those of a table with one metric a line. */
 static void find_name_and_value(struct table *t)
@@ -153,7 +168,9 @@ static void on_cell(void *cell, size_t length, void *context)
     } else if (!t->comment && t->line > 0 && t->column + 1 == t->name_column) {
         snprintf(t->name, NAME_BYTES, "%.*s", (int)(length < NAME_BYTES ? length : NAME_BYTES - 1), text);
     } else if (!t->comment && t->line > 0 && t->column < t->n_names && length > 0 && lineage_number_parse(&value, text, length)) {
-        if (!t->name_column)
+        if (t->unnamed && t->column == 1)
+            t->reading->take(t->reading->context, t->metric, value);
+        else if (!t->unnamed && !t->name_column)
             t->reading->take(t->reading->context, t->names[t->column], value);
         else if (t->column + 1 == t->value_column)
             t->value = value, t->has_value = true;
@@ -165,8 +182,10 @@ static void on_line(int end, void *context)
 {
     struct table *t = context;
     (void)end;
-    if (t->line == 0)
+    if (t->line == 0 && !t->comment && t->column > 0) {
+        find_unnamed(t);
         find_name_and_value(t);
+    }
     if (t->has_value && t->name[0])
         t->reading->take(t->reading->context, t->name, t->value);
     t->name[0] = '\0';
@@ -184,10 +203,23 @@ static char delimiter(const char *bytes, size_t length)
     return memchr(bytes, '\t', n) ? '\t' : memchr(bytes, ';', n) && !memchr(bytes, ',', n) ? ';' : ',';
 }
 
-static bool read_table(struct reading *r, const char *bytes, size_t length)
+const char *step_file_scalars(const char *path)
+{
+    static const char directory[] = "scalars/";
+    const char *metric = "";
+    for (const char *at = path; cli_ends_with(path, ".csv") && (at = strstr(at, directory)); at++)
+        metric = at == path || at[-1] == '/' ? at + sizeof directory - 1 : metric;
+    return metric;
+}
+
+static bool read_table(struct reading *r, const char *path, const char *bytes, size_t length)
 {
     struct csv_parser parser;
-    struct table table = {.reading = r, .names = calloc(COLUMNS_MAX, sizeof *table.names)};
+    char metric[NAME_BYTES] = "";
+    const char *name = step_file_scalars(path);
+    if (*name)
+        snprintf(metric, sizeof metric, "%.*s", (int)strlen(name) - 4, name);
+    struct table table = {.reading = r, .names = calloc(COLUMNS_MAX, sizeof *table.names), .metric = metric};
     if (!table.names || csv_init(&parser, 0) != 0) {
         free(table.names);
         return fail(r, "out of memory");
@@ -268,5 +300,5 @@ bool step_file_read(const char *path, const char *bytes, size_t length, step_fil
     if (cli_ends_with(path, ".npz"))
         return read_arrays(&r, (const uint8_t *)bytes, length);
     const bool json = cli_ends_with(path, ".json") || cli_ends_with(path, ".jsonl") || (length && strchr("{[", bytes[0]));
-    return json && !cli_ends_with(path, ".csv") ? read_json(&r, bytes, length) : read_table(&r, bytes, length);
+    return json && !cli_ends_with(path, ".csv") ? read_json(&r, bytes, length) : read_table(&r, path, bytes, length);
 }

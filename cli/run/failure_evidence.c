@@ -17,7 +17,7 @@
 #include "support/environment.h"
 #include "trial/trial_label.h"
 
-enum { LINES_MAX = 512, WHAT_MAX = 200, WHERE_MAX = 100, SOURCES_MAX = 64, PREFIX_MAX = 80, BELOW_MAX = 12, FEW = 6 };
+enum { LINES_MAX = 4096, WHAT_MAX = 200, WHERE_MAX = 100, SOURCES_MAX = 64, PREFIX_MAX = 80, BELOW_MAX = 12, FEW = 6 };
 
 struct lines {
     char *at[LINES_MAX];             /* the latest lines of the output */
@@ -139,6 +139,15 @@ static void learn_prefix(struct lines *lines, size_t i)
     }
 }
 
+/* Whether line i is a frame as Java and Node print it, and one of the few lines above is the same: a recursion without an end. */
+static bool is_repeated_frame(const struct lines *lines, size_t i)
+{
+    bool is = false;
+    for (size_t k = i; begins(unindented(lines->at[i]), "at ") && !is && k > 0 && i - k < FEW;)
+        is = strcmp(lines->at[--k], lines->at[i]) == 0;
+    return is;
+}
+
 /* A progress bar ends its line with a carriage return, so that counts as a line end too. Empty lines separate paragraphs. */
 static void split(struct lines *lines, char *text)
 {
@@ -156,6 +165,7 @@ static void split(struct lines *lines, char *text)
         lines->prefix[i] = n ? line : NULL;
         lines->prefix_n[i] = (unsigned char)n;
         lines->at[i] = unframed(line + n + (n && line[n] == ' '), &lines->boxed[i]);
+        lines->n -= is_repeated_frame(lines, i);
     }
     for (size_t i = 0; i < lines->n; i++)
         learn_prefix(lines, i);
@@ -962,7 +972,7 @@ static bool is_near_end(const struct lines *lines, size_t i)
         end--;
     const bool above = (i > 0 && is_ruled(lines, i - 1)) || (i > 1 && is_ruled(lines, i - 2)),
                box = above && end > i + 1 && is_ruled(lines, end - 1);
-    for (size_t k = i + 1; k + box < end; k++)
+    for (size_t k = i + 1; k + box < end && rest < FEW; k++)
         rest += box ? (is_ruled(lines, k) ? FEW : 0) : *unindented(lines->at[k]) != '\0';
     return rest < FEW;
 }
@@ -973,8 +983,8 @@ static bool is_near_end(const struct lines *lines, size_t i)
  */
 static bool find_line(struct found *found, const struct lines *lines)
 {
-    static const char *const parts[] = {": not found",       ": command not found", "No such file or directory",
-                                        "Permission denied", "unbound variable",    "exec format error"};
+    static const char *const parts[] = {": not found",       ": command not found", "No such file or directory", "syntax error",
+                                        "Permission denied", "unbound variable",    "exec format error",         "Syntax error"};
     enum lineage_cause cause;
     bool lacks;
     for (size_t i = lines->n; i-- > 0;) {

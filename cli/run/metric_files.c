@@ -285,36 +285,20 @@ static void give(const struct metric_files *files, const char *name, const char 
 /* ---- names of files that programs write ---- */
 
 /* In order of trust: event files of TensorBoard have numbers of single precision. */
-static const char *const kinds[] = {"trainer_state.json",
-                                    "metrics.csv",
-                                    "results.csv",
-                                    "progress.csv",
-                                    "evaluations.npz",
-                                    "result.json",
-                                    "metrics.jsonl",
-                                    "metrics.json",
-                                    "scalars.json",
-                                    "all_results.json",
-                                    "eval_results.json",
-                                    "summary.csv",
-                                    "history.csv",
-                                    "log.csv",
-                                    "loss.tsv",
-                                    "train_log.txt",
-                                    "trainer_log.jsonl",
-                                    "progress.txt",
-                                    "scores.txt",
-                                    "log.txt",
-                                    "mlflow.db",
-                                    "mlruns",
-                                    ".wandb",
-                                    ".tfevents."};
+static const char *const kinds[] = {
+    "trainer_state.json", "metrics.csv",  "results.csv",  "progress.csv",     "evaluations.npz",   "result.json",
+    "metrics.jsonl",      "metrics.json", "scalars.json", "all_results.json", "eval_results.json", "summary.csv",
+    "history.csv",        "log.csv",      "loss.tsv",     "train_log.txt",    "trainer_log.jsonl", "progress.txt",
+    "scores.txt",         "log.txt",      "scalars", /* a directory with a .csv file for each metric, of TorchRL */
+    "mlflow.db",          "mlruns",       ".wandb",       ".tfevents."};
 enum { N_KINDS = sizeof kinds / sizeof *kinds, WANDB = N_KINDS - 2, TENSORBOARD = N_KINDS - 1 };
 
-static size_t kind_of(const char *name)
+static size_t kind_of(const char *path)
 {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *file = *step_file_scalars(path) ? "scalars" : name;
     size_t i = 0;
-    while (i < WANDB && strcmp(name, kinds[i]) != 0)
+    while (i < WANDB && strcmp(file, kinds[i]) != 0)
         i++;
     if (i == WANDB && !cli_ends_with(name, ".wandb"))
         i = strstr(name, kinds[TENSORBOARD]) ? TENSORBOARD : N_KINDS;
@@ -367,8 +351,7 @@ static void newest_match(struct match *match, const char *pattern, const struct 
             snprintf(match->path, PATH_MAX, "%s", found.gl_pathv[i]);
         }
     }
-    const char *slash = strrchr(match->path, '/');
-    const size_t kind = kind_of(slash ? slash + 1 : match->path);
+    const size_t kind = kind_of(match->path);
     for (size_t i = 0; good && match->n > 1 && i < found.gl_pathc; i++)
         match->others += stat(found.gl_pathv[i], &st) == 0 && history_in_time(&st, &in_time) &&
                          (st.st_ino != best.st_ino || st.st_dev != best.st_dev) &&
@@ -468,7 +451,7 @@ static void search_below(struct search *search, const char *root, const struct s
     FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
     FTSENT *entry;
     for (size_t n = 0; tree && n < ENTRIES_MAX && (entry = fts_read(tree)); n++) {
-        size_t kind = kind_of(entry->fts_name);
+        size_t kind = kind_of(entry->fts_path);
         bool is_runs = entry->fts_info == FTS_D && kind < N_KINDS && strcmp(kinds[kind], "mlruns") == 0;
         if (is_runs || (entry->fts_info == FTS_D && is_skipped(entry, store)))
             fts_set(tree, entry, FTS_SKIP);

@@ -13,7 +13,7 @@
 
 #define RUN_LOG_BYTES ((size_t)1 << 20)
 
-enum { RUN_LOG_LAST = 16384 };
+enum { RUN_LOG_LAST = 131072 };
 
 struct run_log {
     int dir; /* borrowed; a name could lead elsewhere, because the trial may rename its directory */

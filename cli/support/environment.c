@@ -22,6 +22,7 @@ static const struct {
       "Cannot find package",
       "error while loading shared libraries",
       "cannot open shared object file",
+      "in static TLS block", /* of a library that is loaded too late; no memory is lacking */
       "no CUDA-capable device",
       "CUDA driver version is insufficient",
       "Found no NVIDIA driver",
@@ -64,9 +65,11 @@ static const struct {
       "license checkout failed",
       "Please use the NLTK Downloader",
       "Failed to find C compiler",
+      "No working C++ compiler",
       "is required to load C++ extensions",
       "seems to be not installed",
       "not found in your environment",
+      "requires optional dependencies", /* of Inspect */
       "CUDA Setup failed",
       "Can't find model '",
       "NameResolutionError",
@@ -87,6 +90,8 @@ static const struct {
       "no rule to make target",
       "could not find an executable",
       "not enough slots available",
+      "Unable to allocate resources: ", /* of Slurm */
+      "job submission failed: ",
       "failed to run command",
       "there is no package called",
       "LoadError: cannot load such file",
@@ -177,6 +182,7 @@ static const struct {
       "no value for the required argument",
       "Missing mandatory value",
       "invalid option",
+      "illegal option",
       "bad option",
       "flag provided but not defined",
       "Could not consume arg",
@@ -247,7 +253,9 @@ static const struct {
       "found invalid values:",
       "encountered nan"}},
     {LINEAGE_CAUSE_INTERRUPT, false, {"KeyboardInterrupt", "CANCELLED AT", "due to preemption", "SIGTERM received"}},
-    {LINEAGE_CAUSE_TIME, false, {"DUE TO TIME LIMIT", "walltime", "time limit", "SIGXCPU", "CPU time limit"}},
+    {LINEAGE_CAUSE_TIME,
+     false,
+     {"DUE TO TIME LIMIT", "TimeoutExpired: ", "before timing out", "walltime", "time limit", "SIGXCPU", "CPU time limit"}},
 };
 enum { N_CAUSES = sizeof causes / sizeof *causes };
 

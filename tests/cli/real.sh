@@ -110,6 +110,27 @@ printf 'loss acc %1000000s 1  2\nloss acc\n0.5 0.4\n' '' >blanks
 run run --dry-metrics blanks -m loss
 must_have out 'score: loss 0.5'
 rm blanks
+# A data frame's to_markdown() and to_csv(sep="\t"), and Cornac 3.0: the column of the rows' names has no name.
+printf '|    |   val_loss |   acc |\n|---:|-----------:|------:|\n|  0 |       0.5  |   0.8 |\n|  1 |       0.43 |   0.9 |\n' >markdown
+gives val_loss 0.43 '' <markdown
+gives acc 0.9 '' <markdown
+printf '\tval_loss\tacc\n0\t0.5\t0.8\n1\t0.43\t0.9\n' | gives acc 0.9 ''
+printf '    |    MAE |   RMSE |\n--- + ------ + ------ +\nMF  | 1.6221 | 1.7064 |\nBPR | 2.1422 | 2.3699 |\n' | gives RMSE 1.7064 'rows with different labels'
+# Quantiles among the names of columns: numpyro 0.22, and Stan as R prints it.
+printf '                mean       std    median      5.0%%     95.0%%     n_eff\n        mu      0.94      0.22      0.95      0.65      1.25     36.06\n' >summary
+gives mean 0.94 '' <summary
+gives median 0.95 '' <summary
+gives n_eff 36.06 '' <summary
+printf '      mean se_mean   sd  2.5%%   25%% 97.5%% n_eff Rhat\nmu    0.98    0.01 0.22  0.55  0.83  1.41  1500    1\n' | gives sd 0.22 ''
+printf 'acc  91%%  f1  88%%\n' | gives acc 91.0 ''
+printf 'acc top1 91%% 98%%\nacc: 0.5\n' | gives acc 0.5 ''
+# Fractions whose quotient is in parentheses: MNIST of PyTorch's examples, CRFsuite 0.12, DSPy 3.4.
+printf 'Test set: Average loss: 0.0456, Accuracy: 9850/10000 (98%%)\n' | gives accuracy 98.0 ''
+printf 'Item accuracy: 47 / 50 (0.9400)\n' | gives 'Item accuracy' 0.94 ''
+printf 'Average Metric: 3.00 / 4 (75.0%%): 100%%|████| 4/4\n' | gives 'Average Metric' 75.0 ''
+for not in 'accuracy: 9850/10000 (97%%)' 'accuracy: 45/60 (best 50)' 'accuracy: 3/4 (12)' 'accuracy: 3/0 (0)' 'accuracy: 3/4 (0.75'; do
+    printf "$not\n" | gives accuracy '' 'the number is a fraction'
+done
 # AutoGluon 1.5's leaderboard: a data frame with an index, whose rows have a name behind it.
 printf '                 model  score_val eval_metric\n0  WeightedEnsemble_L2     0.8712    accuracy\n1             LightGBM     0.8601    accuracy\n' |
     gives score_val 0.8712 'rows with different labels'
@@ -236,6 +257,15 @@ printf 'eval:\n  val_loss: 0.43\n' | left val_loss results.yaml 0.43
 printf '[rank0] epoch 1, loss 0.5\nval_loss 0.43\n' | left val_loss log.txt 0.43
 printf '{"results": {"arc": {"acc,none": 0.25, "acc_norm,none": 0.5, "acc_stderr,none": 0.1}}}' | left acc results.json 0.25
 printf 'Name,Value,Timestamp,Step\nval_loss,0.5,1,0\nacc,0.8,1,0\nval_loss,0.25,2,1\nacc,0.9,2,1\n' | left val_loss metrics.csv 0.25 # of DagsHub
+# TorchRL 0.14: a file without names for each metric, found by itself, too.
+mkdir -p scalars/eval
+printf '0,0.5\n1,0.25\n' | left val_loss scalars/eval/val_loss.csv 0.25
+run run -C scalars-found --direction lower -m val_loss --no-refs -- sh -c "printf '0,0.5\n1,0.25\n' >scalars/eval/val_loss.csv" </dev/null
+must_have err 'val_loss 0.25 is read from scalars/eval/val_loss.csv'
+rm -r scalars
+printf '0,0.5\n1,0.25\n' >unnamed.csv
+run run --dry-metrics /dev/null --metric-file val_loss=unnamed.csv </dev/null
+must_have err 'unnamed.csv has no val_loss'
 # Logs of LLaMA-Factory, Spinning Up, PFRL and of DETR and MAE are found by their names.
 for name in trainer_log.jsonl progress.txt scores.txt log.txt; do
     content='step\tval_loss\n1\t0.5\n2\t0.25\n'
@@ -244,6 +274,22 @@ for name in trainer_log.jsonl progress.txt scores.txt log.txt; do
     must_have err "val_loss 0.25 is read from $name"
     rm "$name"
 done
+# A report may be far above the end: a thousand frames of a recursion in Java, and the goroutines that Go lists behind a panic.
+why() # why NAME TEXT: the reason of a trial that printed the file NAME and failed
+{
+    run run -C "why-$1" --direction lower -m val_loss --no-refs -- sh -c "cat $1 >&2; exit 2" </dev/null
+    must_have "why-$1/results.tsv" "failed: $2, left with exit status 2"
+}
+{ echo 'Exception in thread main java.lang.StackOverflowError' && yes '	at A.f(A.java:1)' | head -n 1024; } >java
+why java 'Exception in thread main java.lang.StackOverflowError (A.java:1)'
+{
+    printf 'panic: assignment to entry in nil map\n\ngoroutine 1 [running]:\nmain.main()\n\t/w/a.go:6 +0xab\n'
+    i=2
+    while [ $((i += 1)) -lt 300 ]; do
+        printf '\ngoroutine %d [chan receive]:\nmain.h(...)\n\t/w/a.go:5\nmain.g(...)\n\t/w/a.go:4\ncreated by main.main\n\t/w/a.go:6 +0x37\n' "$i"
+    done
+} >go
+why go 'panic: assignment to entry in nil map (a.go:6)'
 printf 'nothing of it\n' >other.txt
 run run --dry-metrics /dev/null --metric-file val_loss=other.txt </dev/null
 must_have err 'other.txt is neither a results.tsv nor a table'
