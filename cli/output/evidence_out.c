@@ -203,8 +203,12 @@ int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session
     for (size_t i = 0; i < evidence->n; i++)
         if (evidence->trials[i].stray)
             fprintf(stderr,
-                    "lineage: %s ran once, far outside of all others: it may have diverged, so it counts as not run; `lineage "
+                    "lineage: %s ran %s, far outside of all others: it may have diverged, so it counts as not run; `lineage "
                     "rerun %s --seeds 2` finds out\n",
+                    evidence->trials[i].exp_id, evidence->trials[i].again ? "twice" : "once", evidence->trials[i].exp_id);
+        else if (evidence->trials[i].left_out > evidence->trials[i].runs.n)
+            fprintf(stderr,
+                    "lineage: more runs of %s diverged than did not, so it is not named; `lineage rerun %s --seeds 2` finds out\n",
                     evidence->trials[i].exp_id, evidence->trials[i].exp_id);
     return status;
 }

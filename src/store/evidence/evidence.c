@@ -23,6 +23,8 @@
 #include "shrunk_means.h"
 
 enum { REPLICAS_FROM = 1000, FRESH_FROM = 3, BUCKETS = 4096, AXES_MAX = 64 };
+/* A trial diverges for itself, and not by chance, if more of its runs did than did not, by more than this. */
+enum { DIVERGES = 2 };
 /* Values further apart than this factor are compared by their logarithms. */
 #define MAGNITUDES 20.0
 
@@ -120,8 +122,8 @@ static bool has_diverged(const struct run *run, double best, double middle, doub
 }
 
 /*
- * Sums up the runs of each trial. A run that diverged says nothing about the mean of a trial with other runs, and is left out. If most
- * of its runs did, its best one was the lucky one, and all count. Returns false when out of memory.
+ * Sums up the runs of each trial. A run that diverged says nothing about the mean of a trial with other runs, and is left out. If many more
+ * of its runs did than did not, its best one was the lucky one, and all count. Returns false when out of memory.
  */
 static bool sum_runs(const struct lineage_evidence *evidence, const struct collection *c)
 {
@@ -151,7 +153,7 @@ static bool sum_runs(const struct lineage_evidence *evidence, const struct colle
         c->trials[run->trial].left_out += has_diverged(run, best[run->trial], middle, spread, higher) ? run->seeds : 0;
     }
     for (size_t i = 0; i < c->n; i++) {
-        if (2 * (double)c->trials[i].left_out > scratch[i])
+        if (2 * (double)c->trials[i].left_out > scratch[i] + DIVERGES)
             c->trials[i].left_out = 0;
         scratch[i] = 0;
     }
