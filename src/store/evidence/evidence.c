@@ -595,14 +595,24 @@ bool lineage_may_repeat(const struct lineage_store *store, const struct lineage_
     return repeats;
 }
 
+/* A row of several seeds tells how much they differ. Without a floor yet, that of the baseline is waited for. */
+static enum lineage_status tells_noise(bool *tells, struct lineage_store *store, const struct lineage_trial *row,
+                                       struct lineage_error *err)
+{
+    *tells = lineage_label_is_measured(row->status) && lineage_score_runs(row->notes) > 1 &&
+             (row->status == LINEAGE_BASELINE || lineage_store_config(store)->noise_std > 0);
+    if (*tells || !lineage_label_is_measured(row->status) || !lineage_may_repeat(store, row))
+        return LINEAGE_OK;
+    return lineage_ran_again(tells, store, row, err); /* the first seed of a setting tells nothing yet */
+}
+
 enum lineage_status lineage_noise_after_append(struct lineage_store *store, const struct lineage_trial *rows, size_t n,
                                                struct lineage_error *err)
 {
     bool repeats = false;
     enum lineage_status status = LINEAGE_OK;
-    for (size_t i = 0; i < n && !repeats && status == LINEAGE_OK; i++) /* the first seed of a setting tells nothing yet */
-        if (lineage_label_is_measured(rows[i].status) && lineage_may_repeat(store, &rows[i]))
-            status = lineage_ran_again(&repeats, store, &rows[i], err);
+    for (size_t i = 0; i < n && !repeats && status == LINEAGE_OK; i++)
+        status = tells_noise(&repeats, store, &rows[i], err);
     return status == LINEAGE_OK && repeats ? lineage_noise_measure(store, false, err) : status;
 }
 
