@@ -148,7 +148,8 @@ struct lineage_evidence_trial {
     struct lineage_judgement judgement; /* against the best trial; not filled in for the best one and without any. A trial
                                          * that runs again is a candidate until it is decided */
     bool suggested; /* its first row alone makes it a candidate */
-    size_t left_out; /* runs that are far worse than its others and than most trials; they count in nothing else. A trial with more of
+    size_t
+        left_out; /* runs that are far worse than its others and than most trials; they count in nothing else. A trial with more of
                       * them than other runs is not the answer; with three more of them all count */
     double expected; /* the mean of its runs, drawn to the middle of all trials as far as noise may explain the difference */
     double doubt; /* standard deviation of the true mean around it */

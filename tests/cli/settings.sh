@@ -313,7 +313,7 @@ must_exit 0
 must_have err '008 ran once, far outside of all others'
 must_equal '1 1 7' "$(grep '^x=[12]	' out | cut -f 7 | tr '\n' ' ')$(sed -n '$s/x=\([0-9]\).*/\1/p' out)" 'left out, and the last setting'
 
-# Of the best setting two runs of three diverged by chance: the third one counts, the noise is that of the others, and it is named when half of
+# Two of three runs of the best setting diverged by chance. The third one counts, the others set the noise, and it is named when half of
 # its runs have not. A setting that diverges three times more often than not is bad.
 must_run init chance --direction lower
 for x in 1 2 3 4 5 6; do must_run append -C chance --status discard --core-metric 1.$x --param x=$x --param seed=1; done

@@ -325,7 +325,8 @@ size_t lineage_evidence_next(const struct lineage_evidence *evidence, const bool
         return evidence->answer;
     size_t next = SIZE_MAX;
     for (size_t i = 0; i < evidence->n; i++) /* it would be the answer, had it not diverged more often than not */
-        if (!skip[i] && !evidence->trials[i].stray && is_unsettled(&evidence->trials[i]) && is_better(evidence, i, evidence->answer))
+        if (!skip[i] && !evidence->trials[i].stray && is_unsettled(&evidence->trials[i]) &&
+            is_better(evidence, i, evidence->answer))
             return i;
     const double noise = likely_noise(evidence, spread);
     for (size_t i = 0; i < evidence->n; i++)
