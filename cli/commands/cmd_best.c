@@ -116,7 +116,8 @@ static int print_best(struct cli_session *session, const struct lineage_trial *b
         return status;
     if (*cli_answer_text(text, evidence, session->store))
         cli_show_line(stdout, &session->screen, "setting", text, CLI_PLAIN);
-    cli_show_claim(&session->screen, session->store, best);
+    if (!cli_seeds_change_nothing(evidence)) /* the claim names another run as the remedy */
+        cli_show_claim(&session->screen, session->store, best);
     show_front(session, front);
     return CLI_OK;
 }

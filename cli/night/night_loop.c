@@ -19,6 +19,7 @@
 #include <lineage/text.h>
 
 #include "night/rerun.h"
+#include "output/show.h"
 #include "support/program.h"
 
 /* ---- several trials at once, each in a process of its own that opens the store for itself ---- */
@@ -234,12 +235,16 @@ static void print_command(const struct night *night)
 static void print_best(const struct night *night)
 {
     struct lineage_trial best = {0};
+    struct lineage_evidence evidence;
     struct lineage_error err;
     char score[LINEAGE_NUMBER_MAX];
-    if (lineage_best(night->list.store, &best, &err) == LINEAGE_OK && best.core_metric.present) {
+    if (lineage_best_of(night->list.store, &best, &evidence, &err) == LINEAGE_OK && best.core_metric.present) {
         lineage_number_format(score, best.core_metric.value);
         fprintf(stderr, "; the best of the store is %s, %s", best.exp_id, score);
+        if (cli_seeds_change_nothing(&evidence))
+            fputs("; " CLI_SAME_SCORES, stderr);
     }
+    lineage_evidence_release(&evidence);
     lineage_trial_release(&best);
 }
 

@@ -124,6 +124,11 @@ static void name_setting(char *out, size_t size, struct lineage_store *store, co
     lineage_trial_release(&row);
 }
 
+bool cli_seeds_change_nothing(const struct lineage_evidence *evidence)
+{
+    return evidence->noise.freedom > 0 && evidence->noise.runs && !(evidence->noise.std > 0);
+}
+
 const char *cli_answer_text(char out[CLI_ANSWER_TEXT_MAX], const struct lineage_evidence *evidence, struct lineage_store *store)
 {
     char name[160], next[160], margin[48] = "", left_out[96] = "", all[48] = "";
@@ -142,9 +147,10 @@ const char *cli_answer_text(char out[CLI_ANSWER_TEXT_MAX], const struct lineage_
         snprintf(left_out, sizeof left_out, " and %zu that diverged", answer->left_out);
     if (answer->failed)
         snprintf(left_out + strlen(left_out), sizeof left_out - strlen(left_out), " and %zu without a score", answer->failed);
-    snprintf(out, CLI_ANSWER_TEXT_MAX, "%s: %.6g%s (%zu run%s%s), better than the next, %s, with probability %.2f%s%s", name,
+    snprintf(out, CLI_ANSWER_TEXT_MAX, "%s: %.6g%s (%zu run%s%s), better than the next, %s, with probability %.2f%s%s%s", name,
              answer->runs.mean, margin, answer->runs.n, answer->runs.n == 1 ? "" : "s", left_out, next,
-             fmin(evidence->over_second, 0.99), all, answer->kept_id ? "" : "; not proven to be better than the kept trials");
+             fmin(evidence->over_second, 0.99), all, answer->kept_id ? "" : "; not proven to be better than the kept trials",
+             cli_seeds_change_nothing(evidence) ? "; " CLI_SAME_SCORES : "");
     return out;
 }
 
@@ -203,9 +209,14 @@ int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session
     for (size_t i = 0; i < evidence->n; i++)
         if (evidence->trials[i].stray)
             fprintf(stderr,
-                    "lineage: %s ran once, far outside of all others: it may have diverged, so it counts as not run; `lineage "
+                    "lineage: %s ran %s, far outside of all others: it may have diverged, so it counts as not run; `lineage "
                     "rerun %s --seeds 2` finds out\n",
-                    evidence->trials[i].exp_id, evidence->trials[i].exp_id);
+                    evidence->trials[i].exp_id, evidence->trials[i].again ? "twice" : "once", evidence->trials[i].exp_id);
+        else if (evidence->trials[i].left_out > evidence->trials[i].runs.n)
+            fprintf(
+                stderr,
+                "lineage: more runs of %s diverged than did not, so it is not named; `lineage rerun %s --seeds 2` finds out\n",
+                evidence->trials[i].exp_id, evidence->trials[i].exp_id);
     return status;
 }
 

@@ -1119,21 +1119,15 @@ static struct trial_plan make_plan(const struct command_run *run, const struct m
     return plan;
 }
 
-/*
- * A baseline with several seeds shows how much the score varies by chance, and so do a trial that runs again and its seeds. From then on the
- * floor of the store is that of all trials with several runs, unless the owner has set it.
- */
+/* Has the store measure its noise with the row that was appended, and prints what the seeds of a baseline say about it. */
 static int set_noise(const struct command_run *run, const struct lineage_trial *row)
 {
     char said[LINEAGE_NOISE_TEXT_MAX + 48], text[LINEAGE_NOISE_TEXT_MAX];
     struct lineage_noise noise;
     struct lineage_error err;
     const bool known = lineage_store_config(run->store)->noise_std > 0;
-    const bool again = lineage_may_repeat(run->store, row);
-    const bool first = run->trial->identity.baseline && run->measured > 1;
-    if (!again && !first && !(run->measured > 1 && known))
-        return CLI_GO_ON;
-    if (lineage_noise_measure(run->store, false, &err) != LINEAGE_OK)
+    const bool first = row->status == LINEAGE_BASELINE && run->measured > 1;
+    if (lineage_noise_after_append(run->store, row, 1, &err) != LINEAGE_OK)
         return cli_fail(&err);
     if (first && score_std(run) == 0)
         cli_say(

@@ -148,10 +148,13 @@ struct lineage_evidence_trial {
     struct lineage_judgement judgement; /* against the best trial; not filled in for the best one and without any. A trial
                                          * that runs again is a candidate until it is decided */
     bool suggested; /* its first row alone makes it a candidate */
-    size_t left_out; /* runs that are far worse than its others and than most trials; they count in nothing else */
+    size_t
+        left_out; /* runs that are far worse than its others and than most trials; they count in nothing else. A trial with more of
+                      * them than other runs is not the answer; with three more of them all count */
     double expected; /* the mean of its runs, drawn to the middle of all trials as far as noise may explain the difference */
     double doubt; /* standard deviation of the true mean around it */
-    bool stray; /* ran once, far outside of all others: that run may have diverged, and counts in nothing expected */
+    bool stray; /* ran once, far outside of all others: that run may have diverged, and counts in nothing expected. Twice, where
+                 * some run of another trial is left out, so that runs diverge by chance */
 };
 
 struct lineage_evidence {
@@ -229,8 +232,8 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_noise_measure(struct l
 /* Whether a row may be another run of a setting, so that it measures the noise: it says which trial it repeats, or has a seed. */
 LINEAGE_API bool lineage_may_repeat(const struct lineage_store *store, const struct lineage_trial *row);
 
-/* lineage_noise_measure after rows were appended, if one of them may be another run of a setting; and after the trial exp_id was taken
- * out of the count or back, if its score was one of several runs. A failure leaves the rows in the log. */
+/* lineage_noise_measure after rows were appended, if one of them is another run of a setting, the baseline of several seeds, or, once the
+ * noise is known, any trial of several seeds; and after the trial exp_id was taken out of the count or back, if its score was one of several runs. A failure leaves the rows in the log. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_noise_after_append(struct lineage_store *store,
                                                                              const struct lineage_trial *rows, size_t n,
                                                                              struct lineage_error *err);
@@ -261,8 +264,8 @@ LINEAGE_API bool lineage_evidence_is_ready(const struct lineage_evidence *eviden
 /*
  * Picks the trial that runs again next: the one whose next run improves the answer most, as far as can be expected
  * (knowledge gradient: Frazier, Powell and Dayanik 2008, SIAM J. Control Optim. 47:2410), the leader first until the noise is known,
- * unless the second is near. A trial that is far behind by the measured noise does not run again; a stray one may, once, as if it had
- * not run. When the answer is certain enough, it runs again until it is known whether it is
+ * unless the second is near. A trial that is far behind by the measured noise does not run again; a stray one may, as if it had
+ * not run, and one that would be the answer, had it not diverged more often than not, does. When the answer is certain enough, it runs again until it is known whether it is
  * better than the best of the kept trials. skip[i] excludes trial i. Returns its index, or SIZE_MAX if none is left or all is
  * decided.
  */

@@ -214,4 +214,16 @@ must_run append -C one --status auto --core-metric 9 --hypothesis 'worse'
 must_run show -C one "$(cat out)" --format json
 must_have out "needs less than -$needed"
 
+# A program that ignores its seed: the night and its answer say so, and offer no run that would find out more.
+cat >same.json <<'EOF'
+{"name": "same", "direction": "lower", "metrics": ["loss"], "grid": {"x": [3, 1, 2, 4, 5, 6]},
+ "command": ["sh", "-c", "echo loss: $0", "{x}", "{seed}"]}
+EOF
+goes night same.json -C unseeded
+must_have err 'same score, which says nothing of the noise unless the command uses {seed} or LINEAGE_SEED'
+must_run best -C unseeded
+must_have out 'x=1: 1 ± 0 ('
+must_have out 'have the same score'
+must_lack out 'lineage rerun'
+
 finish

@@ -313,6 +313,27 @@ must_exit 0
 must_have err '008 ran once, far outside of all others'
 must_equal '1 1 7' "$(grep '^x=[12]	' out | cut -f 7 | tr '\n' ' ')$(sed -n '$s/x=\([0-9]\).*/\1/p' out)" 'left out, and the last setting'
 
+# Two of three runs of the best setting diverged by chance. The third one counts, the others set the noise, and it is named when half of
+# its runs have not. A setting that diverges three times more often than not is bad.
+must_run init chance --direction lower
+for x in 1 2 3 4 5 6; do must_run append -C chance --status discard --core-metric 1.$x --param x=$x --param seed=1; done
+for seed in 2 3; do must_run append -C chance --status discard --core-metric 1.1$seed --param x=1 --param seed=$seed; done
+must_run append -C chance --status discard --core-metric 9 --param x=8 --param seed=1
+must_run append -C chance --status discard --core-metric 0.8 --param x=8 --param seed=2
+must_run append -C chance --status discard --core-metric 9.5 --param x=8 --param seed=3
+run settings -C chance --format tsv
+must_exit 0
+must_equal '1 0.8 2' "$(grep '^x=8	' out | cut -f 3,4,7 | tr '\t' ' ')"
+must_have err 'more runs of 008 diverged than did not, so it is not named'
+must_run best -C chance --format json
+must_equal '1 True' "$(json params.x) $(python3 -c "import json; print(json.load(open('chance/lineage.json'))['noise_std'] < 0.1)")"
+must_run append -C chance --status discard --core-metric 0.81 --param x=8 --param seed=4
+must_run best -C chance --format json
+must_equal 8 "$(json params.x)"
+for seed in 5 6 7; do must_run append -C chance --status discard --core-metric 9.$seed --param x=8 --param seed=$seed; done
+run settings -C chance --format tsv
+must_equal '7 0' "$(grep '^x=8	' out | cut -f 3,7 | tr '\t' ' ')"
+
 # Where scores follow a number, neighbours count: a single lucky run far from the others does not win. Texts have no neighbours.
 awk 'BEGIN {
     for (i = 0; i < 16; i++) {

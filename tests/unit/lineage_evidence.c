@@ -204,6 +204,34 @@ static void runs_go_where_they_decide(void **state)
     assert_true(lineage_evidence_judge(&evidence) && !list[0].stray && list[0].expected > list[3].expected);
 }
 
+/* Two of three runs of a good trial diverged. That is chance where other runs do, so the good one counts: it runs again before it is named, and
+ * another trial of which both runs diverged may run a third time. */
+static void chance_divergence_abandons_no_trial(void **state)
+{
+    struct lineage_evidence_trial list[] = {{.exp_id = "0", .runs = {3, 2.0}, .again = 2},
+                                            {.exp_id = "1", .runs = {1, 1.0}, .again = 2, .left_out = 2},
+                                            {.exp_id = "2", .runs = {1, 2.6}},
+                                            {.exp_id = "3", .runs = {1, 3.0}},
+                                            {.exp_id = "4", .runs = {1, 2.9}},
+                                            {.exp_id = "5", .runs = {2, 90.0}, .again = 1}};
+    struct lineage_evidence evidence = {.trials = list, .n = 6, .noise = {.std = 0.1, .freedom = 9}};
+    const bool none[6] = {false};
+    size_t order[6];
+    (void)state;
+    assert_true(lineage_evidence_judge(&evidence));
+    assert_int_equal(evidence.answer, 0);
+    assert_int_equal(lineage_evidence_next(&evidence, none), 1);
+    assert_true(list[5].stray && list[5].expected < 3.5);
+    lineage_evidence_order(order, &evidence);
+    assert_true(order[0] == 0 && (order[4] == 1 || order[5] == 1));
+    list[1].runs.n = 2; /* half of its runs did not diverge */
+    list[1].again = 3;
+    assert_true(lineage_evidence_judge(&evidence));
+    assert_int_equal(evidence.answer, 1);
+    list[1].left_out = 0; /* nothing diverges by chance */
+    assert_true(lineage_evidence_judge(&evidence) && !list[5].stray);
+}
+
 /* One run of a trial that ran again measures little. The second runs next if it is near, and the leader if it is far. */
 static void the_leader_runs_alone_only_if_it_is_far_ahead(void **state)
 {
@@ -235,6 +263,7 @@ int main(void)
         cmocka_unit_test(unknown_and_absent_noise),
         cmocka_unit_test(a_score_has_a_margin),
         cmocka_unit_test(runs_go_where_they_decide),
+        cmocka_unit_test(chance_divergence_abandons_no_trial),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

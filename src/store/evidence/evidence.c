@@ -23,6 +23,8 @@
 #include "shrunk_means.h"
 
 enum { REPLICAS_FROM = 1000, FRESH_FROM = 3, BUCKETS = 4096, AXES_MAX = 64 };
+/* A trial diverges for itself, and not by chance, if more of its runs did than did not, by more than this. */
+enum { DIVERGES = 2 };
 /* Values further apart than this factor are compared by their logarithms. */
 #define MAGNITUDES 20.0
 
@@ -120,8 +122,8 @@ static bool has_diverged(const struct run *run, double best, double middle, doub
 }
 
 /*
- * Sums up the runs of each trial. A run that diverged says nothing about the mean of a trial with other runs, and is left out. If most
- * of its runs did, its best one was the lucky one, and all count. Returns false when out of memory.
+ * Sums up the runs of each trial. A run that diverged says nothing about the mean of a trial with other runs, and is left out. If many more
+ * of its runs did than did not, its best one was the lucky one, and all count. Returns false when out of memory.
  */
 static bool sum_runs(const struct lineage_evidence *evidence, const struct collection *c)
 {
@@ -151,7 +153,7 @@ static bool sum_runs(const struct lineage_evidence *evidence, const struct colle
         c->trials[run->trial].left_out += has_diverged(run, best[run->trial], middle, spread, higher) ? run->seeds : 0;
     }
     for (size_t i = 0; i < c->n; i++) {
-        if (2 * (double)c->trials[i].left_out > scratch[i])
+        if (2 * (double)c->trials[i].left_out > scratch[i] + DIVERGES)
             c->trials[i].left_out = 0;
         scratch[i] = 0;
     }
@@ -593,14 +595,24 @@ bool lineage_may_repeat(const struct lineage_store *store, const struct lineage_
     return repeats;
 }
 
+/* A row of several seeds tells how much they differ. Without a floor yet, that of the baseline is waited for. */
+static enum lineage_status tells_noise(bool *tells, struct lineage_store *store, const struct lineage_trial *row,
+                                       struct lineage_error *err)
+{
+    *tells = lineage_label_is_measured(row->status) && lineage_score_runs(row->notes) > 1 &&
+             (row->status == LINEAGE_BASELINE || lineage_store_config(store)->noise_std > 0);
+    if (*tells || !lineage_label_is_measured(row->status) || !lineage_may_repeat(store, row))
+        return LINEAGE_OK;
+    return lineage_ran_again(tells, store, row, err); /* the first seed of a setting tells nothing yet */
+}
+
 enum lineage_status lineage_noise_after_append(struct lineage_store *store, const struct lineage_trial *rows, size_t n,
                                                struct lineage_error *err)
 {
     bool repeats = false;
     enum lineage_status status = LINEAGE_OK;
-    for (size_t i = 0; i < n && !repeats && status == LINEAGE_OK; i++) /* the first seed of a setting tells nothing yet */
-        if (lineage_label_is_measured(rows[i].status) && lineage_may_repeat(store, &rows[i]))
-            status = lineage_ran_again(&repeats, store, &rows[i], err);
+    for (size_t i = 0; i < n && !repeats && status == LINEAGE_OK; i++)
+        status = tells_noise(&repeats, store, &rows[i], err);
     return status == LINEAGE_OK && repeats ? lineage_noise_measure(store, false, err) : status;
 }
 

@@ -81,11 +81,17 @@ static bool is_better(const struct lineage_evidence *evidence, size_t a, size_t 
     return evidence->rule.higher ? x > y : x < y;
 }
 
+/* Whether more of its runs diverged than did not: it may be good, but is not an answer before another run says so. */
+static bool is_unsettled(const struct lineage_evidence_trial *trial)
+{
+    return trial->stray || trial->left_out > trial->runs.n;
+}
+
 static bool comes_later(const struct lineage_evidence *evidence, size_t a, size_t b)
 {
-    const bool stray = evidence->trials[a].stray;
-    if (stray != evidence->trials[b].stray)
-        return stray; /* what is expected of it is not what it has shown */
+    const bool unsettled = is_unsettled(&evidence->trials[a]);
+    if (unsettled != is_unsettled(&evidence->trials[b]))
+        return unsettled; /* what is expected of it is not what it has shown */
     return is_better(evidence, b, a) || (!is_better(evidence, a, b) && a > b);
 }
 
@@ -160,13 +166,25 @@ static double worse_fifth(const struct lineage_evidence *evidence)
     return evidence->rule.higher ? -value : value;
 }
 
-/* Whether a trial ran once, with a score far outside of all others, the bad ones included: its run may have diverged by chance. */
-static bool is_stray(const struct lineage_evidence *evidence, size_t i, double middle, double spread, double worst)
+/* Whether some trial has a run that diverged and others that did not, so that runs diverge by chance here. */
+static bool diverges_by_chance(const struct lineage_evidence *evidence)
+{
+    bool chance = false;
+    for (size_t i = 0; i < evidence->n; i++)
+        chance = chance || evidence->trials[i].left_out > 0;
+    return chance;
+}
+
+/*
+ * Whether a trial ran once, with a score far outside of all others, the bad ones included: its run may have diverged by chance. Where others
+ * have, a second run may have, too, and several bad trials do not speak for each other.
+ */
+static bool is_stray(const struct lineage_evidence *evidence, size_t i, double middle, double spread, double worst, bool chance)
 {
     const struct lineage_evidence_trial *trial = &evidence->trials[i];
-    const double limit = fmax(FAR_OUTSIDE * spread, FAR_SHARE * fabs(worst - middle));
+    const double usual = FAR_OUTSIDE * spread, limit = chance ? usual : fmax(usual, FAR_SHARE * fabs(worst - middle));
     const double worse = evidence->rule.higher ? middle - trial->runs.mean : trial->runs.mean - middle;
-    return spread > 0 && worse > limit && trial->runs.n == 1 && !trial->again;
+    return spread > 0 && worse > limit && trial->runs.n + trial->failed == trial->again + 1 && trial->again <= chance;
 }
 
 /* The probability that the answer is the best, taking its leads over the others as independent. */
@@ -193,9 +211,10 @@ bool evidence_expect(struct lineage_evidence *evidence, const struct surface *su
     if (truth > 0)
         truth = find_truth(&middle, truth, evidence, spread, noise);
     const double worst = worse_fifth(evidence);
+    const bool chance = diverges_by_chance(evidence);
     for (size_t i = 0; i < evidence->n; i++) {
         struct lineage_evidence_trial *trial = &evidence->trials[i];
-        trial->stray = is_stray(evidence, i, usual, spread, worst);
+        trial->stray = is_stray(evidence, i, usual, spread, worst, chance);
         double share = trial->stray ? 0 : truth > 0 ? truth / (truth + noise / (double)trial->runs.n) : 1;
         trial->expected = share < 1 ? middle + share * (trial->runs.mean - middle) : trial->runs.mean;
         trial->doubt = sqrt(truth * (1 - share));
@@ -244,7 +263,7 @@ bool evidence_best_is_stray(const struct lineage_evidence *evidence)
 {
     double middle, spread;
     return evidence->best < evidence->n && find_spread(&middle, &spread, evidence) &&
-           is_stray(evidence, evidence->best, middle, spread, middle);
+           is_stray(evidence, evidence->best, middle, spread, middle, diverges_by_chance(evidence));
 }
 
 /* Whether the measured noise hardly explains the distance from the leader: it exceeds `far` standard errors. */
@@ -305,6 +324,10 @@ size_t lineage_evidence_next(const struct lineage_evidence *evidence, const bool
     if (evidence->noise.freedom < LEADER_UNTIL && !skip[evidence->answer] && !(lead <= sqrt(PRIOR_SHARE) * spread))
         return evidence->answer;
     size_t next = SIZE_MAX;
+    for (size_t i = 0; i < evidence->n; i++) /* it would be the answer, had it not diverged more often than not */
+        if (!skip[i] && !evidence->trials[i].stray && is_unsettled(&evidence->trials[i]) &&
+            is_better(evidence, i, evidence->answer))
+            return i;
     const double noise = likely_noise(evidence, spread);
     for (size_t i = 0; i < evidence->n; i++)
         most = skip[i] ? most : fmax(most, improvement(evidence, i, noise, far));
