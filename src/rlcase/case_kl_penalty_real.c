@@ -42,9 +42,14 @@ static void run(struct case_call *call)
     struct rl_batch batch = {.n_rows = b.n, .n_tokens = t.n};
     if (case_present(call, "response_mask"))
         batch.mask = case_mask(call, "response_mask", &b, &t);
+    const real *old = case_present(call, "old_log_prob") ? case_reals(call, "old_log_prob", &b, &t) : NULL;
+    if (old && straight_through)
+        case_fail(call, "inputs.old_log_prob: with it the gradient is that of k2 times the ratio; leave out the +");
     real *kl = case_alloc(call, b.n * t.n, sizeof *kl);
     real *d_log_prob = case_alloc(call, b.n * t.n, sizeof *d_log_prob);
-    if (batch.mask)
+    if (old)
+        CASE_RUN(call, rl_unbiased_kl(&batch, kind, log_prob, ref, old, kl, d_log_prob, &call->err));
+    else if (batch.mask)
         CASE_RUN(call, rl_token_kl(&batch, kind, straight_through, log_prob, ref, kl, d_log_prob, &call->err));
     else
         CASE_RUN(call, rl_kl_penalty(kind, straight_through, b.n * t.n, log_prob, ref, kl, d_log_prob, &call->err));
@@ -56,8 +61,8 @@ static void run(struct case_call *call)
 
 const struct case_kernel case_kl_penalty = {
     .family = "kl_penalty",
-    .summary = "KL estimators k1, k2, k3, abs per token, plain and straight-through, with gradient",
-    .inputs = "kl_penalty, log_prob, ref_log_prob, response_mask?",
+    .summary = "KL estimators k1, k2, k3, abs per token, plain, straight-through or unbiased off policy, with gradient",
+    .inputs = "kl_penalty, log_prob, ref_log_prob, old_log_prob?, response_mask?",
     .outputs = "kl [B][T], d_log_prob [B][T]",
     .run = run,
 };
