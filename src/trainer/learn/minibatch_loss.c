@@ -148,6 +148,24 @@ static void weigh_kl(const struct minibatch *b, const struct trainer_loss *loss,
     }
 }
 
+/* The mean of rl_unbiased_kl over the policy's tokens, whose ratio is to the sampler. */
+static enum rl_status unbiased_kl(struct minibatch *b, const struct trainer_loss *loss, double *value, struct rl_error *core)
+{
+    const struct rl_batch batch = {b->n, b->width, b->written, NULL, NULL};
+    float *kl = b->entropy, *slope = b->d_part;
+    size_t n = 0, cells = b->n * b->width;
+    enum rl_status status =
+        rl_unbiased_klf(&batch, (enum rl_kl)loss->kl_estimator, b->log_prob, b->start, b->sampled, kl, slope, core);
+    for (size_t i = 0; i < cells; i++)
+        n += b->written[i];
+    for (size_t i = 0; i < cells && status == RL_OK; i++)
+        if (b->written[i]) {
+            *value += loss->kl_coef * (double)kl[i] / (double)n;
+            b->d_log_prob[i] += (float)(loss->kl_coef * (double)slope[i] / (double)n);
+        }
+    return status;
+}
+
 /* Adds kl_coef times the mean of the KL estimator over the policy's tokens to *value, and its gradient to
  * batch->d_log_prob. Overwrites batch->entropy.
  * The default estimator is k3 (Schulman, "Approximating KL divergence", 2020): it has low variance and is never
@@ -155,6 +173,8 @@ static void weigh_kl(const struct minibatch *b, const struct trainer_loss *loss,
 static enum rl_status reference_kl(struct minibatch *b, const struct trainer_loss *loss, double *value, struct rl_error *core)
 {
     double coef = loss->kl_coef;
+    if (loss->kl_place == TRAINER_KL_UNBIASED)
+        return unbiased_kl(b, loss, value, core);
     size_t n = 0;
     float *now = b->d_part, *then = b->entropy; /* measure() has already read entropy, so it serves as scratch memory */
     for (size_t i = 0; i < b->n * b->width; i++)
@@ -172,6 +192,15 @@ static enum rl_status reference_kl(struct minibatch *b, const struct trainer_los
             b->d_log_prob[i] += (float)(coef * (double)now[at++] / (double)n);
         }
     return status;
+}
+
+void minibatch_leave_out_likely(struct minibatch *b)
+{
+    for (size_t i = 0; i < b->n * b->width; i++) {
+        double below = b->tasks[b->task[i / b->width]].algorithm.echo_below;
+        if (below < 1 && !b->written[i] && b->ce[i] > 0 && !(exp((double)b->log_prob[i]) < below))
+            b->ce[i] = 0;
+    }
 }
 
 /* ---- the loss of one minibatch and its gradient with respect to log-probs ---- */

@@ -23,6 +23,11 @@ static policy_loss_fn *const policy_losses[TRAINER_N_LOSSES] = {
     [TRAINER_LOSS_GPG] = rl_gpg_lossf,
     [TRAINER_LOSS_GEO_MEAN] = rl_geo_mean_lossf,
     [TRAINER_LOSS_REINFORCE] = rl_reinforce_lossf,
+    [TRAINER_LOSS_DPPO_TV] = rl_dppo_tv_lossf,
+    [TRAINER_LOSS_DPPO_KL] = rl_dppo_kl_lossf,
+    [TRAINER_LOSS_DRO] = rl_dro_lossf,
+    [TRAINER_LOSS_VESPO] = rl_vespo_lossf,
+    [TRAINER_LOSS_LUSPO] = rl_gspo_lossf,
 };
 
 /*
@@ -102,6 +107,7 @@ static enum rl_status bypass_loss(struct minibatch *b, const struct trainer_loss
     enum rl_bypass_kind kind = loss->name == TRAINER_LOSS_REINFORCE ? RL_BYPASS_REINFORCE : RL_BYPASS_PPO_CLIP;
     const struct rl_correction_options correction = {.is = c->sequence_level ? RL_IS_SEQUENCE : RL_IS_TOKEN,
                                                      .is_threshold = c->cap,
+                                                     .is_lower = c->floor,
                                                      .rs = c->reject[0] ? c->reject : NULL,
                                                      .rs_threshold = c->reject[0] ? c->reject_threshold : NULL};
     struct rl_metric items[RL_METRICS_ENOUGH];
@@ -229,11 +235,18 @@ enum rl_status policy_loss(struct minibatch *b, const struct trainer_loss *loss,
     if (loss->name == TRAINER_LOSS_COMPOSE)
         return composed_loss(b, loss, &batch, workspace, result, out, core);
     rl_loss_options_init(&options);
-    /* A recipe cannot choose the aggregation of gspo, whose paper has a mean per row. */
-    options.agg.mode = loss->name == TRAINER_LOSS_GSPO ? RL_AGG_SEQ_MEAN_TOKEN_MEAN : (enum rl_agg_mode)loss->aggregation;
+    /* A recipe cannot choose the aggregation of gspo, whose paper has a mean per row, nor that of luspo, which is gspo with a sum. */
+    options.agg.mode = loss->name == TRAINER_LOSS_GSPO    ? RL_AGG_SEQ_MEAN_TOKEN_MEAN
+                       : loss->name == TRAINER_LOSS_LUSPO ? RL_AGG_SEQ_MEAN_TOKEN_SUM
+                                                          : (enum rl_agg_mode)loss->aggregation;
     options.clip_low = loss->clip_low;
     options.clip_high = loss->clip_high;
     options.clip_c = loss->clip_c;
+    options.dro_beta = loss->dro.beta;
+    options.vespo_k_pos = loss->vespo.k_pos;
+    options.vespo_lambda_pos = loss->vespo.lambda_pos;
+    options.vespo_k_neg = loss->vespo.k_neg;
+    options.vespo_lambda_neg = loss->vespo.lambda_neg;
     if (b->bypass)
         return bypass_loss(b, loss, &batch, &options, workspace, out, core);
     if (loss->after_tool.own_clip)
